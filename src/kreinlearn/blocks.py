@@ -1,0 +1,105 @@
+"""Row blocks of any input: arrays, sparse matrices, memory maps, lists of objects."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+TILE = 2048  # rows; fixed, by global row number, so that sums do not depend on memory or threads
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+
+
+def length(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def take(X: Any, indices: Any) -> Any:
+    """Rows of X by number, in the given order; a list of objects stays a list."""
+    if isinstance(X, np.ndarray) or sp.issparse(X):
+        return X[np.asarray(indices)]
+    return [X[int(i)] for i in indices]
+
+
+def rows(X: Any, start: int, stop: int) -> Any:
+    return X[start:stop]
+
+
+def tiles(n: int) -> list[tuple[int, int]]:
+    return [(start, min(start + TILE, n)) for start in range(0, n, TILE)]
+
+
+def tiles_without(n: int, known: np.ndarray) -> Iterator[np.ndarray]:
+    """Global row numbers of each fixed tile of 0..n, less those in the sorted array ``known``."""
+    for start, stop in tiles(n):
+        inside = known[np.searchsorted(known, start) : np.searchsorted(known, stop)]
+        keep = np.ones(stop - start, dtype=bool)
+        keep[inside - start] = False
+        if keep.any():
+            yield np.flatnonzero(keep) + start
+
+
+def objects_of(X: Any) -> Sequence[Any]:
+    """A sequence of objects as a list, without coercion to two dimensions."""
+    if isinstance(X, list):
+        return X
+    if hasattr(X, "to_list") and not hasattr(X, "columns"):  # a pandas or polars column
+        return list(X.to_list())
+    return list(X)
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """One Generator from None, an int, a RandomState or a Generator (used as it is)."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(0, 2**32, size=4, dtype=np.uint32))
+    return np.random.default_rng(random_state)
+
+
+def free_memory() -> int:
+    """Bytes this process may still take without swapping."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (AttributeError, OSError, ValueError):
+        return 4 * 2**30
+
+
+def budget_bytes(memory_budget: int | float | str | None) -> int:
+    """Bytes from a number, a text such as "200MB" or "4GiB", or None: a quarter of what is free."""
+    if memory_budget is None:
+        return free_memory() // 4
+    if isinstance(memory_budget, str):
+        match = re.fullmatch(r"\s*([\d.]+)\s*([kmg]i?)?b?\s*", memory_budget, re.IGNORECASE)
+        if not match:
+            raise ValueError(
+                f"memory_budget={memory_budget!r} is not understood; "
+                'pass bytes, or a text such as "200MB" or "4GiB"'
+            )
+        return int(float(match[1]) * _UNITS[(match[2] or "").lower()])
+    return int(memory_budget)
+
+
+def in_words(n_bytes: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if n_bytes < 1000 or unit == "GB":
+            return f"{n_bytes:.3g} {unit}"
+        n_bytes /= 1000
+    raise AssertionError
+
+
+def require_memory(needed: int, budget: int, what: str, remedy: str) -> None:
+    """MemoryError before an allocation that would not fit, never after it."""
+    if needed > budget:
+        raise MemoryError(
+            f"{what} needs {in_words(needed)} but memory_budget is {in_words(budget)}; {remedy}"
+        )

@@ -1,0 +1,285 @@
+"""The Nystroem features of an indefinite kernel, and its signed principal components."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from kreinlearn.blocks import as_generator, length, take
+from kreinlearn.estimators._base import KreinEstimator
+from kreinlearn.nystrom import FeatureMap, eigen_map, one_shot
+from kreinlearn.passes import (
+    ERROR_ROWS,
+    ErrorEstimate,
+    Fitted,
+    estimate_error,
+    fit_map_to_tolerance,
+)
+from kreinlearn.reduce import serial_blas
+
+DEFAULT_TOL = 0.05  # of rank="auto"
+
+
+class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KreinEstimator):
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.signature_.shape[0])
+
+    def _warn_if_rank_lost(self, wanted: int | None) -> None:
+        if self.rank_ == 0:
+            _warn("the kernel is zero on the landmarks: rank_ is 0 and no feature is left")
+        elif wanted is not None and self.rank_ < wanted:
+            _warn(
+                f"rank={wanted} was asked for but the landmarks span only {self.rank_} dimensions; "
+                "duplicate objects or a kernel of low rank"
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class KreinNystroem(_KreinTransformer):
+    """Low-rank features of any symmetric similarity, positive definite or not.
+
+    ``K ~ Phi diag(signature_) Phi.T`` with ``Phi = transform(X)``; K itself is never formed.
+
+    Parameters
+    ----------
+    kernel : a name, a callable k(A, B) -> matrix, ``pairwise(f)``, ``dissimilarity(...)``, a
+        ``Kernel``, ``"precomputed"`` or ``"precomputed_dissimilarity"``.
+    n_landmarks : int, a fraction of the objects, None (all: exact), or "auto": 100, twice the
+        rank if that is more.
+    rank : keep this many dimensions; None keeps all that the core gives; "auto" keeps as few as
+        reach ``tol`` (0.05 if not given).
+    landmarks : "auto", a scheme ("uniform", "leverage", "kmeans++", "greedy_kmeans++", "medoids",
+        "medoids+greedy"), row numbers, or objects.
+    core : "ls" (least squares), "truncated", or "plain" (the inverse of K_ZZ).
+    method : route of the eigendecomposition: "gram" (streamed), or for comparison "svd" and "sgt".
+    tol : grow landmarks until the estimated relative error is below it.
+    kernel_params : parameters of a kernel given by name.
+    precomputed_columns : "all" or "landmarks": the columns of a matrix given to ``transform``.
+    symmetrize : "average" (with a warning) or "raise", for an asymmetric similarity.
+    dtype : "float32", "float64", or None: as the data.
+    memory_budget : bytes, or a text such as "2GB"; None is a quarter of the free memory.
+    n_jobs : worker threads (None: as many as BLAS uses), or processes for Python callables.
+    random_state : int, RandomState, Generator or None.
+    verbose : show progress on a terminal.
+
+    Attributes
+    ----------
+    signature_ : (rank_,) signs of the dimensions.
+    eigenvalues_ : of the approximation on the training objects, by decreasing magnitude.
+    rank_, n_landmarks_, landmarks_, landmark_indices_, kernel_ : what was found.
+    error_ : with ``tol``: the estimated relative error, its standard error, the rows sampled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kreinlearn import KreinNystroem
+    >>> X = np.random.default_rng(0).normal(size=(300, 4))
+    >>> model = KreinNystroem("delta_gauss", rank=10, random_state=0).fit(X)
+    >>> model.transform(X).shape, bool((model.signature_ < 0).any())
+    ((300, 10), True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KreinEstimator._parameter_constraints,
+        "rank": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
+        "method": [StrOptions({"gram", "svd", "sgt"})],
+        "tol": [Interval(Real, 0, None, closed="neither"), None],
+    }
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        *,
+        n_landmarks: Any = "auto",
+        rank: Any = None,
+        landmarks: Any = "auto",
+        core: str = "ls",
+        method: str = "gram",
+        tol: float | None = None,
+        kernel_params: Any = None,
+        precomputed_columns: str = "all",
+        symmetrize: str = "average",
+        dtype: Any = None,
+        memory_budget: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: Any = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.n_landmarks = n_landmarks
+        self.rank = rank
+        self.landmarks = landmarks
+        self.core = core
+        self.method = method
+        self.tol = tol
+        self.kernel_params = kernel_params
+        self.precomputed_columns = precomputed_columns
+        self.symmetrize = symmetrize
+        self.dtype = dtype
+        self.memory_budget = memory_budget
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Choose landmarks, pass once over X, fit the core."""
+        rng = as_generator(self.random_state)
+        X, kernel = self._prepared(X, rng)
+        rank = None if self.rank == "auto" else self.rank
+        plan = self._plan(X, kernel, rank)
+        if self.tol is None and self.rank != "auto":
+            fitted = self._fit_map(X, kernel, plan, rng)
+        else:
+            tol = DEFAULT_TOL if self.tol is None else self.tol
+            with serial_blas():
+                fitted, enough = fit_map_to_tolerance(kernel, X, plan, tol, rng)
+            rank = enough if self.rank == "auto" else rank
+            self._probe(kernel, fitted, rng)
+            self.error_ = fitted.error
+        self._map = fitted.map.cut(rank)
+        self._store(fitted, self._map)
+        self._warn_if_rank_lost(self.rank if isinstance(self.rank, Integral) else None)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Features Phi (n, rank_) of any objects; the signature is not applied."""
+        check_is_fitted(self)
+        return self._project(X, self._map.W)
+
+    def eigenvectors(self, X: Any) -> Any:
+        """Nystroem-extended eigenvectors (n, k), orthonormal on the training objects."""
+        check_is_fitted(self)
+        return self._project(X, self._map.E)
+
+    def approximate(self, X: Any, Y: Any = None) -> Any:
+        """The approximate similarities of X to Y (to X itself if not given)."""
+        Phi = self.transform(X)
+        return (Phi * self._map.S) @ (Phi if Y is None else self.transform(Y)).T
+
+    def estimate_error(
+        self, X: Any, *, n_rows: int = ERROR_ROWS, random_state: Any = None
+    ) -> ErrorEstimate:
+        """||K - K~|| / ||K|| (Frobenius) on X, from the pairs among ``n_rows`` sampled rows."""
+        check_is_fitted(self)
+        X = self._validated(X, self.kernel_, reset=False)
+        n = length(X)
+        sample = np.sort(as_generator(random_state).choice(n, min(n_rows, n), replace=False))
+        K = self._similarities(X, sample)
+        return estimate_error(K, self._project(take(X, sample), self._map.W), self._map.S, n)
+
+
+class KreinPCA(_KreinTransformer):
+    """Signed principal components: an embedding that keeps the negative axes.
+
+    Axes are eigenvectors of the centred (approximate) kernel matrix by decreasing |eigenvalue|;
+    the squared "distance" of two embedded objects is the sum over axes of
+    ``signature_ * difference ** 2``. New objects are embedded by ``transform``.
+
+    Parameters
+    ----------
+    n_components : number of axes.
+    kernel, n_landmarks, landmarks, core, kernel_params, precomputed_columns, symmetrize, dtype,
+    memory_budget, n_jobs, random_state, verbose : as in ``KreinNystroem``.
+
+    Attributes
+    ----------
+    eigenvalues_, signature_ : of the axes kept.
+    explained_abs_ratio_ : |eigenvalue| over the sum of all |eigenvalues| of the approximation.
+    explained_squared_ratio_ : the same of squares: the share of the squared Frobenius norm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kreinlearn import KreinPCA
+    >>> D = np.array([[0.0, 1, 1, 3], [1, 0, 1, 1], [1, 1, 0, 1], [3, 1, 1, 0]])
+    >>> KreinPCA(kernel="precomputed_dissimilarity").fit(D).signature_
+    array([ 1, -1], dtype=int8)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KreinEstimator._parameter_constraints,
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        kernel: Any = "gaussian",
+        n_landmarks: Any = "auto",
+        landmarks: Any = "auto",
+        core: str = "ls",
+        kernel_params: Any = None,
+        precomputed_columns: str = "all",
+        symmetrize: str = "average",
+        dtype: Any = None,
+        memory_budget: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: Any = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.core = core
+        self.kernel_params = kernel_params
+        self.precomputed_columns = precomputed_columns
+        self.symmetrize = symmetrize
+        self.dtype = dtype
+        self.memory_budget = memory_budget
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Approximate the kernel, centre its features, rotate them to their axes."""
+        rng = as_generator(self.random_state)
+        X, kernel = self._prepared(X, rng)
+        plan = self._plan(X, kernel, None)
+        fitted = self._fit_map(X, kernel, plan, rng)
+        axes, mean = _centred_axes(fitted, length(X))
+        squares = np.square(axes.Lambda / np.max(np.abs(axes.Lambda), initial=1e-300))
+        absolute = np.abs(axes.Lambda)
+        kept = axes.cut(self.n_components)
+        self.explained_abs_ratio_ = (absolute / (absolute.sum() or 1.0))[: len(kept.S)]
+        self.explained_squared_ratio_ = (squares / (squares.sum() or 1.0))[: len(kept.S)]
+        self._map = kept
+        self._mean = mean @ kept.W
+        self._store(fitted, kept)
+        self._warn_if_rank_lost(min(self.n_components, self.n_landmarks_ - 1))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Coordinates (n, n_components) of any objects."""
+        check_is_fitted(self)
+        Phi = self._project(X, self._map.W)
+        Phi -= self._mean.astype(Phi.dtype)
+        return Phi
+
+
+def _centred_axes(fitted: Fitted, n: int) -> tuple[FeatureMap, Any]:
+    """The one-shot eigenbasis of the features less their mean, and the mean kernel columns."""
+    mean = fitted.gram.sums / n
+    G = fitted.gram.matrix - n * np.outer(mean, mean)
+    root = np.sqrt(fitted.unit)
+    with serial_blas():
+        E, Lambda = one_shot(G, fitted.map.W * root, fitted.map.S)
+    return eigen_map(E, Lambda).rescaled(fitted.unit), mean * fitted.unit
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=5)

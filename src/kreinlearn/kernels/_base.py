@@ -1,0 +1,125 @@
+"""What a similarity is: a function of two sequences of objects, evaluated a block at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+
+Array = NDArray[Any]
+Objects = Any  # a sequence of objects, or an (n, d) array or CSR matrix
+SYMMETRY_RTOL = 1e-10  # asymmetry up to this share of the largest entry is rounding
+
+
+class Columns(Protocol):
+    """The kernel columns of fixed objects Z: rows A -> k(A, Z), pure and safe in threads."""
+
+    def __call__(self, A: Objects, out: Array | None = None) -> Array: ...
+
+
+class Kernel(BaseEstimator):
+    """A symmetric function k(x, z) of two objects; ``is_dissimilarity`` if small means alike.
+
+    A subclass gives ``columns``; parameters follow scikit-learn (``__init__`` only assigns), and
+    whatever depends on data is resolved by ``fit`` into attributes with a trailing underscore.
+    """
+
+    takes = "vectors"  # or "objects", "precomputed"
+    is_dissimilarity = False
+    sparse = False  # CSR rows are accepted
+    threads = True  # several threads may evaluate at once
+
+    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        return self
+
+    def columns(self, Z: Objects) -> Columns:
+        raise NotImplementedError
+
+    def select(self, X: Objects, indices: Array) -> Objects:
+        """The objects that stand for rows ``indices`` as columns (a matrix: the indices)."""
+        from kreinlearn.blocks import take
+
+        return take(X, indices)
+
+    def diagonal(self, A: Objects) -> Array:
+        from kreinlearn.blocks import length, take
+
+        return np.array([self(a, a)[0, 0] for a in (take(A, [i]) for i in range(length(A)))])
+
+    def symmetric(self, Z: Objects) -> Array:  # (m, m)
+        return symmetrised(self(Z, Z))
+
+    def __call__(self, A: Objects, B: Objects | None = None) -> Array:
+        return self.symmetric(A) if B is None else self.columns(B)(A)
+
+
+def symmetrised(K: Array) -> Array:
+    return 0.5 * (K + K.T)
+
+
+def asymmetry(K: Array) -> float:
+    """max |K - K'| over max |K|."""
+    largest = float(np.max(np.abs(K), initial=0.0))
+    return float(np.max(np.abs(K - K.T), initial=0.0)) / largest if largest else 0.0
+
+
+_REGISTRY: dict[str, Callable[..., Kernel]] = {}
+
+
+def register(name: str, factory: Callable[..., Kernel], *, replace: bool = False) -> None:
+    """Give a kernel a name: ``factory(**params)`` makes it; estimators take the name.
+
+    A factory is a ``Kernel`` subclass or any function that returns a ``Kernel``.
+    """
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"a kernel's name is a non-empty string, got {name!r}")
+    if name in _REGISTRY and not replace:
+        raise ValueError(f"kernel {name!r} is registered already; pass replace=True to change it")
+    _REGISTRY[name] = factory
+
+
+def registered() -> list[str]:
+    return sorted(_REGISTRY)
+
+
+def resolve(spec: Any, params: Mapping[str, Any] | None = None) -> Kernel:
+    """A fresh, unfitted kernel from a name, a callable ``k(A, B)`` or a ``Kernel``."""
+    params = dict(params or {})
+    if isinstance(spec, Kernel):
+        kernel: Kernel = clone(spec)
+        return kernel.set_params(**params) if params else kernel
+    if isinstance(spec, str):
+        return _by_name(spec, params)
+    if callable(spec):
+        from kreinlearn.kernels.callables import CallableKernel
+
+        return CallableKernel(spec, params)
+    raise TypeError(
+        f"kernel={spec!r} is neither a name, a callable k(A, B) -> matrix nor a Kernel; "
+        "for a function of two single objects use kernel=pairwise(f)"
+    )
+
+
+def _by_name(name: str, params: dict[str, Any]) -> Kernel:
+    from kreinlearn.kernels import vectors
+
+    if name in _REGISTRY:
+        return _called(name, _REGISTRY[name], params)
+    if name in vectors.sklearn_kernel_names():
+        return vectors.SklearnKernel(name, params)
+    if name in vectors.sklearn_metric_names():
+        return vectors.SklearnMetric(name, params)
+    raise ValueError(
+        f"kernel={name!r} is unknown; registered are {registered()}, beside every kernel and "
+        "metric name of scikit-learn; register(name, factory) adds one of your own"
+    )
+
+
+def _called(name: str, factory: Callable[..., Kernel], params: dict[str, Any]) -> Kernel:
+    try:
+        return factory(**params)
+    except TypeError as error:
+        raise TypeError(f"kernel {name!r} does not take kernel_params={params}: {error}") from error

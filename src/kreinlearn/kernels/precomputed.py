@@ -1,0 +1,87 @@
+"""A matrix as a kernel: rows are objects, columns are the training objects."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, register
+
+
+class Precomputed(Kernel):
+    """Rows of a given matrix; the columns of landmarks are picked out of it."""
+
+    takes = "precomputed"
+    landmark_rows: Array | None = None  # row numbers of the columns, if they are not all rows
+
+    def __init__(self, is_dissimilarity: bool = False) -> None:
+        self.is_dissimilarity = is_dissimilarity
+
+    def columns(self, Z: Objects) -> Columns:  # Z: column numbers
+        return PickedColumns(np.asarray(Z))
+
+    def select(self, X: Objects, indices: Array) -> Array:
+        if self.landmark_rows is None:
+            return np.asarray(indices)
+        order = np.argsort(self.landmark_rows)
+        return order[np.searchsorted(self.landmark_rows, indices, sorter=order)]
+
+    def fit(self, X: Array, rng: np.random.Generator) -> Self:
+        self.diagonal_ = np.diagonal(X).copy()
+        return self
+
+    def diagonal(self, A: Objects) -> Array:  # A: row numbers
+        return self.diagonal_[A]
+
+
+class PickedColumns:
+    def __init__(self, numbers: Array) -> None:
+        self.numbers = numbers
+
+    def __call__(self, A: Array, out: Array | None = None) -> Array:
+        if out is None:
+            return np.ascontiguousarray(A[:, self.numbers])
+        return np.take(A, self.numbers, axis=1, out=out[: len(A)])
+
+
+class PrecomputedDissimilarity(Precomputed):
+    """-1/2 J (D o D) J of a square matrix D: centred on all training objects."""
+
+    def __init__(self) -> None:
+        super().__init__(is_dissimilarity=False)  # what comes out is a similarity
+
+    def fit(self, X: Array, rng: np.random.Generator) -> Self:
+        self.offsets_ = np.square(X).mean(axis=0)
+        self.c_ = float(self.offsets_.mean())
+        self.diagonal_ = self.offsets_ - 0.5 * self.c_
+        return self
+
+    def columns(self, Z: Objects) -> Columns:
+        return CentredColumns(np.asarray(Z), self.offsets_[Z], self.c_)
+
+
+class CentredColumns(PickedColumns):
+    def __init__(self, numbers: Array, offsets: Array, c: float) -> None:
+        super().__init__(numbers)
+        self.offsets, self.c = offsets, c
+
+    def __call__(self, A: Array, out: Array | None = None) -> Array:
+        D = super().__call__(A, out)
+        a = np.einsum("ij,ij->i", A, A) / A.shape[1]
+        np.square(D, out=D)
+        D -= a[:, None]
+        D -= self.offsets
+        D += self.c
+        D *= -0.5
+        return D
+
+
+def _no_params(**params: Any) -> Precomputed:
+    if params:
+        raise TypeError(f"a given matrix has no parameters, got {sorted(params)}")
+    return Precomputed()
+
+
+register("precomputed", _no_params)
+register("precomputed_dissimilarity", PrecomputedDissimilarity)

@@ -1,0 +1,213 @@
+"""The one seam: a pass over the data is a function of a row block whose terms are summed.
+
+Sums are reproducible: block t goes to lane t mod LANES, each lane adds its blocks in order, and
+the lanes are added in a fixed tree. Threads and memory decide only who adds what when.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Protocol, Self, TypeVar
+
+import joblib
+import numpy as np
+import scipy.linalg.cython_blas
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+LANES = 8
+
+Array = NDArray[Any]
+Block = TypeVar("Block")
+
+
+class Total(Protocol):
+    def __iadd__(self, other: Any) -> Self: ...
+
+
+T = TypeVar("T", bound=Total)
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def serial_blas() -> AbstractContextManager[Any]:
+    """One BLAS and OpenMP thread inside: our workers are the threads, and results repeat."""
+    return _controller().limit(limits=1)  # type: ignore[no-any-return]
+
+
+def worker_count(n_jobs: int | None) -> int:
+    """Threads for a pass: ``n_jobs``, or as many as BLAS may use here (1 in a joblib worker)."""
+    if n_jobs is not None:
+        return int(joblib.effective_n_jobs(n_jobs))
+    blas = [lib["num_threads"] for lib in _controller().info() if lib["user_api"] == "blas"]
+    return int(min(joblib.cpu_count(), max(blas, default=1)))
+
+
+def sum_over_blocks(
+    add: Callable[[T, Block], None],
+    blocks: Iterable[Block],
+    zero: Callable[[], T],
+    *,
+    workers: int = 1,
+    lanes: int = LANES,
+) -> T:
+    """Sum of the terms of all blocks; ``add(total, block)`` adds one block's terms in place."""
+    totals = [zero() for _ in range(lanes)]
+    queue = _Queue(blocks, lanes)
+
+    def work() -> None:
+        for ticket, block in queue:
+            lane = ticket % lanes
+            if queue.wait_for_turn(lane, ticket):
+                add(totals[lane], block)
+                queue.next_turn(lane)
+
+    _run(work, min(workers, lanes), queue)
+    return _tree_sum(totals)
+
+
+def map_blocks(
+    apply: Callable[[Block], None], blocks: Iterable[Block], *, workers: int = 1
+) -> None:
+    """``apply`` on every block, in worker threads; it writes its own rows of a result."""
+    queue = _Queue(blocks, 0)
+
+    def work() -> None:
+        for _, block in queue:
+            apply(block)
+
+    _run(work, workers, queue)
+
+
+class _Queue:
+    """Blocks handed out in order, and the turns of the lanes; stops for all when one fails."""
+
+    def __init__(self, blocks: Iterable[Any], lanes: int) -> None:
+        self._blocks = enumerate(blocks)
+        self._turns = list(range(lanes))
+        self._pull = threading.Lock()
+        self._moved = threading.Condition()
+        self._stopped = False
+
+    def __iter__(self) -> Iterator[tuple[int, Any]]:
+        while not self._stopped:
+            with self._pull:
+                item = next(self._blocks, None)
+            if item is None:
+                return
+            yield item
+
+    def wait_for_turn(self, lane: int, ticket: int) -> bool:
+        with self._moved:
+            self._moved.wait_for(lambda: self._stopped or self._turns[lane] == ticket)
+            return not self._stopped
+
+    def next_turn(self, lane: int) -> None:
+        with self._moved:
+            self._turns[lane] += len(self._turns)
+            self._moved.notify_all()
+
+    def stop(self) -> None:
+        with self._moved:
+            self._stopped = True
+            self._moved.notify_all()
+
+
+def _run(work: Callable[[], None], workers: int, queue: _Queue) -> None:
+    """``work`` in every worker; the first error, Ctrl-C included, stops them all and is raised."""
+
+    def guarded() -> None:
+        try:
+            work()
+        except BaseException:
+            queue.stop()
+            raise
+
+    with serial_blas():
+        if workers == 1:
+            return work()
+        with ThreadPoolExecutor(workers) as pool:
+            futures = [pool.submit(guarded) for _ in range(workers)]
+            try:
+                for future in futures:
+                    future.result()
+            finally:
+                queue.stop()
+
+
+def _tree_sum(totals: list[T]) -> T:
+    while len(totals) > 1:
+        for i in range(len(totals) // 2):
+            left = totals[2 * i]
+            left += totals[2 * i + 1]
+        totals = totals[::2]
+    return totals[0]
+
+
+@dataclass
+class Gram:
+    """C'C (upper triangle, Fortran order) and the column sums of row blocks C."""
+
+    triangle: Array  # (m, m)
+    sums: Array  # (m,)
+    single: bool = False  # float32 blocks multiplied in float32, summed in float64
+
+    @classmethod
+    def zeros(cls, m: int, *, single: bool = False) -> Self:
+        return cls(np.zeros((m, m), order="F"), np.zeros(m), single)
+
+    def add(self, C: Array) -> None:
+        if C.dtype == np.float32 and self.single:
+            self.triangle += add_gram(C, np.zeros(self.triangle.shape, np.float32, order="F"))
+        else:
+            add_gram(np.asarray(C, dtype=np.float64), self.triangle)
+        self.sums += C.sum(axis=0, dtype=np.float64)
+
+    def __iadd__(self, other: Self) -> Self:
+        self.triangle += other.triangle
+        self.sums += other.sums
+        return self
+
+    @property
+    def matrix(self) -> Array:  # (m, m)
+        upper = np.triu(self.triangle)
+        return upper + np.triu(upper, 1).T
+
+
+def _blas(name: str) -> Any:
+    """A BLAS routine by its address: called through ctypes it releases the GIL, scipy's does not."""
+    capsule = scipy.linalg.cython_blas.__pyx_capi__[name]
+    get_name = ctypes.pythonapi.PyCapsule_GetName
+    get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    get_pointer.restype = ctypes.c_void_p
+    get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    integer, pointer = ctypes.POINTER(ctypes.c_int), ctypes.c_void_p
+    signature = [ctypes.c_char_p, ctypes.c_char_p, integer, integer, pointer, pointer, integer]
+    prototype = ctypes.CFUNCTYPE(None, *signature, pointer, pointer, integer)
+    return prototype(get_pointer(capsule, get_name(capsule)))
+
+
+_SYRK = {np.dtype(np.float64): _blas("dsyrk"), np.dtype(np.float32): _blas("ssyrk")}
+
+
+def add_gram(C: Array, triangle: Array) -> Array:
+    """triangle += C'C, upper triangle only; C (b, m) in rows, triangle (m, m) in Fortran order."""
+    C = np.ascontiguousarray(C)
+    b, m = C.shape
+    one = np.ones(1, C.dtype)
+    columns, depth = ctypes.c_int(m), ctypes.c_int(b)
+    _SYRK[C.dtype](
+        b"U", b"N", columns, depth, one.ctypes.data, C.ctypes.data, columns,
+        one.ctypes.data, triangle.ctypes.data, columns,
+    )  # fmt: skip
+    return triangle
