@@ -1,0 +1,79 @@
+# make demo, make test: what they need goes into .venv, locked with hashes.
+
+CANDIDATES := python3.12 python3.11 python3.13 python3.14 python3 python
+SUITABLE := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(firstword $(foreach p,$(CANDIDATES),$(shell $(p) -c "$(SUITABLE)" >/dev/null 2>&1 && echo $(p))))
+PY := .venv/bin/python
+
+# A stamp stands for what is installed: this folder, a lock and pyproject.toml.
+stamp = .venv/$(1)-$(shell { pwd; cat requirements/$(1).txt pyproject.toml 2>/dev/null; } | cksum | tr ' ' '-')
+DEMO := $(call stamp,demo)
+TEST := $(call stamp,test)
+
+# $(1): demo or test; $(2): what a reader should expect
+define install
+	@echo "Installing requirements/$(1).txt into .venv: $(2), once only ..."
+	@rm -f .venv/$(1)-*
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-input \
+	  --require-hashes --only-binary :all: -r requirements/$(1).txt
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-input \
+	  --no-deps --no-build-isolation -e .
+	@touch $@
+endef
+
+.PHONY: help demo test lint lock clean
+help:
+	@echo "make demo    install what the demonstration needs, run it"
+	@echo "make test    install everything, then lint, types and all tests"
+	@echo "make lint    ruff and mypy only"
+	@echo "make lock    resolve requirements/*.txt anew (UPGRADE=--upgrade for the newest)"
+	@echo "make clean   remove .venv, caches and builds"
+
+demo: $(DEMO)
+	@$(PY) -m kreinlearn.demo
+
+test: lint
+	$(PY) -m pytest
+
+lint: $(TEST)
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+# Where .venv is missing or its interpreter is gone, every stamp is void.
+ifneq ($(shell $(PY) -c "print(1)" 2>/dev/null),1)
+.PHONY: $(PY) $(DEMO) $(TEST)
+endif
+
+$(PY):
+	@"$(PYTHON)" -c "$(SUITABLE)" >/dev/null 2>&1 || { \
+	  echo "kreinlearn needs Python 3.11 or newer with the venv module (Debian, Ubuntu: the" >&2; \
+	  echo "package python3-venv); none was found. Name one: make PYTHON=/path/to/python3 demo" >&2; \
+	  exit 1; }
+	@"$(PYTHON)" -m venv --clear .venv
+
+$(DEMO): | $(PY)
+	$(call install,demo,600 MB on disk, a minute or two)
+
+$(TEST): | $(DEMO)
+	$(call install,test,1 GB more on disk, one to three minutes)
+
+# test.txt first, demo.txt within it: `make test` after `make demo` only adds packages.
+COMPILE = "$$dir/bin/uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+  --no-header --no-annotate --no-emit-index-url -c requirements/constraints.in $(UPGRADE)
+lock:
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && set -e; \
+	"$(PYTHON)" -m venv "$$dir"; \
+	"$$dir/bin/python" -m pip install --quiet --disable-pip-version-check uv; \
+	$(COMPILE) --extra all --extra test -o requirements/test.txt pyproject.toml requirements/build.in; \
+	$(COMPILE) --extra plot -c requirements/test.txt -o requirements/demo.txt pyproject.toml requirements/build.in; \
+	for lock in test demo; do \
+	  { echo "# Written by make lock from pyproject.toml and requirements/build.in."; \
+	    grep -vE '^(#|--?(i|f|index-url|extra-index-url|find-links|trusted-host)[ =])' requirements/$$lock.txt; \
+	  } > "$$dir/$$lock.txt"; \
+	  mv "$$dir/$$lock.txt" requirements/$$lock.txt; \
+	done
+
+clean:
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +
