@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kreinlearn.approximation import Fitted, fit_map
 from kreinlearn.blocks import budget_bytes, length, objects_of, take
 from kreinlearn.kernels import Kernel, resolve
 from kreinlearn.kernels._base import SYMMETRY_RTOL, symmetrised
@@ -26,7 +27,7 @@ from kreinlearn.kernels.precomputed import (
 )
 from kreinlearn.landmarks import SELECTORS, VECTORS_ONLY
 from kreinlearn.nystrom import FeatureMap
-from kreinlearn.passes import Fitted, Plan, fit_map, transform_blocks
+from kreinlearn.passes import Plan, transform_blocks
 from kreinlearn.progress import shown
 from kreinlearn.reduce import serial_blas, worker_count
 

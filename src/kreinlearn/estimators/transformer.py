@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -11,16 +12,16 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from kreinlearn.blocks import as_generator, length, take
-from kreinlearn.estimators._base import KreinEstimator
-from kreinlearn.nystrom import FeatureMap, eigen_map, one_shot
-from kreinlearn.passes import (
+from kreinlearn.approximation import (
     ERROR_ROWS,
     ErrorEstimate,
     Fitted,
     estimate_error,
     fit_map_to_tolerance,
 )
+from kreinlearn.blocks import as_generator, length, take
+from kreinlearn.estimators._base import KreinEstimator
+from kreinlearn.nystrom import FeatureMap, eigen_map, one_shot
 from kreinlearn.reduce import serial_blas
 
 DEFAULT_TOL = 0.05  # of rank="auto"
@@ -144,7 +145,7 @@ class KreinNystroem(_KreinTransformer):
         else:
             tol = DEFAULT_TOL if self.tol is None else self.tol
             with serial_blas():
-                fitted, enough = fit_map_to_tolerance(kernel, X, plan, tol, rng)
+                fitted, enough = fit_map_to_tolerance(kernel, X, replace(plan, tol=tol), rng)
             rank = enough if self.rank == "auto" else rank
             self._probe(kernel, fitted, rng)
             self.error_ = fitted.error

@@ -1,0 +1,234 @@
+"""From objects to a feature map: choose landmarks, pass once over all rows, fit the core."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from kreinlearn.blocks import length
+from kreinlearn.kernels._base import Array, Kernel, Objects
+from kreinlearn.landmarks import SELECTORS, WHOLE_SAMPLE, gram_of, weighted_draw
+from kreinlearn.nystrom import (
+    OVERSAMPLING,
+    FeatureMap,
+    landmark_map,
+    least_squares_core,
+    least_squares_map,
+    one_shot,
+    one_shot_svd,
+    pivot_rows,
+    squared_route,
+    whiten,
+)
+from kreinlearn.panel import LandmarkColumns, Panel, Rows, pool_size
+from kreinlearn.passes import Plan, all_columns, candidate_count, gram_pass, unit_of
+from kreinlearn.reduce import Gram
+
+ERROR_ROWS = 256  # sampled rows of an error estimate
+
+
+class Fitted(NamedTuple):
+    panel: Panel
+    columns: LandmarkColumns
+    gram: Gram  # of C / unit over all rows
+    unit: float
+    map: FeatureMap
+    error: ErrorEstimate | None = None
+
+
+class ErrorEstimate(NamedTuple):
+    """||K - K~|| / ||K|| in Frobenius norm, from the pairs among sampled rows."""
+
+    relative: float
+    standard_error: float
+    n_rows: int
+
+
+# Landmarks
+
+
+def open_panel(kernel: Kernel, X: Objects, plan: Plan, rng: np.random.Generator) -> Panel:
+    """A panel of the rows among which landmarks are chosen, with given landmarks in it."""
+    n = length(X)
+    pool = _pool(n, plan, rng)
+    if isinstance(plan.landmarks, str):
+        wide = plan.landmarks in WHOLE_SAMPLE and 2 * 8 * n * plan.sketch <= plan.budget // 2
+        everywhere = np.arange(n) if wide else pool
+        return Panel(kernel, Rows(X), everywhere, pool=pool, workers=plan.workers)
+    if isinstance(plan.landmarks, np.ndarray) and plan.landmarks.ndim == 1:
+        numbers, outside = plan.landmarks, None
+    else:
+        outside = plan.landmarks
+        numbers = np.arange(-length(outside), 0)
+    panel = Panel(
+        kernel, Rows(X, outside), np.union1d(numbers, pool), pool=pool, workers=plan.workers
+    )
+    panel.grow(numbers)
+    panel.freeze()
+    return panel
+
+
+def _pool(n: int, plan: Plan, rng: np.random.Generator) -> Array:
+    """A uniform sample of rows: as many as the selector and the core need to look at."""
+    size = pool_size(n, plan.n_landmarks)
+    if size == n:
+        return np.arange(n)
+    if plan.core != "ls" and plan.tol is None:
+        if not isinstance(plan.landmarks, str):
+            size = 0
+        elif plan.landmarks == "uniform":
+            size = plan.n_landmarks
+    return np.sort(rng.choice(n, size, replace=False))
+
+
+def grow_landmarks(panel: Panel, plan: Plan, rng: np.random.Generator) -> None:
+    if plan.n_landmarks == len(panel.pool) == len(panel.rows):  # exact: every object
+        panel.grow(np.setdiff1d(panel.rows, panel.landmarks))
+        panel.freeze()
+    elif isinstance(plan.landmarks, str):
+        SELECTORS[plan.landmarks](panel, plan.n_landmarks, rng, plan.sketch)
+
+
+# The core
+
+
+def fit_core(
+    panel: Panel, gram: Gram, unit: float, n: int, plan: Plan, rng: np.random.Generator,
+    C: Array | None = None,
+) -> FeatureMap:  # fmt: skip
+    """The feature map of the plan's core, of kernels divided by ``unit``; rank not yet cut."""
+    m = len(panel.landmarks)
+    if plan.core == "ls" and m < n:
+        return _least_squares(panel, gram.matrix, unit, n, rng)
+    k = None
+    if plan.core == "truncated":
+        k = plan.rank if plan.rank is not None else max(1, int(m / OVERSAMPLING))
+    K_ZZ = panel.K_ZZ / unit
+    W, S = landmark_map(K_ZZ, k)
+    if plan.method == "gram" or C is None:
+        E, Lambda = one_shot(gram.matrix, W, S)
+    elif plan.method == "svd":
+        E, Lambda = one_shot_svd(C / unit, W, S)
+    else:
+        E, Lambda = squared_route(C / unit, K_ZZ, k)
+    return FeatureMap(W, S, E, Lambda)
+
+
+def _least_squares(
+    panel: Panel, G: Array, unit: float, n: int, rng: np.random.Generator
+) -> FeatureMap:
+    T = whiten(G)
+    Z, m = panel.landmarks, len(panel.landmarks)
+    C = panel.C / unit
+    rest = np.setdiff1d(panel.rows[panel.rows >= 0], Z)
+    uniform = np.setdiff1d(panel.pool, Z)
+    R = np.concatenate([Z, _extra_rows(C @ T, panel, rest, uniform, m, rng)])
+    K_RR = panel.similarities(R) / unit
+    M = least_squares_core(C[panel.positions(R)] @ T, K_RR, n)
+    return least_squares_map(T, M)
+
+
+def _extra_rows(
+    Q: Array, panel: Panel, rest: Array, uniform: Array, m: int, rng: np.random.Generator
+) -> Array:
+    """m rows that span Q, by pivoting, then m uniform ones; none is a landmark."""
+    count = candidate_count(m)
+    candidates = rest
+    if count < len(rest):
+        even = rng.choice(uniform, min(count // 2, len(uniform)), replace=False)
+        other = np.setdiff1d(rest, uniform)  # drawn by leverage during the pass
+        if not len(other):
+            other = np.setdiff1d(rest, even)
+            scores = np.square(Q[panel.positions(other)]).sum(axis=1)
+            other = other[weighted_draw(scores, count - len(even), rng)]
+        candidates = np.concatenate([even, other])
+    pivots = candidates[pivot_rows(Q[panel.positions(candidates)], m)]
+    left = np.setdiff1d(uniform, pivots)
+    return np.concatenate([pivots, rng.choice(left, min(m, len(left)), replace=False)])
+
+
+# Everything together
+
+
+def fit_map(kernel: Kernel, X: Objects, plan: Plan, rng: np.random.Generator) -> Fitted:
+    panel = open_panel(kernel, X, plan, rng)
+    grow_landmarks(panel, plan, rng)
+    return finish_map(panel, plan, rng)
+
+
+def finish_map(panel: Panel, plan: Plan, rng: np.random.Generator) -> Fitted:
+    n = length(panel.X.X)
+    columns = panel.evaluator()
+    C = all_columns(panel, columns, plan) if plan.method != "gram" else None
+    gram, unit = gram_pass(panel, columns, plan, rng)
+    feature_map = fit_core(panel, gram, unit, n, plan, rng, C)
+    return Fitted(panel, columns, gram, unit, feature_map.rescaled(unit))
+
+
+def fit_map_to_tolerance(
+    kernel: Kernel, X: Objects, plan: Plan, rng: np.random.Generator
+) -> tuple[Fitted, int | None]:
+    """Landmarks doubled, every evaluated column kept, until the estimated error is below tol.
+
+    Also the smallest rank that stays below it (None: no rank does).
+    """
+    n, tol = length(X), plan.tol or 0.0
+    panel = open_panel(kernel, X, plan, rng)
+    sample = np.sort(rng.choice(panel.pool, min(ERROR_ROWS, len(panel.pool)), replace=False))
+    while True:
+        grow_landmarks(panel, plan, rng)
+        unit = unit_of(panel)
+        gram = gram_of(panel.C / unit, panel.workers)
+        trial = fit_core(panel, gram, unit, len(panel.rows), plan, rng).cut(plan.rank)
+        K = panel.similarities(sample)
+        Phi = panel.C[panel.positions(sample)] @ trial.rescaled(unit).W
+        if estimate_error(K, Phi, trial.S, n).relative <= tol or len(panel.landmarks) >= n:
+            break
+        plan = replace(plan, n_landmarks=min(n, 2 * len(panel.landmarks)))
+    fitted = finish_map(panel, plan, rng)
+    whole = fitted.map.cut(plan.rank)
+    Phi = panel.C[panel.positions(sample)] @ whole.W
+    error = estimate_error(K, Phi, whole.S, n)
+    return fitted._replace(error=error), _smallest_rank(K, fitted, panel, sample, tol, n)
+
+
+def _smallest_rank(
+    K: Array, fitted: Fitted, panel: Panel, sample: Array, tol: float, n: int
+) -> int | None:
+    C = panel.C[panel.positions(sample)]
+    low, high = 1, len(fitted.map.Lambda)
+
+    def error(rank: int) -> float:
+        cut = fitted.map.cut(rank)
+        return estimate_error(K, C @ cut.W, cut.S, n).relative
+
+    if not high or error(high) > tol:
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if error(middle) <= tol else (middle + 1, high)
+    return high
+
+
+def estimate_error(K: Array, Phi: Array, S: Array, n: int) -> ErrorEstimate:
+    """Unbiased sums of squares from the pairs of a uniform sample; jackknife standard error."""
+    h = len(K)
+    missed, whole = np.square(K - (Phi * S) @ Phi.T), np.square(K)
+
+    def sums(squares: Array) -> tuple[float, Array]:
+        own = np.diagonal(squares)
+        off, per_row = squares.sum() - own.sum(), squares.sum(axis=1) - own
+        pairs = n * (n - 1) / max(h * (h - 1), 1)
+        total = pairs * off + n / h * own.sum()
+        fewer = n * (n - 1) / max((h - 1) * (h - 2), 1)
+        without = fewer * (off - 2 * per_row) + n / max(h - 1, 1) * (own.sum() - own)
+        return float(total), without
+
+    (error, error_without), (size, size_without) = sums(missed), sums(whole)
+    if size == 0:
+        return ErrorEstimate(0.0, 0.0, h)
+    ratios = np.sqrt(error_without / np.where(size_without > 0, size_without, size))
+    spread = np.sqrt((h - 1) / h * np.square(ratios - ratios.mean()).sum() * (1 - h / n))
+    return ErrorEstimate(float(np.sqrt(error / size)), float(spread), h)
