@@ -1,0 +1,192 @@
+"""The demonstration at reduced size: what it prints against numpy, what it writes, how it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import signal
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from kreinlearn import KreinNystroem, demo
+from kreinlearn.datasets import make_polygons
+from tests.oracles import double_centred, indefiniteness_by_trace
+
+N, SEED = 60, 3
+RANKS = (5, 10, 25)  # 50 and 100 would need more landmarks than there are polygons
+
+
+class Run(NamedTuple):
+    status: int
+    lines: list[str]
+    folder: Path
+
+    def cells(self, *starts: str) -> list[str]:
+        """The cells of the one table row whose first cells are these."""
+        rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in self.lines]
+        (row,) = [row for row in rows if row[: len(starts)] == list(starts)]
+        return row[2:]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("demo")
+    printed = io.StringIO()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
+        status = demo.main(["--n", str(N), "--seed", str(SEED)])
+    return Run(status, printed.getvalue().splitlines(), folder)
+
+
+@pytest.fixture(scope="module")
+def similarity() -> np.ndarray:
+    """The Hausdorff distances pair by pair from their definition, squared and centred."""
+    X, _ = make_polygons(N, random_state=SEED)
+
+    def distance(a: np.ndarray, b: np.ndarray) -> float:
+        table = np.linalg.norm(a[:, None] - b[None], axis=2)
+        return float(max(table.min(axis=0).max(), table.min(axis=1).max()))
+
+    return double_centred(np.array([[distance(a, b) for b in X] for a in X]))
+
+
+def best_error(K: np.ndarray, k: int) -> float:
+    """The distance to the nearest matrix of rank k, by its singular value decomposition."""
+    U, sigma, Vt = np.linalg.svd(K)
+    return float(np.linalg.norm(K - (U[:, :k] * sigma[:k]) @ Vt[:k]))
+
+
+def test_it_ends_well_and_says_where_the_picture_is(run: Run) -> None:
+    assert run.status == 0
+    assert run.lines[-1] == f"picture: {run.folder / 'demo.png'}"
+    assert [path.name for path in run.folder.iterdir()] == ["demo.png"]
+
+
+def test_the_picture_is_a_png_of_the_size_asked_for(run: Run) -> None:
+    picture = (run.folder / "demo.png").read_bytes()
+    assert picture[:8] == b"\x89PNG\r\n\x1a\n"
+    assert struct.unpack(">II", picture[16:24]) == (1725, 690)
+    assert len(picture) > 30_000  # an empty pair of axes has less
+
+
+def test_the_inspection_agrees_with_numpy(run: Run, similarity: np.ndarray) -> None:
+    text = "\n".join(line.rstrip() for line in run.lines)
+    eigenvalues = np.linalg.eigvalsh(similarity)
+    cut = 1e-12 * np.abs(eigenvalues).max()
+    signs = f"{np.sum(eigenvalues > cut)} positive, {np.sum(eigenvalues < -cut)} negative"
+    assert f"{N}: 30 with 5 sides, 30 with 7 sides" in text
+    assert signs in text
+    assert f"{indefiniteness_by_trace(similarity):.1%} of their magnitude" in text
+    assert "none in 200,000 triples" in text  # the Hausdorff distance is a metric
+
+
+def test_triangle_violations_are_counted() -> None:
+    D = np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 1.0], [3.0, 1.0, 0.0]])
+    share = demo.triangle_violations(D, np.random.default_rng(0))
+    assert share == pytest.approx(2 / 27, abs=0.003)  # (0, 1, 2) and (2, 1, 0) of 27 triples
+
+
+def test_the_smallest_errors_agree_with_numpy(run: Run, similarity: np.ndarray) -> None:
+    norm = np.linalg.norm(similarity)
+    expected = [f"{best_error(similarity, k) / norm:.1%}" for k in RANKS]
+    assert run.cells("smallest error") == [*expected, ""]
+
+
+@pytest.mark.parametrize("scheme", [("greedy_kmeans++", "ls"), ("leverage", "plain")])
+def test_the_ratios_agree_with_numpy(
+    run: Run, similarity: np.ndarray, scheme: tuple[str, str]
+) -> None:
+    X, _ = make_polygons(N, random_state=SEED)
+    J = np.eye(N) - 1 / N
+
+    def ratio(k: int, seed: int) -> float:
+        model = KreinNystroem(
+            "hausdorff", n_landmarks=2 * k, rank=k, landmarks=scheme[0], core=scheme[1],
+            random_state=seed,
+        ).fit(X)  # fmt: skip
+        Phi = J @ model.transform(X)
+        K = sum(s * np.outer(phi, phi) for s, phi in zip(model.signature_, Phi.T, strict=True))
+        return float(np.sqrt(np.sum((similarity - K) ** 2))) / best_error(similarity, k)
+
+    ratios = np.array([[ratio(k, SEED + r) for r in range(3)] for k in RANKS])
+    printed = [float(cell.replace(",", "")) for cell in run.cells(*scheme)]
+    expected = [*np.median(ratios, axis=1), ratios.max()]
+    np.testing.assert_allclose(printed, expected, rtol=0.005)  # printed to three figures
+
+
+def test_every_scheme_for_objects_has_a_row_and_none_beats_the_optimum(run: Run) -> None:
+    for landmarks in ("uniform", "leverage", "kmeans++", "greedy_kmeans++"):
+        cells = run.cells(landmarks, "ls")
+        assert len(cells) == len(RANKS) + 1
+        assert all(float(cell.replace(",", "")) >= 1 for cell in cells)
+
+
+# Endings.
+
+
+def test_interrupted_it_gives_130_and_no_traceback(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kreinlearn.demo", "--n", "600"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert process.stdout is not None
+    assert "Polygons" in process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert errors == "interrupted\n"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def found() -> demo.Findings:
+    ratios = {scheme: np.full((2, 3), 1.5) for scheme in demo.SCHEMES}
+    return demo.Findings(np.array([2.0, -1.0]), (5, 10), np.array([0.5, 0.2]), ratios)
+
+
+def test_without_matplotlib_the_extra_is_named(
+    found: demo.Findings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
+    assert demo.saved(found, tmp_path / "demo.png") == 1
+    assert 'pip install "kreinlearn[plot]"' in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_written_is_one_line(
+    found: demo.Findings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert demo.saved(found, tmp_path) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("no picture: ")
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--n", "19"], "from 20 to 5000"),
+        (["--n", "5001"], "from 20 to 5000"),
+        (["--n", "many"], "invalid int value"),
+        (["--seed", "-1"], "not negative"),
+        (["--output", "nowhere/demo.png"], "no such folder"),
+        (["--out", "demo.png"], "unrecognized arguments"),
+    ],
+)
+def test_wrong_options_give_2(
+    argv: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit:
+        demo.main(argv)
+    assert exit.value.code == 2
+    assert message in capsys.readouterr().err
