@@ -168,47 +168,49 @@ def finish_map(panel: Panel, plan: Plan, rng: np.random.Generator) -> Fitted:
 
 
 def fit_map_to_tolerance(
-    kernel: Kernel, X: Objects, plan: Plan, rng: np.random.Generator
-) -> tuple[Fitted, int | None]:
+    kernel: Kernel, X: Objects, plan: Plan, rng: np.random.Generator, *, shrink: bool
+) -> Fitted:
     """Landmarks doubled, every evaluated column kept, until the estimated error is below tol.
 
-    Also the smallest rank that stays below it (None: no rank does).
+    With ``shrink`` the rank is then cut to the smallest that stays below it.
     """
-    n, tol = length(X), plan.tol or 0.0
+    assert plan.tol is not None
+    n, K = length(X), None
     panel = open_panel(kernel, X, plan, rng)
     sample = np.sort(rng.choice(panel.pool, min(ERROR_ROWS, len(panel.pool)), replace=False))
     while True:
         grow_landmarks(panel, plan, rng)
+        K = panel.similarities(sample) if K is None else K
         unit = unit_of(panel)
         gram = gram_of(panel.C / unit, panel.workers)
-        trial = fit_core(panel, gram, unit, len(panel.rows), plan, rng).cut(plan.rank)
-        K = panel.similarities(sample)
-        Phi = panel.C[panel.positions(sample)] @ trial.rescaled(unit).W
-        if estimate_error(K, Phi, trial.S, n).relative <= tol or len(panel.landmarks) >= n:
+        trial = fit_core(panel, gram, unit, len(panel.rows), plan, rng).rescaled(unit)
+        error = _error_on(sample, K, panel, trial.cut(plan.rank))
+        m = len(panel.landmarks)
+        if error.relative <= plan.tol or m >= n or not isinstance(plan.landmarks, str):
             break
-        plan = replace(plan, n_landmarks=min(n, 2 * len(panel.landmarks)))
+        plan = replace(plan, n_landmarks=min(n, 2 * m))
     fitted = finish_map(panel, plan, rng)
-    whole = fitted.map.cut(plan.rank)
-    Phi = panel.C[panel.positions(sample)] @ whole.W
-    error = estimate_error(K, Phi, whole.S, n)
-    return fitted._replace(error=error), _smallest_rank(K, fitted, panel, sample, tol, n)
+    rank = _smallest_rank(sample, K, panel, fitted.map, plan.tol) if shrink else plan.rank
+    cut = fitted.map.cut(rank)
+    return fitted._replace(map=cut, error=_error_on(sample, K, panel, cut))
+
+
+def _error_on(sample: Array, K: Array, panel: Panel, feature_map: FeatureMap) -> ErrorEstimate:
+    Phi = panel.C[panel.positions(sample)] @ feature_map.W
+    return estimate_error(K, Phi, feature_map.S, length(panel.X.X))
 
 
 def _smallest_rank(
-    K: Array, fitted: Fitted, panel: Panel, sample: Array, tol: float, n: int
+    sample: Array, K: Array, panel: Panel, feature_map: FeatureMap, tol: float
 ) -> int | None:
-    C = panel.C[panel.positions(sample)]
-    low, high = 1, len(fitted.map.Lambda)
-
-    def error(rank: int) -> float:
-        cut = fitted.map.cut(rank)
-        return estimate_error(K, C @ cut.W, cut.S, n).relative
-
-    if not high or error(high) > tol:
+    """The smallest rank whose estimated error is below tol; None if no rank's is."""
+    low, high = 1, len(feature_map.Lambda)
+    if not high or _error_on(sample, K, panel, feature_map).relative > tol:
         return None
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if error(middle) <= tol else (middle + 1, high)
+        error = _error_on(sample, K, panel, feature_map.cut(middle)).relative
+        low, high = (low, middle) if error <= tol else (middle + 1, high)
     return high
 
 

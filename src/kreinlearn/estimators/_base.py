@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kreinlearn.approximation import Fitted, fit_map
+from kreinlearn.approximation import Fitted, fit_map, fit_map_to_tolerance
 from kreinlearn.blocks import budget_bytes, length, objects_of, take
 from kreinlearn.kernels import Kernel, resolve
 from kreinlearn.kernels._base import SYMMETRY_RTOL, symmetrised
@@ -32,6 +32,7 @@ from kreinlearn.progress import shown
 from kreinlearn.reduce import serial_blas, worker_count
 
 SYMMETRY_TILE = 1024
+DEFAULT_TOL = 0.05  # of rank="auto"
 
 
 class KreinEstimator(BaseEstimator):
@@ -152,9 +153,15 @@ class KreinEstimator(BaseEstimator):
             landmarks=landmarks,
             workers=worker_count(self.n_jobs),
             budget=budget_bytes(self.memory_budget),
+            tol=self._tolerance(),
             single=self.dtype == "float32",
             tiles=shown(n, "kernel rows", self.verbose),
         )
+
+    def _tolerance(self) -> float | None:
+        """Estimated error at which landmarks stop growing; None: their number is given."""
+        tol = getattr(self, "tol", None)
+        return DEFAULT_TOL if tol is None and getattr(self, "rank", None) == "auto" else tol
 
     def _landmark_count(self, n: int, rank: int | None) -> int:
         if self.n_landmarks is None:
@@ -218,7 +225,11 @@ class KreinEstimator(BaseEstimator):
 
     def _fit_map(self, X: Any, kernel: Kernel, plan: Plan, rng: np.random.Generator) -> Fitted:
         with serial_blas():
-            fitted = fit_map(kernel, X, plan, rng)
+            if plan.tol is None:
+                fitted = fit_map(kernel, X, plan, rng)
+            else:
+                shrink = self.rank == "auto"
+                fitted = fit_map_to_tolerance(kernel, X, plan, rng, shrink=shrink)
         self._probe(kernel, fitted, rng)
         return fitted
 

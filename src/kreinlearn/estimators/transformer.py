@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -17,14 +16,11 @@ from kreinlearn.approximation import (
     ErrorEstimate,
     Fitted,
     estimate_error,
-    fit_map_to_tolerance,
 )
 from kreinlearn.blocks import as_generator, length, take
 from kreinlearn.estimators._base import KreinEstimator
 from kreinlearn.nystrom import FeatureMap, eigen_map, one_shot
 from kreinlearn.reduce import serial_blas
-
-DEFAULT_TOL = 0.05  # of rank="auto"
 
 
 class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KreinEstimator):
@@ -138,20 +134,13 @@ class KreinNystroem(_KreinTransformer):
         """Choose landmarks, pass once over X, fit the core."""
         rng = as_generator(self.random_state)
         X, kernel = self._prepared(X, rng)
-        rank = None if self.rank == "auto" else self.rank
-        plan = self._plan(X, kernel, rank)
-        if self.tol is None and self.rank != "auto":
-            fitted = self._fit_map(X, kernel, plan, rng)
-        else:
-            tol = DEFAULT_TOL if self.tol is None else self.tol
-            with serial_blas():
-                fitted, enough = fit_map_to_tolerance(kernel, X, replace(plan, tol=tol), rng)
-            rank = enough if self.rank == "auto" else rank
-            self._probe(kernel, fitted, rng)
-            self.error_ = fitted.error
-        self._map = fitted.map.cut(rank)
+        plan = self._plan(X, kernel, None if self.rank == "auto" else self.rank)
+        fitted = self._fit_map(X, kernel, plan, rng)
+        self._map = fitted.map.cut(plan.rank)
         self._store(fitted, self._map)
-        self._warn_if_rank_lost(self.rank if isinstance(self.rank, Integral) else None)
+        if fitted.error is not None:
+            self.error_ = fitted.error
+        self._warn_if_rank_lost(plan.rank)
         return self
 
     def transform(self, X: Any) -> Any:
