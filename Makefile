@@ -53,10 +53,10 @@ $(PY):
 	@"$(PYTHON)" -m venv --clear .venv
 
 $(DEMO): | $(PY)
-	$(call install,demo,600 MB on disk, a minute or two)
+	$(call install,demo,600 MB on disk and a minute or two)
 
 $(TEST): | $(DEMO)
-	$(call install,test,1 GB more on disk, one to three minutes)
+	$(call install,test,1 GB more on disk and one to three minutes)
 
 # test.txt first, demo.txt within it: `make test` after `make demo` only adds packages.
 COMPILE = "$$dir/bin/uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
