@@ -87,3 +87,45 @@ def double_centred(dissimilarity: Array) -> Array:
     n = len(dissimilarity)
     J = np.eye(n) - np.full((n, n), 1.0 / n)
     return np.asarray(-0.5 * J @ dissimilarity**2 @ J)
+
+
+# Nystroem: K ~ K_XZ K_ZZ^-1 K_ZX and what is built on it.
+
+
+def nystroem(K_XZ: Array, K_ZZ: Array, K_ZY: Array) -> Array:
+    return np.asarray(K_XZ @ np.linalg.solve(K_ZZ, K_ZY))
+
+
+def best_rank(K: Array, k: int) -> Array:
+    """The nearest matrix of rank k in Frobenius norm, by singular values."""
+    U, sigma, Vt = np.linalg.svd(K)
+    return np.asarray((U[:, :k] * sigma[:k]) @ Vt[:k])
+
+
+def weighted_projection(Q_R: Array, K_RR: Array, n: int, sweeps: int) -> Array:
+    """M of K ~ Q M Q' by pseudo-inverses; the diagonal is imputed from the last M, in part."""
+    w = 1 / np.sqrt((Q_R**2).sum(1) + Q_R.shape[1] / n)
+    P = np.linalg.pinv(w[:, None] * Q_R)
+    share, filled = len(Q_R) / n, K_RR.copy()
+    M = P @ (w[:, None] * filled * w) @ P.T
+    for _ in range(sweeps):
+        model = np.diag(Q_R @ M @ Q_R.T)
+        np.fill_diagonal(filled, share * np.diag(K_RR) + (1 - share) * model)
+        M = P @ (w[:, None] * filled * w) @ P.T
+    return np.asarray(M)
+
+
+def leverage_scores(K: Array, rank: int) -> Array:
+    """Squared norms of the rows of the left singular vectors of the ``rank`` largest values."""
+    U = np.linalg.svd(K)[0][:, :rank]
+    return np.asarray((U**2).sum(1))
+
+
+def centred(K: Array) -> Array:
+    J = np.eye(len(K)) - 1 / len(K)
+    return np.asarray(J @ K @ J)
+
+
+def delta_gauss(X: Array, Y: Array, width: float, ratio: float) -> Array:
+    d2 = ((X[:, None, :] - Y[None, :, :]) ** 2).sum(2)
+    return np.asarray(np.exp(-d2 / width) - np.exp(-ratio * d2 / width))

@@ -3,6 +3,7 @@
 from kreinlearn.kernels._base import Kernel, register, registered, resolve
 from kreinlearn.kernels.callables import pairwise
 from kreinlearn.kernels.dissimilarity import dissimilarity, double_centre
+from kreinlearn.kernels.objects import Hausdorff, ModifiedHausdorff
 from kreinlearn.kernels.precomputed import Precomputed, PrecomputedDissimilarity
 from kreinlearn.kernels.vectors import (
     DeltaGauss,
@@ -21,7 +22,9 @@ __all__ = [
     "Epanechnikov",
     "Gaussian",
     "GaussianCombination",
+    "Hausdorff",
     "Kernel",
+    "ModifiedHausdorff",
     "Multiquadric",
     "Precomputed",
     "PrecomputedDissimilarity",

@@ -1,0 +1,139 @@
+"""Sums over row blocks: right, in a fixed order, and well-behaved when a block fails."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from kreinlearn.blocks import tiles
+from kreinlearn.reduce import Gram, map_blocks, sum_over_blocks, worker_count
+
+RNG = np.random.default_rng(0)
+
+
+class Order:
+    """Records which blocks were added to a lane, in which order, and how lanes are merged."""
+
+    def __init__(self):
+        self.seen = []
+
+    def __iadd__(self, other):
+        self.seen = [self.seen, other.seen]
+        return self
+
+
+def add_number(total, number):
+    total.seen.append(number)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_blocks_are_added_in_a_fixed_order_and_tree(workers):
+    def slow_for_some(total, number):
+        time.sleep(0.002 * (number % 3))
+        add_number(total, number)
+
+    total = sum_over_blocks(slow_for_some, range(10), Order, workers=workers, lanes=4)
+    assert total.seen == [[[0, 4, 8], [1, 5, 9]], [[2, 6], [3, 7]]]
+
+
+def test_no_blocks_give_zero():
+    total = sum_over_blocks(lambda *_: None, [], lambda: Gram.zeros(3))
+    assert not total.matrix.any()
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+def test_the_first_error_stops_all_and_is_raised(workers, error):
+    done = []
+
+    def add(total, number):
+        if number == 5:
+            raise error("block 5")
+        time.sleep(0.001)
+        done.append(number)
+
+    with pytest.raises(error, match="block 5"):
+        sum_over_blocks(add, range(1000), Order, workers=workers)
+    assert len(done) < 100
+    assert threading.active_count() < 10
+
+
+def test_an_error_of_the_source_is_raised():
+    def source():
+        yield 1
+        raise OSError("no more")
+
+    with pytest.raises(OSError, match="no more"):
+        sum_over_blocks(add_number, source(), Order, workers=2)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_gram_is_the_cross_product(workers):
+    C = RNG.normal(size=(5000, 17))
+    gram = sum_over_blocks(
+        lambda total, span: total.add(C[slice(*span)]),
+        tiles(5000),
+        lambda: Gram.zeros(17),
+        workers=workers,
+    )
+    exact = np.einsum("ij,ik->jk", C.astype(np.longdouble), C.astype(np.longdouble))
+    np.testing.assert_allclose(gram.matrix, exact.astype(float), rtol=0, atol=1e-13 * 5000)
+    np.testing.assert_array_equal(gram.matrix, gram.matrix.T)
+    np.testing.assert_allclose(gram.sums, C.sum(0), atol=1e-10)
+
+
+def test_single_precision_blocks_are_summed_in_double():
+    """Each tile is multiplied in float32, but 40 tiles of ones and 1e-4 do not lose the small."""
+    C = np.full((40 * 2048, 2), 1e-2, dtype=np.float32)
+    C[:, 1] = 1
+    exact = np.array([[40 * 2048 * 1e-4, 40 * 2048 * 1e-2], [40 * 2048 * 1e-2, 40 * 2048]])
+    for single, rtol in ((True, 2e-6), (False, 1e-7)):
+        gram = Gram.zeros(2, single=single)
+        for span in tiles(len(C)):
+            gram.add(C[slice(*span)])
+        np.testing.assert_allclose(gram.matrix, exact, rtol=rtol)
+
+
+def test_gram_takes_rows_that_are_not_contiguous():
+    C = RNG.normal(size=(60, 10))[::2, 1:8]
+    gram = Gram.zeros(7)
+    gram.add(C)
+    np.testing.assert_allclose(gram.matrix, C.T @ C, atol=1e-13)
+
+
+def test_map_blocks_fills_every_row():
+    out = np.zeros(10_000)
+
+    def square(span):
+        out[slice(*span)] = np.arange(*span) ** 2
+
+    map_blocks(square, tiles(10_000), workers=3)
+    np.testing.assert_array_equal(out, np.arange(10_000.0) ** 2)
+
+
+def test_gram_products_run_side_by_side():
+    """The product releases the GIL: a Python thread makes progress while it runs."""
+    C = RNG.normal(size=(20_000, 400))
+    ticks, stop = [0], threading.Event()
+
+    def tick():
+        while not stop.is_set():
+            ticks[0] += 1
+            time.sleep(0)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    before = ticks[0]
+    Gram.zeros(400).add(C)
+    during = ticks[0] - before
+    stop.set()
+    thread.join()
+    assert during > 10
+
+
+def test_worker_count():
+    assert worker_count(3) == 3
+    assert worker_count(None) >= 1
