@@ -67,6 +67,8 @@ def signed_eigh(K: Array, rank: int | None = None, rtol: float | None = None) ->
 
 def _fix_signs(U: Array) -> Array:
     """Each column times +-1: positive where it is largest, first of the entries about as large."""
+    if not len(U):
+        return U
     magnitude = np.abs(U)
     large = magnitude >= (1 - PIVOT_RTOL) * np.max(magnitude, axis=0, initial=0.0)
     pivot = np.take_along_axis(U, np.argmax(large, axis=0)[None, :], axis=0)  # (1, r)
@@ -113,6 +115,7 @@ def indefiniteness(
     """
     from kreinlearn.blocks import as_generator, length
 
+    X = X.to_numpy() if hasattr(X, "to_numpy") else X  # a data frame, or a column of one
     generator = as_generator(rng)
     n = length(X)
     if n_samples is None:
@@ -125,20 +128,17 @@ def indefiniteness(
 
 def _similarity(X: Any, kernel: Any, chosen: Array, rng: np.random.Generator) -> Array:
     """The similarity matrix of the chosen objects, (m, m)."""
-    if isinstance(kernel, str) and kernel in ("precomputed", "precomputed_dissimilarity"):
-        K: Array = X if len(chosen) == len(X) else X[np.ix_(chosen, chosen)]
-        is_dissimilarity = kernel == "precomputed_dissimilarity"
+    from kreinlearn.kernels import PrecomputedDissimilarity, double_centre, resolve
+
+    kernel = resolve(kernel)
+    if kernel.takes == "precomputed":
+        K: Array = np.asarray(X)[np.ix_(chosen, chosen)]
     else:
-        from kreinlearn.kernels import resolve
-
-        fitted = resolve(kernel, {}).fit(X, rng)
-        K = fitted.symmetric(fitted.select(X, chosen))
-        is_dissimilarity = fitted.is_dissimilarity
-    if not is_dissimilarity:
-        return K
-    from kreinlearn.kernels.dissimilarity import double_centre
-
-    return double_centre(K / power_of_two_scale(K))  # it squares; the scale does not matter here
+        kernel = kernel.fit(X, rng)
+        K = kernel.symmetric(kernel.select(X, chosen))
+    if kernel.is_dissimilarity or isinstance(kernel, PrecomputedDissimilarity):
+        return double_centre(K / power_of_two_scale(K))  # it squares; iota knows no scale
+    return K
 
 
 # How a new spectrum is made of D: (gain, shift) stand for the training matrix

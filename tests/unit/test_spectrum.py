@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kreinlearn.kernels import Precomputed, dissimilarity, pairwise
 from kreinlearn.spectrum import (
     CORRECTIONS,
     correct,
@@ -166,7 +167,7 @@ def test_default_cut_off_follows_dtype_and_size() -> None:
     D = np.array([1.0, -1e-5, 1e-11, -1e-13])
     assert signed_eigh(np.diag(D)).D.tolist() == [1.0, -1e-5, 1e-11]
     assert len(signed_eigh(np.diag(D).astype(np.float32)).D) == 2
-    assert len(signed_eigh(np.diag(np.r_[D, np.zeros(400)]).astype(np.float32)).D) == 1
+    assert len(signed_eigh(np.diag(np.r_[D, np.zeros(100)]).astype(np.float32)).D) == 1
 
 
 def test_rank_keeps_the_largest_magnitudes_of_either_sign() -> None:
@@ -299,6 +300,76 @@ def test_indefiniteness_is_exact_up_to_a_limit_and_sampled_above(
     assert indefiniteness(at_limit, rng=2) == pytest.approx(exact, rel=1e-12)
     assert indefiniteness(above, rng=2) == indefiniteness(above, n_samples=8, rng=2)
     assert indefiniteness(above, rng=2) != indefiniteness(above, rng=3)
+
+
+def points(n: int = 25) -> Array:
+    return np.random.default_rng(7).standard_normal((n, 3))
+
+
+def cityblock(A: Array, B: Array) -> Array:
+    return np.asarray(np.abs(A[:, None] - B[None]).sum(axis=2))
+
+
+def tanh(A: Array, B: Array) -> Array:
+    return np.asarray(np.tanh(A @ B.T - 1))
+
+
+def approximately(expected: float) -> Any:
+    return pytest.approx(expected, rel=1e-11)
+
+
+def test_indefiniteness_of_objects_under_a_kernel() -> None:
+    X = points()
+    expected = oracles.indefiniteness_by_trace(tanh(X, X))
+    assert 0.1 < expected < 0.9
+    assert indefiniteness(X, tanh) == approximately(expected)
+    chosen = np.sort(np.random.default_rng(5).choice(25, 12, replace=False))
+    expected = oracles.indefiniteness_by_trace(tanh(X[chosen], X[chosen]))
+    assert indefiniteness(X, tanh, n_samples=12, rng=5) == approximately(expected)
+
+
+def test_indefiniteness_under_a_named_kernel_without_a_diagonal_is_one_half() -> None:
+    assert indefiniteness(points(), "delta_gauss") == approximately(0.5)  # k(x, x) = 0: trace 0
+    assert indefiniteness(points(), "rbf") == 0.0
+
+
+def test_indefiniteness_of_single_objects() -> None:
+    words = ["a", "ab", "abc", "bcd", "cd", "d", "ad"]
+    common = np.array([[len(set(v) & set(w)) - 1.0 for w in words] for v in words])
+    f = pairwise(lambda v, w: len(set(v) & set(w)) - 1.0)
+    assert indefiniteness(words, f) == approximately(oracles.indefiniteness_by_trace(common))
+
+
+@pytest.mark.parametrize("scale", [1.0, 4.0**-300, 4.0**300])
+def test_indefiniteness_of_a_dissimilarity_matrix(scale: float) -> None:
+    d = cityblock(points(), points())
+    expected = oracles.indefiniteness_by_trace(oracles.double_centred(d))
+    assert 0.01 < expected < 0.5
+    for kernel in ("precomputed_dissimilarity", Precomputed(is_dissimilarity=True)):
+        assert indefiniteness(scale * d, kernel) == approximately(expected)
+    chosen = np.sort(np.random.default_rng(5).choice(25, 12, replace=False))
+    of_sample = oracles.double_centred(d[np.ix_(chosen, chosen)])
+    found = indefiniteness(scale * d, "precomputed_dissimilarity", n_samples=12, rng=5)
+    assert found == approximately(oracles.indefiniteness_by_trace(of_sample))
+
+
+def test_indefiniteness_of_objects_under_a_dissimilarity() -> None:
+    X = points()
+    expected = oracles.indefiniteness_by_trace(oracles.double_centred(cityblock(X, X)))
+    assert indefiniteness(X, "cityblock") == approximately(expected)
+    assert indefiniteness(X, dissimilarity(cityblock)) == approximately(expected)
+    euclidean = np.sqrt(np.sum((X[:, None] - X[None]) ** 2, axis=2))
+    assert indefiniteness(euclidean, "precomputed_dissimilarity") == 0.0
+
+
+def test_indefiniteness_takes_frames_and_lists() -> None:
+    import pandas
+
+    X = points()
+    expected = indefiniteness(X, tanh)
+    assert indefiniteness(pandas.DataFrame(X), tanh) == expected
+    assert indefiniteness(pandas.DataFrame(tanh(X, X))) == expected
+    assert indefiniteness(tanh(X, X).tolist()) == expected
 
 
 # Corrections
