@@ -62,10 +62,10 @@ def whiten(G: Array, rtol: float = WHITEN_RTOL) -> Array:
     return spectrum.U[:, positive] / np.sqrt(spectrum.D[positive])
 
 
-def one_shot(G: Array, W: Array, S: Array) -> tuple[Array, Array]:
+def one_shot(G: Array, W: Array, S: Array, rtol: float = WHITEN_RTOL) -> tuple[Array, Array]:
     """E, Lambda of K~ = (C W S)(C W)' from G = C'C: U~ = C E is orthonormal."""
     # Phi'Phi = B Sigma^2 B';  Sigma B' S B Sigma = P Lambda P';  U~ = Phi B Sigma^-1 P
-    B = whiten(W.T @ G @ W)  # B Sigma^-1
+    B = whiten(W.T @ G @ W, rtol)  # B Sigma^-1
     Sigma_B = B / np.square(B).sum(axis=0)  # B Sigma
     core = signed_eigh((Sigma_B.T * S) @ Sigma_B)
     return W @ (B @ core.U), core.D

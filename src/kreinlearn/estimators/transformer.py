@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -11,30 +11,52 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from kreinlearn.approximation import (
-    ERROR_ROWS,
-    ErrorEstimate,
-    Fitted,
-    estimate_error,
-)
+from kreinlearn.approximation import ERROR_ROWS, ErrorEstimate, Fitted, estimate_error
 from kreinlearn.blocks import as_generator, length, take
-from kreinlearn.estimators._base import KreinEstimator
-from kreinlearn.nystrom import FeatureMap, eigen_map, one_shot
+from kreinlearn.estimators._base import KreinEstimator, warn
+from kreinlearn.estimators._validation import precision
+from kreinlearn.nystrom import WHITEN_RTOL, FeatureMap, eigen_map, one_shot
 from kreinlearn.reduce import serial_blas
 
 
 class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KreinEstimator):
+    _mean: Any = 0.0  # of the features, where they are centred
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Choose landmarks, pass once over X, fit the core."""
+        self._fit(X)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """As ``fit(X).transform(X)``; kernel values that ``fit`` holds are not evaluated again."""
+        fitted = self._fit(X)
+        inside, rows = fitted.panel.rows >= 0, fitted.panel.X.X
+        if np.count_nonzero(inside) < length(rows):
+            return self.transform(X)
+        return self._centred((fitted.panel.C[inside] @ self._map.W).astype(precision(rows)))
+
+    def transform(self, X: Any) -> Any:
+        """Features (n, rank_) of any objects; the signature is not applied."""
+        check_is_fitted(self)
+        return self._centred(self._project(X, self._map.W))
+
+    def _centred(self, Phi: Any) -> Any:
+        Phi -= np.asarray(self._mean, dtype=Phi.dtype)
+        return Phi
+
     @property
     def _n_features_out(self) -> int:
         return int(self.signature_.shape[0])
 
-    def _warn_if_rank_lost(self, wanted: int | None) -> None:
+    def _warn_if_rank_lost(self, wanted: int | None, name: str) -> None:
         if self.rank_ == 0:
-            _warn("the kernel is zero on the landmarks: rank_ is 0 and no feature is left")
+            warn("no dimension is left, rank_ is 0: the kernel is zero, or the same for all pairs")
         elif wanted is not None and self.rank_ < wanted:
-            _warn(
-                f"rank={wanted} was asked for but the landmarks span only {self.rank_} dimensions; "
-                "duplicate objects or a kernel of low rank"
+            warn(
+                f"{name}={wanted} was asked for but the landmarks span only {self.rank_} "
+                "dimensions: duplicate objects, or a kernel of low rank"
             )
 
     def __sklearn_tags__(self) -> Any:
@@ -129,24 +151,21 @@ class KreinNystroem(_KreinTransformer):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Choose landmarks, pass once over X, fit the core."""
+    def _fit(self, X: Any) -> Fitted:
         rng = as_generator(self.random_state)
         X, kernel = self._prepared(X, rng)
         plan = self._plan(X, kernel, None if self.rank == "auto" else self.rank)
         fitted = self._fit_map(X, kernel, plan, rng)
-        self._map = fitted.map.cut(plan.rank)
-        self._store(fitted, self._map)
         if fitted.error is not None:
             self.error_ = fitted.error
-        self._warn_if_rank_lost(plan.rank)
-        return self
-
-    def transform(self, X: Any) -> Any:
-        """Features Phi (n, rank_) of any objects; the signature is not applied."""
-        check_is_fitted(self)
-        return self._project(X, self._map.W)
+        self._store(fitted, fitted.map.cut(plan.rank))
+        self._warn_if_rank_lost(plan.rank, "rank")
+        if plan.tol is not None and self.error_.relative > plan.tol:
+            warn(
+                f"the estimated error is {self.error_.relative:.3g}, tol={plan.tol} was asked "
+                "for; raise rank, or let landmarks be chosen by a scheme"
+            )
+        return fitted
 
     def eigenvectors(self, X: Any) -> Any:
         """Nystroem-extended eigenvectors (n, k), orthonormal on the training objects."""
@@ -155,8 +174,11 @@ class KreinNystroem(_KreinTransformer):
 
     def approximate(self, X: Any, Y: Any = None) -> Any:
         """The approximate similarities of X to Y (to X itself if not given)."""
-        Phi = self.transform(X)
-        return (Phi * self._map.S) @ (Phi if Y is None else self.transform(Y)).T
+        check_is_fitted(self)
+        Phi = self._project(X, self._map.W)
+        Psi = Phi if Y is None else self._project(Y, self._map.W)
+        self._require_room(8 * len(Phi) * len(Psi), f"{len(Phi)} x {len(Psi)} similarities")
+        return (Phi * self.signature_) @ Psi.T
 
     def estimate_error(
         self, X: Any, *, n_rows: int = ERROR_ROWS, random_state: Any = None
@@ -167,7 +189,7 @@ class KreinNystroem(_KreinTransformer):
         n = length(X)
         sample = np.sort(as_generator(random_state).choice(n, min(n_rows, n), replace=False))
         K = self._similarities(X, sample)
-        return estimate_error(K, self._project(take(X, sample), self._map.W), self._map.S, n)
+        return estimate_error(K, self._features(take(X, sample), self._map.W), self._map.S, n)
 
 
 class KreinPCA(_KreinTransformer):
@@ -234,42 +256,34 @@ class KreinPCA(_KreinTransformer):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Approximate the kernel, centre its features, rotate them to their axes."""
+    def _fit(self, X: Any) -> Fitted:
         rng = as_generator(self.random_state)
         X, kernel = self._prepared(X, rng)
-        plan = self._plan(X, kernel, None)
+        plan = replace(self._plan(X, kernel, self.n_components, "n_components"), rank=None)
         fitted = self._fit_map(X, kernel, plan, rng)
         axes, mean = _centred_axes(fitted, length(X))
-        squares = np.square(axes.Lambda / np.max(np.abs(axes.Lambda), initial=1e-300))
-        absolute = np.abs(axes.Lambda)
         kept = axes.cut(self.n_components)
-        self.explained_abs_ratio_ = (absolute / (absolute.sum() or 1.0))[: len(kept.S)]
-        self.explained_squared_ratio_ = (squares / (squares.sum() or 1.0))[: len(kept.S)]
-        self._map = kept
+        shares = np.abs(axes.Lambda / np.max(np.abs(axes.Lambda), initial=0.0))
+        self.explained_abs_ratio_ = (shares / shares.sum())[: len(kept.S)]
+        self.explained_squared_ratio_ = (shares**2 / np.sum(shares**2))[: len(kept.S)]
         self._mean = mean @ kept.W
         self._store(fitted, kept)
-        self._warn_if_rank_lost(min(self.n_components, self.n_landmarks_ - 1))
-        return self
-
-    def transform(self, X: Any) -> Any:
-        """Coordinates (n, n_components) of any objects."""
-        check_is_fitted(self)
-        Phi = self._project(X, self._map.W)
-        Phi -= self._mean.astype(Phi.dtype)
-        return Phi
+        self._warn_if_rank_lost(self.n_components, "n_components")
+        return fitted
 
 
 def _centred_axes(fitted: Fitted, n: int) -> tuple[FeatureMap, Any]:
     """The one-shot eigenbasis of the features less their mean, and the mean kernel columns."""
     mean = fitted.gram.sums / n
-    G = fitted.gram.matrix - n * np.outer(mean, mean)
-    root = np.sqrt(fitted.unit)
+    W, G = fitted.map.W * np.sqrt(fitted.unit), fitted.gram.matrix
     with serial_blas():
-        E, Lambda = one_shot(G, fitted.map.W * root, fitted.map.S)
+        centred = G - n * np.outer(mean, mean)
+        rtol = WHITEN_RTOL * _cancelled(W, G, centred)
+        E, Lambda = one_shot(centred, W, fitted.map.S, rtol)
     return eigen_map(E, Lambda).rescaled(fitted.unit), mean * fitted.unit
 
 
-def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=5)
+def _cancelled(W: Any, G: Any, centred: Any) -> float:
+    """How many times longer the features are than the centred ones: rounding is as much more."""
+    before, after = (np.einsum("ij,ij->", W, A @ W) for A in (G, centred))
+    return float(np.sqrt(before / after)) if after > 0 else np.inf

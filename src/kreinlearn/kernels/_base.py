@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 
 Array = NDArray[Any]
 Objects = Any  # a sequence of objects, or an (n, d) array or CSR matrix
-SYMMETRY_RTOL = 1e-10  # asymmetry up to this share of the largest entry is rounding
+SYMMETRY_RTOL = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}  # rounding, no more
 
 
 class Columns(Protocol):
@@ -60,10 +60,9 @@ def symmetrised(K: Array) -> Array:
     return 0.5 * (K + K.T)
 
 
-def asymmetry(K: Array) -> float:
-    """max |K - K'| over max |K|."""
-    largest = float(np.max(np.abs(K), initial=0.0))
-    return float(np.max(np.abs(K - K.T), initial=0.0)) / largest if largest else 0.0
+def symmetry_rtol(dtype: Any) -> float:
+    """Share of the largest entry up to which an asymmetry is rounding."""
+    return SYMMETRY_RTOL.get(np.dtype(dtype), SYMMETRY_RTOL[np.dtype(np.float64)])
 
 
 _REGISTRY: dict[str, Callable[..., Kernel]] = {}

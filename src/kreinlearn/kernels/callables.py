@@ -10,7 +10,7 @@ import joblib
 import numpy as np
 
 from kreinlearn.blocks import length, rows, take
-from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, symmetrised
+from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, symmetry_rtol
 
 CHUNKS_PER_JOB = 4
 
@@ -150,7 +150,7 @@ def as_block(K: Any, n_rows: int, n_columns: int) -> Array:
 
 
 def as_number(value: Any) -> float:
-    if isinstance(value, complex | np.complexfloating | str) or value is None:
+    if value is None or isinstance(value, str | bytes) or np.iscomplexobj(value) or np.ndim(value):
         raise TypeError(
             f"a pairwise kernel must return one real number, got {value!r}; "
             "for a function of whole blocks pass kernel=f itself"
@@ -163,11 +163,11 @@ REPEATED_PAIRS = 8
 
 
 def probe(kernel: CallableKernel, Z: Objects, rng: np.random.Generator) -> tuple[float, float]:
-    """Relative asymmetry over up to 50 pairs of Z, relative change when 8 are evaluated again."""
-    m = length(Z)
-    if m < 2:
-        return 0.0, 0.0
-    i, j = rng.integers(m, size=(2, ASYMMETRY_PAIRS))
+    """Relative asymmetry over up to 50 pairs of Z, relative change when 8 are evaluated again.
+
+    Either is 0.0 if it is no more than rounding.
+    """
+    i, j = rng.integers(length(Z), size=(2, ASYMMETRY_PAIRS))
     pairs = np.unique(np.stack([np.minimum(i, j), np.maximum(i, j)])[:, i != j], axis=1)
 
     def values(a: Array, b: Array) -> Array:
@@ -177,11 +177,10 @@ def probe(kernel: CallableKernel, Z: Objects, rng: np.random.Generator) -> tuple
 
     there, back = values(*pairs), values(*pairs[::-1])
     again = values(*pairs[:, :REPEATED_PAIRS])
-    largest = float(np.max(np.abs([there, back]), initial=0.0)) or 1.0
-    return (
-        float(np.max(np.abs(there - back), initial=0.0)) / largest,
-        float(np.max(np.abs(there[:REPEATED_PAIRS] - again), initial=0.0)) / largest,
-    )
+    largest = float(np.max(np.abs([there, back]), initial=0.0))
 
+    def relative(change: Array) -> float:
+        gap = float(np.max(np.abs(change), initial=0.0))
+        return gap / largest if gap > symmetry_rtol(there.dtype) * largest else 0.0
 
-__all__ = ["CallableKernel", "PairwiseKernel", "as_block", "pairwise", "probe", "symmetrised"]
+    return relative(there - back), relative(there[:REPEATED_PAIRS] - again)

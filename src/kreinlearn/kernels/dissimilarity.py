@@ -11,6 +11,7 @@ import numpy as np
 from kreinlearn.kernels._base import Array, Kernel, resolve
 
 SELF_DISSIMILARITY_RTOL = 1e-12  # of the largest dissimilarity
+SQUARE_RANGE = (2.0**-480, 2.0**480)  # dissimilarities whose squares keep their digits
 
 
 def dissimilarity(metric: str | Callable[..., Any] | Kernel, **params: Any) -> Kernel:
@@ -52,6 +53,7 @@ class Centring:
 
     @classmethod
     def on(cls, D_RR: Array) -> Centring:
+        require_squares(D_RR)
         return cls(len(D_RR), float(np.square(D_RR).mean()))
 
     def offsets(self, D: Array) -> Array:  # (b, >= n_reference) -> a: (b,)
@@ -62,6 +64,17 @@ class Centring:
 
     def diagonal(self, a: Array) -> Array:
         return a - 0.5 * self.c
+
+
+def require_squares(D: Array) -> None:
+    """ValueError if the largest dissimilarity is so large or small that squares lose it."""
+    low, high = SQUARE_RANGE
+    largest = float(np.max(D, initial=0.0))
+    if largest > high or 0 < largest < low:
+        raise ValueError(
+            f"the largest dissimilarity is {largest:.3g}: its square is out of floating range; "
+            "multiply all dissimilarities by a constant"
+        )
 
 
 def check_dissimilarities(D: Array, D_self: Array | None = None) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, register
+from kreinlearn.kernels.dissimilarity import require_squares
 
 
 class Precomputed(Kernel):
@@ -18,12 +19,19 @@ class Precomputed(Kernel):
     def __init__(self, is_dissimilarity: bool = False) -> None:
         self.is_dissimilarity = is_dissimilarity
 
+    @property
+    def of_dissimilarities(self) -> bool:
+        """Whether the given matrix holds dissimilarities, whatever comes out."""
+        return self.is_dissimilarity
+
     def columns(self, Z: Objects) -> Columns:  # Z: column numbers
         return PickedColumns(np.asarray(Z))
 
     def select(self, X: Objects, indices: Array) -> Array:
         if self.landmark_rows is None:
             return np.asarray(indices)
+        if not np.isin(indices, self.landmark_rows).all():
+            raise ValueError("pairs outside the landmark columns are not in the given matrix")
         order = np.argsort(self.landmark_rows)
         return order[np.searchsorted(self.landmark_rows, indices, sorter=order)]
 
@@ -51,8 +59,13 @@ class PrecomputedDissimilarity(Precomputed):
     def __init__(self) -> None:
         super().__init__(is_dissimilarity=False)  # what comes out is a similarity
 
+    @property
+    def of_dissimilarities(self) -> bool:
+        return True
+
     def fit(self, X: Array, rng: np.random.Generator) -> Self:
-        self.offsets_ = np.square(X).mean(axis=0)
+        require_squares(X)
+        self.offsets_ = np.einsum("ij,ij->j", X, X, dtype=np.float64) / len(X)
         self.c_ = float(self.offsets_.mean())
         self.diagonal_ = self.offsets_ - 0.5 * self.c_
         return self
@@ -67,8 +80,8 @@ class CentredColumns(PickedColumns):
         self.offsets, self.c = offsets, c
 
     def __call__(self, A: Array, out: Array | None = None) -> Array:
-        D = super().__call__(A, out)
-        a = np.einsum("ij,ij->i", A, A) / A.shape[1]
+        D = super().__call__(A, out).astype(np.float64, copy=False)
+        a = np.einsum("ij,ij->i", A, A, dtype=np.float64) / A.shape[1]
         np.square(D, out=D)
         D -= a[:, None]
         D -= self.offsets

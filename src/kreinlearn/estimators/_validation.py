@@ -1,0 +1,144 @@
+"""What an estimator accepts as X: tables of numbers, given matrices, sequences of objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial.distance import squareform
+
+from kreinlearn.blocks import length, objects_of
+from kreinlearn.kernels.precomputed import Precomputed
+
+SYMMETRY_TILE = 1024  # rows compared at a time
+DATES = ("date", "time", "duration", "period")  # how the types of numpy, pandas and polars begin
+CATEGORIES = ("categor", "enum")
+
+
+def is_frame(X: Any) -> bool:
+    """A data frame or a sparse matrix: what iterates over it is not an object."""
+    return bool(sp.issparse(X) or hasattr(X, "columns"))
+
+
+def is_table(X: Any) -> bool:
+    """Numbers in two dimensions: rows are vectors."""
+    if isinstance(X, np.ndarray):
+        return X.ndim == 2 and X.dtype.kind in "fiubcmM"
+    return is_frame(X)
+
+
+def require_numbers(X: Any) -> None:
+    """TypeError for dates, ValueError for categories: scikit-learn would take both as numbers."""
+    types = getattr(X, "dtypes", None)
+    if types is None:
+        types = [_type_of(X)]
+    for name in (str(one).lower() for one in types):
+        if name.startswith(DATES):
+            raise TypeError(f"X must hold numbers, got dates ({name}); convert them first")
+        if name.startswith(CATEGORIES):
+            raise ValueError(f"X must hold numbers, got categories ({name}); encode them first")
+
+
+def _type_of(X: Any) -> Any:
+    if isinstance(X, list | tuple) and len(X):
+        return _type_of(X[0])
+    return getattr(X, "dtype", None)
+
+
+def precision(X: Any) -> np.dtype[Any]:
+    """What is computed from X has the type of X if that is float32, else float64."""
+    return np.dtype(np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64)
+
+
+def as_objects(X: Any) -> list[Any]:
+    """A non-empty sequence of objects as a list, whatever they are."""
+    sequence = hasattr(X, "__len__") and getattr(X, "shape", None) != ()
+    if not sequence or isinstance(X, str | bytes | dict | set | frozenset) or is_frame(X):
+        raise TypeError(
+            f"X must be a sequence of objects, got {type(X).__name__}; pass a list, one entry "
+            "an object"
+        )
+    if not length(X):
+        raise ValueError(
+            "Found array with 0 sample(s) while a minimum of 1 is required: X is empty"
+        )
+    return list(objects_of(X))
+
+
+def is_condensed(X: Any) -> bool:
+    """The upper triangle of a matrix as one vector, as pdist gives it."""
+    if hasattr(X, "ndim"):
+        return bool(X.ndim == 1 and len(X))
+    return isinstance(X, list | tuple) and len(X) > 0 and bool(np.isscalar(X[0]))
+
+
+def square_of_condensed(X: Any, kernel: Precomputed) -> Any:
+    vector = np.asarray(X)
+    if not kernel.of_dissimilarities:
+        raise ValueError(
+            "Expected 2D array, got 1D array instead: a condensed vector has no self-similarities; "
+            'pass the square matrix, or kernel="precomputed_dissimilarity" for distances'
+        )
+    n = round((1 + np.sqrt(1 + 8 * len(vector))) / 2)
+    if n * (n - 1) // 2 != len(vector):
+        raise ValueError(
+            f"Expected 2D array, or n (n - 1) / 2 distances as pdist gives them; {len(vector)} "
+            "is no such number"
+        )
+    return squareform(vector, checks=False)
+
+
+def require_finite_matrix(X: Any) -> None:
+    """ValueError that names the first entry of a given matrix that is NaN or infinite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(X.sum()):
+            return
+    bad = ~np.isfinite(X)
+    if bad.any():
+        i, j = np.argwhere(bad)[0]
+        what = "NaN" if np.isnan(X[i, j]) else "infinity"
+        raise ValueError(f"Input X contains {what} at row {i}, column {j}")
+
+
+def require_square(X: Any, remedy: str = "") -> None:
+    n, m = X.shape
+    if n != m:
+        raise ValueError(
+            f"Precomputed matrix must be a square matrix. Input is a {n}x{m} matrix.{remedy}"
+        )
+
+
+def asymmetry_of(X: Any) -> float:
+    """max |X - X'|, a strip at a time."""
+    spans = (slice(i, i + SYMMETRY_TILE) for i in range(0, len(X), SYMMETRY_TILE))
+    return max(float(np.abs(X[span] - X[:, span].T).max()) for span in spans)
+
+
+def looks_like_distances(K: Any) -> bool:
+    return bool(len(K) > 1 and K.min() >= 0 and K.max() > 0 and not np.diagonal(K).any())
+
+
+def are_row_numbers(landmarks: Any) -> bool:
+    """Integers in one dimension; anything else is a sequence of objects."""
+    if isinstance(landmarks, str) or is_frame(landmarks):
+        return False
+    if isinstance(landmarks, np.ndarray):
+        return landmarks.ndim == 1 and landmarks.dtype.kind in "iu"
+    return len(landmarks) > 0 and all(_is_integer(i) for i in landmarks)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def checked_row_numbers(landmarks: Any, n: int) -> Any:
+    numbers = np.asarray(landmarks, dtype=np.intp)
+    repeats = len(numbers) - len(np.unique(numbers))
+    if not len(numbers) or numbers.min() < 0 or numbers.max() >= n or repeats:
+        given = f"{numbers.min()}..{numbers.max()}" if len(numbers) else "none"
+        raise ValueError(
+            f"landmarks must be distinct row numbers in 0..{n - 1}, got {given} with "
+            f"{repeats} repeats"
+        )
+    return numbers
