@@ -5,6 +5,7 @@ from kreinlearn.kernels.callables import pairwise
 from kreinlearn.kernels.dissimilarity import dissimilarity, double_centre
 from kreinlearn.kernels.objects import Hausdorff, ModifiedHausdorff
 from kreinlearn.kernels.precomputed import Precomputed, PrecomputedDissimilarity
+from kreinlearn.kernels.scikit import SklearnKernel, SklearnMetric
 from kreinlearn.kernels.vectors import (
     DeltaGauss,
     Epanechnikov,
@@ -12,8 +13,6 @@ from kreinlearn.kernels.vectors import (
     GaussianCombination,
     Multiquadric,
     Sigmoid,
-    SklearnKernel,
-    SklearnMetric,
     TruncatedL1,
 )
 

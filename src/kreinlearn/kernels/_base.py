@@ -103,14 +103,14 @@ def resolve(spec: Any, params: Mapping[str, Any] | None = None) -> Kernel:
 
 
 def _by_name(name: str, params: dict[str, Any]) -> Kernel:
-    from kreinlearn.kernels import vectors
+    from kreinlearn.kernels import scikit
 
     if name in _REGISTRY:
         return _called(name, _REGISTRY[name], params)
-    if name in vectors.sklearn_kernel_names():
-        return vectors.SklearnKernel(name, params)
-    if name in vectors.sklearn_metric_names():
-        return vectors.SklearnMetric(name, params)
+    if name in scikit.sklearn_kernel_names():
+        return scikit.SklearnKernel(name, params)
+    if name in scikit.sklearn_metric_names():
+        return scikit.SklearnMetric(name, params)
     raise ValueError(
         f"kernel={name!r} is unknown; registered are {registered()}, beside every kernel and "
         "metric name of scikit-learn; register(name, factory) adds one of your own"

@@ -19,10 +19,10 @@ def dissimilarity(metric: str | Callable[..., Any] | Kernel, **params: Any) -> K
 
     ``metric`` is a metric name, a callable d(A, B) -> matrix, or ``pairwise(f)``.
     """
-    from kreinlearn.kernels import vectors
+    from kreinlearn.kernels import scikit
 
-    if isinstance(metric, str) and metric in vectors.sklearn_metric_names():
-        return vectors.SklearnMetric(metric, params or None)
+    if isinstance(metric, str) and metric in scikit.sklearn_metric_names():
+        return scikit.SklearnMetric(metric, params or None)
     kernel = resolve(metric, params)
     if kernel.is_dissimilarity:
         return kernel

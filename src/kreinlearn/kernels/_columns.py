@@ -1,0 +1,161 @@
+"""Kernel values of row blocks: one matrix product, then one element-wise pass over it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from kreinlearn.kernels import _fused
+from kreinlearn.kernels._base import Array, Objects
+
+REMEDY = "scale the data, with StandardScaler say"
+
+
+def floats(X: Objects) -> Any:
+    """X as a float array or csr_array: float32 stays, everything else becomes float64."""
+    X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def squared_norms(X: Any) -> Array:
+    norms: Array = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+    return norms
+
+
+def require_small(norms: Array, what: str, numbers: int | Array = 0) -> None:
+    """No product or sum of two rows overflows if every (squared) norm is an eighth of the range.
+
+    ``numbers`` says which rows these are: the number of the first, or one for each.
+    """
+    small = norms <= np.finfo(norms.dtype).max / 8
+    if not small.all():
+        i = int(np.argmin(small))
+        kind = "nan" if np.isnan(norms[i]) else "inf"
+        number = numbers + i if isinstance(numbers, int) else int(numbers[i])
+        raise ValueError(
+            f"kernel produced {kind} at {what} {number}, whose norm is {kind} or too large for "
+            f"{norms.dtype}; {REMEDY}"
+        )
+
+
+class BlockColumns:
+    """k(A, Z) in sub-blocks of rows whose size depends on m alone, each filled by ``_fill``."""
+
+    def __init__(self, Z: Objects) -> None:
+        self.Z = floats(Z)
+        key = (self.Z.dtype, sp.issparse(self.Z))
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._ready = {key: self._prepare(*key)}
+
+    def __call__(self, A: Objects, out: Array | None = None) -> Array:
+        A = floats(A)
+        n, m = A.shape[0], self.Z.shape[0]
+        dtype = np.result_type(A.dtype, self.Z.dtype)
+        sparse = sp.issparse(A) or sp.issparse(self.Z)
+        A = sp.csr_array(A) if sparse else A
+        out = _target(out, n, m, dtype)
+        step = max(64, min(1024, 2**18 // max(m, 1) // 64 * 64))  # 2 MB in float64: fits in cache
+        with np.errstate(over="ignore", invalid="ignore"):
+            ready = self._ready.get((dtype, sparse)) or self._prepare(dtype, sparse)
+            for start in range(0, n, step):
+                self._fill(A[start : start + step], out[start : start + step], ready, start)
+        return out
+
+    def _prepare(self, dtype: Any, sparse: bool) -> tuple[Any, ...]:
+        """What a block needs of Z, in the block's type."""
+        raise NotImplementedError
+
+    def _fill(self, A: Any, out: Array, ready: tuple[Any, ...], start: int) -> None:
+        raise NotImplementedError
+
+
+def _target(out: Array | None, n: int, m: int, dtype: Any) -> Array:
+    if out is None:
+        return np.empty((n, m), dtype)
+    fits = out.ndim == 2 and out.shape[0] >= n and out.shape[1] == m
+    if not fits or out.dtype != dtype or not out.flags.c_contiguous:
+        raise ValueError(
+            f"out is a {out.dtype} array of shape {out.shape}; pass a C-contiguous {dtype} array "
+            f"of at least {n} rows and exactly {m} columns"
+        )
+    return out[:n]
+
+
+class DistanceColumns(BlockColumns):
+    """[x, |x|^2, 1] [-2z, 1, |z|^2]' = |x - z|^2, then ``apply`` in place; dense rows centred."""
+
+    def __init__(self, Z: Objects, apply: Callable[[Array], None]) -> None:
+        self.apply = apply
+        super().__init__(Z)
+
+    def _prepare(self, dtype: Any, sparse: bool) -> tuple[Any, ...]:
+        Z = self.Z.astype(dtype, copy=False)
+        require_small(squared_norms(Z), "landmark")
+        centre = None if sparse else Z.mean(axis=0, dtype=np.float64).astype(dtype)
+        Z = sp.csr_array(Z) if sparse else Z - centre
+        norms = squared_norms(Z)
+        if sparse:
+            return (-2 * Z).T.tocsr(), norms, None
+        return np.vstack([-2 * Z.T, np.ones_like(norms), norms]), norms, centre
+
+    def _fill(self, A: Any, out: Array, ready: tuple[Any, ...], start: int) -> None:
+        Zt, norms, centre = ready
+        if centre is None:
+            own = squared_norms(A)
+            require_small(own, "row", start)
+            (A @ Zt).toarray(out=out)
+            out += own[:, None]
+            out += norms
+        else:
+            d = A.shape[1]
+            augmented = np.empty((len(A), d + 2), out.dtype)
+            x = augmented[:, :d]
+            np.subtract(A, centre, out=x)
+            augmented[:, d] = squared_norms(x)
+            augmented[:, d + 1] = 1
+            require_small(augmented[:, d], "row", start)
+            np.matmul(augmented, Zt, out=out)
+        self.apply(out)
+
+
+class ProductColumns(BlockColumns):
+    """gain <x, z>, then ``apply`` in place."""
+
+    def __init__(self, Z: Objects, gain: float, apply: Callable[[Array], None]) -> None:
+        self.gain, self.apply = gain, apply
+        super().__init__(Z)
+
+    def _prepare(self, dtype: Any, sparse: bool) -> tuple[Any, ...]:
+        Z = self.Z.astype(dtype) * dtype.type(self.gain)
+        require_small(squared_norms(Z), "landmark")
+        return (sp.csr_array(Z.T) if sparse else np.ascontiguousarray(Z.T),)
+
+    def _fill(self, A: Any, out: Array, ready: tuple[Any, ...], start: int) -> None:
+        require_small(squared_norms(A), "row", start)
+        if sp.issparse(A):
+            (A @ ready[0]).toarray(out=out)
+        else:
+            np.matmul(A, ready[0], out=out)
+        self.apply(out)
+
+
+class TruncatedL1Columns(BlockColumns):
+    def __init__(self, Z: Objects, radius: float) -> None:
+        self.radius = radius
+        super().__init__(Z)
+
+    def _prepare(self, dtype: Any, sparse: bool) -> tuple[Any, ...]:
+        if sparse:
+            raise TypeError(
+                "Sparse data was passed for X, but dense data is required by truncated_l1; "
+                "use '.toarray()' to convert to a dense numpy array."
+            )
+        require_small(np.abs(self.Z).sum(axis=1), "landmark")
+        return (np.ascontiguousarray(self.Z.T, dtype=dtype),)
+
+    def _fill(self, A: Any, out: Array, ready: tuple[Any, ...], start: int) -> None:
+        require_small(np.abs(A).sum(axis=1), "row", start)
+        _fused.truncated_l1(A.astype(out.dtype, copy=False), ready[0], self.radius, out)

@@ -1,0 +1,152 @@
+"""Every kernel and metric of scikit-learn, by its name there."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from inspect import signature
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+from sklearn.exceptions import DataConversionWarning
+from sklearn.metrics.pairwise import distance_metrics, kernel_metrics
+from sklearn.utils.validation import check_is_fitted
+
+from kreinlearn.kernels._base import Array, Columns, Objects
+from kreinlearn.kernels._columns import REMEDY, BlockColumns, floats, require_small, squared_norms
+from kreinlearn.kernels.vectors import VectorKernel
+
+_SPARSE_NAMES = {
+    "cosine", "laplacian", "linear", "poly", "polynomial", "rbf", "sigmoid",
+    "cityblock", "euclidean", "l1", "l2", "manhattan",
+}  # fmt: skip
+SET_METRICS = {"dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule"}
+_SCIPY_METRICS = SET_METRICS | {
+    "braycurtis", "canberra", "chebyshev", "correlation", "hamming",
+    "mahalanobis", "minkowski", "seuclidean", "sqeuclidean",
+}  # fmt: skip
+_SELF_VALUE = {"rbf": 1.0, "laplacian": 1.0, "chi2": 1.0, "additive_chi2": 0.0, "russellrao": None}
+_NOT_PARAMS = {"X", "Y", "dense_output"}
+
+
+def sklearn_kernel_names() -> list[str]:
+    return sorted(kernel_metrics())
+
+
+def sklearn_metric_names() -> list[str]:
+    """The names pairwise_distances takes, scipy's among them."""
+    return sorted((set(distance_metrics()) | _SCIPY_METRICS) - {"precomputed"})
+
+
+class _ScikitNamed(VectorKernel):
+    """A kernel or metric by its scikit-learn name; ``params`` are its keywords."""
+
+    def __init__(self, metric: str, params: Mapping[str, Any] | None = None) -> None:
+        self.metric = metric
+        self.params = params
+
+    @property
+    def sparse(self) -> bool:  # type: ignore[override]
+        return self.metric in _SPARSE_NAMES
+
+    def columns(self, Z: Objects) -> Columns:
+        check_is_fitted(self)
+        return _ScikitColumns(Z, self.metric, self.params_, not self.is_dissimilarity)
+
+    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        names = sklearn_metric_names() if self.is_dissimilarity else sklearn_kernel_names()
+        if self.metric not in names:
+            raise ValueError(
+                f"metric={self.metric!r} is unknown to scikit-learn; choose from {names}"
+            )
+        self.params_ = dict(self.params or {})
+        return self
+
+    def diagonal(self, A: Objects) -> Array:
+        A = floats(A)
+        known = _SELF_VALUE.get(self.metric, 0.0 if self.is_dissimilarity else None)
+        if known is not None:
+            return np.full(A.shape[0], known, A.dtype)
+        parts = [A[start : start + 64] for start in range(0, A.shape[0], 64)]
+        return np.concatenate([np.diagonal(self.columns(part)(part)) for part in parts])
+
+
+class SklearnKernel(_ScikitNamed):
+    """Any kernel of ``sklearn.metrics.pairwise``: ``SklearnKernel("rbf", {"gamma": 0.1})``."""
+
+    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        super().fit(X, rng)
+        known = set(signature(kernel_metrics()[self.metric]).parameters) - _NOT_PARAMS
+        if not known.issuperset(self.params_):
+            raise ValueError(f"metric={self.metric!r} takes {sorted(known)}, got {self.params!r}")
+        return self
+
+
+class SklearnMetric(_ScikitNamed):
+    """Any metric of ``pairwise_distances``; what it learns from data, it learns in ``fit``."""
+
+    is_dissimilarity = True
+
+    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        super().fit(X, rng)
+        if self.metric == "seuclidean" and "V" not in self.params_:
+            V = np.var(floats(X), axis=0, ddof=1, dtype=np.float64)
+            self.params_["V"] = np.where(V > 0, V, 1.0)  # a constant feature is not scaled
+        elif self.metric == "mahalanobis" and "VI" not in self.params_:
+            self.params_["VI"] = _inverse_covariance(floats(X))
+        elif self.metric in SET_METRICS and not np.isin(X, (0, 1)).all():
+            warnings.warn(
+                f"metric {self.metric!r} compares sets: X is read as booleans, non-zero as True",
+                DataConversionWarning,
+                stacklevel=2,
+            )
+        return self
+
+
+def _inverse_covariance(X: Array) -> Array:
+    covariance = np.atleast_2d(np.cov(X, rowvar=False, dtype=np.float64))
+    rank = int(np.linalg.matrix_rank(covariance, hermitian=True))
+    if rank < len(covariance):
+        raise ValueError(
+            f"metric='mahalanobis': the covariance of X has rank {rank} of {len(covariance)}; "
+            "drop dependent features or pass params={'VI': ...}"
+        )
+    return np.linalg.inv(covariance)
+
+
+class _ScikitColumns(BlockColumns):
+    """A kernel or metric of scikit-learn or scipy by name; set metrics read booleans."""
+
+    def __init__(self, Z: Objects, metric: str, params: Mapping[str, Any], kernel: bool) -> None:
+        self.metric, self.params, self.kernel = metric, dict(params), kernel
+        super().__init__(Z)
+
+    def _prepare(self, dtype: Any, sparse: bool) -> tuple[Any, ...]:
+        Z = sp.csr_array(self.Z) if sparse else self.Z
+        if self.kernel:
+            require_small(squared_norms(Z), "landmark")
+        return (Z.astype(bool) if self.metric in SET_METRICS else Z,)
+
+    def _fill(self, A: Any, out: Array, ready: tuple[Any, ...], start: int) -> None:
+        if self.kernel:
+            require_small(squared_norms(A), "row", start)
+        functions = kernel_metrics() if self.kernel else distance_metrics()
+        if self.metric in functions:
+            out[:] = functions[self.metric](A, ready[0], **self.params)
+        else:
+            A = A.astype(bool) if self.metric in SET_METRICS else A
+            out[:] = cdist(A, ready[0], self.metric, **self.params)
+        _require_finite(out, start)
+
+
+def _require_finite(block: Array, start: int) -> None:
+    finite = np.isfinite(block)
+    if not finite.all():
+        i, j = np.unravel_index(int(np.argmin(finite)), block.shape)
+        kind = "nan" if np.isnan(block[i, j]) else "inf"
+        raise ValueError(
+            f"kernel produced {kind} at row {start + int(i)}, landmark {int(j)}; {REMEDY}, "
+            "or choose a kernel that is defined for these rows"
+        )
