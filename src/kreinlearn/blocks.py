@@ -11,7 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 TILE = 2048  # rows; fixed, by global row number, so that sums do not depend on memory or threads
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_UNITS |= {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
 def length(X: Any) -> int:
@@ -79,7 +80,7 @@ def budget_bytes(memory_budget: int | float | str | None) -> int:
     if memory_budget is None:
         return free_memory() // 4
     if isinstance(memory_budget, str):
-        match = re.fullmatch(r"\s*([\d.]+)\s*([kmg]i?)?b?\s*", memory_budget, re.IGNORECASE)
+        match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([kmgt]i?)?b?\s*", memory_budget, re.I)
         if not match:
             raise ValueError(
                 f"memory_budget={memory_budget!r} is not understood; "
@@ -91,10 +92,10 @@ def budget_bytes(memory_budget: int | float | str | None) -> int:
 
 def in_words(n_bytes: float) -> str:
     for unit in ("B", "kB", "MB", "GB"):
-        if n_bytes < 1000 or unit == "GB":
+        if n_bytes < 999.5:  # rounds to three digits
             return f"{n_bytes:.3g} {unit}"
         n_bytes /= 1000
-    raise AssertionError
+    return f"{n_bytes:.3g} TB"
 
 
 def require_memory(needed: int, budget: int, what: str, remedy: str) -> None:
