@@ -23,8 +23,9 @@ from kreinlearn.nystrom import (
     whiten,
 )
 from kreinlearn.panel import LandmarkColumns, Panel, Rows, pool_size
-from kreinlearn.passes import Plan, all_columns, candidate_count, gram_pass, unit_of
+from kreinlearn.passes import Plan, all_columns, candidate_count, gram_pass
 from kreinlearn.reduce import Gram
+from kreinlearn.spectrum import power_of_two_scale
 
 ERROR_ROWS = 256  # sampled rows of an error estimate
 
@@ -181,7 +182,7 @@ def fit_map_to_tolerance(
     while True:
         grow_landmarks(panel, plan, rng)
         K = panel.similarities(sample) if K is None else K
-        unit = unit_of(panel)
+        unit = panel.unit
         gram = gram_of(panel.C / unit, panel.workers)
         trial = fit_core(panel, gram, unit, len(panel.rows), plan, rng).rescaled(unit)
         error = _error_on(sample, K, panel, trial.cut(plan.rank))
@@ -216,8 +217,8 @@ def _smallest_rank(
 
 def estimate_error(K: Array, Phi: Array, S: Array, n: int) -> ErrorEstimate:
     """Unbiased sums of squares from the pairs of a uniform sample; jackknife standard error."""
-    h = len(K)
-    missed, whole = np.square(K - (Phi * S) @ Phi.T), np.square(K)
+    h, c = len(K), power_of_two_scale(K)
+    missed, whole = np.square((K - (Phi * S) @ Phi.T) / c), np.square(K / c)
 
     def sums(squares: Array) -> tuple[float, Array]:
         own = np.diagonal(squares)

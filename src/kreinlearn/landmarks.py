@@ -17,12 +17,13 @@ from sklearn.exceptions import ConvergenceWarning
 from kreinlearn.blocks import tiles
 from kreinlearn.nystrom import landmark_map, one_shot
 from kreinlearn.panel import Panel
-from kreinlearn.reduce import Gram, sum_over_blocks
+from kreinlearn.reduce import Gram, map_blocks, sum_over_blocks
 
 Array = np.ndarray[Any, Any]
 Selector = Callable[[Panel, int, np.random.Generator, int], None]
 
 PENDING = 64  # centres whose distances are brought up to date by one product
+STALE = 1e-3  # now / old of a rejected draw that calls for that at once
 LLOYD_STEPS = 30
 
 
@@ -32,17 +33,31 @@ def gram_of(C: Array, workers: int = 1) -> Gram:
     def add(total: Gram, span: tuple[int, int]) -> None:
         total.add(C[slice(*span)])
 
-    return sum_over_blocks(
-        add, tiles(len(C)), lambda: Gram.zeros(C.shape[1]), workers=workers
-    )
+    return sum_over_blocks(add, tiles(len(C)), lambda: Gram.zeros(C.shape[1]), workers=workers)
+
+
+def sketch_factors(panel: Panel, rank: int | None = None) -> tuple[Array, Array]:
+    """E, Lambda of the landmarks so far: U~ = C E are the eigenvectors of K~ on the panel."""
+    gram = gram_of(panel.C, panel.workers).matrix
+    return one_shot(gram, *landmark_map(panel.K_ZZ, rank))
+
+
+def by_rows(function: Callable[[Array], Array], C: Array, out: Array, workers: int = 1) -> Array:
+    """out = function(C), a tile at a time in worker threads."""
+
+    def one_tile(span: tuple[int, int]) -> None:
+        out[slice(*span)] = function(C[slice(*span)])
+
+    map_blocks(one_tile, tiles(len(C)), workers=workers)
+    return out
 
 
 def sketch_features(panel: Panel, rank: int | None = None) -> tuple[Array, Array]:
-    """Rows of U~ |Lambda|^1/2, and Lambda, of the one-shot factors of the landmarks so far."""
-    C = panel.C
-    E, Lambda = one_shot(gram_of(C, panel.workers).matrix, *landmark_map(panel.K_ZZ, rank))
-    U = C @ E
-    return U * np.sqrt(np.abs(Lambda)), Lambda
+    """Rows of U~ |Lambda|^1/2, and the signs of Lambda."""
+    E, Lambda = sketch_factors(panel, rank)
+    W = E * np.sqrt(np.abs(Lambda))
+    F = np.empty((len(panel.rows), len(Lambda)))
+    return by_rows(lambda C: C @ W, panel.C, F, panel.workers), np.sign(Lambda)
 
 
 def uniform(panel: Panel, m: int, rng: np.random.Generator, sketch: int) -> None:
@@ -53,8 +68,9 @@ def uniform(panel: Panel, m: int, rng: np.random.Generator, sketch: int) -> None
 def leverage(panel: Panel, m: int, rng: np.random.Generator, sketch: int) -> None:
     """The paper's: rows drawn by the leverage scores of a uniform sketch, which is dropped."""
     uniform(panel, sketch, rng, sketch)
-    F, Lambda = sketch_features(panel)
-    scores = (np.square(F) / np.abs(Lambda)).sum(axis=1)
+    E, _ = sketch_factors(panel)
+    scores = np.empty(len(panel.rows))
+    by_rows(lambda C: np.square(C @ E).sum(axis=1), panel.C, scores, panel.workers)
     panel.replace(panel.rows[weighted_draw(scores, m, rng)])
 
 
@@ -62,7 +78,7 @@ def kmeans_pp(panel: Panel, m: int, rng: np.random.Generator, sketch: int) -> No
     """The paper's: k-means++ seeds among the features of a uniform sketch, which is dropped."""
     uniform(panel, sketch, rng, sketch)
     F, _ = sketch_features(panel)
-    panel.replace(panel.rows[seeds(F, m, rng)])
+    panel.replace(panel.rows[seeds(F, m, rng, panel.workers)])
 
 
 def greedy_kmeans_pp(panel: Panel, m: int, rng: np.random.Generator, sketch: int) -> None:
@@ -111,7 +127,7 @@ def weighted_draw(weights: Array, count: int, rng: np.random.Generator) -> Array
     return np.argsort(-keys, kind="stable")[:count]
 
 
-def seeds(F: Array, m: int, rng: np.random.Generator) -> Array:
+def seeds(F: Array, m: int, rng: np.random.Generator, workers: int = 1) -> Array:
     """k-means++ on the rows of F: exact draws by rejection from distances somewhat out of date.
 
     A row drawn by its old squared distance is accepted with probability new / old; the new one
@@ -119,30 +135,40 @@ def seeds(F: Array, m: int, rng: np.random.Generator) -> Array:
     """
     norms = np.einsum("ij,ij->i", F, F)
     chosen = [int(rng.integers(len(F)))]
-    old = _squared_distances(F, norms, np.array(chosen)).min(axis=0)
-    pending: list[int] = []
+    old, pending = np.full(len(F), np.inf), chosen[:]
     while len(chosen) < m:
+        lower_distances(old, F, norms, np.array(pending), workers)
+        old[chosen] = 0.0
+        pending = []
         total = np.cumsum(old)
         if total[-1] <= 0:  # fewer distinct rows than centres
             rest = np.setdiff1d(np.arange(len(F)), chosen)
             return np.concatenate([chosen, rng.choice(rest, m - len(chosen), replace=False)])
         while len(pending) < PENDING and len(chosen) < m:
-            i = min(int(np.searchsorted(total, rng.random() * total[-1])), len(F) - 1)
-            gaps = np.square(F[pending] - F[i]).sum(axis=1)
-            if rng.random() * old[i] < min(old[i], gaps.min(initial=np.inf)) and i not in chosen:
+            i = min(int(np.searchsorted(total, rng.random() * total[-1], side="right")), len(F) - 1)
+            now = min(old[i], np.square(F[pending] - F[i]).sum(axis=1).min(initial=np.inf))
+            if rng.random() * old[i] < now:
                 chosen.append(i)
                 pending.append(i)
-            elif len(pending) and gaps.min() < 1e-3 * old[i]:
-                break  # a stale region dominates: bring the distances up to date
-        if pending:
-            np.minimum(old, _squared_distances(F, norms, np.array(pending)).min(axis=0), out=old)
-            pending = []
-        old[chosen] = 0.0
+            elif now < STALE * old[i]:
+                break  # what was drawn is covered already: bring the distances up to date
     return np.array(chosen)
 
 
-def _squared_distances(F: Array, norms: Array, centres: Array) -> Array:
-    return np.maximum(norms + norms[centres][:, None] - 2 * F[centres] @ F.T, 0)
+def lower_distances(
+    distance: Array, F: Array, norms: Array, centres: Array, workers: int = 1
+) -> None:
+    """distance = min(distance, squared distance to the nearest of the centres), row by row."""
+    Ft, centre_norms = np.ascontiguousarray(-2 * F[centres].T), norms[centres]
+
+    def one_tile(span: tuple[int, int]) -> None:
+        here = slice(*span)
+        gaps = F[here] @ Ft
+        gaps += centre_norms
+        nearest = np.maximum(gaps.min(axis=1) + norms[here], 0.0)
+        np.minimum(distance[here], nearest, out=distance[here])
+
+    map_blocks(one_tile, tiles(len(F)), workers=workers)
 
 
 def _greedy_step(panel: Panel, m: int, rng: np.random.Generator) -> None:
@@ -152,7 +178,7 @@ def _greedy_step(panel: Panel, m: int, rng: np.random.Generator) -> None:
     landmarks has features near zero and would never be drawn.
     """
     F, Lambda = sketch_features(panel, rank=-(-2 * len(panel.landmarks) // 3))
-    missed = np.abs(panel.diagonal - (np.square(F) * np.sign(Lambda)).sum(axis=1))
+    missed = np.abs(panel.diagonal / panel.unit - (np.square(F) * np.sign(Lambda)).sum(axis=1))
     start = panel.positions(panel.landmarks)
     panel.grow(panel.rows[_greedy_seeds(F, missed, start, m, rng)])
 
@@ -160,9 +186,7 @@ def _greedy_step(panel: Panel, m: int, rng: np.random.Generator) -> None:
 def _greedy_seeds(F: Array, missed: Array, start: Array, m: int, rng: Any) -> Array:
     norms, trials = np.einsum("ij,ij->i", F, F), int(2 + math.log(m))
     distance = np.full(len(F), np.inf)
-    for lo in range(0, len(start), PENDING):
-        near = _squared_distances(F, norms, start[lo : lo + PENDING]).min(axis=0)
-        np.minimum(distance, near, out=distance)
+    lower_distances(distance, F, norms, start)
     used = np.zeros(len(F), dtype=bool)
     used[start] = True
     distance[start] = 0.0
@@ -170,7 +194,8 @@ def _greedy_seeds(F: Array, missed: Array, start: Array, m: int, rng: Any) -> Ar
     while len(start) + len(chosen) < m:
         weights = np.where(used, 0.0, distance + missed)
         candidates = _candidates(weights, used, trials, rng)
-        after = np.minimum(distance, _squared_distances(F, norms, candidates))
+        gaps = norms + norms[candidates][:, None] - 2 * F[candidates] @ F.T
+        after = np.minimum(distance, np.maximum(gaps, 0))
         best = int((after.sum(axis=1) - missed[candidates]).argmin())
         distance, pick = after[best], int(candidates[best])
         used[pick] = True

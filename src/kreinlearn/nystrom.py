@@ -108,6 +108,8 @@ def least_squares_core(Q_R: Array, K_RR: Array, n: int) -> Array:
     A row weighs 1 / sqrt(its leverage + rank / n); the diagonal of K_RR, over-represented by
     n / |R| against that of K, is counted with weight |R| / n by imputation.
     """
+    if not Q_R.shape[1]:
+        return np.empty((0, 0))
     w = 1 / np.sqrt(np.square(Q_R).sum(axis=1) + Q_R.shape[1] / n)
     A, T = scipy.linalg.qr(w[:, None] * Q_R, mode="economic")
     N_0 = N = A.T @ (w[:, None] * K_RR * w) @ A

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from kreinlearn.blocks import length, take, tiles
+from kreinlearn.blocks import TILE, take
 from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, symmetrised
+from kreinlearn.kernels.callables import PairwiseKernel
 from kreinlearn.kernels.dissimilarity import Centring, check_dissimilarities
 from kreinlearn.reduce import map_blocks
 
+SAFE_EXPONENT = 100  # kernels within 4^+-50 need no scaling before they are squared
 POOL_ROWS = 8192
 POOL_PER_LANDMARK = 10
 
@@ -80,7 +85,7 @@ class Panel:
         self.raw = np.empty((len(rows), 0))
         self.landmarks = np.empty(0, dtype=np.intp)  # row numbers
         self.centring: Centring | None = None
-        self._diagonal: Array | None = None
+        self._diagonal = np.full(len(rows), np.nan)  # k(x, x) where it is known
 
     def positions(self, numbers: Array) -> Array:
         return np.searchsorted(self.rows, numbers)
@@ -90,7 +95,8 @@ class Panel:
         new = np.asarray(new, dtype=np.intp)
         missing = new[~np.isin(new, self.columns)]
         if len(missing):
-            self.raw = np.hstack([self.raw, self._evaluate(missing)])
+            block = self._evaluate(missing)
+            self.raw = np.hstack([self.raw, block]) if len(self.columns) else block
             self.columns = np.concatenate([self.columns, missing])
         self.landmarks = np.concatenate([self.landmarks, new])
 
@@ -105,16 +111,21 @@ class Panel:
         return block
 
     def _fill(self, block: Array, places: Array, new: Array) -> None:
+        """block[places] = k(rows[places], new), straight into runs of neighbouring places."""
         columns = self.kernel.columns(self._as_columns(new))
+        direct = self.kernel.takes == "vectors"
 
-        def one_tile(span: tuple[int, int]) -> None:
-            here = places[slice(*span)]
-            K = evaluate(columns, self.X.take(self.rows[here]), self.rows[here], new)
+        def one_run(span: tuple[int, int]) -> None:
+            here, numbers = slice(*span), self.rows[slice(*span)]
+            A = self.X.take(numbers)
+            out = block[here] if direct and getattr(A, "dtype", None) == block.dtype else None
+            K = evaluate(columns, A, numbers, new, out)
             if self.kernel.is_dissimilarity:
                 check_dissimilarities(K)
-            block[here] = K
+            if out is None:
+                block[here] = K
 
-        map_blocks(one_tile, tiles(len(places)), workers=self.workers)
+        map_blocks(one_run, runs(places, TILE), workers=self.workers)
 
     def _as_columns(self, numbers: Array) -> Objects:
         if self.kernel.takes == "precomputed":
@@ -127,10 +138,15 @@ class Panel:
         if self.kernel.takes == "precomputed":
             K = symmetrised(self.kernel.columns(self._as_columns(numbers))(objects))
         else:
-            K = evaluate(self.kernel.symmetric, objects, numbers, numbers)
+            K = evaluate(self._symmetric(numbers), objects, numbers, numbers)
         if self.kernel.is_dissimilarity:
             check_dissimilarities(K, np.diagonal(K))
         return K
+
+    def _symmetric(self, numbers: Array) -> Callable[[Objects], Array]:
+        if isinstance(self.kernel, PairwiseKernel):
+            return partial(self.kernel.symmetric, diagonal=self._diagonal[self.positions(numbers)])
+        return self.kernel.symmetric
 
     def freeze(self) -> None:
         """Centre a dissimilarity on the columns evaluated so far, from now on."""
@@ -138,26 +154,29 @@ class Panel:
             self.centring = Centring.on(self.raw[self.positions(self.columns)])
 
     def replace(self, landmarks: Array) -> None:
-        """Other landmarks instead of the present ones; a reference set stays evaluated."""
-        keep = np.isin(self.columns, landmarks)
-        if self.centring is not None:
-            keep[: self.centring.n_reference] = True
-        self.columns, self.raw = self.columns[keep], self.raw[:, keep]
+        """Other landmarks instead of the present ones; a reference set stays evaluated.
+
+        The old columns go last, so that pairs of theirs with the new ones are mirrored.
+        """
         if len(self.rows) > len(self.pool):  # too many rows to hold all landmarks for
             self._restrict(np.union1d(np.union1d(self.pool, landmarks), self.columns))
-        self.landmarks = np.empty(0, dtype=np.intp)
         self.grow(landmarks)
+        chosen = np.isin(self.columns, landmarks)
+        self.landmarks = self.columns[chosen]
+        if self.centring is not None:
+            chosen[: self.centring.n_reference] = True
+        self.columns, self.raw = self.columns[chosen], self.raw[:, chosen]
 
     def _restrict(self, rows: Array) -> None:
-        self.raw, self.rows = self.raw[self.positions(rows)], rows
-        self._diagonal = None
+        at = self.positions(rows)
+        self.raw, self.rows, self._diagonal = self.raw[at], rows, self._diagonal[at]
 
     def add_rows(self, numbers: Array, raw: Array) -> None:
         """Take in rows whose values to all columns were found elsewhere."""
         order = np.argsort(np.concatenate([self.rows, numbers]), kind="stable")
         self.rows = np.concatenate([self.rows, numbers])[order]
         self.raw = np.concatenate([self.raw, raw])[order]
-        self._diagonal = None
+        self._diagonal = np.concatenate([self._diagonal, np.full(len(numbers), np.nan)])[order]
 
     @property
     def places(self) -> Array | None:
@@ -184,6 +203,13 @@ class Panel:
         return self.centring.similarity(picked, a, a[self.positions(self.landmarks)])
 
     @property
+    def unit(self) -> float:
+        """A power of four near the size of C, 1 unless its squares might over- or underflow."""
+        C = self.C
+        exponent = int(np.frexp(max(np.max(C, initial=0.0), -np.min(C, initial=0.0)))[1])
+        return 1.0 if abs(exponent) <= SAFE_EXPONENT else 2.0 ** (2 * (exponent // 2))
+
+    @property
     def K_ZZ(self) -> Array:
         return symmetrised(self.C[self.positions(self.landmarks)])
 
@@ -204,25 +230,25 @@ class Panel:
     @property
     def diagonal(self) -> Array:
         """k(x, x) of every row."""
-        if self._diagonal is None:
-            if self.centring is not None:
-                a = self.offsets
-                assert a is not None
-                self._diagonal = self.centring.diagonal(a)
-            else:
-                self._diagonal = self._evaluate_diagonal()
+        if self.centring is not None:
+            a = self.offsets
+            assert a is not None
+            return self.centring.diagonal(a)
+        at = self.positions(self.columns)
+        self._diagonal[at] = self.raw[at, np.arange(len(at))]
+        unknown = np.flatnonzero(np.isnan(self._diagonal))
+        if len(unknown):
+            self._diagonal[unknown] = self._evaluate_diagonal(self.rows[unknown])
         return self._diagonal
 
-    def _evaluate_diagonal(self) -> Array:
-        at = self.positions(self.columns)
-        diagonal = np.empty(len(self.rows))
-        diagonal[at] = self.raw[at, np.arange(len(at))]
-        rest = np.setdiff1d(np.arange(len(self.rows)), at)
+    def _evaluate_diagonal(self, numbers: Array) -> Array:
         if self.kernel.takes == "precomputed":
-            diagonal[rest] = self.kernel.diagonal(self.rows[rest])
-        elif len(rest):
-            diagonal[rest] = self.kernel.diagonal(self.X.take(self.rows[rest]))
-        return diagonal
+            return self.kernel.diagonal(numbers)
+        values = evaluate(self._own_values, self.X.take(numbers), numbers, np.array(["itself"]))
+        return values[:, 0]
+
+    def _own_values(self, objects: Objects) -> Array:
+        return self.kernel.diagonal(objects)[:, None]
 
     def evaluator(self) -> LandmarkColumns:
         """What predicts: from any rows of objects to their similarities to the landmarks."""
@@ -235,26 +261,44 @@ class Panel:
         return LandmarkColumns(columns, self.places, self.centring, offsets)
 
 
-def evaluate(function: Any, objects: Objects, numbers: Array, against: Array) -> Array:
-    """Kernel values of numbered rows; errors and non-finite values name the rows."""
-    if not length(objects):
-        return np.empty((0, len(against)))
+@contextmanager
+def naming(numbers: Array, n_landmarks: int) -> Iterator[None]:
+    """An error on the way gets a note that names the rows."""
     try:
-        K = function(objects)
+        yield
     except Exception as error:
         error.add_note(
             f"while evaluating the kernel on rows {numbers[0]}..{numbers[-1]} "
-            f"against {len(against)} landmarks; no result of this block was kept"
+            f"against {n_landmarks} landmarks; no result of this block was kept"
         )
         raise
+
+
+def runs(places: Array, longest: int) -> list[tuple[int, int]]:
+    """Spans of neighbouring numbers in a sorted array, cut where they get too long."""
+    ends = np.flatnonzero(np.diff(places) != 1) + 1
+    return [
+        (int(run[lo]), int(run[min(lo + longest, len(run)) - 1]) + 1)
+        for run in np.split(places, ends)
+        for lo in range(0, len(run), longest)
+    ]
+
+
+def evaluate(
+    function: Any, objects: Objects, numbers: Array, against: Array, out: Array | None = None
+) -> Array:
+    """Kernel values of numbered rows; errors and non-finite values name the rows."""
+    with naming(numbers, len(against)):
+        K = function(objects) if out is None else function(objects, out)
     require_finite(K, numbers, against)
     return np.asarray(K)
 
 
 def require_finite(K: Array, numbers: Array, against: Array) -> None:
     """ValueError that names the first row and landmark whose value is NaN or infinite."""
-    if np.isfinite(K.sum()) or np.isfinite(K).all():
-        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(K.sum()) or np.isfinite(K).all():
+            return
     i, j = np.argwhere(~np.isfinite(K))[0]
     what = "NaN" if np.isnan(K[i, j]) else "inf"
     raise ValueError(

@@ -13,11 +13,10 @@ from kreinlearn.blocks import TILE, length, require_memory, rows, tiles, tiles_w
 from kreinlearn.kernels._base import Array, Kernel, Objects
 from kreinlearn.landmarks import gram_of
 from kreinlearn.nystrom import PILOT_RTOL, whiten
-from kreinlearn.panel import LandmarkColumns, Panel, Rows, require_finite
+from kreinlearn.panel import LandmarkColumns, Panel, Rows, evaluate, naming, require_finite
 from kreinlearn.reduce import LANES, Gram, map_blocks, sum_over_blocks
 
 LEVERAGE_PROBES = 16  # random directions that estimate the pilot leverage of a row
-SAFE_EXPONENT = 100  # kernels within 4^+-50 need no scaling before they are squared
 
 
 @dataclass(frozen=True)
@@ -100,13 +99,6 @@ def row_blocks(X: Objects, known: Array) -> Iterator[tuple[Array, Objects]]:
             yield numbers, Rows(X).take(numbers)
 
 
-def unit_of(panel: Panel) -> float:
-    """A power of four near the size of the kernel, 1 unless its squares might overflow."""
-    largest = float(np.max(np.abs(panel.C), initial=0.0))
-    exponent = int(np.frexp(largest)[1])
-    return 1.0 if abs(exponent) <= SAFE_EXPONENT else 2.0 ** (2 * (exponent // 2))
-
-
 def gram_pass(
     panel: Panel, columns: LandmarkColumns, plan: Plan, rng: np.random.Generator
 ) -> tuple[Gram, float]:
@@ -114,7 +106,7 @@ def gram_pass(
 
     For the least-squares core the panel also takes in rows drawn by their pilot leverage.
     """
-    X, m, unit = panel.X.X, len(panel.landmarks), unit_of(panel)
+    X, m, unit = panel.X.X, len(panel.landmarks), panel.unit
     known = panel.rows[panel.rows >= 0]
     gram = gram_of(panel.C[panel.rows >= 0] / unit, panel.workers)
     if len(known) == length(X):
@@ -128,8 +120,9 @@ def gram_pass(
 
     def add(total: PassTotal, block: tuple[Array, Objects]) -> None:
         numbers, A = block
-        raw = columns.raw(A, _buffer(A, scratch, len(panel.columns), panel.kernel))
-        C = columns.finish(raw)
+        with naming(numbers, m):
+            raw = columns.raw(A, _buffer(A, scratch, len(panel.columns), panel.kernel))
+            C = columns.finish(raw)
         scaled = C if unit == 1.0 else C / unit
         total.gram.add(scaled)
         if not np.isfinite(total.gram.sums).all():
@@ -191,7 +184,7 @@ def all_columns(panel: Panel, columns: LandmarkColumns, plan: Plan) -> Array:
 
     def one_block(block: tuple[Array, Objects]) -> None:
         numbers, A = block
-        C[numbers] = columns(A)
+        C[numbers] = evaluate(columns, A, numbers, panel.landmarks)
 
     map_blocks(one_block, row_blocks(X, here), workers=panel.workers)
     return C
@@ -206,12 +199,13 @@ def transform_blocks(
     X: Objects, columns: LandmarkColumns, W: Array, out: Array, workers: int
 ) -> Array:
     """out = k(X, Z) @ W, a tile at a time."""
-    spans = tiles(length(X))
+    weights = {np.dtype(t): W.astype(t) for t in (np.float32, np.float64)}
 
     def one_tile(span: tuple[int, int]) -> None:
         C = columns(rows(X, *span))
-        require_finite(C, np.arange(*span), np.arange(C.shape[1]))
-        np.matmul(C, W.astype(C.dtype, copy=False), out=out[slice(*span)], casting="same_kind")
+        np.matmul(C, weights[C.dtype], out=out[slice(*span)], casting="same_kind")
+        if not np.isfinite(out[slice(*span)]).all():
+            require_finite(C, np.arange(*span), np.arange(C.shape[1]))
 
-    map_blocks(one_tile, spans, workers=workers)
+    map_blocks(one_tile, tiles(length(X)), workers=workers)
     return out

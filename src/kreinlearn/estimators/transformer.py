@@ -18,6 +18,8 @@ from kreinlearn.estimators._validation import precision
 from kreinlearn.nystrom import WHITEN_RTOL, FeatureMap, eigen_map, one_shot
 from kreinlearn.reduce import serial_blas
 
+CANCELLED_ALL = 1e-16  # share of the squared length of features that is only rounding
+
 
 class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KreinEstimator):
     _mean: Any = 0.0  # of the features, where they are centred
@@ -275,15 +277,17 @@ class KreinPCA(_KreinTransformer):
 def _centred_axes(fitted: Fitted, n: int) -> tuple[FeatureMap, Any]:
     """The one-shot eigenbasis of the features less their mean, and the mean kernel columns."""
     mean = fitted.gram.sums / n
-    W, G = fitted.map.W * np.sqrt(fitted.unit), fitted.gram.matrix
+    W, S, G = fitted.map.W * np.sqrt(fitted.unit), fitted.map.S, fitted.gram.matrix
     with serial_blas():
         centred = G - n * np.outer(mean, mean)
         rtol = WHITEN_RTOL * _cancelled(W, G, centred)
-        E, Lambda = one_shot(centred, W, fitted.map.S, rtol)
+        E, Lambda = one_shot(centred, W, S, rtol)
+        # u(x) = k~(x, X) U~ / Lambda: new objects are not in the span of the centred features
+        E = W @ (S[:, None] * (W.T @ (centred @ E)) / Lambda)
     return eigen_map(E, Lambda).rescaled(fitted.unit), mean * fitted.unit
 
 
 def _cancelled(W: Any, G: Any, centred: Any) -> float:
     """How many times longer the features are than the centred ones: rounding is as much more."""
     before, after = (np.einsum("ij,ij->", W, A @ W) for A in (G, centred))
-    return float(np.sqrt(before / after)) if after > 0 else np.inf
+    return float(np.sqrt(before / max(after, before * CANCELLED_ALL))) if before > 0 else 1.0

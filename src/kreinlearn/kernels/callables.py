@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from collections.abc import Callable, Mapping
 from typing import Any, Self
@@ -71,22 +72,23 @@ class PairwiseKernel(CallableKernel):
             return np.zeros(length(A))
         return np.array([self._row(a, [a])[0] for a in A], dtype=np.float64)
 
-    def symmetric(self, Z: Objects) -> Array:
+    def symmetric(self, Z: Objects, diagonal: Array | None = None) -> Array:
+        """Every pair once; numbers in ``diagonal`` are taken as they are, NaN is evaluated."""
         m = length(Z)
-        K = np.zeros((m, m))
-        edges = np.unique(np.linspace(0, m, self.jobs * CHUNKS_PER_JOB + 1, dtype=int))
-        spans = list(zip(edges[:-1], edges[1:], strict=True))
-        for (start, stop), part in zip(
-            spans, self._each([(self._upper_rows, Z, *span) for span in spans]), strict=True
-        ):
+        K, own = np.zeros((m, m)), np.full(m, np.nan) if diagonal is None else diagonal
+        spans = _spans(m, self.jobs)
+        parts = self._each([(self._upper_rows, Z, own, *span) for span in spans])
+        for (start, stop), part in zip(spans, parts, strict=True):
             K[start:stop] = part
         return K + np.triu(K, 1).T
 
-    def _upper_rows(self, Z: Objects, start: int, stop: int) -> Array:
+    def _upper_rows(self, Z: Objects, own: Array, start: int, stop: int) -> Array:
         """Rows start..stop of the upper triangle, zeros below it."""
         part = np.zeros((stop - start, length(Z)))
         for i in range(start, stop):
-            part[i - start, i:] = self._row(Z[i], Z[i:])
+            known = not np.isnan(own[i])
+            part[i - start, i] = own[i]
+            part[i - start, i + known :] = self._row(Z[i], Z[i + known :])
         return part
 
     def _each(self, calls: list[tuple[Any, ...]]) -> list[Array]:
@@ -111,12 +113,16 @@ class CallableColumns:
         n, jobs = length(A), self.kernel.jobs
         if jobs == 1 or n < 2:
             return self.kernel.block(A, self.Z)
-        edges = np.unique(np.linspace(0, n, jobs * CHUNKS_PER_JOB + 1, dtype=int))
         parts = joblib.Parallel(n_jobs=jobs)(
-            joblib.delayed(self.kernel.block)(rows(A, start, stop), self.Z)
-            for start, stop in zip(edges[:-1], edges[1:], strict=True)
+            joblib.delayed(self.kernel.block)(rows(A, *span), self.Z) for span in _spans(n, jobs)
         )
         return np.concatenate(parts)
+
+
+def _spans(n: int, jobs: int) -> list[tuple[int, int]]:
+    """0..n in a few parts for each process."""
+    edges = np.unique(np.linspace(0, n, jobs * CHUNKS_PER_JOB + 1, dtype=int)).tolist()
+    return list(itertools.pairwise(edges))
 
 
 def pairwise(f: Callable[..., float], **params: Any) -> PairwiseKernel:
