@@ -23,9 +23,10 @@ def is_frame(X: Any) -> bool:
 
 def is_table(X: Any) -> bool:
     """Numbers in two dimensions: rows are vectors."""
-    if isinstance(X, np.ndarray):
-        return X.ndim == 2 and X.dtype.kind in "fiubcmM"
-    return is_frame(X)
+    if is_frame(X) or not hasattr(X, "__array__"):
+        return is_frame(X)
+    X = np.asarray(X)
+    return X.ndim == 2 and X.dtype.kind in "fiubcmM"
 
 
 def require_numbers(X: Any) -> None:

@@ -1,0 +1,271 @@
+"""scikit-learn's own checks, those it never yields to third parties, and its ways of working."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.metrics.pairwise import linear_kernel
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_checks, get_tags
+from sklearn.utils.estimator_checks import (
+    check_estimator,
+    estimator_checks_generator,
+    parametrize_with_checks,
+)
+
+from kreinlearn import KreinNystroem, KreinPCA, dissimilarity, pairwise
+from kreinlearn.kernels import DeltaGauss, Gaussian
+from kreinlearn.reduce import worker_count
+
+
+class NystroemOfDistances(KreinNystroem):
+    metric = "precomputed"  # the checks feed distances to estimators that have this attribute
+
+
+class PCAOfDistances(KreinPCA):
+    metric = "precomputed"
+
+
+@dataclass(frozen=True)
+class Products:
+    """A callable kernel with a name that does not change from run to run."""
+
+    def __call__(self, A: Any, B: Any) -> Any:
+        return linear_kernel(A, B)
+
+
+FORMS = {
+    "nystroem-vectors": KreinNystroem(),
+    "nystroem-indefinite": KreinNystroem("delta_gauss", n_landmarks=20),
+    "nystroem-metric": KreinNystroem("euclidean", n_landmarks=20),
+    "nystroem-callable": KreinNystroem(Products(), n_landmarks=20),
+    "nystroem-precomputed": KreinNystroem("precomputed"),
+    "nystroem-precomputed-distances": NystroemOfDistances("precomputed_dissimilarity"),
+    "pca-vectors": KreinPCA(),
+    "pca-indefinite": KreinPCA(kernel="delta_gauss", n_landmarks=20),
+    "pca-precomputed": KreinPCA(kernel="precomputed"),
+    "pca-precomputed-distances": PCAOfDistances(kernel="precomputed_dissimilarity"),
+}
+N_CHECKS = {name: 48 if "precomputed" in name else 47 for name in FORMS}
+N_CHECKS["nystroem-precomputed-distances"] = N_CHECKS["pca-precomputed-distances"] = 49
+EXPECTED_TO_FAIL: dict[str, str] = {}  # a check's name: why
+
+
+@parametrize_with_checks(
+    list(FORMS.values()),
+    expected_failed_checks=lambda estimator: EXPECTED_TO_FAIL,
+    xfail_strict=True,
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")  # the checks feed duplicates and constants
+def test_sklearn_check(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_checks_are_not_voided(form: str) -> None:
+    names = [check.func.__name__ for _, check in estimator_checks_generator(FORMS[form])]
+    assert len(names) == N_CHECKS[form]
+    assert {"check_transformer_general", "check_fit_idempotent", "check_estimators_pickle"} <= {
+        *names
+    }
+
+
+def test_one_check_only_is_skipped() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(KreinPCA(), on_skip=None, on_fail="raise")
+    skipped = [r["check_name"] for r in results if r["status"] != "passed"]
+    assert skipped == ["check_array_api_input"]  # it needs SCIPY_ARRAY_API=1
+
+
+# Checks that are run on scikit-learn's own estimators only.
+NEVER_YIELDED = [
+    "check_dataframe_column_names_consistency",
+    "check_get_feature_names_out_error",
+    "check_global_output_transform_pandas",
+    "check_global_set_output_transform_polars",
+    "check_inplace_ensure_writeable",
+    "check_param_validation",
+    "check_set_output_transform",
+    "check_set_output_transform_pandas",
+    "check_set_output_transform_polars",
+    "check_transformer_get_feature_names_out",
+    "check_transformer_get_feature_names_out_pandas",
+]
+
+
+@pytest.mark.parametrize("name", NEVER_YIELDED)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # as they do it
+@pytest.mark.filterwarnings("ignore:X has feature names")
+def test_check_never_yielded(form: str, name: str) -> None:
+    estimator = clone(FORMS[form])
+    yielded = {check.func.__name__ for _, check in estimator_checks_generator(estimator)}
+    assert name not in yielded
+    getattr(estimator_checks, name)(type(estimator).__name__, estimator)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "pairwise_tag", "positive", "sparse"),
+    [
+        ("gaussian", False, False, True),
+        ("truncated_l1", False, False, False),
+        ("hausdorff", False, False, False),
+        ("precomputed", True, False, False),
+        ("precomputed_dissimilarity", True, True, False),
+        (dissimilarity("precomputed"), True, True, False),
+    ],
+)
+def test_tags(kernel: Any, pairwise_tag: bool, positive: bool, sparse: bool) -> None:
+    tags = get_tags(KreinNystroem(kernel)).input_tags
+    assert (tags.pairwise, tags.positive_only, tags.sparse) == (pairwise_tag, positive, sparse)
+    assert tags.two_d_array  # False would void every check above
+    assert tags.string == (kernel == "hausdorff")
+
+
+# Ways of working
+
+
+@pytest.fixture(scope="module")
+def data() -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 3))
+    return X, np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=90)
+
+
+def squared_distances(A: Any, B: Any) -> Any:
+    return cdist(A, B, "sqeuclidean")
+
+
+def difference_of_gaussians(A: Any, B: Any) -> Any:
+    d2 = squared_distances(A, B)
+    return np.exp(-d2 / 3) - 0.5 * np.exp(-d2)
+
+
+@pytest.mark.parametrize("form", ["similarity", "distances"])
+def test_grid_search_slices_a_precomputed_matrix(data: Any, form: str) -> None:
+    """The scores with a matrix, sliced by scikit-learn, are those with the function itself."""
+    X, y = data
+    if form == "similarity":
+        given, K, function = "precomputed", difference_of_gaussians(X, X), difference_of_gaussians
+    else:
+        given, K = "precomputed_dissimilarity", np.sqrt(squared_distances(X, X))
+        function = dissimilarity("euclidean")
+    grid = {"kreinnystroem__n_landmarks": [None], "ridge__alpha": [1e-3, 1.0]}
+
+    def scores(kernel: Any, X: Any) -> Any:
+        model = make_pipeline(KreinNystroem(kernel, random_state=0), Ridge())
+        search = GridSearchCV(model, grid, cv=KFold(3), error_score="raise").fit(X, y)
+        assert search.predict(X).shape == (90,)
+        return search.cv_results_["mean_test_score"]
+
+    assert get_tags(make_pipeline(KreinNystroem(given), Ridge())).input_tags.pairwise
+    np.testing.assert_allclose(scores(given, K), scores(function, X), rtol=1e-6)
+
+
+def test_grid_search_over_parameters_of_a_kernel_object(data: Any) -> None:
+    X, y = data
+    model = make_pipeline(
+        StandardScaler(), KreinNystroem(Gaussian(), n_landmarks=40, random_state=0), Ridge(0.01)
+    )
+    widths = [0.01, 3.0, 1e4]
+    search = GridSearchCV(model, {"kreinnystroem__kernel__width": widths}, cv=3).fit(X, y)
+    assert search.best_params_ == {"kreinnystroem__kernel__width": 3.0}
+    best = search.best_estimator_[1]
+    assert best.kernel_.width_ == 3.0
+    by_hand = clone(model).set_params(kreinnystroem__kernel=Gaussian(3.0)).fit(X, y)
+    np.testing.assert_array_equal(by_hand.predict(X), search.predict(X))
+
+
+def workers_here(estimator: Any, X: Any, y: Any = None) -> float:
+    return float(worker_count(None))
+
+
+def test_grid_search_in_processes_does_not_oversubscribe(data: Any) -> None:
+    X, y = data
+    model = make_pipeline(KreinNystroem("delta_gauss", random_state=0, n_landmarks=20), Ridge())
+    search = GridSearchCV(model, {"ridge__alpha": [0.1, 1.0]}, cv=2, scoring=workers_here, n_jobs=2)
+    threads = search.fit(X, y).cv_results_["mean_test_score"]
+    np.testing.assert_array_equal(threads, max(1, joblib.cpu_count() // 2))
+
+
+def test_cross_validation_on_lists_of_objects() -> None:
+    """Folds of a list of sets give what the folds of its similarity matrix give."""
+    rng = np.random.default_rng(1)
+    X = [set(rng.choice(12, rng.integers(2, 7), replace=False).tolist()) for _ in range(60)]
+    y = np.array([float(3 in x) + 0.1 * len(x) for x in X])
+    K = np.array([[float(len(a & b)) for b in X] for a in X])
+
+    def errors(kernel: Any, X: Any) -> Any:
+        model = make_pipeline(KreinNystroem(kernel, n_landmarks=None), Ridge(0.1))
+        return cross_validate(model, X, y, cv=3, error_score="raise")["test_score"]
+
+    by_function = errors(pairwise(shared), X)
+    np.testing.assert_allclose(by_function, errors("precomputed", K), rtol=1e-8)
+    assert by_function.min() > 0.9
+
+
+def shared(a: set[int], b: set[int]) -> float:
+    return float(len(a & b))
+
+
+@pytest.mark.parametrize("model", [KreinNystroem, KreinPCA])
+def test_a_generator_as_random_state(data: Any, model: Any) -> None:
+    X, _ = data
+    first, second = (
+        model(kernel="gaussian", n_landmarks=9, random_state=np.random.default_rng(5)).fit(X)
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(first.landmark_indices_, second.landmark_indices_)
+    rng = np.random.default_rng(5)
+    drawn = [model(n_landmarks=9, random_state=rng).fit(X).landmark_indices_ for _ in range(2)]
+    np.testing.assert_array_equal(drawn[0], first.landmark_indices_)
+    assert set(drawn[1]) != set(drawn[0])  # it goes on where it was
+
+
+@pytest.mark.parametrize("kernel", ["delta_gauss", "precomputed", pairwise(cdist), shared])
+def test_clone_keeps_parameters_and_nothing_else(kernel: Any) -> None:
+    model = KreinNystroem(kernel, rank=7, n_landmarks=0.3, landmarks=[1, 2], memory_budget="1GB")
+    model.signature_ = np.ones(3)
+    copy = clone(model)
+    assert not hasattr(copy, "signature_")
+    assert repr(copy.get_params()) == repr(model.get_params())
+
+
+@pytest.mark.parametrize("kernel", [DeltaGauss(2.0), "euclidean", difference_of_gaussians])
+@pytest.mark.parametrize("model", [KreinNystroem, KreinPCA])
+def test_pickle(data: Any, model: Any, kernel: Any) -> None:
+    X, _ = data
+    fitted = model(kernel=kernel, n_landmarks=20, random_state=0).fit(X)
+    copy = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(copy.transform(X), fitted.transform(X))
+    assert len(pickle.dumps(fitted)) < 60_000  # landmarks and maps, no data
+
+
+@pytest.mark.parametrize("model", [KreinNystroem(Gaussian(2.0)), KreinPCA(kernel=pairwise(shared))])
+def test_representations(model: Any, data: Any) -> None:
+    assert type(model).__name__ in model._repr_html_()
+    assert "kernel" in repr(model)
+    with config_context(display="text"):
+        assert type(model).__name__ in repr(make_pipeline(model, Ridge()))
+
+
+def test_metadata_routing_asks_for_nothing() -> None:
+    with config_context(enable_metadata_routing=True):
+        model = make_pipeline(KreinNystroem(n_landmarks=5), Ridge())
+        routing = KreinNystroem().get_metadata_routing()
+        assert not routing.consumes("fit", {"sample_weight", "y"})
+        X = np.arange(20.0).reshape(10, 2)
+        assert cross_val_predict(model, X, X[:, 0], cv=2).shape == (10,)
