@@ -1,0 +1,464 @@
+"""The panel against whole matrices in plain numpy, with every evaluated pair counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from kreinlearn.kernels import (
+    DeltaGauss,
+    Precomputed,
+    PrecomputedDissimilarity,
+    SklearnMetric,
+    dissimilarity,
+    pairwise,
+)
+from kreinlearn.panel import POOL_ROWS, Panel, Rows, pool_size, require_finite, runs
+from tests import oracles
+
+RNG = np.random.default_rng(5)
+N = 60
+POINTS = RNG.normal(size=(N, 3))
+D = np.sqrt(((POINTS[:, None] - POINTS[None]) ** 2).sum(2))
+D = np.maximum(D, D.T)
+K = RNG.normal(size=(N, N))
+K = K + K.T
+ROWS = np.sort(RNG.choice(50, 30, replace=False))  # objects 50..59 are used from outside
+
+
+class Counted:
+    """A function of two numbered objects, read from a matrix; keeps count of unordered pairs."""
+
+    def __init__(self, matrix):
+        self.matrix, self.pairs = matrix, Counter()
+
+    def __call__(self, a, b):
+        self.pairs[min(a, b), max(a, b)] += 1
+        return self.matrix[a, b]
+
+
+def counted_panel(matrix=K, rows=ROWS, outside=None, *, metric=False, pool=None):
+    counted = Counted(matrix)
+    kernel = pairwise(counted).set_params(is_dissimilarity=metric)
+    panel = Panel(kernel, Rows(list(range(50)), outside), rows, pool=pool)
+    return panel, counted.pairs
+
+
+def unordered(rows, columns):
+    return {(min(a, b), max(a, b)) for a in map(int, rows) for b in map(int, columns)}
+
+
+def centred(numbers, columns, reference):
+    """-1/2 (d^2(x, z) - mean over R of d^2(x, .) - mean of d^2(., z) + mean over R x R)."""
+    squares = D**2
+    a = squares[:, reference].mean(axis=1)
+    c = squares[np.ix_(reference, reference)].mean()
+    return -0.5 * (squares - a[:, None] - a[None, :] + c)[np.ix_(numbers, columns)]
+
+
+# Growing
+
+
+def test_grow_evaluates_every_unordered_pair_once_and_mirrors_the_rest():
+    panel, pairs = counted_panel()
+    for new in (ROWS[[20, 3]], ROWS[[7]], ROWS[[29, 0, 12, 5]]):
+        panel.grow(new)
+        assert set(pairs) == unordered(ROWS, panel.columns)
+        assert set(pairs.values()) == {1}
+        np.testing.assert_array_equal(panel.raw, K[np.ix_(ROWS, panel.columns)])
+    np.testing.assert_array_equal(panel.columns, ROWS[[20, 3, 7, 29, 0, 12, 5]])
+    np.testing.assert_array_equal(panel.landmarks, panel.columns)
+    np.testing.assert_array_equal(panel.C, panel.raw)
+    np.testing.assert_array_equal(panel.K_ZZ, K[np.ix_(panel.landmarks, panel.landmarks)])
+
+
+def test_the_mirrored_values_are_those_of_the_other_order():
+    """With an asymmetric function: new rows against old columns are read off, not evaluated."""
+    A = K + np.arange(N)  # A[a, b] - A[b, a] = b - a
+    panel, _ = counted_panel(A)
+    old, new = ROWS[[2, 9]], ROWS[[4, 1]]
+    panel.grow(old)
+    panel.grow(new)
+    at_old, at_new = panel.positions(old), panel.positions(new)
+    np.testing.assert_array_equal(panel.raw[at_new][:, :2], A[np.ix_(new, old)])
+    np.testing.assert_array_equal(panel.raw[at_old][:, 2:], A[np.ix_(new, old)].T)
+
+
+def test_growing_by_nothing_evaluates_nothing():
+    panel, pairs = counted_panel()
+    panel.grow(np.empty(0, dtype=np.intp))
+    assert not pairs
+    assert panel.C.shape == (30, 0)
+    assert panel.K_ZZ.shape == (0, 0)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_vectors_in_several_threads_and_tiles(workers):
+    X = np.random.default_rng(1).normal(size=(5000, 4))
+    kernel = DeltaGauss(6.0, 4.0).fit(X, RNG)
+    panel = Panel(kernel, Rows(X), np.arange(1, 5000), workers=workers)
+    panel.grow([4999, 17, 2048])
+    panel.grow([2049, 1])
+    expected = oracles.delta_gauss(X[1:], X[[4999, 17, 2048, 2049, 1]], 6.0, 4.0)
+    np.testing.assert_allclose(panel.C, expected, rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(panel.K_ZZ, panel.C[panel.positions(panel.landmarks)])
+
+
+def test_a_kernel_that_is_not_safe_in_threads_gets_one_worker():
+    assert Panel(pairwise(max), Rows([1]), np.arange(1), workers=8).workers == 1
+    assert Panel(DeltaGauss(), Rows(POINTS), np.arange(N), workers=8).workers == 8
+
+
+def test_runs_of_neighbours():
+    places = np.array([0, 1, 2, 3, 4, 7, 9, 10, 11])
+    assert runs(places, 100) == [(0, 5), (7, 8), (9, 12)]
+    assert runs(places, 2) == [(0, 2), (2, 4), (4, 5), (7, 8), (9, 11), (11, 12)]
+    assert runs(np.empty(0, dtype=np.intp), 5) == []
+
+
+def test_pool_size():
+    assert pool_size(100, 20) == 100
+    assert pool_size(10**6, 20) == POOL_ROWS
+    assert pool_size(10**6, 2000) == 20_000
+
+
+# Other landmarks, more rows
+
+
+def test_replace_keeps_what_is_known():
+    panel, pairs = counted_panel()
+    first, second = ROWS[[1, 8, 15]], ROWS[[20, 8, 2]]
+    panel.grow(first)
+    panel.replace(second)
+    assert set(pairs.values()) == {1}
+    assert set(pairs) == unordered(ROWS, np.union1d(first, second))
+    assert set(panel.landmarks) == set(panel.columns) == set(second)
+    np.testing.assert_array_equal(panel.C, K[np.ix_(ROWS, panel.landmarks)])
+
+
+def test_replace_keeps_the_reference_set_of_a_dissimilarity():
+    panel, pairs = counted_panel(D, metric=True)
+    reference, second = ROWS[[1, 8, 15]], ROWS[[20, 8, 2]]
+    panel.grow(reference)
+    panel.freeze()
+    panel.replace(second)
+    assert set(pairs.values()) == {1}
+    assert set(panel.landmarks) == set(second)
+    assert set(panel.columns) == {*reference, *second}
+    expected = centred(ROWS, panel.landmarks, reference)
+    np.testing.assert_allclose(panel.C, expected, rtol=0, atol=1e-13)
+
+
+def test_replace_on_more_rows_than_the_pool_lets_the_others_go():
+    pool = ROWS[::3]
+    panel, pairs = counted_panel(pool=pool)
+    panel.grow(ROWS[[1, 8]])
+    before = panel.diagonal.copy()
+    panel.replace(ROWS[[20, 7]])
+    assert set(pool) | set(ROWS[[20, 7]]) <= set(panel.rows) < set(ROWS)
+    np.testing.assert_array_equal(panel.C, K[np.ix_(panel.rows, panel.landmarks)])
+    np.testing.assert_array_equal(before, np.diagonal(K)[ROWS])
+    np.testing.assert_array_equal(panel.diagonal, np.diagonal(K)[panel.rows])
+    assert set(pairs.values()) == {1}
+
+
+@pytest.mark.parametrize("metric", [False, True])
+def test_rows_that_come_later_are_in_their_place(metric):
+    matrix = D if metric else K
+    panel, pairs = counted_panel(matrix, metric=metric)
+    landmarks = ROWS[[4, 2, 25]]
+    panel.grow(landmarks)
+    panel.freeze()
+    assert panel.diagonal.shape == (30,)
+    added = np.setdiff1d(np.arange(50), ROWS)[[11, 3, 0]]  # not sorted
+    before = dict(pairs)
+    panel.add_rows(added, matrix[np.ix_(added, landmarks)])
+    assert dict(pairs) == before
+    rows = np.union1d(ROWS, added)
+    np.testing.assert_array_equal(panel.rows, rows)
+    whole = centred(rows, landmarks, landmarks) if metric else K[np.ix_(rows, landmarks)]
+    own = np.diagonal(centred(rows, rows, landmarks)) if metric else np.diagonal(K)[rows]
+    np.testing.assert_allclose(panel.C, whole, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(panel.diagonal, own, rtol=0, atol=1e-13)
+    np.testing.assert_array_equal(panel.positions(added), np.searchsorted(rows, added))
+
+
+# Similarities and the diagonal
+
+
+def test_similarities_evaluate_only_unknown_pairs():
+    panel, pairs = counted_panel()
+    panel.grow(ROWS[[4, 2, 25]])
+    before = set(pairs)
+    sample = ROWS[[9, 25, 0, 14, 4]]
+    np.testing.assert_array_equal(panel.similarities(sample), K[np.ix_(sample, sample)])
+    assert set(pairs) - before == unordered(ROWS[[9, 0, 14]], ROWS[[9, 0, 14]])
+    assert set(pairs.values()) == {1}
+    known = ROWS[[25, 4]]
+    np.testing.assert_array_equal(panel.similarities(known), K[np.ix_(known, known)])
+    assert set(pairs.values()) == {1}
+
+
+def test_similarities_of_a_dissimilarity_are_centred():
+    panel, pairs = counted_panel(D, metric=True)
+    reference = ROWS[[4, 2, 25, 11]]
+    panel.grow(reference)
+    panel.freeze()
+    sample = ROWS[[9, 25, 0, 14, 4]]
+    got = panel.similarities(sample)
+    np.testing.assert_allclose(got, centred(sample, sample, reference), rtol=0, atol=1e-13)
+    np.testing.assert_array_equal(got, got.T)
+    assert set(pairs.values()) == {1}
+
+
+def test_the_diagonal_is_evaluated_once():
+    panel, pairs = counted_panel()
+    panel.grow(ROWS[[4, 2]])
+    for _ in range(2):
+        np.testing.assert_array_equal(panel.diagonal, np.diagonal(K)[ROWS])
+    panel.grow(ROWS[[17, 3]])
+    panel.similarities(ROWS[[5, 6]])
+    np.testing.assert_array_equal(panel.raw, K[np.ix_(ROWS, ROWS[[4, 2, 17, 3]])])
+    assert {(int(i), int(i)) for i in ROWS} <= set(pairs)
+    assert set(pairs.values()) == {1}
+
+
+# Centring
+
+
+def test_centring_on_all_objects_is_double_centring():
+    panel, _ = counted_panel(D, metric=True, rows=np.arange(50))
+    panel.grow(np.arange(50))
+    panel.freeze()
+    expected = oracles.double_centred(D[:50, :50])
+    np.testing.assert_allclose(panel.C, expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(panel.K_ZZ, expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(panel.diagonal, np.diagonal(expected), rtol=0, atol=1e-12)
+
+
+def test_the_reference_set_is_fixed_by_the_first_freeze():
+    panel, pairs = counted_panel(D, metric=True)
+    reference, later = ROWS[[4, 2, 25]], ROWS[[0, 18]]
+    panel.grow(reference)
+    panel.freeze()
+    panel.grow(later)
+    panel.freeze()
+    both = np.concatenate([reference, later])
+    np.testing.assert_allclose(panel.C, centred(ROWS, both, reference), rtol=0, atol=1e-13)
+    np.testing.assert_array_equal(panel.K_ZZ, panel.K_ZZ.T)
+    expected = np.diagonal(centred(ROWS, ROWS, reference))
+    np.testing.assert_allclose(panel.diagonal, expected, rtol=0, atol=1e-13)
+    assert set(pairs.values()) == {1}
+
+
+def test_a_similarity_is_not_centred():
+    panel, _ = counted_panel()
+    panel.grow(ROWS[[4, 2]])
+    panel.freeze()
+    assert panel.centring is None
+    assert panel.offsets is None
+
+
+# Objects from outside X
+
+FORMS = {"list": list, "array": np.asarray, "csr": sp.csr_array}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_numbers_below_zero_are_objects_from_outside(form):
+    make = FORMS[form]
+    rows = Rows(make(POINTS[:50]), make(POINTS[50:53]))
+    numbers = np.array([-3, -1, 0, 4, 49])
+    got = rows.take(numbers)
+    got = got.toarray() if form == "csr" else np.asarray(got)
+    np.testing.assert_array_equal(got, POINTS[[50, 52, 0, 4, 49]])
+    inside = rows.take(np.array([7, 3]))
+    inside = inside.toarray() if form == "csr" else np.asarray(inside)
+    np.testing.assert_array_equal(inside, POINTS[[7, 3]])
+
+
+@pytest.mark.parametrize("metric", [False, True])
+def test_landmarks_from_outside(metric):
+    outside = [50, 51, 52]
+    numbers = np.concatenate([[-3, -2, -1], ROWS])
+    objects = np.concatenate([outside, ROWS])
+    matrix = D if metric else K
+    panel, _ = counted_panel(matrix, numbers, outside, metric=metric, pool=ROWS)
+    panel.grow(numbers[:3])
+    panel.freeze()
+    expected = centred(objects, outside, outside) if metric else K[np.ix_(objects, outside)]
+    np.testing.assert_allclose(panel.C, expected, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(panel.K_ZZ, expected[:3], rtol=0, atol=1e-13)
+    np.testing.assert_allclose(panel.evaluator()(list(ROWS)), expected[3:], rtol=0, atol=1e-13)
+    sample = numbers[[1, 5, 20]]
+    chosen = objects[[1, 5, 20]]
+    expected = centred(chosen, chosen, outside) if metric else K[np.ix_(chosen, chosen)]
+    np.testing.assert_allclose(panel.similarities(sample), expected, rtol=0, atol=1e-13)
+
+
+# The evaluator
+
+
+X, KERNEL, DISTANCES = POINTS[:50], K[:50, :50], D[:50, :50]
+SIMILARITIES = {  # kernel, what it is given, what it is
+    "pairwise": (pairwise(Counted(K)), list(range(50)), KERNEL),
+    "vectors": (DeltaGauss(6.0, 4.0), X, oracles.delta_gauss(X, X, 6.0, 4.0)),
+    "matrix": (Precomputed(), KERNEL, KERNEL),
+    "centred matrix": (PrecomputedDissimilarity(), DISTANCES, oracles.double_centred(DISTANCES)),
+}
+METRICS = {
+    "pairwise": (dissimilarity(pairwise(Counted(D))), list(range(50))),
+    "vectors": (SklearnMetric("euclidean"), X),
+    "matrix": (Precomputed(is_dissimilarity=True), DISTANCES),
+}
+
+
+def check_evaluator(panel, expected):
+    """Similarities of all objects to the landmarks; on the rows of the panel they are its own."""
+    columns, objects = panel.evaluator(), panel.X.take(np.arange(50))
+    np.testing.assert_allclose(columns(objects), expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(columns(objects)[panel.rows], panel.C, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(columns.finish(columns.raw(objects)), columns(objects))
+
+
+@pytest.mark.parametrize("name", SIMILARITIES)
+def test_the_evaluator_of_similarities(name):
+    kernel, objects, truth = SIMILARITIES[name]
+    panel = Panel(kernel.fit(objects, RNG), Rows(objects), ROWS)
+    panel.grow(ROWS[[4, 2, 25, 11]])
+    check_evaluator(panel, truth[:, ROWS[[4, 2, 25, 11]]])
+    panel.grow(ROWS[[9, 1]])
+    check_evaluator(panel, truth[:, ROWS[[4, 2, 25, 11, 9, 1]]])
+    panel.replace(ROWS[[21, 2, 9, 0]])
+    assert set(panel.landmarks) == set(ROWS[[21, 2, 9, 0]])
+    check_evaluator(panel, truth[:, panel.landmarks])
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_the_evaluator_of_dissimilarities(name):
+    kernel, objects = METRICS[name]
+    panel = Panel(kernel.fit(objects, RNG), Rows(objects), ROWS)
+    reference, everything = ROWS[[4, 2, 25, 11]], np.arange(50)
+    panel.grow(reference)
+    panel.freeze()
+    check_evaluator(panel, centred(everything, reference, reference))
+    panel.grow(ROWS[[9, 1]])
+    check_evaluator(panel, centred(everything, ROWS[[4, 2, 25, 11, 9, 1]], reference))
+    panel.replace(ROWS[[21, 2, 9, 0]])
+    assert set(panel.landmarks) == set(ROWS[[21, 2, 9, 0]])
+    check_evaluator(panel, centred(everything, panel.landmarks, reference))
+
+
+def test_a_negative_dissimilarity_of_a_new_object_is_refused():
+    matrix = D.copy()
+    panel, _ = counted_panel(matrix, metric=True)
+    panel.grow(ROWS[[4, 2]])
+    panel.freeze()
+    matrix[59, ROWS[2]] = -1e-3
+    with pytest.raises(ValueError, match="Negative values in data"):
+        panel.evaluator()([58, 59])
+
+
+# What a kernel may not do
+
+
+@pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "inf")])
+def test_values_that_are_not_finite_are_named(value, word):
+    matrix = K.copy()
+    matrix[ROWS[13], ROWS[25]] = matrix[ROWS[25], ROWS[13]] = value
+    panel, _ = counted_panel(matrix)
+    panel.grow(ROWS[[4, 2]])
+    message = rf"^kernel produced {word} for row {ROWS[13]} .* landmark row {ROWS[25]};"
+    with pytest.raises(ValueError, match=message):
+        panel.grow(ROWS[[7, 25]])
+    with pytest.raises(ValueError, match=message):  # between two landmarks
+        panel.grow(ROWS[[13, 25]])
+
+
+def test_a_failed_grow_leaves_the_panel_as_it_was():
+    matrix = K.copy()
+    matrix[ROWS[13]] = np.nan
+    panel, _ = counted_panel(matrix)
+    with pytest.raises(ValueError, match="kernel produced NaN"):
+        panel.grow(ROWS[[7, 25]])
+    assert len(panel.columns) == len(panel.landmarks) == panel.raw.shape[1] == 0
+
+
+def test_a_self_similarity_that_is_not_finite_is_named():
+    matrix = K.copy()
+    matrix[ROWS[13], ROWS[13]] = np.nan
+    panel, _ = counted_panel(matrix)
+    panel.grow(ROWS[[4, 2]])
+    with pytest.raises(ValueError, match=rf"kernel produced NaN for row {ROWS[13]} .*itself"):
+        _ = panel.diagonal
+
+
+def test_large_values_whose_sum_overflows_are_finite():
+    require_finite(np.full((3, 3), 1.5e308), np.arange(3), np.arange(3))
+    wrong = np.full((3, 3), 1.5e308)
+    wrong[2, 1] = np.nan
+    with pytest.raises(ValueError, match=r"NaN for row 12 .* landmark row 5;"):
+        require_finite(wrong, np.array([10, 11, 12]), np.array([4, 5, 6]))
+
+
+def test_an_error_of_the_kernel_gets_a_note_of_the_rows():
+    def broken(a, b):
+        if int(ROWS[13]) in (a, b):
+            raise ZeroDivisionError("of the person's own")
+        return 1.0
+
+    panel = Panel(pairwise(broken), Rows(list(range(50))), ROWS)
+    with pytest.raises(ZeroDivisionError, match="of the person's own") as caught:
+        panel.grow(ROWS[[4, 2]])
+    (note,) = caught.value.__notes__
+    first, last = (int(part) for part in note.split()[6].split(".."))
+    assert first <= ROWS[13] <= last
+    assert "against 2 landmarks" in note
+
+
+@pytest.mark.parametrize(("i", "j"), [(13, 25), (7, 25)])
+def test_a_negative_dissimilarity_is_refused(i, j):
+    matrix = D.copy()
+    matrix[ROWS[i], ROWS[j]] = matrix[ROWS[j], ROWS[i]] = -1e-3
+    panel, _ = counted_panel(matrix, metric=True)
+    with pytest.raises(ValueError, match="Negative values in data"):
+        panel.grow(ROWS[[7, 25]])
+
+
+def test_a_dissimilarity_to_itself_is_refused():
+    matrix = D.copy()
+    matrix[ROWS[7], ROWS[7]] = 1e-3
+    panel, _ = counted_panel(matrix, metric=True)
+    panel.grow(ROWS[[25]])
+    with pytest.raises(ValueError, match="diagonal of a dissimilarity must be zero"):
+        panel.grow(ROWS[[7]])
+
+
+# Kernels of any size
+
+
+@pytest.mark.parametrize("exponent", [-1000, -300, -101, -100, -1, 0, 99, 101, 300, 1000])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_the_unit_keeps_squares_in_range(exponent, sign):
+    matrix = sign * np.full((50, 50), 2.0**exponent)
+    panel, _ = counted_panel(matrix)
+    panel.grow(ROWS[[4, 2]])
+    unit = panel.unit
+    mantissa, power = np.frexp(unit)
+    assert mantissa == 0.5
+    assert (power - 1) % 2 == 0  # a power of four
+    assert (unit == 1.0) == (-101 <= exponent <= 99)  # frexp gives exponent + 1
+    assert 0.25 <= 2.0**exponent / unit <= 4.0 or unit == 1.0
+    squares = (panel.C / unit) ** 2
+    assert np.isfinite(squares).all()
+    assert (squares > 0).all()
+
+
+def test_the_unit_of_a_zero_kernel_is_one():
+    panel, _ = counted_panel(np.zeros((50, 50)))
+    assert panel.unit == 1.0
+    panel.grow(ROWS[[4, 2]])
+    assert panel.unit == 1.0
