@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kreinlearn.blocks import length
+from kreinlearn.blocks import length, require_memory
 from kreinlearn.kernels._base import Array, Kernel, Objects
-from kreinlearn.landmarks import SELECTORS, WHOLE_SAMPLE, gram_of, weighted_draw
+from kreinlearn.landmarks import SELECTORS, WHOLE_SAMPLE, weighted_draw
 from kreinlearn.nystrom import (
     OVERSAMPLING,
     FeatureMap,
@@ -24,7 +24,7 @@ from kreinlearn.nystrom import (
 )
 from kreinlearn.panel import LandmarkColumns, Panel, Rows, pool_size
 from kreinlearn.passes import Plan, all_columns, candidate_count, gram_pass
-from kreinlearn.reduce import Gram
+from kreinlearn.reduce import Gram, gram_of
 from kreinlearn.spectrum import power_of_two_scale
 
 ERROR_ROWS = 256  # sampled rows of an error estimate
@@ -53,11 +53,14 @@ class ErrorEstimate(NamedTuple):
 def open_panel(kernel: Kernel, X: Objects, plan: Plan, rng: np.random.Generator) -> Panel:
     """A panel of the rows among which landmarks are chosen, with given landmarks in it."""
     n = length(X)
+    _require_room(n, plan)
     pool = _pool(n, plan, rng)
     if isinstance(plan.landmarks, str):
-        wide = plan.landmarks in WHOLE_SAMPLE and 2 * 8 * n * plan.sketch <= plan.budget // 2
-        everywhere = np.arange(n) if wide else pool
-        return Panel(kernel, Rows(X), everywhere, pool=pool, workers=plan.workers)
+        panel = Panel(kernel, Rows(X), pool, workers=plan.workers)
+        fits = 2 * 8 * n * plan.sketch <= plan.budget // 2
+        if plan.landmarks in WHOLE_SAMPLE and len(pool) < n and fits:
+            panel.look_at_all_rows()
+        return panel
     if isinstance(plan.landmarks, np.ndarray) and plan.landmarks.ndim == 1:
         numbers, outside = plan.landmarks, None
     else:
@@ -82,6 +85,16 @@ def _pool(n: int, plan: Plan, rng: np.random.Generator) -> Array:
         elif plan.landmarks == "uniform":
             size = plan.n_landmarks
     return np.sort(rng.choice(n, size, replace=False))
+
+
+def _require_room(n: int, plan: Plan) -> None:
+    """MemoryError if the panel would not fit: its values, a copy as it grows, its columns."""
+    m = plan.n_landmarks
+    held = min(n, pool_size(n, m) + m)
+    require_memory(
+        3 * 8 * held * m, plan.budget, f"{m} landmarks and {held} rows to choose them from",
+        "lower n_landmarks or raise memory_budget; all other rows are streamed",
+    )  # fmt: skip
 
 
 def grow_landmarks(panel: Panel, plan: Plan, rng: np.random.Generator) -> None:
@@ -190,6 +203,7 @@ def fit_map_to_tolerance(
         if error.relative <= plan.tol or m >= n or not isinstance(plan.landmarks, str):
             break
         plan = replace(plan, n_landmarks=min(n, 2 * m))
+        _require_room(n, plan)
     fitted = finish_map(panel, plan, rng)
     rank = _smallest_rank(sample, K, panel, fitted.map, plan.tol) if shrink else plan.rank
     cut = fitted.map.cut(rank)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -42,6 +43,31 @@ def tiles_without(n: int, known: np.ndarray) -> Iterator[np.ndarray]:
         keep[inside - start] = False
         if keep.any():
             yield np.flatnonzero(keep) + start
+
+
+def row_blocks(X: Any, known: np.ndarray) -> Iterator[tuple[np.ndarray, Any]]:
+    """Numbers and objects of each fixed tile of X, without the rows in ``known``."""
+    for numbers in tiles_without(length(X), known):
+        if numbers[-1] - numbers[0] + 1 == len(numbers):
+            yield numbers, rows(X, int(numbers[0]), int(numbers[-1]) + 1)
+        else:
+            yield numbers, take(X, numbers)
+
+
+class Scratch(threading.local):
+    """A buffer a worker for the kernel values of a tile, where the kernel can write to one."""
+
+    def __init__(self, useful: bool) -> None:
+        self.useful = useful
+        self.buffer: np.ndarray | None = None
+
+    def get(self, A: Any, n_columns: int) -> np.ndarray | None:
+        dtype = getattr(A, "dtype", None)
+        if not self.useful or dtype not in (np.float32, np.float64):
+            return None
+        if self.buffer is None or self.buffer.dtype != dtype or self.buffer.shape[1] != n_columns:
+            self.buffer = np.empty((TILE, n_columns), dtype)
+        return self.buffer
 
 
 def objects_of(X: Any) -> Sequence[Any]:

@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from kreinlearn.blocks import tiles
 from kreinlearn.nystrom import landmark_map, one_shot
 from kreinlearn.panel import Panel
-from kreinlearn.reduce import Gram, map_blocks, sum_over_blocks
+from kreinlearn.reduce import map_blocks
 
 Array = np.ndarray[Any, Any]
 Selector = Callable[[Panel, int, np.random.Generator, int], None]
@@ -27,37 +27,18 @@ STALE = 1e-3  # now / old of a rejected draw that calls for that at once
 LLOYD_STEPS = 30
 
 
-def gram_of(C: Array, workers: int = 1) -> Gram:
-    """C'C and column sums, in fixed tiles."""
-
-    def add(total: Gram, span: tuple[int, int]) -> None:
-        total.add(C[slice(*span)])
-
-    return sum_over_blocks(add, tiles(len(C)), lambda: Gram.zeros(C.shape[1]), workers=workers)
-
-
 def sketch_factors(panel: Panel, rank: int | None = None) -> tuple[Array, Array]:
     """E, Lambda of the landmarks so far: U~ = C E are the eigenvectors of K~ on the panel."""
-    gram = gram_of(panel.C, panel.workers).matrix
-    return one_shot(gram, *landmark_map(panel.K_ZZ, rank))
-
-
-def by_rows(function: Callable[[Array], Array], C: Array, out: Array, workers: int = 1) -> Array:
-    """out = function(C), a tile at a time in worker threads."""
-
-    def one_tile(span: tuple[int, int]) -> None:
-        out[slice(*span)] = function(C[slice(*span)])
-
-    map_blocks(one_tile, tiles(len(C)), workers=workers)
-    return out
+    return one_shot(panel.gram().matrix, *landmark_map(panel.K_ZZ / panel.unit, rank))
 
 
 def sketch_features(panel: Panel, rank: int | None = None) -> tuple[Array, Array]:
     """Rows of U~ |Lambda|^1/2, and the signs of Lambda."""
     E, Lambda = sketch_factors(panel, rank)
     W = E * np.sqrt(np.abs(Lambda))
-    F = np.empty((len(panel.rows), len(Lambda)))
-    return by_rows(lambda C: C @ W, panel.C, F, panel.workers), np.sign(Lambda)
+    dtype = np.float32 if panel.whole else np.float64  # of many rows, to draw by: no more needed
+    F = np.empty((len(panel.candidates), len(Lambda)), dtype)
+    return panel.map_rows(lambda C: C @ W, F), np.sign(Lambda)
 
 
 def uniform(panel: Panel, m: int, rng: np.random.Generator, sketch: int) -> None:
@@ -69,16 +50,16 @@ def leverage(panel: Panel, m: int, rng: np.random.Generator, sketch: int) -> Non
     """The paper's: rows drawn by the leverage scores of a uniform sketch, which is dropped."""
     uniform(panel, sketch, rng, sketch)
     E, _ = sketch_factors(panel)
-    scores = np.empty(len(panel.rows))
-    by_rows(lambda C: np.square(C @ E).sum(axis=1), panel.C, scores, panel.workers)
-    panel.replace(panel.rows[weighted_draw(scores, m, rng)])
+    scores = np.empty(len(panel.candidates))
+    panel.map_rows(lambda C: np.square(C @ E).sum(axis=1), scores)
+    panel.replace(panel.candidates[weighted_draw(scores, m, rng)])
 
 
 def kmeans_pp(panel: Panel, m: int, rng: np.random.Generator, sketch: int) -> None:
     """The paper's: k-means++ seeds among the features of a uniform sketch, which is dropped."""
     uniform(panel, sketch, rng, sketch)
     F, _ = sketch_features(panel)
-    panel.replace(panel.rows[seeds(F, m, rng, panel.workers)])
+    panel.replace(panel.candidates[seeds(F, m, rng, panel.workers)])
 
 
 def greedy_kmeans_pp(panel: Panel, m: int, rng: np.random.Generator, sketch: int) -> None:
@@ -160,12 +141,14 @@ def lower_distances(
 ) -> None:
     """distance = min(distance, squared distance to the nearest of the centres), row by row."""
     Ft, centre_norms = np.ascontiguousarray(-2 * F[centres].T), norms[centres]
+    rounding = 8 * np.finfo(F.dtype).eps
 
     def one_tile(span: tuple[int, int]) -> None:
         here = slice(*span)
         gaps = F[here] @ Ft
         gaps += centre_norms
-        nearest = np.maximum(gaps.min(axis=1) + norms[here], 0.0)
+        nearest = gaps.min(axis=1) + norms[here]
+        nearest[nearest < rounding * norms[here]] = 0.0
         np.minimum(distance[here], nearest, out=distance[here])
 
     map_blocks(one_tile, tiles(len(F)), workers=workers)
@@ -177,8 +160,8 @@ def _greedy_step(panel: Panel, m: int, rng: np.random.Generator) -> None:
     What the features miss of k(x, x) is added to the squared distance: an object unlike all
     landmarks has features near zero and would never be drawn.
     """
-    F, Lambda = sketch_features(panel, rank=-(-2 * len(panel.landmarks) // 3))
-    missed = np.abs(panel.diagonal / panel.unit - (np.square(F) * np.sign(Lambda)).sum(axis=1))
+    F, S = sketch_features(panel, rank=-(-2 * len(panel.landmarks) // 3))
+    missed = np.abs(panel.diagonal / panel.unit - np.square(F) @ S)
     start = panel.positions(panel.landmarks)
     panel.grow(panel.rows[_greedy_seeds(F, missed, start, m, rng)])
 

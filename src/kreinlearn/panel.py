@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from kreinlearn.blocks import TILE, take
+from kreinlearn.blocks import TILE, Scratch, length, row_blocks, take, tiles
 from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, symmetrised
 from kreinlearn.kernels.callables import PairwiseKernel
 from kreinlearn.kernels.dissimilarity import Centring, check_dissimilarities
-from kreinlearn.reduce import map_blocks
+from kreinlearn.reduce import Gram, map_blocks, sum_over_blocks
 
 SAFE_EXPONENT = 100  # kernels within 4^+-50 need no scaling before they are squared
 POOL_ROWS = 8192
@@ -85,7 +85,19 @@ class Panel:
         self.raw = np.empty((len(rows), 0))
         self.landmarks = np.empty(0, dtype=np.intp)  # row numbers
         self.centring: Centring | None = None
+        self.whole = False  # selectors look at all rows of X, streaming those not held
         self._diagonal = np.full(len(rows), np.nan)  # k(x, x) where it is known
+
+    def look_at_all_rows(self) -> None:
+        """Selectors may choose any row of X: vectors are streamed, values of objects are held."""
+        if self.kernel.takes == "vectors":
+            self.whole = True
+        else:
+            self.rows = np.arange(length(self.X.X))
+            self.raw, self._diagonal = (
+                np.empty((len(self.rows), 0)),
+                np.full(len(self.rows), np.nan),
+            )
 
     def positions(self, numbers: Array) -> Array:
         return np.searchsorted(self.rows, numbers)
@@ -158,7 +170,9 @@ class Panel:
 
         The old columns go last, so that pairs of theirs with the new ones are mirrored.
         """
-        if len(self.rows) > len(self.pool):  # too many rows to hold all landmarks for
+        if self.whole:
+            self._reopen(landmarks)
+        elif len(self.rows) > len(self.pool):  # too many rows to hold all landmarks for
             self._restrict(np.union1d(np.union1d(self.pool, landmarks), self.columns))
         self.grow(landmarks)
         chosen = np.isin(self.columns, landmarks)
@@ -166,6 +180,14 @@ class Panel:
         if self.centring is not None:
             chosen[: self.centring.n_reference] = True
         self.columns, self.raw = self.columns[chosen], self.raw[:, chosen]
+
+    def _reopen(self, landmarks: Array) -> None:
+        """Hold the rows of streamed landmarks too; cheap values of the few columns are made anew."""
+        reference = self.columns if self.centring is not None else self.columns[:0]
+        self.rows = np.union1d(self.rows, landmarks)
+        self.raw, self._diagonal = np.empty((len(self.rows), 0)), np.full(len(self.rows), np.nan)
+        self.whole, self.columns, self.landmarks = False, self.columns[:0], self.landmarks[:0]
+        self.grow(reference)
 
     def _restrict(self, rows: Array) -> None:
         at = self.positions(rows)
@@ -208,6 +230,49 @@ class Panel:
         C = self.C
         exponent = int(np.frexp(max(np.max(C, initial=0.0), -np.min(C, initial=0.0)))[1])
         return 1.0 if abs(exponent) <= SAFE_EXPONENT else 2.0 ** (2 * (exponent // 2))
+
+    @property
+    def candidates(self) -> Array:
+        """Numbers of the rows that selectors look at."""
+        return np.arange(length(self.X.X)) if self.whole else self.rows
+
+    def gram(self) -> Gram:
+        """C'C over the candidates, of C / unit."""
+        load, blocks, m = *self._loader(), len(self.landmarks)
+
+        def add(total: Gram, block: Any) -> None:
+            total.add(load(block)[1])
+
+        return sum_over_blocks(add, blocks, lambda: Gram.zeros(m), workers=self.workers)
+
+    def map_rows(self, function: Callable[[Array], Array], out: Array) -> Array:
+        """out = function(C / unit) over the candidates, a tile at a time."""
+        load, blocks = self._loader()
+
+        def one_tile(block: Any) -> None:
+            here, C = load(block)
+            out[here] = function(C)
+
+        map_blocks(one_tile, blocks, workers=self.workers)
+        return out
+
+    def _loader(self) -> tuple[Callable[[Any], tuple[slice, Array]], Iterable[Any]]:
+        """From a block of candidates to their places and C / unit; and all the blocks."""
+        unit = self.unit
+        if not self.whole:
+            C = self.C if unit == 1.0 else self.C / unit
+            return lambda span: (slice(*span), C[slice(*span)]), tiles(len(C))
+        columns, scratch = self.evaluator(), self.scratch()
+
+        def load(block: tuple[Array, Objects]) -> tuple[slice, Array]:
+            numbers, A = block
+            C = evaluate(columns, A, numbers, self.landmarks, scratch.get(A, len(self.columns)))
+            return slice(numbers[0], numbers[-1] + 1), C if unit == 1.0 else C / unit
+
+        return load, row_blocks(self.X.X, self.rows[:0])
+
+    def scratch(self) -> Scratch:
+        return Scratch(useful=self.kernel.takes == "vectors")
 
     @property
     def K_ZZ(self) -> Array:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 
-from kreinlearn.blocks import TILE, length, require_memory, rows, tiles, tiles_without
-from kreinlearn.kernels._base import Array, Kernel, Objects
-from kreinlearn.landmarks import gram_of
+from kreinlearn.blocks import TILE, length, require_memory, row_blocks, rows, tiles
+from kreinlearn.kernels._base import Array, Objects
 from kreinlearn.nystrom import PILOT_RTOL, whiten
-from kreinlearn.panel import LandmarkColumns, Panel, Rows, evaluate, naming, require_finite
-from kreinlearn.reduce import LANES, Gram, map_blocks, sum_over_blocks
+from kreinlearn.panel import LandmarkColumns, Panel, evaluate, naming, require_finite
+from kreinlearn.reduce import LANES, Gram, gram_of, map_blocks, sum_over_blocks
 
 LEVERAGE_PROBES = 16  # random directions that estimate the pilot leverage of a row
 
@@ -79,26 +77,6 @@ class PassTotal:
         return self
 
 
-class Scratch(threading.local):
-    """One buffer a worker for the kernel values of a tile."""
-
-    buffer: Array | None = None
-
-    def get(self, n_columns: int, dtype: Any) -> Array:
-        if self.buffer is None or self.buffer.dtype != dtype:
-            self.buffer = np.empty((TILE, n_columns), dtype)
-        return self.buffer
-
-
-def row_blocks(X: Objects, known: Array) -> Iterator[tuple[Array, Objects]]:
-    """Numbers and objects of each fixed tile of X, without the rows in ``known``."""
-    for numbers in tiles_without(length(X), known):
-        if numbers[-1] - numbers[0] + 1 == len(numbers):
-            yield numbers, rows(X, int(numbers[0]), int(numbers[-1]) + 1)
-        else:
-            yield numbers, Rows(X).take(numbers)
-
-
 def gram_pass(
     panel: Panel, columns: LandmarkColumns, plan: Plan, rng: np.random.Generator
 ) -> tuple[Gram, float]:
@@ -112,7 +90,7 @@ def gram_pass(
     if len(known) == length(X):
         return gram, unit
     workers = _affordable_workers(panel, plan)
-    pilot, seed, scratch = None, int(rng.integers(2**63)), Scratch()
+    pilot, seed, scratch = None, int(rng.integers(2**63)), panel.scratch()
     size = candidate_count(m) // 2 if plan.core == "ls" else 0
     if size:
         T = whiten(gram.matrix, PILOT_RTOL)
@@ -121,7 +99,7 @@ def gram_pass(
     def add(total: PassTotal, block: tuple[Array, Objects]) -> None:
         numbers, A = block
         with naming(numbers, m):
-            raw = columns.raw(A, _buffer(A, scratch, len(panel.columns), panel.kernel))
+            raw = columns.raw(A, scratch.get(A, len(panel.columns)))
             C = columns.finish(raw)
         scaled = C if unit == 1.0 else C / unit
         total.gram.add(scaled)
@@ -140,13 +118,6 @@ def gram_pass(
     total.gram += gram
     panel.add_rows(total.reservoir.numbers, total.reservoir.raw)
     return total.gram, unit
-
-
-def _buffer(A: Objects, scratch: Scratch, n_columns: int, kernel: Kernel) -> Array | None:
-    dtype = getattr(A, "dtype", None)
-    if kernel.takes != "vectors" or dtype not in (np.float32, np.float64):
-        return None
-    return scratch.get(n_columns, dtype)
 
 
 def _reservoir_keys(projected: Array, seed: int, first_row: int) -> Array:
@@ -199,11 +170,10 @@ def transform_blocks(
     X: Objects, columns: LandmarkColumns, W: Array, out: Array, workers: int
 ) -> Array:
     """out = k(X, Z) @ W, a tile at a time."""
-    weights = {np.dtype(t): W.astype(t) for t in (np.float32, np.float64)}
 
     def one_tile(span: tuple[int, int]) -> None:
         C = columns(rows(X, *span))
-        np.matmul(C, weights[C.dtype], out=out[slice(*span)], casting="same_kind")
+        np.matmul(C, W.astype(C.dtype, copy=False), out=out[slice(*span)], casting="same_kind")
         if not np.isfinite(out[slice(*span)]).all():
             require_finite(C, np.arange(*span), np.arange(C.shape[1]))
 

@@ -21,6 +21,8 @@ import scipy.linalg.cython_blas
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from kreinlearn.blocks import tiles
+
 LANES = 8
 
 Array = NDArray[Any]
@@ -181,6 +183,15 @@ class Gram:
     def matrix(self) -> Array:  # (m, m)
         upper = np.triu(self.triangle)
         return upper + np.triu(upper, 1).T
+
+
+def gram_of(C: Array, workers: int = 1) -> Gram:
+    """C'C and column sums of a matrix in memory, in the fixed tiles."""
+
+    def add(total: Gram, span: tuple[int, int]) -> None:
+        total.add(C[slice(*span)])
+
+    return sum_over_blocks(add, tiles(len(C)), lambda: Gram.zeros(C.shape[1]), workers=workers)
 
 
 def _blas(name: str) -> Any:

@@ -194,9 +194,7 @@ def test_one_shot_of_an_indefinite_factor():
     Phi, S = RNG.normal(size=(40, 6)), np.array([1, -1, 1, -1, 1, 1.0])
     E, Lambda = one_shot(Phi.T @ Phi, np.eye(6), S)
     expected = np.linalg.eigvalsh((Phi * S) @ Phi.T)
-    np.testing.assert_allclose(
-        Lambda, sorted(expected, key=abs, reverse=True)[:6], rtol=1e-10
-    )
+    np.testing.assert_allclose(Lambda, sorted(expected, key=abs, reverse=True)[:6], rtol=1e-10)
     assert np.abs((Phi @ E).T @ (Phi @ E) - np.eye(6)).max() < 1e-12
 
 

@@ -1,0 +1,333 @@
+"""Speed and memory of the core against the bare bound and the peers, in one run.
+
+python -m benchmarks.core [--quick] [--write]: every figure that counts is a ratio of CPU seconds,
+medians of interleaved repetitions; wall seconds stand beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+import sklearn
+from rich.console import Console
+from rich.table import Table
+from sklearn.metrics.pairwise import rbf_kernel
+
+from benchmarks.bound import bound
+from kreinlearn import KreinNystroem
+from kreinlearn.blocks import TILE
+from kreinlearn.kernels import DeltaGauss
+from kreinlearn.landmarks import SELECTORS
+from kreinlearn.nystrom import landmark_map, one_shot, one_shot_svd, squared_route
+from kreinlearn.panel import Panel, Rows
+from kreinlearn.passes import Plan, gram_pass, transform_blocks
+from kreinlearn.reduce import serial_blas, worker_count
+
+D = 20
+KERNEL = {"width": 50.0, "ratio": 5.0}  # exp(-0.02 d2) - exp(-0.1 d2): two exponentials a value
+WORKERS = worker_count(None)
+
+
+@dataclass
+class Row:
+    what: str
+    measured: str
+    target: str = ""
+    holds: bool | None = None
+    note: str = ""
+
+
+@dataclass
+class Timing:
+    """CPU and wall seconds of one call."""
+
+    cpu: float
+    wall: float
+
+
+def timed(work: Callable[[], Any]) -> Timing:
+    cpu, wall = time.process_time(), time.perf_counter()
+    work()
+    return Timing(time.process_time() - cpu, time.perf_counter() - wall)
+
+
+def interleaved(works: dict[str, Callable[[], Any]], repetitions: int) -> dict[str, Timing]:
+    """Median timing of each, all of them once a round."""
+    for work in works.values():
+        work()
+    rounds = [{name: timed(work) for name, work in works.items()} for _ in range(repetitions)]
+    return {
+        name: Timing(*np.median([(r[name].cpu, r[name].wall) for r in rounds], axis=0))
+        for name in works
+    }
+
+
+def data(n: int, dtype: type = np.float64) -> Any:
+    return np.random.default_rng(0).standard_normal((n, D)).astype(dtype)
+
+
+def opened(X: Any, m: int) -> tuple[Panel, Plan]:
+    """A panel of m given landmarks, as a fit opens it, and the plan of that fit."""
+    rng = np.random.default_rng(0)
+    Z = np.sort(rng.choice(len(X), m, replace=False))
+    panel = Panel(DeltaGauss(**KERNEL).fit(X, rng), Rows(X), Z, workers=WORKERS)
+    panel.grow(Z)
+    single = X.dtype == np.float32
+    plan = Plan(m, None, "plain", "gram", Z, WORKERS, 2**40, single=single)
+    return panel, plan
+
+
+def one_pass(X: Any, m: int) -> Any:
+    panel, plan = opened(X, m)
+    return gram_pass(panel, panel.evaluator(), plan, np.random.default_rng(0))
+
+
+def fitted(X: Any, m: int, **params: Any) -> KreinNystroem:
+    Z = np.sort(np.random.default_rng(0).choice(len(X), m, replace=False))
+    return KreinNystroem(DeltaGauss(**KERNEL), landmarks=Z, core="plain", **params).fit(X)
+
+
+def ratio_row(what: str, timing: Timing, floor: float, target: float, note: str = "") -> Row:
+    ratio = timing.cpu / floor
+    shown = f"{ratio:.2f} x ({timing.cpu:.2f} s CPU, {timing.wall:.2f} s wall)"
+    return Row(what, shown, f"<= {target}", ratio <= target, note)
+
+
+# The rows of the table
+
+
+def kernel_block(repetitions: int) -> list[Row]:
+    m = 1000
+    X, Z = data(TILE), data(m)
+    columns = DeltaGauss(**KERNEL).fit(X, np.random.default_rng(0)).columns(Z)
+    out = np.empty((TILE, m))
+    works = {
+        "product": lambda: np.matmul(X, Z.T, out=out),
+        "ours": lambda: columns(X, out),
+        "theirs": lambda: rbf_kernel(X, Z, 0.02) - rbf_kernel(X, Z, 0.1),
+    }
+    with serial_blas():
+        t = interleaved(works, 7 * repetitions)
+    base = t["product"].cpu
+    return [
+        Row(
+            f"kernel block {TILE} x {m}, over the bare product",
+            f"{t['ours'].cpu / base:.2f} x",
+            "<= 3.2",
+            t["ours"].cpu <= 3.2 * base,
+            f"scikit-learn {t['theirs'].cpu / base:.1f} x",
+        )
+    ]
+
+
+def passes(n: int, m: int, repetitions: int) -> list[Row]:
+    X = data(n)
+    X32 = X.astype(np.float32)
+    panel, _ = opened(X, m)
+    columns, w, out = panel.evaluator(), np.ones((m, 1)), np.empty((n, 1))
+    works = {
+        "pass": lambda: one_pass(X, m),
+        "fit": lambda: fitted(X, m),
+        "single": lambda: one_pass(X32, m),
+        "predict": lambda: transform_blocks(X, columns, w, out, WORKERS),
+    }
+    floors = []
+
+    def rounds() -> dict[str, Timing]:
+        floors.append(bound(n, m, D).total)
+        return interleaved(works, 1)
+
+    timings = [rounds() for _ in range(repetitions)]
+    t = {
+        name: Timing(*np.median([(r[name].cpu, r[name].wall) for r in timings], axis=0))
+        for name in works
+    }
+    floor, size = float(np.median(floors)), f"n = {n:.0e}, m = {m}"
+    share = t["predict"].cpu / t["fit"].cpu
+    wall = t["pass"].wall / (floor / WORKERS)
+    return [
+        Row(f"bare bound, {size}", f"{floor:.2f} s CPU"),
+        ratio_row(f"Gram pass over the bound, {size}", t["pass"], floor, 1.15,
+                  f"wall over bound / cores {wall:.2f}"),
+        ratio_row("whole fit, landmarks given, plain core", t["fit"], floor, 1.15,
+                  "eigendecompositions included"),
+        ratio_row("Gram pass, float32 blocks, over the float64 bound", t["single"], floor, 0.65),
+        Row("one-column prediction pass over the fit", f"{share:.2f} x", "<= 0.2", share <= 0.2),
+    ]  # fmt: skip
+
+
+def landmark_rows(n: int, repetitions: int) -> list[Row]:
+    m, sketch = 500, 200
+    X = data(n)
+    kernel = DeltaGauss(**KERNEL).fit(X, np.random.default_rng(0))
+
+    def choose(scheme: str) -> None:
+        pool = np.sort(np.random.default_rng(1).choice(n, 8192, replace=False))
+        panel = Panel(kernel, Rows(X), pool, workers=WORKERS)
+        panel.look_at_all_rows()
+        with serial_blas():
+            SELECTORS[scheme](panel, m, np.random.default_rng(2), sketch)
+
+    works = {"pass": lambda: one_pass(X, m)} | {
+        s: (lambda s=s: choose(s)) for s in ("leverage", "kmeans++")
+    }
+    t = interleaved(works, repetitions)
+    base = t["pass"].cpu
+    where = f"over the pass, n = {n:.0e}, m = {m}, sketch {sketch}"
+    return [
+        ratio_row(f"kmeans++ landmarks {where}", t["kmeans++"], base, 1.5),
+        ratio_row(f"leverage landmarks {where}", t["leverage"], base, 0.6),
+    ]
+
+
+def peers(n: int, repetitions: int) -> list[Row]:
+    """The whole way from X to the eigendecomposition: ours, and the routes of the field."""
+    m = 500
+    X = data(n)
+    panel, _ = opened(X, m)
+    Z, K_ZZ = X[panel.landmarks], panel.K_ZZ
+    W, S = landmark_map(K_ZZ)
+    C = panel.evaluator()(X)
+    G = one_pass(X, m)[0].matrix
+
+    def pipeline() -> Any:
+        """What scikit-learn's Nystroem does, with its own kernels: features, then their Gram."""
+        Phi = (rbf_kernel(X, Z, 0.02) - rbf_kernel(X, Z, 0.1)) @ W
+        return Phi.T @ Phi
+
+    works: dict[str, Callable[[], Any]] = {
+        "ours": lambda: fitted(X, m),
+        "scikit-learn": pipeline,
+        "svd": lambda: fitted(X, m, method="svd"),
+        "sgt": lambda: fitted(X, m, method="sgt"),
+        "gram only": lambda: one_shot(G, W, S),
+        "svd only": lambda: one_shot_svd(C, W, S),
+        "sgt only": lambda: squared_route(C, K_ZZ),
+    }
+    t = interleaved(works, repetitions)
+    floor = bound(n, m, D).total
+    names = {
+        "ours": "KreinNystroem, streamed Gram route",
+        "scikit-learn": "scikit-learn kernels, features, Phi'Phi (no eigendecomposition)",
+        "svd": 'the paper\'s thin SVD (method="svd")',
+        "sgt": 'Gisbrecht-Schleif-Tino (method="sgt")',
+    }
+    rows = [
+        Row(f"{label}, n = {n:.0e}, m = {m}, over the bound",
+            f"{t[key].cpu / floor:.1f} x ({t[key].cpu:.2f} s CPU, {t[key].wall:.2f} s wall)")
+        for key, label in names.items()
+    ]  # fmt: skip
+    for key in ("gram", "svd", "sgt"):
+        spent = t[f"{key} only"]
+        rows.append(
+            Row(
+                f'eigendecomposition alone, method="{key}", kernel values given',
+                f"{spent.cpu:.2f} s CPU, {spent.wall:.2f} s wall",
+                note="from G = C'C" if key == "gram" else "from C",
+            )
+        )
+    return rows
+
+
+def peak_of_fit(n: int, m: int) -> float:
+    """Peak resident megabytes above those with X in memory, of one fit in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.core", "--peak", str(n), str(m)]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return float(output)
+
+
+def print_peak(n: int, m: int) -> None:
+    fitted(data(5000), 20)  # compiled and loaded before
+    X = data(n)
+    before = resident_megabytes("VmRSS")
+    fitted(X, m)
+    print(resident_megabytes("VmHWM") - before)
+
+
+def resident_megabytes(which: str) -> float:
+    """VmRSS now, VmHWM at most (getrusage would count what the parent process had)."""
+    with open("/proc/self/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) / 1e3 for line in file if line.startswith(which))
+
+
+def memory_and_growth(n: int, m: int) -> list[Row]:
+    small, large = data(n // 10), data(n)
+    t = interleaved({"small": lambda: one_pass(small, m), "large": lambda: one_pass(large, m)}, 3)
+    growth = t["large"].cpu / t["small"].cpu
+    peaks = peak_of_fit(n // 10, m), peak_of_fit(n, m)
+    return [
+        Row(f"memory above X, n = {n:.0e}, m = {m}", f"{peaks[1]:.0f} MB", "<= 350 MB",
+            peaks[1] <= 350, f"{peaks[0]:.0f} MB at n = {n // 10:.0e}"),
+        Row(f"growth of the pass, n = {n // 10:.0e} to {n:.0e}", f"{growth:.2f} x", "<= 10.5",
+            growth <= 10.5),
+    ]  # fmt: skip
+
+
+# Output
+
+
+def table_of(rows: list[Row]) -> Table:
+    table = Table("what", "measured", "target", "", "note", title="The core against its bound")
+    for row in rows:
+        verdict = "" if row.holds is None else ("holds" if row.holds else "MISSED")
+        table.add_row(row.what, row.measured, row.target, verdict, row.note)
+    return table
+
+
+def markdown_of(rows: list[Row], command: str) -> str:
+    load = ", ".join(f"{v:.1f}" for v in os.getloadavg())
+    head = (
+        f"# Speed and memory of the core\n\nWritten by `{command}` on {date.today()}: "
+        f"{platform.machine()}, {os.cpu_count()} cores, load average {load}; Python "
+        f"{platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}, "
+        f"scikit-learn {sklearn.__version__}. CPU seconds of the whole process, medians.\n\n"
+        "| what | measured | target | | note |\n|---|---|---|---|---|\n"
+    )
+    verdict = {None: "", True: "holds", False: "missed"}
+    lines = (
+        f"| {r.what} | {r.measured} | {r.target} | {verdict[r.holds]} | {r.note} |" for r in rows
+    )
+    return head + "\n".join(lines) + "\n"
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+    parser.add_argument("--quick", action="store_true", help="n = 1e5 at most, two repetitions")
+    parser.add_argument("--repetitions", type=int, default=None)
+    parser.add_argument("--write", action="store_true", help="benchmarks/results/core.md")
+    parser.add_argument("--peak", nargs=2, type=int, metavar=("N", "M"), help=argparse.SUPPRESS)
+    options = parser.parse_args(argv)
+    if options.peak:
+        return print_peak(*options.peak)
+    repetitions = options.repetitions or (2 if options.quick else 7)
+    n, m = (10**5, 500) if options.quick else (10**6, 1000)
+    rows = kernel_block(repetitions)
+    for part in (
+        lambda: passes(n, m, repetitions),
+        lambda: landmark_rows(10**5, repetitions),
+        lambda: peers(10**5, min(repetitions, 3)),
+        lambda: memory_and_growth(n, m),
+    ):
+        rows += part()
+    Console(width=160).print(table_of(rows))
+    if options.write:
+        target = Path(__file__).parent / "results" / "core.md"
+        target.parent.mkdir(exist_ok=True)
+        command = "python -m benchmarks.core" + (" --quick" if options.quick else "") + " --write"
+        target.write_text(markdown_of(rows, command), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
