@@ -120,7 +120,7 @@ def fit_core(
     if plan.core == "truncated":
         k = plan.rank if plan.rank is not None else max(1, int(m / OVERSAMPLING))
     K_ZZ = panel.K_ZZ / unit
-    W, S = landmark_map(K_ZZ, k)
+    W, S = landmark_map(K_ZZ, k, panel.eps)
     if plan.method == "gram" or C is None:
         E, Lambda = one_shot(gram.matrix, W, S)
     elif plan.method == "svd":
@@ -189,8 +189,9 @@ def fit_map_to_tolerance(
     With ``shrink`` the rank is then cut to the smallest that stays below it.
     """
     assert plan.tol is not None
-    n, K = length(X), None
+    n, tol, K = length(X), plan.tol, None
     panel = open_panel(kernel, X, plan, rng)
+    most = len(panel.pool) if isinstance(plan.landmarks, str) else plan.n_landmarks
     sample = np.sort(rng.choice(panel.pool, min(ERROR_ROWS, len(panel.pool)), replace=False))
     while True:
         grow_landmarks(panel, plan, rng)
@@ -200,12 +201,12 @@ def fit_map_to_tolerance(
         trial = fit_core(panel, gram, unit, len(panel.rows), plan, rng).rescaled(unit)
         error = _error_on(sample, K, panel, trial.cut(plan.rank))
         m = len(panel.landmarks)
-        if error.relative <= plan.tol or m >= n or not isinstance(plan.landmarks, str):
+        if error.relative <= tol or m >= most:
             break
-        plan = replace(plan, n_landmarks=min(n, 2 * m))
+        plan = replace(plan, n_landmarks=min(most, 2 * m))
         _require_room(n, plan)
     fitted = finish_map(panel, plan, rng)
-    rank = _smallest_rank(sample, K, panel, fitted.map, plan.tol) if shrink else plan.rank
+    rank = _smallest_rank(sample, K, panel, fitted.map, tol) if shrink else plan.rank
     cut = fitted.map.cut(rank)
     return fitted._replace(map=cut, error=_error_on(sample, K, panel, cut))
 

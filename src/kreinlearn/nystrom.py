@@ -16,6 +16,7 @@ from kreinlearn.spectrum import signed_eigh
 
 Array = NDArray[Any]
 
+EPS = float(np.finfo(np.float64).eps)
 CORE_RTOL = 1e-10  # |eigenvalues| of K_ZZ that count, of the largest
 WHITEN_RTOL = 1e-6  # singular values of C that count, of the largest
 PILOT_RTOL = 1e-5  # the same, where C is known on a sample of rows only
@@ -49,9 +50,9 @@ def eigen_map(E: Array, Lambda: Array) -> FeatureMap:
     return FeatureMap(E * np.sqrt(np.abs(Lambda)), np.sign(Lambda), E, Lambda)
 
 
-def landmark_map(K_ZZ: Array, rank: int | None = None) -> tuple[Array, Array]:
-    """W = U |D|^-1/2 S and S of the ``rank`` largest |eigenvalues| of K_ZZ."""
-    core = signed_eigh(K_ZZ, rank, rtol=max(CORE_RTOL, len(K_ZZ) * np.finfo(np.float64).eps))
+def landmark_map(K_ZZ: Array, rank: int | None = None, eps: float = EPS) -> tuple[Array, Array]:
+    """W = U |D|^-1/2 S and S of the ``rank`` largest |eigenvalues| of K_ZZ, known up to eps."""
+    core = signed_eigh(K_ZZ, rank, rtol=max(CORE_RTOL, len(K_ZZ) * eps))
     return core.U / np.sqrt(np.abs(core.D)) * core.S, core.S
 
 
@@ -99,7 +100,7 @@ def squared_route(C: Array, K_ZZ: Array, rank: int | None = None) -> tuple[Array
 def pivot_rows(Q: Array, count: int) -> Array:
     """Rows of Q that span it best: QR with column pivoting on Q'."""
     _, pivots = scipy.linalg.qr(Q.T, mode="r", pivoting=True, check_finite=False)
-    return pivots[:count]
+    return np.asarray(pivots[:count])
 
 
 def least_squares_core(Q_R: Array, K_RR: Array, n: int) -> Array:
@@ -117,7 +118,7 @@ def least_squares_core(Q_R: Array, K_RR: Array, n: int) -> Array:
         excess = ((A @ N) * A).sum(axis=1) - w * w * np.diagonal(K_RR)
         N = N_0 + (A.T * ((1 - len(Q_R) / n) * excess)) @ A
     half = scipy.linalg.solve_triangular(T, N)
-    return scipy.linalg.solve_triangular(T, half.T).T
+    return np.asarray(scipy.linalg.solve_triangular(T, half.T).T)
 
 
 def least_squares_map(T: Array, M: Array) -> FeatureMap:

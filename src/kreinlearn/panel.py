@@ -68,6 +68,13 @@ def _concatenate(A: Objects, B: Objects) -> Objects:
     return np.concatenate([A, B]) if isinstance(A, np.ndarray) else [*A, *B]
 
 
+class Dropped(NamedTuple):
+    """Columns that are no landmarks any more, and their values to all rows of a panel."""
+
+    columns: Array
+    raw: Array
+
+
 class Panel:
     """Rows x columns of kernel values; ``C`` are similarities of the rows to the landmarks.
 
@@ -83,6 +90,8 @@ class Panel:
         self.workers = workers if kernel.threads else 1
         self.columns = np.empty(0, dtype=np.intp)
         self.raw = np.empty((len(rows), 0))
+        self.dropped = Dropped(np.empty(0, dtype=np.intp), np.empty((len(rows), 0)))
+        self.eps = float(np.finfo(np.float64).eps)  # of the kernel values
         self.landmarks = np.empty(0, dtype=np.intp)  # row numbers
         self.centring: Centring | None = None
         self.whole = False  # selectors look at all rows of X, streaming those not held
@@ -151,6 +160,8 @@ class Panel:
             K = symmetrised(self.kernel.columns(self._as_columns(numbers))(objects))
         else:
             K = evaluate(self._symmetric(numbers), objects, numbers, numbers)
+        if K.dtype == np.float32:
+            self.eps = float(np.finfo(np.float32).eps)
         if self.kernel.is_dissimilarity:
             check_dissimilarities(K, np.diagonal(K))
         return K
@@ -179,10 +190,11 @@ class Panel:
         self.landmarks = self.columns[chosen]
         if self.centring is not None:
             chosen[: self.centring.n_reference] = True
+        self.dropped = Dropped(self.columns[~chosen], self.raw[:, ~chosen])
         self.columns, self.raw = self.columns[chosen], self.raw[:, chosen]
 
     def _reopen(self, landmarks: Array) -> None:
-        """Hold the rows of streamed landmarks too; cheap values of the few columns are made anew."""
+        """Hold the rows of streamed landmarks too; a reference set is evaluated anew."""
         reference = self.columns if self.centring is not None else self.columns[:0]
         self.rows = np.union1d(self.rows, landmarks)
         self.raw, self._diagonal = np.empty((len(self.rows), 0)), np.full(len(self.rows), np.nan)
@@ -198,6 +210,7 @@ class Panel:
         order = np.argsort(np.concatenate([self.rows, numbers]), kind="stable")
         self.rows = np.concatenate([self.rows, numbers])[order]
         self.raw = np.concatenate([self.raw, raw])[order]
+        self.dropped = Dropped(self.columns[:0], np.empty((len(order), 0)))
         self._diagonal = np.concatenate([self._diagonal, np.full(len(numbers), np.nan)])[order]
 
     @property
@@ -205,11 +218,7 @@ class Panel:
         """Where the landmarks are among the columns; None if they are the columns, in order."""
         if np.array_equal(self.landmarks, self.columns):
             return None
-        return self._place_of(self.landmarks)
-
-    def _place_of(self, numbers: Array) -> Array:
-        sorter = np.argsort(self.columns)
-        return sorter[np.searchsorted(self.columns, numbers, sorter=sorter)]
+        return places_of(self.landmarks, self.columns)
 
     @property
     def offsets(self) -> Array | None:  # a(x) of every row
@@ -281,15 +290,17 @@ class Panel:
     def similarities(self, numbers: Array) -> Array:
         """K among rows of the panel; only pairs without a column of the panel are evaluated."""
         at = self.positions(numbers)
-        known = np.isin(numbers, self.columns)
+        columns = np.concatenate([self.columns, self.dropped.columns])
+        raw = np.hstack([self.raw[at], self.dropped.raw[at]])
+        known = np.isin(numbers, columns)
         K = np.empty((len(numbers), len(numbers)))
-        K[:, known] = self.raw[np.ix_(at, self._place_of(numbers[known]))]
+        K[:, known] = raw[:, places_of(numbers[known], columns)]
         K[known] = K[:, known].T
         if not known.all():
             K[np.ix_(~known, ~known)] = self.square(numbers[~known])
         if self.centring is None:
             return K
-        a = self.centring.offsets(self.raw[at])
+        a = self.centring.offsets(raw)
         return symmetrised(self.centring.similarity(K, a, a))
 
     @property
@@ -337,6 +348,11 @@ def naming(numbers: Array, n_landmarks: int) -> Iterator[None]:
             f"against {n_landmarks} landmarks; no result of this block was kept"
         )
         raise
+
+
+def places_of(numbers: Array, columns: Array) -> Array:
+    sorter = np.argsort(columns)
+    return np.asarray(sorter[np.searchsorted(columns, numbers, sorter=sorter)])
 
 
 def runs(places: Array, longest: int) -> list[tuple[int, int]]:

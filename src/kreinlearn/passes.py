@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -86,12 +87,12 @@ def gram_pass(
     """
     X, m, unit = panel.X.X, len(panel.landmarks), panel.unit
     known = panel.rows[panel.rows >= 0]
-    gram = gram_of(panel.C[panel.rows >= 0] / unit, panel.workers)
+    gram = gram_of(_over(panel.C[len(panel.rows) - len(known) :], unit), panel.workers)
     if len(known) == length(X):
         return gram, unit
-    workers = _affordable_workers(panel, plan)
-    pilot, seed, scratch = None, int(rng.integers(2**63)), panel.scratch()
     size = candidate_count(m) // 2 if plan.core == "ls" else 0
+    workers = _affordable_workers(panel, plan, size)
+    pilot, seed, scratch = None, int(rng.integers(2**63)), panel.scratch()
     if size:
         T = whiten(gram.matrix, PILOT_RTOL)
         pilot = T @ rng.standard_normal((T.shape[1], LEVERAGE_PROBES))
@@ -101,7 +102,7 @@ def gram_pass(
         with naming(numbers, m):
             raw = columns.raw(A, scratch.get(A, len(panel.columns)))
             C = columns.finish(raw)
-        scaled = C if unit == 1.0 else C / unit
+        scaled = _over(C, unit)
         total.gram.add(scaled)
         if not np.isfinite(total.gram.sums).all():
             require_finite(C, numbers, panel.landmarks)
@@ -113,11 +114,15 @@ def gram_pass(
         empty = Reservoir.empty(size, len(panel.columns))
         return PassTotal(Gram.zeros(m, single=plan.single), empty)
 
-    blocks = plan.tiles(row_blocks(X, known))
-    total = sum_over_blocks(add, blocks, zero, workers=workers)
+    with closing(plan.tiles(row_blocks(X, known))) as blocks:  # an error ends its progress bar
+        total = sum_over_blocks(add, blocks, zero, workers=workers)
     total.gram += gram
     panel.add_rows(total.reservoir.numbers, total.reservoir.raw)
     return total.gram, unit
+
+
+def _over(C: Array, unit: float) -> Array:
+    return C if unit == 1.0 else C / unit
 
 
 def _reservoir_keys(projected: Array, seed: int, first_row: int) -> Array:
@@ -128,10 +133,10 @@ def _reservoir_keys(projected: Array, seed: int, first_row: int) -> Array:
         return np.asarray(np.log(chance) / leverage)
 
 
-def _affordable_workers(panel: Panel, plan: Plan) -> int:
+def _affordable_workers(panel: Panel, plan: Plan, size: int) -> int:
     """As many workers as the budget has room for; MemoryError if it has room for none."""
     m, width = len(panel.landmarks), len(panel.columns)
-    fixed = 8 * (LANES + 3) * m * m
+    fixed = 8 * (LANES + 3) * m * m + 8 * LANES * size * width  # sums and reservoirs
     each = 8 * TILE * (width + (m if panel.centring is not None else 0)) + 8 * m
     require_memory(
         fixed + each,
@@ -172,10 +177,12 @@ def transform_blocks(
     """out = k(X, Z) @ W, a tile at a time."""
 
     def one_tile(span: tuple[int, int]) -> None:
-        C = columns(rows(X, *span))
-        np.matmul(C, W.astype(C.dtype, copy=False), out=out[slice(*span)], casting="same_kind")
-        if not np.isfinite(out[slice(*span)]).all():
-            require_finite(C, np.arange(*span), np.arange(C.shape[1]))
+        numbers, here = np.arange(*span), out[slice(*span)]
+        with naming(numbers, len(W)), np.errstate(over="ignore", invalid="ignore"):
+            C = columns(rows(X, *span))
+            np.matmul(C, W.astype(C.dtype, copy=False), out=here, casting="same_kind")
+        if not np.isfinite(here).all():
+            require_finite(C, numbers, np.arange(len(W)))
 
     map_blocks(one_tile, tiles(length(X)), workers=workers)
     return out

@@ -149,8 +149,7 @@ def _run(work: Callable[[], None], workers: int, queue: _Queue) -> None:
 def _tree_sum(totals: list[T]) -> T:
     while len(totals) > 1:
         for i in range(len(totals) // 2):
-            left = totals[2 * i]
-            left += totals[2 * i + 1]
+            totals[2 * i].__iadd__(totals[2 * i + 1])
         totals = totals[::2]
     return totals[0]
 
@@ -195,7 +194,7 @@ def gram_of(C: Array, workers: int = 1) -> Gram:
 
 
 def _blas(name: str) -> Any:
-    """A BLAS routine by its address: called through ctypes it releases the GIL, scipy's does not."""
+    """A BLAS routine by its address: called so it releases the GIL, as scipy's does not."""
     capsule = scipy.linalg.cython_blas.__pyx_capi__[name]
     get_name = ctypes.pythonapi.PyCapsule_GetName
     get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
@@ -203,8 +202,10 @@ def _blas(name: str) -> Any:
     get_pointer.restype = ctypes.c_void_p
     get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
     integer, pointer = ctypes.POINTER(ctypes.c_int), ctypes.c_void_p
-    signature = [ctypes.c_char_p, ctypes.c_char_p, integer, integer, pointer, pointer, integer]
-    prototype = ctypes.CFUNCTYPE(None, *signature, pointer, pointer, integer)
+    text, one = ctypes.c_char_p, pointer
+    prototype = ctypes.CFUNCTYPE(
+        None, text, text, integer, integer, one, pointer, integer, one, pointer, integer
+    )
     return prototype(get_pointer(capsule, get_name(capsule)))
 
 
