@@ -29,7 +29,7 @@ LLOYD_STEPS = 30
 
 def sketch_factors(panel: Panel, rank: int | None = None) -> tuple[Array, Array]:
     """E, Lambda of the landmarks so far: U~ = C E are the eigenvectors of K~ on the panel."""
-    return one_shot(panel.gram().matrix, *landmark_map(panel.K_ZZ / panel.unit, rank))
+    return one_shot(panel.gram().matrix, *landmark_map(panel.K_ZZ / panel.unit, rank, panel.eps))
 
 
 def sketch_features(panel: Panel, rank: int | None = None) -> tuple[Array, Array]:

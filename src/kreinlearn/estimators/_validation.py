@@ -126,7 +126,7 @@ def are_row_numbers(landmarks: Any) -> bool:
         return False
     if isinstance(landmarks, np.ndarray):
         return landmarks.ndim == 1 and landmarks.dtype.kind in "iu"
-    return len(landmarks) > 0 and all(_is_integer(i) for i in landmarks)
+    return all(_is_integer(i) for i in landmarks)
 
 
 def _is_integer(value: Any) -> bool:

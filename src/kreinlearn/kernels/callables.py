@@ -49,7 +49,9 @@ class CallableKernel(Kernel):
             ) from error
 
     def block(self, A: Objects, B: Objects) -> Array:
-        return as_block(self.func(A, B, **(self.params or {})), length(A), length(B))
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite will be an error
+            K = self.func(A, B, **(self.params or {}))
+        return as_block(K, length(A), length(B))
 
     def columns(self, Z: Objects) -> Columns:
         return CallableColumns(self, Z)

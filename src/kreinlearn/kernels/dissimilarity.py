@@ -84,6 +84,8 @@ def check_dissimilarities(D: Array, D_self: Array | None = None) -> None:
             "Negative values in data passed to X. A dissimilarity is never negative; "
             'for similarities pass the kernel itself or kernel="precomputed".'
         )
+    if float(np.max(D, initial=0.0)) > SQUARE_RANGE[1]:
+        require_squares(D)
     if D_self is not None:
         worst = float(np.max(np.abs(D_self), initial=0.0))
         if worst > SELF_DISSIMILARITY_RTOL * float(np.max(D, initial=0.0)):

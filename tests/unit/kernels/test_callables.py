@@ -1,0 +1,270 @@
+"""A person's own functions as kernels: what is evaluated, how often, and what is refused."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from kreinlearn import KreinNystroem, dissimilarity, pairwise
+from kreinlearn.kernels import resolve
+from kreinlearn.kernels.callables import (
+    ASYMMETRY_PAIRS,
+    REPEATED_PAIRS,
+    CallableKernel,
+    as_block,
+    as_number,
+    probe,
+)
+
+N = 90
+SCHEMES = ["uniform", "leverage", "kmeans++", "greedy_kmeans++"]
+
+
+def words(n: int = N) -> list[str]:
+    rng = np.random.default_rng(4)
+    return [f"{i:03d}" + "".join(rng.choice(list("abcd"), rng.integers(3, 9))) for i in range(n)]
+
+
+def common(a: str, b: str) -> float:
+    """Letters in common less a length: indefinite."""
+    shared = sum((Counter(a[3:]) & Counter(b[3:])).values())
+    return shared - 0.5 * abs(len(a) - len(b)) - len(a) * len(b) / 16
+
+
+def edits(a: str, b: str) -> float:
+    return float(sum((Counter(a[3:]) - Counter(b[3:])).values())) + float(
+        sum((Counter(b[3:]) - Counter(a[3:])).values())
+    )
+
+
+class Counting:
+    """A function of two objects that counts the unordered pairs it is called with."""
+
+    def __init__(self, f: Any) -> None:
+        self.f, self.calls = f, Counter[tuple[str, str]]()
+
+    def __call__(self, a: str, b: str) -> float:
+        self.calls[min(a, b), max(a, b)] += 1
+        return float(self.f(a, b))
+
+
+# Counting evaluations
+
+
+@pytest.fixture
+def without_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kreinlearn.estimators._base.probe", lambda *args: (0.0, 0.0))
+
+
+@pytest.mark.parametrize("core", ["ls", "truncated", "plain"])
+@pytest.mark.parametrize("landmarks", [*SCHEMES, [3, 1, 80, 44]])
+@pytest.mark.parametrize("kind", ["similarity", "dissimilarity"])
+@pytest.mark.usefixtures("without_probe")
+def test_a_fit_evaluates_no_pair_twice(kind: str, landmarks: Any, core: str) -> None:
+    f = Counting(common if kind == "similarity" else edits)
+    kernel = pairwise(f) if kind == "similarity" else dissimilarity(pairwise(f))
+    model = KreinNystroem(kernel, n_landmarks=12, landmarks=landmarks, core=core, random_state=0)
+    model.kernel.func = f  # clone copies functions that are objects: count in this one
+    X = words()
+    fit_in_place(model, X)
+    assert f.calls
+    assert max(f.calls.values()) == 1
+    assert len(f.calls) < N * (N + 1) / 2
+
+
+def fit_in_place(model: KreinNystroem, X: Any) -> KreinNystroem:
+    """fit with the kernel object itself instead of a clone of it."""
+    kernel = model.kernel
+    model._resolved_kernel = lambda: kernel  # type: ignore[method-assign]
+    return model.fit(X)
+
+
+@pytest.mark.usefixtures("without_probe")
+def test_how_many_pairs_each_core_needs() -> None:
+    """plain: n m pairs less the mirrored ones; least squares: those among 2 m more rows as well."""
+    counts = {}
+    for core in ("plain", "ls"):
+        f = Counting(common)
+        model = KreinNystroem(pairwise(f), n_landmarks=10, landmarks="uniform", core=core)
+        model.kernel.func = f
+        fit_in_place(model, words())
+        counts[core] = len(f.calls)
+    assert counts["plain"] == N * 10 - 10 * 9 // 2
+    assert counts["ls"] == counts["plain"] + 20 * 21 // 2
+
+
+@pytest.mark.usefixtures("without_probe")
+def test_fit_transform_evaluates_nothing_that_fit_did() -> None:
+    X, calls = words(), []
+    for method in ("fit", "fit_transform"):
+        f = Counting(common)
+        model = KreinNystroem(pairwise(f), n_landmarks=10, random_state=0)
+        model.kernel.func = f
+        kernel = model.kernel
+        model._resolved_kernel = lambda kernel=kernel: kernel  # type: ignore[method-assign]
+        Phi = getattr(model, method)(X)
+        calls.append(f.calls)
+    assert calls[0] == calls[1]
+    np.testing.assert_allclose(Phi, model.transform(X), atol=1e-12)
+
+
+def test_the_probe_is_all_that_is_evaluated_again() -> None:
+    f = Counting(common)
+    model = KreinNystroem(pairwise(f), n_landmarks=30, random_state=0)
+    model.kernel.func = f
+    fit_in_place(model, words())
+    again = {pair: count - 1 for pair, count in f.calls.items() if count > 1}
+    assert 0 < len(again) <= ASYMMETRY_PAIRS
+    assert sum(again.values()) <= 2 * ASYMMETRY_PAIRS + REPEATED_PAIRS
+
+
+def test_a_known_diagonal_is_not_evaluated() -> None:
+    f = Counting(common)
+    Z = words(6)
+    own = np.array([common(z, z) for z in Z])
+    own[[1, 4]] = np.nan
+    K = pairwise(f).set_params(func=f).symmetric(Z, own)
+    np.testing.assert_array_equal(K, [[common(a, b) for b in Z] for a in Z])
+    assert {a for a, b in f.calls if a == b} == {Z[1], Z[4]}
+
+
+# Values
+
+
+def test_pairwise_is_the_function_on_every_pair() -> None:
+    X, Z = words(20), words(30)[20:]
+    kernel = pairwise(common)
+    np.testing.assert_array_equal(kernel(X, Z), [[common(x, z) for z in Z] for x in X])
+    np.testing.assert_array_equal(kernel(X), [[common(x, z) for z in X] for x in X])
+    np.testing.assert_array_equal(kernel.diagonal(X), [common(x, x) for x in X])
+    np.testing.assert_array_equal(dissimilarity(pairwise(edits)).diagonal(X), np.zeros(20))
+
+
+def weighted(a: str, b: str, *, w: float) -> float:
+    return w * common(a, b)
+
+
+def test_parameters_reach_the_function() -> None:
+    X = words(10)
+    np.testing.assert_array_equal(pairwise(weighted, w=3.0)(X), 3 * pairwise(common)(X))
+    block = resolve(scaled_products, {"c": 2.0})
+    A = np.arange(6.0).reshape(3, 2)
+    np.testing.assert_array_equal(block(A, A), 2 * A @ A.T)
+    model = KreinNystroem(scaled_products, kernel_params={"c": 2.0}, core="plain").fit(A)
+    np.testing.assert_allclose(model.approximate(A), 2 * A @ A.T, atol=1e-12)
+
+
+def scaled_products(A: Any, B: Any, c: float = 1.0) -> Any:
+    return c * A @ B.T
+
+
+def test_processes_give_what_one_gives(tmp_path: Any) -> None:
+    """In line, in two processes, by blocks: the same numbers, each pair once in all."""
+    X = words(40)
+    plain = KreinNystroem(pairwise(common), n_landmarks=8, random_state=0).fit(X)
+    logged = pairwise(partial(logging, path=str(tmp_path / "calls")))
+    spread = KreinNystroem(logged, n_landmarks=8, random_state=0, n_jobs=2).fit(X)
+    np.testing.assert_array_equal(plain.landmark_indices_, spread.landmark_indices_)
+    np.testing.assert_array_equal(plain.transform(X), spread.transform(X))
+    calls = (tmp_path / "calls").read_text(encoding="ascii").splitlines()
+    assert len({line.split()[0] for line in calls}) > 1
+
+
+def logging(a: str, b: str, path: str) -> float:
+    import os
+
+    with open(path, "a", encoding="ascii") as file:
+        file.write(f"{os.getpid()} {a} {b}\n")
+    return common(a, b)
+
+
+def test_a_lambda_goes_to_processes() -> None:
+    X = words(12)
+    kernel = lambda A, B: np.array([[common(a, b) for b in B] for a in A])  # noqa: E731
+    spread, plain = (
+        KreinNystroem(kernel, n_landmarks=4, random_state=0, n_jobs=jobs).fit(X).transform(X)
+        for jobs in (2, 1)
+    )
+    np.testing.assert_array_equal(spread, plain)
+
+
+def test_float32_and_sparse_results_are_taken() -> None:
+    K = np.arange(6.0).reshape(2, 3)
+    assert as_block(K.astype(np.float32), 2, 3).dtype == np.float32
+    np.testing.assert_array_equal(as_block(sp.csr_array(K), 2, 3), K)
+    assert as_block(K.astype(int), 2, 3).dtype == np.float64
+    np.testing.assert_array_equal(as_block(K.tolist(), 2, 3), K)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize("bad", [None, "0.5", b"1", 1j, np.complex64(1), [1.0], np.ones((1, 1))])
+def test_what_is_no_number(bad: Any) -> None:
+    with pytest.raises(TypeError, match="must return one real number"):
+        as_number(bad)
+
+
+@pytest.mark.parametrize("good", [1, True, 2.5, np.float32(2), np.int8(3), np.array(4.0)])
+def test_what_is_a_number(good: Any) -> None:
+    assert as_number(good) == float(good)
+
+
+def test_pairwise_takes_a_function() -> None:
+    with pytest.raises(TypeError, match="pairwise takes a function"):
+        pairwise("levenshtein")  # type: ignore[arg-type]
+
+
+def test_what_cannot_be_sent_is_refused_before_any_work() -> None:
+    lock, calls = threading.Lock(), []
+
+    def locked(A: Any, B: Any) -> Any:
+        calls.append(lock)
+        return A @ B.T
+
+    with pytest.raises(TypeError, match=r"cannot be sent to other processes.*n_jobs=1"):
+        KreinNystroem(locked, n_jobs=2).fit(np.eye(5))
+    assert not calls
+
+
+# The probe
+
+
+def as_kernel(f: Any) -> CallableKernel:
+    return CallableKernel(f)
+
+
+def test_probe_measures_asymmetry_and_drift() -> None:
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(30, 2))
+    assert probe(as_kernel(lambda A, B: A @ B.T), Z, rng) == (0.0, 0.0)
+    skew = np.array([[1.0, 0.5], [0.0, 1.0]])
+    asymmetry, drift = probe(as_kernel(lambda A, B: A @ skew @ B.T), Z, rng)
+    assert 0.1 < asymmetry < 2
+    assert drift == 0
+    _, drift = probe(as_kernel(lambda A, B: A @ B.T + rng.normal(size=(len(A), len(B)))), Z, rng)
+    assert drift > 0.01
+
+
+def test_probe_does_not_mind_rounding() -> None:
+    """float32 products in two orders differ by rounding: nothing to warn of."""
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(40, 300))
+    mixed = np.float32(rng.permutation(300) + 1.0)
+
+    def f(A: Any, B: Any) -> Any:
+        return (np.float32(A) * mixed) @ np.float32(B).T
+
+    there, back = f(Z[:1], Z[1:2]), f(Z[1:2], Z[:1])
+    assert there != back
+    assert probe(as_kernel(f), Z, rng) == (0.0, 0.0)
+
+
+def test_probe_of_one_object() -> None:
+    assert probe(as_kernel(scaled_products), np.ones((1, 2)), np.random.default_rng(0)) == (0, 0)

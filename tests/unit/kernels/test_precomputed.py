@@ -1,0 +1,229 @@
+"""A matrix as a kernel, in every form in which it can be given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist, pdist
+from sklearn.base import clone
+
+from kreinlearn import KreinNystroem, KreinPCA, dissimilarity
+from kreinlearn.kernels import Precomputed, PrecomputedDissimilarity, resolve
+from tests import oracles
+
+RNG = np.random.default_rng(7)
+X, X_NEW = RNG.normal(size=(70, 3)), RNG.normal(size=(11, 3))
+CORES = ["ls", "truncated", "plain"]
+
+
+def similarity(A: Any, B: Any) -> Any:
+    d2 = cdist(A, B, "sqeuclidean")
+    return np.exp(-d2 / 4) - 0.7 * np.exp(-d2)
+
+
+K, K_NEW = similarity(X, X), similarity(X_NEW, X)
+D, D_NEW = cdist(X, X, "minkowski", p=0.5), cdist(X_NEW, X, "minkowski", p=0.5)
+np.fill_diagonal(D, 0)
+
+
+def nystroem(kernel: Any, **params: Any) -> KreinNystroem:
+    return KreinNystroem(kernel, **{"n_landmarks": 15, "random_state": 3, **params})
+
+
+# The seam
+
+
+def test_columns_are_picked() -> None:
+    kernel = resolve("precomputed").fit(K, RNG)
+    assert_array_equal(kernel.columns([4, 2])(K_NEW), K_NEW[:, [4, 2]])
+    out = np.empty((20, 2))
+    assert kernel.columns([4, 2])(K_NEW, out).base is out
+    assert_array_equal(out[:11], K_NEW[:, [4, 2]])
+    assert_array_equal(kernel.diagonal(np.array([3, 5])), K[[3, 5], [3, 5]])
+
+
+def test_distances_are_double_centred() -> None:
+    kernel = resolve("precomputed_dissimilarity").fit(D, RNG)
+    everything = np.arange(70)
+    assert_allclose(kernel.columns(everything)(D), oracles.double_centred(D), atol=1e-12)
+    assert_allclose(kernel.diagonal(everything), np.diagonal(oracles.double_centred(D)))
+
+
+def test_a_matrix_has_no_parameters() -> None:
+    with pytest.raises(TypeError, match="no parameters"):
+        resolve("precomputed", {"width": 1.0})
+    assert resolve(Precomputed(is_dissimilarity=True)).of_dissimilarities
+    assert clone(PrecomputedDissimilarity()).of_dissimilarities
+    assert not Precomputed().of_dissimilarities
+
+
+# Through fit and transform
+
+
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("landmarks", ["uniform", "leverage", "kmeans++", "greedy_kmeans++"])
+def test_a_matrix_gives_what_its_function_gives(landmarks: str, core: str) -> None:
+    given = nystroem("precomputed", landmarks=landmarks, core=core).fit(K)
+    called = nystroem(similarity, landmarks=landmarks, core=core).fit(X)
+    assert_array_equal(given.landmark_indices_, called.landmark_indices_)
+    assert_array_equal(given.signature_, called.signature_)
+    assert_allclose(given.transform(K_NEW), called.transform(X_NEW), atol=1e-12)
+    assert_allclose(given.approximate(K, K_NEW), called.approximate(X, X_NEW), atol=1e-12)
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_pca_of_a_matrix_is_that_of_its_function(core: str) -> None:
+    params = {"n_landmarks": 15, "random_state": 3, "core": core, "landmarks": "greedy_kmeans++"}
+    given = KreinPCA(3, kernel="precomputed", **params).fit(K)
+    called = KreinPCA(3, kernel=similarity, **params).fit(X)
+    assert_allclose(given.transform(K_NEW), called.transform(X_NEW), atol=1e-11)
+
+
+def test_distances_centred_on_all_are_those_of_the_function_in_exact_mode() -> None:
+    """Reference set = all training objects: both are -1/2 J d^2 J, extended in the same way."""
+    metric = dissimilarity("minkowski", p=0.5)
+    given = nystroem("precomputed_dissimilarity", n_landmarks=None).fit(D)
+    called = nystroem(metric, n_landmarks=None).fit(X)
+    assert_allclose(given.approximate(D), oracles.double_centred(D), atol=1e-9)
+    assert_allclose(given.approximate(D_NEW, D), called.approximate(X_NEW, X), atol=1e-9)
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_a_condensed_vector_is_its_square(core: str) -> None:
+    vector = pdist(X, "minkowski", p=0.5)
+    for X_fit in (vector, vector.tolist(), pd.Series(vector)):
+        one = nystroem("precomputed_dissimilarity", core=core).fit(X_fit)
+        other = nystroem("precomputed_dissimilarity", core=core).fit(D)
+        assert one.n_features_in_ == 70
+        assert_allclose(one.transform(D_NEW), other.transform(D_NEW), atol=1e-9)
+
+
+@pytest.mark.parametrize("length", [1, 3, 6, 10])
+def test_lengths_of_condensed_vectors(length: int) -> None:
+    model = KreinNystroem("precomputed_dissimilarity").fit(np.ones(length))
+    assert model.n_features_in_ * (model.n_features_in_ - 1) / 2 == length
+
+
+@pytest.mark.parametrize("length", [2, 4, 5, 7])
+def test_other_lengths_are_refused(length: int) -> None:
+    with pytest.raises(ValueError, match=rf"n \(n - 1\) / 2 distances.*{length} is no such"):
+        KreinNystroem("precomputed_dissimilarity").fit(np.ones(length))
+
+
+def test_a_condensed_similarity_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"Expected 2D array.*no self-similarities"):
+        KreinNystroem("precomputed").fit(pdist(X))
+
+
+@pytest.mark.parametrize("kernel", ["precomputed", "precomputed_dissimilarity"])
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames(kernel: str, frame: Any) -> None:
+    A, A_new = (K, K_NEW) if kernel == "precomputed" else (D, D_NEW)
+    names = [f"object {i}" for i in range(70)]
+    one = nystroem(kernel).fit(frame(A, **_columns(frame, names)))
+    two = nystroem(kernel).fit(A)
+    assert list(one.feature_names_in_) == names
+    Phi = one.transform(frame(A_new, **_columns(frame, names)))
+    assert_allclose(Phi, two.transform(A_new), atol=1e-10)  # frames are in another memory order
+
+
+def _columns(frame: Any, names: list[str]) -> dict[str, Any]:
+    return {"columns": names} if frame is pd.DataFrame else {"schema": names}
+
+
+# Landmark columns only
+
+
+@pytest.mark.parametrize("kernel", ["precomputed", "precomputed_dissimilarity"])
+@pytest.mark.parametrize("core", CORES)
+def test_landmark_columns_at_transform(kernel: str, core: str) -> None:
+    A, A_new = (K, K_NEW) if kernel == "precomputed" else (D, D_NEW)
+    model = nystroem(kernel, core=core, precomputed_columns="landmarks").fit(A)
+    Z = model.landmark_indices_
+    assert model.n_features_in_ == len(Z) == 15
+    reference = dissimilarity("precomputed") if kernel != "precomputed" else kernel
+    whole = nystroem(reference, core=core).fit(A)
+    assert_array_equal(Z, whole.landmark_indices_)
+    assert_allclose(model.transform(A_new[:, Z]), whole.transform(A_new), atol=1e-12)
+    with pytest.raises(ValueError, match=r"X has 70 features, but .* is expecting 15"):
+        model.transform(A_new)
+
+
+def test_names_of_landmark_columns() -> None:
+    names = np.array([f"object {i}" for i in range(70)])
+    frame = pd.DataFrame(K, columns=names)
+    model = nystroem("precomputed", precomputed_columns="landmarks").fit(frame)
+    Z = model.landmark_indices_
+    assert list(model.feature_names_in_) == list(names[Z])
+    new = pd.DataFrame(K_NEW, columns=names)[names[Z]]
+    assert_array_equal(
+        model.transform(new),
+        nystroem("precomputed", precomputed_columns="landmarks").fit(K).transform(K_NEW[:, Z]),
+    )
+
+
+@pytest.mark.parametrize("core", ["plain", "truncated"])
+@pytest.mark.parametrize("kernel", ["precomputed", "precomputed_dissimilarity"])
+def test_fit_on_landmark_columns(kernel: str, core: str) -> None:
+    """An n x m block and the numbers of its columns give what the whole matrix gives."""
+    A, A_new = (K, K_NEW) if kernel == "precomputed" else (D, D_NEW)
+    Z = np.array([40, 3, 17, 60, 8, 9, 22, 31])
+    params = {"landmarks": Z, "core": core, "precomputed_columns": "landmarks"}
+    block = nystroem(kernel, **params).fit(A[:, Z])
+    square = nystroem(kernel, **params).fit(A)
+    assert_array_equal(block.landmark_indices_, Z)
+    assert_allclose(block.transform(A_new[:, Z]), square.transform(A_new[:, Z]), atol=1e-12)
+    assert_allclose(block.eigenvalues_, square.eigenvalues_, rtol=1e-9)
+    if kernel == "precomputed" and core == "plain":
+        exact = A_new[:, Z] @ np.linalg.solve(A[np.ix_(Z, Z)], A[Z])
+        assert_allclose(block.approximate(A_new[:, Z], A[:, Z]), exact, atol=1e-9)
+
+
+def test_what_landmark_columns_cannot_do() -> None:
+    Z = [4, 5, 6]
+    block = {"landmarks": Z, "precomputed_columns": "landmarks", "kernel": "precomputed"}
+    with pytest.raises(ValueError, match=r'core="ls".*outside the landmark columns'):
+        KreinNystroem(**block).fit(K[:, Z])
+    with pytest.raises(ValueError, match=r"tol.*outside the landmark columns"):
+        KreinNystroem(**block, core="plain", tol=0.1).fit(K[:, Z])
+    with pytest.raises(ValueError, match=r"Input is a 70x3 matrix\. To fit on landmark columns"):
+        KreinNystroem(**{**block, "landmarks": "uniform"}, core="plain").fit(K[:, Z])
+    with pytest.raises(ValueError, match=r"Input is a 70x3 matrix\. To fit on landmark columns"):
+        KreinNystroem(**{**block, "landmarks": [1, 2]}, core="plain").fit(K[:, Z])
+    with pytest.raises(ValueError, match=r"Input is a 70x3 matrix\.$"):
+        KreinNystroem(**{**block, "precomputed_columns": "all"}, core="plain").fit(K[:, Z])
+    with pytest.raises(ValueError, match="centres dissimilarities on objects that are not"):
+        KreinNystroem(
+            "precomputed_dissimilarity", landmarks="leverage", precomputed_columns="landmarks"
+        ).fit(D)
+    with pytest.raises(ValueError, match="landmarks are row numbers or a scheme"):
+        nystroem("precomputed", landmarks=K[:4]).fit(K)
+
+
+def test_asymmetry_among_landmark_columns_is_noticed() -> None:
+    Z, skew = [4, 5, 6], K.copy()
+    skew[4, 5] += 0.1
+    model = KreinNystroem("precomputed", landmarks=Z, core="plain", precomputed_columns="landmarks")
+    with pytest.warns(UserWarning, match="asymmetric"):
+        model.fit(skew[:, Z])
+    with pytest.raises(ValueError, match="asymmetric"):
+        clone(model).set_params(symmetrize="raise").fit(skew[:, Z])
+
+
+def test_float32_matrices_stay_float32() -> None:
+    for kernel, A, A_new in (
+        ("precomputed", K, K_NEW),
+        ("precomputed_dissimilarity", D, D_NEW),
+    ):
+        single = nystroem(kernel, core="truncated").fit(A.astype(np.float32))
+        double = nystroem(kernel, core="truncated").fit(A.astype(np.float32).astype(np.float64))
+        Phi = single.transform(A_new.astype(np.float32))
+        assert Phi.dtype == np.float32
+        expected = double.transform(A_new.astype(np.float32).astype(np.float64))
+        assert_allclose(Phi, expected, atol=1e-4 * np.abs(expected).max())
+        assert single.transform(A_new).dtype == np.float64

@@ -1,0 +1,132 @@
+"""Names of kernels: the registry, scikit-learn's names, a person's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.metrics.pairwise import distance_metrics, kernel_metrics, pairwise_kernels
+
+from kreinlearn import KreinNystroem, dissimilarity, pairwise, register
+from kreinlearn.kernels import DeltaGauss, Gaussian, Kernel, registered, resolve
+from kreinlearn.kernels._base import _REGISTRY
+
+X = np.random.default_rng(2).normal(size=(30, 3))
+
+
+@pytest.fixture(autouse=True)
+def registry() -> Iterator[None]:
+    before = dict(_REGISTRY)
+    yield
+    _REGISTRY.clear()
+    _REGISTRY.update(before)
+
+
+class Tilted(Kernel):
+    """k(x, z) = <x, z> - c |x| |z|: a kernel as a user would write one."""
+
+    def __init__(self, c: float = 0.5) -> None:
+        self.c = c
+
+    def columns(self, Z: Any) -> Any:
+        def k(A: Any, out: Any = None) -> Any:
+            norms = np.linalg.norm(A, axis=1)[:, None] * np.linalg.norm(Z, axis=1)
+            return A @ Z.T - self.c * norms
+
+        return k
+
+
+def tilted(A: Any, c: float) -> Any:
+    norms = np.sqrt((A**2).sum(axis=1))
+    return A @ A.T - c * np.outer(norms, norms)
+
+
+def test_a_registered_kernel_is_used_by_name() -> None:
+    register("tilted", Tilted)
+    assert "tilted" in registered()
+    model = KreinNystroem("tilted", n_landmarks=None, kernel_params={"c": 2.0}).fit(X)
+    assert_allclose(model.approximate(X), tilted(X, 2.0), atol=1e-10)
+    assert (model.signature_ < 0).sum() == 1  # three of <x, z>, one of -|x| |z|
+    assert model.set_params(kernel_params=None).fit(X).kernel_.c == 0.5
+
+
+def test_diagonal_and_symmetric_come_with_columns() -> None:
+    kernel = Tilted(1.5)
+    assert_allclose(kernel.diagonal(X), np.diagonal(tilted(X, 1.5)), atol=1e-14)
+    K = kernel(X)
+    np.testing.assert_array_equal(K, K.T)
+    assert_allclose(K, tilted(X, 1.5), atol=1e-14)
+
+
+def test_a_factory_may_be_any_function() -> None:
+    register("shared", lambda weight=1.0: pairwise(overlap, weight=weight))
+    sets = [{1, 2}, {2, 3}, {3}, {1, 2, 3}]
+    model = KreinNystroem("shared", kernel_params={"weight": 2.0}, core="plain").fit(sets)
+    K = np.array([[2.0 * len(a & b) for b in sets] for a in sets])
+    assert_allclose(model.approximate(sets), K, atol=1e-12)
+
+
+def overlap(a: set[int], b: set[int], weight: float) -> float:
+    return weight * len(a & b)
+
+
+def test_a_name_is_not_taken_twice() -> None:
+    register("tilted", Tilted)
+    with pytest.raises(ValueError, match="'tilted' is registered already; pass replace=True"):
+        register("tilted", Gaussian)
+    register("tilted", Gaussian, replace=True)
+    assert isinstance(resolve("tilted"), Gaussian)
+
+
+@pytest.mark.parametrize("bad", ["", None, 3])
+def test_a_name_is_a_text(bad: Any) -> None:
+    with pytest.raises(TypeError, match="non-empty string"):
+        register(bad, Tilted)
+
+
+def test_unknown_names_list_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"'gausian' is unknown; registered are .*'gaussian'"):
+        KreinNystroem("gausian").fit(X)
+
+
+def test_unknown_parameters_name_the_kernel() -> None:
+    with pytest.raises(TypeError, match=r"'gaussian' does not take kernel_params=.*'widht'"):
+        KreinNystroem("gaussian", kernel_params={"widht": 1.0}).fit(X)
+    with pytest.raises(ValueError, match="Invalid parameter 'widht' for estimator Gaussian"):
+        KreinNystroem(Gaussian(), kernel_params={"widht": 1.0}).fit(X)
+
+
+@pytest.mark.parametrize("spec", [3, None, [1, 2]])
+def test_what_is_no_kernel(spec: Any) -> None:
+    with pytest.raises(TypeError, match=r"neither a name, a callable .* nor a Kernel"):
+        resolve(spec)
+
+
+@pytest.mark.parametrize("name", sorted(kernel_metrics()))
+def test_every_kernel_name_of_scikit_learn(name: str) -> None:
+    A = np.abs(X) if "chi2" in name else X
+    fitted = resolve(name).fit(A, np.random.default_rng(0))
+    if name in registered():  # ours have the name but a parameterisation of their own
+        assert type(fitted).__module__.startswith("kreinlearn")
+    else:
+        assert_allclose(fitted(A, A[:5]), pairwise_kernels(A, A[:5], metric=name), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", sorted(set(distance_metrics()) - {"precomputed", "haversine"}))
+def test_every_metric_name_of_scikit_learn_is_a_dissimilarity(name: str) -> None:
+    kernel = dissimilarity(name)
+    assert kernel.is_dissimilarity
+    assert resolve(name).is_dissimilarity == (name != "cosine")  # which is a kernel's name too
+    assert KreinNystroem(kernel, n_landmarks=10).fit(X).rank_ > 0
+
+
+def test_a_kernel_object_is_cloned_not_changed() -> None:
+    given = DeltaGauss(width="median")
+    model = KreinNystroem(given, kernel_params={"ratio": 2.0}).fit(X)
+    assert not hasattr(given, "width_")
+    assert given.ratio == 4.0
+    assert model.kernel_.ratio == 2.0
+    assert model.kernel_.width_ > 0
