@@ -74,7 +74,7 @@ def objects_of(X: Any) -> Sequence[Any]:
     """A sequence of objects as a list, without coercion to two dimensions."""
     if isinstance(X, list):
         return X
-    if hasattr(X, "to_list") and not hasattr(X, "columns"):  # a pandas or polars column
+    if hasattr(X, "to_list"):  # a pandas or polars column
         return list(X.to_list())
     return list(X)
 

@@ -207,11 +207,12 @@ class Panel:
 
     def add_rows(self, numbers: Array, raw: Array) -> None:
         """Take in rows whose values to all columns were found elsewhere."""
-        order = np.argsort(np.concatenate([self.rows, numbers]), kind="stable")
-        self.rows = np.concatenate([self.rows, numbers])[order]
-        self.raw = np.concatenate([self.raw, raw])[order]
-        self.dropped = Dropped(self.columns[:0], np.empty((len(order), 0)))
-        self._diagonal = np.concatenate([self._diagonal, np.full(len(numbers), np.nan)])[order]
+        order = np.argsort(numbers)
+        at = self.positions(numbers[order])
+        self.rows = np.insert(self.rows, at, numbers[order])
+        self.raw = np.insert(self.raw, at, raw[order], axis=0)
+        self.dropped = Dropped(self.columns[:0], np.empty((len(self.rows), 0)))
+        self._diagonal = np.insert(self._diagonal, at, np.nan)
 
     @property
     def places(self) -> Array | None:
@@ -281,7 +282,9 @@ class Panel:
         return load, row_blocks(self.X.X, self.rows[:0])
 
     def scratch(self) -> Scratch:
-        return Scratch(useful=self.kernel.takes == "vectors")
+        """Buffers for a kernel that writes to one of the type of X: landmarks are of that type."""
+        types = {getattr(objects, "dtype", None) for objects in self.X if objects is not None}
+        return Scratch(useful=self.kernel.takes == "vectors" and len(types) == 1)
 
     @property
     def K_ZZ(self) -> Array:

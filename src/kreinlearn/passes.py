@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -31,7 +31,7 @@ class Plan:
     budget: int
     tol: float | None = None
     single: bool = False  # float32 blocks multiplied in float32
-    tiles: Callable[[Iterable[Any]], Iterable[Any]] = field(default=iter)  # shows progress
+    tiles: Callable[[Iterable[Any]], Any] = field(default=iter)  # a generator that shows progress
 
     @property
     def sketch(self) -> int:
@@ -117,7 +117,8 @@ def gram_pass(
     with closing(plan.tiles(row_blocks(X, known))) as blocks:  # an error ends its progress bar
         total = sum_over_blocks(add, blocks, zero, workers=workers)
     total.gram += gram
-    panel.add_rows(total.reservoir.numbers, total.reservoir.raw)
+    if size:
+        panel.add_rows(total.reservoir.numbers, total.reservoir.raw)
     return total.gram, unit
 
 
@@ -138,6 +139,7 @@ def _affordable_workers(panel: Panel, plan: Plan, size: int) -> int:
     m, width = len(panel.landmarks), len(panel.columns)
     fixed = 8 * (LANES + 3) * m * m + 8 * LANES * size * width  # sums and reservoirs
     each = 8 * TILE * (width + (m if panel.centring is not None else 0)) + 8 * m
+    each += 8 * (TILE + 2 * size) * width if size else 0  # a reservoir while it takes in a tile
     require_memory(
         fixed + each,
         plan.budget,

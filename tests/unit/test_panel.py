@@ -152,6 +152,20 @@ def test_replace_keeps_the_reference_set_of_a_dissimilarity():
     np.testing.assert_allclose(panel.C, expected, rtol=0, atol=1e-13)
 
 
+def test_a_landmark_that_is_evaluated_already_costs_nothing():
+    panel, pairs = counted_panel(D, metric=True)
+    reference, landmarks = ROWS[[1, 8, 15]], ROWS[[20, 2]]
+    panel.grow(reference)
+    panel.freeze()
+    panel.replace(landmarks)
+    before = dict(pairs)
+    panel.grow(ROWS[[8]])
+    assert dict(pairs) == before
+    assert set(panel.landmarks) == set(ROWS[[20, 2, 8]])
+    expected = centred(ROWS, panel.landmarks, reference)
+    np.testing.assert_allclose(panel.C, expected, rtol=0, atol=1e-13)
+
+
 def test_replace_on_more_rows_than_the_pool_lets_the_others_go():
     pool = ROWS[::3]
     panel, pairs = counted_panel(pool=pool)
