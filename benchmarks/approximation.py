@@ -1,0 +1,174 @@
+"""How near a low-rank approximation comes to the best one: python -m benchmarks.approximation
+
+The Frobenius error over the optimal rank-k error for every core and landmark scheme, the share
+of pairs evaluated, the paper's schemes at equal evaluations, and its five vectorial sets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import joblib
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from benchmarks import measure, summary, tables, vectorial
+from benchmarks.cases import KNOWN, OBJECTS, UNSEEN
+from benchmarks.measure import Figure
+from kreinlearn.datasets import VARIABLE
+
+RESULTS = Path(__file__).parent / "results" / "approximation.md"
+HEADING = "Low-rank approximation of indefinite kernels"
+SECTIONS = ("default", "objects", "grid", "equal", "unseen", "vectorial")
+QUICK = ("gaussian10/delta_gauss", "breast_cancer/epanechnikov", "blobs/sigmoid", "woody", "wine")
+QUICK_RANKS = (25,)
+UNSEEN_SEED, UNSEEN_REPETITIONS, VECTORIAL_REPETITIONS = 100, 5, 3
+
+Job = Callable[[], list[Figure]]
+
+
+def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.approximation", description=__doc__)
+    add = parser.add_argument
+    add("--quick", action="store_true", help="a few cases at rank 25, two repetitions")
+    add("--cases", nargs="+", default=[], metavar="TEXT", help="only cases whose name has a TEXT")
+    add("--sections", nargs="+", default=list(SECTIONS), choices=SECTIONS)
+    add("--repetitions", type=int, help="seeds a case (10; 2 with --quick)")
+    add("--seed", type=int, default=0, help="the first seed")
+    add("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    add("--paper-csv", type=Path, help="approximation_time_vs_error.csv, the paper's figures")
+    add("--csv", type=Path, help="write every single figure here")
+    add("--markdown", type=Path, help="write the tables here")
+    add("--write", action="store_true", help=f"write the tables to {RESULTS.name} in results/")
+    options = parser.parse_args(arguments)
+    options.repetitions = options.repetitions or (2 if options.quick else 10)
+    if options.quick:
+        options.cases = options.cases or list(QUICK)
+        options.sections = [s for s in options.sections if s != "vectorial"]
+    return options
+
+
+def planned(options: argparse.Namespace) -> list[Job]:
+    """One job a section, case and rank, the largest first."""
+    have_data = bool(os.environ.get(VARIABLE))
+    names = {
+        "default": KNOWN,
+        "grid": KNOWN,
+        "equal": KNOWN,
+        "objects": OBJECTS if have_data else [],
+        "unseen": [name for name in UNSEEN if _available(name, options.quick)],
+    }
+    seeds = range(options.seed, options.seed + options.repetitions)
+    jobs: list[Job] = []
+    if "vectorial" in options.sections and have_data:
+        jobs += _vectorial_jobs(options)
+    for section in (s for s in options.sections if s in names):
+        here = seeds
+        if section == "unseen":
+            first = options.seed + UNSEEN_SEED
+            here = range(first, first + min(UNSEEN_REPETITIONS, options.repetitions))
+        for name in filter(partial(_wanted, options.cases), names[section]):
+            ranks = QUICK_RANKS if options.quick else measure.ranks(name)
+            jobs += [partial(measure.run, section, name, k, list(here)) for k in ranks]
+    return jobs
+
+
+def _vectorial_jobs(options: argparse.Namespace) -> Iterator[Job]:
+    for name in filter(partial(_wanted, options.cases), reversed(vectorial.SETS)):
+        yield partial(vectorial.optimum, name)
+        for seed in range(min(VECTORIAL_REPETITIONS, options.repetitions)):
+            yield partial(vectorial.approximations, name, options.seed + seed)
+
+
+def _available(name: str, quick: bool) -> bool:
+    """Quick runs keep to wine; covertype needs the data folder."""
+    if quick:
+        return name.startswith("wine")
+    return bool(os.environ.get(VARIABLE)) or not name.startswith("covertype")
+
+
+def _wanted(texts: Sequence[str], name: str) -> bool:
+    return not texts or any(text in name for text in texts)
+
+
+def run(jobs: Sequence[Job], n_jobs: int) -> list[Figure]:
+    """All figures, in the order of the jobs."""
+    columns = (TextColumn("cases"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    numbered = [joblib.delayed(_numbered)(i, job) for i, job in enumerate(jobs)]
+    found: dict[int, list[Figure]] = {}
+    with (
+        Progress(*columns, console=_stderr()) as bar,
+        joblib.parallel_config("loky", inner_max_num_threads=1),
+    ):
+        task = bar.add_task("cases", total=len(jobs))
+        pool = joblib.Parallel(
+            n_jobs=min(n_jobs, max(len(jobs), 1)), return_as="generator_unordered"
+        )
+        for i, figures in pool(numbered):
+            found[i] = figures
+            bar.advance(task)
+    return [figure for i in sorted(found) for figure in found[i]]
+
+
+def _numbered(i: int, job: Job) -> tuple[int, list[Figure]]:
+    return i, job()
+
+
+def _stderr() -> Any:
+    from rich.console import Console
+
+    return Console(stderr=True)
+
+
+def report(figures: Sequence[Figure], paper_csv: Path | None) -> list[tables.Table]:
+    paper = vectorial.paper_errors(paper_csv) if paper_csv else None
+    rule_titles = {
+        "default": "Defaults: half medoids, then greedy k-means++; least-squares core",
+        "objects": "Objects only: greedy k-means++; least-squares core",
+        "unseen": "Cases, widths, gains and seeds the recipe was not found on (no targets)",
+    }
+    by_rule = [summary.rule_table(figures, section, t) for section, t in rule_titles.items()]
+    made = [
+        summary.check_table(summary.checks(figures)),
+        *by_rule[:2],
+        *summary.grid_tables(figures),
+        summary.equal_table(figures),
+        by_rule[2],
+        *vectorial.tables(figures, paper),
+    ]
+    return [table for table in made if table.rows]
+
+
+def found_paper_csv(given: Path | None) -> Path | None:
+    """The file asked for, or the one in a folder ``paper`` beside the data folder."""
+    if given is not None or not os.environ.get(VARIABLE):
+        return given
+    beside = Path(os.environ[VARIABLE]).parent / "paper" / "approximation_time_vs_error.csv"
+    return beside if beside.exists() else None
+
+
+def main(arguments: Sequence[str] | None = None) -> list[Figure]:
+    options = parsed(arguments)
+    figures = run(planned(options), options.jobs)
+    made = report(figures, found_paper_csv(options.paper_csv))
+    console = tables.console()
+    for table in made:
+        table.show(console)
+    if not os.environ.get(VARIABLE):
+        console.print(f"{VARIABLE} is not set: real dissimilarities, covertype and the vectorial sets are left out")  # fmt: skip # noqa: E501
+    if options.csv:
+        tables.write_csv(options.csv, figures)
+    command = tables.command_line("benchmarks.approximation", sys.argv[1:] if arguments is None else arguments)  # fmt: skip # noqa: E501
+    for path in (options.markdown, RESULTS if options.write else None):
+        if path:
+            tables.write_markdown(path, HEADING, command, made)
+    return figures
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""Errors of low-rank approximations over the best possible, case by case: what a worker does."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.cases import RANKS, Problem, problem
+from kreinlearn import KreinNystroem
+
+DEFAULT = "medoids+greedy"
+OBJECT_DEFAULT = "greedy_kmeans++"
+PAPER = ("uniform", "leverage", "kmeans++")
+SCHEMES = (*PAPER, "greedy_kmeans++", "medoids", DEFAULT)
+CORES = ("ls", "truncated", "plain")
+RULES: dict[str, Callable[[int, int], float]] = {
+    "k": lambda k, n: k,
+    "1.5k": lambda k, n: 1.5 * k,
+    "2k": lambda k, n: 2 * k,
+    "k ln n": lambda k, n: k * math.log(n),
+}
+GRID_RULE = "2k"
+EQUAL_RULES = ("k", "1.5k", "2k")
+
+
+class Figure(NamedTuple):
+    """One fit: its error over the optimal rank-k error, and the share of pairs it evaluated."""
+
+    section: str
+    case: str
+    n: int
+    k: int
+    rule: str  # of the default's number of landmarks
+    l: int
+    scheme: str
+    core: str
+    cut: bool  # rank k, not all that the core gives
+    seed: int
+    error: float  # Frobenius
+    ratio: float
+    share: float  # counted in a run of its own, with the first seed
+
+
+class Setting(NamedTuple):
+    """The parameters of one fit but for its seed."""
+
+    k: int
+    l: int
+    scheme: Any  # a name or row numbers
+    core: str
+    rank: int | None
+
+    def model(self, kernel: Any, seed: int) -> KreinNystroem:
+        return KreinNystroem(
+            kernel, n_landmarks=self.l, rank=self.rank, landmarks=self.scheme, core=self.core,
+            random_state=seed, n_jobs=1,
+        )  # fmt: skip
+
+    def fit(self, case: Problem, seed: int) -> KreinNystroem:
+        with (
+            warnings.catch_warnings()
+        ):  # landmarks that span fewer than k dimensions, zero diagonal
+            warnings.simplefilter("ignore", UserWarning)
+            return self.model(case.kernel, seed).fit(case.X)
+
+    def count(self, case: Problem, seed: int) -> Any:
+        X, kernel, tally = case.counted()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            self.model(kernel, seed).fit(X)
+        return tally
+
+
+def landmark_count(rule: str, k: int, n: int) -> int:
+    return min(n, round(RULES[rule](k, n)))
+
+
+def errors(case: Problem, model: KreinNystroem, k: int) -> tuple[float, float]:
+    error = case.error(model)
+    return error, error / case.optimal(k)
+
+
+def run(section: str, name: str, k: int, seeds: Sequence[int]) -> list[Figure]:
+    """All figures of one section for one case and rank, with serial BLAS."""
+    with threadpool_limits(1):
+        case = problem(name)
+        figures = SECTIONS[section](case, k, seeds)
+        return [Figure(section, name, len(case), *figure) for figure in figures]
+
+
+def ranks(name: str) -> list[int]:
+    """Ranks that leave room for twice as many landmarks."""
+    return [k for k in RANKS if not (name.startswith("wine/") and 2 * k >= 178)]
+
+
+Rows = Iterator[tuple[Any, ...]]
+
+
+def by_rule(case: Problem, k: int, seeds: Sequence[int], *, scheme: str) -> Rows:
+    for rule in RULES:
+        l = landmark_count(rule, k, len(case))
+        setting = Setting(k, l, scheme, "ls", k)
+        share = setting.count(case, seeds[0]).share
+        for seed in seeds:
+            values = errors(case, setting.fit(case, seed), k)
+            yield k, rule, l, scheme, "ls", True, seed, *values, share
+
+
+def grid(case: Problem, k: int, seeds: Sequence[int]) -> Rows:
+    """Every scheme with every core; the cores of one seed share its landmarks."""
+    l = landmark_count(GRID_RULE, k, len(case))
+    for scheme in SCHEMES:
+        settings = [Setting(k, l, scheme, core, k) for core in CORES]
+        shares = [setting.count(case, seeds[0]).share for setting in settings]
+        for seed in seeds:
+            first = settings[0].fit(case, seed)
+            for setting, share in zip(settings, shares, strict=True):
+                given = setting._replace(scheme=first.landmark_indices_)
+                model = first if setting is settings[0] else given.fit(case, seed)
+                values = errors(case, model, k)
+                yield k, GRID_RULE, l, scheme, setting.core, True, seed, *values, share
+
+
+def equal_evaluations(case: Problem, k: int, seeds: Sequence[int]) -> Rows:
+    """The default against the paper's schemes with as many landmarks as its pairs allow."""
+    for rule in EQUAL_RULES:
+        default = Setting(k, landmark_count(rule, k, len(case)), DEFAULT, "ls", k)
+        tally = default.count(case, seeds[0])
+        settings = [default, *(affordable(case, k, s, tally.pairs, seeds[0]) for s in PAPER)]
+        for setting in settings:
+            share = setting.count(case, seeds[0]).share
+            for seed in seeds:
+                model = setting.fit(case, seed)
+                whole = setting._replace(scheme=model.landmark_indices_, rank=None)
+                rest = (setting.l, setting.scheme, setting.core)
+                yield k, rule, *rest, True, seed, *errors(case, model, k), share
+                values = errors(case, whole.fit(case, seed), k)
+                yield k, rule, *rest, False, seed, *values, share
+
+
+def affordable(case: Problem, k: int, scheme: str, pairs: int, seed: int) -> Setting:
+    """The paper's scheme with the plain core and the most landmarks that ``pairs`` pay for.
+
+    Its uniform sketch has min(k, landmarks) columns; where it overlaps the landmarks, the pairs
+    saved buy further ones.
+    """
+    n = len(case)
+    columns = np.arange(1, n + 1)
+    most = int(np.searchsorted(columns * n - columns * (columns - 1) // 2, pairs, side="right"))
+    l = most
+    if scheme != "uniform" and most < n:
+        l = most - k if most >= 2 * k else most // 2
+    setting = Setting(k, max(l, 1), scheme, "plain", min(k, max(l, 1)))
+    for _ in range(3):
+        each = n if scheme == "uniform" or setting.l >= k else 2 * n
+        left = (pairs - setting.count(case, seed).pairs) // each
+        if left <= 0 or setting.l == n:
+            break
+        l = min(n, setting.l + left)
+        setting = setting._replace(l=l, rank=min(k, l))
+    return setting
+
+
+SECTIONS: dict[str, Callable[[Problem, int, Sequence[int]], Rows]] = {
+    "default": partial(by_rule, scheme=DEFAULT),
+    "objects": partial(by_rule, scheme=OBJECT_DEFAULT),
+    "unseen": partial(by_rule, scheme=DEFAULT),
+    "grid": grid,
+    "equal": equal_evaluations,
+}

@@ -1,0 +1,236 @@
+"""From single figures to tables and verdicts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.measure import CORES, DEFAULT, EQUAL_RULES, GRID_RULE, PAPER, RULES, SCHEMES, Figure
+from benchmarks.tables import Table
+
+# Largest median of any case, geometric mean of the medians, largest single figure.
+LIMITS: dict[str, dict[str, tuple[float | None, float | None, float | None]]] = {
+    "default": {
+        "k": (4.6, 2.2, 5.0),
+        "1.5k": (2.6, 1.6, 3.0),
+        "2k": (1.75, 1.32, 2.1),
+        "k ln n": (1.10, None, 1.15),
+    },
+    "objects": {"2k": (1.5, None, None), "k ln n": (1.08, None, None)},
+}
+MEASURES = ("largest median", "geometric mean of medians", "maximum")
+COMPARISONS = {  # the default's figures against the paper's: rank k, or all that the core gives
+    "rank k against rank k": (True, True),
+    "all ranks against all ranks": (False, False),
+    "rank k against all ranks": (True, False),
+}
+
+
+class Check(NamedTuple):
+    what: str
+    value: float
+    limit: float
+    case: str  # the worst one
+
+    @property
+    def holds(self) -> bool:
+        return self.value <= self.limit
+
+    @property
+    def verdict(self) -> str:
+        return "PASS" if self.holds else "MISS"
+
+
+def grouped(
+    figures: Iterable[Figure], key: Callable[[Figure], Hashable]
+) -> dict[Any, list[Figure]]:
+    groups: dict[Any, list[Figure]] = {}
+    for figure in figures:
+        groups.setdefault(key(figure), []).append(figure)
+    return groups
+
+
+def select(figures: Iterable[Figure], **wanted: Any) -> list[Figure]:
+    return [f for f in figures if all(getattr(f, name) == v for name, v in wanted.items())]
+
+
+def by_case(figures: Iterable[Figure]) -> dict[tuple[str, int], list[Figure]]:
+    return grouped(figures, lambda f: (f.case, f.k))
+
+
+def median(figures: Sequence[Figure]) -> float:
+    return float(np.median([f.ratio for f in figures]))
+
+
+def largest(figures: Sequence[Figure]) -> float:
+    return max(f.ratio for f in figures)
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    return math.exp(float(np.mean(np.log(values))))
+
+
+def number(value: float) -> str:
+    return f"{value:.3f}" if value < 100 else f"{value:.1e}"
+
+
+def cell(figures: Sequence[Figure]) -> str:
+    return f"{number(median(figures))} / {number(largest(figures))}" if figures else ""
+
+
+def _name(case: tuple[str, int]) -> str:
+    return f"{case[0]} k={case[1]}"
+
+
+# Verdicts
+
+
+def limit_checks(figures: Sequence[Figure], section: str) -> list[Check]:
+    """The figures of the default against the limits of its number of landmarks."""
+    checks = []
+    for rule, limits in LIMITS[section].items():
+        cases = by_case(select(figures, section=section, rule=rule))
+        if not cases:
+            continue
+        medians = {case: median(group) for case, group in cases.items()}
+        maxima = {case: largest(group) for case, group in cases.items()}
+        worst, top = max(medians, key=medians.__getitem__), max(maxima, key=maxima.__getitem__)
+        found = (
+            (medians[worst], _name(worst)),
+            (geometric_mean(list(medians.values())), f"{len(cases)} cases"),
+            (maxima[top], _name(top)),
+        )
+        for what, (value, case), limit in zip(MEASURES, found, limits, strict=True):
+            if limit is not None:
+                checks.append(Check(f"{section}, l = {rule}: {what}", value, limit, case))
+    return checks
+
+
+def paired(
+    figures: Sequence[Figure], rule: str, scheme: str, cuts: tuple[bool, bool]
+) -> dict[tuple[str, int], float]:
+    """Median over seeds of the default's error over the scheme's, case by case."""
+    here = select(figures, section="equal", rule=rule)
+    ours, theirs = (
+        by_case(select(here, scheme=DEFAULT, cut=cuts[0])),
+        by_case(select(here, scheme=scheme, cut=cuts[1])),
+    )
+    return {
+        case: float(np.median([a.ratio / b.ratio for a, b in zip(ours[case], group, strict=True)]))
+        for case, group in theirs.items()
+    }
+
+
+def equal_checks(figures: Sequence[Figure]) -> list[Check]:
+    """The worst case and scheme of the paper, for like ranks."""
+    checks = []
+    for comparison, cuts in list(COMPARISONS.items())[:2]:
+        for rule in EQUAL_RULES:
+            pairs = {
+                f"{_name(case)}, {scheme}": value
+                for scheme in PAPER
+                for case, value in paired(figures, rule, scheme, cuts).items()
+            }
+            if pairs:
+                worst = max(pairs, key=pairs.__getitem__)
+                what = f"equal pairs, l = {rule}, {comparison}: ours over the paper's"
+                checks.append(Check(what, pairs[worst], 1.0, worst))
+    return checks
+
+
+def checks(figures: Sequence[Figure]) -> list[Check]:
+    return [
+        *limit_checks(figures, "default"),
+        *limit_checks(figures, "objects"),
+        *equal_checks(figures),
+    ]
+
+
+# Tables
+
+
+def check_table(found: Sequence[Check]) -> Table:
+    table = Table("Targets", ["what", "found", "limit", "", "worst case"])
+    for check in found:
+        limit = f"{check.limit:g}"
+        table.rows.append([check.what, number(check.value), limit, check.verdict, check.case])
+    return table
+
+
+def rule_table(figures: Sequence[Figure], section: str, title: str) -> Table:
+    """Cases by number of landmarks: median / maximum, and the share of pairs evaluated."""
+    header = ["case", "k", *(h for rule in RULES for h in (f"l = {rule}", "pairs"))]
+    table = Table(title, header)
+    for (case, k), group in by_case(select(figures, section=section)).items():
+        row = [case, str(k)]
+        for rule in RULES:
+            here = select(group, rule=rule)
+            row += [cell(here), f"{here[0].share:.0%}" if here else ""]
+        table.rows.append(row)
+    table.notes.append(
+        "Error over the optimal rank-k error, median / maximum over seeds. Pairs: share of the "
+        "n (n + 1) / 2 unordered pairs evaluated by the fit, counted."
+    )
+    return table
+
+
+def grid_tables(figures: Sequence[Figure]) -> list[Table]:
+    here = select(figures, section="grid")
+    if not here:
+        return []
+    title = f"All landmark schemes and cores, l = {GRID_RULE}"
+    header = ["core", "landmarks", *MEASURES[::-1], "pairs, median"]
+    summary = Table(f"{title}: summary", header)
+    for core in CORES:
+        for scheme in SCHEMES:
+            group = select(here, core=core, scheme=scheme)
+            medians = [median(g) for g in by_case(group).values()]
+            values = [largest(group), geometric_mean(medians), max(medians)]
+            share = float(np.median([f.share for f in group]))
+            summary.rows.append([core, scheme, *map(number, values), f"{share:.0%}"])
+    return [summary, *(_core_table(select(here, core=core), f"{title}: {core}") for core in CORES)]
+
+
+def _core_table(figures: Sequence[Figure], title: str) -> Table:
+    table = Table(title, ["case", "k", *SCHEMES])
+    for (case, k), group in by_case(figures).items():
+        cells = [cell(select(group, scheme=scheme)) for scheme in SCHEMES]
+        table.rows.append([case, str(k), *cells])
+    return table
+
+
+def equal_table(figures: Sequence[Figure]) -> Table:
+    header = ["l", "comparison", "paper's", "its l", "pairs", "its pairs"]
+    header += ["geometric mean", "largest", "not worse"]
+    table = Table(
+        "Equal numbers of kernel evaluations: the default's error over the paper's", header
+    )
+    for rule in EQUAL_RULES:
+        for comparison, cuts in COMPARISONS.items():
+            for scheme in PAPER:
+                pairs = paired(figures, rule, scheme, cuts)
+                if pairs:
+                    row = [f"l = {rule}", comparison, scheme, *_budgets(figures, rule, scheme)]
+                    good = sum(value <= 1 for value in pairs.values())
+                    values = list(pairs.values())
+                    row += [number(geometric_mean(values)), number(max(values))]
+                    table.rows.append([*row, f"{good} of {len(pairs)}"])
+    table.notes.append(
+        "Paired medians over seeds. The paper's schemes have the plain core and drop their uniform "
+        "sketch of min(k, l) columns, whose pairs count; they get as many landmarks as the "
+        "default's counted pairs pay for (medians over cases are shown). With fewer than k "
+        "landmarks their rank is lower. The last comparison pits rank k against higher ranks and "
+        "has no target."
+    )
+    return table
+
+
+def _budgets(figures: Sequence[Figure], rule: str, scheme: str) -> list[str]:
+    here = select(figures, section="equal", rule=rule)
+    ours, theirs = select(here, scheme=DEFAULT), select(here, scheme=scheme)
+    relative = np.median([f.l / f.k for f in theirs])
+    shares = [float(np.median([f.share for f in group])) for group in (ours, theirs)]
+    return [f"{relative:.2f} k", *(f"{share:.1%}" for share in shares)]
