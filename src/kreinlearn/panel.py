@@ -85,16 +85,19 @@ class Panel:
     def __init__(
         self, kernel: Kernel, X: Rows, rows: Array, *, pool: Array | None = None, workers: int = 1
     ) -> None:
-        self.kernel, self.X, self.rows = kernel, X, rows
+        self.kernel, self.X = kernel, X
         self.pool = rows if pool is None else pool  # a uniform sample of all rows
         self.workers = workers if kernel.threads else 1
-        self.columns = np.empty(0, dtype=np.intp)
-        self.raw = np.empty((len(rows), 0))
-        self.dropped = Dropped(np.empty(0, dtype=np.intp), np.empty((len(rows), 0)))
         self.eps = float(np.finfo(np.float64).eps)  # of the kernel values
-        self.landmarks = np.empty(0, dtype=np.intp)  # row numbers
         self.centring: Centring | None = None
         self.whole = False  # selectors look at all rows of X, streaming those not held
+        self._open(rows)
+
+    def _open(self, rows: Array) -> None:
+        """Hold these rows, and no column of them yet."""
+        self.rows, self.raw = rows, np.empty((len(rows), 0))
+        self.columns = self.landmarks = np.empty(0, dtype=np.intp)  # row numbers
+        self.dropped = Dropped(self.columns, self.raw)
         self._diagonal = np.full(len(rows), np.nan)  # k(x, x) where it is known
 
     def look_at_all_rows(self) -> None:
@@ -102,11 +105,7 @@ class Panel:
         if self.kernel.takes == "vectors":
             self.whole = True
         else:
-            self.rows = np.arange(length(self.X.X))
-            self.raw, self._diagonal = (
-                np.empty((len(self.rows), 0)),
-                np.full(len(self.rows), np.nan),
-            )
+            self._open(np.arange(length(self.X.X)))
 
     def positions(self, numbers: Array) -> Array:
         return np.searchsorted(self.rows, numbers)
@@ -196,9 +195,8 @@ class Panel:
     def _reopen(self, landmarks: Array) -> None:
         """Hold the rows of streamed landmarks too; a reference set is evaluated anew."""
         reference = self.columns if self.centring is not None else self.columns[:0]
-        self.rows = np.union1d(self.rows, landmarks)
-        self.raw, self._diagonal = np.empty((len(self.rows), 0)), np.full(len(self.rows), np.nan)
-        self.whole, self.columns, self.landmarks = False, self.columns[:0], self.landmarks[:0]
+        self.whole = False
+        self._open(np.union1d(self.rows, landmarks))
         self.grow(reference)
 
     def _restrict(self, rows: Array) -> None:

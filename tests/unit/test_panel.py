@@ -16,6 +16,7 @@ from kreinlearn.kernels import (
     dissimilarity,
     pairwise,
 )
+from kreinlearn.kernels.callables import CallableKernel
 from kreinlearn.panel import POOL_ROWS, Panel, Rows, pool_size, require_finite, runs
 from tests import oracles
 
@@ -179,6 +180,18 @@ def test_replace_on_more_rows_than_the_pool_lets_the_others_go():
     assert set(pairs.values()) == {1}
 
 
+def test_values_of_dropped_columns_are_not_evaluated_again():
+    panel, pairs = counted_panel()
+    panel.grow(ROWS[[1, 8, 15]])
+    panel.replace(ROWS[[20, 8, 2]])
+    sample = ROWS[[15, 3, 20, 1, 7]]
+    np.testing.assert_array_equal(panel.similarities(sample), K[np.ix_(sample, sample)])
+    assert set(pairs.values()) == {1}
+    panel.add_rows(np.array([49]), K[np.ix_([49], panel.columns)])
+    sample = np.append(sample, 49)
+    np.testing.assert_array_equal(panel.similarities(sample), K[np.ix_(sample, sample)])
+
+
 @pytest.mark.parametrize("metric", [False, True])
 def test_rows_that_come_later_are_in_their_place(metric):
     matrix = D if metric else K
@@ -198,6 +211,95 @@ def test_rows_that_come_later_are_in_their_place(metric):
     np.testing.assert_allclose(panel.C, whole, rtol=0, atol=1e-13)
     np.testing.assert_allclose(panel.diagonal, own, rtol=0, atol=1e-13)
     np.testing.assert_array_equal(panel.positions(added), np.searchsorted(rows, added))
+
+
+# Selectors that look at all rows
+
+
+def wide_panel(kernel, X, landmarks, *, workers=1):
+    """A panel of 40 rows that looks at all."""
+    panel = Panel(kernel.fit(X, RNG), Rows(X), np.arange(0, 80, 2), workers=workers)
+    panel.look_at_all_rows()
+    panel.grow(landmarks)
+    panel.freeze()
+    return panel
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("name", ["vectors", "metric", "objects"])
+def test_rows_that_are_not_held_are_streamed(name, workers):
+    """C'C, any function of C, and landmarks far from the pool; objects are held instead."""
+    X = np.random.default_rng(1).normal(size=(5000, 3))
+    first, second = np.array([6, 2, 78]), np.array([4999, 7, 6, 2100])
+    squares = ((X[:, None] - X[first][None]) ** 2).sum(2)
+    among = squares[first]
+    offsets = squares.mean(1)
+
+    def similarities(columns):
+        if name != "metric":
+            return oracles.delta_gauss(X, X[columns], 6.0, 4.0)
+        d2 = ((X[:, None] - X[columns][None]) ** 2).sum(2)
+        return -0.5 * (d2 - offsets[:, None] - offsets[columns] + among.mean())
+
+    kernel = {
+        "vectors": DeltaGauss(6.0, 4.0),
+        "metric": SklearnMetric("euclidean"),
+        "objects": CallableKernel(lambda A, B: oracles.delta_gauss(*map(np.array, (A, B)), 6, 4)),
+    }[name]
+    panel = wide_panel(kernel, list(X) if name == "objects" else X, first, workers=workers)
+    assert len(panel.rows) == (5000 if name == "objects" else 40)
+    np.testing.assert_array_equal(panel.candidates, np.arange(5000))
+    C = similarities(first)
+    np.testing.assert_allclose(panel.gram().matrix, C.T @ C, rtol=1e-10)
+    out = np.empty((5000, 2))
+    assert panel.map_rows(lambda C: C[:, [2, 0]] ** 3, out) is out
+    np.testing.assert_allclose(out, C[:, [2, 0]] ** 3, rtol=0, atol=1e-11)
+
+    panel.replace(second)
+    assert set(panel.landmarks) == set(second) <= set(panel.rows)
+    assert len(panel.rows) <= 45
+    np.testing.assert_array_equal(panel.candidates, panel.rows)
+    C = similarities(panel.landmarks)
+    np.testing.assert_allclose(panel.C, C[panel.rows], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(panel.gram().matrix, C[panel.rows].T @ C[panel.rows], rtol=1e-10)
+
+
+def test_all_objects_are_held_before_any_landmark_is_chosen():
+    counted = Counted(K)
+    panel = Panel(pairwise(counted), Rows(list(range(50))), ROWS)
+    panel.look_at_all_rows()
+    panel.grow([49, 3])
+    sample = np.array([48, 3, 0])
+    np.testing.assert_array_equal(panel.similarities(sample), K[np.ix_(sample, sample)])
+    np.testing.assert_array_equal(panel.diagonal, np.diagonal(K)[:50])
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_the_gram_of_a_large_kernel_is_that_of_the_kernel_over_its_unit(whole):
+    class Large(DeltaGauss):
+        def columns(self, Z):
+            return LargeColumns(super().columns(Z))
+
+    X = np.random.default_rng(1).normal(size=(100, 3))
+    kernel = Large(6.0, 4.0).fit(X, RNG)
+    panel = Panel(kernel, Rows(X), np.arange(0, 80, 2))
+    if whole:
+        panel.look_at_all_rows()
+    panel.grow([2, 8])
+    C = oracles.delta_gauss(X[panel.candidates], X[[2, 8]], 6.0, 4.0) * (2.0**300 / panel.unit)
+    np.testing.assert_allclose(panel.gram().matrix, C.T @ C, rtol=1e-12)
+    got = panel.map_rows(lambda C: 2 * C, np.empty(C.shape))
+    np.testing.assert_allclose(got, 2 * C, rtol=1e-12, atol=1e-14)
+
+
+class LargeColumns:
+    def __init__(self, columns):
+        self.columns = columns
+
+    def __call__(self, A, out=None):
+        K = self.columns(A, out)
+        K *= 2.0**300
+        return K
 
 
 # Similarities and the diagonal
