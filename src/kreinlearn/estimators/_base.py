@@ -59,7 +59,7 @@ class KreinEstimator(BaseEstimator):
             StrOptions({"auto"}),
             None,
         ],
-        "landmarks": [StrOptions({"auto", *SELECTORS}), "array-like"],
+        "landmarks": [StrOptions({"auto", *SELECTORS}), "array-like", "sparse matrix"],
         "core": [StrOptions({"ls", "truncated", "plain"})],
         "symmetrize": [StrOptions({"average", "raise"})],
         "precomputed_columns": [StrOptions({"all", "landmarks"})],

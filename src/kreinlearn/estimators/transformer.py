@@ -15,10 +15,8 @@ from kreinlearn.approximation import ERROR_ROWS, ErrorEstimate, Fitted, estimate
 from kreinlearn.blocks import as_generator, length, take
 from kreinlearn.estimators._base import KreinEstimator, warn
 from kreinlearn.estimators._validation import precision
-from kreinlearn.nystrom import WHITEN_RTOL, FeatureMap, eigen_map, one_shot
+from kreinlearn.nystrom import EPS, WHITEN_RTOL, FeatureMap, eigen_map, one_shot
 from kreinlearn.reduce import serial_blas
-
-CANCELLED_ALL = 1e-16  # share of the squared length of features that is only rounding
 
 
 class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KreinEstimator):
@@ -276,18 +274,30 @@ class KreinPCA(_KreinTransformer):
 
 def _centred_axes(fitted: Fitted, n: int) -> tuple[FeatureMap, Any]:
     """The one-shot eigenbasis of the features less their mean, and the mean kernel columns."""
-    mean = fitted.gram.sums / n
-    W, S, G = fitted.map.W * np.sqrt(fitted.unit), fitted.map.S, fitted.gram.matrix
+    W, S = fitted.map.W * np.sqrt(fitted.unit), fitted.map.S
     with serial_blas():
-        centred = G - n * np.outer(mean, mean)
-        rtol = WHITEN_RTOL * _cancelled(W, G, centred)
-        E, Lambda = one_shot(centred, W, S, rtol)
+        G, rounding = _centred_gram(fitted, W, n)
+        E, Lambda = one_shot(G, np.eye(len(S)), S, max(WHITEN_RTOL, rounding))
         # u(x) = k~(x, X) U~ / Lambda: new objects are not in the span of the centred features
-        E = W @ (S[:, None] * (W.T @ (centred @ E)) / Lambda)
-    return eigen_map(E, Lambda).rescaled(fitted.unit), mean * fitted.unit
+        E = W @ (S[:, None] * (G @ E) / Lambda)
+    return eigen_map(E, Lambda).rescaled(fitted.unit), fitted.gram.sums / n * fitted.unit
 
 
-def _cancelled(W: Any, G: Any, centred: Any) -> float:
-    """How many times longer the features are than the centred ones: rounding is as much more."""
-    before, after = (np.einsum("ij,ij->", W, A @ W) for A in (G, centred))
-    return float(np.sqrt(before / max(after, before * CANCELLED_ALL))) if before > 0 else 1.0
+def _centred_gram(fitted: Fitted, W: Any, n: int) -> tuple[Any, float]:
+    """Gram matrix of the features less their mean; what is rounding, of the longest of them.
+
+    The features themselves are centred where all rows are held: that loses less than centring
+    a Gram matrix, in which a mean is squared.
+    """
+    inside = fitted.panel.rows >= 0
+    if np.count_nonzero(inside) == n:
+        F = (fitted.panel.C[inside] / fitted.unit) @ W
+        before = np.square(F).sum()
+        F -= F.mean(axis=0)
+        G, rounding = F.T @ F, 100 * EPS
+    else:
+        whole, mean = W.T @ fitted.gram.matrix @ W, fitted.gram.sums / n @ W
+        before = np.trace(whole)
+        G, rounding = whole - n * np.outer(mean, mean), WHITEN_RTOL
+    after = max(np.trace(G), EPS**2 * before)
+    return G, rounding * float(np.sqrt(before / after)) if before > 0 else rounding
