@@ -69,7 +69,7 @@ class Setting(NamedTuple):
             warnings.simplefilter("ignore", UserWarning)
             return self.model(case.kernel, seed).fit(case.X)
 
-    def count(self, case: Problem, seed: int) -> Any:
+    def tally(self, case: Problem, seed: int) -> Any:
         X, kernel, tally = case.counted()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
@@ -106,7 +106,7 @@ def by_rule(case: Problem, k: int, seeds: Sequence[int], *, scheme: str) -> Rows
     for rule in RULES:
         l = landmark_count(rule, k, len(case))
         setting = Setting(k, l, scheme, "ls", k)
-        share = setting.count(case, seeds[0]).share
+        share = setting.tally(case, seeds[0]).share
         for seed in seeds:
             values = errors(case, setting.fit(case, seed), k)
             yield k, rule, l, scheme, "ls", True, seed, *values, share
@@ -117,7 +117,7 @@ def grid(case: Problem, k: int, seeds: Sequence[int]) -> Rows:
     l = landmark_count(GRID_RULE, k, len(case))
     for scheme in SCHEMES:
         settings = [Setting(k, l, scheme, core, k) for core in CORES]
-        shares = [setting.count(case, seeds[0]).share for setting in settings]
+        shares = [setting.tally(case, seeds[0]).share for setting in settings]
         for seed in seeds:
             first = settings[0].fit(case, seed)
             for setting, share in zip(settings, shares, strict=True):
@@ -131,10 +131,10 @@ def equal_evaluations(case: Problem, k: int, seeds: Sequence[int]) -> Rows:
     """The default against the paper's schemes with as many landmarks as its pairs allow."""
     for rule in EQUAL_RULES:
         default = Setting(k, landmark_count(rule, k, len(case)), DEFAULT, "ls", k)
-        tally = default.count(case, seeds[0])
-        settings = [default, *(affordable(case, k, s, tally.pairs, seeds[0]) for s in PAPER)]
+        pairs = default.tally(case, seeds[0]).pairs
+        settings = [default, *(affordable(case, k, s, pairs, seeds[0]) for s in PAPER)]
         for setting in settings:
-            share = setting.count(case, seeds[0]).share
+            share = setting.tally(case, seeds[0]).share
             for seed in seeds:
                 model = setting.fit(case, seed)
                 whole = setting._replace(scheme=model.landmark_indices_, rank=None)
@@ -159,7 +159,7 @@ def affordable(case: Problem, k: int, scheme: str, pairs: int, seed: int) -> Set
     setting = Setting(k, max(l, 1), scheme, "plain", min(k, max(l, 1)))
     for _ in range(3):
         each = n if scheme == "uniform" or setting.l >= k else 2 * n
-        left = (pairs - setting.count(case, seed).pairs) // each
+        left = (pairs - setting.tally(case, seed).pairs) // each
         if left <= 0 or setting.l == n:
             break
         l = min(n, setting.l + left)
