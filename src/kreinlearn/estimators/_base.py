@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -26,19 +25,22 @@ from kreinlearn.estimators._validation import (
     checked_row_numbers,
     is_condensed,
     is_table,
+    landmark_count,
     looks_like_distances,
     precision,
     require_finite_matrix,
     require_numbers,
     require_square,
+    scheme_for,
     square_of_condensed,
+    warn,
 )
 from kreinlearn.kernels import Kernel, resolve
 from kreinlearn.kernels._base import symmetrised, symmetry_rtol
 from kreinlearn.kernels.callables import CallableKernel, probe
 from kreinlearn.kernels.dissimilarity import check_dissimilarities
 from kreinlearn.kernels.precomputed import PickedColumns, Precomputed, PrecomputedDissimilarity
-from kreinlearn.landmarks import SELECTORS, VECTORS_ONLY, WHOLE_SAMPLE
+from kreinlearn.landmarks import SELECTORS, WHOLE_SAMPLE
 from kreinlearn.nystrom import FeatureMap
 from kreinlearn.passes import Plan, transform_blocks
 from kreinlearn.progress import shown
@@ -69,6 +71,9 @@ class KreinEstimator(BaseEstimator):
         "random_state": ["random_state", np.random.Generator],
         "verbose": ["verbose"],
     }
+
+    n_features_in_: int
+    feature_names_in_: Any
 
     # Validation
 
@@ -178,7 +183,9 @@ class KreinEstimator(BaseEstimator):
     def _plan(self, X: Any, kernel: Kernel, rank: int | None, wanted: str = "rank") -> Plan:
         n = length(X)
         landmarks = self._landmark_choice(X, kernel)
-        m = self._landmark_count(n, rank) if isinstance(landmarks, str) else length(landmarks)
+        m = length(landmarks)
+        if isinstance(landmarks, str):
+            m = landmark_count(self.n_landmarks, n, self._auto_landmarks(n, rank))
         if rank is not None and rank > m:
             raise ValueError(
                 f"{wanted}={rank} exceeds n_landmarks={m} (n_samples={n}); "
@@ -211,30 +218,13 @@ class KreinEstimator(BaseEstimator):
         tol = getattr(self, "tol", None)
         return DEFAULT_TOL if tol is None and getattr(self, "rank", None) == "auto" else tol
 
-    def _landmark_count(self, n: int, rank: int | None) -> int:
-        if self.n_landmarks is None:
-            return n
-        if self.n_landmarks == "auto":
-            return min(n, self._auto_landmarks(n, rank))
-        if isinstance(self.n_landmarks, Integral):
-            if self.n_landmarks > n:
-                warn(f"n_landmarks={self.n_landmarks} exceeds n_samples={n}; all {n} are used")
-            return min(n, int(self.n_landmarks))
-        return max(1, round(self.n_landmarks * n))
-
     def _auto_landmarks(self, n: int, rank: int | None) -> int:
         return max(100, 2 * (rank or 0))
 
     def _landmark_choice(self, X: Any, kernel: Kernel) -> Any:
-        vectors = isinstance(X, np.ndarray) and kernel.takes != "precomputed"
         if isinstance(self.landmarks, str):
-            if self.landmarks in VECTORS_ONLY and not vectors:
-                raise ValueError(
-                    f"landmarks={self.landmarks!r} needs dense vectors; "
-                    'pass "greedy_kmeans++" for objects, matrices or sparse data'
-                )
-            default = "medoids+greedy" if vectors else "greedy_kmeans++"
-            return default if self.landmarks == "auto" else self.landmarks
+            vectors = isinstance(X, np.ndarray) and kernel.takes != "precomputed"
+            return scheme_for(self.landmarks, vectors)
         if are_row_numbers(self.landmarks):
             return checked_row_numbers(self.landmarks, length(X))
         if kernel.takes == "precomputed":
@@ -334,7 +324,3 @@ class KreinEstimator(BaseEstimator):
         tags.input_tags.sparse = kernel.sparse
         tags.input_tags.string = kernel.takes in ("objects", "any")
         return tags
-
-
-def warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=3)

@@ -1,7 +1,8 @@
-"""What an estimator accepts as X: tables of numbers, given matrices, sequences of objects."""
+"""What an estimator accepts: tables of numbers, given matrices, sequences of objects, landmarks."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.spatial.distance import squareform
 
 from kreinlearn.blocks import length, objects_of
 from kreinlearn.kernels.precomputed import Precomputed
+from kreinlearn.landmarks import VECTORS_ONLY
 
 SYMMETRY_TILE = 1024  # rows compared at a time
 DATES = ("date", "time", "duration", "period")  # how the types of numpy, pandas and polars begin
@@ -143,3 +145,30 @@ def checked_row_numbers(landmarks: Any, n: int) -> Any:
             f"{repeats} repeats"
         )
     return numbers
+
+
+def landmark_count(n_landmarks: Any, n: int, auto: int) -> int:
+    """How many landmarks a number, a fraction, "auto" or None (all) comes to."""
+    if n_landmarks is None:
+        return n
+    if isinstance(n_landmarks, str):
+        return min(n, auto)
+    if isinstance(n_landmarks, float | np.floating):
+        return max(1, round(float(n_landmarks) * n))
+    if n_landmarks > n:
+        warn(f"n_landmarks={n_landmarks} exceeds n_samples={n}; all {n} are used")
+    return min(n, int(n_landmarks))
+
+
+def scheme_for(landmarks: str, vectors: bool) -> str:
+    if landmarks in VECTORS_ONLY and not vectors:
+        raise ValueError(
+            f"landmarks={landmarks!r} needs dense vectors; "
+            'pass "greedy_kmeans++" for objects, matrices or sparse data'
+        )
+    default = "medoids+greedy" if vectors else "greedy_kmeans++"
+    return default if landmarks == "auto" else landmarks
+
+
+def warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=3)

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.approximation import ERROR_ROWS, ErrorEstimate, Fitted, estimate_error
 from kreinlearn.blocks import as_generator, length, take
-from kreinlearn.estimators._base import KreinEstimator, warn
-from kreinlearn.estimators._validation import precision
+from kreinlearn.estimators._base import KreinEstimator
+from kreinlearn.estimators._validation import precision, warn
 from kreinlearn.nystrom import EPS, WHITEN_RTOL, FeatureMap, eigen_map, one_shot
 from kreinlearn.reduce import serial_blas
 

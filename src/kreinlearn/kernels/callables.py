@@ -154,7 +154,7 @@ def as_block(K: Any, n_rows: int, n_columns: int) -> Array:
             f"the kernel returned shape {K.shape}, expected ({n_rows}, {n_columns}) = "
             "(len(A), len(B)); for a function of two single objects use kernel=pairwise(f)"
         )
-    return K.astype(np.float64) if K.dtype.kind != "f" or K.dtype.itemsize != 4 else K
+    return np.asarray(K, dtype=np.float32 if K.dtype == np.float32 else np.float64)
 
 
 def as_number(value: Any) -> float:

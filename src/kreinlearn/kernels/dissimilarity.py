@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def dissimilarity(metric: str | Callable[..., Any] | Kernel, **params: Any) -> K
     if kernel.is_dissimilarity:
         return kernel
     if "is_dissimilarity" in kernel.get_params(deep=False):
-        return kernel.set_params(is_dissimilarity=True)
+        return cast(Kernel, kernel.set_params(is_dissimilarity=True))
     raise ValueError(
         f"{metric!r} is a similarity; dissimilarity() takes a metric name, "
         "a callable d(A, B) or pairwise(f)"
@@ -38,7 +38,7 @@ def double_centre(D: Array) -> Array:
     """K = -1/2 J (D o D) J of a symmetric dissimilarity matrix."""
     squares = np.square(D)
     means = squares.mean(axis=1)
-    return -0.5 * (squares - means[:, None] - means + means.mean())
+    return np.asarray(-0.5 * (squares - means[:, None] - means + means.mean()))
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,10 @@ class Centring:
         return cls(len(D_RR), float(np.square(D_RR).mean()))
 
     def offsets(self, D: Array) -> Array:  # (b, >= n_reference) -> a: (b,)
-        return np.square(D[:, : self.n_reference]).mean(axis=1)
+        return np.asarray(np.square(D[:, : self.n_reference]).mean(axis=1))
 
     def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array:
-        return -0.5 * (np.square(D) - a_rows[:, None] - a_columns + self.c)
+        return np.asarray(-0.5 * (np.square(D) - a_rows[:, None] - a_columns + self.c))
 
     def diagonal(self, a: Array) -> Array:
         return a - 0.5 * self.c
