@@ -187,6 +187,8 @@ class KreinNystroem(_KreinTransformer):
         check_is_fitted(self)
         X = self._validated(X, self.kernel_, reset=False)
         n = length(X)
+        if n_rows < min(2, n):
+            raise ValueError(f"n_rows={n_rows} gives no pair to estimate from; pass 2 or more")
         sample = np.sort(as_generator(random_state).choice(n, min(n_rows, n), replace=False))
         K = self._similarities(X, sample)
         return estimate_error(K, self._features(take(X, sample), self._map.W), self._map.S, n)

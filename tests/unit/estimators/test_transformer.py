@@ -191,6 +191,14 @@ def test_error_estimate_from_a_sample_is_about_right() -> None:
     assert 0.4 < np.std(scores) < 1.8
 
 
+def test_error_estimate_needs_a_pair() -> None:
+    model = nystroem(n_landmarks=10).fit(X)
+    assert model.estimate_error(X, n_rows=2).n_rows == 2
+    for n_rows in (1, 0, -3):
+        with pytest.raises(ValueError, match=f"n_rows={n_rows} gives no pair"):
+            model.estimate_error(X, n_rows=n_rows)
+
+
 @pytest.mark.parametrize("tol", [0.3, 0.05])
 def test_landmarks_grow_to_a_tolerance(tol: float) -> None:
     model = nystroem(n_landmarks=4, tol=tol).fit(X)
