@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,6 +13,7 @@ import scipy.sparse as sp
 from kreinlearn import blocks
 from kreinlearn.blocks import (
     TILE,
+    Scratch,
     as_generator,
     budget_bytes,
     free_memory,
@@ -91,6 +94,26 @@ def test_tiles_without_known_rows(n, known):
     assert [i for part in parts for i in part.tolist()] == rest
     assert all(len(part) and part[0] // TILE == part[-1] // TILE for part in parts)
     assert len(parts) == len({i // TILE for i in rest})
+
+
+def test_a_worker_has_one_buffer_of_the_type_of_the_rows():
+    scratch = Scratch(useful=True)
+    buffer = scratch.get(X, 3)
+    assert buffer.shape == (TILE, 3)
+    assert buffer.dtype == np.float64
+    assert scratch.get(X[:2], 3) is buffer
+    assert scratch.get(X.astype(np.float32), 3).dtype == np.float32
+    assert scratch.get(X, 4).shape == (TILE, 4)
+    mine = scratch.get(X, 4)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(scratch.get, X, 4).result() is not mine
+    assert scratch.get(X, 4) is mine
+
+
+def test_no_buffer_where_none_is_of_use():
+    assert Scratch(useful=False).get(X, 3) is None
+    assert Scratch(useful=True).get(X.astype(int), 3) is None
+    assert Scratch(useful=True).get(["a", "b"], 3) is None
 
 
 @pytest.mark.parametrize(

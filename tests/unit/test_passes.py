@@ -104,12 +104,16 @@ def test_gram_of_a_given_matrix():
     assert_gram(gram, K[:, rows[[30, 2, 40]]])
 
 
-@pytest.mark.parametrize("single", [False, True])
-def test_gram_of_single_precision_rows(single):
+def test_gram_of_single_precision_rows_multiplied_in_either_precision():
     panel = panel_of(DeltaGauss(6.0, 4.0), X.astype(np.float32))
-    gram, _ = gram_pass(panel, panel.evaluator(), replace(PLAN, single=single), rng())
-    assert_gram(gram, delta_gauss(X, X[Z]), rtol=3e-5)
-    assert gram.matrix.dtype == np.float64
+    C = delta_gauss(X.astype(np.float32).astype(np.float64), X[Z].astype(np.float32))
+    matrices = []
+    for single in (False, True):
+        gram, _ = gram_pass(panel, panel.evaluator(), replace(PLAN, single=single), rng())
+        assert_gram(gram, C, rtol=1e-5)
+        assert gram.matrix.dtype == np.float64
+        matrices.append(gram.matrix)
+    assert not np.array_equal(*matrices)
 
 
 @pytest.mark.parametrize("types", [("f4", "f8"), ("f8", "f4"), ("f8", "f8")])
@@ -189,6 +193,7 @@ def test_the_least_squares_core_takes_in_rows_of_its_own():
     gram_pass(panel, panel.evaluator(), replace(PLAN, core="ls"), rng())
     drawn = np.setdiff1d(panel.rows, KNOWN)
     assert len(drawn) == candidate_count(M) // 2
+    assert set(drawn // TILE) == {0, 1, 2}
     assert len(panel.rows) == len(np.unique(panel.rows)) == 200 + len(drawn)
     np.testing.assert_allclose(panel.C, delta_gauss(X[panel.rows], X[Z]), rtol=0, atol=1e-14)
     np.testing.assert_array_equal(panel.pool, KNOWN)
