@@ -276,7 +276,8 @@ class KreinEstimator(BaseEstimator):
         self._map = feature_map
 
     def _expect_landmark_columns(self, fitted: Fitted) -> None:
-        if hasattr(self, "feature_names_in_") and self.n_features_in_ != self.n_landmarks_:
+        square = self.kernel_.landmark_rows is None
+        if square and hasattr(self, "feature_names_in_"):
             self.feature_names_in_ = self.feature_names_in_[self.landmark_indices_]
         self.n_features_in_ = self.n_landmarks_
         self._columns = replace(fitted.columns, raw=PickedColumns(np.arange(self.n_landmarks_)))

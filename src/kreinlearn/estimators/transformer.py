@@ -75,7 +75,7 @@ class KreinNystroem(_KreinTransformer):
     kernel : a name, a callable k(A, B) -> matrix, ``pairwise(f)``, ``dissimilarity(...)``, a
         ``Kernel``, ``"precomputed"`` or ``"precomputed_dissimilarity"``.
     n_landmarks : int, a fraction of the objects, None (all: exact), or "auto": 100, twice the
-        rank if that is more.
+        rank if that is more; where ``landmarks`` are given it is their number.
     rank : keep this many dimensions; None keeps all that the core gives; "auto" keeps as few as
         reach ``tol`` (0.05 if not given).
     landmarks : "auto", a scheme ("uniform", "leverage", "kmeans++", "greedy_kmeans++", "medoids",

@@ -156,6 +156,13 @@ def test_landmark_columns_at_transform(kernel: str, core: str) -> None:
 
 def test_names_of_landmark_columns() -> None:
     names = np.array([f"object {i}" for i in range(70)])
+    order = np.random.default_rng(0).permutation(70)
+    params = {"landmarks": order, "precomputed_columns": "landmarks", "core": "plain"}
+    permuted = nystroem("precomputed", **params).fit(pd.DataFrame(K, columns=names))
+    assert list(permuted.feature_names_in_) == list(names[order])
+    block = nystroem("precomputed", **{**params, "landmarks": order[:9]})
+    block.fit(pd.DataFrame(K, columns=names)[names[order[:9]]])
+    assert list(block.feature_names_in_) == list(names[order[:9]])
     frame = pd.DataFrame(K, columns=names)
     model = nystroem("precomputed", precomputed_columns="landmarks").fit(frame)
     Z = model.landmark_indices_
