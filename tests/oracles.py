@@ -102,10 +102,10 @@ def best_rank(K: Array, k: int) -> Array:
     return np.asarray((U[:, :k] * sigma[:k]) @ Vt[:k])
 
 
-def weighted_projection(Q_R: Array, K_RR: Array, n: int, sweeps: int) -> Array:
+def weighted_projection(Q_R: Array, K_RR: Array, n: int, sweeps: int, cut: float) -> Array:
     """M of K ~ Q M Q' by pseudo-inverses; the diagonal is imputed from the last M, in part."""
     w = 1 / np.sqrt((Q_R**2).sum(1) + Q_R.shape[1] / n)
-    P = np.linalg.pinv(w[:, None] * Q_R)
+    P = np.linalg.pinv(w[:, None] * Q_R, rcond=cut)
     share, filled = len(Q_R) / n, K_RR.copy()
     M = P @ (w[:, None] * filled * w) @ P.T
     for _ in range(sweeps):

@@ -138,17 +138,18 @@ def _least_squares(
     C = panel.C / unit
     rest = np.setdiff1d(panel.rows[panel.rows >= 0], Z)
     uniform = np.setdiff1d(panel.pool, Z)
-    R = np.concatenate([Z, _extra_rows(C @ T, panel, rest, uniform, m, rng)])
+    extra = min(2 * m, -(-2 * (n - m) // 3))  # never all pairs, however many the landmarks
+    R = np.concatenate([Z, _extra_rows(C @ T, panel, rest, uniform, extra, rng)])
     K_RR = panel.similarities(R) / unit
     M = least_squares_core(C[panel.positions(R)] @ T, K_RR, n)
     return least_squares_map(T, M)
 
 
 def _extra_rows(
-    Q: Array, panel: Panel, rest: Array, uniform: Array, m: int, rng: np.random.Generator
+    Q: Array, panel: Panel, rest: Array, uniform: Array, extra: int, rng: np.random.Generator
 ) -> Array:
-    """m rows that span Q, by pivoting, then m uniform ones; none is a landmark."""
-    count = candidate_count(m)
+    """Half the extra rows span Q, by pivoting, half are uniform; none is a landmark."""
+    count = candidate_count(len(panel.landmarks))
     candidates = rest
     if count < len(rest):
         even = rng.choice(uniform, min(count // 2, len(uniform)), replace=False)
@@ -158,9 +159,9 @@ def _extra_rows(
             scores = np.square(Q[panel.positions(other)]).sum(axis=1)
             other = other[weighted_draw(scores, count - len(even), rng)]
         candidates = np.concatenate([even, other])
-    pivots = candidates[pivot_rows(Q[panel.positions(candidates)], m)]
+    pivots = candidates[pivot_rows(Q[panel.positions(candidates)], -(-extra // 2))]
     left = np.setdiff1d(uniform, pivots)
-    return np.concatenate([pivots, rng.choice(left, min(m, len(left)), replace=False)])
+    return np.concatenate([pivots, rng.choice(left, min(extra // 2, len(left)), replace=False)])
 
 
 # Everything together

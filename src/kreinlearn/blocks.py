@@ -6,6 +6,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,18 +88,28 @@ def as_generator(random_state: Any) -> np.random.Generator:
 
 
 def free_memory() -> int:
-    """Bytes this process may still take without swapping."""
+    """Bytes this process may still take without swapping, within its container's limit."""
+    free = _system_memory()
+    if free is None:
+        try:
+            free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+        except (AttributeError, OSError, ValueError):
+            free = 4 * 2**30
     try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
+        group = Path("/sys/fs/cgroup")
+        limit = int((group / "memory.max").read_text())  # "max": no limit
+        return max(0, min(free, limit - int((group / "memory.current").read_text())))
+    except (OSError, ValueError):
+        return free
+
+
+def _system_memory() -> int | None:
+    try:
+        text = Path("/proc/meminfo").read_text(encoding="ascii")
     except OSError:
-        pass
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    except (AttributeError, OSError, ValueError):
-        return 4 * 2**30
+        return None
+    found = re.search(r"MemAvailable:\s+(\d+)", text)
+    return int(found[1]) * 1024 if found else None
 
 
 def budget_bytes(memory_budget: int | float | str | None) -> int:

@@ -21,6 +21,7 @@ CORE_RTOL = 1e-10  # |eigenvalues| of K_ZZ that count, of the largest
 WHITEN_RTOL = 1e-6  # singular values of C that count, of the largest
 PILOT_RTOL = 1e-5  # the same, where C is known on a sample of rows only
 OVERSAMPLING = 1.5  # landmarks to a unit of rank, in the truncated core
+OBSERVED_RTOL = 0.1  # directions that the rows of the least-squares core tell apart
 SWEEPS = 5  # imputations of the over-represented diagonal in the least-squares core
 
 
@@ -112,13 +113,14 @@ def least_squares_core(Q_R: Array, K_RR: Array, n: int) -> Array:
     if not Q_R.shape[1]:
         return np.empty((0, 0))
     w = 1 / np.sqrt(np.square(Q_R).sum(axis=1) + Q_R.shape[1] / n)
-    A, T = scipy.linalg.qr(w[:, None] * Q_R, mode="economic")
+    B = w[:, None] * Q_R
+    T = whiten(B.T @ B, OBSERVED_RTOL)  # what R does not show would only be guessed
+    A = B @ T  # orthonormal columns
     N_0 = N = A.T @ (w[:, None] * K_RR * w) @ A
     for _ in range(SWEEPS):
         excess = ((A @ N) * A).sum(axis=1) - w * w * np.diagonal(K_RR)
         N = N_0 + (A.T * ((1 - len(Q_R) / n) * excess)) @ A
-    half = scipy.linalg.solve_triangular(T, N)
-    return np.asarray(scipy.linalg.solve_triangular(T, half.T).T)
+    return np.asarray(T @ N @ T.T)
 
 
 def least_squares_map(T: Array, M: Array) -> FeatureMap:

@@ -9,7 +9,14 @@ from sklearn.linear_model import Ridge
 
 from kreinlearn import KreinNystroem, KreinPCA
 from kreinlearn.kernels import DeltaGauss
-from kreinlearn.nystrom import SWEEPS, least_squares_core, one_shot, squared_route, whiten
+from kreinlearn.nystrom import (
+    OBSERVED_RTOL,
+    SWEEPS,
+    least_squares_core,
+    one_shot,
+    squared_route,
+    whiten,
+)
 from tests import oracles
 
 RNG = np.random.default_rng(20)
@@ -107,8 +114,20 @@ def test_least_squares_core_is_the_weighted_projection():
     Q = np.linalg.qr(K[:, Z])[0]
     R = RNG.permutation(160)[:50]
     M = least_squares_core(Q[R], K[np.ix_(R, R)], len(K))
-    expected = oracles.weighted_projection(Q[R], K[np.ix_(R, R)], len(K), SWEEPS)
+    expected = oracles.weighted_projection(Q[R], K[np.ix_(R, R)], len(K), SWEEPS, OBSERVED_RTOL)
     assert relative(M, expected) < 1e-10
+
+
+def test_a_direction_that_the_rows_do_not_show_is_left_out():
+    """Two rows carry the last direction and neither is in R: its share of K is lost, no more."""
+    Q = np.zeros((200, 6))
+    Q[2:, :5] = np.linalg.qr(RNG.normal(size=(198, 5)))[0]
+    Q[2:, 5], Q[:2, 5] = 1e-6, np.sqrt(0.5)
+    noise = RNG.normal(size=(200, 200))
+    K_few = (Q * [9.0, -7.0, 5.0, -3.0, 2.0, 0.5]) @ Q.T + 1e-3 * (noise + noise.T)
+    R = np.arange(2, 80)
+    M = least_squares_core(Q[R], K_few[np.ix_(R, R)], 200)
+    assert np.linalg.norm(K_few - Q @ M @ Q.T) < 1.0
 
 
 def test_least_squares_core_on_all_rows_is_near_the_projection():

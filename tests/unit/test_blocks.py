@@ -211,10 +211,19 @@ def test_free_memory_without_proc(monkeypatch):
     def absent(*args, **kwargs):
         raise FileNotFoundError
 
-    monkeypatch.setattr("builtins.open", absent)
+    monkeypatch.setattr(blocks.Path, "read_text", absent)
     pages = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2**20}
     monkeypatch.setattr(blocks.os, "sysconf", pages.__getitem__)
     assert free_memory() == 2**31
+
+
+def test_free_memory_of_a_container(monkeypatch):
+    files = {"memory.max": "5000000\n", "memory.current": "2000000\n"}
+    files["meminfo"] = "MemTotal: 9 kB\nMemAvailable:   8000 kB\n"
+    monkeypatch.setattr(blocks.Path, "read_text", lambda path, **_: files[path.name])
+    assert free_memory() == 3_000_000
+    files["memory.max"] = "max\n"
+    assert free_memory() == 8000 * 1024
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
 
 
-def _compiled(function: F) -> F:
+def compiled(function: F) -> F:
     """numba.njit, cached on disk wherever some cache directory can be written."""
     try:
         return cast(F, njit(nogil=True, cache=True, **_OPTIONS)(function))
@@ -114,7 +114,7 @@ def _exp_of_type(x: Any) -> Any:
 cast(Any, overload)(_exp, jit_options=_OPTIONS)(_exp_of_type)
 
 
-@_compiled
+@compiled
 def _gauss1(v: Array, w: Any, c: Any) -> None:
     zero = v.dtype.type(0)
     for i in range(v.size):
@@ -122,7 +122,7 @@ def _gauss1(v: Array, w: Any, c: Any) -> None:
         v[i] = w * _exp(-c * d2)
 
 
-@_compiled
+@compiled
 def _gauss2(v: Array, w1: Any, c1: Any, w2: Any, c2: Any) -> None:
     zero = v.dtype.type(0)
     for i in range(v.size):
@@ -130,7 +130,7 @@ def _gauss2(v: Array, w1: Any, c1: Any, w2: Any, c2: Any) -> None:
         v[i] = w1 * _exp(-c1 * d2) + w2 * _exp(-c2 * d2)
 
 
-@_compiled
+@compiled
 def _gauss_many(v: Array, w: Array, c: Array) -> None:
     zero = v.dtype.type(0)
     tile = 512
@@ -146,7 +146,7 @@ def _gauss_many(v: Array, w: Array, c: Array) -> None:
                 part[i] += w_term * _exp(-c_term * d2[i])
 
 
-@_compiled
+@compiled
 def _delta_gauss4(v: Array, c: Any) -> None:
     zero = v.dtype.type(0)
     for i in range(v.size):
@@ -155,7 +155,7 @@ def _delta_gauss4(v: Array, c: Any) -> None:
         v[i] = e - e2 * e2
 
 
-@_compiled
+@compiled
 def _tanh(v: Array, bias: Any) -> None:
     zero, one, flat = v.dtype.type(0), v.dtype.type(1), v.dtype.type(-60)
     for i in range(v.size):
@@ -166,7 +166,7 @@ def _tanh(v: Array, bias: Any) -> None:
         v[i] = -t if u < zero else t
 
 
-@_compiled
+@compiled
 def _epanechnikov(v: Array, c: Any, power: int) -> None:
     zero, one = v.dtype.type(0), v.dtype.type(1)
     for i in range(v.size):
@@ -179,14 +179,14 @@ def _epanechnikov(v: Array, c: Any, power: int) -> None:
         v[i] = t
 
 
-@_compiled
+@compiled
 def _multiquadric(v: Array, width: Any, factor: Any) -> None:
     zero = v.dtype.type(0)
     for i in range(v.size):
         v[i] = factor * math.sqrt(width + (zero if v[i] < zero else v[i]))
 
 
-@_compiled
+@compiled
 def _truncated_l1(A: Array, Zt: Array, radius: Any, out: Array) -> None:
     zero = out.dtype.type(0)
     d, tile = len(Zt), 256  # the tile's part of Zt stays in cache while the rows go by

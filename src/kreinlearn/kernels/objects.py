@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self
 
-import numba
 import numpy as np
 
 from kreinlearn.blocks import length, objects_of, rows, tiles
 from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, register
-
-F = TypeVar("F", bound=Callable[..., Any])
-_njit: Any = numba.njit(nogil=True, cache=True, error_model="numpy")  # typed in some releases
-jit: Callable[[F], F] = _njit
+from kreinlearn.kernels._fused import compiled
 
 LANES = 128  # landmarks a pass of the inner loops: long enough for SIMD, short enough for the cache
 
@@ -87,7 +82,7 @@ def across(sets: PointSets) -> PointSlots:
     return PointSlots(np.ascontiguousarray(points.T), np.cumsum([0, *holders]), order, size)
 
 
-@jit
+@compiled
 def _nearer(a: Array, Z: Array, lo: int, w: int, d2: Array, near_a: Array, near_b: Array) -> None:
     """d2 = |a - z_j|^2 for w points of Z from lo, then both minima; ``+ 0.0``: no masked stores."""
     d2[:w] = 0.0
@@ -102,7 +97,7 @@ def _nearer(a: Array, Z: Array, lo: int, w: int, d2: Array, near_a: Array, near_
         near_b[j] = (d if d < old_b else old_b) + 0.0
 
 
-@jit
+@compiled
 def _gather(near: Array, w: int, mean: bool, total: Array) -> None:
     """total_j + near_j^1/2 for a mean of distances, max(total_j, near_j) for the largest square."""
     if mean:
@@ -114,7 +109,7 @@ def _gather(near: Array, w: int, mean: bool, total: Array) -> None:
             total[j] = (d if d > old else old) + 0.0
 
 
-@jit
+@compiled
 def _hausdorff(
     A: Array, start: Array, Z: Array, slot: Array, order: Array, size: Array, mean: bool, out: Array
 ) -> None:
