@@ -123,8 +123,6 @@ def test_uniform_landmarks_cost_their_columns():
 @pytest.mark.parametrize("core", ["plain", "ls"])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_no_pair_is_evaluated_twice(scheme, core):
-    if core == "ls" and scheme in ("leverage", "kmeans++"):
-        pytest.skip("the paper's schemes drop their sketch before the core is fitted")
     assert Setting(25, 50, scheme, core, 25).tally(problem(CASE), seed=1).repeated == 0
 
 
