@@ -54,7 +54,6 @@ FORMS = {
     "nystroem-precomputed": KreinNystroem("precomputed"),
     "nystroem-precomputed-distances": NystroemOfDistances("precomputed_dissimilarity"),
     "pca-vectors": KreinPCA(),
-    "pca-indefinite": KreinPCA(kernel="delta_gauss", n_landmarks=20),
     "pca-precomputed": KreinPCA(kernel="precomputed"),
     "pca-precomputed-distances": PCAOfDistances(kernel="precomputed_dissimilarity"),
 }

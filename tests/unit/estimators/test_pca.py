@@ -15,7 +15,7 @@ from tests import oracles
 
 RNG = np.random.default_rng(8)
 X, X_NEW = RNG.normal(size=(120, 3)), RNG.normal(size=(14, 3))
-MANY = RNG.normal(size=(400, 3))
+MANY = RNG.normal(size=(220, 3))
 
 
 def k(A: Any, B: Any) -> Any:
