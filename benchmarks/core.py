@@ -31,9 +31,10 @@ from kreinlearn.blocks import TILE
 from kreinlearn.kernels import DeltaGauss
 from kreinlearn.landmarks import SELECTORS
 from kreinlearn.nystrom import landmark_map, one_shot, one_shot_svd, squared_route
-from kreinlearn.panel import Panel, Rows
+from kreinlearn.panel import Panel
 from kreinlearn.passes import Plan, gram_pass, transform_blocks
 from kreinlearn.reduce import serial_blas, worker_count
+from kreinlearn.rows import Rows
 
 D = 20
 KERNEL = {"width": 50.0, "ratio": 5.0}  # exp(-0.02 d2) - exp(-0.1 d2): two exponentials a value

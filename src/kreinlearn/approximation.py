@@ -22,9 +22,10 @@ from kreinlearn.nystrom import (
     squared_route,
     whiten,
 )
-from kreinlearn.panel import LandmarkColumns, Panel, Rows, pool_size
+from kreinlearn.panel import LandmarkColumns, Panel, pool_size
 from kreinlearn.passes import Plan, all_columns, candidate_count, gram_pass
 from kreinlearn.reduce import Gram, gram_of
+from kreinlearn.rows import Rows
 from kreinlearn.spectrum import power_of_two_scale
 
 ERROR_ROWS = 256  # sampled rows of an error estimate
@@ -57,8 +58,8 @@ def open_panel(kernel: Kernel, X: Objects, plan: Plan, rng: np.random.Generator)
     pool = _pool(n, plan, rng)
     if isinstance(plan.landmarks, str):
         panel = Panel(kernel, Rows(X), pool, workers=plan.workers)
-        fits = 2 * 8 * n * plan.sketch <= plan.budget // 2
-        if plan.landmarks in WHOLE_SAMPLE and len(pool) < n and fits:
+        if plan.landmarks in WHOLE_SAMPLE and len(pool) < n:
+            _require_sketch(n, kernel, plan)
             panel.look_at_all_rows()
         return panel
     if isinstance(plan.landmarks, np.ndarray) and plan.landmarks.ndim == 1:
@@ -87,13 +88,27 @@ def _pool(n: int, plan: Plan, rng: np.random.Generator) -> Array:
     return np.sort(rng.choice(n, size, replace=False))
 
 
+def _room_for(n: int, m: int) -> int:
+    """Bytes of a panel of m landmarks: its values, a copy as it grows, its columns."""
+    return 3 * 8 * min(n, pool_size(n, m) + m) * m
+
+
 def _require_room(n: int, plan: Plan) -> None:
-    """MemoryError if the panel would not fit: its values, a copy as it grows, its columns."""
     m = plan.n_landmarks
-    held = min(n, pool_size(n, m) + m)
     require_memory(
-        3 * 8 * held * m, plan.budget, f"{m} landmarks and {held} rows to choose them from",
+        _room_for(n, m), plan.budget, f"{m} landmarks and the rows to choose them from",
         "lower n_landmarks or raise memory_budget; all other rows are streamed",
+    )  # fmt: skip
+
+
+def _require_sketch(n: int, kernel: Kernel, plan: Plan) -> None:
+    """MemoryError if what the paper's selectors hold of all rows would not fit."""
+    a_row = 3 * 8 * plan.sketch if kernel.takes != "vectors" else 8
+    if kernel.takes == "vectors" and plan.landmarks == "kmeans++":
+        a_row = 4 * plan.sketch + 8
+    require_memory(
+        a_row * n, plan.budget, f'landmarks="{plan.landmarks}", which looks at all {n} rows,',
+        'raise memory_budget or pass landmarks="auto", which looks at a sample of them',
     )  # fmt: skip
 
 
@@ -200,12 +215,13 @@ def fit_map_to_tolerance(
         unit = panel.unit
         gram = gram_of(panel.C / unit, panel.workers)
         trial = fit_core(panel, gram, unit, len(panel.rows), plan, rng).rescaled(unit)
-        error = _error_on(sample, K, panel, trial.cut(plan.rank))
         m = len(panel.landmarks)
-        if error.relative <= tol or m >= most:
+        more = min(most, 2 * m)
+        # what all landmarks reach: if the rank asked for does not, more of them will not help
+        reached = _error_on(sample, K, panel, trial).relative <= tol
+        if reached or m >= most or _room_for(n, more) > plan.budget:
             break
-        plan = replace(plan, n_landmarks=min(most, 2 * m))
-        _require_room(n, plan)
+        plan = replace(plan, n_landmarks=more)
     fitted = finish_map(panel, plan, rng)
     rank = _smallest_rank(sample, K, panel, fitted.map, tol) if shrink else plan.rank
     cut = fitted.map.cut(rank)

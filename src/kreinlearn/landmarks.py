@@ -48,18 +48,34 @@ def uniform(panel: Panel, m: int, rng: np.random.Generator, sketch: int) -> None
 
 def leverage(panel: Panel, m: int, rng: np.random.Generator, sketch: int) -> None:
     """The paper's: rows drawn by the leverage scores of a uniform sketch, which is dropped."""
-    uniform(panel, sketch, rng, sketch)
+    first = _sketch(panel, sketch, rng)
     E, _ = sketch_factors(panel)
     scores = np.empty(len(panel.candidates))
     panel.map_rows(lambda C: np.square(C @ E).sum(axis=1), scores)
-    panel.replace(panel.candidates[weighted_draw(scores, m, rng)])
+    if first:
+        panel.replace(panel.candidates[weighted_draw(scores, m, rng)])
+    else:
+        scores[panel.positions(panel.landmarks)] = 0.0
+        panel.grow(panel.rows[weighted_draw(scores, m - len(panel.landmarks), rng)])
 
 
 def kmeans_pp(panel: Panel, m: int, rng: np.random.Generator, sketch: int) -> None:
     """The paper's: k-means++ seeds among the features of a uniform sketch, which is dropped."""
-    uniform(panel, sketch, rng, sketch)
+    first = _sketch(panel, sketch, rng)
     F, _ = sketch_features(panel)
-    panel.replace(panel.candidates[seeds(F, m, rng, panel.workers)])
+    if first:
+        panel.replace(panel.candidates[seeds(F, m, rng, workers=panel.workers)])
+    else:
+        start = panel.positions(panel.landmarks)
+        panel.grow(panel.rows[seeds(F, m, rng, start, panel.workers)[len(start) :]])
+
+
+def _sketch(panel: Panel, size: int, rng: np.random.Generator) -> bool:
+    """Draw the sketch, unless there are landmarks to grow from: then they are it, and stay."""
+    first = not len(panel.landmarks)
+    if first:
+        uniform(panel, size, rng, size)
+    return first
 
 
 def greedy_kmeans_pp(panel: Panel, m: int, rng: np.random.Generator, sketch: int) -> None:
@@ -108,14 +124,16 @@ def weighted_draw(weights: Array, count: int, rng: np.random.Generator) -> Array
     return np.argsort(-keys, kind="stable")[:count]
 
 
-def seeds(F: Array, m: int, rng: np.random.Generator, workers: int = 1) -> Array:
-    """k-means++ on the rows of F: exact draws by rejection from distances somewhat out of date.
+def seeds(
+    F: Array, m: int, rng: np.random.Generator, start: Array | None = None, workers: int = 1
+) -> Array:
+    """k-means++ on the rows of F, after ``start``: exact draws from distances out of date.
 
     A row drawn by its old squared distance is accepted with probability new / old; the new one
     needs the pending centres only, and all rows are brought up to date 64 centres at a time.
     """
     norms = np.einsum("ij,ij->i", F, F)
-    chosen = [int(rng.integers(len(F)))]
+    chosen = [int(rng.integers(len(F)))] if start is None else start.tolist()
     old, pending = np.full(len(F), np.inf), chosen[:]
     while len(chosen) < m:
         lower_distances(old, F, norms, np.array(pending), workers)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
-from kreinlearn.blocks import TILE, Scratch, length, row_blocks, take, tiles
+from kreinlearn.blocks import TILE, Scratch, length, row_blocks, tiles
 from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, symmetrised
 from kreinlearn.kernels.callables import PairwiseKernel
 from kreinlearn.kernels.dissimilarity import Centring, check_dissimilarities
 from kreinlearn.reduce import Gram, map_blocks, sum_over_blocks
+from kreinlearn.rows import KnownSquares, Rows, evaluate, places_of, runs
 
 SAFE_EXPONENT = 100  # kernels within 4^+-50 need no scaling before they are squared
 POOL_ROWS = 8192
@@ -49,25 +48,6 @@ class LandmarkColumns:
         return self.centring.similarity(picked, self.centring.offsets(raw), self.offsets)
 
 
-class Rows(NamedTuple):
-    """The objects of a fit by row number; numbers below zero are objects from outside X."""
-
-    X: Objects
-    outside: Objects | None = None
-
-    def take(self, numbers: Array) -> Objects:
-        if self.outside is None or numbers.min(initial=0) >= 0:
-            return take(self.X, numbers)
-        away = numbers < 0  # sorted: these come first
-        return _concatenate(take(self.outside, numbers[away]), take(self.X, numbers[~away]))
-
-
-def _concatenate(A: Objects, B: Objects) -> Objects:
-    if sp.issparse(A):
-        return sp.vstack([A, B], format="csr")
-    return np.concatenate([A, B]) if isinstance(A, np.ndarray) else [*A, *B]
-
-
 class Dropped(NamedTuple):
     """Columns that are no landmarks any more, and their values to all rows of a panel."""
 
@@ -98,6 +78,7 @@ class Panel:
         self.rows, self.raw = rows, np.empty((len(rows), 0))
         self.columns = self.landmarks = np.empty(0, dtype=np.intp)  # row numbers
         self.dropped = Dropped(self.columns, self.raw)
+        self.squares = KnownSquares()  # pairs evaluated that are in no column
         self._diagonal = np.full(len(rows), np.nan)  # k(x, x) where it is known
 
     def look_at_all_rows(self) -> None:
@@ -127,8 +108,23 @@ class Panel:
         block = np.empty((len(self.rows), len(new)))
         block[before] = self.raw[at].T
         block[at] = self.square(new)
-        self._fill(block, np.flatnonzero(fresh), new)
+        if not self.squares.sets:
+            self._fill(block, np.flatnonzero(fresh), new)
+        else:
+            self._fill_unknown(block, np.flatnonzero(fresh), new)
         return block
+
+    def _fill_unknown(self, block: Array, places: Array, new: Array) -> None:
+        """The same, where some pairs are known from squares evaluated before."""
+        mine = self.squares.memberships(self.rows[places])
+        for bits in np.unique(theirs := self.squares.memberships(new)):
+            which = np.flatnonzero(theirs == bits)
+            part = np.empty((len(block), len(which)))
+            self._fill(part, places[(mine & bits) == 0], new[which])
+            for shared in np.unique(mine[(mine & bits) != 0] & bits):
+                here = places[(mine & bits) == shared]
+                part[here] = self.squares.between(self.rows[here], new[which], int(shared))
+            block[np.ix_(places, which)] = part[places]
 
     def _fill(self, block: Array, places: Array, new: Array) -> None:
         """block[places] = k(rows[places], new), straight into runs of neighbouring places."""
@@ -153,7 +149,28 @@ class Panel:
         return self.X.take(numbers)
 
     def square(self, numbers: Array) -> Array:
-        """Raw values among rows ``numbers``, each pair evaluated once."""
+        """Raw values among rows ``numbers``; pairs not known from a square are evaluated once."""
+        bits = self.squares.memberships(numbers)
+        if not bits.any():
+            return self._evaluate_square(numbers)
+        K = np.empty((len(numbers), len(numbers)))
+        groups = [np.flatnonzero(bits == g) for g in np.unique(bits)]
+        for i, A in enumerate(groups):
+            for B in groups[i:]:
+                shared = int(bits[A[0]] & bits[B[0]])
+                K[np.ix_(A, B)] = part = self._between(numbers[A], numbers[B], shared)
+                K[np.ix_(B, A)] = part.T
+        return K
+
+    def _between(self, A: Array, B: Array, shared: int) -> Array:
+        """Raw values of two groups of rows that are alike in what is known of them."""
+        if shared:
+            return self.squares.between(A, B, shared)
+        if np.array_equal(A, B):
+            return self._evaluate_square(A)
+        return evaluate(self.kernel.columns(self._as_columns(B)), self.X.take(A), A, B)
+
+    def _evaluate_square(self, numbers: Array) -> Array:
         objects = self.X.take(numbers)
         if self.kernel.takes == "precomputed":
             K = symmetrised(self.kernel.columns(self._as_columns(numbers))(objects))
@@ -298,7 +315,9 @@ class Panel:
         K[:, known] = raw[:, places_of(numbers[known], columns)]
         K[known] = K[:, known].T
         if not known.all():
-            K[np.ix_(~known, ~known)] = self.square(numbers[~known])
+            K[np.ix_(~known, ~known)] = square = self.square(numbers[~known])
+            if self.kernel.takes in ("objects", "any"):  # worth remembering
+                self.squares.add(numbers[~known], square)
         if self.centring is None:
             return K
         a = self.centring.offsets(raw)
@@ -336,54 +355,3 @@ class Panel:
         assert a is not None
         offsets = a[self.positions(self.landmarks)]
         return LandmarkColumns(columns, self.places, self.centring, offsets)
-
-
-@contextmanager
-def naming(numbers: Array, n_landmarks: int) -> Iterator[None]:
-    """An error on the way gets a note that names the rows."""
-    try:
-        yield
-    except Exception as error:
-        error.add_note(
-            f"while evaluating the kernel on rows {numbers[0]}..{numbers[-1]} "
-            f"against {n_landmarks} landmarks; no result of this block was kept"
-        )
-        raise
-
-
-def places_of(numbers: Array, columns: Array) -> Array:
-    sorter = np.argsort(columns)
-    return np.asarray(sorter[np.searchsorted(columns, numbers, sorter=sorter)])
-
-
-def runs(places: Array, longest: int) -> list[tuple[int, int]]:
-    """Spans of neighbouring numbers in a sorted array, cut where they get too long."""
-    ends = np.flatnonzero(np.diff(places) != 1) + 1
-    return [
-        (int(run[lo]), int(run[min(lo + longest, len(run)) - 1]) + 1)
-        for run in np.split(places, ends)
-        for lo in range(0, len(run), longest)
-    ]
-
-
-def evaluate(
-    function: Any, objects: Objects, numbers: Array, against: Array, out: Array | None = None
-) -> Array:
-    """Kernel values of numbered rows; errors and non-finite values name the rows."""
-    with naming(numbers, len(against)):
-        K = function(objects) if out is None else function(objects, out)
-    require_finite(K, numbers, against)
-    return np.asarray(K)
-
-
-def require_finite(K: Array, numbers: Array, against: Array) -> None:
-    """ValueError that names the first row and landmark whose value is NaN or infinite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(K.sum()) or np.isfinite(K).all():
-            return
-    i, j = np.argwhere(~np.isfinite(K))[0]
-    what = "NaN" if np.isnan(K[i, j]) else "inf"
-    raise ValueError(
-        f"kernel produced {what} for row {numbers[i]} (block {numbers[0]}..{numbers[-1]}) and "
-        f"landmark row {against[j]}; scale the data or mend the kernel"
-    )

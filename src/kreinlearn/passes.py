@@ -12,8 +12,9 @@ import numpy as np
 from kreinlearn.blocks import TILE, length, require_memory, row_blocks, rows, tiles
 from kreinlearn.kernels._base import Array, Objects
 from kreinlearn.nystrom import PILOT_RTOL, whiten
-from kreinlearn.panel import LandmarkColumns, Panel, evaluate, naming, require_finite
+from kreinlearn.panel import LandmarkColumns, Panel
 from kreinlearn.reduce import LANES, Gram, gram_of, map_blocks, sum_over_blocks
+from kreinlearn.rows import evaluate, naming, require_finite
 
 LEVERAGE_PROBES = 16  # random directions that estimate the pilot leverage of a row
 

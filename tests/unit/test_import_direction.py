@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src"
 
 BASE = {"blocks", "kernels", "reduce", "spectrum"}
-NYSTROM = BASE | {"landmarks", "nystrom", "panel"}
+NYSTROM = BASE | {"landmarks", "nystrom", "panel", "rows"}
 APPROXIMATION = NYSTROM | {"approximation", "passes"}
 LEARNING = APPROXIMATION | {"estimators", "persist", "progress", "solvers", "tuning"}
 LEARNING |= {"distributed", "store"}

@@ -8,8 +8,9 @@ from scipy import stats
 
 from kreinlearn.kernels import DeltaGauss, Precomputed
 from kreinlearn.landmarks import SELECTORS, _greedy_seeds, seeds, weighted_draw
-from kreinlearn.panel import Panel, Rows
+from kreinlearn.panel import Panel
 from kreinlearn.reduce import serial_blas
+from kreinlearn.rows import Rows
 from tests import oracles
 
 RNG = np.random.default_rng(11)

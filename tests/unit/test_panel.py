@@ -17,7 +17,8 @@ from kreinlearn.kernels import (
     pairwise,
 )
 from kreinlearn.kernels.callables import CallableKernel
-from kreinlearn.panel import POOL_ROWS, Panel, Rows, pool_size, require_finite, runs
+from kreinlearn.panel import POOL_ROWS, Panel, pool_size
+from kreinlearn.rows import Rows, require_finite, runs
 from tests import oracles
 
 RNG = np.random.default_rng(5)

@@ -16,7 +16,7 @@ from kreinlearn.approximation import fit_map
 from kreinlearn.blocks import TILE, row_blocks
 from kreinlearn.kernels import DeltaGauss, Precomputed, SklearnMetric, pairwise
 from kreinlearn.kernels.callables import CallableKernel
-from kreinlearn.panel import Panel, Rows
+from kreinlearn.panel import Panel
 from kreinlearn.passes import (
     Plan,
     Reservoir,
@@ -27,6 +27,7 @@ from kreinlearn.passes import (
     gram_pass,
     transform_blocks,
 )
+from kreinlearn.rows import Rows
 from tests import oracles
 
 N, M = 2 * TILE + 300, 12

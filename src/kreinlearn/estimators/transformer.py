@@ -16,6 +16,7 @@ from kreinlearn.blocks import as_generator, length, take
 from kreinlearn.estimators._base import KreinEstimator
 from kreinlearn.estimators._validation import precision, warn
 from kreinlearn.nystrom import EPS, WHITEN_RTOL, FeatureMap, eigen_map, one_shot
+from kreinlearn.passes import Plan
 from kreinlearn.reduce import serial_blas
 
 
@@ -163,7 +164,7 @@ class KreinNystroem(_KreinTransformer):
         if plan.tol is not None and self.error_.relative > plan.tol:
             warn(
                 f"the estimated error is {self.error_.relative:.3g}, tol={plan.tol} was asked "
-                "for; raise rank, or let landmarks be chosen by a scheme"
+                f"for; {_remedy(plan)}"
             )
         return fitted
 
@@ -303,3 +304,12 @@ def _centred_gram(fitted: Fitted, W: Any, n: int) -> tuple[Any, float]:
         G, rounding = whole - n * np.outer(mean, mean), WHITEN_RTOL
     after = max(np.trace(G), EPS**2 * before)
     return G, rounding * float(np.sqrt(before / after)) if before > 0 else rounding
+
+
+def _remedy(plan: Plan) -> str:
+    """What keeps a fit from its tolerance."""
+    if plan.rank is not None:
+        return 'raise rank, or pass rank="auto"'
+    if not isinstance(plan.landmarks, str):
+        return "let a scheme choose the landmarks instead of giving them"
+    return "raise memory_budget, or n_landmarks for a larger pool to choose from"
