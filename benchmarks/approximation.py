@@ -83,6 +83,8 @@ def _vectorial_jobs(options: argparse.Namespace) -> Iterator[Job]:
         yield partial(vectorial.optimum, name)
         for seed in range(min(VECTORIAL_REPETITIONS, options.repetitions)):
             yield partial(vectorial.approximations, name, options.seed + seed)
+    for name in filter(partial(_wanted, options.cases), vectorial.WIDER):
+        yield partial(vectorial.optimum, name)
 
 
 def _available(name: str, quick: bool) -> bool:

@@ -19,7 +19,7 @@ from rich.table import Table as RichTable
 import kreinlearn
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
-WIDTH = 150  # of a console that is no terminal
+WIDTH = 190  # of a console that is no terminal
 
 
 @dataclass
