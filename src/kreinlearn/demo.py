@@ -204,7 +204,7 @@ def _draw_ratios(axes: Any, found: Findings) -> None:
 
 def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(
-        prog="kreinlearn demo",
+        prog="python -m kreinlearn.demo",
         description="A metric that is no kernel, looked at and approximated.",
         allow_abbrev=False,
     )
