@@ -1,8 +1,8 @@
 """Learning from any symmetric similarity or dissimilarity, positive definite or not."""
 
 from kreinlearn.estimators.transformer import KreinNystroem, KreinPCA
+from kreinlearn.inspect import indefiniteness
 from kreinlearn.kernels import dissimilarity, pairwise, register
-from kreinlearn.spectrum import indefiniteness
 
 __version__ = "0.1.0.dev0"
 

@@ -18,9 +18,6 @@ RANK_RTOL = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}  # eigenva
 PIVOT_RTOL = 1e-6  # entries of an eigenvector that count as equally large when its sign is fixed
 SQUARE_RANGE = (2.0**-470, 2.0**500)  # |eigenvalues| whose squares, and sums of them, are normal
 
-EXACT_UP_TO = 5000  # objects, for an indefiniteness from the whole spectrum
-SAMPLE_SIZE = 2000  # objects drawn when there are more
-
 
 def rank_rtol(n: int, dtype: DTypeLike = np.float64) -> float:
     """Share of the largest |eigenvalue| below which one is rounding: never less than n eps."""
@@ -79,66 +76,16 @@ def indefiniteness_of(D: Array) -> float:
     """iota: the sum of |negative| over the sum of |all| eigenvalues; 0.0 if all are zero."""
     D = D / power_of_two_scale(D)
     total = float(np.sum(np.abs(D)))
-    return float(-np.sum(D[D < 0])) / total if total else 0.0
+    return max(0.0, -float(np.sum(D[D < 0])) / total) if total else 0.0  # never -0.0
 
 
-def _indefiniteness_of_matrix(K: Array) -> float:
+def indefiniteness_of_matrix(K: Array) -> float:
+    """iota of a symmetric matrix, from all its eigenvalues that are no rounding."""
     c = power_of_two_scale(K)
     A = np.divide(K, c, order="F", dtype=np.float64)
     D = eigh(A, eigvals_only=True, overwrite_a=True, driver="evd")
     rounding = rank_rtol(len(K), K.dtype) * np.max(np.abs(D), initial=0.0)
     return indefiniteness_of(D[np.abs(D) > rounding])  # 0.0, not 1e-17, if K is semi-definite
-
-
-def indefiniteness(
-    X: Any, kernel: Any = "precomputed", *, n_samples: int | None = None, rng: Any = None
-) -> float:
-    """How far from positive semi-definite a similarity is: 0 (it is) to 1 (it is negative).
-
-    The sum of the negative over the sum of all eigenvalues of the kernel matrix, in magnitude;
-    a dissimilarity is squared and double-centred first.
-
-    Parameters
-    ----------
-    X : a square matrix for ``"precomputed"`` and ``"precomputed_dissimilarity"``, else objects.
-    kernel : a kernel's name, a callable or a ``Kernel``.
-    n_samples : how many objects to draw, uniformly; ``None`` takes all up to 5000, else 2000.
-        The indefiniteness of a sample grows with its size, so a value from a sample is the
-        indefiniteness *at that size*: compare it with others of the same size only.
-    rng : a seed or a ``numpy.random.Generator``, for the draw.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> indefiniteness(np.array([[0.0, 1.0], [1.0, 0.0]]))
-    0.5
-    """
-    from kreinlearn.blocks import as_generator, length
-
-    X = X.to_numpy() if hasattr(X, "to_numpy") else X  # a data frame, or a column of one
-    generator = as_generator(rng)
-    n = length(X)
-    if n_samples is None:
-        n_samples = n if n <= EXACT_UP_TO else SAMPLE_SIZE
-    chosen = np.arange(n)
-    if n_samples < n:
-        chosen = np.sort(generator.choice(n, n_samples, replace=False))
-    return _indefiniteness_of_matrix(_similarity(X, kernel, chosen, generator))
-
-
-def _similarity(X: Any, kernel: Any, chosen: Array, rng: np.random.Generator) -> Array:
-    """The similarity matrix of the chosen objects, (m, m)."""
-    from kreinlearn.kernels import PrecomputedDissimilarity, double_centre, resolve
-
-    kernel = resolve(kernel)
-    if kernel.takes == "precomputed":
-        K: Array = np.asarray(X)[np.ix_(chosen, chosen)]
-    else:
-        kernel = kernel.fit(X, rng)
-        K = kernel.symmetric(kernel.select(X, chosen))
-    if kernel.is_dissimilarity or isinstance(kernel, PrecomputedDissimilarity):
-        return double_centre(K / power_of_two_scale(K))  # it squares; iota knows no scale
-    return K
 
 
 # How a new spectrum is made of D: (gain, shift) stand for the training matrix

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kreinlearn.kernels import Precomputed, dissimilarity, pairwise
 from kreinlearn.spectrum import (
     CORRECTIONS,
     correct,
-    indefiniteness,
     indefiniteness_of,
+    indefiniteness_of_matrix,
     power_of_two_scale,
     rank_rtol,
     signed_eigh,
@@ -246,7 +245,7 @@ def test_power_of_two_scale_at_the_ends() -> None:
 @pytest.mark.parametrize("n", SIZES)
 def test_indefiniteness_by_trace_and_singular_values(name: str, n: int) -> None:
     K, true = case(name, n)
-    iota = indefiniteness(K)
+    iota = indefiniteness_of_matrix(K)
     assert abs(iota - oracles.indefiniteness_by_trace(K)) <= n * (rank_rtol(n) + 10 * n * EPS)
     by_table = -np.sum(true[true < 0]) / np.sum(np.abs(true)) if np.any(true) else 0.0
     assert abs(iota - by_table) <= n * (rank_rtol(n) + 10 * n * EPS)
@@ -256,13 +255,13 @@ def test_indefiniteness_by_trace_and_singular_values(name: str, n: int) -> None:
 
 def test_indefiniteness_in_closed_form() -> None:
     swap = np.array([[0.0, 1.0], [1.0, 0.0]])
-    assert indefiniteness(swap) == 0.5
-    assert indefiniteness(np.diag([3.0, -1.0])) == 0.25
-    assert indefiniteness(np.diag([-3.0, 1.0])) == 0.75
-    assert indefiniteness(-np.eye(4)) == 1.0
-    assert indefiniteness(np.zeros((4, 4))) == 0.0
+    assert indefiniteness_of_matrix(swap) == 0.5
+    assert indefiniteness_of_matrix(np.diag([3.0, -1.0])) == 0.25
+    assert indefiniteness_of_matrix(np.diag([-3.0, 1.0])) == 0.75
+    assert indefiniteness_of_matrix(-np.eye(4)) == 1.0
+    assert indefiniteness_of_matrix(np.zeros((4, 4))) == 0.0
     everyone_alike_but_oneself = np.ones((9, 9)) - np.eye(9)  # eigenvalues 8 and -1, eight times
-    assert indefiniteness(everyone_alike_but_oneself) == pytest.approx(0.5, rel=1e-14)
+    assert indefiniteness_of_matrix(everyone_alike_but_oneself) == pytest.approx(0.5, rel=1e-14)
     assert indefiniteness_of(np.array([1.0, -3.0])) == 0.75
     assert indefiniteness_of(np.zeros(3)) == indefiniteness_of(np.zeros(0)) == 0.0
     assert indefiniteness_of(np.array([1e308, -1e308, -1e308, 1e308])) == 0.5
@@ -271,105 +270,15 @@ def test_indefiniteness_in_closed_form() -> None:
 def test_indefiniteness_of_a_semi_definite_matrix_is_zero_exactly() -> None:
     X = np.random.default_rng(0).standard_normal((50, 3))
     assert np.min(np.linalg.eigvalsh(X @ X.T)) < 0
-    assert indefiniteness(X @ X.T) == 0.0
+    iota = indefiniteness_of_matrix(X @ X.T)
+    assert iota == 0.0
+    assert math.copysign(1.0, iota) == 1.0  # no -0.0
 
 
 def test_indefiniteness_does_not_know_the_scale() -> None:
     K, _ = indefinite(15)
     for k in POWERS:
-        assert indefiniteness(4.0**k * K) == indefiniteness(K)
-
-
-def test_indefiniteness_of_a_sample_is_that_of_a_principal_submatrix() -> None:
-    K, _ = indefinite(30)
-    chosen = np.sort(np.random.default_rng(5).choice(30, 12, replace=False))
-    expected = oracles.indefiniteness_by_trace(K[np.ix_(chosen, chosen)])
-    assert indefiniteness(K, n_samples=12, rng=5) == pytest.approx(expected, rel=1e-12)
-    generator = np.random.default_rng(5)
-    assert indefiniteness(K, n_samples=12, rng=generator) == pytest.approx(expected, rel=1e-12)
-    assert indefiniteness(K, n_samples=30) == indefiniteness(K, n_samples=99) == indefiniteness(K)
-
-
-def test_indefiniteness_is_exact_up_to_a_limit_and_sampled_above(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("kreinlearn.spectrum.EXACT_UP_TO", 20)
-    monkeypatch.setattr("kreinlearn.spectrum.SAMPLE_SIZE", 8)
-    at_limit, above = indefinite(20)[0], indefinite(21)[0]
-    exact = oracles.indefiniteness_by_trace(at_limit)
-    assert indefiniteness(at_limit, rng=2) == pytest.approx(exact, rel=1e-12)
-    assert indefiniteness(above, rng=2) == indefiniteness(above, n_samples=8, rng=2)
-    assert indefiniteness(above, rng=2) != indefiniteness(above, rng=3)
-
-
-def points(n: int = 25) -> Array:
-    return np.random.default_rng(7).standard_normal((n, 3))
-
-
-def cityblock(A: Array, B: Array) -> Array:
-    return np.asarray(np.abs(A[:, None] - B[None]).sum(axis=2))
-
-
-def tanh(A: Array, B: Array) -> Array:
-    return np.asarray(np.tanh(A @ B.T - 1))
-
-
-def approximately(expected: float) -> Any:
-    return pytest.approx(expected, rel=1e-11)
-
-
-def test_indefiniteness_of_objects_under_a_kernel() -> None:
-    X = points()
-    expected = oracles.indefiniteness_by_trace(tanh(X, X))
-    assert 0.1 < expected < 0.9
-    assert indefiniteness(X, tanh) == approximately(expected)
-    chosen = np.sort(np.random.default_rng(5).choice(25, 12, replace=False))
-    expected = oracles.indefiniteness_by_trace(tanh(X[chosen], X[chosen]))
-    assert indefiniteness(X, tanh, n_samples=12, rng=5) == approximately(expected)
-
-
-def test_indefiniteness_under_a_named_kernel_without_a_diagonal_is_one_half() -> None:
-    assert indefiniteness(points(), "delta_gauss") == approximately(0.5)  # k(x, x) = 0: trace 0
-    assert indefiniteness(points(), "rbf") == 0.0
-
-
-def test_indefiniteness_of_single_objects() -> None:
-    words = ["a", "ab", "abc", "bcd", "cd", "d", "ad"]
-    common = np.array([[len(set(v) & set(w)) - 1.0 for w in words] for v in words])
-    f = pairwise(lambda v, w: len(set(v) & set(w)) - 1.0)
-    assert indefiniteness(words, f) == approximately(oracles.indefiniteness_by_trace(common))
-
-
-@pytest.mark.parametrize("scale", [1.0, 4.0**-300, 4.0**300])
-def test_indefiniteness_of_a_dissimilarity_matrix(scale: float) -> None:
-    d = cityblock(points(), points())
-    expected = oracles.indefiniteness_by_trace(oracles.double_centred(d))
-    assert 0.01 < expected < 0.5
-    for kernel in ("precomputed_dissimilarity", Precomputed(is_dissimilarity=True)):
-        assert indefiniteness(scale * d, kernel) == approximately(expected)
-    chosen = np.sort(np.random.default_rng(5).choice(25, 12, replace=False))
-    of_sample = oracles.double_centred(d[np.ix_(chosen, chosen)])
-    found = indefiniteness(scale * d, "precomputed_dissimilarity", n_samples=12, rng=5)
-    assert found == approximately(oracles.indefiniteness_by_trace(of_sample))
-
-
-def test_indefiniteness_of_objects_under_a_dissimilarity() -> None:
-    X = points()
-    expected = oracles.indefiniteness_by_trace(oracles.double_centred(cityblock(X, X)))
-    assert indefiniteness(X, "cityblock") == approximately(expected)
-    assert indefiniteness(X, dissimilarity(cityblock)) == approximately(expected)
-    euclidean = np.sqrt(np.sum((X[:, None] - X[None]) ** 2, axis=2))
-    assert indefiniteness(euclidean, "precomputed_dissimilarity") == 0.0
-
-
-def test_indefiniteness_takes_frames_and_lists() -> None:
-    import pandas
-
-    X = points()
-    expected = indefiniteness(X, tanh)
-    assert indefiniteness(pandas.DataFrame(X), tanh) == expected
-    assert indefiniteness(pandas.DataFrame(tanh(X, X))) == expected
-    assert indefiniteness(tanh(X, X).tolist()) == expected
+        assert indefiniteness_of_matrix(4.0**k * K) == indefiniteness_of_matrix(K)
 
 
 # Corrections

@@ -239,11 +239,15 @@ class KreinEstimator(BaseEstimator):
                 shrink = self.rank == "auto"
                 fitted = fit_map_to_tolerance(kernel, X, plan, rng, shrink=shrink)
         if isinstance(kernel, CallableKernel):
-            self._probe(kernel, fitted, rng)
+            panel = fitted.panel
+            used = "k(x, z) is used with z the landmark"
+            self._probe(kernel, panel.X.take(panel.landmarks), panel.K_ZZ, rng, used)
         return fitted
 
-    def _probe(self, kernel: CallableKernel, fitted: Fitted, rng: np.random.Generator) -> None:
-        asymmetry, drift = probe(kernel, fitted.panel.X.take(fitted.panel.landmarks), rng)
+    def _probe(
+        self, kernel: CallableKernel, Z: Any, K_ZZ: Any, rng: np.random.Generator, used: str
+    ) -> None:
+        asymmetry, drift = probe(kernel, Z, rng)
         if drift > 0:
             warn(
                 f"the kernel is not deterministic: repeated values differ by {drift:.3g} of the "
@@ -251,8 +255,8 @@ class KreinEstimator(BaseEstimator):
             )
         elif asymmetry > 0:
             what = f"the kernel is asymmetric: k(x, z) - k(z, x) is up to {asymmetry:.3g} of it"
-            self._asymmetric(what, "k(x, z) is used with z the landmark")
-        if not kernel.is_dissimilarity and looks_like_distances(fitted.panel.K_ZZ):
+            self._asymmetric(what, used)
+        if not kernel.is_dissimilarity and looks_like_distances(K_ZZ):
             warn(
                 "the kernel is zero on the diagonal and never negative: if it is a dissimilarity "
                 "pass kernel=dissimilarity(...)"
