@@ -16,6 +16,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from kreinlearn._warnings import warn
 from kreinlearn.approximation import Fitted, fit_map, fit_map_to_tolerance
 from kreinlearn.blocks import budget_bytes, free_memory, length, require_memory, take
 from kreinlearn.estimators._validation import (
@@ -28,12 +29,13 @@ from kreinlearn.estimators._validation import (
     landmark_count,
     looks_like_distances,
     precision,
+    require_apart,
     require_finite_matrix,
     require_numbers,
+    require_same_count,
     require_square,
     scheme_for,
     square_of_condensed,
-    warn,
 )
 from kreinlearn.kernels import Kernel, resolve
 from kreinlearn.kernels._base import symmetrised, symmetry_rtol
@@ -47,6 +49,7 @@ from kreinlearn.progress import shown
 from kreinlearn.reduce import serial_blas, worker_count
 
 DEFAULT_TOL = 0.05  # of rank="auto"
+PRIVATE = {"_map", "_mean", "_columns"}  # attributes of a fit, beside those that end with _
 
 
 class KreinEstimator(BaseEstimator):
@@ -79,9 +82,15 @@ class KreinEstimator(BaseEstimator):
 
     def _resolved_kernel(self) -> Kernel:
         kernel = resolve(self.kernel, self.kernel_params)
-        if isinstance(kernel, PrecomputedDissimilarity) and self.precomputed_columns != "all":
-            kernel = Precomputed(is_dissimilarity=True)
-        return kernel
+        if self.precomputed_columns == "all":
+            return kernel
+        if kernel.takes != "precomputed":
+            raise ValueError(
+                f'precomputed_columns="landmarks" is for a precomputed matrix, got '
+                f"kernel={self.kernel!r}; leave precomputed_columns out"
+            )
+        dissimilarities = isinstance(kernel, PrecomputedDissimilarity)
+        return Precomputed(is_dissimilarity=True) if dissimilarities else kernel
 
     @property
     def _dtypes(self) -> list[Any]:
@@ -92,6 +101,8 @@ class KreinEstimator(BaseEstimator):
         """X as the kernel takes it: an array or CSR matrix, or a list of objects."""
         if kernel.takes == "precomputed":
             return self._validated_matrix(X, kernel, reset=reset)
+        if kernel.takes != "vectors":
+            require_apart(X)
         any_table = is_table(X) if reset else hasattr(self, "n_features_in_")
         if kernel.takes == "vectors" or (kernel.takes == "any" and any_table):
             require_numbers(X)
@@ -128,7 +139,7 @@ class KreinEstimator(BaseEstimator):
 
     def _forget(self) -> None:
         """Back to unfitted, so that a fit that fails leaves nothing behind."""
-        for name in [name for name in vars(self) if name.endswith("_") or name == "_map"]:
+        for name in [name for name in vars(self) if name.endswith("_") or name in PRIVATE]:
             delattr(self, name)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -183,13 +194,16 @@ class KreinEstimator(BaseEstimator):
     def _plan(self, X: Any, kernel: Kernel, rank: int | None, wanted: str = "rank") -> Plan:
         n = length(X)
         landmarks = self._landmark_choice(X, kernel)
-        m = length(landmarks)
+        m, remedy = length(landmarks), "give more landmarks"
         if isinstance(landmarks, str):
             m = landmark_count(self.n_landmarks, n, self._auto_landmarks(n, rank))
+            remedy = "raise n_landmarks"
+        else:
+            require_same_count(self.n_landmarks, n, m)
         if rank is not None and rank > m:
             raise ValueError(
                 f"{wanted}={rank} exceeds n_landmarks={m} (n_samples={n}); "
-                f"lower {wanted} or raise n_landmarks"
+                f"lower {wanted} or {remedy}"
             )
         return Plan(
             n_landmarks=m,

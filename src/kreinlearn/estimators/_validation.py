@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
+from numbers import Integral, Number
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import squareform
 
+from kreinlearn._warnings import warn
 from kreinlearn.blocks import length, objects_of
 from kreinlearn.kernels.precomputed import Precomputed
 from kreinlearn.landmarks import VECTORS_ONLY
@@ -16,6 +17,7 @@ from kreinlearn.landmarks import VECTORS_ONLY
 SYMMETRY_TILE = 1024  # rows compared at a time
 DATES = ("date", "time", "duration", "period")  # how the types of numpy, pandas and polars begin
 CATEGORIES = ("categor", "enum")
+TEXTS = ("str", "object", "<u", "|s", "utf8", "large_string")
 
 
 def is_frame(X: Any) -> bool:
@@ -28,19 +30,60 @@ def is_table(X: Any) -> bool:
     if is_frame(X) or not hasattr(X, "__array__"):
         return is_frame(X)
     X = np.asarray(X)
-    return X.ndim == 2 and X.dtype.kind in "fiubcmM"
+    return X.ndim == 2 and (X.dtype.kind in "fiubcmM" or not _holds_texts(X))
 
 
 def require_numbers(X: Any) -> None:
     """TypeError for dates, ValueError for categories: scikit-learn would take both as numbers."""
-    types = getattr(X, "dtypes", None)
-    if types is None:
-        types = [_type_of(X)]
-    for name in (str(one).lower() for one in types):
+    if hasattr(X, "to_list"):
+        raise ValueError(
+            f"Expected 2D array, got 1D array instead: one column, a {type(X).__name__}; "
+            "pass the data frame"
+        )
+    names = _names_of_types(X)
+    if "object" in names:
+        _require_no_missing(np.asarray(X))
+    for name in names:
         if name.startswith(DATES):
             raise TypeError(f"X must hold numbers, got dates ({name}); convert them first")
         if name.startswith(CATEGORIES):
             raise ValueError(f"X must hold numbers, got categories ({name}); encode them first")
+
+
+def _require_no_missing(X: Any) -> None:
+    """ValueError for pandas.NA among objects, which float() refuses with a TypeError."""
+    for place, value in np.ndenumerate(X):
+        if _is_missing(value):
+            raise ValueError(f"Input X contains NaN: a missing value at {place}")
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ == "NAType"
+
+
+def require_apart(X: Any) -> None:
+    """ValueError for texts or objects in two dimensions: a row is not the object meant."""
+    frame = hasattr(X, "columns")
+    if (frame or (isinstance(X, np.ndarray) and X.ndim == 2)) and _holds_texts(X):
+        remedy = 'the column, X["name"]' if frame else "X.ravel(), or list(X) if rows are objects"
+        raise ValueError(
+            f"Expected a sequence of objects, got texts or objects in two dimensions, "
+            f"{X.shape[0]} x {X.shape[1]}; pass {remedy}"
+        )
+
+
+def _holds_texts(X: Any) -> bool:
+    """Whether a frame or array holds anything but numbers, categories and dates."""
+    names = [name for name in _names_of_types(X) if name.startswith(TEXTS)]
+    if set(names) != {"object"}:
+        return bool(names)
+    values = np.asarray(X).flat
+    return not all(isinstance(value, Number) or _is_missing(value) for value in values)
+
+
+def _names_of_types(X: Any) -> list[str]:
+    types = X.dtypes if hasattr(X, "columns") else [_type_of(X)]
+    return [str(one).lower() for one in types]
 
 
 def _type_of(X: Any) -> Any:
@@ -160,6 +203,20 @@ def landmark_count(n_landmarks: Any, n: int, auto: int) -> int:
     return min(n, int(n_landmarks))
 
 
+def require_same_count(n_landmarks: Any, n: int, given: int) -> None:
+    """ValueError if landmarks are given and another number of them is asked for."""
+    if isinstance(n_landmarks, str):  # "auto"
+        return
+    wanted = n_landmarks
+    if not isinstance(n_landmarks, Integral):
+        wanted = landmark_count(n_landmarks, n, given)
+    if wanted != given:
+        raise ValueError(
+            f"n_landmarks={n_landmarks} but {given} landmarks are given (n_samples={n}); leave "
+            "n_landmarks out, or let a scheme choose the landmarks"
+        )
+
+
 def scheme_for(landmarks: str, vectors: bool) -> str:
     if landmarks in VECTORS_ONLY and not vectors:
         raise ValueError(
@@ -168,7 +225,3 @@ def scheme_for(landmarks: str, vectors: bool) -> str:
         )
     default = "medoids+greedy" if vectors else "greedy_kmeans++"
     return default if landmarks == "auto" else landmarks
-
-
-def warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=3)

@@ -8,16 +8,23 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils.validation import check_is_fitted
 
+from kreinlearn._warnings import warn
 from kreinlearn.approximation import ERROR_ROWS, ErrorEstimate, Fitted, estimate_error
 from kreinlearn.blocks import as_generator, length, take
 from kreinlearn.estimators._base import KreinEstimator
-from kreinlearn.estimators._validation import precision, warn
+from kreinlearn.estimators._validation import precision
 from kreinlearn.nystrom import EPS, WHITEN_RTOL, FeatureMap, eigen_map, one_shot
 from kreinlearn.passes import Plan
 from kreinlearn.reduce import serial_blas
+
+N_ROWS = {"n_rows": [Interval(Integral, 2, None, closed="left")]}  # of estimate_error
 
 
 class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KreinEstimator):
@@ -76,7 +83,7 @@ class KreinNystroem(_KreinTransformer):
     kernel : a name, a callable k(A, B) -> matrix, ``pairwise(f)``, ``dissimilarity(...)``, a
         ``Kernel``, ``"precomputed"`` or ``"precomputed_dissimilarity"``.
     n_landmarks : int, a fraction of the objects, None (all: exact), or "auto": 100, twice the
-        rank if that is more; where ``landmarks`` are given it is their number.
+        rank if that is more; where ``landmarks`` are given it is "auto" or their number.
     rank : keep this many dimensions; None keeps all that the core gives; "auto" keeps as few as
         reach ``tol`` (0.05 if not given).
     landmarks : "auto", a scheme ("uniform", "leverage", "kmeans++", "greedy_kmeans++", "medoids",
@@ -86,7 +93,9 @@ class KreinNystroem(_KreinTransformer):
     tol : grow landmarks until the estimated relative error is below it.
     kernel_params : parameters of a kernel given by name.
     precomputed_columns : "all" or "landmarks": the columns of a matrix given to ``transform``.
-    symmetrize : "average" (with a warning) or "raise", for an asymmetric similarity.
+    symmetrize : "average" (with a warning) or "raise", for an asymmetric similarity. A given
+        matrix is averaged with its transpose; of a callable only the values among landmarks are
+        made symmetric, and k(x, z) is used as it is, with z the landmark.
     dtype : "float32", "float64", or None: as the data.
     memory_budget : bytes, or a text such as "2GB"; None is a quarter of the free memory.
     n_jobs : worker threads (None: as many as BLAS uses), or processes for Python callables.
@@ -186,10 +195,16 @@ class KreinNystroem(_KreinTransformer):
     ) -> ErrorEstimate:
         """||K - K~|| / ||K|| (Frobenius) on X, from the pairs among ``n_rows`` sampled rows."""
         check_is_fitted(self)
+        validate_parameter_constraints(N_ROWS, {"n_rows": n_rows}, "estimate_error")
+        if self.kernel_.takes == "precomputed" and self.precomputed_columns == "landmarks":
+            raise ValueError(
+                "an error estimate compares pairs of any objects, and the landmark columns hold "
+                'none but those with landmarks; fit with precomputed_columns="all"'
+            )
         X = self._validated(X, self.kernel_, reset=False)
         n = length(X)
-        if n_rows < min(2, n):
-            raise ValueError(f"n_rows={n_rows} gives no pair to estimate from; pass 2 or more")
+        if n < 2:
+            raise ValueError("one object has no pair to estimate an error from; pass 2 or more")
         sample = np.sort(as_generator(random_state).choice(n, min(n_rows, n), replace=False))
         K = self._similarities(X, sample)
         return estimate_error(K, self._features(take(X, sample), self._map.W), self._map.S, n)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from inspect import signature
 from typing import Any, Self
@@ -14,6 +13,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics.pairwise import distance_metrics, kernel_metrics
 from sklearn.utils.validation import check_is_fitted
 
+from kreinlearn._warnings import warn
 from kreinlearn.kernels._base import Array, Columns, Objects
 from kreinlearn.kernels._columns import REMEDY, BlockColumns, floats, require_small, squared_norms
 from kreinlearn.kernels.vectors import VectorKernel
@@ -97,10 +97,9 @@ class SklearnMetric(_ScikitNamed):
         elif self.metric == "mahalanobis" and "VI" not in self.params_:
             self.params_["VI"] = _inverse_covariance(floats(X))
         elif self.metric in SET_METRICS and not np.isin(X, (0, 1)).all():
-            warnings.warn(
+            warn(
                 f"metric {self.metric!r} compares sets: X is read as booleans, non-zero as True",
                 DataConversionWarning,
-                stacklevel=2,
             )
         return self
 

@@ -69,7 +69,8 @@ def without_probe(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_fit_evaluates_no_pair_twice(kind: str, landmarks: Any, core: str) -> None:
     f = Counting(common if kind == "similarity" else edits)
     kernel = pairwise(f) if kind == "similarity" else dissimilarity(pairwise(f))
-    model = KreinNystroem(kernel, n_landmarks=12, landmarks=landmarks, core=core, random_state=0)
+    m = 12 if isinstance(landmarks, str) else "auto"
+    model = KreinNystroem(kernel, n_landmarks=m, landmarks=landmarks, core=core, random_state=0)
     model.kernel.func = f  # clone copies functions that are objects: count in this one
     X = words()
     fit_in_place(model, X)

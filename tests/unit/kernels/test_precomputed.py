@@ -32,7 +32,8 @@ np.fill_diagonal(D, 0)
 
 
 def nystroem(kernel: Any, **params: Any) -> KreinNystroem:
-    return KreinNystroem(kernel, **{"n_landmarks": 15, "random_state": 3, **params})
+    m = "auto" if "landmarks" in params else 15
+    return KreinNystroem(kernel, **{"n_landmarks": m, "random_state": 3, **params})
 
 
 # The seam

@@ -1,0 +1,15 @@
+"""Warnings that name the line of the person who called, not one of the library."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+LIBRARIES = {"joblib", "kreinlearn", "sklearn"}
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in LIBRARIES:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
