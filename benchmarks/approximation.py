@@ -43,6 +43,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     add("--paper-csv", type=Path, help="approximation_time_vs_error.csv, the paper's figures")
     add("--csv", type=Path, help="write every single figure here")
+    add("--read", nargs="+", type=Path, metavar="CSV", help="figures of earlier runs, none new")
     add("--markdown", type=Path, help="write the tables here")
     add("--write", action="store_true", help=f"write the tables to {RESULTS.name} in results/")
     options = parser.parse_args(arguments)
@@ -156,7 +157,10 @@ def found_paper_csv(given: Path | None) -> Path | None:
 
 def main(arguments: Sequence[str] | None = None) -> list[Figure]:
     options = parsed(arguments)
-    figures = run(planned(options), options.jobs)
+    if options.read:
+        figures = [f for path in options.read for f in tables.read_csv(path, Figure)]
+    else:
+        figures = run(planned(options), options.jobs)
     made = report(figures, found_paper_csv(options.paper_csv))
     console = tables.console()
     for table in made:

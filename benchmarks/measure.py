@@ -44,6 +44,7 @@ class Figure(NamedTuple):
     seed: int
     error: float  # Frobenius
     ratio: float
+    best: float  # the optimal error over |K|
     share: float  # counted in a run of its own, with the first seed
 
 
@@ -81,9 +82,9 @@ def landmark_count(rule: str, k: int, n: int) -> int:
     return min(n, round(RULES[rule](k, n)))
 
 
-def errors(case: Problem, model: KreinNystroem, k: int) -> tuple[float, float]:
-    error = case.error(model)
-    return error, error / case.optimal(k)
+def errors(case: Problem, model: KreinNystroem, k: int) -> tuple[float, float, float]:
+    error, best = case.error(model), case.optimal(k)
+    return error, error / best, best / case.optimal(0)
 
 
 def run(section: str, name: str, k: int, seeds: Sequence[int]) -> list[Figure]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from rich.console import Console
 from rich.table import Table as RichTable
@@ -92,3 +92,13 @@ def write_csv(path: Path, figures: Sequence[Any]) -> None:
         writer = csv.writer(file)
         writer.writerow(figures[0]._fields if figures else ())
         writer.writerows(figures)
+
+
+def read_csv(path: Path, kind: Any) -> list[Any]:
+    """The figures a run wrote: named tuples of ``kind``, whose annotations say the types."""
+    types = ["True".__eq__ if t is bool else t for t in get_type_hints(kind).values()]
+    with open(path, encoding="utf8", newline="") as file:
+        rows = csv.reader(file)
+        if tuple(next(rows)) != kind._fields:
+            raise ValueError(f"{path.name} was written by another version of this benchmark")
+        return [kind(*(t(v) for t, v in zip(types, row, strict=True))) for row in rows]

@@ -128,7 +128,7 @@ def approximations(name: str, seed: int) -> list[Figure]:
 def _figure(name: str, n: int, *rest: Any) -> Figure:
     """The ratio comes later, with the optimum; pairs of so many rows are not counted."""
     *setting, seed, error = rest
-    values = (*setting, True, seed, float(error), math.nan, math.nan)
+    values = (*setting, True, seed, float(error), math.nan, math.nan, math.nan)
     return Figure._make(("vectorial", name, n, *values))
 
 
