@@ -80,6 +80,18 @@ def objects_of(X: Any) -> Sequence[Any]:
     return list(X)
 
 
+def first_not_finite(K: Any) -> tuple[int, int, str] | None:
+    """Row, column and kind ("NaN" or "inf") of the first such entry of a matrix, if any."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(K.sum()):
+            return None
+    finite = np.isfinite(K)
+    if finite.all():  # the sum overflowed
+        return None
+    i, j = np.unravel_index(int(np.argmin(finite)), K.shape)
+    return int(i), int(j), "NaN" if np.isnan(K[i, j]) else "inf"
+
+
 def as_generator(random_state: Any) -> np.random.Generator:
     """One Generator from None, an int, a RandomState or a Generator (used as it is)."""
     if isinstance(random_state, np.random.RandomState):

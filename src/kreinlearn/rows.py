@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from kreinlearn.blocks import take
+from kreinlearn.blocks import first_not_finite, take
 from kreinlearn.kernels._base import Array, Objects
 
 
@@ -97,11 +97,10 @@ def evaluate(
 
 def require_finite(K: Array, numbers: Array, against: Array) -> None:
     """ValueError that names the first row and landmark whose value is NaN or infinite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(K.sum()) or np.isfinite(K).all():
-            return
-    i, j = np.argwhere(~np.isfinite(K))[0]
-    what = "NaN" if np.isnan(K[i, j]) else "inf"
+    bad = first_not_finite(K)
+    if bad is None:
+        return
+    i, j, what = bad
     raise ValueError(
         f"kernel produced {what} for row {numbers[i]} (block {numbers[0]}..{numbers[-1]}) and "
         f"landmark row {against[j]}; scale the data or mend the kernel"

@@ -16,6 +16,7 @@ from kreinlearn.blocks import (
     Scratch,
     as_generator,
     budget_bytes,
+    first_not_finite,
     free_memory,
     in_words,
     length,
@@ -251,3 +252,14 @@ def test_memory_is_refused_with_need_limit_and_remedy():
         require_memory(2_500_000, 1000, "a result", "raise it")
     with pytest.raises(MemoryError):
         require_memory(101, 100, "a result", "raise it")
+
+
+def test_first_entry_that_is_not_finite():
+    K = np.full((4, 3), 1e308)  # the sum overflows
+    assert first_not_finite(K) is None
+    assert first_not_finite(np.ones((4, 3))) is None
+    assert first_not_finite(np.empty((0, 3))) is None
+    K[3, 0] = np.nan
+    assert first_not_finite(K) == (3, 0, "NaN")
+    K[2, 2], K[2, 1] = np.nan, -np.inf
+    assert first_not_finite(K) == (2, 1, "inf")

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import squareform
 
 from kreinlearn._warnings import warn
-from kreinlearn.blocks import length, objects_of
+from kreinlearn.blocks import first_not_finite, length, objects_of
 from kreinlearn.kernels.precomputed import Precomputed
 from kreinlearn.landmarks import VECTORS_ONLY
 
@@ -137,13 +137,10 @@ def square_of_condensed(X: Any, kernel: Precomputed) -> Any:
 
 def require_finite_matrix(X: Any) -> None:
     """ValueError that names the first entry of a given matrix that is NaN or infinite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(X.sum()):
-            return
-    bad = ~np.isfinite(X)
-    if bad.any():
-        i, j = np.argwhere(bad)[0]
-        what = "NaN" if np.isnan(X[i, j]) else "infinity"
+    bad = first_not_finite(X)
+    if bad is not None:
+        i, j, kind = bad
+        what = "NaN" if kind == "NaN" else "infinity"
         raise ValueError(f"Input X contains {what} at row {i}, column {j}")
 
 

@@ -66,18 +66,31 @@ def symmetry_rtol(dtype: Any) -> float:
 
 
 _REGISTRY: dict[str, Callable[..., Kernel]] = {}
+FACTORY = "pass a Kernel class, or a function that returns a kernel: lambda: my_kernel"
 
 
 def register(name: str, factory: Callable[..., Kernel], *, replace: bool = False) -> None:
     """Give a kernel a name: ``factory(**params)`` makes it; estimators take the name.
 
-    A factory is a ``Kernel`` subclass or any function that returns a ``Kernel``.
+    A factory is a ``Kernel`` subclass, or any function that returns a ``Kernel`` or a callable
+    k(A, B). A name that is taken, be it scikit-learn's, is changed with ``replace=True`` only.
     """
     if not isinstance(name, str) or not name:
         raise TypeError(f"a kernel's name is a non-empty string, got {name!r}")
-    if name in _REGISTRY and not replace:
-        raise ValueError(f"kernel {name!r} is registered already; pass replace=True to change it")
+    if not callable(factory) or isinstance(factory, Kernel):
+        raise TypeError(f"kernel {name!r} wants a factory, got {factory!r}; {FACTORY}")
+    if not replace:
+        _require_free(name)
     _REGISTRY[name] = factory
+
+
+def _require_free(name: str) -> None:
+    from kreinlearn.kernels import scikit
+
+    theirs = name in scikit.sklearn_kernel_names() or name in scikit.sklearn_metric_names()
+    if name in _REGISTRY or theirs:
+        what = "is registered already" if name in _REGISTRY else "is a name of scikit-learn"
+        raise ValueError(f"kernel {name!r} {what}; pass replace=True to change it")
 
 
 def registered() -> list[str]:
@@ -119,6 +132,13 @@ def _by_name(name: str, params: dict[str, Any]) -> Kernel:
 
 def _called(name: str, factory: Callable[..., Kernel], params: dict[str, Any]) -> Kernel:
     try:
-        return factory(**params)
+        kernel: Any = factory(**params)
     except TypeError as error:
-        raise TypeError(f"kernel {name!r} does not take kernel_params={params}: {error}") from error
+        what = f"does not take kernel_params={params}"
+        hint = "" if params else f"; if what was registered is no factory, {FACTORY}"
+        raise TypeError(f"kernel {name!r} {what}: {error}{hint}") from error
+    if isinstance(kernel, Kernel):
+        return kernel
+    if not callable(kernel):
+        raise TypeError(f"the factory of kernel {name!r} returned {kernel!r}; {FACTORY}")
+    return resolve(kernel)

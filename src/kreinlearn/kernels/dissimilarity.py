@@ -11,7 +11,7 @@ import numpy as np
 from kreinlearn.kernels._base import Array, Kernel, resolve
 
 SELF_DISSIMILARITY_RTOL = 1e-12  # of the largest dissimilarity
-SQUARE_RANGE = (2.0**-480, 2.0**480)  # dissimilarities whose squares keep their digits
+DISSIMILARITY_RANGE = (2.0**-480, 2.0**480)  # dissimilarities whose squares keep their digits
 
 
 def dissimilarity(metric: str | Callable[..., Any] | Kernel, **params: Any) -> Kernel:
@@ -68,7 +68,7 @@ class Centring:
 
 def require_squares(D: Array) -> None:
     """ValueError if the largest dissimilarity is so large or small that squares lose it."""
-    low, high = SQUARE_RANGE
+    low, high = DISSIMILARITY_RANGE
     largest = float(np.max(D, initial=0.0))
     if largest > high or 0 < largest < low:
         raise ValueError(
@@ -84,7 +84,7 @@ def check_dissimilarities(D: Array, D_self: Array | None = None) -> None:
             "Negative values in data passed to X. A dissimilarity is never negative; "
             'for similarities pass the kernel itself or kernel="precomputed".'
         )
-    if float(np.max(D, initial=0.0)) > SQUARE_RANGE[1]:
+    if float(np.max(D, initial=0.0)) > DISSIMILARITY_RANGE[1]:
         require_squares(D)
     if D_self is not None:
         worst = float(np.max(np.abs(D_self), initial=0.0))

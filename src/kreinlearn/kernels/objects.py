@@ -198,5 +198,5 @@ class ModifiedHausdorff(Hausdorff):
     _mean = True
 
 
-register("hausdorff", Hausdorff)
-register("modified_hausdorff", ModifiedHausdorff)
+register("hausdorff", Hausdorff, replace=True)
+register("modified_hausdorff", ModifiedHausdorff, replace=True)

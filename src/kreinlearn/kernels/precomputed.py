@@ -96,5 +96,5 @@ def _no_params(**params: Any) -> Precomputed:
     return Precomputed()
 
 
-register("precomputed", _no_params)
-register("precomputed_dissimilarity", PrecomputedDissimilarity)
+register("precomputed", _no_params, replace=True)
+register("precomputed_dissimilarity", PrecomputedDissimilarity, replace=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from inspect import signature
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.metrics.pairwise import distance_metrics, kernel_metrics
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
+from kreinlearn.blocks import first_not_finite
 from kreinlearn.kernels._base import Array, Columns, Objects
 from kreinlearn.kernels._columns import REMEDY, BlockColumns, floats, require_small, squared_norms
 from kreinlearn.kernels.vectors import VectorKernel
@@ -28,7 +30,8 @@ _SCIPY_METRICS = SET_METRICS | {
     "mahalanobis", "minkowski", "seuclidean", "sqeuclidean",
 }  # fmt: skip
 _SELF_VALUE = {"rbf": 1.0, "laplacian": 1.0, "chi2": 1.0, "additive_chi2": 0.0, "russellrao": None}
-_NOT_PARAMS = {"X", "Y", "dense_output"}
+_NOT_PARAMS = {"X", "Y", "X_norm_squared", "Y_norm_squared", "dense_output"}
+_SCIPY_PARAMS = {"minkowski": {"p", "w"}, "seuclidean": {"V"}, "mahalanobis": {"VI"}}
 
 
 def sklearn_kernel_names() -> list[str]:
@@ -36,8 +39,8 @@ def sklearn_kernel_names() -> list[str]:
 
 
 def sklearn_metric_names() -> list[str]:
-    """The names pairwise_distances takes, scipy's among them."""
-    return sorted((set(distance_metrics()) | _SCIPY_METRICS) - {"precomputed"})
+    """The names pairwise_distances takes, scipy's among them; NaN never comes as far as here."""
+    return sorted((set(distance_metrics()) | _SCIPY_METRICS) - {"precomputed", "nan_euclidean"})
 
 
 class _ScikitNamed(VectorKernel):
@@ -62,7 +65,16 @@ class _ScikitNamed(VectorKernel):
                 f"metric={self.metric!r} is unknown to scikit-learn; choose from {names}"
             )
         self.params_ = dict(self.params or {})
+        known = self._known_params()
+        if not known.issuperset(self.params_):
+            raise ValueError(f"metric={self.metric!r} takes {sorted(known)}, got {self.params!r}")
         return self
+
+    def _known_params(self) -> set[str]:
+        functions = distance_metrics() if self.is_dissimilarity else kernel_metrics()
+        if self.metric in functions:
+            return set(signature(functions[self.metric]).parameters) - _NOT_PARAMS
+        return _SCIPY_PARAMS.get(self.metric, {"w"})
 
     def diagonal(self, A: Objects) -> Array:
         A = floats(A)
@@ -76,13 +88,6 @@ class _ScikitNamed(VectorKernel):
 class SklearnKernel(_ScikitNamed):
     """Any kernel of ``sklearn.metrics.pairwise``: ``SklearnKernel("rbf", {"gamma": 0.1})``."""
 
-    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
-        super().fit(X, rng)
-        known = set(signature(kernel_metrics()[self.metric]).parameters) - _NOT_PARAMS
-        if not known.issuperset(self.params_):
-            raise ValueError(f"metric={self.metric!r} takes {sorted(known)}, got {self.params!r}")
-        return self
-
 
 class SklearnMetric(_ScikitNamed):
     """Any metric of ``pairwise_distances``; what it learns from data, it learns in ``fit``."""
@@ -91,6 +96,8 @@ class SklearnMetric(_ScikitNamed):
 
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
         super().fit(X, rng)
+        if self.params:
+            self._try_params(floats(X)[:1])
         if self.metric == "seuclidean" and "V" not in self.params_:
             V = np.var(floats(X), axis=0, ddof=1, dtype=np.float64)
             self.params_["V"] = np.where(V > 0, V, 1.0)  # a constant feature is not scaled
@@ -102,6 +109,20 @@ class SklearnMetric(_ScikitNamed):
                 DataConversionWarning,
             )
         return self
+
+    def _try_params(self, A: Any) -> None:
+        """ValueError if the metric refuses its parameters, on one row against itself."""
+        p = self.params_.get("p", 2)
+        if not isinstance(p, Real) or not float(p) > 0:
+            raise ValueError(f"metric={self.metric!r}: p={p!r} is not allowed; pass a number > 0")
+        try:
+            with np.errstate(all="ignore"):
+                _values(self.metric, A, A, self.params_, kernel=False)
+        except (TypeError, ValueError) as error:
+            why = str(error).splitlines()[0]
+            raise ValueError(
+                f"metric={self.metric!r} cannot be computed with params={self.params!r}: {why}"
+            ) from error
 
 
 def _inverse_covariance(X: Array) -> Array:
@@ -131,21 +152,24 @@ class _ScikitColumns(BlockColumns):
     def _fill(self, A: Any, out: Array, ready: tuple[Any, ...], start: int) -> None:
         if self.kernel:
             require_small(squared_norms(A), "row", start)
-        functions = kernel_metrics() if self.kernel else distance_metrics()
-        if self.metric in functions:
-            out[:] = functions[self.metric](A, ready[0], **self.params)
-        else:
-            A = A.astype(bool) if self.metric in SET_METRICS else A
-            out[:] = cdist(A, ready[0], self.metric, **self.params)
+        out[:] = _values(self.metric, A, ready[0], self.params, self.kernel)
         _require_finite(out, start)
 
 
+def _values(metric: str, A: Any, Z: Any, params: Mapping[str, Any], kernel: bool) -> Any:
+    functions = kernel_metrics() if kernel else distance_metrics()
+    if metric in functions:
+        return functions[metric](A, Z, **params)
+    if metric in SET_METRICS:
+        A, Z = A.astype(bool), Z.astype(bool, copy=False)
+    return cdist(A, Z, metric, **params)
+
+
 def _require_finite(block: Array, start: int) -> None:
-    finite = np.isfinite(block)
-    if not finite.all():
-        i, j = np.unravel_index(int(np.argmin(finite)), block.shape)
-        kind = "nan" if np.isnan(block[i, j]) else "inf"
+    bad = first_not_finite(block)
+    if bad is not None:
+        i, j, kind = bad
         raise ValueError(
-            f"kernel produced {kind} at row {start + int(i)}, landmark {int(j)}; {REMEDY}, "
+            f"kernel produced {kind.lower()} at row {start + i}, landmark {j}; {REMEDY}, "
             "or choose a kernel that is defined for these rows"
         )

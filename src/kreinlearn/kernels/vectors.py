@@ -227,10 +227,10 @@ class TruncatedL1(VectorKernel):
         return np.full(len(A), self.radius_, A.dtype)
 
 
-register("delta_gauss", DeltaGauss)
-register("epanechnikov", Epanechnikov)
-register("gaussian", Gaussian)
-register("gaussian_combination", GaussianCombination)
-register("multiquadric", Multiquadric)
-register("sigmoid", Sigmoid)
-register("truncated_l1", TruncatedL1)
+register("delta_gauss", DeltaGauss, replace=True)
+register("epanechnikov", Epanechnikov, replace=True)
+register("gaussian", Gaussian, replace=True)
+register("gaussian_combination", GaussianCombination, replace=True)
+register("multiquadric", Multiquadric, replace=True)
+register("sigmoid", Sigmoid, replace=True)
+register("truncated_l1", TruncatedL1, replace=True)

@@ -269,3 +269,18 @@ def test_probe_does_not_mind_rounding() -> None:
 
 def test_probe_of_one_object() -> None:
     assert probe(as_kernel(scaled_products), np.ones((1, 2)), np.random.default_rng(0)) == (0, 0)
+
+
+@pytest.mark.parametrize("n", [0, 1, 8, 30])
+def test_the_diagonal_of_a_block_function_in_few_calls(n: int) -> None:
+    shapes = []
+
+    def k(A: Any, B: Any) -> Any:
+        shapes.append((len(A), len(B)))
+        return np.array([[a * b - a - b for b in B] for a in A], dtype=float)
+
+    values = list(np.linspace(1, 2, n))
+    expected = [v * v - 2 * v for v in values]
+    np.testing.assert_allclose(CallableKernel(k).diagonal(values), expected, rtol=1e-15)
+    assert len(shapes) == -(-n // 8)
+    assert sum(a * b for a, b in shapes) <= 8 * n

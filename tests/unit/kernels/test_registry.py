@@ -87,6 +87,41 @@ def test_a_name_is_a_text(bad: Any) -> None:
         register(bad, Tilted)
 
 
+@pytest.mark.parametrize("name", ["rbf", "cityblock", "jaccard", "sigmoid", "precomputed"])
+def test_a_name_of_scikit_learn_or_ours_is_not_shadowed(name: str) -> None:
+    with pytest.raises(ValueError, match=f"kernel '{name}' is .*; pass replace=True"):
+        register(name, Tilted)
+    assert not isinstance(resolve(name), Tilted)
+    register(name, Tilted, replace=True)
+    assert isinstance(resolve(name), Tilted)
+
+
+@pytest.mark.parametrize("bad", [7, None, "rbf", Gaussian()])
+def test_a_factory_is_callable_and_no_kernel(bad: Any) -> None:
+    with pytest.raises(TypeError, match=r"wants a factory, got .*lambda: my_kernel"):
+        register("x", bad)
+    assert "x" not in registered()
+
+
+@pytest.mark.parametrize("made", [None, 3.0, "rbf"])
+def test_a_factory_returns_a_kernel(made: Any) -> None:
+    register("x", lambda: made)
+    with pytest.raises(TypeError, match=rf"factory of kernel 'x' returned {made!r}; pass a Kernel"):
+        KreinNystroem("x").fit(X)
+
+
+def test_a_kernel_instead_of_a_factory_gets_a_hint() -> None:
+    def product(A: Any, B: Any) -> Any:
+        return A @ B.T
+
+    register("x", product)
+    with pytest.raises(TypeError, match=r"no factory, pass a Kernel class.*lambda: my_kernel"):
+        KreinNystroem("x").fit(X)
+    register("x", lambda: product, replace=True)
+    model = KreinNystroem("x", core="plain", n_landmarks=None).fit(X)
+    assert_allclose(model.approximate(X), X @ X.T, atol=1e-10)
+
+
 def test_unknown_names_list_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"'gausian' is unknown; registered are .*'gaussian'"):
         KreinNystroem("gausian").fit(X)
@@ -115,7 +150,10 @@ def test_every_kernel_name_of_scikit_learn(name: str) -> None:
         assert_allclose(fitted(A, A[:5]), pairwise_kernels(A, A[:5], metric=name), rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", sorted(set(distance_metrics()) - {"precomputed", "haversine"}))
+METRICS = set(distance_metrics()) - {"precomputed", "haversine", "nan_euclidean"}
+
+
+@pytest.mark.parametrize("name", sorted(METRICS))
 def test_every_metric_name_of_scikit_learn_is_a_dissimilarity(name: str) -> None:
     kernel = dissimilarity(name)
     assert kernel.is_dissimilarity

@@ -83,7 +83,9 @@ def test_every_scikit_kernel_and_metric_name_is_known():
     from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS, PAIRWISE_KERNEL_FUNCTIONS
 
     assert set(sklearn_kernel_names()) == set(PAIRWISE_KERNEL_FUNCTIONS)
-    assert set(PAIRWISE_DISTANCE_FUNCTIONS) - {"precomputed"} <= set(sklearn_metric_names())
+    left_out = {"precomputed", "nan_euclidean"}  # NaN is refused before any metric sees it
+    assert set(PAIRWISE_DISTANCE_FUNCTIONS) - left_out <= set(sklearn_metric_names())
+    assert not left_out & set(sklearn_metric_names())
 
 
 def test_params_reach_the_function():
@@ -128,6 +130,15 @@ def test_set_metrics_warn_of_numbers():
         (SklearnKernel("euclidean"), "metric='euclidean' is unknown to scikit-learn; choose from"),
         (SklearnMetric("rbf"), "metric='rbf' is unknown to scikit-learn; choose from"),
         (SklearnKernel("rbf", {"width": 1}), r"takes \['gamma'\], got {'width': 1}"),
+        (SklearnMetric("minkowski", {"q": 1}), r"takes \['p', 'w'\], got {'q': 1}"),
+        (SklearnMetric("euclidean", {"w": 1}), r"takes \['squared'\], got {'w': 1}"),
+        (SklearnMetric("jaccard", {"p": 1}), r"takes \['w'\], got {'p': 1}"),
+        (SklearnMetric("minkowski", {"p": -3}), r"p=-3 is not allowed; pass a number > 0"),
+        (SklearnMetric("minkowski", {"p": "a"}), r"p='a' is not allowed; pass a number > 0"),
+        (SklearnMetric("minkowski", {"p": np.nan}), r"p=nan is not allowed"),
+        (SklearnMetric("canberra", {"w": [1.0]}), r"cannot be computed with params=.*Weights must"),
+        (SklearnMetric("dice", {"w": "a"}), r"'dice' cannot be computed with params={'w': 'a'}"),
+        (SklearnMetric("seuclidean", {"V": [1.0]}), r"'seuclidean' cannot be computed with"),
     ],
 )
 def test_bad_scikit_names(kernel, message):
