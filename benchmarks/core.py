@@ -64,10 +64,13 @@ def timed(work: Callable[[], Any]) -> Timing:
     return Timing(time.process_time() - cpu, time.perf_counter() - wall)
 
 
-def interleaved(works: dict[str, Callable[[], Any]], repetitions: int) -> dict[str, Timing]:
-    """Median timing of each, all of them once a round."""
-    for work in works.values():
-        work()
+def interleaved(
+    works: dict[str, Callable[[], Any]], repetitions: int, *, warm: bool = True
+) -> dict[str, Timing]:
+    """Median timing of each, all of them once a round, after one round that does not count."""
+    if warm:
+        for work in works.values():
+            work()
     rounds = [{name: timed(work) for name, work in works.items()} for _ in range(repetitions)]
     return {
         name: Timing(*np.median([(r[name].cpu, r[name].wall) for r in rounds], axis=0))
@@ -144,17 +147,11 @@ def passes(n: int, m: int, repetitions: int) -> list[Row]:
         "single": lambda: one_pass(X32, m),
         "predict": lambda: transform_blocks(X, columns, w, out, WORKERS),
     }
-    floors = []
-
-    def rounds() -> dict[str, Timing]:
-        floors.append(bound(n, m, D).total)
-        return interleaved(works, 1)
-
-    timings = [rounds() for _ in range(repetitions)]
-    t = {
-        name: Timing(*np.median([(r[name].cpu, r[name].wall) for r in timings], axis=0))
-        for name in works
-    }
+    floors: list[float] = []
+    works = {"bound": lambda: floors.append(bound(n, m, D).total), **works}
+    for T in (X, X32):
+        one_pass(T[:5000], 50)  # compiled
+    t = interleaved(works, repetitions, warm=False)
     floor, size = float(np.median(floors)), f"n = {n:.0e}, m = {m}"
     share = t["predict"].cpu / t["fit"].cpu
     wall = t["pass"].wall / (floor / WORKERS)
@@ -265,7 +262,8 @@ def resident_megabytes(which: str) -> float:
 
 def memory_and_growth(n: int, m: int) -> list[Row]:
     small, large = data(n // 10), data(n)
-    t = interleaved({"small": lambda: one_pass(small, m), "large": lambda: one_pass(large, m)}, 3)
+    works = {"small": lambda: one_pass(small, m), "large": lambda: one_pass(large, m)}
+    t = interleaved(works, 3, warm=False)
     growth = t["large"].cpu / t["small"].cpu
     peaks = peak_of_fit(n // 10, m), peak_of_fit(n, m)
     return [
