@@ -145,7 +145,7 @@ def passes(n: int, m: int, repetitions: int) -> list[Row]:
         "pass": lambda: one_pass(X, m),
         "fit": lambda: fitted(X, m),
         "single": lambda: one_pass(X32, m),
-        "predict": lambda: transform_blocks(X, columns, w, out, WORKERS),
+        "predict": lambda: transform_blocks(X, columns, w, out, WORKERS, buffered=True),
     }
     floors: list[float] = []
     works = {"bound": lambda: floors.append(bound(n, m, D).total), **works}
@@ -172,7 +172,8 @@ def landmark_rows(n: int, repetitions: int) -> list[Row]:
     kernel = DeltaGauss(**KERNEL).fit(X, np.random.default_rng(0))
 
     def choose(scheme: str) -> None:
-        pool = np.sort(np.random.default_rng(1).choice(n, 8192, replace=False))
+        # rows held for the core are evaluated for the fit, not for the choice: few of them here
+        pool = np.sort(np.random.default_rng(1).choice(n, m, replace=False))
         panel = Panel(kernel, Rows(X), pool, workers=WORKERS)
         panel.look_at_all_rows()
         with serial_blas():

@@ -51,7 +51,7 @@ def leverage(panel: Panel, m: int, rng: np.random.Generator, sketch: int) -> Non
     first = _sketch(panel, sketch, rng)
     E, _ = sketch_factors(panel)
     scores = np.empty(len(panel.candidates))
-    panel.map_rows(lambda C: np.square(C @ E).sum(axis=1), scores)
+    panel.map_rows(lambda C: squared_norms(C @ E), scores)
     if first:
         panel.replace(panel.candidates[weighted_draw(scores, m, rng)])
     else:
@@ -117,6 +117,10 @@ def _draw(panel: Panel, count: int, rng: np.random.Generator) -> Array:
     return rng.choice(rest, min(count, len(rest)), replace=False)
 
 
+def squared_norms(F: Array) -> Array:
+    return np.asarray(np.einsum("ij,ij->i", F, F))
+
+
 def weighted_draw(weights: Array, count: int, rng: np.random.Generator) -> Array:
     """Indices drawn one after another without replacement, by weight; zeros come last."""
     with np.errstate(divide="ignore"):
@@ -132,7 +136,7 @@ def seeds(
     A row drawn by its old squared distance is accepted with probability new / old; the new one
     needs the pending centres only, and all rows are brought up to date 64 centres at a time.
     """
-    norms = np.einsum("ij,ij->i", F, F)
+    norms = squared_norms(F)
     chosen = [int(rng.integers(len(F)))] if start is None else start.tolist()
     old, pending = np.full(len(F), np.inf), chosen[:]
     while len(chosen) < m:
@@ -185,7 +189,7 @@ def _greedy_step(panel: Panel, m: int, rng: np.random.Generator) -> None:
 
 
 def _greedy_seeds(F: Array, missed: Array, start: Array, m: int, rng: Any) -> Array:
-    norms, trials = np.einsum("ij,ij->i", F, F), int(2 + math.log(m))
+    norms, trials = squared_norms(F), int(2 + math.log(m))
     distance = np.full(len(F), np.inf)
     lower_distances(distance, F, norms, start)
     used = np.zeros(len(F), dtype=bool)

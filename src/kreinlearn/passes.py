@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from kreinlearn.blocks import TILE, length, require_memory, row_blocks, rows, tiles
+from kreinlearn.blocks import TILE, Scratch, length, require_memory, row_blocks, rows, tiles
 from kreinlearn.kernels._base import Array, Objects
 from kreinlearn.nystrom import PILOT_RTOL, whiten
 from kreinlearn.panel import LandmarkColumns, Panel
@@ -175,14 +175,22 @@ def candidate_count(m: int) -> int:
 
 
 def transform_blocks(
-    X: Objects, columns: LandmarkColumns, W: Array, out: Array, workers: int
+    X: Objects,
+    columns: LandmarkColumns,
+    W: Array,
+    out: Array,
+    workers: int,
+    *,
+    buffered: bool = False,
 ) -> Array:
-    """out = k(X, Z) @ W, a tile at a time."""
+    """out = k(X, Z) @ W, a tile at a time; ``buffered`` if the kernel writes values of X's type."""
+    scratch = Scratch(useful=buffered and columns.centring is None)
 
     def one_tile(span: tuple[int, int]) -> None:
         numbers, here = np.arange(*span), out[slice(*span)]
         with naming(numbers, len(W)), np.errstate(over="ignore", invalid="ignore"):
-            C = columns(rows(X, *span))
+            A = rows(X, *span)
+            C = columns(A, scratch.get(A, len(W)))
             np.matmul(C, W.astype(C.dtype, copy=False), out=here, casting="same_kind")
         if not np.isfinite(here).all():
             require_finite(C, numbers, np.arange(len(W)))

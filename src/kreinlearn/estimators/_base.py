@@ -311,7 +311,10 @@ class KreinEstimator(BaseEstimator):
         out_type = precision(X)
         self._require_room(out_type.itemsize * n * r, f"a result of {n} x {r} numbers")
         workers = worker_count(self.n_jobs) if self.kernel_.threads else 1
-        return transform_blocks(X, self._columns, W, np.empty((n, r), out_type), workers)
+        same_type = getattr(X, "dtype", None) == getattr(self.landmarks_, "dtype", object)
+        buffered = self.kernel_.takes == "vectors" and same_type
+        out = np.empty((n, r), out_type)
+        return transform_blocks(X, self._columns, W, out, workers, buffered=buffered)
 
     def _require_room(self, n_bytes: int, what: str) -> None:
         """MemoryError if a result exceeds memory_budget, or all free memory if that is not set."""

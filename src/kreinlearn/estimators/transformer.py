@@ -100,7 +100,7 @@ class KreinNystroem(_KreinTransformer):
     memory_budget : bytes, or a text such as "2GB"; None is a quarter of the free memory.
     n_jobs : worker threads (None: as many as BLAS uses), or processes for Python callables.
     random_state : int, RandomState, Generator or None.
-    verbose : show progress on a terminal.
+    verbose : on a terminal, show the progress of the pass over streamed rows.
 
     Attributes
     ----------
