@@ -21,8 +21,9 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError
 
-from kreinlearn import KreinNystroem, KreinPCA, dissimilarity, pairwise, panel
+from kreinlearn import dissimilarity, pairwise, panel
 from kreinlearn.kernels import Gaussian
+from tests.models import both, nystroem, pca, products
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3))
@@ -32,21 +33,6 @@ D = cdist(X, X)
 SCHEMES = ["uniform", "leverage", "kmeans++", "greedy_kmeans++"]
 CORES = ["ls", "truncated", "plain"]
 Fit = Callable[..., Any]
-
-
-def nystroem(kernel: Any = "gaussian", **params: Any) -> KreinNystroem:
-    return KreinNystroem(kernel, random_state=0, **params)
-
-
-def pca(kernel: Any = "gaussian", **params: Any) -> KreinPCA:
-    return KreinPCA(kernel=kernel, random_state=0, **params)
-
-
-both = pytest.mark.parametrize("model", [nystroem, pca])
-
-
-def products(A: Any, B: Any) -> Any:
-    return np.asarray(A) @ np.asarray(B).T
 
 
 def product(a: Any, b: Any) -> float:

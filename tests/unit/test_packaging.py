@@ -71,7 +71,7 @@ def test_a_bad_lock_is_found() -> None:
     assert without_hashes(good + "scipy==1.17.1\n") == ["scipy"]
     assert without_hashes(good.replace("==", ">=")) == ["numpy"]
     assert without_hashes(good.replace("sha256", "md5")) == ["numpy"]
-    for line in ("--index-url https://pypi.example", "-f wheels", "a @ file:///wheels/a.whl"):
+    for line in ("--index-url https://index.example", "-f wheels", "a @ file:///wheels/a.whl"):
         assert addresses(good + line) == [line]
 
 

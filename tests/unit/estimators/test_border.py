@@ -16,7 +16,8 @@ from scipy.spatial.distance import pdist
 from sklearn.pipeline import make_pipeline
 from sklearn.utils._param_validation import InvalidParameterError
 
-from kreinlearn import KreinNystroem, KreinPCA, pairwise
+from kreinlearn import pairwise
+from tests.models import both, nystroem, pca, products
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3))
@@ -24,21 +25,6 @@ B = RNG.normal(size=(30, 30))
 K = B + B.T
 WORDS = [f"{i:b}-{'abcdef'[i % 6 :]}" for i in range(20)]
 Model = Callable[..., Any]
-
-
-def nystroem(kernel: Any = "gaussian", **params: Any) -> KreinNystroem:
-    return KreinNystroem(kernel, random_state=0, **params)
-
-
-def pca(kernel: Any = "gaussian", **params: Any) -> KreinPCA:
-    return KreinPCA(kernel=kernel, random_state=0, **params)
-
-
-both = pytest.mark.parametrize("model", [nystroem, pca])
-
-
-def products(A: Any, B: Any) -> Any:
-    return np.asarray(A) @ np.asarray(B).T
 
 
 def letters(a: str, b: str) -> float:
