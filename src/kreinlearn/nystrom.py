@@ -61,7 +61,7 @@ def whiten(G: Array, rtol: float = WHITEN_RTOL) -> Array:
     """T with Q = C T orthonormal, from G = C'C: directions with sigma > rtol sigma_max."""
     spectrum = signed_eigh(G, rtol=rtol**2)
     positive = spectrum.D > 0
-    return spectrum.U[:, positive] / np.sqrt(spectrum.D[positive])
+    return np.asarray(spectrum.U[:, positive] / np.sqrt(spectrum.D[positive]))
 
 
 def one_shot(G: Array, W: Array, S: Array, rtol: float = WHITEN_RTOL) -> tuple[Array, Array]:

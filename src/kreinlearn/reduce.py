@@ -181,7 +181,7 @@ class Gram:
     @property
     def matrix(self) -> Array:  # (m, m)
         upper = np.triu(self.triangle)
-        return upper + np.triu(upper, 1).T
+        return np.asarray(upper + np.triu(upper, 1).T)
 
 
 def gram_of(C: Array, workers: int = 1) -> Gram:

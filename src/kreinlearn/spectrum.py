@@ -21,9 +21,8 @@ SQUARE_RANGE = (2.0**-470, 2.0**500)  # |eigenvalues| whose squares, and sums of
 
 def rank_rtol(n: int, dtype: DTypeLike = np.float64) -> float:
     """Share of the largest |eigenvalue| below which one is rounding: never less than n eps."""
-    kind = np.dtype(dtype)
-    kind = kind if kind in RANK_RTOL else np.dtype(np.float64)
-    return max(RANK_RTOL[kind], n * float(np.finfo(kind).eps))
+    kind = np.float32 if np.dtype(dtype) == np.float32 else np.float64
+    return max(RANK_RTOL[np.dtype(kind)], n * float(np.finfo(kind).eps))
 
 
 def power_of_two_scale(K: Array) -> float:
