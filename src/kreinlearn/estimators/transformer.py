@@ -38,12 +38,14 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """As ``fit(X).transform(X)``; kernel values that ``fit`` holds are not evaluated again."""
+        """As ``fit(X).transform(X)``; if ``fit`` holds all rows nothing is evaluated again."""
         fitted = self._fit(X)
         inside, rows = fitted.panel.rows >= 0, fitted.panel.X.X
         if np.count_nonzero(inside) < length(rows):
             return self.transform(X)
-        return self._centred((fitted.panel.C[inside] @ self._map.W).astype(precision(rows)))
+        with serial_blas():
+            Phi = fitted.panel.C[inside] @ self._map.W
+        return self._centred(Phi.astype(precision(rows)))
 
     def transform(self, X: Any) -> Any:
         """Features (n, rank_) of any objects; the signature is not applied."""
