@@ -9,6 +9,7 @@ import numpy as np
 
 from kreinlearn.blocks import length, require_memory
 from kreinlearn.kernels._base import Array, Kernel, Objects
+from kreinlearn.kernels._columns import squared_norms
 from kreinlearn.landmarks import SELECTORS, WHOLE_SAMPLE, weighted_draw
 from kreinlearn.nystrom import (
     OVERSAMPLING,
@@ -25,7 +26,7 @@ from kreinlearn.nystrom import (
 from kreinlearn.panel import LandmarkColumns, Panel, pool_size
 from kreinlearn.passes import Plan, all_columns, candidate_count, gram_pass
 from kreinlearn.reduce import Gram, gram_of
-from kreinlearn.rows import Rows
+from kreinlearn.rows import Rows, over
 from kreinlearn.spectrum import power_of_two_scale
 
 ERROR_ROWS = 256  # sampled rows of an error estimate
@@ -171,7 +172,7 @@ def _extra_rows(
         other = np.setdiff1d(rest, uniform)  # drawn by leverage during the pass
         if not len(other):
             other = np.setdiff1d(rest, even)
-            scores = np.square(Q[panel.positions(other)]).sum(axis=1)
+            scores = squared_norms(Q[panel.positions(other)])
             other = other[weighted_draw(scores, count - len(even), rng)]
         candidates = np.concatenate([even, other])
     pivots = candidates[pivot_rows(Q[panel.positions(candidates)], -(-extra // 2))]
@@ -189,10 +190,13 @@ def fit_map(kernel: Kernel, X: Objects, plan: Plan, rng: np.random.Generator) ->
 
 
 def finish_map(panel: Panel, plan: Plan, rng: np.random.Generator) -> Fitted:
-    n = length(panel.X.X)
+    n, C = length(panel.X.X), None
     columns = panel.evaluator()
-    C = all_columns(panel, columns, plan) if plan.method != "gram" else None
-    gram, unit = gram_pass(panel, columns, plan, rng)
+    if plan.method == "gram":
+        gram, unit = gram_pass(panel, columns, plan, rng)
+    else:
+        C, unit = all_columns(panel, columns, plan), panel.unit
+        gram = gram_of(over(C, unit), panel.workers)
     feature_map = fit_core(panel, gram, unit, n, plan, rng, C)
     return Fitted(panel, columns, gram, unit, feature_map.rescaled(unit))
 
@@ -213,8 +217,7 @@ def fit_map_to_tolerance(
         grow_landmarks(panel, plan, rng)
         K = panel.similarities(sample) if K is None else K
         unit = panel.unit
-        gram = gram_of(panel.C / unit, panel.workers)
-        trial = fit_core(panel, gram, unit, len(panel.rows), plan, rng).rescaled(unit)
+        trial = fit_core(panel, panel.gram(), unit, len(panel.rows), plan, rng).rescaled(unit)
         m = len(panel.landmarks)
         more = min(most, 2 * m)
         # what all landmarks reach: if the rank asked for does not, more of them will not help

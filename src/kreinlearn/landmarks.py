@@ -15,6 +15,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from kreinlearn.blocks import tiles
+from kreinlearn.kernels._columns import squared_norms
 from kreinlearn.nystrom import landmark_map, one_shot
 from kreinlearn.panel import Panel
 from kreinlearn.reduce import map_blocks
@@ -115,10 +116,6 @@ VECTORS_ONLY = ("medoids", "medoids+greedy")
 def _draw(panel: Panel, count: int, rng: np.random.Generator) -> Array:
     rest = np.setdiff1d(panel.rows, panel.landmarks)
     return rng.choice(rest, min(count, len(rest)), replace=False)
-
-
-def squared_norms(F: Array) -> Array:
-    return np.asarray(np.einsum("ij,ij->i", F, F))
 
 
 def weighted_draw(weights: Array, count: int, rng: np.random.Generator) -> Array:

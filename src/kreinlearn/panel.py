@@ -14,7 +14,7 @@ from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, symmetrise
 from kreinlearn.kernels.callables import PairwiseKernel
 from kreinlearn.kernels.dissimilarity import Centring, check_dissimilarities
 from kreinlearn.reduce import Gram, map_blocks, sum_over_blocks
-from kreinlearn.rows import KnownSquares, Rows, evaluate, places_of, runs
+from kreinlearn.rows import KnownSquares, Rows, evaluate, over, places_of, runs
 
 SAFE_EXPONENT = 100  # kernels within 4^+-50 need no scaling before they are squared
 POOL_ROWS = 8192
@@ -285,14 +285,14 @@ class Panel:
         """From a block of candidates to their places and C / unit; and all the blocks."""
         unit = self.unit
         if not self.whole:
-            C = self.C if unit == 1.0 else self.C / unit
+            C = over(self.C, unit)
             return lambda span: (slice(*span), C[slice(*span)]), tiles(len(C))
         columns, scratch = self.evaluator(), self.scratch()
 
         def load(block: tuple[Array, Objects]) -> tuple[slice, Array]:
             numbers, A = block
             C = evaluate(columns, A, numbers, self.landmarks, scratch.get(A, len(self.columns)))
-            return slice(numbers[0], numbers[-1] + 1), C if unit == 1.0 else C / unit
+            return slice(numbers[0], numbers[-1] + 1), over(C, unit)
 
         return load, row_blocks(self.X.X, self.rows[:0])
 

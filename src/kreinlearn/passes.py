@@ -14,7 +14,7 @@ from kreinlearn.kernels._base import Array, Objects
 from kreinlearn.nystrom import PILOT_RTOL, whiten
 from kreinlearn.panel import LandmarkColumns, Panel
 from kreinlearn.reduce import LANES, Gram, gram_of, map_blocks, sum_over_blocks
-from kreinlearn.rows import evaluate, naming, require_finite
+from kreinlearn.rows import evaluate, naming, over, require_finite
 
 LEVERAGE_PROBES = 16  # random directions that estimate the pilot leverage of a row
 
@@ -88,7 +88,7 @@ def gram_pass(
     """
     X, m, unit = panel.X.X, len(panel.landmarks), panel.unit
     known = panel.rows[panel.rows >= 0]
-    gram = gram_of(_over(panel.C[len(panel.rows) - len(known) :], unit), panel.workers)
+    gram = gram_of(over(panel.C[len(panel.rows) - len(known) :], unit), panel.workers)
     if len(known) == length(X):
         return gram, unit
     size = candidate_count(m) // 2 if plan.core == "ls" else 0
@@ -103,7 +103,7 @@ def gram_pass(
         with naming(numbers, m):
             raw = columns.raw(A, scratch.get(A, len(panel.columns)))
             C = columns.finish(raw)
-        scaled = _over(C, unit)
+        scaled = over(C, unit)
         total.gram.add(scaled)
         if not np.isfinite(total.gram.sums).all():
             require_finite(C, numbers, panel.landmarks)
@@ -121,10 +121,6 @@ def gram_pass(
     if size:
         panel.add_rows(total.reservoir.numbers, total.reservoir.raw)
     return total.gram, unit
-
-
-def _over(C: Array, unit: float) -> Array:
-    return C if unit == 1.0 else C / unit
 
 
 def _reservoir_keys(projected: Array, seed: int, first_row: int) -> Array:

@@ -72,6 +72,11 @@ class KnownSquares:
         return np.asarray(raw[np.ix_(np.searchsorted(held, A), np.searchsorted(held, B))])
 
 
+def over(C: Array, unit: float) -> Array:
+    """C / unit, without a copy where the unit is 1."""
+    return C if unit == 1.0 else C / unit
+
+
 @contextmanager
 def naming(numbers: Array, n_landmarks: int) -> Iterator[None]:
     """An error on the way gets a note that names the rows."""

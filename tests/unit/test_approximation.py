@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from kreinlearn import KreinNystroem, dissimilarity, pairwise
+from kreinlearn import KreinNystroem, dissimilarity, pairwise, panel
 from kreinlearn.approximation import estimate_error
 from kreinlearn.kernels import DeltaGauss
 from kreinlearn.landmarks import SELECTORS
@@ -130,3 +130,18 @@ def test_known_squares_give_back_what_was_put_in():
     np.testing.assert_array_equal(
         squares.between(np.array([20]), np.array([9, 1]), 2), K[np.ix_([20], [9, 1])]
     )
+
+
+@pytest.mark.parametrize("method", ["gram", "svd", "sgt"])
+def test_no_route_evaluates_a_streamed_row_twice(method, monkeypatch):
+    monkeypatch.setattr(panel, "POOL_ROWS", 40)
+    f = Counted(K - 0.1)
+    KreinNystroem(
+        pairwise(f),
+        n_landmarks=12,
+        landmarks="uniform",
+        core="plain",
+        method=method,
+        random_state=0,
+    ).fit(list(range(400)))
+    assert f.repeated() <= PROBED
