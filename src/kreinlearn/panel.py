@@ -94,12 +94,30 @@ class Panel:
     def grow(self, new: Array) -> None:
         """Evaluate the columns of rows ``new``; pairs with older columns are mirrored."""
         new = np.asarray(new, dtype=np.intp)
+        self._take_back()
         missing = new[~np.isin(new, self.columns)]
         if len(missing):
             block = self._evaluate(missing)
             self.raw = np.hstack([self.raw, block]) if len(self.columns) else block
             self.columns = np.concatenate([self.columns, missing])
-        self.landmarks = np.concatenate([self.landmarks, new])
+        self._keep(np.concatenate([self.landmarks, new]))
+
+    def _take_back(self) -> None:
+        """Columns dropped before are columns again: pairs with them are known."""
+        if len(self.dropped.columns):
+            self.columns = np.concatenate([self.columns, self.dropped.columns])
+            self.raw = np.hstack([self.raw, self.dropped.raw])
+            self.dropped = Dropped(self.columns[:0], self.raw[:, :0])
+
+    def _keep(self, landmarks: Array) -> None:
+        """Drop the columns that are neither landmarks nor in the reference set."""
+        wanted = np.isin(self.columns, landmarks)
+        self.landmarks = self.columns[wanted]
+        if self.centring is not None:
+            wanted[: self.centring.n_reference] = True
+        if not wanted.all():
+            self.dropped = Dropped(self.columns[~wanted], self.raw[:, ~wanted])
+            self.columns, self.raw = self.columns[wanted], self.raw[:, wanted]
 
     def _evaluate(self, new: Array) -> Array:
         at, before = self.positions(new), self.positions(self.columns)
@@ -193,21 +211,13 @@ class Panel:
             self.centring = Centring.on(self.raw[self.positions(self.columns)])
 
     def replace(self, landmarks: Array) -> None:
-        """Other landmarks instead of the present ones; a reference set stays evaluated.
-
-        The old columns go last, so that pairs of theirs with the new ones are mirrored.
-        """
+        """Other landmarks instead of the present ones; a reference set stays evaluated."""
         if self.whole:
             self._reopen(landmarks)
         elif len(self.rows) > len(self.pool):  # too many rows to hold all landmarks for
             self._restrict(np.union1d(np.union1d(self.pool, landmarks), self.columns))
+        self.landmarks = self.landmarks[:0]
         self.grow(landmarks)
-        chosen = np.isin(self.columns, landmarks)
-        self.landmarks = self.columns[chosen]
-        if self.centring is not None:
-            chosen[: self.centring.n_reference] = True
-        self.dropped = Dropped(self.columns[~chosen], self.raw[:, ~chosen])
-        self.columns, self.raw = self.columns[chosen], self.raw[:, chosen]
 
     def _reopen(self, landmarks: Array) -> None:
         """Hold the rows of streamed landmarks too; a reference set is evaluated anew."""
