@@ -1,0 +1,1 @@
+"""Pure functions of small matrices: no kernels, no data sources, no validation."""
