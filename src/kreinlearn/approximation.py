@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kreinlearn.blocks import length, require_memory
+from kreinlearn.columns import LandmarkColumns
 from kreinlearn.kernels._base import Array, Kernel, Objects
 from kreinlearn.kernels._columns import squared_norms
 from kreinlearn.landmarks import SELECTORS, WHOLE_SAMPLE, weighted_draw
@@ -23,7 +24,7 @@ from kreinlearn.nystrom import (
     squared_route,
     whiten,
 )
-from kreinlearn.panel import LandmarkColumns, Panel, pool_size
+from kreinlearn.panel import Panel, pool_size
 from kreinlearn.passes import Plan, all_columns, candidate_count, gram_pass
 from kreinlearn.reduce import Gram, gram_of
 from kreinlearn.rows import Rows, over
@@ -78,15 +79,16 @@ def open_panel(kernel: Kernel, X: Objects, plan: Plan, rng: np.random.Generator)
 
 def _pool(n: int, plan: Plan, rng: np.random.Generator) -> Array:
     """A uniform sample of rows: as many as the selector and the core need to look at."""
-    size = pool_size(n, plan.n_landmarks)
-    if size == n:
-        return np.arange(n)
+    eligible = np.arange(n) if plan.eligible is None else plan.eligible
+    size = pool_size(len(eligible), plan.n_landmarks)
+    if size == len(eligible):
+        return eligible
     if plan.core != "ls" and plan.tol is None:
         if not isinstance(plan.landmarks, str):
             size = 0
         elif plan.landmarks == "uniform":
             size = plan.n_landmarks
-    return np.sort(rng.choice(n, size, replace=False))
+    return np.sort(rng.choice(eligible, size, replace=False))
 
 
 def _room_for(n: int, m: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +46,15 @@ def tiles_without(n: int, known: np.ndarray) -> Iterator[np.ndarray]:
             yield np.flatnonzero(keep) + start
 
 
-def row_blocks(X: Any, known: np.ndarray) -> Iterator[tuple[np.ndarray, Any]]:
+def row_blocks(
+    X: Any, known: np.ndarray, order: Callable[[np.ndarray], np.ndarray] | None = None
+) -> Iterator[tuple[np.ndarray, Any]]:
     """Numbers and objects of each fixed tile of X, without the rows in ``known``."""
     for numbers in tiles_without(length(X), known):
-        if numbers[-1] - numbers[0] + 1 == len(numbers):
+        ordered = numbers if order is None else order(numbers)
+        if ordered is not numbers:
+            yield ordered, take(X, ordered)
+        elif numbers[-1] - numbers[0] + 1 == len(numbers):
             yield numbers, rows(X, int(numbers[0]), int(numbers[-1]) + 1)
         else:
             yield numbers, take(X, numbers)

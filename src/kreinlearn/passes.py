@@ -10,10 +10,12 @@ from typing import Any, Self
 import numpy as np
 
 from kreinlearn.blocks import TILE, Scratch, length, require_memory, row_blocks, rows, tiles
+from kreinlearn.columns import LandmarkColumns
 from kreinlearn.kernels._base import Array, Objects
+from kreinlearn.moments import Moments, Targets, lanes_for, moments_of
 from kreinlearn.nystrom import PILOT_RTOL, whiten
-from kreinlearn.panel import LandmarkColumns, Panel
-from kreinlearn.reduce import LANES, Gram, gram_of, map_blocks, sum_over_blocks
+from kreinlearn.panel import Panel
+from kreinlearn.reduce import Gram, map_blocks, sum_over_blocks
 from kreinlearn.rows import evaluate, naming, over, require_finite
 
 LEVERAGE_PROBES = 16  # random directions that estimate the pilot leverage of a row
@@ -32,6 +34,7 @@ class Plan:
     budget: int
     tol: float | None = None
     single: bool = False  # float32 blocks multiplied in float32
+    eligible: Array | None = None  # rows that may be landmarks; None: all
     tiles: Callable[[Iterable[Any]], Any] = field(default=iter)  # a generator that shows progress
 
     @property
@@ -70,32 +73,38 @@ class Reservoir:
 
 @dataclass
 class PassTotal:
-    gram: Gram
+    groups: list[Moments]
     reservoir: Reservoir
 
     def __iadd__(self, other: Self) -> Self:
-        self.gram += other.gram
+        for mine, theirs in zip(self.groups, other.groups, strict=True):
+            mine += theirs
         self.reservoir += other.reservoir
         return self
 
 
-def gram_pass(
-    panel: Panel, columns: LandmarkColumns, plan: Plan, rng: np.random.Generator
-) -> tuple[Gram, float]:
-    """C'C over all rows of X; rows of the panel are not evaluated again.
+def moments_pass(
+    panel: Panel,
+    columns: LandmarkColumns,
+    plan: Plan,
+    rng: np.random.Generator,
+    targets: Targets,
+) -> tuple[list[Moments], float]:
+    """Moments of C / unit over all rows of X; rows of the panel are not evaluated again.
 
     For the least-squares core the panel also takes in rows drawn by their pilot leverage.
     """
     X, m, unit = panel.X.X, len(panel.landmarks), panel.unit
     known = panel.rows[panel.rows >= 0]
-    gram = gram_of(over(panel.C[len(panel.rows) - len(known) :], unit), panel.workers)
+    here = over(panel.C[len(panel.rows) - len(known) :], unit)
+    groups = moments_of(here, targets, known, panel.workers)
     if len(known) == length(X):
-        return gram, unit
+        return groups, unit
     size = candidate_count(m) // 2 if plan.core == "ls" else 0
-    workers = _affordable_workers(panel, plan, size)
+    workers = _affordable_workers(panel, plan, size, targets.n_groups)
     pilot, seed, scratch = None, int(rng.integers(2**63)), panel.scratch()
     if size:
-        T = whiten(gram.matrix, PILOT_RTOL)
+        T = whiten(sum(group.gram.matrix for group in groups), PILOT_RTOL)
         pilot = T @ rng.standard_normal((T.shape[1], LEVERAGE_PROBES))
 
     def add(total: PassTotal, block: tuple[Array, Objects]) -> None:
@@ -104,23 +113,37 @@ def gram_pass(
             raw = columns.raw(A, scratch.get(A, len(panel.columns)))
             C = columns.finish(raw)
         scaled = over(C, unit)
-        total.gram.add(scaled)
-        if not np.isfinite(total.gram.sums).all():
-            require_finite(C, numbers, panel.landmarks)
+        for g, span in targets.spans(numbers):
+            total.groups[g].add(scaled[span], *targets.of(numbers[span]))
+            if not np.isfinite(total.groups[g].gram.sums).all():
+                require_finite(C, numbers, panel.landmarks)
         if pilot is not None:
             keys = _reservoir_keys(scaled @ pilot.astype(C.dtype, copy=False), seed, numbers[0])
             total.reservoir.add(keys, numbers, raw)
 
     def zero() -> PassTotal:
         empty = Reservoir.empty(size, len(panel.columns))
-        return PassTotal(Gram.zeros(m, single=plan.single), empty)
+        q = targets.Y.shape[1]
+        zeros = [Moments.zeros(m, q, single=plan.single) for _ in range(targets.n_groups)]
+        return PassTotal(zeros, empty)
 
-    with closing(plan.tiles(row_blocks(X, known))) as blocks:  # an error ends its progress bar
-        total = sum_over_blocks(add, blocks, zero, workers=workers)
-    total.gram += gram
+    lanes = lanes_for(m, targets.n_groups)
+    with closing(plan.tiles(row_blocks(X, known, targets.by_group))) as blocks:  # an error ends it
+        total = sum_over_blocks(add, blocks, zero, workers=workers, lanes=lanes)
+    for mine, theirs in zip(total.groups, groups, strict=True):
+        mine += theirs
     if size:
         panel.add_rows(total.reservoir.numbers, total.reservoir.raw)
-    return total.gram, unit
+    return total.groups, unit
+
+
+def gram_pass(
+    panel: Panel, columns: LandmarkColumns, plan: Plan, rng: np.random.Generator
+) -> tuple[Gram, float]:
+    """C'C of C / unit over all rows of X, nothing being learned of them."""
+    nothing = Targets.none(length(panel.X.X))
+    (moments,), unit = moments_pass(panel, columns, plan, rng, nothing)
+    return moments.gram, unit
 
 
 def _reservoir_keys(projected: Array, seed: int, first_row: int) -> Array:
@@ -131,11 +154,12 @@ def _reservoir_keys(projected: Array, seed: int, first_row: int) -> Array:
         return np.asarray(np.log(chance) / leverage)
 
 
-def _affordable_workers(panel: Panel, plan: Plan, size: int) -> int:
+def _affordable_workers(panel: Panel, plan: Plan, size: int, n_groups: int = 1) -> int:
     """As many workers as the budget has room for; MemoryError if it has room for none."""
     m, width = len(panel.landmarks), len(panel.columns)
-    fixed = 8 * (LANES + 3) * m * m + 8 * LANES * size * width  # sums and reservoirs
-    each = 8 * TILE * (width + (m if panel.centring is not None else 0)) + 8 * m
+    lanes = lanes_for(m, n_groups)
+    fixed = 8 * (n_groups * lanes + 3) * m * m + 8 * lanes * size * width  # sums and reservoirs
+    each = 8 * TILE * (width + (m if panel.transform is not None else 0)) + 8 * m
     each += 8 * (TILE + 2 * size) * width if size else 0  # a reservoir while it takes in a tile
     require_memory(
         fixed + each,
@@ -180,7 +204,7 @@ def transform_blocks(
     buffered: bool = False,
 ) -> Array:
     """out = k(X, Z) @ W, a tile at a time; ``buffered`` if the kernel writes values of X's type."""
-    scratch = Scratch(useful=buffered and columns.centring is None)
+    scratch = Scratch(useful=buffered and columns.transform is None)
 
     def one_tile(span: tuple[int, int]) -> None:
         numbers, here = np.arange(*span), out[slice(*span)]

@@ -156,7 +156,7 @@ def _tree_sum(totals: list[T]) -> T:
 
 @dataclass
 class Gram:
-    """C'C (upper triangle, Fortran order) and the column sums of row blocks C."""
+    """C'wC (upper triangle, Fortran order) and the weighted column sums of row blocks C."""
 
     triangle: Array  # (m, m)
     sums: Array  # (m,)
@@ -166,12 +166,16 @@ class Gram:
     def zeros(cls, m: int, *, single: bool = False) -> Self:
         return cls(np.zeros((m, m), order="F"), np.zeros(m), single)
 
-    def add(self, C: Array) -> None:
+    def add(self, C: Array, w: Array | None = None) -> None:
+        if w is not None:
+            self.sums += w @ C
+            C = np.sqrt(w).astype(C.dtype, copy=False)[:, None] * C
+        else:
+            self.sums += C.sum(axis=0, dtype=np.float64)
         if C.dtype == np.float32 and self.single:
             self.triangle += add_gram(C, np.zeros(self.triangle.shape, np.float32, order="F"))
         else:
             add_gram(np.asarray(C, dtype=np.float64), self.triangle)
-        self.sums += C.sum(axis=0, dtype=np.float64)
 
     def __iadd__(self, other: Self) -> Self:
         self.triangle += other.triangle

@@ -84,7 +84,7 @@ def naming(numbers: Array, n_landmarks: int) -> Iterator[None]:
         yield
     except Exception as error:
         error.add_note(
-            f"while evaluating the kernel on rows {numbers[0]}..{numbers[-1]} "
+            f"while evaluating the kernel on rows {numbers.min()}..{numbers.max()} "
             f"against {n_landmarks} landmarks; nothing of this fit was kept"
         )
         raise
@@ -107,6 +107,6 @@ def require_finite(K: Array, numbers: Array, against: Array) -> None:
         return
     i, j, what = bad
     raise ValueError(
-        f"kernel produced {what} for row {numbers[i]} (block {numbers[0]}..{numbers[-1]}) and "
+        f"kernel produced {what} for row {numbers[i]} (block {numbers.min()}..{numbers.max()}) and "
         f"landmark row {against[j]}; scale the data or mend the kernel"
     )

@@ -15,8 +15,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src"
 
-BASE = {"blocks", "kernels", "reduce", "spectrum"}
-NYSTROM = BASE | {"landmarks", "nystrom", "panel", "rows"}
+BASE = {"blocks", "kernels", "moments", "reduce", "spectrum"}
+NYSTROM = BASE | {"columns", "landmarks", "nystrom", "panel", "rows"}
 APPROXIMATION = NYSTROM | {"approximation", "passes"}
 LEARNING = APPROXIMATION | {"estimators", "persist", "progress", "solvers", "tuning"}
 LEARNING |= {"distributed", "store"}

@@ -1,0 +1,162 @@
+"""Sums over rows that learning needs: Gram matrix, cross terms and means; they add and subtract."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kreinlearn.blocks import tiles
+from kreinlearn.reduce import LANES, Gram, sum_over_blocks
+
+Array = NDArray[Any]
+
+SUM_BYTES = 200 * 2**20  # of all accumulators together; beyond it there are fewer lanes
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What is to be learned of every row: targets, weights, and the group it is summed in."""
+
+    Y: Array  # (n, q)
+    weights: Array | None = None  # (n,)
+    groups: Array | None = None  # (n,), 0 .. n_groups - 1
+    n_groups: int = 1
+
+    @classmethod
+    def none(cls, n: int) -> Self:
+        return cls(np.empty((n, 0)))
+
+    def by_group(self, numbers: Array) -> Array:
+        """The same row numbers, those of one group together."""
+        if self.groups is None:
+            return numbers
+        return np.asarray(numbers[np.argsort(self.groups[numbers], kind="stable")])
+
+    def spans(self, numbers: Array) -> list[tuple[int, slice]]:
+        """Groups and their places among row numbers that are ordered by group."""
+        if self.groups is None:
+            return [(0, slice(0, len(numbers)))]
+        ends = np.searchsorted(self.groups[numbers], np.arange(self.n_groups + 1))
+        return [
+            (g, slice(int(ends[g]), int(ends[g + 1])))
+            for g in range(self.n_groups)
+            if ends[g] < ends[g + 1]
+        ]
+
+    def of(self, numbers: Array) -> tuple[Array, Array | None]:
+        return self.Y[numbers], None if self.weights is None else self.weights[numbers]
+
+    @property
+    def total_weight(self) -> float:
+        return float(len(self.Y) if self.weights is None else self.weights.sum())
+
+
+@dataclass
+class Moments:
+    """C'wC, C'w1, C'wY, 1'wY, Y'wY and 1'w of row blocks C with targets Y and weights w."""
+
+    gram: Gram
+    cross: Array  # (m, q)
+    y_sums: Array  # (q,)
+    y_squares: Array  # (q,)
+    weight: float = 0.0
+
+    @classmethod
+    def zeros(cls, m: int, q: int, *, single: bool = False) -> Self:
+        return cls(Gram.zeros(m, single=single), np.zeros((m, q)), np.zeros(q), np.zeros(q))
+
+    def add(self, C: Array, Y: Array, w: Array | None) -> None:
+        if not self.gram.single:
+            C = np.asarray(C, dtype=np.float64)
+        self.gram.add(C, w)
+        wY = Y if w is None else w[:, None] * Y
+        if Y.shape[1]:
+            self.cross += C.T @ wY.astype(C.dtype, copy=False)
+            self.y_sums += wY.sum(axis=0)
+            self.y_squares += np.einsum("iq,iq->q", wY, Y)
+        self.weight += float(len(C) if w is None else w.sum())
+
+    def __iadd__(self, other: Self) -> Self:
+        self.gram += other.gram
+        self.cross += other.cross
+        self.y_sums += other.y_sums
+        self.y_squares += other.y_squares
+        self.weight += other.weight
+        return self
+
+    def terms(self, W: Array) -> Terms:  # (m, r)
+        """The same sums of features Phi = C W."""
+        return Terms(
+            symmetric_product(W, self.gram.matrix),
+            W.T @ self.gram.sums,
+            W.T @ self.cross,
+            self.y_sums,
+            self.y_squares,
+            self.weight,
+        )
+
+
+class Terms(NamedTuple):
+    """Moments of features: dense, small, and free to be subtracted from one another."""
+
+    G: Array  # (r, r)
+    s: Array  # (r,)
+    B: Array  # (r, q)
+    t: Array  # (q,)
+    yy: Array  # (q,)
+    n: float
+
+    def plus(self, other: Terms) -> Terms:
+        return Terms(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+    def minus(self, other: Terms) -> Terms:
+        return Terms(*(mine - theirs for mine, theirs in zip(self, other, strict=True)))
+
+    @classmethod
+    def of_rows(cls, Phi: Array, Y: Array, w: Array | None) -> Terms:
+        if w is None:
+            n, yy = float(len(Phi)), np.einsum("iq,iq->q", Y, Y)
+            return cls(Phi.T @ Phi, Phi.sum(axis=0), Phi.T @ Y, Y.sum(axis=0), yy, n)
+        wY, root = w[:, None] * Y, np.sqrt(w)[:, None] * Phi
+        yy = np.einsum("iq,iq->q", wY, Y)
+        return cls(root.T @ root, w @ Phi, Phi.T @ wY, wY.sum(axis=0), yy, float(w.sum()))
+
+
+def symmetric_product(W: Array, G: Array) -> Array:
+    """W' G W, exactly symmetric."""
+    P = W.T @ G @ W
+    return np.asarray(0.5 * (P + P.T))
+
+
+def lanes_for(m: int, n_groups: int) -> int:
+    """Accumulators of a pass: fewer where they are large, whatever the memory and the threads."""
+    lanes = LANES
+    while lanes > 2 and lanes * n_groups * 8 * m * m > SUM_BYTES:
+        lanes //= 2
+    return lanes
+
+
+def moments_of(
+    C: Array, targets: Targets, numbers: Array, workers: int = 1, *, single: bool = False
+) -> list[Moments]:
+    """Moments of every group of a matrix in memory whose rows have these numbers."""
+    order = np.argsort(targets.groups[numbers], kind="stable") if targets.n_groups > 1 else None
+    m, q = C.shape[1], targets.Y.shape[1]
+    found = [Moments.zeros(m, q, single=single) for _ in range(targets.n_groups)]
+    for g, span in targets.spans(numbers if order is None else numbers[order]):
+        here = span if order is None else order[span]
+        found[g] = _moments(C[here], *targets.of(numbers[here]), workers)
+    return found
+
+
+def _moments(C: Array, Y: Array, w: Array | None, workers: int) -> Moments:
+    def add(total: Moments, span: tuple[int, int]) -> None:
+        here = slice(*span)
+        total.add(C[here], Y[here], None if w is None else w[here])
+
+    m, q = C.shape[1], Y.shape[1]
+    zero = lambda: Moments.zeros(m, q)  # noqa: E731
+    return sum_over_blocks(add, tiles(len(C)), zero, workers=workers, lanes=lanes_for(m, 1))

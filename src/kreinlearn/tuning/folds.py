@@ -1,0 +1,101 @@
+"""Splits of the rows, and the least-squares terms of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kreinlearn.moments import Terms
+from kreinlearn.solvers.result import Fold
+
+Array = NDArray[Any]
+
+MAX_FOLDS = 5
+TRAINING = -1  # the fold of rows that are in every training part
+
+
+def fold_count(n: int, labels: Array | None) -> int:
+    """min(5, smallest class), or min(5, n); never below 2."""
+    smallest = n if labels is None else int(np.bincount(labels).min())
+    return max(2, min(MAX_FOLDS, smallest))
+
+
+def random_folds(n: int, k: int, rng: np.random.Generator, labels: Array | None = None) -> Array:
+    """A fold number for each row: equal parts, of each class if there are labels."""
+    folds = np.empty(n, dtype=np.intp)
+    order = rng.permutation(n)
+    if labels is not None:  # classes one after the other, each in random order
+        order = order[np.argsort(labels[order], kind="stable")]
+    folds[order] = np.arange(n) % k
+    return folds
+
+
+def given_folds(n: int, splits: Sequence[tuple[Array, Array]]) -> Array:
+    """Fold numbers from (train, test) pairs; rows that are never tested are always trained on."""
+    folds = np.full(n, TRAINING, dtype=np.intp)
+    for number, (train, test) in enumerate(splits):
+        train, test = _as_numbers(train, n), _as_numbers(test, n)
+        if (folds[test] != TRAINING).any() or len(train) + len(test) != n:
+            raise ValueError(
+                "cv must split the rows into parts, each tested once and trained on otherwise; "
+                "pass an int, a KFold-like splitter or such (train, test) pairs"
+            )
+        folds[test] = number
+    return folds
+
+
+def _as_numbers(rows: Any, n: int) -> Array:
+    rows = np.asarray(rows)
+    return np.flatnonzero(rows) if rows.dtype == bool else rows
+
+
+def fold_of(train: Terms, valid: Terms, S: Array, *, intercept: bool) -> Fold:
+    """The terms of a split, features and targets less their training means."""
+    if not intercept:
+        return Fold(train.G, train.B, train.n, S, valid.G, valid.B, valid.yy)
+    mean, ybar = train.s / train.n, train.t / train.n
+    cross = np.outer(valid.s, mean)
+    return Fold(
+        train.G - train.n * np.outer(mean, mean),
+        train.B - train.n * np.outer(mean, ybar),
+        train.n,
+        S,
+        valid.G - cross - cross.T + valid.n * np.outer(mean, mean),
+        valid.B - np.outer(valid.s, ybar) - np.outer(mean, valid.t - valid.n * ybar),
+        valid.yy - 2 * ybar * valid.t + valid.n * ybar**2,
+    )
+
+
+def downdated(groups: Sequence[Terms], S: Array, *, intercept: bool) -> list[Fold]:
+    """Folds from the terms of each part; the last group is in every training part."""
+    total = groups[0]
+    for group in groups[1:]:
+        total = total.plus(group)
+    return [
+        fold_of(total.minus(part), part, S, intercept=intercept)
+        for part in groups[:-1]
+        if 0 < part.n < total.n
+    ]
+
+
+@dataclass(frozen=True)
+class FoldRows:
+    """Features of the rows of one split, by a map that the validation rows had no part in."""
+
+    Phi: Array  # (n, r)
+    S: Array  # (r,)
+    train: Array  # places of rows
+    valid: Array
+
+    def terms(self, Y: Array, w: Array | None, *, intercept: bool) -> Fold:
+        def of(rows: Array) -> Terms:
+            return Terms.of_rows(Phi[rows], Y[rows], None if w is None else w[rows])
+
+        Phi = self.Phi  # less a mean: what is left over of it is centred by its terms
+        if intercept and len(self.train):
+            Phi = Phi - Phi[self.train].mean(axis=0)
+        return fold_of(of(self.train), of(self.valid), self.S, intercept=intercept)

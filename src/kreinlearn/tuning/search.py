@@ -1,0 +1,152 @@
+"""The search for penalties: a few coarse trials, then gradients in the logarithm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+Array = NDArray[Any]
+Objective = Callable[[Array], tuple[float, Array]]  # values -> loss, gradient in their logarithms
+
+LOWEST, HIGHEST = 1e-10, 1e6  # penalties, of the largest eigenvalue of the Gram matrix over n
+COARSE = (1e-7, 1e-5, 1e-3, 1e-1)
+FLAT = 1e-5  # decrease of log loss at which a search ends
+TIE_RTOL = 1e-4  # losses that count as equal: the larger penalty is taken
+STEPS = 12  # iterations of one search
+RESTART_DECADES = 3.0  # around the best, that a restart is drawn from
+TIE_STEPS = 4  # larger penalties tried
+RADIUS = (0.05, 5.0)  # factors of the deviation of the targets
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The values found, their cross-validated loss, and every trial: values and loss a row."""
+
+    values: Array  # (p,)
+    loss: float
+    trials: Array  # (t, p + 1)
+
+
+class Search:
+    """Trials of free values within bounds, on a logarithmic scale."""
+
+    def __init__(self, objective: Objective, low: Array, high: Array) -> None:
+        self.objective, self.low, self.high = objective, np.log(low), np.log(high)
+        self.trials: list[tuple[Array, float]] = []
+
+    def __call__(self, x: Array) -> tuple[float, Array]:
+        """log F and its gradient: a search is the same whatever the unit of the targets."""
+        loss, gradient = self.objective(x)
+        loss = max(float(loss), np.finfo(np.float64).tiny)
+        self.trials.append((x.copy(), loss))
+        return float(np.log(loss)), gradient / loss
+
+    def descend(self, start: Array) -> None:
+        start = np.clip(start, self.low, self.high)
+        bounds = list(zip(self.low, self.high, strict=True))
+        minimize(
+            self, start, jac=True, method="L-BFGS-B", bounds=bounds,
+            options={"maxiter": STEPS, "maxfun": 2 * STEPS, "ftol": FLAT, "gtol": 1e-7},
+        )  # fmt: skip
+
+    @property
+    def best(self) -> tuple[Array, float]:
+        return min(self.trials, key=lambda trial: trial[1])
+
+    def raise_ties(self, coordinates: Sequence[int]) -> tuple[Array, float]:
+        """The best trial with each coordinate as large as leaves its loss what it is."""
+        x, best = self.best
+        loss, allowed = best, np.log(best * (1 + TIE_RTOL))
+        for j in coordinates:
+            for value in np.linspace(self.high[j], x[j], TIE_STEPS + 1)[:-1]:
+                trial = x.copy()
+                trial[j] = value
+                log_loss = self(trial)[0]
+                if log_loss <= allowed:
+                    x, loss = trial, float(np.exp(log_loss))
+                    break
+        return x, loss
+
+
+@dataclass(frozen=True)
+class Unknowns:
+    """lambda_plus, lambda_minus and further values, of which some are fixed, or tied."""
+
+    fixed: tuple[float | None, ...]
+    equal: bool = False  # lambda_minus is lambda_plus
+
+    @property
+    def free(self) -> list[int]:
+        return [
+            j
+            for j, value in enumerate(self.fixed)
+            if value is None and (j, self.equal) != (1, True)
+        ]
+
+    def values(self, x: Array) -> Array:
+        found = np.array([np.nan if value is None else value for value in self.fixed])
+        found[self.free] = np.exp(x)
+        if self.equal:
+            found[1] = found[0]
+        return found
+
+    def gradient(self, full: Array) -> Array:
+        if self.equal and self.fixed[0] is None:
+            full = full.copy()
+            full[0] += full[1]
+        return full[self.free]
+
+
+def tune(
+    objective: Objective,
+    scale: float,
+    unknowns: Unknowns,
+    *,
+    restarts: int = 0,
+    rng: np.random.Generator | None = None,
+    start: Array | None = None,
+) -> Tuned:
+    """The values of smallest loss; ``scale`` is the largest eigenvalue of the Gram matrix over n.
+
+    ``start``: values to begin from instead of coarse trials.
+    """
+    free = unknowns.free
+
+    def reduced(x: Array) -> tuple[float, Array]:
+        loss, gradient = objective(unknowns.values(x))
+        return loss, unknowns.gradient(gradient)
+
+    low = np.array([LOWEST * scale if j < 2 else RADIUS[0] for j in free])
+    high = np.array([HIGHEST * scale if j < 2 else RADIUS[1] for j in free])
+    search = Search(reduced, low, high)
+    for x in _starts(search, scale, unknowns, start):
+        search.descend(x)
+    for _ in range(restarts):
+        assert rng is not None
+        wide = RESTART_DECADES * np.log(10)
+        search.descend(search.best[0] + rng.uniform(-wide, wide, len(free)))
+    penalties = [i for i, j in enumerate(free) if j < 2]
+    x, loss = search.raise_ties(penalties[::-1])
+    trials = [np.append(unknowns.values(point), value) for point, value in search.trials]
+    return Tuned(unknowns.values(x), loss, np.array(trials))
+
+
+def _starts(search: Search, scale: float, unknowns: Unknowns, start: Array | None) -> list[Array]:
+    """The best of equal penalties; and, of two, the same with the negative part switched off."""
+    free = unknowns.free
+    if start is not None:
+        return [np.log(start[free])]
+    for share in COARSE:
+        search(np.array([np.log(share * scale) if j < 2 else 0.0 for j in free]))
+    best = search.best[0]
+    if 1 not in free:
+        return [best]
+    clipped = best.copy()
+    clipped[free.index(1)] = search.high[free.index(1)]
+    search(clipped)
+    return [best, clipped]
