@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kreinlearn.blocks import TILE, Scratch, length, row_blocks, tiles
-from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, symmetrised
+from kreinlearn.columns import LandmarkColumns
+from kreinlearn.kernels._base import Array, Kernel, Objects, symmetrised
 from kreinlearn.kernels.callables import PairwiseKernel
-from kreinlearn.kernels.dissimilarity import Centring, check_dissimilarities
+from kreinlearn.kernels.dissimilarity import TRANSFORMS, Transform, check_dissimilarities
 from kreinlearn.reduce import Gram, map_blocks, sum_over_blocks
 from kreinlearn.rows import KnownSquares, Rows, evaluate, over, places_of, runs
 
@@ -26,28 +26,6 @@ def pool_size(n: int, n_landmarks: int) -> int:
     return min(n, max(POOL_ROWS, POOL_PER_LANDMARK * n_landmarks))
 
 
-@dataclass(frozen=True)
-class LandmarkColumns:
-    """x -> k(x, Z): the evaluated columns, centred if they are dissimilarities."""
-
-    raw: Columns
-    landmarks: Array | None = None  # their places among the evaluated columns; None: all, in order
-    centring: Centring | None = None
-    offsets: Array | None = None  # a(z)
-
-    def __call__(self, A: Objects, out: Array | None = None) -> Array:
-        return self.finish(self.raw(A, out))
-
-    def finish(self, raw: Array) -> Array:
-        """Similarities to the landmarks from the values of all evaluated columns."""
-        if self.centring is None:
-            return raw
-        check_dissimilarities(raw)
-        assert self.offsets is not None
-        picked = raw if self.landmarks is None else raw[:, self.landmarks]
-        return self.centring.similarity(picked, self.centring.offsets(raw), self.offsets)
-
-
 class Dropped(NamedTuple):
     """Columns that are no landmarks any more, and their values to all rows of a panel."""
 
@@ -58,8 +36,8 @@ class Dropped(NamedTuple):
 class Panel:
     """Rows x columns of kernel values; ``C`` are similarities of the rows to the landmarks.
 
-    ``raw`` holds what the kernel gives; a dissimilarity is centred on the columns present when
-    ``freeze`` is called. Every column is one of the rows, so K_ZZ is read off, never evaluated.
+    ``raw`` holds what the kernel gives; a dissimilarity is transformed, by the columns present
+    at ``freeze`` as reference set. Every column is one of the rows, so K_ZZ is only read off.
     """
 
     def __init__(
@@ -69,7 +47,7 @@ class Panel:
         self.pool = rows if pool is None else pool  # a uniform sample of all rows
         self.workers = workers if kernel.threads else 1
         self.eps = float(np.finfo(np.float64).eps)  # of the kernel values
-        self.centring: Centring | None = None
+        self.transform: Transform | None = None
         self.whole = False  # selectors look at all rows of X, streaming those not held
         self._open(rows)
 
@@ -113,8 +91,8 @@ class Panel:
         """Drop the columns that are neither landmarks nor in the reference set."""
         wanted = np.isin(self.columns, landmarks)
         self.landmarks = self.columns[wanted]
-        if self.centring is not None:
-            wanted[: self.centring.n_reference] = True
+        if self.transform is not None:
+            wanted[: self.transform.n_reference] = True
         if not wanted.all():
             self.dropped = Dropped(self.columns[~wanted], self.raw[:, ~wanted])
             self.columns, self.raw = self.columns[wanted], self.raw[:, wanted]
@@ -206,9 +184,15 @@ class Panel:
         return self.kernel.symmetric
 
     def freeze(self) -> None:
-        """Centre a dissimilarity on the columns evaluated so far, from now on."""
-        if self.kernel.is_dissimilarity and self.centring is None:
-            self.centring = Centring.on(self.raw[self.positions(self.columns)])
+        """The columns evaluated so far are the reference set of a dissimilarity, from now on."""
+        if self.kernel.is_dissimilarity and self.transform is None:
+            self.transform = TRANSFORMS["squared"](self.raw[self.positions(self.columns)])
+
+    def use(self, name: str) -> None:
+        """Another similarity of the same distances, by the same reference set."""
+        assert self.transform is not None, "only a frozen dissimilarity has transformations"
+        n = self.transform.n_reference
+        self.transform = TRANSFORMS[name](self.raw[self.positions(self.columns[:n]), :n])
 
     def replace(self, landmarks: Array) -> None:
         """Other landmarks instead of the present ones; a reference set stays evaluated."""
@@ -221,7 +205,7 @@ class Panel:
 
     def _reopen(self, landmarks: Array) -> None:
         """Hold the rows of streamed landmarks too; a reference set is evaluated anew."""
-        reference = self.columns if self.centring is not None else self.columns[:0]
+        reference = self.columns if self.transform is not None else self.columns[:0]
         self.whole = False
         self._open(np.union1d(self.rows, landmarks))
         self.grow(reference)
@@ -248,16 +232,16 @@ class Panel:
 
     @property
     def offsets(self) -> Array | None:  # a(x) of every row
-        return None if self.centring is None else self.centring.offsets(self.raw)
+        return None if self.transform is None else self.transform.offsets(self.raw)
 
     @property
     def C(self) -> Array:  # (len(rows), m)
         picked = self.raw if self.places is None else self.raw[:, self.places]
-        if self.centring is None:
+        if self.transform is None:
             return picked
         a = self.offsets
         assert a is not None
-        return self.centring.similarity(picked, a, a[self.positions(self.landmarks)])
+        return self.transform.similarity(picked, a, a[self.positions(self.landmarks)])
 
     @property
     def unit(self) -> float:
@@ -328,18 +312,18 @@ class Panel:
             K[np.ix_(~known, ~known)] = square = self.square(numbers[~known])
             if self.kernel.takes in ("objects", "any"):  # worth remembering
                 self.squares.add(numbers[~known], square)
-        if self.centring is None:
+        if self.transform is None:
             return K
-        a = self.centring.offsets(raw)
-        return symmetrised(self.centring.similarity(K, a, a))
+        a = self.transform.offsets(raw)
+        return symmetrised(self.transform.similarity(K, a, a))
 
     @property
     def diagonal(self) -> Array:
         """k(x, x) of every row."""
-        if self.centring is not None:
+        if self.transform is not None:
             a = self.offsets
             assert a is not None
-            return self.centring.diagonal(a)
+            return self.transform.diagonal(a)
         at = self.positions(self.columns)
         self._diagonal[at] = self.raw[at, np.arange(len(at))]
         unknown = np.flatnonzero(np.isnan(self._diagonal))
@@ -359,9 +343,9 @@ class Panel:
     def evaluator(self) -> LandmarkColumns:
         """What predicts: from any rows of objects to their similarities to the landmarks."""
         columns = self.kernel.columns(self._as_columns(self.columns))
-        if self.centring is None:
+        if self.transform is None:
             return LandmarkColumns(columns)
         a = self.offsets
         assert a is not None
         offsets = a[self.positions(self.landmarks)]
-        return LandmarkColumns(columns, self.places, self.centring, offsets)
+        return LandmarkColumns(columns, self.places, self.transform, offsets)

@@ -17,6 +17,7 @@ from kreinlearn.kernels import (
     pairwise,
 )
 from kreinlearn.kernels.callables import CallableKernel
+from kreinlearn.kernels.dissimilarity import TRANSFORMS
 from kreinlearn.panel import POOL_ROWS, Panel, pool_size
 from kreinlearn.rows import Rows, require_finite, runs
 from tests import oracles
@@ -375,8 +376,109 @@ def test_a_similarity_is_not_centred():
     panel, _ = counted_panel()
     panel.grow(ROWS[[4, 2]])
     panel.freeze()
-    assert panel.centring is None
+    assert panel.transform is None
     assert panel.offsets is None
+
+
+# Other transformations
+
+
+def scaled(name, numbers, columns, reference):
+    """exp(-d / median), or exp(-d^2 / (sigma(x) sigma(z))) with sigma to the k-th neighbour."""
+    d = D[np.ix_(numbers, columns)]
+    among = D[np.ix_(reference, reference)]
+    if name == "exp":
+        return np.exp(-d / np.median(among[np.triu_indices(len(reference), 1)]))
+
+    def sigma(i):
+        return sorted(D[i, r] for r in reference if r != i)[int(name[5:]) - 1]
+
+    return np.exp(-(d**2) / np.outer([sigma(i) for i in numbers], [sigma(j) for j in columns]))
+
+
+def frozen_panel(landmarks=ROWS[[20, 8, 2, 17, 5]], reference=ROWS[[1, 8, 15, 22]]):
+    """A panel whose reference set is not all among its landmarks."""
+    panel, pairs = counted_panel(D, metric=True)
+    panel.grow(reference)
+    panel.freeze()
+    panel.replace(landmarks)
+    return panel, pairs, reference
+
+
+def contents(panel):
+    """All that follows from the transformation; the sample is known already or never."""
+    sample = ROWS[[9, 25, 8, 14, 20]]
+    parts = (panel.C, panel.K_ZZ, panel.similarities(sample), panel.diagonal, panel.offsets)
+    return [*parts, np.array(panel.unit), panel.evaluator()([0, 55, 8]), panel.gram().matrix]
+
+
+@pytest.mark.parametrize("name", ["exp", "local1", "local3"])
+def test_another_transformation_of_the_same_distances(name):
+    panel, pairs, reference = frozen_panel()
+    contents(panel)
+    raw, before = panel.raw, dict(pairs)
+    panel.use(name)
+    assert panel.raw is raw
+    Z, sample = panel.landmarks, ROWS[[9, 25, 8, 14, 20]]
+    C = scaled(name, ROWS, Z, reference)
+    np.testing.assert_allclose(panel.C, C, rtol=1e-12)
+    np.testing.assert_allclose(panel.K_ZZ, scaled(name, Z, Z, reference), rtol=1e-12)
+    np.testing.assert_array_equal(panel.K_ZZ, panel.K_ZZ.T)
+    among = scaled(name, sample, sample, reference)
+    np.testing.assert_allclose(panel.similarities(sample), among, rtol=1e-12)
+    np.testing.assert_array_equal(panel.diagonal, np.ones(len(ROWS)))
+    np.testing.assert_allclose(panel.gram().matrix, C.T @ C, rtol=1e-12)
+    assert dict(pairs) == before
+    new = np.array([0, 55, 8, ROWS[1], ROWS[20]])
+    np.testing.assert_allclose(
+        panel.evaluator()(list(new)), scaled(name, new, Z, reference), rtol=1e-12
+    )
+
+
+def test_transformations_in_any_order_and_back_are_the_same_bit_for_bit():
+    panel, _, _ = frozen_panel()
+    first = {None: contents(panel)}
+    for name in TRANSFORMS:
+        panel.use(name)
+        first[name] = contents(panel)
+    for name in (*reversed(TRANSFORMS), "local1", "local1", "squared"):
+        panel.use(name)
+        for got, expected in zip(contents(panel), first[name], strict=True):
+            np.testing.assert_array_equal(got, expected)
+    for got, expected in zip(contents(panel), first[None], strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("name", ["exp", "local3"])
+def test_a_transformation_stays_as_the_panel_changes(name):
+    """More landmarks, others, more rows: by the reference set of the first freeze."""
+    panel, pairs, reference = frozen_panel()
+    panel.use(name)
+    panel.freeze()
+    panel.grow(ROWS[[11, 0]])
+    np.testing.assert_allclose(panel.C, scaled(name, ROWS, panel.landmarks, reference), rtol=1e-12)
+    panel.replace(ROWS[[3, 11, 15]])
+    added = np.setdiff1d(np.arange(50), ROWS)[:4]
+    panel.add_rows(added, D[np.ix_(added, panel.columns)])
+    expected = scaled(name, panel.rows, panel.landmarks, reference)
+    np.testing.assert_allclose(panel.C, expected, rtol=1e-12)
+    panel.use(name)
+    np.testing.assert_allclose(panel.C, expected, rtol=1e-12)
+    assert set(pairs.values()) == {1}
+
+
+def test_rows_that_are_streamed_follow_the_transformation():
+    X = np.random.default_rng(1).normal(size=(3000, 3))
+    Z = np.array([6, 2, 78])
+    panel = wide_panel(SklearnMetric("manhattan"), X, Z)
+    panel.use("exp")
+    d = np.abs(X[:, None] - X[Z]).sum(2)
+    median = np.median(d[Z][np.triu_indices(3, 1)])
+    C = np.exp(-d / median)
+    np.testing.assert_allclose(panel.gram().matrix, C.T @ C, rtol=1e-12)
+    panel.replace(np.array([2999, 78]))
+    d = np.abs(X[panel.rows][:, None] - X[panel.landmarks]).sum(2)
+    np.testing.assert_allclose(panel.C, np.exp(-d / median), rtol=1e-12)
 
 
 # Objects from outside X

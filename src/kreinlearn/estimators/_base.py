@@ -324,16 +324,16 @@ class KreinEstimator(BaseEstimator):
 
     def _similarities(self, X: Any, sample: Any) -> Any:
         """The true similarities among sampled rows of X, evaluated anew."""
-        A, centring = take(X, sample), self._columns.centring
+        A, transform = take(X, sample), self._columns.transform
         if self.kernel_.takes == "precomputed":
             require_square(X)
             K = symmetrised(self.kernel_.columns(sample)(A))
         else:
             K = self.kernel_.symmetric(A)
-        if centring is None:
+        if transform is None:
             return K
-        a = centring.offsets(self._columns.raw(A))
-        return symmetrised(centring.similarity(K, a, a))
+        a = transform.offsets(self._columns.raw(A))
+        return symmetrised(transform.similarity(K, a, a))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,16 +1,18 @@
-"""From a dissimilarity to a similarity: squares, centred on a reference set."""
+"""From a dissimilarity to a similarity: transformations of distances, fixed by a reference set."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from functools import partial
+from typing import Any, Protocol, cast
 
 import numpy as np
 
-from kreinlearn.kernels._base import Array, Kernel, resolve
+from kreinlearn.kernels._base import Array, Kernel, resolve, symmetrised
 
 SELF_DISSIMILARITY_RTOL = 1e-12  # of the largest dissimilarity
+LOCAL_WIDTH_RTOL = 1e-7  # of the median distance: the least sigma(x)
 DISSIMILARITY_RANGE = (2.0**-480, 2.0**480)  # dissimilarities whose squares keep their digits
 
 
@@ -41,29 +43,190 @@ def double_centre(D: Array) -> Array:
     return np.asarray(-0.5 * (squares - means[:, None] - means + means.mean()))
 
 
+# Transformations
+
+
+class Transform(Protocol):
+    """k(x, z) from d(x, z) and what enters of x and of z alone: a(x), a(z), their ``offsets``.
+
+    Rows given to ``offsets`` hold the distances to the reference set first.
+    """
+
+    @property
+    def n_reference(self) -> int: ...
+
+    def offsets(self, D: Array) -> Array: ...  # (b, >= n_reference) -> a: (b,)
+
+    def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array: ...
+
+    def diagonal(self, a: Array) -> Array: ...  # k(x, x)
+
+
 @dataclass(frozen=True)
 class Centring:
-    """k(x, z) = -1/2 (d^2(x, z) - a(x) - a(z) + c) with a(x) the mean of d^2 to a reference set.
-
-    Blocks of distances hold the reference set in their first ``n_reference`` columns.
-    """
+    """k(x, z) = -1/2 (d^p(x, z) - a(x) - a(z) + c), a(x) the mean of d^p(x, r) over r, p 1 or 2."""
 
     n_reference: int
     c: float
+    power: int = 2
 
     @classmethod
-    def on(cls, D_RR: Array) -> Centring:
+    def on(cls, D_RR: Array, power: int = 2) -> Centring:
         require_squares(D_RR)
-        return cls(len(D_RR), float(np.square(D_RR).mean()))
+        return cls(len(D_RR), float((np.square(D_RR) if power == 2 else D_RR).mean()), power)
 
-    def offsets(self, D: Array) -> Array:  # (b, >= n_reference) -> a: (b,)
-        return np.asarray(np.square(D[:, : self.n_reference]).mean(axis=1))
+    def offsets(self, D: Array) -> Array:
+        D_R = D[:, : self.n_reference]
+        return np.asarray((np.square(D_R) if self.power == 2 else D_R).mean(axis=1))
 
     def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array:
-        return np.asarray(-0.5 * (np.square(D) - a_rows[:, None] - a_columns + self.c))
+        K = np.square(D) if self.power == 2 else np.array(D)
+        K = _apply(np.subtract, K, a_rows[:, None])
+        K = _apply(np.subtract, K, a_columns)
+        K += self.c
+        K *= -0.5
+        return K
 
     def diagonal(self, a: Array) -> Array:
         return a - 0.5 * self.c
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """k(x, z) = exp(-d(x, z) / s)."""
+
+    n_reference: int
+    s: float
+
+    @classmethod
+    def on(cls, D_RR: Array, width: float = 1.0) -> Exponential:
+        return cls(len(D_RR), width * median_distance(D_RR))
+
+    def offsets(self, D: Array) -> Array:
+        return np.zeros(len(D))
+
+    def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array:
+        with np.errstate(over="ignore"):
+            K = D / -self.s
+        return np.exp(K, out=K)
+
+    def diagonal(self, a: Array) -> Array:
+        return np.ones(len(a))
+
+
+@dataclass(frozen=True)
+class LocalScaling:
+    """k(x, z) = exp(-d^2(x, z) / (a(x) a(z))), a(x) the distance to the ``k``-th neighbour.
+
+    Neighbours are reference objects; one at distance ``zero`` is x itself and not counted.
+    """
+
+    n_reference: int
+    k: int
+    zero: float
+    least: float
+
+    @classmethod
+    def on(cls, D_RR: Array, k: int) -> LocalScaling:
+        return cls(len(D_RR), k, _zero(D_RR), LOCAL_WIDTH_RTOL * median_distance(D_RR))
+
+    def offsets(self, D: Array) -> Array:
+        n = self.n_reference
+        last = min(self.k, n - 1)
+        nearest = np.partition(D[:, :n], last, axis=1)[:, : last + 1]
+        nearest.sort(axis=1)
+        itself = nearest[:, 0] <= self.zero
+        a = np.where(itself, nearest[:, last], nearest[:, min(self.k, n) - 1])
+        return np.asarray(np.maximum(a, self.least))
+
+    def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array:
+        with np.errstate(over="ignore"):  # exp(-inf) = 0
+            K = D / -a_rows[:, None]
+            K *= D
+            K = _apply(np.divide, K, a_columns)
+        return np.exp(K, out=K)
+
+    def diagonal(self, a: Array) -> Array:
+        return np.ones(len(a))
+
+
+@dataclass(frozen=True)
+class Inverse:
+    """k(x, z) = 1 / (1 + d(x, z) / s)."""
+
+    n_reference: int
+    s: float
+
+    @classmethod
+    def on(cls, D_RR: Array) -> Inverse:
+        return cls(len(D_RR), median_distance(D_RR))
+
+    def offsets(self, D: Array) -> Array:
+        return np.zeros(len(D))
+
+    def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array:
+        with np.errstate(over="ignore"):
+            K = D / self.s
+        K += 1.0
+        return np.reciprocal(K, out=K)
+
+    def diagonal(self, a: Array) -> Array:
+        return np.ones(len(a))
+
+
+TRANSFORMS: dict[str, Callable[[Array], Transform]] = {  # from the distances in a reference set
+    "squared": Centring.on,
+    "linear": partial(Centring.on, power=1),
+    "exp": Exponential.on,
+    "narrow_exp": partial(Exponential.on, width=0.3),
+    "local1": partial(LocalScaling.on, k=1),
+    "local3": partial(LocalScaling.on, k=3),
+    "local7": partial(LocalScaling.on, k=7),
+    "inverse": Inverse.on,
+}
+AUTO_TRANSFORMS = ("squared", "linear", "exp", "narrow_exp", "local1", "local3", "local7")
+
+
+def refit(
+    raw: Array,
+    columns_kept: Array,
+    reference_kept: Array,
+    at: Array,
+    make: Callable[[Array], Transform],
+) -> tuple[Array, Array]:
+    """C of all rows to the kept landmark columns, and K_ZZ, by a transform made of other columns.
+
+    ``at`` are the rows of all columns of ``raw``; columns_kept and reference_kept are columns.
+    """
+    D_R = np.take(raw, reference_kept, axis=1)
+    transform = make(D_R[at[reference_kept]])
+    a, Z = transform.offsets(D_R), at[columns_kept]
+    C = transform.similarity(np.take(raw, columns_kept, axis=1), a, a[Z])
+    return C, symmetrised(C[Z])
+
+
+def median_distance(D_RR: Array) -> float:
+    """Of two reference objects; where it is zero the mean of the positive distances, else 1."""
+    require_squares(D_RR)
+    apart = D_RR[~np.eye(len(D_RR), dtype=bool)]
+    middle = float(np.median(apart)) if len(apart) else 0.0
+    if middle > _zero(D_RR):
+        return middle
+    positive = apart[apart > _zero(D_RR)]
+    return float(positive.mean()) if len(positive) else 1.0
+
+
+def _zero(D_RR: Array) -> float:
+    """Distances up to this are those of an object to itself."""
+    return SELF_DISSIMILARITY_RTOL * float(np.max(D_RR, initial=0.0))
+
+
+def _apply(function: np.ufunc, K: Array, a: Array) -> Array:
+    """function(K, a), written over K unless that would lose digits of a."""
+    return np.asarray(function(K, a, out=K if np.result_type(K, a) == K.dtype else None))
+
+
+# Checks
 
 
 def require_squares(D: Array) -> None:

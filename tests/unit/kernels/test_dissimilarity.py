@@ -106,8 +106,8 @@ def test_a_reference_that_is_not_among_the_landmarks(landmarks: str, form: str) 
         kernel, n_landmarks=9, rank=6, landmarks=landmarks, core="truncated", random_state=0
     ).fit(objects)
     Z = model.landmark_indices_
-    raw, centring = model._columns.raw(new), model._columns.centring
-    assert centring.n_reference == 6
+    raw, transform = model._columns.raw(new), model._columns.transform
+    assert transform.n_reference == 6
     R = [int(np.argmin(np.abs(D_NEW - column[:, None]).sum(axis=0))) for column in raw.T][:6]
     assert_allclose(raw[:, :6], D_NEW[:, R], rtol=1e-12)
     assert set(R) - set(Z)

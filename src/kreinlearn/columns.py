@@ -1,0 +1,31 @@
+"""What a fitted model evaluates: the similarities of any objects to its landmarks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kreinlearn.kernels._base import Array, Columns, Objects
+from kreinlearn.kernels.dissimilarity import Transform, check_dissimilarities
+
+
+@dataclass(frozen=True)
+class LandmarkColumns:
+    """x -> k(x, Z): the evaluated columns, transformed if they are dissimilarities."""
+
+    raw: Columns
+    landmarks: Array | None = None  # their places among the evaluated columns; None: all, in order
+    transform: Transform | None = None
+    offsets: Array | None = None  # a(z)
+
+    def __call__(self, A: Objects, out: Array | None = None) -> Array:
+        return self.finish(self.raw(A, out))
+
+    def finish(self, raw: Array) -> Array:
+        """Similarities to the landmarks from the values of all evaluated columns."""
+        if self.transform is None:
+            return raw
+        check_dissimilarities(raw)
+        assert self.offsets is not None
+        a = self.transform.offsets(raw)
+        picked = raw if self.landmarks is None else raw[:, self.landmarks]
+        return self.transform.similarity(picked, a, self.offsets)
