@@ -1,6 +1,8 @@
 """Learning from any symmetric similarity or dissimilarity, positive definite or not."""
 
+from kreinlearn.estimators.ridge import KreinRidge, KreinRidgeClassifier
 from kreinlearn.estimators.transformer import KreinNystroem, KreinPCA
+from kreinlearn.estimators.variance import KreinVCRidge, KreinVCRidgeClassifier
 from kreinlearn.inspect import indefiniteness
 from kreinlearn.kernels import dissimilarity, pairwise, register
 
@@ -9,6 +11,10 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "KreinNystroem",
     "KreinPCA",
+    "KreinRidge",
+    "KreinRidgeClassifier",
+    "KreinVCRidge",
+    "KreinVCRidgeClassifier",
     "dissimilarity",
     "indefiniteness",
     "pairwise",

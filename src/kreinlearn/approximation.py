@@ -83,7 +83,7 @@ def _pool(n: int, plan: Plan, rng: np.random.Generator) -> Array:
     size = pool_size(len(eligible), plan.n_landmarks)
     if size == len(eligible):
         return eligible
-    if plan.core != "ls" and plan.tol is None:
+    if plan.core != "ls" and plan.tol is None and not plan.sample:
         if not isinstance(plan.landmarks, str):
             size = 0
         elif plan.landmarks == "uniform":

@@ -115,6 +115,15 @@ class Terms(NamedTuple):
     def minus(self, other: Terms) -> Terms:
         return Terms(*(mine - theirs for mine, theirs in zip(self, other, strict=True)))
 
+    def centred(self, *, intercept: bool) -> Centred:
+        """Features and targets less their means, or as they are without an intercept."""
+        if not intercept:
+            return Centred(self.G, self.B, self.yy, self.n, np.zeros_like(self.s), 0 * self.t)
+        mean, ybar = self.s / self.n, self.t / self.n
+        G = self.G - self.n * np.outer(mean, mean)
+        B = self.B - self.n * np.outer(mean, ybar)
+        return Centred(G, B, self.yy - self.n * ybar**2, self.n, mean, ybar)
+
     @classmethod
     def of_rows(cls, Phi: Array, Y: Array, w: Array | None) -> Terms:
         if w is None:
@@ -123,6 +132,20 @@ class Terms(NamedTuple):
         wY, root = w[:, None] * Y, np.sqrt(w)[:, None] * Phi
         yy = np.einsum("iq,iq->q", wY, Y)
         return cls(root.T @ root, w @ Phi, Phi.T @ wY, wY.sum(axis=0), yy, float(w.sum()))
+
+
+class Centred(NamedTuple):
+    """Least-squares terms about the means, which give the intercept back."""
+
+    G: Array  # (r, r)
+    B: Array  # (r, q)
+    yy: Array  # (q,)
+    n: float
+    mean: Array  # (r,)
+    ybar: Array  # (q,)
+
+    def intercept(self, Z: Array) -> Array:  # (r, q) -> (q,)
+        return np.asarray(self.ybar - self.mean @ Z)
 
 
 def symmetric_product(W: Array, G: Array) -> Array:

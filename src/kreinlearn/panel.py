@@ -188,6 +188,11 @@ class Panel:
         if self.kernel.is_dissimilarity and self.transform is None:
             self.transform = TRANSFORMS["squared"](self.raw[self.positions(self.columns)])
 
+    def refreeze(self) -> None:
+        """All columns evaluated by now are the reference set."""
+        self.transform = None
+        self.freeze()
+
     def use(self, name: str) -> None:
         """Another similarity of the same distances, by the same reference set."""
         assert self.transform is not None, "only a frozen dissimilarity has transformations"

@@ -35,6 +35,7 @@ class Plan:
     tol: float | None = None
     single: bool = False  # float32 blocks multiplied in float32
     eligible: Array | None = None  # rows that may be landmarks; None: all
+    sample: bool = False  # a pool of rows is wanted beside the landmarks
     tiles: Callable[[Iterable[Any]], Any] = field(default=iter)  # a generator that shows progress
 
     @property

@@ -13,6 +13,7 @@ from kreinlearn.kernels._base import Array, Kernel, resolve, symmetrised
 
 SELF_DISSIMILARITY_RTOL = 1e-12  # of the largest dissimilarity
 LOCAL_WIDTH_RTOL = 1e-7  # of the median distance: the least sigma(x)
+LOCAL_ZERO_RTOL = 1e-6  # of the median: an object itself, found again by a rounded distance
 DISSIMILARITY_RANGE = (2.0**-480, 2.0**480)  # dissimilarities whose squares keep their digits
 
 
@@ -128,7 +129,9 @@ class LocalScaling:
 
     @classmethod
     def on(cls, D_RR: Array, k: int) -> LocalScaling:
-        return cls(len(D_RR), k, _zero(D_RR), LOCAL_WIDTH_RTOL * median_distance(D_RR))
+        median = median_distance(D_RR)
+        zero = max(_zero(D_RR), LOCAL_ZERO_RTOL * median)
+        return cls(len(D_RR), k, zero, LOCAL_WIDTH_RTOL * median)
 
     def offsets(self, D: Array) -> Array:
         n = self.n_reference

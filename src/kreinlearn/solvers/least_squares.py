@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
 
-from kreinlearn.solvers.result import Fold, Solution
+from kreinlearn.solvers.result import Fold, Solution, signed_penalty
 
 Array = NDArray[Any]
 
-SINGULAR_RTOL = 1e-15  # pivots and eigenvalues that are rounding, of the largest, a row
+SINGULAR_RTOL = 1e-15  # a row: what is left of a diagonal entry, of the largest eigenvalue
 
 
 class Factor:
@@ -23,7 +23,8 @@ class Factor:
         self.singular = not self._cholesky(A)
         if self.singular:
             D, U = eigh(A, driver="evd", check_finite=False)
-            keep = D > len(D) * SINGULAR_RTOL * np.max(np.abs(D), initial=0.0)
+            rounding = len(D) * SINGULAR_RTOL * np.max(np.abs(D), initial=0.0)
+            keep = D > rounding
             self._root = U[:, keep] / np.sqrt(D[keep])
 
     def _cholesky(self, A: Array) -> bool:
@@ -31,9 +32,8 @@ class Factor:
             self._factor = cho_factor(A, lower=True, check_finite=False)
         except np.linalg.LinAlgError:
             return False
-        pivots = np.diagonal(self._factor[0])
-        largest = np.max(pivots, initial=0.0)
-        return bool(np.min(pivots, initial=np.inf) ** 2 > len(A) * SINGULAR_RTOL * largest**2)
+        left = np.square(np.diagonal(self._factor[0])) / np.diagonal(A)
+        return bool(np.min(left, initial=1.0) > len(A) * SINGULAR_RTOL)
 
     def solve(self, B: Array) -> Array:
         if self.singular:
@@ -47,13 +47,17 @@ def ridge(G: Array, B: Array, penalty: Array) -> Solution:
     return Solution(factor.solve(B), singular=factor.singular)
 
 
-def ridge_rows(Phi: Array, Y: Array, w: Array, penalty: Array) -> tuple[Array, Array]:
+def ridge_rows(
+    Phi: Array, Y: Array, w: Array, penalty: Array, *, intercept: bool = True
+) -> tuple[Array, Array]:
     """Coefficients (r, q) and intercept (q,) from few rows: the dual, n x n, where n < r.
 
     The intercept is not penalised; every penalty is positive.
     """
     n, r = Phi.shape
     mean, ybar = w @ Phi / w.sum(), w @ Y / w.sum()
+    if not intercept:
+        mean, ybar = np.zeros_like(mean), np.zeros_like(ybar)
     F, root = Phi - mean, np.sqrt(w)[:, None]
     F, T = root * F, root * (Y - ybar)
     if n < r:
@@ -76,25 +80,26 @@ def ridge_fold(fold: Fold, lambda_plus: float, lambda_minus: float) -> tuple[flo
 
 
 def leave_one_out(
-    Phi: Array, Y: Array, w: Array, S: Array, lambda_plus: float, lambda_minus: float,
-    intercept: bool,
+    rows: tuple[Array, Array, Array, Array], S: Array, intercept: bool,
+    lambda_plus: float, lambda_minus: float,
 ) -> tuple[float, Array]:  # fmt: skip
     """Sum of weighted squared leave-one-out errors, and its gradient (2,) in log lambda.
 
-    Rows weigh w in the fit and in the loss; a row left out leaves the penalty n Lambda as it is.
+    rows: Phi, Y, weights, and which are tested; leaving one out leaves the penalty as it is.
     """
+    Phi, Y, w, tested = rows
     n = w.sum()
-    penalty = n * np.where(S > 0, lambda_plus, lambda_minus)
+    penalty = n * signed_penalty(S, lambda_plus, lambda_minus)
     mean, ybar = (w @ Phi / n, w @ Y / n) if intercept else (0.0, 0.0)
     root = np.sqrt(w)[:, None]
     F, T = root * (Phi - mean), root * (Y - ybar)
     factor = Factor(F.T @ F, penalty)
     Z, H = factor.solve(F.T @ T), factor.solve(F.T)  # (r, q), (r, n)
-    h = np.einsum("ni,in->n", F, H) + (w / n if intercept else 0.0)
-    rest = 1 - h
-    E = (T - F @ Z) / rest[:, None]
+    rest = 1 - np.einsum("ni,in->n", F, H) - (w / n if intercept else 0.0)
+    E = tested[:, None] * (T - F @ Z) / rest[:, None]
     Q = factor.solve(F.T @ (2 * E / rest[:, None]))  # (r, q)
     # de_i = (F_i A^-1 dP z + e_i dh_i) / (1 - h_i),  dh_i = - sum_j dP_j H_ji^2
-    slope = penalty * (np.einsum("iq,iq->i", Q, Z) - 2 * np.square(H) @ ((E**2).sum(axis=1) / rest))
+    leverage = 2 * np.square(H) @ (np.square(E).sum(axis=1) / rest)
+    slope = penalty * (np.einsum("iq,iq->i", Q, Z) - leverage)
     plus = S > 0
-    return float((E**2).sum()), np.array([slope[plus].sum(), slope[~plus].sum()])
+    return float(np.square(E).sum()), np.array([slope[plus].sum(), slope[~plus].sum()])

@@ -55,18 +55,16 @@ def _as_numbers(rows: Any, n: int) -> Array:
 
 def fold_of(train: Terms, valid: Terms, S: Array, *, intercept: bool) -> Fold:
     """The terms of a split, features and targets less their training means."""
-    if not intercept:
-        return Fold(train.G, train.B, train.n, S, valid.G, valid.B, valid.yy)
-    mean, ybar = train.s / train.n, train.t / train.n
-    cross = np.outer(valid.s, mean)
+    part = train.centred(intercept=intercept)
+    cross = np.outer(valid.s, part.mean)
     return Fold(
-        train.G - train.n * np.outer(mean, mean),
-        train.B - train.n * np.outer(mean, ybar),
-        train.n,
+        part.G,
+        part.B,
+        part.n,
         S,
-        valid.G - cross - cross.T + valid.n * np.outer(mean, mean),
-        valid.B - np.outer(valid.s, ybar) - np.outer(mean, valid.t - valid.n * ybar),
-        valid.yy - 2 * ybar * valid.t + valid.n * ybar**2,
+        valid.G - cross - cross.T + valid.n * np.outer(part.mean, part.mean),
+        valid.B - np.outer(valid.s, part.ybar) - np.outer(part.mean, valid.t - valid.n * part.ybar),
+        valid.yy - 2 * part.ybar * valid.t + valid.n * part.ybar**2,
     )
 
 

@@ -1,0 +1,163 @@
+"""What all classifiers share: classes, one-vs-rest or one-vs-one, decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from kreinlearn.estimators._learner import KreinLearner, Linear
+from kreinlearn.learning import Problem, Statistics, features_of
+from kreinlearn.solvers.result import signed_penalty
+from kreinlearn.tuning.folds import FoldRows
+
+SolveRows = Callable[[Any, Any, Any, Any], tuple[Any, Any]]  # Phi, Y, w, penalty -> coef, intercept
+
+
+class KreinClassifier(ClassifierMixin, KreinLearner):
+    """Labels as targets +-1; with many classes a column a class, or a pair of classes."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KreinLearner._parameter_constraints,
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "multi_class": [StrOptions({"auto", "ovr", "ovo"})],
+    }
+
+    def _encoded(self, y: Any) -> tuple[Any, Any, Any]:
+        """y, targets +-1 (n, q), and the number of each row's class."""
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        require_two(self.classes_)
+        return y, one_vs_rest(labels, len(self.classes_)), labels
+
+    def _weights(self, sample_weight: Any, X: Any, labels: Any) -> Any:
+        w = super()._weights(sample_weight, X, labels)
+        if w is not None:
+            left = np.unique(labels[w > 0])
+            if len(left) < 2:
+                require_two(self.classes_[left], " of positive weight")
+        if self.class_weight is None:
+            return w
+        ones = np.ones(len(labels)) if w is None else w
+        of_class = compute_class_weight(
+            self.class_weight, classes=self.classes_, y=self.classes_[labels], sample_weight=w
+        )
+        return ones * of_class[labels]
+
+    def predict(self, X: Any) -> Any:
+        """The class of each object."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return self.classes_[(scores > 0).astype(np.intp)]
+        return self.classes_[np.argmax(scores, axis=1)]
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores (n,) of two classes, positive for the second; (n, n_classes) of more."""
+        return class_scores(self._decision(X), len(self.classes_), self.multi_class_)
+
+    def _finished(self, problem: Problem, statistics: Statistics, values: Any) -> Linear:
+        """The model of the penalties found, by a column a class or a pair of classes."""
+        n_classes = len(self.classes_)
+        self.multi_class_ = self._way(problem, statistics, values) if n_classes > 2 else "ovr"
+        if self.multi_class_ == "ovr":
+            return super()._finished(problem, statistics, values)
+        return self._paired(problem, statistics, values)
+
+    def _way(self, problem: Problem, statistics: Statistics, values: Any) -> str:
+        """ "ovr" or "ovo": as asked for, or as the folds say; ties go to "ovr"."""
+        if self.multi_class != "auto":
+            return self.multi_class
+        splits = problem.split_rows(statistics.map)
+        labels = np.argmax(problem.Y[problem.rows], axis=1)
+        self.multi_class_errors_ = cross_validated_errors(
+            problem, splits, labels, len(self.classes_), self._solve_rows, self._penalties(values)
+        )
+        return min(self.multi_class_errors_, key=lambda name: self.multi_class_errors_[name])
+
+    def _paired(self, problem: Problem, statistics: Statistics, values: Any) -> Linear:
+        labels = np.argmax(problem.Y, axis=1)
+        w = np.ones(len(labels)) if problem.weights is None else problem.weights
+        penalty = w.sum() * self._penalties(values)(statistics.map.S)
+        Phi = features_of(problem, statistics)
+        solve, n_classes = self._solve_rows, len(self.classes_)
+        return Linear(*one_vs_one(Phi, labels, w, penalty, solve, n_classes))
+
+    def _penalties(self, values: Any) -> Callable[[Any], Any]:
+        return lambda S: signed_penalty(S, values[0], values[1])
+
+
+def require_two(classes: Any, which: str = "") -> None:
+    if len(classes) < 2:
+        raise ValueError(
+            f"a classifier needs at least two classes{which}, got one class: {classes.tolist()}"
+        )
+
+
+def one_vs_rest(labels: Any, n_classes: int) -> Any:
+    """+-1, a column a class; one column, + for the second, if there are two."""
+    numbers = np.arange(n_classes) if n_classes > 2 else np.array([1])
+    return np.where(labels[:, None] == numbers, 1.0, -1.0)
+
+
+def pairs_of(n_classes: int) -> list[tuple[int, int]]:
+    return list(combinations(range(n_classes), 2))
+
+
+def class_scores(scores: Any, n_classes: int, multi_class: str) -> Any:
+    """Decision values a class, from a column a class or a pair of classes."""
+    if n_classes == 2:
+        return scores[:, 0]
+    if multi_class == "ovr":
+        return scores
+    return _ovr_decision_function(scores > 0, scores, n_classes)
+
+
+def one_vs_one(
+    Phi: Any, labels: Any, w: Any, penalty: Any, solve: SolveRows, n_classes: int
+) -> tuple[Any, Any]:
+    """Coefficients (r, pairs) and intercepts; of a pair the second class is the positive one."""
+    members = [np.flatnonzero(labels == c) for c in range(n_classes)]
+    pairs = pairs_of(n_classes)
+    coef, intercept = np.zeros((Phi.shape[1], len(pairs))), np.zeros(len(pairs))
+    for p, (a, b) in enumerate(pairs):
+        rows = np.concatenate([members[a], members[b]])
+        if len(rows):
+            y = np.repeat([-1.0, 1.0], [len(members[a]), len(members[b])])[:, None]
+            coef[:, [p]], intercept[[p]] = solve(Phi[rows], y, w[rows], penalty)
+    return coef, intercept
+
+
+def cross_validated_errors(
+    problem: Problem,
+    splits: list[FoldRows],
+    labels: Any,
+    n_classes: int,
+    solve: SolveRows,
+    penalties: Callable[[Any], Any],
+) -> dict[str, float]:
+    """Share of the validated rows that each way of using binary problems gets wrong."""
+    w = problem.held()[1]
+    w = np.ones(len(labels)) if w is None else w
+    wrong, total = {"ovr": 0.0, "ovo": 0.0}, 0.0
+    for split in splits:
+        train, valid = split.train, split.valid
+        penalty = w[train].sum() * penalties(split.S)
+        given = split.Phi[train], labels[train], w[train]
+        models = {
+            "ovr": solve(given[0], one_vs_rest(given[1], n_classes), given[2], penalty),
+            "ovo": one_vs_one(*given, penalty, solve, n_classes),
+        }
+        total += w[valid].sum()
+        for name, (coef, intercept) in models.items():
+            scores = class_scores(split.Phi[valid] @ coef + intercept, n_classes, name)
+            missed = np.argmax(scores, axis=1) != labels[valid]
+            wrong[name] += w[valid][missed].sum()
+    return {name: value / total for name, value in wrong.items()}

@@ -1,0 +1,219 @@
+"""What all learners share: parameters, targets, splits, the choice of a similarity, prediction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from sklearn.model_selection import check_cv
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+)
+
+from kreinlearn._warnings import warn
+from kreinlearn.approximation import fit_core, grow_landmarks, open_panel
+from kreinlearn.blocks import as_generator, length
+from kreinlearn.estimators._base import KreinEstimator
+from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, TRANSFORMS
+from kreinlearn.kernels.precomputed import Precomputed, PrecomputedDissimilarity
+from kreinlearn.learning import Problem, Statistics, choose_transform, gather
+from kreinlearn.nystrom import OVERSAMPLING, FeatureMap, landmark_map
+from kreinlearn.reduce import serial_blas
+from kreinlearn.tuning.folds import fold_count, given_folds, random_folds
+from kreinlearn.tuning.search import Tuned, Unknowns
+
+MOST_LANDMARKS = 1000  # of n_landmarks="auto"
+PENALTY = [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})]
+
+
+class Linear(NamedTuple):
+    """A model that is linear in the scaled features."""
+
+    coef: Any  # (r, q)
+    intercept: Any  # (q,)
+
+
+class KreinLearner(KreinEstimator):
+    """From validated data to statistics and tuned penalties; subclasses solve and predict."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KreinEstimator._parameter_constraints,
+        "transform": [StrOptions({"auto", *TRANSFORMS})],
+        "rank": [Interval(Integral, 1, None, closed="left"), None],
+        "lambda_plus": PENALTY,
+        "lambda_minus": [*PENALTY, StrOptions({"equal"})],
+        "cv": ["cv_object", StrOptions({"loo"})],
+        "n_restarts": [Interval(Integral, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+    }
+
+    def _resolved_kernel(self) -> Any:
+        kernel = super()._resolved_kernel()
+        if isinstance(kernel, PrecomputedDissimilarity):  # transformed here, not by the kernel
+            return Precomputed(is_dissimilarity=True)
+        return kernel
+
+    def _auto_landmarks(self, n: int, rank: int | None) -> int:
+        return max(MOST_LANDMARKS, rank or 0)
+
+    # Targets and weights
+
+    def _weights(self, sample_weight: Any, X: Any, labels: Any) -> Any:
+        """Weights of the rows, or None if all are 1."""
+        if sample_weight is None:
+            return None
+        w = _check_sample_weight(
+            sample_weight, np.empty((length(X), 1)), dtype=np.float64, ensure_non_negative=True
+        )
+        if not w.any():
+            raise ValueError("all sample weights are zero; at least one must be positive")
+        return w
+
+    def _require_targets(self, X: Any, y: Any) -> None:
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
+                "is None."
+            )
+        check_consistent_length(X, y)
+
+    def _folds(self, n: int, X: Any, y: Any, labels: Any, rng: np.random.Generator) -> Any:
+        """A fold number for each row, and how many folds there are."""
+        if self.cv is None or isinstance(self.cv, Integral):
+            k = fold_count(n, labels) if self.cv is None else int(self.cv)
+            return random_folds(n, min(k, n), rng, labels), min(k, n)
+        if isinstance(self.cv, str):  # "loo"
+            return np.arange(n), n
+        splits = list(check_cv(self.cv, y, classifier=labels is not None).split(X, y))
+        return given_folds(n, splits), len(splits)
+
+    # Fitting
+
+    def _problem(
+        self, X: Any, kernel: Any, y: Any, Y: Any, w: Any, labels: Any, rng: np.random.Generator
+    ) -> Problem:
+        """Landmarks chosen, rows split, and the similarity found."""
+        rank = getattr(self, "rank", None)
+        plan = self._plan(X, kernel, rank)
+        if w is not None and not w.all():
+            eligible = np.flatnonzero(w)
+            m = min(plan.n_landmarks, len(eligible))
+            plan = replace(plan, eligible=eligible, n_landmarks=m)
+        if self._chooses(kernel):
+            plan = replace(plan, sample=True)
+        panel = open_panel(kernel, X, plan, rng)
+        grow_landmarks(panel, plan, rng)
+        folds, n_folds = self._folds(length(X), X, y, labels, rng)
+        problem = Problem(
+            panel, plan, rng, Y, w, folds, n_folds, self.fit_intercept, self._map_of(plan)
+        )
+        if kernel.is_dissimilarity:
+            self._choose_transform(problem)
+        return problem
+
+    def _chooses(self, kernel: Any) -> bool:
+        """Whether rows beside the landmarks are looked at before the pass over all of them."""
+        return bool(kernel.is_dissimilarity and self.transform == "auto")
+
+    def _choose_transform(self, problem: Problem) -> None:
+        problem.panel.refreeze()
+        if self.transform != "auto":
+            problem.use(self.transform)
+        else:
+            # by least squares with both penalties tuned, whatever is learned afterwards
+            unknowns = Unknowns((None, None), equal=self.lambda_minus == "equal")
+            self.transform_choices_ = choose_transform(problem, AUTO_TRANSFORMS, unknowns)
+        self.transform_ = problem.transform
+
+    def _map_of(self, plan: Any) -> Any:
+        """W and S from K_ZZ, for the maps that folds rebuild."""
+        k = plan.rank
+        if plan.core == "truncated" and k is None:
+            k = max(1, int(plan.n_landmarks / OVERSAMPLING))
+
+        def of(K_ZZ: Any, eps: float) -> tuple[Any, Any]:
+            return landmark_map(K_ZZ, k if plan.core == "truncated" else None, eps)
+
+        return of
+
+    def _core(self, *args: Any) -> FeatureMap:
+        plan = args[4]
+        feature_map = fit_core(*args)
+        return feature_map.cut(plan.rank)
+
+    def _statistics(self, problem: Problem) -> Statistics:
+        by_fold = self._tunes() and not problem.honest and self.cv != "loo"
+        return gather(problem, self._core, by_fold=by_fold)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        rng = as_generator(self.random_state)
+        X, kernel = self._prepared(X, rng)
+        self._require_targets(X, y)
+        y, Y, labels = self._encoded(y)
+        w = self._weights(sample_weight, X, labels)
+        with serial_blas():
+            problem = self._problem(X, kernel, y, Y, w, labels, rng)
+            statistics = self._statistics(problem)
+            model = self._learn(problem, statistics)
+        self._keep_model(problem, statistics, model)
+
+    def _keep_model(self, problem: Problem, statistics: Statistics, model: Linear) -> None:
+        """Coefficients of features and of landmarks, in the unit of the kernel."""
+        fitted = statistics.fitted(problem.panel)
+        root = self._root(statistics.unit)
+        self.coef_ = self._shaped((model.coef / root).T)
+        self.dual_coef_ = statistics.map.W @ model.coef / statistics.unit
+        self._intercept = model.intercept
+        self.intercept_ = self._shaped(model.intercept)
+        self.folds_ = problem.folds
+        self._store(fitted, fitted.map)
+        if self.rank_ == 0:
+            warn("no dimension is left, rank_ is 0: the kernel is zero, or the same for all pairs")
+
+    def _shaped(self, values: Any) -> Any:
+        """As scikit-learn has it: without the axis of outputs where y has none."""
+        return values
+
+    def _root(self, unit: float) -> float:
+        """The unit of features: penalties scale with its square."""
+        return float(np.sqrt(unit))
+
+    def _decision(self, X: Any) -> Any:  # (n, q)
+        check_is_fitted(self)
+        scores = self._project(X, self.dual_coef_)
+        scores += self._intercept.astype(scores.dtype)
+        return scores
+
+    # Penalties
+
+    def _tunes(self) -> bool:
+        return bool(self._unknowns(1.0).free)
+
+    def _unknowns(self, root: float) -> Unknowns:
+        """Penalties in the scaled features, whose unit is ``root``; None where they are tuned."""
+
+        def given(value: Any) -> float | None:
+            return None if isinstance(value, str) else value / root**2
+
+        equal = self.lambda_minus == "equal"
+        plus = given(self.lambda_plus)
+        return Unknowns((plus, plus if equal else given(self.lambda_minus)), equal)
+
+    def _keep(self, tuned: Tuned, root: float) -> None:
+        self.lambda_plus_ = float(tuned.values[0] * root**2)
+        self.lambda_minus_ = float(tuned.values[1] * root**2)
+        if len(tuned.trials):
+            trials = tuned.trials.copy()
+            trials[:, :2] *= root**2
+            self.cv_trials_, self.cv_loss_ = trials, tuned.loss
+
+    def _warn_singular(self) -> None:
+        warn(
+            "the penalty is zero and the Gram matrix singular: the solution of smallest norm is "
+            "taken; give positive lambda_plus and lambda_minus"
+        )

@@ -1,0 +1,249 @@
+"""Krein least squares: mean squared error plus lambda_plus |f_+|^2 + lambda_minus |f_-|^2."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
+from sklearn.utils.validation import _check_y
+
+from kreinlearn.estimators._classifier import KreinClassifier
+from kreinlearn.estimators._learner import KreinLearner, Linear
+from kreinlearn.learning import (
+    Problem,
+    Statistics,
+    folds_of,
+    gram_scale,
+    leave_one_out_of,
+    mean_loss,
+    total_terms,
+)
+from kreinlearn.moments import Centred
+from kreinlearn.solvers.least_squares import ridge, ridge_fold, ridge_rows
+from kreinlearn.solvers.result import Fold, Solution, signed_penalty
+from kreinlearn.tuning.search import Tuned, tune
+
+
+class LeastSquares(KreinLearner):
+    """Learners that need no more of the rows than sums of squares and products."""
+
+    def _learn(self, problem: Problem, statistics: Statistics) -> Linear:
+        root = self._root(statistics.unit)
+        tuned = self._tuned(problem, statistics, root)
+        self._keep(tuned, root)
+        return self._finished(problem, statistics, tuned.values)
+
+    def _tuned(self, problem: Problem, statistics: Statistics, root: float) -> Tuned:
+        unknowns = self._unknowns(root)
+        if not unknowns.free:
+            return Tuned(unknowns.values(np.empty(0)), np.nan, np.empty((0, 3)))
+        if self.cv == "loo" and not problem.honest:
+            objective = leave_one_out_of(problem, statistics)
+        else:
+            folds = folds_of(problem, statistics)
+            objective = mean_loss(folds, self._fold_loss, problem.validated_weight)
+        whole = total_terms(statistics.terms()).centred(intercept=self.fit_intercept)
+        scale = gram_scale(whole.G, whole.n)
+        return tune(objective, scale, unknowns, restarts=self.n_restarts, rng=problem.rng)
+
+    def _finished(self, problem: Problem, statistics: Statistics, values: Any) -> Linear:
+        whole = total_terms(statistics.terms()).centred(intercept=self.fit_intercept)
+        solution = self._solve(whole, statistics.map.S, values)
+        if solution.singular:
+            self._warn_singular()
+        return Linear(solution.coef, whole.intercept(solution.coef))
+
+    def _fold_loss(self, fold: Fold, *values: float) -> tuple[float, Any]:
+        return ridge_fold(fold, *values)
+
+    def _solve(self, whole: Centred, S: Any, values: Any) -> Solution:
+        return ridge(whole.G, whole.B, whole.n * signed_penalty(S, *values[:2]))
+
+    def _solve_rows(self, Phi: Any, Y: Any, w: Any, penalty: Any) -> tuple[Any, Any]:
+        return ridge_rows(Phi, Y, w, penalty, intercept=self.fit_intercept)
+
+
+class KreinRegressor(RegressorMixin, MultiOutputMixin, KreinLearner):
+    """Targets of one or more dimensions."""
+
+    def _encoded(self, y: Any) -> tuple[Any, Any, None]:
+        y = _check_y(y, multi_output=True, y_numeric=True, estimator=self)
+        y = y.astype(np.float64, copy=False)
+        self._one_output = y.ndim == 1
+        return y, y.reshape(len(y), -1), None
+
+    def _shaped(self, values: Any) -> Any:
+        return values[0] if self._one_output else values
+
+    def predict(self, X: Any) -> Any:
+        """The target of each object."""
+        scores = self._decision(X)
+        return scores[:, 0] if self._one_output else scores
+
+
+class KreinRidge(KreinRegressor, LeastSquares):
+    """Least squares in a Krein space, from any symmetric similarity or dissimilarity.
+
+    Minimises ``mean((y - f(x)) ** 2) + lambda_plus |f_+|^2 + lambda_minus |f_-|^2`` where f_+ and
+    f_- are the parts of f in the positive and the negative space of the kernel.
+
+    Parameters
+    ----------
+    kernel, kernel_params, landmarks, precomputed_columns, symmetrize, dtype, memory_budget,
+    n_jobs, random_state, verbose : as in ``KreinNystroem``.
+    n_landmarks : int, a fraction, None (all objects: exact) or "auto": all up to 1000.
+    transform : from a dissimilarity to a similarity: "squared" (centred squares, the paper's),
+        "linear" (centred), "exp", "narrow_exp", "local1", "local3", "local7", "inverse", or
+        "auto": the best of them by cross-validated squared error.
+    rank : keep this many dimensions; None keeps all.
+    core : "plain", "truncated" or "ls".
+    lambda_plus, lambda_minus : penalties, or "auto": tuned. lambda_minus="equal" ties both.
+    cv : folds that tune: an int, a splitter, "loo", or None: 5.
+    n_restarts : further searches for penalties, from random starts.
+    fit_intercept : whether f has a constant that is not penalised.
+
+    Attributes
+    ----------
+    coef_, dual_coef_, intercept_ : of features, of landmarks, and the constant.
+    lambda_plus_, lambda_minus_ : the penalties used.
+    cv_loss_, cv_trials_ : cross-validated squared error, and every (penalties, loss) tried.
+    folds_ : fold of each training row, -1 if it is in every training part.
+    transform_, transform_choices_ : of a dissimilarity.
+    signature_, eigenvalues_, rank_, n_landmarks_, landmarks_, landmark_indices_, kernel_ : as in
+        ``KreinNystroem``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kreinlearn import KreinRidge
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> model = KreinRidge("sigmoid", random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> model.predict(X).shape, model.lambda_plus_ > 0
+    ((200,), True)
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        *,
+        n_landmarks: Any = "auto",
+        landmarks: Any = "auto",
+        transform: str = "auto",
+        rank: int | None = None,
+        core: str = "plain",
+        lambda_plus: Any = "auto",
+        lambda_minus: Any = "auto",
+        cv: Any = None,
+        n_restarts: int = 0,
+        fit_intercept: bool = True,
+        kernel_params: Any = None,
+        precomputed_columns: str = "all",
+        symmetrize: str = "average",
+        dtype: Any = None,
+        memory_budget: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: Any = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.transform = transform
+        self.rank = rank
+        self.core = core
+        self.lambda_plus = lambda_plus
+        self.lambda_minus = lambda_minus
+        self.cv = cv
+        self.n_restarts = n_restarts
+        self.fit_intercept = fit_intercept
+        self.kernel_params = kernel_params
+        self.precomputed_columns = precomputed_columns
+        self.symmetrize = symmetrize
+        self.dtype = dtype
+        self.memory_budget = memory_budget
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose landmarks, pass once over the data, tune the penalties, solve."""
+        self._fit(X, y, sample_weight)
+        return self
+
+
+class KreinRidgeClassifier(KreinClassifier, LeastSquares):
+    """Least-squares classification in a Krein space; targets +-1, one factorisation for all.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None.
+    multi_class : "ovr" (a column a class), "ovo" (a pair of classes), or "auto": by the folds.
+    others : as in ``KreinRidge``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kreinlearn import KreinRidgeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> KreinRidgeClassifier("delta_gauss", random_state=0).fit(X, y).predict(X[:3])
+    array([0, 0, 0])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KreinClassifier._parameter_constraints,
+    }
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        *,
+        n_landmarks: Any = "auto",
+        landmarks: Any = "auto",
+        transform: str = "auto",
+        rank: int | None = None,
+        core: str = "plain",
+        lambda_plus: Any = "auto",
+        lambda_minus: Any = "auto",
+        class_weight: Any = None,
+        multi_class: str = "auto",
+        cv: Any = None,
+        n_restarts: int = 0,
+        fit_intercept: bool = True,
+        kernel_params: Any = None,
+        precomputed_columns: str = "all",
+        symmetrize: str = "average",
+        dtype: Any = None,
+        memory_budget: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: Any = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.transform = transform
+        self.rank = rank
+        self.core = core
+        self.lambda_plus = lambda_plus
+        self.lambda_minus = lambda_minus
+        self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.cv = cv
+        self.n_restarts = n_restarts
+        self.fit_intercept = fit_intercept
+        self.kernel_params = kernel_params
+        self.precomputed_columns = precomputed_columns
+        self.symmetrize = symmetrize
+        self.dtype = dtype
+        self.memory_budget = memory_budget
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose landmarks, pass once over the data, tune the penalties, solve."""
+        self._fit(X, y, sample_weight)
+        return self

@@ -1,0 +1,275 @@
+"""From objects and targets to the terms that solvers and the search for penalties take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from kreinlearn.approximation import Fitted
+from kreinlearn.blocks import require_memory, row_blocks
+from kreinlearn.columns import LandmarkColumns
+from kreinlearn.kernels._base import Array, Objects
+from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
+from kreinlearn.moments import Moments, Targets, Terms
+from kreinlearn.nystrom import FeatureMap
+from kreinlearn.panel import Panel
+from kreinlearn.passes import Plan, moments_pass
+from kreinlearn.reduce import Gram, map_blocks
+from kreinlearn.rows import evaluate, over
+from kreinlearn.solvers.least_squares import leave_one_out, ridge_fold
+from kreinlearn.solvers.result import Fold
+from kreinlearn.tuning.folds import TRAINING, FoldRows, downdated
+from kreinlearn.tuning.search import Objective, Tuned, Unknowns, tune
+
+POWER_STEPS = 30  # of the iteration for the largest eigenvalue
+
+MapOf = Callable[[Array, float], tuple[Array, Array]]  # K_ZZ, eps -> W, S
+
+
+@dataclass
+class Problem:
+    """What is to be learned, from which rows, and how the rows are split to tune it."""
+
+    panel: Panel
+    plan: Plan
+    rng: np.random.Generator
+    Y: Array  # (n, q)
+    weights: Array | None  # (n,), none if all are 1
+    folds: Array  # (n,) fold numbers
+    n_folds: int
+    intercept: bool
+    map_of: MapOf
+    transform: str = "squared"  # of a dissimilarity
+
+    def __post_init__(self) -> None:
+        rows = self.panel.landmarks[self.panel.landmarks >= 0]
+        n = len(self.Y) if self.weights is None else np.count_nonzero(self.weights)
+        self.honest = 2 * len(rows) > n  # each fold makes a map of its own
+        if not self.honest:  # a landmark row is no test of the map it made
+            self.folds = self.folds.copy()
+            self.folds[rows] = TRAINING
+
+    @property
+    def inside(self) -> Array:
+        """Places in the panel of the rows of X."""
+        return np.flatnonzero(self.panel.rows >= 0)
+
+    @property
+    def rows(self) -> Array:
+        return np.asarray(self.panel.rows[self.inside])
+
+    def held(self) -> tuple[Array, Array | None]:
+        """Targets and weights of the rows in the panel."""
+        return self.Y[self.rows], None if self.weights is None else self.weights[self.rows]
+
+    def split_rows(self, feature_map: FeatureMap | None = None) -> list[FoldRows]:
+        """Features of the panel's rows for every fold, by a map its validation had no part in."""
+        numbers = self.folds[self.rows]
+        present = [k for k in range(self.n_folds) if 0 < np.sum(numbers == k) < len(numbers)]
+        if self.honest:
+            self._require_room(len(present))
+            return [self._rebuilt(k, numbers) for k in present]
+        unit = self.panel.unit
+        if feature_map is None:
+            W, S = self.map_of(self.panel.K_ZZ / unit, self.panel.eps)
+        else:
+            W, S = feature_map.W, feature_map.S
+        Phi = over(self.panel.C[self.inside], unit) @ W
+        return [
+            FoldRows(Phi, S, np.flatnonzero(numbers != k), np.flatnonzero(numbers == k))
+            for k in present
+        ]
+
+    def _require_room(self, k: int) -> None:
+        n, m = len(self.rows), len(self.panel.landmarks)
+        require_memory(
+            8 * k * m * (n + 2 * m), self.plan.budget,
+            f"tuning on {k} folds, each with a map of {m} of the {n} objects,",
+            "lower n_landmarks or cv, raise memory_budget, or give the penalties",
+        )  # fmt: skip
+
+    def _rebuilt(self, k: int, numbers: Array) -> FoldRows:
+        panel = self.panel
+        kept = np.flatnonzero((panel.landmarks < 0) | (self.folds[panel.landmarks] != k))
+        C, K_ZZ = self._similarities(k, kept)
+        unit = panel.unit
+        W, S = self.map_of(K_ZZ / unit, panel.eps)
+        Phi = over(C[self.inside], unit) @ W
+        return FoldRows(Phi, S, np.flatnonzero(numbers != k), np.flatnonzero(numbers == k))
+
+    def _similarities(self, k: int, kept: Array) -> tuple[Array, Array]:
+        """C and K_ZZ of the landmarks kept; a dissimilarity is transformed by them alone."""
+        panel = self.panel
+        at = panel.positions(panel.landmarks[kept])
+        if panel.transform is None:
+            C = panel.C[:, kept]
+            return C, 0.5 * (C[at] + C[at].T)
+        reference = panel.columns[: panel.transform.n_reference]
+        trained = np.flatnonzero((reference < 0) | (self.folds[reference] != k))
+        places = kept if panel.places is None else panel.places[kept]
+        make = TRANSFORMS[self.transform]
+        return refit(panel.raw, places, trained, panel.positions(panel.columns), make)
+
+    def use(self, transform: str) -> None:
+        self.transform = transform
+        self.panel.use(transform)
+
+    def objective(self, folds: list[Fold]) -> Objective:
+        return mean_loss(folds, ridge_fold, self.validated_weight)
+
+    @property
+    def validated_weight(self) -> float:
+        tested = self.folds != TRAINING
+        return float(tested.sum() if self.weights is None else self.weights[tested].sum())
+
+
+class Statistics(NamedTuple):
+    """All that solvers see of the rows: sums of C / unit a group, and the map of features."""
+
+    groups: list[Moments]
+    columns: LandmarkColumns
+    unit: float
+    map: FeatureMap  # of C / unit
+
+    def terms(self) -> list[Terms]:
+        return [group.terms(self.map.W) for group in self.groups]
+
+    def fitted(self, panel: Panel) -> Fitted:
+        gram = whole_gram(self.groups)
+        return Fitted(panel, self.columns, gram, self.unit, self.map.rescaled(self.unit))
+
+
+CoreOf = Callable[[Panel, Gram, float, int, Plan, np.random.Generator], FeatureMap]
+
+
+def gather(problem: Problem, core: CoreOf, *, by_fold: bool) -> Statistics:
+    """One pass over all rows, then the feature map."""
+    targets = Targets(problem.Y, problem.weights)
+    if by_fold:  # the last group is in every training part
+        groups = np.where(problem.folds == TRAINING, problem.n_folds, problem.folds)
+        targets = replace(targets, groups=groups, n_groups=problem.n_folds + 1)
+    panel, plan = problem.panel, problem.plan
+    columns = panel.evaluator()
+    moments, unit = moments_pass(panel, columns, plan, problem.rng, targets)
+    n = len(problem.Y)
+    feature_map = core(panel, whole_gram(moments), unit, n, plan, problem.rng)
+    return Statistics(moments, columns, unit, feature_map)
+
+
+def whole_gram(groups: list[Moments]) -> Gram:
+    if len(groups) == 1:
+        return groups[0].gram
+    total = Gram.zeros(len(groups[0].gram.sums))
+    for group in groups:
+        total += group.gram
+    return total
+
+
+def total_terms(terms: list[Terms]) -> Terms:
+    total = terms[0]
+    for term in terms[1:]:
+        total = total.plus(term)
+    return total
+
+
+def folds_of(problem: Problem, statistics: Statistics) -> list[Fold]:
+    """The terms of all folds: by maps rebuilt from the rows held, or by down-dating the sums."""
+    if not problem.honest:
+        return downdated(statistics.terms(), statistics.map.S, intercept=problem.intercept)
+    return terms_of(problem, problem.split_rows())
+
+
+def terms_of(problem: Problem, splits: list[FoldRows]) -> list[Fold]:
+    Y, w = problem.held()
+    return [split.terms(Y, w, intercept=problem.intercept) for split in splits]
+
+
+def mean_loss(
+    folds: list[Fold], fold_loss: Callable[..., tuple[float, Array]], weight: float
+) -> Objective:
+    """The loss a unit of validated weight, and its gradient."""
+
+    def objective(values: Array) -> tuple[float, Array]:
+        losses, gradients = zip(*(fold_loss(fold, *values) for fold in folds), strict=True)
+        return sum(losses) / weight, np.sum(gradients, axis=0) / weight
+
+    return objective
+
+
+def gram_scale(G: Array, n: float) -> float:
+    """The largest eigenvalue of a Gram matrix over n, by a power iteration; 1 if it is zero."""
+    v = np.sqrt(np.maximum(np.diagonal(G), 0.0))
+    size = float(np.linalg.norm(v))
+    for _ in range(POWER_STEPS):
+        if size == 0:
+            return 1.0
+        v = G @ (v / size)
+        size = float(np.linalg.norm(v))
+    return size / n
+
+
+class Choice(NamedTuple):
+    """A similarity that was tried, and what cross-validation says of it."""
+
+    name: str
+    loss: float
+    tuned: Tuned
+
+
+def choose_transform(problem: Problem, names: tuple[str, ...], unknowns: Unknowns) -> list[Choice]:
+    """Every way from dissimilarity to similarity on the rows held; no pair is evaluated again."""
+    choices = []
+    for name in names:
+        problem.use(name)
+        folds = terms_of(problem, problem.split_rows())
+        choices.append(Choice(name, *_tuned_ridge(problem, folds, unknowns)))
+    best = min(choices, key=lambda choice: choice.loss)
+    problem.use(best.name)
+    return choices
+
+
+def _tuned_ridge(problem: Problem, folds: list[Fold], unknowns: Unknowns) -> tuple[float, Tuned]:
+    if not folds:
+        return np.inf, Tuned(np.ones(2), np.inf, np.empty((0, 3)))
+    scale = gram_scale(folds[0].G, folds[0].n)
+    tuned = tune(problem.objective(folds), scale, unknowns)
+    return tuned.loss, tuned
+
+
+def features_of(problem: Problem, statistics: Statistics) -> Array:
+    """Phi of all rows, held in memory: rows of the panel are not evaluated again."""
+    panel, plan = problem.panel, problem.plan
+    n, r = len(problem.Y), len(statistics.map.S)
+    require_memory(
+        8 * n * r, plan.budget, f"one-vs-one holds features, {n} x {r}, and",
+        'pass multi_class="ovr", or raise memory_budget',
+    )  # fmt: skip
+    Phi = np.empty((n, r))
+    Phi[problem.rows] = over(panel.C[problem.inside], statistics.unit) @ statistics.map.W
+
+    def one_block(block: tuple[Array, Objects]) -> None:
+        numbers, A = block
+        C = evaluate(statistics.columns, A, numbers, panel.landmarks)
+        Phi[numbers] = over(C, statistics.unit) @ statistics.map.W
+
+    map_blocks(one_block, row_blocks(panel.X.X, problem.rows), workers=panel.workers)
+    return Phi
+
+
+def leave_one_out_of(problem: Problem, statistics: Statistics) -> Objective:
+    """Leave-one-out of the rows held, by one map; a landmark row is not tested."""
+    Phi = over(problem.panel.C[problem.inside], statistics.unit) @ statistics.map.W
+    Y, w = problem.held()
+    w = np.ones(len(Y)) if w is None else w
+    tested = problem.folds[problem.rows] != TRAINING
+    rows, weight = (Phi, Y, w, tested), w[tested].sum()
+
+    def objective(values: Array) -> tuple[float, Array]:
+        S, intercept = statistics.map.S, problem.intercept
+        loss, gradient = leave_one_out(rows, S, intercept, *values)
+        return loss / weight, gradient / weight
+
+    return objective
