@@ -18,7 +18,7 @@ SRC = ROOT / "src"
 BASE = {"blocks", "kernels", "moments", "reduce", "spectrum"}
 NYSTROM = BASE | {"columns", "landmarks", "nystrom", "panel", "rows"}
 APPROXIMATION = NYSTROM | {"approximation", "passes"}
-LEARNING = APPROXIMATION | {"estimators", "persist", "progress", "solvers", "tuning"}
+LEARNING = APPROXIMATION | {"estimators", "learning", "persist", "progress", "solvers", "tuning"}
 LEARNING |= {"distributed", "store"}
 REPORTING = LEARNING | {"datasets", "inspect", "plotting", "report"}
 
@@ -31,6 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "progress": set(),
     "solvers": set(),
     "tuning": BASE | {"solvers"},
+    "learning": APPROXIMATION | {"solvers", "tuning"},
     "store": BASE | {"panel"},
     "distributed": APPROXIMATION | {"solvers", "store"},
     "persist": APPROXIMATION,

@@ -16,29 +16,38 @@ SINGULAR_RTOL = 1e-15  # a row: what is left of a diagonal entry, of the largest
 
 
 class Factor:
-    """G + diag(penalty), factored; if it is singular the smallest solution is the one returned."""
+    """G + diag(penalty), factored; ``singular`` if a zero penalty leaves it without an inverse.
+
+    Then, or where rounding defeats Cholesky, the solution of smallest norm is the one returned.
+    """
 
     def __init__(self, G: Array, penalty: Array) -> None:
         A = G + np.diag(penalty)
-        self.singular = not self._cholesky(A)
-        if self.singular:
-            D, U = eigh(A, driver="evd", check_finite=False)
-            rounding = len(D) * SINGULAR_RTOL * np.max(np.abs(D), initial=0.0)
-            keep = D > rounding
-            self._root = U[:, keep] / np.sqrt(D[keep])
+        free = bool((penalty == 0).any())
+        factored = self._cholesky(A, check=free)
+        self.singular = free and not factored
+        self._root = None if factored else _inverse_root(A)
 
-    def _cholesky(self, A: Array) -> bool:
+    def _cholesky(self, A: Array, check: bool) -> bool:
         try:
             self._factor = cho_factor(A, lower=True, check_finite=False)
         except np.linalg.LinAlgError:
             return False
         left = np.square(np.diagonal(self._factor[0])) / np.diagonal(A)
-        return bool(np.min(left, initial=1.0) > len(A) * SINGULAR_RTOL)
+        return not check or bool(np.min(left, initial=1.0) > len(A) * SINGULAR_RTOL)
 
     def solve(self, B: Array) -> Array:
-        if self.singular:
+        if self._root is not None:
             return np.asarray(self._root @ (self._root.T @ B))
         return np.asarray(cho_solve(self._factor, B, check_finite=False))
+
+
+def _inverse_root(A: Array) -> Array:
+    """R with R R' the pseudo-inverse of a positive semi-definite A."""
+    D, U = eigh(A, driver="evd", check_finite=False)
+    rounding = len(D) * SINGULAR_RTOL * np.max(np.abs(D), initial=0.0)
+    keep = D > rounding
+    return np.asarray(U[:, keep] / np.sqrt(D[keep]))
 
 
 def ridge(G: Array, B: Array, penalty: Array) -> Solution:

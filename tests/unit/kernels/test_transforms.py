@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from kreinlearn.kernels.dissimilarity import (
     AUTO_TRANSFORMS,
     LOCAL_WIDTH_RTOL,
-    SELF_DISSIMILARITY_RTOL,
+    LOCAL_ZERO_RTOL,
     TRANSFORMS,
     median_distance,
     refit,
@@ -52,7 +52,7 @@ def typical(D_RR: Any) -> float:
 def width(to_reference: Any, D_RR: Any, k: int) -> float:
     """The distance to the k-th neighbour, one at distance zero not counted."""
     others = sorted(float(d) for d in to_reference)
-    if others[0] <= SELF_DISSIMILARITY_RTOL * D_RR.max():
+    if others[0] <= LOCAL_ZERO_RTOL * typical(D_RR):
         others = others[1:]
     found = others[min(k, len(others)) - 1] if others else 0.0
     return max(found, LOCAL_WIDTH_RTOL * typical(D_RR))
@@ -134,13 +134,13 @@ def test_one_zero_is_no_neighbour_and_the_second_is() -> None:
 
 @pytest.mark.parametrize("share", [0.5, 2.0])
 def test_distances_up_to_rounding_are_zero(share: float) -> None:
-    """A self-distance within SELF_DISSIMILARITY_RTOL of the largest is dropped, no other."""
+    """A self-distance within LOCAL_ZERO_RTOL of the median is dropped, no other."""
     D_RR = D[np.ix_(R, R)]
     row = D[3, R].copy()
-    row[3] = share * SELF_DISSIMILARITY_RTOL * D_RR.max()
+    row[3] = share * LOCAL_ZERO_RTOL * typical(D_RR)
     got = TRANSFORMS["local1"](D_RR).offsets(row[None])[0]
     nearest = np.sort(D[3, R])[1]
-    assert got == (nearest if share < 1 else LOCAL_WIDTH_RTOL * typical(D_RR))
+    assert got == (nearest if share < 1 else row[3])
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 8])
