@@ -1,6 +1,7 @@
 """Learning from any symmetric similarity or dissimilarity, positive definite or not."""
 
 from kreinlearn.estimators.ridge import KreinRidge, KreinRidgeClassifier
+from kreinlearn.estimators.svm import KreinSVC
 from kreinlearn.estimators.transformer import KreinNystroem, KreinPCA
 from kreinlearn.estimators.variance import KreinVCRidge, KreinVCRidgeClassifier
 from kreinlearn.inspect import indefiniteness
@@ -13,6 +14,7 @@ __all__ = [
     "KreinPCA",
     "KreinRidge",
     "KreinRidgeClassifier",
+    "KreinSVC",
     "KreinVCRidge",
     "KreinVCRidgeClassifier",
     "dissimilarity",

@@ -25,6 +25,7 @@ from kreinlearn.tuning.folds import TRAINING, FoldRows, downdated
 from kreinlearn.tuning.search import Objective, Tuned, Unknowns, tune
 
 POWER_STEPS = 30  # of the iteration for the largest eigenvalue
+FINALISTS = 2  # similarities whose penalties are tuned before one is chosen
 
 MapOf = Callable[[Array, float], tuple[Array, Array]]  # K_ZZ, eps -> W, S
 
@@ -83,6 +84,20 @@ class Problem:
             for k in present
         ]
 
+    def sampled(self, splits: list[FoldRows], most: int) -> list[FoldRows]:
+        """The same splits of at most so many rows, drawn at random."""
+        n = len(self.rows)
+        if n <= most:
+            return splits
+        drawn = np.zeros(n, dtype=bool)
+        drawn[self.rng.choice(n, most, replace=False)] = True
+        return [
+            replace(
+                split, train=split.train[drawn[split.train]], valid=split.valid[drawn[split.valid]]
+            )
+            for split in splits
+        ]
+
     def _require_room(self, k: int) -> None:
         n, m = len(self.rows), len(self.panel.landmarks)
         require_memory(
@@ -117,14 +132,6 @@ class Problem:
         self.transform = transform
         self.panel.use(transform)
 
-    def objective(self, folds: list[Fold]) -> Objective:
-        return mean_loss(folds, ridge_fold, self.validated_weight)
-
-    @property
-    def validated_weight(self) -> float:
-        tested = self.folds != TRAINING
-        return float(tested.sum() if self.weights is None else self.weights[tested].sum())
-
 
 class Statistics(NamedTuple):
     """All that solvers see of the rows: sums of C / unit a group, and the map of features."""
@@ -145,15 +152,17 @@ class Statistics(NamedTuple):
 CoreOf = Callable[[Panel, Gram, float, int, Plan, np.random.Generator], FeatureMap]
 
 
-def gather(problem: Problem, core: CoreOf, *, by_fold: bool) -> Statistics:
-    """One pass over all rows, then the feature map."""
+def gather(
+    problem: Problem, core: CoreOf, *, by_fold: bool, hold: Array | None = None
+) -> Statistics:
+    """One pass over all rows, then the feature map; ``hold`` takes in C / unit."""
     targets = Targets(problem.Y, problem.weights)
     if by_fold:  # the last group is in every training part
         groups = np.where(problem.folds == TRAINING, problem.n_folds, problem.folds)
         targets = replace(targets, groups=groups, n_groups=problem.n_folds + 1)
     panel, plan = problem.panel, problem.plan
     columns = panel.evaluator()
-    moments, unit = moments_pass(panel, columns, plan, problem.rng, targets)
+    moments, unit = moments_pass(panel, columns, plan, problem.rng, targets, hold)
     n = len(problem.Y)
     feature_map = core(panel, whole_gram(moments), unit, n, plan, problem.rng)
     return Statistics(moments, columns, unit, feature_map)
@@ -187,10 +196,9 @@ def terms_of(problem: Problem, splits: list[FoldRows]) -> list[Fold]:
     return [split.terms(Y, w, intercept=problem.intercept) for split in splits]
 
 
-def mean_loss(
-    folds: list[Fold], fold_loss: Callable[..., tuple[float, Array]], weight: float
-) -> Objective:
+def mean_loss(folds: list[Fold], fold_loss: Callable[..., tuple[float, Array]]) -> Objective:
     """The loss a unit of validated weight, and its gradient."""
+    weight = sum(fold.n_valid for fold in folds)
 
     def objective(values: Array) -> tuple[float, Array]:
         losses, gradients = zip(*(fold_loss(fold, *values) for fold in folds), strict=True)
@@ -220,22 +228,29 @@ class Choice(NamedTuple):
 
 
 def choose_transform(problem: Problem, names: tuple[str, ...], unknowns: Unknowns) -> list[Choice]:
-    """Every way from dissimilarity to similarity on the rows held; no pair is evaluated again."""
-    choices = []
-    for name in names:
+    """Every way from dissimilarity to similarity on the rows held; no pair is evaluated again.
+
+    All are tried with coarse penalties, the best of them with tuned ones.
+    """
+
+    def tried(name: str, *, coarse: bool) -> Choice:
         problem.use(name)
-        folds = terms_of(problem, problem.split_rows())
-        choices.append(Choice(name, *_tuned_ridge(problem, folds, unknowns)))
-    best = min(choices, key=lambda choice: choice.loss)
-    problem.use(best.name)
+        return Choice(name, *_tuned_ridge(problem, unknowns, coarse=coarse))
+
+    choices = [tried(name, coarse=True) for name in names]
+    choices.sort(key=lambda choice: choice.loss)
+    finals = [tried(choice.name, coarse=False) for choice in choices[:FINALISTS]]
+    choices[:FINALISTS] = sorted(finals, key=lambda choice: choice.loss)
+    problem.use(choices[0].name)
     return choices
 
 
-def _tuned_ridge(problem: Problem, folds: list[Fold], unknowns: Unknowns) -> tuple[float, Tuned]:
+def _tuned_ridge(problem: Problem, unknowns: Unknowns, *, coarse: bool) -> tuple[float, Tuned]:
+    folds = terms_of(problem, problem.split_rows())
     if not folds:
         return np.inf, Tuned(np.ones(2), np.inf, np.empty((0, 3)))
-    scale = gram_scale(folds[0].G, folds[0].n)
-    tuned = tune(problem.objective(folds), scale, unknowns)
+    objective = mean_loss(folds, ridge_fold)
+    tuned = tune(objective, gram_scale(folds[0].G, folds[0].n), unknowns, coarse=coarse)
     return tuned.loss, tuned
 
 

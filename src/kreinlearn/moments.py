@@ -115,6 +115,11 @@ class Terms(NamedTuple):
     def minus(self, other: Terms) -> Terms:
         return Terms(*(mine - theirs for mine, theirs in zip(self, other, strict=True)))
 
+    def rescaled(self, scale: Array) -> Terms:  # (r,)
+        """Of features times ``scale``."""
+        G, B = scale[:, None] * self.G * scale, scale[:, None] * self.B
+        return self._replace(G=G, s=scale * self.s, B=B)
+
     def centred(self, *, intercept: bool) -> Centred:
         """Features and targets less their means, or as they are without an intercept."""
         if not intercept:

@@ -90,15 +90,19 @@ def moments_pass(
     plan: Plan,
     rng: np.random.Generator,
     targets: Targets,
+    hold: Array | None = None,
 ) -> tuple[list[Moments], float]:
     """Moments of C / unit over all rows of X; rows of the panel are not evaluated again.
 
     For the least-squares core the panel also takes in rows drawn by their pilot leverage.
+    ``hold`` (n, m), if given, is filled with C / unit.
     """
     X, m, unit = panel.X.X, len(panel.landmarks), panel.unit
     known = panel.rows[panel.rows >= 0]
     here = over(panel.C[len(panel.rows) - len(known) :], unit)
     groups = moments_of(here, targets, known, panel.workers)
+    if hold is not None:
+        hold[known] = here
     if len(known) == length(X):
         return groups, unit
     size = candidate_count(m) // 2 if plan.core == "ls" else 0
@@ -114,6 +118,8 @@ def moments_pass(
             raw = columns.raw(A, scratch.get(A, len(panel.columns)))
             C = columns.finish(raw)
         scaled = over(C, unit)
+        if hold is not None:
+            hold[numbers] = scaled
         for g, span in targets.spans(numbers):
             total.groups[g].add(scaled[span], *targets.of(numbers[span]))
             if not np.isfinite(total.groups[g].gram.sums).all():

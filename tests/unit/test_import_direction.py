@@ -17,7 +17,7 @@ SRC = ROOT / "src"
 
 BASE = {"blocks", "kernels", "moments", "reduce", "spectrum"}
 NYSTROM = BASE | {"columns", "landmarks", "nystrom", "panel", "rows"}
-APPROXIMATION = NYSTROM | {"approximation", "passes"}
+APPROXIMATION = NYSTROM | {"approximation", "feature_rows", "passes"}
 LEARNING = APPROXIMATION | {"estimators", "learning", "persist", "progress", "solvers", "tuning"}
 LEARNING |= {"distributed", "store"}
 REPORTING = LEARNING | {"datasets", "inspect", "plotting", "report"}

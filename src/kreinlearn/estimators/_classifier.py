@@ -68,7 +68,7 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
         n_classes = len(self.classes_)
         self.multi_class_ = self._way(problem, statistics, values) if n_classes > 2 else "ovr"
         if self.multi_class_ == "ovr":
-            return super()._finished(problem, statistics, values)
+            return self._finished_ovr(problem, statistics, values)
         return self._paired(problem, statistics, values)
 
     def _way(self, problem: Problem, statistics: Statistics, values: Any) -> str:

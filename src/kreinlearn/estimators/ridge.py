@@ -22,7 +22,7 @@ from kreinlearn.learning import (
 from kreinlearn.moments import Centred
 from kreinlearn.solvers.least_squares import ridge, ridge_fold, ridge_rows
 from kreinlearn.solvers.result import Fold, Solution, signed_penalty
-from kreinlearn.tuning.search import Tuned, tune
+from kreinlearn.tuning.search import Tuned, given, tune
 
 
 class LeastSquares(KreinLearner):
@@ -37,17 +37,20 @@ class LeastSquares(KreinLearner):
     def _tuned(self, problem: Problem, statistics: Statistics, root: float) -> Tuned:
         unknowns = self._unknowns(root)
         if not unknowns.free:
-            return Tuned(unknowns.values(np.empty(0)), np.nan, np.empty((0, 3)))
+            return given(unknowns)
         if self.cv == "loo" and not problem.honest:
             objective = leave_one_out_of(problem, statistics)
         else:
             folds = folds_of(problem, statistics)
-            objective = mean_loss(folds, self._fold_loss, problem.validated_weight)
+            objective = mean_loss(folds, self._fold_loss)
         whole = total_terms(statistics.terms()).centred(intercept=self.fit_intercept)
         scale = gram_scale(whole.G, whole.n)
         return tune(objective, scale, unknowns, restarts=self.n_restarts, rng=problem.rng)
 
     def _finished(self, problem: Problem, statistics: Statistics, values: Any) -> Linear:
+        return self._finished_ovr(problem, statistics, values)
+
+    def _finished_ovr(self, problem: Problem, statistics: Statistics, values: Any) -> Linear:
         whole = total_terms(statistics.terms()).centred(intercept=self.fit_intercept)
         solution = self._solve(whole, statistics.map.S, values)
         if solution.singular:

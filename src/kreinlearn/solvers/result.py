@@ -36,6 +36,7 @@ class Fold:
     G_valid: Array  # (r, r)
     B_valid: Array  # (r, q)
     yy_valid: Array  # (q,)
+    n_valid: float = 1.0  # sum of the weights of the validation part
 
     def penalty(self, lambda_plus: float, lambda_minus: float) -> Array:  # (r,): n Lambda_pm
         return self.n * signed_penalty(self.S, lambda_plus, lambda_minus)

@@ -65,6 +65,7 @@ def fold_of(train: Terms, valid: Terms, S: Array, *, intercept: bool) -> Fold:
         valid.G - cross - cross.T + valid.n * np.outer(part.mean, part.mean),
         valid.B - np.outer(valid.s, part.ybar) - np.outer(part.mean, valid.t - valid.n * part.ybar),
         valid.yy - 2 * part.ybar * valid.t + valid.n * part.ybar**2,
+        valid.n,
     )
 
 

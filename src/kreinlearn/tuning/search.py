@@ -102,6 +102,12 @@ class Unknowns:
         return full[self.free]
 
 
+def given(unknowns: Unknowns) -> Tuned:
+    """Nothing is unknown, and nothing was tried."""
+    values = unknowns.values(np.empty(0))
+    return Tuned(values, np.nan, np.empty((0, len(values) + 1)))
+
+
 def tune(
     objective: Objective,
     scale: float,
@@ -110,10 +116,11 @@ def tune(
     restarts: int = 0,
     rng: np.random.Generator | None = None,
     start: Array | None = None,
+    coarse: bool = False,
 ) -> Tuned:
     """The values of smallest loss; ``scale`` is the largest eigenvalue of the Gram matrix over n.
 
-    ``start``: values to begin from instead of coarse trials.
+    ``start``: values to begin from instead of coarse trials, which are all with ``coarse``.
     """
     free = unknowns.free
 
@@ -125,13 +132,14 @@ def tune(
     high = np.array([HIGHEST * scale if j < 2 else RADIUS[1] for j in free])
     search = Search(reduced, low, high)
     for x in _starts(search, scale, unknowns, start):
-        search.descend(x)
+        if not coarse:
+            search.descend(x)
     for _ in range(restarts):
         assert rng is not None
         wide = RESTART_DECADES * np.log(10)
         search.descend(search.best[0] + rng.uniform(-wide, wide, len(free)))
     penalties = [i for i, j in enumerate(free) if j < 2]
-    x, loss = search.raise_ties(penalties[::-1])
+    x, loss = search.best if coarse else search.raise_ties(penalties[::-1])
     trials = [np.append(unknowns.values(point), value) for point, value in search.trials]
     return Tuned(unknowns.values(x), loss, np.array(trials))
 

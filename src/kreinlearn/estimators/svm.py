@@ -1,0 +1,216 @@
+"""Krein squared-hinge support vector machine."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval
+
+from kreinlearn._warnings import warn
+from kreinlearn.estimators._classifier import KreinClassifier
+from kreinlearn.estimators._learner import Linear
+from kreinlearn.feature_rows import FeatureRows, with_constant
+from kreinlearn.learning import (
+    Problem,
+    Statistics,
+    folds_of,
+    gather,
+    gram_scale,
+    mean_loss,
+    terms_of,
+    total_terms,
+)
+from kreinlearn.solvers.least_squares import ridge_fold
+from kreinlearn.solvers.result import signed_penalty
+from kreinlearn.solvers.squared_hinge import DenseRows, finite_newton
+from kreinlearn.tuning.hinge import HingeObjective
+from kreinlearn.tuning.search import Tuned, Unknowns, given, tune
+
+TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
+TUNED_OUTPUTS = 4  # classes, of many, whose loss is looked at
+
+
+class KreinSVC(KreinClassifier):
+    """Squared-hinge support vector machine in a Krein space.
+
+    Minimises ``mean(max(0, 1 - y f(x)) ** 2) + lambda_plus |f_+|^2 + lambda_minus |f_-|^2`` by a
+    finite Newton method with exact line search.
+
+    Parameters
+    ----------
+    max_iter : Newton steps at most.
+    others : as in ``KreinRidgeClassifier``.
+
+    Attributes
+    ----------
+    n_iter_ : Newton steps taken, the largest over the binary problems.
+    others : as in ``KreinRidgeClassifier``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kreinlearn import KreinSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> KreinSVC("delta_gauss", random_state=0).fit(X, y).predict(X[:3])
+    array([0, 0, 0])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KreinClassifier._parameter_constraints,
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        *,
+        n_landmarks: Any = "auto",
+        landmarks: Any = "auto",
+        transform: str = "auto",
+        rank: int | None = None,
+        core: str = "plain",
+        lambda_plus: Any = "auto",
+        lambda_minus: Any = "auto",
+        class_weight: Any = None,
+        multi_class: str = "auto",
+        max_iter: int = 1000,
+        cv: Any = None,
+        n_restarts: int = 0,
+        fit_intercept: bool = True,
+        kernel_params: Any = None,
+        precomputed_columns: str = "all",
+        symmetrize: str = "average",
+        dtype: Any = None,
+        memory_budget: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: Any = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.transform = transform
+        self.rank = rank
+        self.core = core
+        self.lambda_plus = lambda_plus
+        self.lambda_minus = lambda_minus
+        self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.max_iter = max_iter
+        self.cv = cv
+        self.n_restarts = n_restarts
+        self.fit_intercept = fit_intercept
+        self.kernel_params = kernel_params
+        self.precomputed_columns = precomputed_columns
+        self.symmetrize = symmetrize
+        self.dtype = dtype
+        self.memory_budget = memory_budget
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose landmarks, pass over the data, tune the penalties, solve."""
+        self._fit(X, y, sample_weight)
+        return self
+
+    def _chooses(self, kernel: Any) -> bool:
+        return super()._chooses(kernel) or self._tunes()
+
+    def _statistics(self, problem: Problem) -> Statistics:
+        """Kernel values of all rows are held if the budget has room for them."""
+        n, m = len(problem.Y), len(problem.panel.landmarks)
+        fits = 8 * n * m <= problem.plan.budget
+        self._held = np.empty((n, m)) if fits else None
+        by_fold = self._tunes() and not problem.honest
+        return gather(problem, self._core, by_fold=by_fold, hold=self._held)
+
+    def _learn(self, problem: Problem, statistics: Statistics) -> Linear:
+        root = self._root(statistics.unit)
+        unknowns = self._unknowns(root)
+        free = bool(unknowns.free)
+        tuned = self._tuned(problem, statistics, unknowns) if free else given(unknowns)
+        self._keep(tuned, root)
+        self.n_iter_ = 0
+        try:
+            return self._finished(problem, statistics, tuned.values)
+        finally:
+            del self._held
+
+    def _tuned(self, problem: Problem, statistics: Statistics, unknowns: Unknowns) -> Tuned:
+        """Least squares first, as it is cheap; the hinge loss from there, on rows in memory."""
+        whole = total_terms(statistics.terms()).centred(intercept=self.fit_intercept)
+        scale = gram_scale(whole.G, whole.n)
+        of_all = tune(mean_loss(folds_of(problem, statistics), ridge_fold), scale, unknowns)
+        splits = problem.split_rows(statistics.map)
+        few = problem.sampled(splits, TUNED_ROWS)
+        start, growth = of_all.values, np.ones(2)
+        if few is not splits or len(problem.rows) < len(problem.Y):
+            of_few = tune(mean_loss(terms_of(problem, few), ridge_fold), scale, unknowns)
+            start, growth = of_few.values, of_all.values / of_few.values
+        Y, w = problem.held()
+        outputs = np.unique(np.linspace(0, Y.shape[1] - 1, TUNED_OUTPUTS).astype(np.intp))
+        w = np.ones(len(Y)) if w is None else w
+        objective = HingeObjective(few, Y[:, outputs], w, intercept=self.fit_intercept)
+        tuned = tune(
+            objective, scale, unknowns, start=start, restarts=self.n_restarts, rng=problem.rng
+        )
+        return Tuned(tuned.values * growth, tuned.loss, tuned.trials)
+
+    def _finished_ovr(self, problem: Problem, statistics: Statistics, values: Any) -> Linear:
+        Y, w = problem.Y, problem.weights
+        w = np.ones(len(Y)) if w is None else w
+        scale, unit = scaling(w.sum() * signed_penalty(statistics.map.S, *values))
+        rows = FeatureRows(
+            problem.panel.X.X, statistics.columns, problem.panel.landmarks, statistics.unit,
+            statistics.map.W * scale, len(Y), self.fit_intercept, self._held,
+            problem.panel.workers,
+        )  # fmt: skip
+        total = total_terms(statistics.terms()).rescaled(scale)
+        model = self._newton(rows, Y, w, unit, with_constant(total, self.fit_intercept))
+        return Linear(scale[:, None] * model.coef, model.intercept)
+
+    def _solve_rows(self, Phi: Any, Y: Any, w: Any, penalty: Any) -> tuple[Any, Any]:
+        scale, unit = scaling(penalty)
+        F, back = Phi * scale, None
+        if len(F) < F.shape[1] and unit.all():
+            F, back = spanned(F)
+            unit = np.ones(F.shape[1])
+        if self.fit_intercept:
+            F = np.column_stack([F, np.ones(len(F))])
+        model = self._newton(DenseRows(F), Y, w, unit)
+        coef = model.coef if back is None else back @ model.coef
+        return scale[:, None] * coef, model.intercept
+
+    def _newton(self, rows: Any, Y: Any, w: Any, penalty: Any, gram: Any = None) -> Linear:
+        r = len(penalty)
+        padded = np.append(penalty, np.zeros(rows.p - r))
+        found = finite_newton(rows, Y, w, padded, gram=gram, max_iter=self.max_iter)
+        self.n_iter_ = max(self.n_iter_, found.n_iter)
+        if not found.converged:
+            warn(
+                f"Newton's method did not converge in max_iter={self.max_iter} steps; "
+                "increase max_iter, or the penalties",
+                ConvergenceWarning,
+            )
+        constant = found.coef[r] if rows.p > r else np.zeros(Y.shape[1])
+        return Linear(found.coef[:r], constant)
+
+
+def scaling(penalty: Any) -> tuple[Any, Any]:
+    """Factors of the features that make every positive penalty 1, and the penalties then."""
+    scale = 1 / np.sqrt(np.where(penalty > 0, penalty, 1.0))
+    return scale, (penalty > 0).astype(np.float64)
+
+
+def spanned(Phi: Any) -> tuple[Any, Any]:
+    """Features of no more dimensions than rows with the same products, and the way back."""
+    D, U = np.linalg.eigh(Phi @ Phi.T)
+    kept = np.searchsorted(D, len(D) * np.finfo(np.float64).eps * D[-1], "right")
+    U, root = U[:, kept:], np.sqrt(D[kept:])
+    return U * root, Phi.T @ (U / root)

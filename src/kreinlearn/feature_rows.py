@@ -1,0 +1,85 @@
+"""Features of all rows for solvers that look at single rows: held in memory, or evaluated again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from kreinlearn.blocks import TILE, rows, take, tiles
+from kreinlearn.columns import LandmarkColumns
+from kreinlearn.kernels._base import Array, Objects
+from kreinlearn.moments import Moments, Terms
+from kreinlearn.reduce import map_blocks, sum_over_blocks
+from kreinlearn.rows import evaluate, over
+
+
+@dataclass(frozen=True)
+class FeatureRows:
+    """phi(x) = (k(x, Z) W / unit, 1): what is summed is k(x, Z), and W is applied to the sums."""
+
+    X: Objects
+    columns: LandmarkColumns
+    landmarks: Array
+    unit: float
+    W: Array  # (m, r)
+    n: int
+    intercept: bool
+    held: Array | None = None  # (n, m): k(x, Z) / unit of all rows
+    workers: int = 1
+
+    @property
+    def p(self) -> int:
+        return self.W.shape[1] + self.intercept
+
+    def decision(self, Z: Array) -> Array:  # (p, q) -> (n, q)
+        r = self.W.shape[1]
+        dual, constant = self.W @ Z[:r], Z[r] if self.intercept else 0.0
+        out = np.empty((self.n, Z.shape[1]))
+
+        def one_tile(span: tuple[int, int]) -> None:
+            here = slice(*span)
+            if self.held is not None:
+                C = self.held[here]
+            else:
+                C = self._evaluate(rows(self.X, *span), np.arange(*span))
+            np.matmul(C, dual, out=out[here])
+            out[here] += constant
+
+        map_blocks(one_tile, tiles(self.n), workers=self.workers)
+        return out
+
+    def terms(self, numbers: Array, weights: Array, targets: Array) -> tuple[Array, Array]:
+        """sum w phi phi' and sum w t phi over sorted row numbers."""
+        Y = targets.reshape(len(numbers), -1)
+
+        def add(total: Moments, part: slice) -> None:
+            here = numbers[part]
+            if self.held is not None:
+                C = np.take(self.held, here, axis=0)
+            else:
+                C = self._evaluate(take(self.X, here), here)
+            total.add(C, Y[part], weights[part])
+
+        def zero() -> Moments:
+            return Moments.zeros(len(self.W), Y.shape[1])
+
+        moments = sum_over_blocks(add, self._parts(len(numbers)), zero, workers=self.workers)
+        A, b = with_constant(moments.terms(self.W), self.intercept)
+        return A, b.reshape(self.p, *targets.shape[1:])
+
+    def _parts(self, k: int) -> Iterator[slice]:
+        return (slice(start, start + TILE) for start in range(0, k, TILE))
+
+    def _evaluate(self, A: Objects, numbers: Array) -> Array:
+        C = evaluate(self.columns, A, numbers, self.landmarks)
+        return np.asarray(over(C, self.unit), dtype=np.float64)
+
+
+def with_constant(terms: Terms, intercept: bool) -> tuple[Array, Array]:
+    """Gram matrix and cross terms of features with a constant beside them, if there is one."""
+    if not intercept:
+        return terms.G, terms.B
+    A = np.block([[terms.G, terms.s[:, None]], [terms.s, np.array([[terms.n]])]])
+    return A, np.vstack([terms.B, terms.t])
