@@ -1,5 +1,6 @@
 """Learning from any symmetric similarity or dissimilarity, positive definite or not."""
 
+from kreinlearn.estimators.baselines import SimilarityRidge, SimilarityRidgeClassifier
 from kreinlearn.estimators.ridge import KreinRidge, KreinRidgeClassifier
 from kreinlearn.estimators.svm import KreinSVC
 from kreinlearn.estimators.transformer import KreinNystroem, KreinPCA
@@ -17,6 +18,8 @@ __all__ = [
     "KreinSVC",
     "KreinVCRidge",
     "KreinVCRidgeClassifier",
+    "SimilarityRidge",
+    "SimilarityRidgeClassifier",
     "dissimilarity",
     "indefiniteness",
     "pairwise",
