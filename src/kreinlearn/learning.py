@@ -153,12 +153,18 @@ CoreOf = Callable[[Panel, Gram, float, int, Plan, np.random.Generator], FeatureM
 
 
 def gather(
-    problem: Problem, core: CoreOf, *, by_fold: bool, hold: Array | None = None
+    problem: Problem,
+    core: CoreOf,
+    *,
+    by_fold: bool,
+    folds: Array | None = None,
+    hold: Array | None = None,
 ) -> Statistics:
     """One pass over all rows, then the feature map; ``hold`` takes in C / unit."""
     targets = Targets(problem.Y, problem.weights)
     if by_fold:  # the last group is in every training part
-        groups = np.where(problem.folds == TRAINING, problem.n_folds, problem.folds)
+        folds = problem.folds if folds is None else folds
+        groups = np.where(folds == TRAINING, problem.n_folds, folds)
         targets = replace(targets, groups=groups, n_groups=problem.n_folds + 1)
     panel, plan = problem.panel, problem.plan
     columns = panel.evaluator()

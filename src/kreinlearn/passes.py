@@ -112,36 +112,60 @@ def moments_pass(
         T = whiten(sum(group.gram.matrix for group in groups), PILOT_RTOL)
         pilot = T @ rng.standard_normal((T.shape[1], LEVERAGE_PROBES))
 
-    def add(total: PassTotal, block: tuple[Array, Objects]) -> None:
-        numbers, A = block
-        with naming(numbers, m):
-            raw = columns.raw(A, scratch.get(A, len(panel.columns)))
-            C = columns.finish(raw)
-        scaled = over(C, unit)
+    def look_at(total: PassTotal, numbers: Array, raw: Array, scaled: Array) -> None:
         if hold is not None:
             hold[numbers] = scaled
-        for g, span in targets.spans(numbers):
-            total.groups[g].add(scaled[span], *targets.of(numbers[span]))
-            if not np.isfinite(total.groups[g].gram.sums).all():
-                require_finite(C, numbers, panel.landmarks)
         if pilot is not None:
-            keys = _reservoir_keys(scaled @ pilot.astype(C.dtype, copy=False), seed, numbers[0])
+            keys = _reservoir_keys(scaled @ pilot.astype(scaled.dtype), seed, numbers[0])
             total.reservoir.add(keys, numbers, raw)
 
-    def zero() -> PassTotal:
-        empty = Reservoir.empty(size, len(panel.columns))
-        q = targets.Y.shape[1]
-        zeros = [Moments.zeros(m, q, single=plan.single) for _ in range(targets.n_groups)]
-        return PassTotal(zeros, empty)
-
-    lanes = lanes_for(m, targets.n_groups)
     with closing(plan.tiles(row_blocks(X, known, targets.by_group))) as blocks:  # an error ends it
-        total = sum_over_blocks(add, blocks, zero, workers=workers, lanes=lanes)
+        total = sum_groups(
+            blocks, columns, unit, panel.landmarks, targets, scratch=scratch, look_at=look_at,
+            reservoir=(size, len(panel.columns)), workers=workers, single=plan.single,
+        )  # fmt: skip
     for mine, theirs in zip(total.groups, groups, strict=True):
         mine += theirs
     if size:
         panel.add_rows(total.reservoir.numbers, total.reservoir.raw)
     return total.groups, unit
+
+
+def sum_groups(
+    blocks: Iterable[tuple[Array, Objects]],
+    columns: LandmarkColumns,
+    unit: float,
+    landmarks: Array,
+    targets: Targets,
+    *,
+    scratch: Scratch,
+    look_at: Callable[[PassTotal, Array, Array, Array], None] | None = None,
+    reservoir: tuple[int, int] = (0, 0),
+    workers: int = 1,
+    single: bool = False,
+) -> PassTotal:
+    """Moments of C / unit a group; ``look_at`` sees the rows of every block on the way."""
+    m, q = len(landmarks), targets.Y.shape[1]
+
+    def add(total: PassTotal, block: tuple[Array, Objects]) -> None:
+        numbers, A = block
+        with naming(numbers, m):
+            raw = columns.raw(A, scratch.get(A, reservoir[1] or m))
+            C = columns.finish(raw)
+        scaled = over(C, unit)
+        for g, span in targets.spans(numbers):
+            total.groups[g].add(scaled[span], *targets.of(numbers[span]))
+            if not np.isfinite(total.groups[g].gram.sums).all():
+                require_finite(C, numbers, landmarks)
+        if look_at is not None:
+            look_at(total, numbers, raw, scaled)
+
+    def zero() -> PassTotal:
+        zeros = [Moments.zeros(m, q, single=single) for _ in range(targets.n_groups)]
+        return PassTotal(zeros, Reservoir.empty(*reservoir))
+
+    lanes = lanes_for(m, targets.n_groups)
+    return sum_over_blocks(add, blocks, zero, workers=workers, lanes=lanes)
 
 
 def gram_pass(

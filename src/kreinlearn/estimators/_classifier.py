@@ -30,17 +30,23 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
         "multi_class": [StrOptions({"auto", "ovr", "ovo"})],
     }
 
-    def _encoded(self, y: Any) -> tuple[Any, Any, Any]:
+    def _encoded(self, y: Any, classes: Any = None) -> tuple[Any, Any, Any]:
         """y, targets +-1 (n, q), and the number of each row's class."""
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
+        found, labels = np.unique(y, return_inverse=True)
+        self.classes_ = found if classes is None else np.unique(classes)
+        if classes is not None:
+            unknown = np.setdiff1d(found, self.classes_)
+            if len(unknown):
+                raise ValueError(f"y has labels {unknown} that are not among classes={classes!r}")
+            labels = np.searchsorted(self.classes_, y)
         require_two(self.classes_)
         return y, one_vs_rest(labels, len(self.classes_)), labels
 
-    def _weights(self, sample_weight: Any, X: Any, labels: Any) -> Any:
-        w = super()._weights(sample_weight, X, labels)
-        if w is not None:
+    def _weights(self, sample_weight: Any, X: Any, labels: Any, *, part: bool = False) -> Any:
+        w = super()._weights(sample_weight, X, labels, part=part)
+        if w is not None and not part:
             left = np.unique(labels[w > 0])
             if len(left) < 2:
                 require_two(self.classes_[left], " of positive weight")
@@ -74,7 +80,7 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
     def _way(self, problem: Problem, statistics: Statistics, values: Any) -> str:
         """ "ovr" or "ovo": as asked for, or as the folds say; ties go to "ovr"."""
         if self.multi_class != "auto":
-            return self.multi_class
+            return str(self.multi_class)
         splits = problem.split_rows(statistics.map)
         labels = np.argmax(problem.Y[problem.rows], axis=1)
         self.multi_class_errors_ = cross_validated_errors(

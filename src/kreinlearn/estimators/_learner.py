@@ -63,14 +63,14 @@ class KreinLearner(KreinEstimator):
 
     # Targets and weights
 
-    def _weights(self, sample_weight: Any, X: Any, labels: Any) -> Any:
-        """Weights of the rows, or None if all are 1."""
+    def _weights(self, sample_weight: Any, X: Any, labels: Any, *, part: bool = False) -> Any:
+        """Weights of the rows, or None if all are 1; ``part``: other rows were seen before."""
         if sample_weight is None:
             return None
         w = _check_sample_weight(
             sample_weight, np.empty((length(X), 1)), dtype=np.float64, ensure_non_negative=True
         )
-        if not w.any():
+        if not w.any() and not part:
             raise ValueError("all sample weights are zero; at least one must be positive")
         return w
 
@@ -152,28 +152,36 @@ class KreinLearner(KreinEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         rng = as_generator(self.random_state)
-        X, kernel = self._prepared(X, rng)
-        self._require_targets(X, y)
-        y, Y, labels = self._encoded(y)
-        w = self._weights(sample_weight, X, labels)
         with serial_blas():
-            problem = self._problem(X, kernel, y, Y, w, labels, rng)
+            problem = self._prepared_problem(X, y, sample_weight, rng)
             statistics = self._statistics(problem)
             model = self._learn(problem, statistics)
         self._keep_model(problem, statistics, model)
 
+    def _prepared_problem(
+        self, X: Any, y: Any, sample_weight: Any, rng: np.random.Generator, classes: Any = None
+    ) -> Problem:
+        X, kernel = self._prepared(X, rng)
+        self._require_targets(X, y)
+        y, Y, labels = self._encoded(y, classes)
+        w = self._weights(sample_weight, X, labels, part=classes is not None)
+        return self._problem(X, kernel, y, Y, w, labels, rng)
+
     def _keep_model(self, problem: Problem, statistics: Statistics, model: Linear) -> None:
-        """Coefficients of features and of landmarks, in the unit of the kernel."""
         fitted = statistics.fitted(problem.panel)
+        self._keep_coefficients(statistics, model)
+        self.folds_ = problem.folds
+        self._store(fitted, fitted.map)
+        if self.rank_ == 0:
+            warn("no dimension is left, rank_ is 0: the kernel is zero, or the same for all pairs")
+
+    def _keep_coefficients(self, statistics: Statistics, model: Linear) -> None:
+        """Coefficients of features and of landmarks, in the unit of the kernel."""
         root = self._root(statistics.unit)
         self.coef_ = self._shaped((model.coef / root).T)
         self.dual_coef_ = statistics.map.W @ model.coef / statistics.unit
         self._intercept = model.intercept
         self.intercept_ = self._shaped(model.intercept)
-        self.folds_ = problem.folds
-        self._store(fitted, fitted.map)
-        if self.rank_ == 0:
-            warn("no dimension is left, rank_ is 0: the kernel is zero, or the same for all pairs")
 
     def _shaped(self, values: Any) -> Any:
         """As scikit-learn has it: without the axis of outputs where y has none."""

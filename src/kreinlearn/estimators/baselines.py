@@ -9,7 +9,7 @@ from sklearn.base import _fit_context
 
 from kreinlearn.estimators._classifier import KreinClassifier
 from kreinlearn.estimators._learner import KreinLearner
-from kreinlearn.estimators.ridge import KreinRegressor, LeastSquares
+from kreinlearn.estimators.ridge import KreinRegressor, LeastSquares, LeastSquaresClassifier
 from kreinlearn.nystrom import FeatureMap
 from kreinlearn.tuning.search import Unknowns
 
@@ -45,7 +45,7 @@ class SimilarityFeatures(LeastSquares):
         del self.signature_, self.eigenvalues_, self.lambda_minus_
 
 
-class SimilarityRidge(KreinRegressor, SimilarityFeatures):
+class SimilarityRidge(SimilarityFeatures, KreinRegressor):
     """Ridge regression on similarities to landmarks (SF-LSM), a baseline.
 
     Minimises ``mean((y - f(x)) ** 2) + lambda_plus |a|^2`` over ``f(x) = k(x, Z) a + b``.
@@ -112,7 +112,7 @@ class SimilarityRidge(KreinRegressor, SimilarityFeatures):
         return self
 
 
-class SimilarityRidgeClassifier(KreinClassifier, SimilarityFeatures):
+class SimilarityRidgeClassifier(SimilarityFeatures, LeastSquaresClassifier):
     """Ridge classification on similarities to landmarks (SF-LSM), a baseline.
 
     Parameters

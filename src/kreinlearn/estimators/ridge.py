@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.utils.validation import _check_y
 
 from kreinlearn.estimators._classifier import KreinClassifier
-from kreinlearn.estimators._learner import KreinLearner, Linear
+from kreinlearn.estimators._incremental import Incremental
+from kreinlearn.estimators._learner import Linear
 from kreinlearn.learning import (
     Problem,
     Statistics,
@@ -25,14 +26,18 @@ from kreinlearn.solvers.result import Fold, Solution, signed_penalty
 from kreinlearn.tuning.search import Tuned, given, tune
 
 
-class LeastSquares(KreinLearner):
+class LeastSquares(Incremental):
     """Learners that need no more of the rows than sums of squares and products."""
 
     def _learn(self, problem: Problem, statistics: Statistics) -> Linear:
         root = self._root(statistics.unit)
+        self._observe(statistics)
         tuned = self._tuned(problem, statistics, root)
         self._keep(tuned, root)
         return self._finished(problem, statistics, tuned.values)
+
+    def _observe(self, statistics: Statistics) -> None:
+        """What a method wants to know of the targets first."""
 
     def _tuned(self, problem: Problem, statistics: Statistics, root: float) -> Tuned:
         unknowns = self._unknowns(root)
@@ -67,10 +72,16 @@ class LeastSquares(KreinLearner):
         return ridge_rows(Phi, Y, w, penalty, intercept=self.fit_intercept)
 
 
-class KreinRegressor(RegressorMixin, MultiOutputMixin, KreinLearner):
+class KreinRegressor(RegressorMixin, MultiOutputMixin, LeastSquares):
     """Targets of one or more dimensions."""
 
-    def _encoded(self, y: Any) -> tuple[Any, Any, None]:
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from a further part of the data; landmarks are those of the first part."""
+        self._partial_fit(X, y, sample_weight)
+        return self
+
+    def _encoded(self, y: Any, classes: Any = None) -> tuple[Any, Any, None]:
         y = _check_y(y, multi_output=True, y_numeric=True, estimator=self)
         y = y.astype(np.float64, copy=False)
         self._one_output = y.ndim == 1
@@ -85,7 +96,7 @@ class KreinRegressor(RegressorMixin, MultiOutputMixin, KreinLearner):
         return scores[:, 0] if self._one_output else scores
 
 
-class KreinRidge(KreinRegressor, LeastSquares):
+class KreinRidge(KreinRegressor):
     """Least squares in a Krein space, from any symmetric similarity or dissimilarity.
 
     Minimises ``mean((y - f(x)) ** 2) + lambda_plus |f_+|^2 + lambda_minus |f_-|^2`` where f_+ and
@@ -176,7 +187,30 @@ class KreinRidge(KreinRegressor, LeastSquares):
         return self
 
 
-class KreinRidgeClassifier(KreinClassifier, LeastSquares):
+class LeastSquaresClassifier(KreinClassifier, LeastSquares):
+    """Labels as targets, one factorisation for all classes."""
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from a further part of the data; ``classes``: all labels, at the first part."""
+        if self.class_weight == "balanced":
+            raise ValueError(
+                'class_weight="balanced" needs all labels at once; pass a dict, or sample_weight'
+            )
+        if self.multi_class == "ovo":
+            raise ValueError('partial_fit learns a column a class; pass multi_class="ovr"')
+        self._partial_fit(X, y, sample_weight, classes)
+        return self
+
+    def _known_classes(self, classes: Any) -> Any:
+        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes={classes!r} differ from those of the first part, {self.classes_}"
+            )
+        return self.classes_
+
+
+class KreinRidgeClassifier(LeastSquaresClassifier):
     """Least-squares classification in a Krein space; targets +-1, one factorisation for all.
 
     Parameters
@@ -193,10 +227,6 @@ class KreinRidgeClassifier(KreinClassifier, LeastSquares):
     >>> KreinRidgeClassifier("delta_gauss", random_state=0).fit(X, y).predict(X[:3])
     array([0, 0, 0])
     """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KreinClassifier._parameter_constraints,
-    }
 
     def __init__(
         self,

@@ -11,9 +11,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from kreinlearn._warnings import warn
 from kreinlearn.estimators._classifier import KreinClassifier
-from kreinlearn.estimators._learner import KreinLearner, Linear
-from kreinlearn.estimators.ridge import KreinRegressor, LeastSquares
-from kreinlearn.learning import Problem, Statistics, total_terms
+from kreinlearn.estimators._learner import KreinLearner
+from kreinlearn.estimators.ridge import KreinRegressor, LeastSquares, LeastSquaresClassifier
+from kreinlearn.learning import Statistics, total_terms
 from kreinlearn.moments import Centred, Terms
 from kreinlearn.solvers.result import Fold, Solution, signed_penalty
 from kreinlearn.solvers.variance import variance_constrained, variance_fold
@@ -34,10 +34,9 @@ CONSTRAINTS: dict[str, list[Any]] = {
 class VarianceConstrained(LeastSquares):
     """``radius`` is the root mean square of f about its mean, on the training objects."""
 
-    def _learn(self, problem: Problem, statistics: Statistics) -> Linear:
+    def _observe(self, statistics: Statistics) -> None:
         whole = total_terms(statistics.terms()).centred(intercept=self.fit_intercept)
         self.radius_ = self._radii(whole)
-        return super()._learn(problem, statistics)
 
     def _radii(self, whole: Centred) -> Any:  # (q,)
         deviation = np.sqrt(np.maximum(whole.yy, 0) / whole.n)
@@ -83,7 +82,7 @@ class VarianceConstrained(LeastSquares):
         return solution.coef, part.intercept(solution.coef)
 
 
-class KreinVCRidge(KreinRegressor, VarianceConstrained):
+class KreinVCRidge(VarianceConstrained, KreinRegressor):
     """Variance-constrained least squares in a Krein space.
 
     Minimises ``lambda_plus |f_+|^2 + lambda_minus |f_-|^2 - 2 mean(y f)`` over all f whose
@@ -168,7 +167,7 @@ class KreinVCRidge(KreinRegressor, VarianceConstrained):
         return self
 
 
-class KreinVCRidgeClassifier(KreinClassifier, VarianceConstrained):
+class KreinVCRidgeClassifier(VarianceConstrained, LeastSquaresClassifier):
     """Variance-constrained least squares on targets +-1.
 
     Parameters

@@ -103,8 +103,8 @@ class Unknowns:
 
 
 def given(unknowns: Unknowns) -> Tuned:
-    """Nothing is unknown, and nothing was tried."""
-    values = unknowns.values(np.empty(0))
+    """The values that are fixed; nothing was tried."""
+    values = unknowns.values(np.zeros(len(unknowns.free)))
     return Tuned(values, np.nan, np.empty((0, len(values) + 1)))
 
 

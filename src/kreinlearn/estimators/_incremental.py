@@ -1,0 +1,114 @@
+"""partial_fit: landmarks are those of the first part, sums of later parts are added to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from kreinlearn.blocks import Scratch, as_generator, length, row_blocks
+from kreinlearn.estimators._learner import KreinLearner
+from kreinlearn.learning import Problem, Statistics, gather, gram_scale, mean_loss, total_terms
+from kreinlearn.moments import Moments, Targets
+from kreinlearn.nystrom import FeatureMap
+from kreinlearn.passes import sum_groups
+from kreinlearn.reduce import serial_blas, worker_count
+from kreinlearn.tuning.folds import TRAINING, downdated
+from kreinlearn.tuning.search import Tuned, given, tune
+
+LEAST_VALIDATED = 0.2  # of all weight, for penalties to be tuned anew
+
+
+@dataclass
+class Sums:
+    """What is kept between parts: a group a fold, the last of rows that are always trained on."""
+
+    groups: list[Moments]
+    map: FeatureMap  # of C / unit
+    unit: float
+    rng: np.random.Generator
+    values: Any  # penalties last used, in scaled features
+
+
+class Incremental(KreinLearner):
+    """Least squares whose statistics add up."""
+
+    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> None:
+        if hasattr(self, "_sums"):
+            self._next_part(X, y, sample_weight, classes)
+        else:
+            self._first_part(X, y, sample_weight, classes)
+
+    def _first_part(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> None:
+        if not (self.cv is None or isinstance(self.cv, Integral)):
+            raise ValueError(f"partial_fit draws its folds: cv={self.cv!r} must be an int or None")
+        rng = as_generator(self.random_state)
+        with serial_blas():
+            problem = self._prepared_problem(X, y, sample_weight, rng, classes)
+            statistics = gather(problem, self._core, by_fold=self._tunes(), folds=_apart(problem))
+            model = self._learn(problem, statistics)
+        self._keep_model(problem, statistics, model)
+        root, unknowns = self._root(statistics.unit), self._unknowns(1.0)
+        minus = getattr(self, "lambda_minus_", self.lambda_plus_)
+        penalties = np.array([self.lambda_plus_, minus]) / root**2
+        values = np.append(penalties, np.ones(len(unknowns.fixed) - 2))
+        self._sums = Sums(statistics.groups, statistics.map, statistics.unit, rng, values)
+
+    def _next_part(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> None:
+        check_is_fitted(self)
+        X = self._validated(X, self.kernel_, reset=False)
+        self._require_targets(X, y)
+        _, Y, labels = self._encoded(y, self._known_classes(classes))
+        w = self._weights(sample_weight, X, labels, part=True)
+        with serial_blas():
+            self._add(X, Y, w)
+            sums = self._sums
+            statistics = Statistics(sums.groups, self._columns, sums.unit, sums.map)
+            self._observe(statistics)
+            tuned = self._tuned_again(statistics)
+            sums.values = tuned.values
+            self._keep(tuned, self._root(sums.unit))
+            model = self._finished_ovr(None, statistics, tuned.values)
+        self._keep_coefficients(statistics, model)
+
+    def _known_classes(self, classes: Any) -> Any:
+        return None
+
+    def _add(self, X: Any, Y: Any, w: Any) -> None:
+        """The moments of new rows, each in a random fold."""
+        sums, n = self._sums, length(X)
+        groups, k = None, len(sums.groups)
+        if k > 1:
+            groups = sums.rng.integers(k - 1, size=n)
+        targets = Targets(Y, w, groups, k)
+        workers = worker_count(self.n_jobs) if self.kernel_.threads else 1
+        nothing = np.empty(0, dtype=np.intp)
+        total = sum_groups(
+            row_blocks(X, nothing, targets.by_group), self._columns, sums.unit,
+            np.arange(len(sums.map.W)), targets, scratch=Scratch(useful=False), workers=workers,
+            single=self.dtype == "float32",
+        )  # fmt: skip
+        for mine, new in zip(sums.groups, total.groups, strict=True):
+            mine += new
+
+    def _tuned_again(self, statistics: Statistics) -> Tuned:
+        unknowns = self._unknowns(self._root(statistics.unit))
+        if not unknowns.free:
+            return given(unknowns)
+        terms = statistics.terms()
+        whole = total_terms(terms).centred(intercept=self.fit_intercept)
+        folds = downdated(terms, statistics.map.S, intercept=self.fit_intercept)
+        if sum(fold.n_valid for fold in folds) < LEAST_VALIDATED * whole.n:
+            return replace(given(unknowns), values=self._sums.values)
+        objective = mean_loss(folds, self._fold_loss)
+        return tune(objective, gram_scale(whole.G, whole.n), unknowns)
+
+
+def _apart(problem: Problem) -> Any:
+    """Folds of the first part for later use: landmarks are always trained on."""
+    folds = problem.folds.copy()
+    folds[problem.panel.landmarks[problem.panel.landmarks >= 0]] = TRAINING
+    return folds
