@@ -1,0 +1,185 @@
+"""The compared methods: our learners in several settings, and what they are compared with.
+
+Each has ``fit(M_train, y)`` and ``predict(M_test)`` on rows of dissimilarities or similarities to
+the training objects, and looks for its parameters in the training part alone.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import SVC
+
+import kreinlearn
+
+Array = NDArray[Any]
+RELATIVE_C = 10.0 ** np.arange(-2, 7)  # times 1 / mean |k(x, x)|
+INNER_FOLDS = 5
+MOST_STEPS = 100_000  # of libsvm, which need not end on an indefinite matrix
+SPECTRA = ("flip", "clip", "shift", "square")
+KREIN = ("KreinRidge", "KreinVCRidge", "KreinSVC")
+CLASSES = {
+    "KreinRidge": "KreinRidgeClassifier",
+    "KreinVCRidge": "KreinVCRidgeClassifier",
+    "KreinSVC": "KreinSVC",
+    "SimilarityRidge": "SimilarityRidgeClassifier",
+    "SpectrumSVC": "SpectrumSVC",
+}
+PAPER_COLUMNS = {
+    "KreinRidge": "krein lsm",
+    "KreinVCRidge": "krein vc-lsm",
+    "KreinSVC": "krein sh-svm",
+    "SimilarityRidge": "sf-lsm",
+}
+PAPER_LANDMARKS = 100
+PAPER_WAY = {"landmarks": "uniform", "transform": "squared", "multi_class": "ovr"}
+ONE_LAMBDA = {"lambda_minus": "equal"}
+CHOSEN = ("transform_", "multi_class_", "lambda_plus_", "lambda_minus_", "relative_C_", "C_")
+
+
+class Method(NamedTuple):
+    """A compared method by name; ``make`` raises AttributeError where the library lacks it."""
+
+    name: str
+    make: Callable[[bool, int], Any]  # (of dissimilarities?, seed) -> unfitted
+    ours: str = ""  # "auto" or "landmarks": one of our three, as it stands by default
+    paper: str = ""  # column of the paper's Table 1
+
+    @property
+    def exists(self) -> bool:
+        try:
+            self.make(True, 0)
+        except AttributeError:
+            return False
+        return True
+
+
+# Our learners
+
+
+def _learner(
+    learner: str, name: str, params: dict[str, Any], ours: str = "", paper: str = ""
+) -> Method:
+    def make(dissimilarity: bool, seed: int) -> Any:
+        kernel = "precomputed_dissimilarity" if dissimilarity else "precomputed"
+        estimator = getattr(kreinlearn, CLASSES[learner])
+        return estimator(kernel=kernel, random_state=seed, n_jobs=1, **params)
+
+    return Method(f"{learner} {name}", make, ours, paper)
+
+
+def _learners(landmarks: int) -> Iterator[Method]:
+    few: dict[str, Any] = {"n_landmarks": landmarks}
+    for learner in PAPER_COLUMNS:
+        mine = learner in KREIN
+        column = PAPER_COLUMNS[learner] if landmarks == PAPER_LANDMARKS else ""
+        yield _learner(learner, f"{landmarks}", few, "landmarks" * mine, column)
+        yield _learner(learner, "auto", {}, "auto" * mine)
+        yield _learner(learner, f"{landmarks} paper", {**few, **PAPER_WAY}, paper=column)
+    for learner in ("KreinRidge", "KreinSVC"):
+        for name, params in (
+            (f"{landmarks}", few), ("auto", {}), (f"{landmarks} paper", {**few, **PAPER_WAY})
+        ):  # fmt: skip
+            yield _learner(learner, f"{name} one lambda", {**params, **ONE_LAMBDA})
+
+
+# What they are compared with
+
+
+@dataclass
+class NearestNeighbour:
+    """The class of the nearest training object, or of the most similar one."""
+
+    dissimilarity: bool
+
+    def fit(self, M: Array, y: Array) -> Self:
+        self.y_ = y
+        return self
+
+    def predict(self, M: Array) -> Array:
+        return np.asarray(self.y_[np.argmin(M if self.dissimilarity else -M, axis=1)])
+
+
+def centred_squares(D: Array, D_train: Array) -> Array:  # (s, t), (t, t) -> (s, t)
+    """-1/2 (d^2 - a(x) - a(z) + c), means over the training objects."""
+    squares, train = np.square(D), np.square(D_train)
+    means = train.mean(axis=0)
+    return np.asarray(-0.5 * (squares - squares.mean(axis=1)[:, None] - means + means.mean()))
+
+
+@dataclass
+class RawSVC:
+    """scikit-learn's support vector machine on the matrix as it is, C by inner folds."""
+
+    dissimilarity: bool
+    seed: int
+    relative_C_: float = field(default=np.nan, init=False)
+
+    def fit(self, M: Array, y: Array) -> Self:
+        self.relative_C_ = self._searched(M, y)
+        self._train = M
+        K = self._similarities(M, M)
+        self._model = _svc(self.relative_C_ / _scale(K)).fit(K, y)
+        return self
+
+    def predict(self, M: Array) -> Array:
+        return np.asarray(self._model.predict(self._similarities(M, self._train)))
+
+    def _similarities(self, M: Array, M_train: Array) -> Array:
+        return centred_squares(M, M_train) if self.dissimilarity else M
+
+    def _searched(self, M: Array, y: Array) -> float:
+        """The C of fewest errors, over the scale of the matrix; the smallest of equals."""
+        folds = max(2, min(INNER_FOLDS, int(np.unique(y, return_counts=True)[1].min())))
+        wrong = np.zeros(len(RELATIVE_C))
+        cut = StratifiedKFold(folds, shuffle=True, random_state=self.seed)
+        for train, valid in cut.split(M, y):
+            M_train = M[np.ix_(train, train)]
+            K = self._similarities(M_train, M_train)
+            K_valid = self._similarities(M[np.ix_(valid, train)], M_train)
+            for i, c in enumerate(RELATIVE_C):
+                model = _svc(c / _scale(K)).fit(K, y[train])
+                wrong[i] += np.sum(model.predict(K_valid) != y[valid])
+        return float(RELATIVE_C[np.argmin(wrong)])
+
+
+def _svc(C: float) -> SVC:
+    return SVC(C=C, kernel="precomputed", max_iter=MOST_STEPS)
+
+
+def _scale(K: Array) -> float:
+    return float(np.abs(np.diagonal(K)).mean()) or 1.0
+
+
+def _baselines() -> Iterator[Method]:
+    yield Method("1-NN", lambda dissimilarity, seed: NearestNeighbour(dissimilarity))
+    yield Method("SVC raw", RawSVC)
+    for spectrum in SPECTRA:
+        yield _learner("SpectrumSVC", spectrum, {"spectrum": spectrum})
+
+
+def methods(landmarks: int = PAPER_LANDMARKS) -> dict[str, Method]:
+    return {method.name: method for method in (*_learners(landmarks), *_baselines())}
+
+
+def chosen(model: Any) -> str:
+    """What a fitted method found for itself, in one line."""
+    values = {name: getattr(model, name) for name in CHOSEN if hasattr(model, name)}
+    return " ".join(
+        f"{name[:-1]}={value if isinstance(value, str) else format(value, '.3g')}"
+        for name, value in values.items()
+        if value is not None
+    )
+
+
+def fitted_quietly(model: Any, M: Array, y: Array) -> Any:
+    """Fitted, without warnings of steps that ran out or of spectra."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # ConvergenceWarning is one
+        return model.fit(M, y)

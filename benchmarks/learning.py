@@ -1,0 +1,257 @@
+"""Who classifies best from a matrix of dissimilarities: python -m benchmarks.learning
+
+Stratified cross-validation of all learners and of what they are compared with, on the same folds,
+parameters from the training folds only; then whether ours are within a standard error of the best.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from threadpoolctl import threadpool_limits
+
+from benchmarks import tables, verdicts
+from benchmarks.learners import Method, chosen, fitted_quietly, methods
+from benchmarks.learning_sets import SETS, LearningSet, learning_set
+from benchmarks.paired import ALL, Figure, complete
+from kreinlearn.datasets import VARIABLE
+
+RESULTS = Path(__file__).parent / "results" / "learning.md"
+HEADING = "Learning from dissimilarities and similarities"
+QUICK_SETS, QUICK_FOLDS = ("balls3d_fresh", "polydism57"), 3
+
+
+class Job(NamedTuple):
+    """One cell: a method on one fold of a set, for all classes or one against the rest."""
+
+    set: str
+    size: str
+    target: str
+    method: str
+    landmarks: int
+    folds: int
+    seed: int
+    fold: int
+
+    def cell(self, data: LearningSet) -> tuple[Any, ...]:
+        n_folds = data.n_folds(self.folds)
+        return data.name, self.target, self.method, n_folds, self.seed, self.fold
+
+
+def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.learning", description=__doc__)
+    add = parser.add_argument
+    add("--sets", nargs="+", choices=SETS, metavar="SET", help=f"of {', '.join(SETS)}")
+    add("--methods", nargs="+", default=[], metavar="TEXT", help="names, or parts of names")
+    add("--landmarks", type=int, default=100, help="of the learners that do not take all objects")
+    add("--folds", type=int, help=f"10; {QUICK_FOLDS} with --quick")
+    add("--seed", type=int, default=0, help="of folds, learners and generated sets")
+    add("--one-vs-rest", action="store_true", help="besides, every class against the rest")
+    add("--full", action="store_true", help="2 x 2000 polygons, not 2 x 500")
+    add("--quick", action="store_true", help="small generated sets, few folds")
+    add("--jobs", type=int, default=1, help="processes; more than one blurs the seconds")
+    add("--csv", type=Path, metavar="FILE", help="append every figure here as soon as it is found")
+    add("--read", nargs="+", type=Path, default=[], metavar="FILE", help="figures found before")
+    add("--report-only", action="store_true", help="nothing new: tables of what --read has")
+    add("--write", nargs="?", type=Path, const=RESULTS, metavar="FILE", help="tables as Markdown")
+    add("--paper-csv", type=Path, help="table1_rank100_error.csv, the paper's figures")
+    options = parser.parse_args(arguments)
+    options.folds = options.folds or (QUICK_FOLDS if options.quick else 10)
+    options.sets = options.sets or list(QUICK_SETS if options.quick else SETS)
+    options.size = "small" if options.quick else "full" if options.full else "usual"
+    if options.csv and options.csv.exists() and options.csv not in options.read:
+        parser.error(f"{options.csv.name} exists; go on with --read {options.csv.name}, or move it")
+    return options
+
+
+# Planning
+
+
+def available(options: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Sets that are there, and what is to be said of those that are not."""
+    there, missing = [], []
+    for name in options.sets:
+        try:
+            learning_set(name, options.size, options.seed)
+        except FileNotFoundError as error:
+            missing.append(f"MISSING set {name}: {error}")
+        else:
+            there.append(name)
+    return there, missing
+
+
+def wanted(options: argparse.Namespace) -> list[Method]:
+    """An exact name takes that method alone, a part of a name all that have it."""
+    known = methods(options.landmarks)
+    if not options.methods:
+        return list(known.values())
+    names = [
+        name
+        for text in options.methods
+        for name in ([text] if text in known else [name for name in known if text in name])
+    ]
+    return [known[name] for name in known if name in names]
+
+
+def planned(options: argparse.Namespace, sets: Sequence[str], known: set[Any]) -> Iterator[Job]:
+    """Cells not known yet, set by set, then method by method."""
+    present = [method for method in wanted(options) if method.exists]
+    for name in sets:
+        data = learning_set(name, options.size, options.seed)
+        for target in _targets(data, options.one_vs_rest):
+            for method in present:
+                for fold in range(data.n_folds(options.folds)):
+                    job = Job(
+                        name, options.size, target, method.name, options.landmarks,
+                        options.folds, options.seed, fold,
+                    )  # fmt: skip
+                    if job.cell(data) not in known:
+                        yield job
+
+
+def _targets(data: LearningSet, one_vs_rest: bool) -> list[str]:
+    each = one_vs_rest and len(data.classes) > 2
+    return [ALL, *(str(c) for c in data.classes if each)]
+
+
+# Running
+
+
+def measured(job: Job) -> Figure:
+    """One fit, timed, and its errors; a method that fails says so and stops nothing."""
+    data = learning_set(job.set, job.size, job.seed)
+    M, y, M_test, y_test = list(data.splits(job.folds, job.seed))[job.fold]
+    if job.target != ALL:
+        y, y_test = y == int(job.target), y_test == int(job.target)
+    of = partial(
+        Figure, data.name, len(data), job.target, job.method, data.n_folds(job.folds), job.seed,
+        job.fold, len(y), len(y_test),
+    )  # fmt: skip
+    model = methods(job.landmarks)[job.method].make(data.dissimilarity, job.seed)
+    with threadpool_limits(1):
+        wall, cpu = time.perf_counter(), time.process_time()
+        try:
+            model = fitted_quietly(model, M, y)
+            seconds = time.perf_counter() - wall, time.process_time() - cpu
+            wrong = np.flatnonzero(model.predict(M_test) != y_test)
+        except Exception as error:  # a result of the benchmark, shown in its tables
+            return of(len(y_test), np.nan, np.nan, "", "", f"{type(error).__name__}: {error}")
+    return of(len(wrong), *seconds, " ".join(map(str, wrong)), chosen(model), "")
+
+
+def run(jobs: Sequence[Job], n_jobs: int, path: Path | None) -> Iterator[Figure]:
+    """All figures, each written to the file as soon as it is there."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())  # fmt: skip # noqa: E501
+    with (
+        Progress(*columns, console=Console(stderr=True)) as bar,
+        joblib.parallel_config("loky", inner_max_num_threads=1),
+    ):
+        task = bar.add_task("fits", total=len(jobs))
+        pool = joblib.Parallel(n_jobs=min(n_jobs, max(len(jobs), 1)), return_as="generator")
+        for job, figure in zip(jobs, pool(map(joblib.delayed(measured), jobs)), strict=True):
+            if path:
+                append(path, figure)
+            bar.update(task, advance=1, description=f"{job.set}, {job.method}")
+            yield figure
+
+
+def append(path: Path, figure: Figure) -> None:
+    new = not path.exists()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a", encoding="utf8", newline="") as file:
+        writer = csv.writer(file)
+        if new:
+            writer.writerow(Figure._fields)
+        writer.writerow(figure)
+
+
+def read(paths: Sequence[Path], folds: int) -> list[Figure]:
+    """The figures of earlier runs with as many folds, of each cell the last that did not fail."""
+    found: dict[Any, Figure] = {}
+    for path in paths:
+        for figure in tables.read_csv(path, Figure) if path.exists() else []:
+            if not figure.failed and figure.folds in (1, folds):
+                found[figure.cell] = figure
+    return list(found.values())
+
+
+# Reporting
+
+
+def report(figures: Sequence[Figure], landmarks: int, paper: verdicts.Paper) -> list[tables.Table]:
+    known, results = methods(landmarks), complete(figures)
+    two, features = verdicts.two_lambdas(landmarks), verdicts.features(landmarks)
+    against = "never significantly worse than"
+    made = [
+        verdicts.check_table(results, known, landmarks),
+        *verdicts.error_tables(results, figures, known, paper),
+        verdicts.within_table(results, known),
+        verdicts.difference_table(results, f"Two lambdas: {against} one", two),
+        verdicts.help_table(results, two),
+        verdicts.difference_table(results, f"Ours: {against} similarity features", features),
+        verdicts.chosen_table(figures, known),
+    ]
+    return [table for table in made if table.rows]
+
+
+def found_paper_csv(given: Path | None) -> Path | None:
+    """The file asked for, or the one in a folder ``paper`` beside the data folder."""
+    if given is not None or not os.environ.get(VARIABLE):
+        return given
+    beside = Path(os.environ[VARIABLE]).parent / "paper" / "table1_rank100_error.csv"
+    return beside if beside.exists() else None
+
+
+def said(options: argparse.Namespace, missing: Sequence[str], paper: bool) -> Iterator[str]:
+    """How the figures were found, and what is not among them."""
+    yield (
+        f"{options.folds}-fold stratified cross-validation, the same folds for all methods (seed "
+        f"{options.seed}); parameters from the training folds only. Error: mean over folds. "
+        "Seconds: median of a fit with its search, one thread. 'auto': all objects up to 1000; "
+        f"'paper': {options.landmarks} uniform landmarks, centred squares, one-vs-rest. 'one "
+        "against the rest': every class, the mean over classes."
+    )
+    if paper:
+        yield "Paper: its Table 1, rank 100, ten folds, deviation with divisor 10 (ours: 9)."
+    yield from missing
+    for method in wanted(options):
+        if not method.exists:
+            yield f"MISSING method {method.name}: not in this version of the library"
+
+
+def main(arguments: Sequence[str] | None = None) -> list[Figure]:
+    options = parsed(arguments)
+    figures = read(options.read, options.folds)
+    missing: list[str] = []
+    if not options.report_only:
+        sets, missing = available(options)
+        jobs = list(planned(options, sets, {figure.cell for figure in figures}))
+        figures += run(jobs, options.jobs, options.csv)
+    paper_csv = found_paper_csv(options.paper_csv)
+    paper = verdicts.paper_errors(paper_csv) if paper_csv else {}
+    made = report(figures, options.landmarks, paper)
+    if made:
+        made[0].notes += said(options, missing, bool(paper))
+    console = tables.console()
+    for table in made:
+        table.show(console)
+    command = tables.command_line("benchmarks.learning", sys.argv[1:] if arguments is None else arguments)  # fmt: skip # noqa: E501
+    if options.write:
+        tables.write_markdown(options.write, HEADING, command, made)
+    return figures
+
+
+if __name__ == "__main__":
+    main()
