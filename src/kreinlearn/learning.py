@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kreinlearn.approximation import Fitted
 from kreinlearn.blocks import require_memory, row_blocks
 from kreinlearn.columns import LandmarkColumns
-from kreinlearn.kernels._base import Array, Objects
+from kreinlearn.kernels._base import Array, Kernel, Objects
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
 from kreinlearn.moments import Moments, Targets, Terms
 from kreinlearn.nystrom import FeatureMap
@@ -37,6 +37,7 @@ class Problem:
     panel: Panel
     plan: Plan
     rng: np.random.Generator
+    y: Array  # as given
     Y: Array  # (n, q)
     weights: Array | None  # (n,), none if all are 1
     folds: Array  # (n,) fold numbers
@@ -225,39 +226,65 @@ def gram_scale(G: Array, n: float) -> float:
     return size / n
 
 
+def statistics_scale(statistics: Statistics, *, intercept: bool) -> float:
+    whole = total_terms(statistics.terms()).centred(intercept=intercept)
+    return gram_scale(whole.G, whole.n)
+
+
 class Choice(NamedTuple):
     """A similarity that was tried, and what cross-validation says of it."""
 
-    name: str
+    kernel_params: dict[str, Any] | None
+    transform: str | None  # of a dissimilarity
     loss: float
     tuned: Tuned
 
 
-def choose_transform(problem: Problem, names: tuple[str, ...], unknowns: Unknowns) -> list[Choice]:
-    """Every way from dissimilarity to similarity on the rows held; no pair is evaluated again.
+class Candidate(NamedTuple):
+    problem: Problem
+    kernel_params: dict[str, Any] | None = None
+    transform: str | None = None
+
+    def chosen(self) -> Problem:
+        if self.transform is not None:
+            self.problem.use(self.transform)
+        return self.problem
+
+
+def with_kernel(problem: Problem, kernel: Kernel) -> Problem:
+    """The same problem, rows and landmarks seen by another kernel."""
+    old = problem.panel
+    panel = Panel(kernel, old.X, old.rows, pool=old.pool, workers=problem.plan.workers)
+    panel.grow(old.landmarks)
+    panel.freeze()
+    return replace(problem, panel=panel)
+
+
+def choose_similarity(
+    candidates: list[Candidate], unknowns: Unknowns
+) -> tuple[Candidate, list[Choice]]:
+    """The best by cross-validated squared error on the rows held; no pair is evaluated twice.
 
     All are tried with coarse penalties, the best of them with tuned ones.
     """
 
-    def tried(name: str, *, coarse: bool) -> Choice:
-        problem.use(name)
-        return Choice(name, *_tuned_ridge(problem, unknowns, coarse=coarse))
+    def tried(number: int, *, coarse: bool) -> tuple[float, int, Choice]:
+        candidate = candidates[number]
+        tuned = _tuned_ridge(candidate.chosen(), unknowns, coarse=coarse)
+        choice = Choice(candidate.kernel_params, candidate.transform, tuned.loss, tuned)
+        return tuned.loss, number, choice
 
-    choices = [tried(name, coarse=True) for name in names]
-    choices.sort(key=lambda choice: choice.loss)
-    finals = [tried(choice.name, coarse=False) for choice in choices[:FINALISTS]]
-    choices[:FINALISTS] = sorted(finals, key=lambda choice: choice.loss)
-    problem.use(choices[0].name)
-    return choices
+    trials = sorted(tried(number, coarse=True) for number in range(len(candidates)))
+    trials[:FINALISTS] = sorted(tried(trial[1], coarse=False) for trial in trials[:FINALISTS])
+    return candidates[trials[0][1]], [trial[2] for trial in trials]
 
 
-def _tuned_ridge(problem: Problem, unknowns: Unknowns, *, coarse: bool) -> tuple[float, Tuned]:
+def _tuned_ridge(problem: Problem, unknowns: Unknowns, *, coarse: bool) -> Tuned:
     folds = terms_of(problem, problem.split_rows())
     if not folds:
-        return np.inf, Tuned(np.ones(2), np.inf, np.empty((0, 3)))
-    objective = mean_loss(folds, ridge_fold)
-    tuned = tune(objective, gram_scale(folds[0].G, folds[0].n), unknowns, coarse=coarse)
-    return tuned.loss, tuned
+        return Tuned(np.ones(2), np.inf, np.empty((0, 3)))
+    scale = gram_scale(folds[0].G, folds[0].n)
+    return tune(mean_loss(folds, ridge_fold), scale, unknowns, coarse=coarse)
 
 
 def features_of(problem: Problem, statistics: Statistics) -> Array:

@@ -88,7 +88,7 @@ class KreinEstimator(BaseEstimator):
     # Validation
 
     def _resolved_kernel(self) -> Kernel:
-        kernel = resolve(self.kernel, self.kernel_params)
+        kernel = resolve(self.kernel, self._named_params())
         if self.precomputed_columns == "all":
             return kernel
         if kernel.takes != "precomputed":
@@ -98,6 +98,10 @@ class KreinEstimator(BaseEstimator):
             )
         dissimilarities = isinstance(kernel, PrecomputedDissimilarity)
         return Precomputed(is_dissimilarity=True) if dissimilarities else kernel
+
+    def _named_params(self) -> Any:
+        """Parameters of the kernel, before any are searched for."""
+        return self.kernel_params
 
     @property
     def _dtypes(self) -> list[Any]:
@@ -345,7 +349,7 @@ class KreinEstimator(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         try:
-            kernel = resolve(self.kernel, self.kernel_params)
+            kernel = resolve(self.kernel, self._named_params())
         except (TypeError, ValueError):  # fit will say so
             return tags
         tags.input_tags.pairwise = kernel.takes == "precomputed"

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import _ovr_decision_function, check_classificatio
 from sklearn.utils.validation import column_or_1d
 
 from kreinlearn.estimators._learner import KreinLearner, Linear
+from kreinlearn.estimators._scoring import FoldClassifier
 from kreinlearn.learning import Problem, Statistics, features_of
 from kreinlearn.solvers.result import signed_penalty
 from kreinlearn.tuning.folds import FoldRows
@@ -68,6 +69,9 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
     def decision_function(self, X: Any) -> Any:
         """Scores (n,) of two classes, positive for the second; (n, n_classes) of more."""
         return class_scores(self._decision(X), len(self.classes_), self.multi_class_)
+
+    def _fold_model(self, coef: Any, intercept: Any) -> FoldClassifier:
+        return FoldClassifier(coef, intercept, self.classes_)
 
     def _finished(self, problem: Problem, statistics: Statistics, values: Any) -> Linear:
         """The model of the penalties found, by a column a class or a pair of classes."""

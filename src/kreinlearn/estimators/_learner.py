@@ -19,13 +19,24 @@ from kreinlearn._warnings import warn
 from kreinlearn.approximation import fit_core, grow_landmarks, open_panel
 from kreinlearn.blocks import as_generator, length
 from kreinlearn.estimators._base import KreinEstimator
+from kreinlearn.estimators._scoring import cross_validated_score
+from kreinlearn.kernels import resolve
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, TRANSFORMS
 from kreinlearn.kernels.precomputed import Precomputed, PrecomputedDissimilarity
-from kreinlearn.learning import Problem, Statistics, choose_transform, gather
+from kreinlearn.learning import (
+    Candidate,
+    Problem,
+    Statistics,
+    choose_similarity,
+    gather,
+    statistics_scale,
+    with_kernel,
+)
 from kreinlearn.nystrom import OVERSAMPLING, FeatureMap, landmark_map
 from kreinlearn.reduce import serial_blas
+from kreinlearn.solvers.result import signed_penalty
 from kreinlearn.tuning.folds import fold_count, given_folds, random_folds
-from kreinlearn.tuning.search import Tuned, Unknowns
+from kreinlearn.tuning.search import Tuned, Unknowns, pattern_search
 
 MOST_LANDMARKS = 1000  # of n_landmarks="auto"
 PENALTY = [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})]
@@ -43,12 +54,14 @@ class KreinLearner(KreinEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KreinEstimator._parameter_constraints,
+        "kernel_params": [dict, list, StrOptions({"auto"}), None],
         "transform": [StrOptions({"auto", *TRANSFORMS})],
         "rank": [Interval(Integral, 1, None, closed="left"), None],
         "lambda_plus": PENALTY,
         "lambda_minus": [*PENALTY, StrOptions({"equal"})],
         "cv": ["cv_object", StrOptions({"loo"})],
         "n_restarts": [Interval(Integral, 0, None, closed="left")],
+        "scoring": [str, callable, None],
         "fit_intercept": ["boolean"],
     }
 
@@ -110,25 +123,66 @@ class KreinLearner(KreinEstimator):
         grow_landmarks(panel, plan, rng)
         folds, n_folds = self._folds(length(X), X, y, labels, rng)
         problem = Problem(
-            panel, plan, rng, Y, w, folds, n_folds, self.fit_intercept, self._map_of(plan)
+            panel, plan, rng, y, Y, w, folds, n_folds, self.fit_intercept, self._map_of(plan)
         )
-        if kernel.is_dissimilarity:
-            self._choose_transform(problem)
-        return problem
+        return self._with_similarity(problem)
 
     def _chooses(self, kernel: Any) -> bool:
         """Whether rows beside the landmarks are looked at before the pass over all of them."""
-        return bool(kernel.is_dissimilarity and self.transform == "auto")
+        of_dissimilarity = kernel.is_dissimilarity and self.transform == "auto"
+        of_kernels = not isinstance(self.kernel_params, dict | None)
+        return bool(of_dissimilarity or of_kernels or self.scoring is not None)
 
-    def _choose_transform(self, problem: Problem) -> None:
-        problem.panel.refreeze()
-        if self.transform != "auto":
-            problem.use(self.transform)
-        else:
-            # by least squares with both penalties tuned, whatever is learned afterwards
+    def _named_params(self) -> Any:
+        if isinstance(self.kernel_params, list):
+            return self.kernel_params[0] if self.kernel_params else None
+        return None if isinstance(self.kernel_params, str) else self.kernel_params
+
+    def _with_similarity(self, problem: Problem) -> Problem:
+        """The kernel's parameters and the transformation of a dissimilarity, given or chosen."""
+        candidates = self._candidates(problem)
+        best = candidates[0]
+        if len(candidates) > 1:
+            # by least squares with tuned penalties, whatever is learned afterwards
             unknowns = Unknowns((None, None), equal=self.lambda_minus == "equal")
-            self.transform_choices_ = choose_transform(problem, AUTO_TRANSFORMS, unknowns)
-        self.transform_ = problem.transform
+            best, self.choices_ = choose_similarity(candidates, unknowns)
+        if best.kernel_params is not None:
+            self.kernel_params_ = best.kernel_params
+        if best.transform is not None:
+            self.transform_ = best.transform
+        return best.chosen()
+
+    def _candidates(self, problem: Problem) -> list[Candidate]:
+        found = []
+        for params in self._grid(problem.panel.kernel):
+            seen = problem
+            if params is not None:
+                kernel = resolve(self.kernel, params).fit(problem.panel.X.X, problem.rng)
+                seen = with_kernel(problem, kernel)
+            names: tuple[str | None, ...] = (None,)
+            if seen.panel.transform is not None:
+                seen.panel.refreeze()  # on all landmarks, not on those of the first draw
+                names = AUTO_TRANSFORMS if self.transform == "auto" else (self.transform,)
+            found += [Candidate(seen, params, name) for name in names]
+        return found
+
+    def _grid(self, kernel: Any) -> list[dict[str, Any] | None]:
+        """Parameters of the kernel to choose from; None: the kernel as it is."""
+        if isinstance(self.kernel_params, dict | None):
+            return [None]
+        if isinstance(self.kernel_params, list):
+            if not self.kernel_params or not all(isinstance(p, dict) for p in self.kernel_params):
+                raise ValueError(
+                    f"kernel_params={self.kernel_params!r} is no list of dicts to choose from"
+                )
+            return list(self.kernel_params)
+        grid = kernel.grid()
+        if not grid:
+            raise ValueError(
+                f'kernel_params="auto" has no parameters to try for kernel={self.kernel!r}; '
+                "pass a dict, or a list of dicts to choose from"
+            )
+        return list(grid)
 
     def _map_of(self, plan: Any) -> Any:
         """W and S from K_ZZ, for the maps that folds rebuild."""
@@ -215,10 +269,30 @@ class KreinLearner(KreinEstimator):
     def _keep(self, tuned: Tuned, root: float) -> None:
         self.lambda_plus_ = float(tuned.values[0] * root**2)
         self.lambda_minus_ = float(tuned.values[1] * root**2)
-        if len(tuned.trials):
-            trials = tuned.trials.copy()
-            trials[:, :2] *= root**2
-            self.cv_trials_, self.cv_loss_ = trials, tuned.loss
+        if not len(tuned.trials):
+            return
+        self.cv_trials_ = tuned.trials.copy()
+        self.cv_trials_[:, :2] *= root**2
+        if self.scoring is None:
+            self.cv_loss_ = tuned.loss
+        else:
+            self.cv_trials_[:, -1] *= -1
+            self.cv_score_ = -tuned.loss
+
+    def _for_score(
+        self, problem: Problem, statistics: Statistics, unknowns: Unknowns, tuned: Tuned
+    ) -> Tuned:
+        """From the penalties of the smallest loss on to those of the best score."""
+        if self.scoring is None:
+            return tuned
+        fixed = (*unknowns.fixed[:2], *tuned.values[2:])
+        score = cross_validated_score(
+            problem, problem.split_rows(statistics.map), self.scoring,
+            self._fold_model, self._solve_rows,
+            lambda values, S: signed_penalty(S, values[0], values[1]),
+        )  # fmt: skip
+        scale = statistics_scale(statistics, intercept=self.fit_intercept)
+        return pattern_search(score, scale, replace(unknowns, fixed=fixed), tuned.values)
 
     def _warn_singular(self) -> None:
         warn(

@@ -77,6 +77,7 @@ class SimilarityRidge(SimilarityFeatures, KreinRegressor):
         transform: str = "auto",
         lambda_plus: Any = "auto",
         cv: Any = None,
+        scoring: Any = None,
         n_restarts: int = 0,
         fit_intercept: bool = True,
         kernel_params: Any = None,
@@ -94,6 +95,7 @@ class SimilarityRidge(SimilarityFeatures, KreinRegressor):
         self.transform = transform
         self.lambda_plus = lambda_plus
         self.cv = cv
+        self.scoring = scoring
         self.n_restarts = n_restarts
         self.fit_intercept = fit_intercept
         self.kernel_params = kernel_params
@@ -144,6 +146,7 @@ class SimilarityRidgeClassifier(SimilarityFeatures, LeastSquaresClassifier):
         class_weight: Any = None,
         multi_class: str = "auto",
         cv: Any = None,
+        scoring: Any = None,
         n_restarts: int = 0,
         fit_intercept: bool = True,
         kernel_params: Any = None,
@@ -163,6 +166,7 @@ class SimilarityRidgeClassifier(SimilarityFeatures, LeastSquaresClassifier):
         self.class_weight = class_weight
         self.multi_class = multi_class
         self.cv = cv
+        self.scoring = scoring
         self.n_restarts = n_restarts
         self.fit_intercept = fit_intercept
         self.kernel_params = kernel_params

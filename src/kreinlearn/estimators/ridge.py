@@ -11,13 +11,14 @@ from sklearn.utils.validation import _check_y
 from kreinlearn.estimators._classifier import KreinClassifier
 from kreinlearn.estimators._incremental import Incremental
 from kreinlearn.estimators._learner import Linear
+from kreinlearn.estimators._scoring import FoldRegressor
 from kreinlearn.learning import (
     Problem,
     Statistics,
     folds_of,
-    gram_scale,
     leave_one_out_of,
     mean_loss,
+    statistics_scale,
     total_terms,
 )
 from kreinlearn.moments import Centred
@@ -48,9 +49,9 @@ class LeastSquares(Incremental):
         else:
             folds = folds_of(problem, statistics)
             objective = mean_loss(folds, self._fold_loss)
-        whole = total_terms(statistics.terms()).centred(intercept=self.fit_intercept)
-        scale = gram_scale(whole.G, whole.n)
-        return tune(objective, scale, unknowns, restarts=self.n_restarts, rng=problem.rng)
+        scale = statistics_scale(statistics, intercept=self.fit_intercept)
+        tuned = tune(objective, scale, unknowns, restarts=self.n_restarts, rng=problem.rng)
+        return self._for_score(problem, statistics, unknowns, tuned)
 
     def _finished(self, problem: Problem, statistics: Statistics, values: Any) -> Linear:
         return self._finished_ovr(problem, statistics, values)
@@ -90,6 +91,9 @@ class KreinRegressor(RegressorMixin, MultiOutputMixin, LeastSquares):
     def _shaped(self, values: Any) -> Any:
         return values[0] if self._one_output else values
 
+    def _fold_model(self, coef: Any, intercept: Any) -> FoldRegressor:
+        return FoldRegressor(coef, intercept, self._one_output)
+
     def predict(self, X: Any) -> Any:
         """The target of each object."""
         scores = self._decision(X)
@@ -104,8 +108,10 @@ class KreinRidge(KreinRegressor):
 
     Parameters
     ----------
-    kernel, kernel_params, landmarks, precomputed_columns, symmetrize, dtype, memory_budget,
-    n_jobs, random_state, verbose : as in ``KreinNystroem``.
+    kernel, landmarks, precomputed_columns, symmetrize, dtype, memory_budget, n_jobs,
+    random_state, verbose : as in ``KreinNystroem``.
+    kernel_params : parameters of the kernel; a list of such dicts, or "auto", a small grid of
+        widths, are searched by cross-validated squared error.
     n_landmarks : int, a fraction, None (all objects: exact) or "auto": all up to 1000.
     transform : from a dissimilarity to a similarity: "squared" (centred squares, the paper's),
         "linear" (centred), "exp", "narrow_exp", "local1", "local3", "local7", "inverse", or
@@ -114,6 +120,8 @@ class KreinRidge(KreinRegressor):
     core : "plain", "truncated" or "ls".
     lambda_plus, lambda_minus : penalties, or "auto": tuned. lambda_minus="equal" ties both.
     cv : folds that tune: an int, a splitter, "loo", or None: 5.
+    scoring : a scorer of scikit-learn (a name or callable) to tune the penalties for; None is the
+        squared error.
     n_restarts : further searches for penalties, from random starts.
     fit_intercept : whether f has a constant that is not penalised.
 
@@ -122,8 +130,10 @@ class KreinRidge(KreinRegressor):
     coef_, dual_coef_, intercept_ : of features, of landmarks, and the constant.
     lambda_plus_, lambda_minus_ : the penalties used.
     cv_loss_, cv_trials_ : cross-validated squared error, and every (penalties, loss) tried.
+    cv_score_ : with ``scoring``, instead of ``cv_loss_``.
     folds_ : fold of each training row, -1 if it is in every training part.
-    transform_, transform_choices_ : of a dissimilarity.
+    transform_, kernel_params_ : what was chosen, and
+    choices_ : every (kernel_params, transform, loss, penalties) tried, best first.
     signature_, eigenvalues_, rank_, n_landmarks_, landmarks_, landmark_indices_, kernel_ : as in
         ``KreinNystroem``.
 
@@ -149,6 +159,7 @@ class KreinRidge(KreinRegressor):
         lambda_plus: Any = "auto",
         lambda_minus: Any = "auto",
         cv: Any = None,
+        scoring: Any = None,
         n_restarts: int = 0,
         fit_intercept: bool = True,
         kernel_params: Any = None,
@@ -169,6 +180,7 @@ class KreinRidge(KreinRegressor):
         self.lambda_plus = lambda_plus
         self.lambda_minus = lambda_minus
         self.cv = cv
+        self.scoring = scoring
         self.n_restarts = n_restarts
         self.fit_intercept = fit_intercept
         self.kernel_params = kernel_params
@@ -242,6 +254,7 @@ class KreinRidgeClassifier(LeastSquaresClassifier):
         class_weight: Any = None,
         multi_class: str = "auto",
         cv: Any = None,
+        scoring: Any = None,
         n_restarts: int = 0,
         fit_intercept: bool = True,
         kernel_params: Any = None,
@@ -264,6 +277,7 @@ class KreinRidgeClassifier(LeastSquaresClassifier):
         self.class_weight = class_weight
         self.multi_class = multi_class
         self.cv = cv
+        self.scoring = scoring
         self.n_restarts = n_restarts
         self.fit_intercept = fit_intercept
         self.kernel_params = kernel_params

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -19,8 +20,8 @@ from kreinlearn.learning import (
     Statistics,
     folds_of,
     gather,
-    gram_scale,
     mean_loss,
+    statistics_scale,
     terms_of,
     total_terms,
 )
@@ -79,6 +80,7 @@ class KreinSVC(KreinClassifier):
         multi_class: str = "auto",
         max_iter: int = 1000,
         cv: Any = None,
+        scoring: Any = None,
         n_restarts: int = 0,
         fit_intercept: bool = True,
         kernel_params: Any = None,
@@ -102,6 +104,7 @@ class KreinSVC(KreinClassifier):
         self.multi_class = multi_class
         self.max_iter = max_iter
         self.cv = cv
+        self.scoring = scoring
         self.n_restarts = n_restarts
         self.fit_intercept = fit_intercept
         self.kernel_params = kernel_params
@@ -144,8 +147,7 @@ class KreinSVC(KreinClassifier):
 
     def _tuned(self, problem: Problem, statistics: Statistics, unknowns: Unknowns) -> Tuned:
         """Least squares first, as it is cheap; the hinge loss from there, on rows in memory."""
-        whole = total_terms(statistics.terms()).centred(intercept=self.fit_intercept)
-        scale = gram_scale(whole.G, whole.n)
+        scale = statistics_scale(statistics, intercept=self.fit_intercept)
         of_all = tune(mean_loss(folds_of(problem, statistics), ridge_fold), scale, unknowns)
         splits = problem.split_rows(statistics.map)
         few = problem.sampled(splits, TUNED_ROWS)
@@ -160,7 +162,9 @@ class KreinSVC(KreinClassifier):
         tuned = tune(
             objective, scale, unknowns, start=start, restarts=self.n_restarts, rng=problem.rng
         )
-        return Tuned(tuned.values * growth, tuned.loss, tuned.trials)
+        tuned = replace(tuned, values=tuned.values * growth)
+        self.n_iter_ = 0
+        return self._for_score(problem, statistics, unknowns, tuned)
 
     def _finished_ovr(self, problem: Problem, statistics: Statistics, values: Any) -> Linear:
         Y, w = problem.Y, problem.weights

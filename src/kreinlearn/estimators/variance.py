@@ -77,8 +77,10 @@ class VarianceConstrained(LeastSquares):
 
     def _solve_rows(self, Phi: Any, Y: Any, w: Any, penalty: Any) -> tuple[Any, Any]:
         part = Terms.of_rows(Phi, Y, w).centred(intercept=self.fit_intercept)
-        deviation = np.sqrt(np.maximum(part.yy, 0))
-        solution = variance_constrained(part.G, part.B, penalty, deviation)
+        radii = np.sqrt(np.maximum(part.yy, 0))  # of a pair of classes, its own
+        if Y.shape[1] == len(self.radius_):
+            radii = self.radius_ * np.sqrt(part.n)
+        solution = variance_constrained(part.G, part.B, penalty, radii)
         return solution.coef, part.intercept(solution.coef)
 
 
@@ -128,6 +130,7 @@ class KreinVCRidge(VarianceConstrained, KreinRegressor):
         lambda_minus: Any = "auto",
         radius: Any = "auto",
         cv: Any = None,
+        scoring: Any = None,
         n_restarts: int = 0,
         fit_intercept: bool = True,
         kernel_params: Any = None,
@@ -149,6 +152,7 @@ class KreinVCRidge(VarianceConstrained, KreinRegressor):
         self.lambda_minus = lambda_minus
         self.radius = radius
         self.cv = cv
+        self.scoring = scoring
         self.n_restarts = n_restarts
         self.fit_intercept = fit_intercept
         self.kernel_params = kernel_params
@@ -204,6 +208,7 @@ class KreinVCRidgeClassifier(VarianceConstrained, LeastSquaresClassifier):
         class_weight: Any = None,
         multi_class: str = "auto",
         cv: Any = None,
+        scoring: Any = None,
         n_restarts: int = 0,
         fit_intercept: bool = True,
         kernel_params: Any = None,
@@ -227,6 +232,7 @@ class KreinVCRidgeClassifier(VarianceConstrained, LeastSquaresClassifier):
         self.class_weight = class_weight
         self.multi_class = multi_class
         self.cv = cv
+        self.scoring = scoring
         self.n_restarts = n_restarts
         self.fit_intercept = fit_intercept
         self.kernel_params = kernel_params

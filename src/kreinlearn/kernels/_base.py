@@ -35,6 +35,10 @@ class Kernel(BaseEstimator):
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
         return self
 
+    def grid(self) -> list[dict[str, Any]]:
+        """Parameters worth trying, once fitted; none for a kernel that does not know any."""
+        return []
+
     def columns(self, Z: Objects) -> Columns:
         raise NotImplementedError
 

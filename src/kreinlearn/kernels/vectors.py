@@ -21,8 +21,19 @@ from kreinlearn.kernels._columns import (
 )
 from kreinlearn.kernels._widths import number, spread
 
+GRID = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)  # factors of a width that are worth trying
+
 
 class VectorKernel(Kernel):
+    scale: str | None = None  # the parameter that says how far the kernel reaches
+
+    def grid(self) -> list[dict[str, Any]]:
+        if self.scale is None:
+            return []
+        fitted = getattr(self, f"{self.scale}_")
+        given = self.get_params(deep=False)
+        return [{**given, self.scale: factor * fitted} for factor in GRID]
+
     def symmetric(self, Z: Objects) -> Array:  # (m, m)
         K = np.triu(self.columns(Z)(Z), 1)
         K += K.T
@@ -34,6 +45,7 @@ class _RadialKernel(VectorKernel):
     """k(x, z) = g(|x - z|^2): a subclass gives the fused pass ``_apply`` and ``_at_zero``, g(0)."""
 
     sparse = True
+    scale = "width"
     width: Any
     width_: float
 
@@ -109,6 +121,8 @@ class GaussianCombination(_RadialKernel):
     unit : positive number (1: widths as they stand), "median" or "scale", as ``width`` elsewhere
     """
 
+    scale = "unit"
+
     def __init__(
         self,
         weights: Sequence[float] = (1.0, -1.0),
@@ -178,6 +192,7 @@ class Sigmoid(VectorKernel):
     """
 
     sparse = True
+    scale = "gain"
 
     def __init__(self, gain: float | str = "scale", bias: float = -1.0) -> None:
         self.gain = gain
@@ -209,6 +224,8 @@ class TruncatedL1(VectorKernel):
 
     radius : positive number, "median" of the l1 distances, or "scale" = n_features * X.std()
     """
+
+    scale = "radius"
 
     def __init__(self, radius: float | str = "median") -> None:
         self.radius = radius

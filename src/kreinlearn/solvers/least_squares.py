@@ -46,7 +46,7 @@ def _inverse_root(A: Array) -> Array:
     """R with R R' the pseudo-inverse of a positive semi-definite A."""
     D, U = eigh(A, driver="evd", check_finite=False)
     rounding = len(D) * SINGULAR_RTOL * np.max(np.abs(D), initial=0.0)
-    keep = D > rounding
+    keep = rounding < D
     return np.asarray(U[:, keep] / np.sqrt(D[keep]))
 
 

@@ -20,6 +20,7 @@ TIE_RTOL = 1e-4  # losses that count as equal: the larger penalty is taken
 STEPS = 12  # iterations of one search
 RESTART_DECADES = 3.0  # around the best, that a restart is drawn from
 TIE_STEPS = 4  # larger penalties tried
+PATTERN_STEPS = (1.0, 0.5, 0.25)  # decades, where the criterion has no gradient
 RADIUS = (0.05, 5.0)  # factors of the deviation of the targets
 
 
@@ -158,3 +159,37 @@ def _starts(search: Search, scale: float, unknowns: Unknowns, start: Array | Non
     clipped[free.index(1)] = search.high[free.index(1)]
     search(clipped)
     return [best, clipped]
+
+
+def pattern_search(
+    score: Callable[[Array], float], scale: float, unknowns: Unknowns, start: Array
+) -> Tuned:
+    """Values of the largest score, which has no gradient; ``loss`` and trials hold -score.
+
+    Steps of a decade up and down each coordinate, then of half and a quarter; larger
+    penalties are tried first and win ties.
+    """
+    free = unknowns.free
+    low = np.log([LOWEST * scale if j < 2 else RADIUS[0] for j in free])
+    high = np.log([HIGHEST * scale if j < 2 else RADIUS[1] for j in free])
+    trials: dict[tuple[float, ...], float] = {}
+
+    def tried(x: Array) -> float:
+        key = tuple(np.round(x, 9))
+        if key not in trials:
+            trials[key] = float(score(unknowns.values(x)))
+        return trials[key]
+
+    x = np.clip(np.log(start[free]), low, high)
+    best = tried(x)
+    for step in np.log(10) * np.array(PATTERN_STEPS):
+        moved = True
+        while moved:
+            moved = False
+            for move in step * np.vstack([np.eye(len(free)), -np.eye(len(free))]):
+                trial = np.clip(x + move, low, high)
+                better = tried(trial)
+                if better > best or (better == best and trial.sum() > x.sum()):
+                    x, best, moved = trial, better, True
+    rows = [np.append(unknowns.values(np.array(key)), -value) for key, value in trials.items()]
+    return Tuned(unknowns.values(x), -best, np.array(rows))
