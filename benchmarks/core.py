@@ -278,18 +278,18 @@ def memory_and_growth(n: int, m: int) -> list[Row]:
 # Output
 
 
-def table_of(rows: list[Row]) -> Table:
-    table = Table("what", "measured", "target", "", "note", title="The core against its bound")
+def table_of(rows: list[Row], title: str = "The core against its bound") -> Table:
+    table = Table("what", "measured", "target", "", "note", title=title)
     for row in rows:
         verdict = "" if row.holds is None else ("holds" if row.holds else "MISSED")
         table.add_row(row.what, row.measured, row.target, verdict, row.note)
     return table
 
 
-def markdown_of(rows: list[Row], command: str) -> str:
+def markdown_of(rows: list[Row], command: str, title: str = "Speed and memory of the core") -> str:
     load = ", ".join(f"{v:.1f}" for v in os.getloadavg())
     head = (
-        f"# Speed and memory of the core\n\nWritten by `{command}` on {date.today()}: "
+        f"# {title}\n\nWritten by `{command}` on {date.today()}: "
         f"{platform.machine()}, {os.cpu_count()} cores, load average {load}; Python "
         f"{platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}, "
         f"scikit-learn {sklearn.__version__}. CPU seconds of the whole process, medians.\n\n"

@@ -1,0 +1,135 @@
+"""Speed of the learners: tuned against untuned, against the bare bound, and against LinearSVC.
+
+python -m benchmarks.learning_speed [--quick] [--write]: ratios of CPU seconds, medians of
+interleaved repetitions; wall seconds stand beside them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
+
+from benchmarks.bound import bound
+from benchmarks.core import KERNEL, D, Row, Timing, data, interleaved, markdown_of, table_of
+from kreinlearn import KreinNystroem, KreinRidge, KreinRidgeClassifier, KreinSVC
+from kreinlearn.kernels import DeltaGauss
+
+M = 500
+LAMBDA = 1e-6
+
+
+def targets(X: Any) -> Any:
+    """A smooth function of some coordinates, with noise."""
+    noise = np.random.default_rng(1).standard_normal(len(X))
+    return np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * noise
+
+
+def labels(X: Any, n_classes: int) -> Any:
+    """Classes of equal size along the noisy function: neighbours overlap."""
+    y = targets(X)
+    return np.searchsorted(np.quantile(y, np.arange(1, n_classes) / n_classes), y)
+
+
+def spent(timing: Timing) -> str:
+    return f"{timing.cpu:.2f} s CPU, {timing.wall:.2f} s wall"
+
+
+def kernel() -> DeltaGauss:
+    return DeltaGauss(**KERNEL)
+
+
+def given(n: int) -> Any:
+    return np.sort(np.random.default_rng(0).choice(n, M, replace=False))
+
+
+def over(what: str, part: Timing, base: Timing, limit: float) -> Row:
+    ratio = part.cpu / base.cpu
+    shown = f"{ratio:.2f} x (wall {part.wall / base.wall:.2f} x; {spent(part)})"
+    return Row(what, shown, f"<= {limit}", ratio <= limit)
+
+
+def least_squares(n: int, repetitions: int) -> list[Row]:
+    """Whole fits with the default landmarks and with given ones; the tuned over the untuned."""
+    X = data(n)
+    y, two, ten = targets(X), labels(X, 2), labels(X, 10)
+    fixed = {"lambda_plus": LAMBDA, "lambda_minus": LAMBDA}
+
+    def fit(model: Any, y: Any) -> Any:
+        return lambda: model.set_params(kernel=kernel(), random_state=0).fit(X, y)
+
+    Z = given(n)
+    works = {
+        "untuned": fit(KreinRidge(n_landmarks=M, **fixed), y),
+        "tuned": fit(KreinRidge(n_landmarks=M), y),
+        "untuned, Z": fit(KreinRidge(landmarks=Z, **fixed), y),
+        "tuned, Z": fit(KreinRidge(landmarks=Z), y),
+        "two": fit(KreinRidgeClassifier(n_landmarks=M, multi_class="ovr"), two),
+        "ten": fit(KreinRidgeClassifier(n_landmarks=M, multi_class="ovr"), ten),
+    }
+    t = interleaved(works, repetitions)
+    size = f"n = {n:.0e}, m = {M}"
+    return [
+        Row(f"KreinRidge, penalties given, {size}", spent(t["untuned"])),
+        over("KreinRidge, tuned, over the fit with given penalties", t["tuned"], t["untuned"], 1.6),
+        over("the same with given landmarks", t["tuned, Z"], t["untuned, Z"], 1.6),
+        over("ten classes over two, tuned, one-vs-rest", t["ten"], t["two"], 1.5),
+    ]
+
+
+def machine(n: int, repetitions: int) -> list[Row]:
+    """Penalties and landmarks given: the machine over the bare bound, and LinearSVC beside it."""
+    X = data(n)
+    y, Z = labels(X, 2), given(n)
+    params = {"landmarks": Z, "lambda_plus": LAMBDA, "lambda_minus": LAMBDA, "random_state": 0}
+    features = KreinNystroem(kernel(), landmarks=Z, core="plain", random_state=0)
+    C = 1 / (n * LAMBDA)
+
+    def theirs() -> None:
+        Phi = features.fit_transform(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            LinearSVC(loss="squared_hinge", dual=False, C=C).fit(Phi, y)
+
+    floors: list[float] = []
+    works = {
+        "bound": lambda: floors.append(bound(n, M, D).total),
+        "ours": lambda: KreinSVC(kernel(), **params).fit(X, y),
+        "LinearSVC": theirs,
+    }
+    t = interleaved(works, repetitions)
+    floor = float(np.median(floors))
+    ratio, gain = t["ours"].cpu / floor, t["LinearSVC"].cpu / t["ours"].cpu
+    size = f"n = {n:.0e}, m = {M}"
+    return [
+        Row(f"bare bound, {size}", f"{floor:.2f} s CPU"),
+        Row(f"KreinSVC over the bound, {size}", f"{ratio:.2f} x ({spent(t['ours'])})", "<= 3.5",
+            ratio <= 3.5),
+        Row("features + LinearSVC over KreinSVC", f"{gain:.1f} x ({spent(t['LinearSVC'])})",
+            ">= 3", gain >= 3, f"wall {t['LinearSVC'].wall / t['ours'].wall:.1f} x"),
+    ]  # fmt: skip
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+    parser.add_argument("--quick", action="store_true", help="n = 2e4, two repetitions")
+    parser.add_argument("--write", action="store_true", help="benchmarks/results/learning_speed.md")
+    options = parser.parse_args(argv)
+    n, repetitions = (20_000, 2) if options.quick else (100_000, 5)
+    rows = [*least_squares(n, repetitions), *machine(n, min(repetitions, 3))]
+    title = "Speed of the learners"
+    Console(width=150).print(table_of(rows, title))
+    if options.write:
+        target = Path(__file__).parent / "results" / "learning_speed.md"
+        command = "python -m benchmarks.learning_speed" + (" --quick" * options.quick) + " --write"
+        target.write_text(markdown_of(rows, command, title), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
