@@ -55,7 +55,7 @@ class KreinLearner(KreinEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KreinEstimator._parameter_constraints,
         "kernel_params": [dict, list, StrOptions({"auto"}), None],
-        "transform": [StrOptions({"auto", *TRANSFORMS})],
+        "similarity": [StrOptions({"auto", *TRANSFORMS})],
         "rank": [Interval(Integral, 1, None, closed="left"), None],
         "lambda_plus": PENALTY,
         "lambda_minus": [*PENALTY, StrOptions({"equal"})],
@@ -129,7 +129,7 @@ class KreinLearner(KreinEstimator):
 
     def _chooses(self, kernel: Any) -> bool:
         """Whether rows beside the landmarks are looked at before the pass over all of them."""
-        of_dissimilarity = kernel.is_dissimilarity and self.transform == "auto"
+        of_dissimilarity = kernel.is_dissimilarity and self.similarity == "auto"
         of_kernels = not isinstance(self.kernel_params, dict | None)
         return bool(of_dissimilarity or of_kernels or self.scoring is not None)
 
@@ -162,7 +162,7 @@ class KreinLearner(KreinEstimator):
             names: tuple[str | None, ...] = (None,)
             if seen.panel.transform is not None:
                 seen.panel.refreeze()  # on all landmarks, not on those of the first draw
-                names = AUTO_TRANSFORMS if self.transform == "auto" else (self.transform,)
+                names = AUTO_TRANSFORMS if self.similarity == "auto" else (self.similarity,)
             found += [Candidate(seen, params, name) for name in names]
         return found
 

@@ -74,7 +74,7 @@ class SimilarityRidge(SimilarityFeatures, KreinRegressor):
         *,
         n_landmarks: Any = "auto",
         landmarks: Any = "auto",
-        transform: str = "auto",
+        similarity: str = "auto",
         lambda_plus: Any = "auto",
         cv: Any = None,
         scoring: Any = None,
@@ -92,7 +92,7 @@ class SimilarityRidge(SimilarityFeatures, KreinRegressor):
         self.kernel = kernel
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
-        self.transform = transform
+        self.similarity = similarity
         self.lambda_plus = lambda_plus
         self.cv = cv
         self.scoring = scoring
@@ -141,7 +141,7 @@ class SimilarityRidgeClassifier(SimilarityFeatures, LeastSquaresClassifier):
         *,
         n_landmarks: Any = "auto",
         landmarks: Any = "auto",
-        transform: str = "auto",
+        similarity: str = "auto",
         lambda_plus: Any = "auto",
         class_weight: Any = None,
         multi_class: str = "auto",
@@ -161,7 +161,7 @@ class SimilarityRidgeClassifier(SimilarityFeatures, LeastSquaresClassifier):
         self.kernel = kernel
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
-        self.transform = transform
+        self.similarity = similarity
         self.lambda_plus = lambda_plus
         self.class_weight = class_weight
         self.multi_class = multi_class

@@ -113,7 +113,7 @@ class KreinRidge(KreinRegressor):
     kernel_params : parameters of the kernel; a list of such dicts, or "auto", a small grid of
         widths, are searched by cross-validated squared error.
     n_landmarks : int, a fraction, None (all objects: exact) or "auto": all up to 1000.
-    transform : from a dissimilarity to a similarity: "squared" (centred squares, the paper's),
+    similarity : from a dissimilarity to a similarity: "squared" (centred squares, the paper's),
         "linear" (centred), "exp", "narrow_exp", "local1", "local3", "local7", "inverse", or
         "auto": the best of them by cross-validated squared error.
     rank : keep this many dimensions; None keeps all.
@@ -153,7 +153,7 @@ class KreinRidge(KreinRegressor):
         *,
         n_landmarks: Any = "auto",
         landmarks: Any = "auto",
-        transform: str = "auto",
+        similarity: str = "auto",
         rank: int | None = None,
         core: str = "plain",
         lambda_plus: Any = "auto",
@@ -174,7 +174,7 @@ class KreinRidge(KreinRegressor):
         self.kernel = kernel
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
-        self.transform = transform
+        self.similarity = similarity
         self.rank = rank
         self.core = core
         self.lambda_plus = lambda_plus
@@ -246,7 +246,7 @@ class KreinRidgeClassifier(LeastSquaresClassifier):
         *,
         n_landmarks: Any = "auto",
         landmarks: Any = "auto",
-        transform: str = "auto",
+        similarity: str = "auto",
         rank: int | None = None,
         core: str = "plain",
         lambda_plus: Any = "auto",
@@ -269,7 +269,7 @@ class KreinRidgeClassifier(LeastSquaresClassifier):
         self.kernel = kernel
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
-        self.transform = transform
+        self.similarity = similarity
         self.rank = rank
         self.core = core
         self.lambda_plus = lambda_plus

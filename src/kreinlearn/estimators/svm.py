@@ -71,7 +71,7 @@ class KreinSVC(KreinClassifier):
         *,
         n_landmarks: Any = "auto",
         landmarks: Any = "auto",
-        transform: str = "auto",
+        similarity: str = "auto",
         rank: int | None = None,
         core: str = "plain",
         lambda_plus: Any = "auto",
@@ -95,7 +95,7 @@ class KreinSVC(KreinClassifier):
         self.kernel = kernel
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
-        self.transform = transform
+        self.similarity = similarity
         self.rank = rank
         self.core = core
         self.lambda_plus = lambda_plus

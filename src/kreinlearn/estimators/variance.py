@@ -123,7 +123,7 @@ class KreinVCRidge(VarianceConstrained, KreinRegressor):
         *,
         n_landmarks: Any = "auto",
         landmarks: Any = "auto",
-        transform: str = "auto",
+        similarity: str = "auto",
         rank: int | None = None,
         core: str = "plain",
         lambda_plus: Any = "auto",
@@ -145,7 +145,7 @@ class KreinVCRidge(VarianceConstrained, KreinRegressor):
         self.kernel = kernel
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
-        self.transform = transform
+        self.similarity = similarity
         self.rank = rank
         self.core = core
         self.lambda_plus = lambda_plus
@@ -199,7 +199,7 @@ class KreinVCRidgeClassifier(VarianceConstrained, LeastSquaresClassifier):
         *,
         n_landmarks: Any = "auto",
         landmarks: Any = "auto",
-        transform: str = "auto",
+        similarity: str = "auto",
         rank: int | None = None,
         core: str = "plain",
         lambda_plus: Any = "auto",
@@ -223,7 +223,7 @@ class KreinVCRidgeClassifier(VarianceConstrained, LeastSquaresClassifier):
         self.kernel = kernel
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
-        self.transform = transform
+        self.similarity = similarity
         self.rank = rank
         self.core = core
         self.lambda_plus = lambda_plus
