@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import _check_y
 
 from kreinlearn.estimators._learner import KreinLearner, Linear
 from kreinlearn.estimators._scoring import FoldClassifier
@@ -33,7 +33,7 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
 
     def _encoded(self, y: Any, classes: Any = None) -> tuple[Any, Any, Any]:
         """y, targets +-1 (n, q), and the number of each row's class."""
-        y = column_or_1d(y, warn=True)
+        y = _check_y(y, estimator=self)
         check_classification_targets(y)
         found, labels = np.unique(y, return_inverse=True)
         self.classes_ = found if classes is None else np.unique(classes)

@@ -21,6 +21,7 @@ from kreinlearn.blocks import as_generator, length
 from kreinlearn.estimators._base import KreinEstimator
 from kreinlearn.estimators._scoring import cross_validated_score
 from kreinlearn.kernels import resolve
+from kreinlearn.kernels.callables import CallableKernel
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, TRANSFORMS
 from kreinlearn.kernels.precomputed import Precomputed, PrecomputedDissimilarity
 from kreinlearn.learning import (
@@ -28,13 +29,14 @@ from kreinlearn.learning import (
     Problem,
     Statistics,
     choose_similarity,
+    folds_of,
     gather,
     statistics_scale,
     with_kernel,
 )
 from kreinlearn.nystrom import OVERSAMPLING, FeatureMap, landmark_map
 from kreinlearn.reduce import serial_blas
-from kreinlearn.solvers.result import signed_penalty
+from kreinlearn.solvers.result import Fold, signed_penalty
 from kreinlearn.tuning.folds import fold_count, given_folds, random_folds
 from kreinlearn.tuning.search import Tuned, Unknowns, pattern_search
 
@@ -105,6 +107,15 @@ class KreinLearner(KreinEstimator):
         splits = list(check_cv(self.cv, y, classifier=labels is not None).split(X, y))
         return given_folds(n, splits), len(splits)
 
+    def _fold_terms(self, problem: Problem, statistics: Statistics) -> list[Fold]:
+        folds = folds_of(problem, statistics)
+        if not folds:
+            raise ValueError(
+                f"n_samples={len(problem.Y)} leaves no fold to tune the penalties on; "
+                "give lambda_plus and lambda_minus, or another cv"
+            )
+        return folds
+
     # Fitting
 
     def _problem(
@@ -121,6 +132,9 @@ class KreinLearner(KreinEstimator):
             plan = replace(plan, sample=True)
         panel = open_panel(kernel, X, plan, rng)
         grow_landmarks(panel, plan, rng)
+        if isinstance(kernel, CallableKernel):
+            used = "k(x, z) is used with z the landmark"
+            self._probe(kernel, panel.X.take(panel.landmarks), panel.K_ZZ, rng, used)
         folds, n_folds = self._folds(length(X), X, y, labels, rng)
         problem = Problem(
             panel, plan, rng, y, Y, w, folds, n_folds, self.fit_intercept, self._map_of(plan)
@@ -233,7 +247,7 @@ class KreinLearner(KreinEstimator):
         """Coefficients of features and of landmarks, in the unit of the kernel."""
         root = self._root(statistics.unit)
         self.coef_ = self._shaped((model.coef / root).T)
-        self.dual_coef_ = statistics.map.W @ model.coef / statistics.unit
+        self.dual_coef_ = self._shaped((statistics.map.W @ model.coef / statistics.unit).T).T
         self._intercept = model.intercept
         self.intercept_ = self._shaped(model.intercept)
 
@@ -247,7 +261,7 @@ class KreinLearner(KreinEstimator):
 
     def _decision(self, X: Any) -> Any:  # (n, q)
         check_is_fitted(self)
-        scores = self._project(X, self.dual_coef_)
+        scores = self._project(X, self.dual_coef_.reshape(len(self.dual_coef_), -1))
         scores += self._intercept.astype(scores.dtype)
         return scores
 

@@ -15,7 +15,6 @@ from kreinlearn.estimators._scoring import FoldRegressor
 from kreinlearn.learning import (
     Problem,
     Statistics,
-    folds_of,
     leave_one_out_of,
     mean_loss,
     statistics_scale,
@@ -47,8 +46,7 @@ class LeastSquares(Incremental):
         if self.cv == "loo" and not problem.honest:
             objective = leave_one_out_of(problem, statistics)
         else:
-            folds = folds_of(problem, statistics)
-            objective = mean_loss(folds, self._fold_loss)
+            objective = mean_loss(self._fold_terms(problem, statistics), self._fold_loss)
         scale = statistics_scale(statistics, intercept=self.fit_intercept)
         tuned = tune(objective, scale, unknowns, restarts=self.n_restarts, rng=problem.rng)
         return self._for_score(problem, statistics, unknowns, tuned)

@@ -18,7 +18,6 @@ from kreinlearn.feature_rows import FeatureRows, with_constant
 from kreinlearn.learning import (
     Problem,
     Statistics,
-    folds_of,
     gather,
     mean_loss,
     statistics_scale,
@@ -119,7 +118,10 @@ class KreinSVC(KreinClassifier):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose landmarks, pass over the data, tune the penalties, solve."""
-        self._fit(X, y, sample_weight)
+        try:
+            self._fit(X, y, sample_weight)
+        finally:
+            vars(self).pop("_held", None)  # however it ended
         return self
 
     def _chooses(self, kernel: Any) -> bool:
@@ -140,15 +142,12 @@ class KreinSVC(KreinClassifier):
         tuned = self._tuned(problem, statistics, unknowns) if free else given(unknowns)
         self._keep(tuned, root)
         self.n_iter_ = 0
-        try:
-            return self._finished(problem, statistics, tuned.values)
-        finally:
-            del self._held
+        return self._finished(problem, statistics, tuned.values)
 
     def _tuned(self, problem: Problem, statistics: Statistics, unknowns: Unknowns) -> Tuned:
         """Least squares first, as it is cheap; the hinge loss from there, on rows in memory."""
         scale = statistics_scale(statistics, intercept=self.fit_intercept)
-        of_all = tune(mean_loss(folds_of(problem, statistics), ridge_fold), scale, unknowns)
+        of_all = tune(mean_loss(self._fold_terms(problem, statistics), ridge_fold), scale, unknowns)
         splits = problem.split_rows(statistics.map)
         few = problem.sampled(splits, TUNED_ROWS)
         start, growth = of_all.values, np.ones(2)

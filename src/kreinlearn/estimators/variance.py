@@ -43,8 +43,8 @@ class VarianceConstrained(LeastSquares):
         size = np.sqrt(np.maximum(whole.yy / whole.n + whole.ybar**2, 0))
         if (deviation <= 1e-12 * size).any():
             raise ValueError(
-                "the target is constant: the variance constraint is undefined; "
-                "drop that output, or use KreinRidge"
+                f"the target is constant (n_samples={whole.n:g}): the variance constraint is "
+                "undefined; drop that output, or use KreinRidge"
             )
         if isinstance(self.radius, str):
             return deviation
