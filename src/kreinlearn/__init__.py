@@ -2,6 +2,7 @@
 
 from kreinlearn.estimators.baselines import SimilarityRidge, SimilarityRidgeClassifier
 from kreinlearn.estimators.ridge import KreinRidge, KreinRidgeClassifier
+from kreinlearn.estimators.spectrum_svc import SpectrumSVC
 from kreinlearn.estimators.svm import KreinSVC
 from kreinlearn.estimators.transformer import KreinNystroem, KreinPCA
 from kreinlearn.estimators.variance import KreinVCRidge, KreinVCRidgeClassifier
@@ -20,6 +21,7 @@ __all__ = [
     "KreinVCRidgeClassifier",
     "SimilarityRidge",
     "SimilarityRidgeClassifier",
+    "SpectrumSVC",
     "dissimilarity",
     "indefiniteness",
     "pairwise",
