@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,6 +32,9 @@ class FeatureRows:
     @property
     def p(self) -> int:
         return self.W.shape[1] + self.intercept
+
+    def with_map(self, W: Array) -> FeatureRows:
+        return replace(self, W=W)
 
     def decision(self, Z: Array) -> Array:  # (p, q) -> (n, q)
         r = self.W.shape[1]

@@ -67,21 +67,27 @@ class Problem:
         """Targets and weights of the rows in the panel."""
         return self.Y[self.rows], None if self.weights is None else self.weights[self.rows]
 
-    def split_rows(self, feature_map: FeatureMap | None = None) -> list[FoldRows]:
-        """Features of the panel's rows for every fold, by a map its validation had no part in."""
+    def split_rows(
+        self, feature_map: FeatureMap | None = None, *, columns: bool = False
+    ) -> list[FoldRows]:
+        """Features of the panel's rows for every fold, by a map its validation had no part in.
+
+        With ``columns`` the kernel values and the map they come from are kept beside them.
+        """
         numbers = self.folds[self.rows]
         present = [k for k in range(self.n_folds) if 0 < np.sum(numbers == k) < len(numbers)]
         if self.honest:
             self._require_room(len(present))
-            return [self._rebuilt(k, numbers) for k in present]
+            return [self._rebuilt(k, numbers, columns) for k in present]
         unit = self.panel.unit
         if feature_map is None:
             W, S = self.map_of(self.panel.K_ZZ / unit, self.panel.eps)
         else:
             W, S = feature_map.W, feature_map.S
-        Phi = over(self.panel.C[self.inside], unit) @ W
+        C = over(self.panel.C[self.inside], unit)
+        kept, Phi = (C, W) if columns else None, C @ W
         return [
-            FoldRows(Phi, S, np.flatnonzero(numbers != k), np.flatnonzero(numbers == k))
+            FoldRows(Phi, S, np.flatnonzero(numbers != k), np.flatnonzero(numbers == k), kept)
             for k in present
         ]
 
@@ -107,14 +113,15 @@ class Problem:
             "lower n_landmarks or cv, raise memory_budget, or give the penalties",
         )  # fmt: skip
 
-    def _rebuilt(self, k: int, numbers: Array) -> FoldRows:
+    def _rebuilt(self, k: int, numbers: Array, columns: bool) -> FoldRows:
         panel = self.panel
         kept = np.flatnonzero((panel.landmarks < 0) | (self.folds[panel.landmarks] != k))
         C, K_ZZ = self._similarities(k, kept)
         unit = panel.unit
         W, S = self.map_of(K_ZZ / unit, panel.eps)
-        Phi = over(C[self.inside], unit) @ W
-        return FoldRows(Phi, S, np.flatnonzero(numbers != k), np.flatnonzero(numbers == k))
+        C = over(C[self.inside], unit)
+        train, valid = np.flatnonzero(numbers != k), np.flatnonzero(numbers == k)
+        return FoldRows(C @ W, S, train, valid, (C, W) if columns else None)
 
     def _similarities(self, k: int, kept: Array) -> tuple[Array, Array]:
         """C and K_ZZ of the landmarks kept; a dissimilarity is transformed by them alone."""
@@ -145,8 +152,11 @@ class Statistics(NamedTuple):
     def terms(self) -> list[Terms]:
         return [group.terms(self.map.W) for group in self.groups]
 
+    def gram(self) -> Gram:
+        return whole_gram(self.groups)
+
     def fitted(self, panel: Panel) -> Fitted:
-        gram = whole_gram(self.groups)
+        gram = self.gram()
         return Fitted(panel, self.columns, gram, self.unit, self.map.rescaled(self.unit))
 
 

@@ -110,10 +110,20 @@ class Terms(NamedTuple):
     n: float
 
     def plus(self, other: Terms) -> Terms:
-        return Terms(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+        return self._combined(other, 1.0)
 
     def minus(self, other: Terms) -> Terms:
-        return Terms(*(mine - theirs for mine, theirs in zip(self, other, strict=True)))
+        return self._combined(other, -1.0)
+
+    def _combined(self, other: Terms, sign: float) -> Terms:
+        return Terms(
+            self.G + sign * other.G,
+            self.s + sign * other.s,
+            self.B + sign * other.B,
+            self.t + sign * other.t,
+            self.yy + sign * other.yy,
+            self.n + sign * other.n,
+        )
 
     def rescaled(self, scale: Array) -> Terms:  # (r,)
         """Of features times ``scale``."""
@@ -171,7 +181,8 @@ def moments_of(
     C: Array, targets: Targets, numbers: Array, workers: int = 1, *, single: bool = False
 ) -> list[Moments]:
     """Moments of every group of a matrix in memory whose rows have these numbers."""
-    order = np.argsort(targets.groups[numbers], kind="stable") if targets.n_groups > 1 else None
+    grouped = targets.groups
+    order = None if grouped is None else np.argsort(grouped[numbers], kind="stable")
     m, q = C.shape[1], targets.Y.shape[1]
     found = [Moments.zeros(m, q, single=single) for _ in range(targets.n_groups)]
     for g, span in targets.spans(numbers if order is None else numbers[order]):

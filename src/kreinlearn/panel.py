@@ -78,7 +78,7 @@ class Panel:
             block = self._evaluate(missing)
             self.raw = np.hstack([self.raw, block]) if len(self.columns) else block
             self.columns = np.concatenate([self.columns, missing])
-        self._keep(np.concatenate([self.landmarks, new]))
+        self.keep(np.concatenate([self.landmarks, new]))
 
     def _take_back(self) -> None:
         """Columns dropped before are columns again: pairs with them are known."""
@@ -87,7 +87,7 @@ class Panel:
             self.raw = np.hstack([self.raw, self.dropped.raw])
             self.dropped = Dropped(self.columns[:0], self.raw[:, :0])
 
-    def _keep(self, landmarks: Array) -> None:
+    def keep(self, landmarks: Array) -> None:
         """Drop the columns that are neither landmarks nor in the reference set."""
         wanted = np.isin(self.columns, landmarks)
         self.landmarks = self.columns[wanted]

@@ -109,7 +109,7 @@ def moments_pass(
     workers = _affordable_workers(panel, plan, size, targets.n_groups)
     pilot, seed, scratch = None, int(rng.integers(2**63)), panel.scratch()
     if size:
-        T = whiten(sum(group.gram.matrix for group in groups), PILOT_RTOL)
+        T = whiten(np.sum([group.gram.matrix for group in groups], axis=0), PILOT_RTOL)
         pilot = T @ rng.standard_normal((T.shape[1], LEVERAGE_PROBES))
 
     def look_at(total: PassTotal, numbers: Array, raw: Array, scaled: Array) -> None:

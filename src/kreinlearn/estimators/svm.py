@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from kreinlearn._warnings import warn
 from kreinlearn.estimators._classifier import KreinClassifier
 from kreinlearn.estimators._learner import Linear
+from kreinlearn.estimators._sparse import fit_sparse
 from kreinlearn.feature_rows import FeatureRows, with_constant
 from kreinlearn.learning import (
     Problem,
@@ -24,6 +25,7 @@ from kreinlearn.learning import (
     terms_of,
     total_terms,
 )
+from kreinlearn.nystrom import FeatureMap
 from kreinlearn.solvers.least_squares import ridge_fold
 from kreinlearn.solvers.result import signed_penalty
 from kreinlearn.solvers.squared_hinge import DenseRows, finite_newton
@@ -42,12 +44,20 @@ class KreinSVC(KreinClassifier):
 
     Parameters
     ----------
+    penalty : "l2" (the Krein norms), "l1" or "elasticnet": ``lambda_l1 * sum_j |a_j|`` of the
+        coefficients a of landmarks, in units in which k(x, z_j) has mean square 1, instead of the
+        norms or beside them. Landmarks with no coefficient are dropped, and never evaluated again
+        (but for those that centre or scale a dissimilarity).
+    lambda_l1 : strength of the l1 penalty, or "auto": the largest whose cross-validated loss is
+        within one standard error of the smallest.
     max_iter : Newton steps at most.
     others : as in ``KreinRidgeClassifier``.
 
     Attributes
     ----------
     n_iter_ : Newton steps taken, the largest over the binary problems.
+    lambda_l1_, l1_path_ : strength, and (strength, loss, standard error) of those tried.
+    n_active_landmarks_ : with an l1 penalty, how many landmarks have a coefficient.
     others : as in ``KreinRidgeClassifier``.
 
     Examples
@@ -61,6 +71,8 @@ class KreinSVC(KreinClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KreinClassifier._parameter_constraints,
+        "penalty": [StrOptions({"l2", "l1", "elasticnet"})],
+        "lambda_l1": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
@@ -75,6 +87,8 @@ class KreinSVC(KreinClassifier):
         core: str = "plain",
         lambda_plus: Any = "auto",
         lambda_minus: Any = "auto",
+        penalty: str = "l2",
+        lambda_l1: Any = "auto",
         class_weight: Any = None,
         multi_class: str = "auto",
         max_iter: int = 1000,
@@ -99,6 +113,8 @@ class KreinSVC(KreinClassifier):
         self.core = core
         self.lambda_plus = lambda_plus
         self.lambda_minus = lambda_minus
+        self.penalty = penalty
+        self.lambda_l1 = lambda_l1
         self.class_weight = class_weight
         self.multi_class = multi_class
         self.max_iter = max_iter
@@ -125,7 +141,11 @@ class KreinSVC(KreinClassifier):
         return self
 
     def _chooses(self, kernel: Any) -> bool:
-        return super()._chooses(kernel) or self._tunes()
+        strength = self.penalty != "l2" and self.lambda_l1 == "auto"
+        return super()._chooses(kernel) or self._tunes() or strength
+
+    def _unknowns(self, root: float) -> Unknowns:
+        return Unknowns((0.0, 0.0)) if self.penalty == "l1" else super()._unknowns(root)
 
     def _statistics(self, problem: Problem) -> Statistics:
         """Kernel values of all rows are held if the budget has room for them."""
@@ -142,7 +162,9 @@ class KreinSVC(KreinClassifier):
         tuned = self._tuned(problem, statistics, unknowns) if free else given(unknowns)
         self._keep(tuned, root)
         self.n_iter_ = 0
-        return self._finished(problem, statistics, tuned.values)
+        if self.penalty == "l2":
+            return self._finished(problem, statistics, tuned.values)
+        return self._sparse(problem, statistics, tuned.values)
 
     def _tuned(self, problem: Problem, statistics: Statistics, unknowns: Unknowns) -> Tuned:
         """Least squares first, as it is cheap; the hinge loss from there, on rows in memory."""
@@ -155,7 +177,7 @@ class KreinSVC(KreinClassifier):
             of_few = tune(mean_loss(terms_of(problem, few), ridge_fold), scale, unknowns)
             start, growth = of_few.values, of_all.values / of_few.values
         Y, w = problem.held()
-        outputs = np.unique(np.linspace(0, Y.shape[1] - 1, TUNED_OUTPUTS).astype(np.intp))
+        outputs = some_outputs(Y.shape[1])
         w = np.ones(len(Y)) if w is None else w
         objective = HingeObjective(few, Y[:, outputs], w, intercept=self.fit_intercept)
         tuned = tune(
@@ -169,14 +191,47 @@ class KreinSVC(KreinClassifier):
         Y, w = problem.Y, problem.weights
         w = np.ones(len(Y)) if w is None else w
         scale, unit = scaling(w.sum() * signed_penalty(statistics.map.S, *values))
-        rows = FeatureRows(
-            problem.panel.X.X, statistics.columns, problem.panel.landmarks, statistics.unit,
-            statistics.map.W * scale, len(Y), self.fit_intercept, self._held,
-            problem.panel.workers,
-        )  # fmt: skip
+        rows = self._rows(problem, statistics).with_map(statistics.map.W * scale)
         total = total_terms(statistics.terms()).rescaled(scale)
         model = self._newton(rows, Y, w, unit, with_constant(total, self.fit_intercept))
         return Linear(scale[:, None] * model.coef, model.intercept)
+
+    def _rows(self, problem: Problem, statistics: Statistics) -> FeatureRows:
+        panel, n = problem.panel, len(problem.Y)
+        return FeatureRows(
+            panel.X.X, statistics.columns, panel.landmarks, statistics.unit, statistics.map.W, n,
+            self.fit_intercept, self._held, panel.workers,
+        )  # fmt: skip
+
+    def _sparse(self, problem: Problem, statistics: Statistics, values: Any) -> Linear:
+        """Coefficients of landmarks, not of features, most of them zero."""
+        if self.multi_class == "ovo":
+            raise ValueError(
+                f'penalty="{self.penalty}" learns a column a class; pass multi_class="ovr"'
+            )
+        self.multi_class_ = "ovr"
+        rows = self._rows(problem, statistics)
+        strength = None if self.lambda_l1 == "auto" else float(self.lambda_l1)
+        norms = None if self.penalty == "l1" else values
+        outputs = some_outputs(problem.Y.shape[1])
+        found = fit_sparse(problem, statistics, rows, strength, norms, outputs, self.max_iter)
+        self.lambda_l1_, self.l1_path_ = found.strength, found.trials
+        self._keep_steps(found.n_iter, found.converged)
+        return Linear(found.dual, found.intercept)
+
+    def _keep_model(self, problem: Problem, statistics: Statistics, model: Linear) -> None:
+        if self.penalty == "l2":
+            return super()._keep_model(problem, statistics, model)
+        active = np.flatnonzero(model.coef.any(axis=1))
+        self.n_active_landmarks_ = len(active)
+        kept = active if len(active) else np.zeros(1, dtype=np.intp)
+        panel, k = problem.panel, len(kept)
+        panel.keep(panel.landmarks[kept])
+        direct = FeatureMap(np.eye(k), np.ones(k), np.empty((k, 0)), np.empty(0))
+        statistics = statistics._replace(columns=panel.evaluator(), map=direct)
+        super()._keep_model(problem, statistics, Linear(model.coef[kept], model.intercept))
+        self.coef_ = self.dual_coef_.T
+        del self.signature_, self.eigenvalues_
 
     def _solve_rows(self, Phi: Any, Y: Any, w: Any, penalty: Any) -> tuple[Any, Any]:
         scale, unit = scaling(penalty)
@@ -194,15 +249,23 @@ class KreinSVC(KreinClassifier):
         r = len(penalty)
         padded = np.append(penalty, np.zeros(rows.p - r))
         found = finite_newton(rows, Y, w, padded, gram=gram, max_iter=self.max_iter)
-        self.n_iter_ = max(self.n_iter_, found.n_iter)
-        if not found.converged:
+        self._keep_steps(found.n_iter, found.converged)
+        constant = found.coef[r] if rows.p > r else np.zeros(Y.shape[1])
+        return Linear(found.coef[:r], constant)
+
+    def _keep_steps(self, n_iter: int, converged: bool) -> None:
+        self.n_iter_ = max(self.n_iter_, n_iter)
+        if not converged:
             warn(
                 f"Newton's method did not converge in max_iter={self.max_iter} steps; "
                 "increase max_iter, or the penalties",
                 ConvergenceWarning,
             )
-        constant = found.coef[r] if rows.p > r else np.zeros(Y.shape[1])
-        return Linear(found.coef[:r], constant)
+
+
+def some_outputs(q: int) -> Any:
+    """A few of many outputs, evenly spread: penalties are common to all."""
+    return np.unique(np.linspace(0, q - 1, TUNED_OUTPUTS).astype(np.intp))
 
 
 def scaling(penalty: Any) -> tuple[Any, Any]:

@@ -89,6 +89,7 @@ class FoldRows:
     S: Array  # (r,)
     train: Array  # places of rows
     valid: Array
+    columns: tuple[Array, Array] | None = None  # C (n, m) and W with Phi = C W, where wanted
 
     def terms(self, Y: Array, w: Array | None, *, intercept: bool) -> Fold:
         def of(rows: Array) -> Terms:
