@@ -49,14 +49,8 @@ from kreinlearn.progress import shown
 from kreinlearn.reduce import serial_blas, worker_count
 
 DEFAULT_TOL = 0.05  # of rank="auto"
-PRIVATE = {
-    "_map",
-    "_mean",
-    "_columns",
-    "_intercept",
-    "_one_output",
-    "_sums",
-}  # attributes of a fit, beside those that end with _
+# attributes of a fit, beside those that end with _
+PRIVATE = {"_calibration", "_columns", "_intercept", "_map", "_mean", "_one_output", "_sums"}
 
 
 class KreinEstimator(BaseEstimator):

@@ -7,12 +7,14 @@ from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
-from sklearn.utils.validation import _check_y
+from sklearn.utils.validation import _check_y, check_is_fitted
 
+from kreinlearn.estimators._calibration import calibration_of, probabilities
 from kreinlearn.estimators._learner import KreinLearner, Linear
 from kreinlearn.estimators._scoring import FoldClassifier
 from kreinlearn.learning import Problem, Statistics, features_of
@@ -29,7 +31,10 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
         **KreinLearner._parameter_constraints,
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "multi_class": [StrOptions({"auto", "ovr", "ovo"})],
+        "probability": ["boolean"],
     }
+
+    probability = False  # unless it is a parameter
 
     def _encoded(self, y: Any, classes: Any = None) -> tuple[Any, Any, Any]:
         """y, targets +-1 (n, q), and the number of each row's class."""
@@ -47,17 +52,16 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
 
     def _weights(self, sample_weight: Any, X: Any, labels: Any, *, part: bool = False) -> Any:
         w = super()._weights(sample_weight, X, labels, part=part)
+        if self.class_weight is not None:
+            of_class = compute_class_weight(
+                self.class_weight, classes=self.classes_, y=self.classes_[labels], sample_weight=w
+            )
+            w = of_class[labels] * (1.0 if w is None else w)
         if w is not None and not part:
             left = np.unique(labels[w > 0])
             if len(left) < 2:
                 require_two(self.classes_[left], " of positive weight")
-        if self.class_weight is None:
-            return w
-        ones = np.ones(len(labels)) if w is None else w
-        of_class = compute_class_weight(
-            self.class_weight, classes=self.classes_, y=self.classes_[labels], sample_weight=w
-        )
-        return ones * of_class[labels]
+        return w
 
     def predict(self, X: Any) -> Any:
         """The class of each object."""
@@ -69,6 +73,30 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
     def decision_function(self, X: Any) -> Any:
         """Scores (n,) of two classes, positive for the second; (n, n_classes) of more."""
         return class_scores(self._decision(X), len(self.classes_), self.multi_class_)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        super()._fit(X, y, sample_weight)
+        if not self.probability:
+            return
+        fitted = self._map
+        del self._map  # unfitted until it is calibrated
+        y, seed = np.asarray(y).ravel(), np.random.RandomState(self.folds_.sum() % 2**31)
+        self._calibration = calibration_of(self._fixed(), X, y, sample_weight, seed)
+        self._map = fitted
+
+    def _fixed(self) -> Any:
+        """A model like this one, unfitted, with everything that was found given."""
+        found = {"probability": False, "multi_class": self.multi_class_}
+        for name in ("lambda_plus", "lambda_minus", "lambda_l1", "similarity", "kernel_params"):
+            if hasattr(self, f"{name}_"):
+                found[name] = getattr(self, f"{name}_")
+        return clone(self).set_params(**found)
+
+    @available_if(lambda self: self.probability)
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities (n, n_classes); they rise with the decision values of a class."""
+        check_is_fitted(self)
+        return probabilities(self._calibration, self, X)
 
     def _fold_model(self, coef: Any, intercept: Any) -> FoldClassifier:
         return FoldClassifier(coef, intercept, self.classes_)

@@ -145,6 +145,7 @@ class SimilarityRidgeClassifier(SimilarityFeatures, LeastSquaresClassifier):
         lambda_plus: Any = "auto",
         class_weight: Any = None,
         multi_class: str = "auto",
+        probability: bool = False,
         cv: Any = None,
         scoring: Any = None,
         n_restarts: int = 0,
@@ -165,6 +166,7 @@ class SimilarityRidgeClassifier(SimilarityFeatures, LeastSquaresClassifier):
         self.lambda_plus = lambda_plus
         self.class_weight = class_weight
         self.multi_class = multi_class
+        self.probability = probability
         self.cv = cv
         self.scoring = scoring
         self.n_restarts = n_restarts

@@ -227,6 +227,8 @@ class KreinRidgeClassifier(LeastSquaresClassifier):
     ----------
     class_weight : dict, "balanced" or None.
     multi_class : "ovr" (a column a class), "ovo" (a pair of classes), or "auto": by the folds.
+    probability : whether ``predict_proba`` is wanted: scikit-learn's ``CalibratedClassifierCV``
+        fits a sigmoid to decision values of left-out objects, at the price of further fits.
     others : as in ``KreinRidge``.
 
     Examples
@@ -251,6 +253,7 @@ class KreinRidgeClassifier(LeastSquaresClassifier):
         lambda_minus: Any = "auto",
         class_weight: Any = None,
         multi_class: str = "auto",
+        probability: bool = False,
         cv: Any = None,
         scoring: Any = None,
         n_restarts: int = 0,
@@ -274,6 +277,7 @@ class KreinRidgeClassifier(LeastSquaresClassifier):
         self.lambda_minus = lambda_minus
         self.class_weight = class_weight
         self.multi_class = multi_class
+        self.probability = probability
         self.cv = cv
         self.scoring = scoring
         self.n_restarts = n_restarts

@@ -91,6 +91,7 @@ class KreinSVC(KreinClassifier):
         lambda_l1: Any = "auto",
         class_weight: Any = None,
         multi_class: str = "auto",
+        probability: bool = False,
         max_iter: int = 1000,
         cv: Any = None,
         scoring: Any = None,
@@ -117,6 +118,7 @@ class KreinSVC(KreinClassifier):
         self.lambda_l1 = lambda_l1
         self.class_weight = class_weight
         self.multi_class = multi_class
+        self.probability = probability
         self.max_iter = max_iter
         self.cv = cv
         self.scoring = scoring

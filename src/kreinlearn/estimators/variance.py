@@ -207,6 +207,7 @@ class KreinVCRidgeClassifier(VarianceConstrained, LeastSquaresClassifier):
         radius: Any = "auto",
         class_weight: Any = None,
         multi_class: str = "auto",
+        probability: bool = False,
         cv: Any = None,
         scoring: Any = None,
         n_restarts: int = 0,
@@ -231,6 +232,7 @@ class KreinVCRidgeClassifier(VarianceConstrained, LeastSquaresClassifier):
         self.radius = radius
         self.class_weight = class_weight
         self.multi_class = multi_class
+        self.probability = probability
         self.cv = cv
         self.scoring = scoring
         self.n_restarts = n_restarts
