@@ -53,15 +53,23 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
     def _weights(self, sample_weight: Any, X: Any, labels: Any, *, part: bool = False) -> Any:
         w = super()._weights(sample_weight, X, labels, part=part)
         if self.class_weight is not None:
-            of_class = compute_class_weight(
-                self.class_weight, classes=self.classes_, y=self.classes_[labels], sample_weight=w
-            )
-            w = of_class[labels] * (1.0 if w is None else w)
+            w = self._of_classes(w, labels)[labels] * (1.0 if w is None else w)
         if w is not None and not part:
             left = np.unique(labels[w > 0])
             if len(left) < 2:
                 require_two(self.classes_[left], " of positive weight")
         return w
+
+    def _of_classes(self, w: Any, labels: Any) -> Any:
+        """class_weight, as numbers; 0 for a class whose rows weigh nothing."""
+        with np.errstate(divide="ignore"):
+            found = compute_class_weight(
+                self.class_weight, classes=self.classes_, y=self.classes_[labels], sample_weight=w
+            )
+        found[np.bincount(labels, w, len(self.classes_)) == 0] = 0.0
+        if not (np.isfinite(found) & (found >= 0)).all():
+            raise ValueError(f"class_weight={self.class_weight!r} must be finite and not negative")
+        return found
 
     def predict(self, X: Any) -> Any:
         """The class of each object."""
@@ -162,7 +170,7 @@ def one_vs_one(
     Phi: Any, labels: Any, w: Any, penalty: Any, solve: SolveRows, n_classes: int
 ) -> tuple[Any, Any]:
     """Coefficients (r, pairs) and intercepts; of a pair the second class is the positive one."""
-    members = [np.flatnonzero(labels == c) for c in range(n_classes)]
+    members = [np.flatnonzero((labels == c) & (w > 0)) for c in range(n_classes)]
     pairs = pairs_of(n_classes)
     coef, intercept = np.zeros((Phi.shape[1], len(pairs))), np.zeros(len(pairs))
     for p, (a, b) in enumerate(pairs):

@@ -82,12 +82,10 @@ class KreinLearner(KreinEstimator):
         """Weights of the rows, or None if all are 1; ``part``: other rows were seen before."""
         if sample_weight is None:
             return None
-        w = _check_sample_weight(
-            sample_weight, np.empty((length(X), 1)), dtype=np.float64, ensure_non_negative=True
-        )
-        if not w.any() and not part:
-            raise ValueError("all sample weights are zero; at least one must be positive")
-        return w
+        return _check_sample_weight(
+            sample_weight, np.empty((length(X), 1)), dtype=np.float64, ensure_non_negative=True,
+            allow_all_zero_weights=part,
+        )  # fmt: skip
 
     def _require_targets(self, X: Any, y: Any) -> None:
         if y is None:
@@ -110,8 +108,9 @@ class KreinLearner(KreinEstimator):
     def _fold_terms(self, problem: Problem, statistics: Statistics) -> list[Fold]:
         folds = folds_of(problem, statistics)
         if not folds:
+            n = len(problem.Y) if problem.weights is None else np.count_nonzero(problem.weights)
             raise ValueError(
-                f"n_samples={len(problem.Y)} leaves no fold to tune the penalties on; "
+                f"n_samples={n} of positive weight leaves no fold to tune the penalties on; "
                 "give lambda_plus and lambda_minus, or another cv"
             )
         return folds
@@ -220,11 +219,15 @@ class KreinLearner(KreinEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         rng = as_generator(self.random_state)
-        with serial_blas():
-            problem = self._prepared_problem(X, y, sample_weight, rng)
-            statistics = self._statistics(problem)
-            model = self._learn(problem, statistics)
-        self._keep_model(problem, statistics, model)
+        try:
+            with serial_blas():
+                problem = self._prepared_problem(X, y, sample_weight, rng)
+                statistics = self._statistics(problem)
+                model = self._learn(problem, statistics)
+            self._keep_model(problem, statistics, model)
+        except BaseException:
+            self._forget()
+            raise
 
     def _prepared_problem(
         self, X: Any, y: Any, sample_weight: Any, rng: np.random.Generator, classes: Any = None
@@ -274,19 +277,21 @@ class KreinLearner(KreinEstimator):
         """Penalties in the scaled features, whose unit is ``root``; None where they are tuned."""
 
         def given(value: Any) -> float | None:
-            return None if isinstance(value, str) else value / root**2
+            return None if isinstance(value, str) else value / root / root
 
         equal = self.lambda_minus == "equal"
         plus = given(self.lambda_plus)
         return Unknowns((plus, plus if equal else given(self.lambda_minus)), equal)
 
     def _keep(self, tuned: Tuned, root: float) -> None:
-        self.lambda_plus_ = float(tuned.values[0] * root**2)
-        self.lambda_minus_ = float(tuned.values[1] * root**2)
+        self.lambda_plus_ = float(tuned.values[0]) * root * root
+        self.lambda_minus_ = float(tuned.values[1]) * root * root
         if not len(tuned.trials):
             return
         self.cv_trials_ = tuned.trials.copy()
-        self.cv_trials_[:, :2] *= root**2
+        with np.errstate(over="ignore"):  # of squared similarities it may be out of range
+            self.cv_trials_[:, :2] *= root
+            self.cv_trials_[:, :2] *= root
         if self.scoring is None:
             self.cv_loss_ = tuned.loss
         else:

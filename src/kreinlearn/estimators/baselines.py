@@ -27,7 +27,7 @@ class SimilarityFeatures(LeastSquares):
     lambda_minus = "equal"
 
     def _unknowns(self, root: float) -> Unknowns:
-        value = None if isinstance(self.lambda_plus, str) else self.lambda_plus / root**2
+        value = None if isinstance(self.lambda_plus, str) else self.lambda_plus / root / root
         return Unknowns((value, value), equal=True)
 
     def _root(self, unit: float) -> float:

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
-from sklearn.utils.validation import _check_y
+from sklearn.utils.validation import check_array
 
 from kreinlearn.estimators._classifier import KreinClassifier
 from kreinlearn.estimators._incremental import Incremental
@@ -20,10 +20,12 @@ from kreinlearn.learning import (
     statistics_scale,
     total_terms,
 )
-from kreinlearn.moments import Centred
+from kreinlearn.moments import Centred, Terms
 from kreinlearn.solvers.least_squares import ridge, ridge_fold, ridge_rows
 from kreinlearn.solvers.result import Fold, Solution, signed_penalty
 from kreinlearn.tuning.search import Tuned, given, tune
+
+LARGEST = 1e150  # targets, whose squares are summed
 
 
 class LeastSquares(Incremental):
@@ -68,7 +70,13 @@ class LeastSquares(Incremental):
         return ridge(whole.G, whole.B, whole.n * signed_penalty(S, *values[:2]))
 
     def _solve_rows(self, Phi: Any, Y: Any, w: Any, penalty: Any) -> tuple[Any, Any]:
-        return ridge_rows(Phi, Y, w, penalty, intercept=self.fit_intercept)
+        if penalty.all():
+            return ridge_rows(Phi, Y, w, penalty, intercept=self.fit_intercept)
+        part = Terms.of_rows(Phi, Y, w).centred(intercept=self.fit_intercept)
+        solution = ridge(part.G, part.B, penalty)
+        if solution.singular:
+            self._warn_singular()
+        return solution.coef, part.intercept(solution.coef)
 
 
 class KreinRegressor(RegressorMixin, MultiOutputMixin, LeastSquares):
@@ -81,8 +89,12 @@ class KreinRegressor(RegressorMixin, MultiOutputMixin, LeastSquares):
         return self
 
     def _encoded(self, y: Any, classes: Any = None) -> tuple[Any, Any, None]:
-        y = _check_y(y, multi_output=True, y_numeric=True, estimator=self)
-        y = y.astype(np.float64, copy=False)
+        if np.asarray(y).dtype.kind in "mM":  # scikit-learn would take them as numbers
+            raise TypeError("y must hold numbers, got dates; convert them first")
+        y = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y", estimator=self)
+        size = np.max(np.abs(y), initial=0.0)
+        if size > LARGEST:
+            raise ValueError(f"y is as large as {size:.3g}, too large to be squared; divide it")
         self._one_output = y.ndim == 1
         return y, y.reshape(len(y), -1), None
 

@@ -26,7 +26,7 @@ from kreinlearn.learning import (
     total_terms,
 )
 from kreinlearn.nystrom import FeatureMap
-from kreinlearn.solvers.least_squares import ridge_fold
+from kreinlearn.solvers.least_squares import ridge, ridge_fold
 from kreinlearn.solvers.result import signed_penalty
 from kreinlearn.solvers.squared_hinge import DenseRows, finite_newton
 from kreinlearn.tuning.hinge import HingeObjective
@@ -139,7 +139,7 @@ class KreinSVC(KreinClassifier):
         try:
             self._fit(X, y, sample_weight)
         finally:
-            vars(self).pop("_held", None)  # however it ended
+            self.__dict__.pop("_held", None)  # however it ended
         return self
 
     def _chooses(self, kernel: Any) -> bool:
@@ -193,6 +193,8 @@ class KreinSVC(KreinClassifier):
         Y, w = problem.Y, problem.weights
         w = np.ones(len(Y)) if w is None else w
         scale, unit = scaling(w.sum() * signed_penalty(statistics.map.S, *values))
+        if not unit.all() and singular(statistics, unit, intercept=self.fit_intercept):
+            self._warn_singular()
         rows = self._rows(problem, statistics).with_map(statistics.map.W * scale)
         total = total_terms(statistics.terms()).rescaled(scale)
         model = self._newton(rows, Y, w, unit, with_constant(total, self.fit_intercept))
@@ -268,6 +270,11 @@ class KreinSVC(KreinClassifier):
 def some_outputs(q: int) -> Any:
     """A few of many outputs, evenly spread: penalties are common to all."""
     return np.unique(np.linspace(0, q - 1, TUNED_OUTPUTS).astype(np.intp))
+
+
+def singular(statistics: Statistics, penalty: Any, *, intercept: bool) -> bool:
+    whole = total_terms(statistics.terms()).centred(intercept=intercept)
+    return ridge(whole.G, whole.B, whole.n * penalty).singular
 
 
 def scaling(penalty: Any) -> tuple[Any, Any]:
