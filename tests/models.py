@@ -1,13 +1,27 @@
-"""The two transformers with the same call, for tests that hold for both."""
+"""Transformers and learners with the same call, for tests that hold for all of them."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pytest
 
-from kreinlearn import KreinNystroem, KreinPCA
+from kreinlearn import (
+    KreinNystroem,
+    KreinPCA,
+    KreinRidge,
+    KreinRidgeClassifier,
+    KreinSVC,
+    KreinVCRidge,
+    KreinVCRidgeClassifier,
+    SimilarityRidge,
+    SimilarityRidgeClassifier,
+)
+
+REGRESSORS = [KreinRidge, KreinVCRidge, SimilarityRidge]
+CLASSIFIERS = [KreinRidgeClassifier, KreinVCRidgeClassifier, KreinSVC, SimilarityRidgeClassifier]
+LEARNERS = [*REGRESSORS, *CLASSIFIERS]
 
 
 def nystroem(kernel: Any = "gaussian", **params: Any) -> KreinNystroem:
@@ -19,6 +33,53 @@ def pca(kernel: Any = "gaussian", **params: Any) -> KreinPCA:
 
 
 both = pytest.mark.parametrize("model", [nystroem, pca])
+
+
+def penalised(learner: Any, penalty: float = 0.01, **params: Any) -> Any:
+    """A learner whose penalties are given, as many as it has."""
+    names = {"lambda_plus", "lambda_minus"} & {*learner().get_params()}
+    return learner(**{"random_state": 0, **dict.fromkeys(names, penalty), **params})
+
+
+def rows_in(X: Any) -> int:
+    if hasattr(X, "shape"):
+        return int(X.shape[0]) if X.shape else 0
+    return len(X) if hasattr(X, "__len__") else 0
+
+
+class Supervised:
+    """A learner that is called like a transformer: zeros and ones as targets; it predicts."""
+
+    def __init__(self, learner: Any) -> None:
+        self.learner = learner
+
+    def fit(self, X: Any) -> Self:
+        self.learner.fit(X, np.arange(rows_in(X)) % 2)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        return getattr(self.learner, "decision_function", self.learner.predict)(X)
+
+    def set_params(self, **params: Any) -> Self:
+        self.learner.set_params(**params)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.learner, name)
+
+
+def ridge(kernel: Any = "gaussian", **params: Any) -> Supervised:
+    return Supervised(penalised(KreinRidge, kernel=kernel, **params))
+
+
+def svc(kernel: Any = "gaussian", **params: Any) -> Supervised:
+    return Supervised(penalised(KreinSVC, kernel=kernel, **params))
+
+
+every = pytest.mark.parametrize("model", [nystroem, pca, ridge, svc])
+learners = pytest.mark.parametrize("learner", LEARNERS)
+regressors = pytest.mark.parametrize("learner", REGRESSORS)
+classifiers = pytest.mark.parametrize("learner", CLASSIFIERS)
 
 
 def products(A: Any, B: Any) -> Any:
