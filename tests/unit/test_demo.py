@@ -13,13 +13,21 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.svm import SVC
 
-from kreinlearn import KreinNystroem, demo
+from kreinlearn import KreinNystroem, KreinRidgeClassifier, KreinSVC, SpectrumSVC, demo
 from kreinlearn.datasets import make_polygons
+from kreinlearn.demo.approximation import SCHEMES, Findings, triangle_violations
+from kreinlearn.demo.command import saved
+from kreinlearn.demo.learning import Choice, Score
 from tests.oracles import double_centred, indefiniteness_by_trace
 
 N, SEED = 60, 3
 RANKS = (5, 10, 25)  # 50 and 100 would need more landmarks than there are polygons
+
+
+Folds = list[tuple[np.ndarray, np.ndarray]]
 
 
 class Run(NamedTuple):
@@ -31,7 +39,7 @@ class Run(NamedTuple):
         """The cells of the one table row whose first cells are these."""
         rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in self.lines]
         (row,) = [row for row in rows if row[: len(starts)] == list(starts)]
-        return row[2:]
+        return row[len(starts) :]
 
 
 @pytest.fixture(scope="module")
@@ -44,15 +52,21 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="module")
-def similarity() -> np.ndarray:
-    """The Hausdorff distances pair by pair from their definition, squared and centred."""
+def similarity(distances: np.ndarray) -> np.ndarray:
+    """Squared and centred distances."""
+    return double_centred(distances)
+
+
+@pytest.fixture(scope="module")
+def distances() -> np.ndarray:
+    """The Hausdorff distances pair by pair from their definition."""
     X, _ = make_polygons(N, random_state=SEED)
 
     def distance(a: np.ndarray, b: np.ndarray) -> float:
         table = np.linalg.norm(a[:, None] - b[None], axis=2)
         return float(max(table.min(axis=0).max(), table.min(axis=1).max()))
 
-    return double_centred(np.array([[distance(a, b) for b in X] for a in X]))
+    return np.array([[distance(a, b) for b in X] for a in X])
 
 
 def best_error(K: np.ndarray, k: int) -> float:
@@ -70,8 +84,8 @@ def test_it_ends_well_and_says_where_the_picture_is(run: Run) -> None:
 def test_the_picture_is_a_png_of_the_size_asked_for(run: Run) -> None:
     picture = (run.folder / "demo.png").read_bytes()
     assert picture[:8] == b"\x89PNG\r\n\x1a\n"
-    assert struct.unpack(">II", picture[16:24]) == (1725, 690)
-    assert len(picture) > 30_000  # an empty pair of axes has less
+    assert struct.unpack(">II", picture[16:24]) == (1725, 1260)
+    assert len(picture) > 60_000  # four empty pairs of axes have less
 
 
 def test_the_inspection_agrees_with_numpy(run: Run, similarity: np.ndarray) -> None:
@@ -87,14 +101,14 @@ def test_the_inspection_agrees_with_numpy(run: Run, similarity: np.ndarray) -> N
 
 def test_triangle_violations_are_counted() -> None:
     D = np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 1.0], [3.0, 1.0, 0.0]])
-    share = demo.triangle_violations(D, np.random.default_rng(0))
+    share = triangle_violations(D, np.random.default_rng(0))
     assert share == pytest.approx(2 / 27, abs=0.003)  # (0, 1, 2) and (2, 1, 0) of 27 triples
 
 
 def test_the_smallest_errors_agree_with_numpy(run: Run, similarity: np.ndarray) -> None:
     norm = np.linalg.norm(similarity)
     expected = [f"{best_error(similarity, k) / norm:.1%}" for k in RANKS]
-    assert run.cells("smallest error") == [*expected, ""]
+    assert run.cells("smallest error", "") == [*expected, ""]
 
 
 @pytest.mark.parametrize("scheme", [("greedy_kmeans++", "ls"), ("leverage", "plain")])
@@ -126,6 +140,91 @@ def test_every_scheme_for_objects_has_a_row_and_none_beats_the_optimum(run: Run)
         assert all(float(cell.replace(",", "")) >= 1 for cell in cells)
 
 
+# Learning. The folds are made here again; scikit-learn's loop, or numpy, counts the errors.
+
+
+def printed(errors: np.ndarray) -> list[str]:
+    """The mean and its standard error in %, as a row has them."""
+    percent = 100 * np.asarray(errors)
+    return [f"{percent.mean():.1f}", f"{np.std(percent, ddof=1) / np.sqrt(len(percent)):.1f}"]
+
+
+@pytest.fixture(scope="module")
+def folds() -> Folds:
+    _, y = make_polygons(N, random_state=SEED)
+    return list(StratifiedKFold(5, shuffle=True, random_state=SEED).split(np.zeros(N), y))
+
+
+@pytest.mark.parametrize(
+    ("method", "learner"), [("KreinRidge", KreinRidgeClassifier), ("KreinSVC", KreinSVC)]
+)
+def test_the_errors_agree_with_cross_val_score(
+    run: Run, folds: Folds, method: str, learner: type
+) -> None:
+    X, y = make_polygons(N, random_state=SEED)
+    model = learner("hausdorff", n_landmarks=15, random_state=SEED)
+    errors = 1 - cross_val_score(model, X, y, cv=folds)
+    assert run.cells(method)[:3] == ["15", *printed(errors)]
+
+
+@pytest.mark.parametrize("spectrum", ["flip", "clip"])
+def test_a_matrix_of_distances_gives_the_same_errors_as_the_polygons(
+    run: Run, distances: np.ndarray, folds: Folds, spectrum: str
+) -> None:
+    _, y = make_polygons(N, random_state=SEED)
+    model = SpectrumSVC("precomputed_dissimilarity", spectrum=spectrum, random_state=SEED)
+    errors = 1 - cross_val_score(model, distances, y, cv=folds)
+    cells = run.cells(f"SpectrumSVC {spectrum}")
+    assert [*cells[:3], *cells[4:]] == ["48", *printed(errors), "squared", "", ""]
+
+
+def test_the_errors_of_the_nearest_neighbour_agree_with_numpy(
+    run: Run, distances: np.ndarray, folds: Folds
+) -> None:
+    _, y = make_polygons(N, random_state=SEED)
+    errors = []
+    for train, test in folds:
+        nearest = [min(train, key=lambda j, i=i: distances[i, j]) for i in test]
+        errors.append(np.mean(y[nearest] != y[test]))
+    assert run.cells("1-NN")[:3] == ["48", *printed(np.array(errors))]
+
+
+def test_the_errors_of_the_raw_machine_agree_with_scikit_learn(
+    run: Run, distances: np.ndarray, folds: Folds
+) -> None:
+    _, y = make_polygons(N, random_state=SEED)
+    errors = []
+    for train, test in folds:
+        D = distances[np.ix_(train, train)]
+        K, J = double_centred(D), np.eye(len(train)) - 1 / len(train)
+        K_test = -0.5 * (distances[np.ix_(test, train)] ** 2 - np.mean(D**2, axis=0)) @ J
+        C = np.logspace(-2, 4, 7) / np.abs(np.diagonal(K)).mean()
+        means = [cross_val_score(SVC(C=c, kernel="precomputed"), K, y[train]).mean() for c in C]
+        machine = SVC(C=C[np.argmax(means)], kernel="precomputed").fit(K, y[train])
+        errors.append(np.mean(machine.predict(K_test) != y[test]))
+    assert run.cells("SVC raw")[:3] == ["48", *printed(np.array(errors))]
+
+
+def test_what_was_chosen_is_that_of_the_first_fold(run: Run, folds: Folds) -> None:
+    X, y = make_polygons(N, random_state=SEED)
+    train = folds[0][0]
+    model = KreinRidgeClassifier("hausdorff", n_landmarks=None, random_state=SEED)
+    model.fit([X[i] for i in train], y[train])
+    plus, minus = f"{model.lambda_plus_:.0e}", f"{model.lambda_minus_:.0e}"
+    assert run.cells("KreinRidge exact")[4:] == [model.transform_, plus, minus]
+
+
+def test_methods_have_rows_with_what_they_have(run: Run) -> None:
+    for method in ("KreinVCRidge", "SimilarityRidge", "KreinRidge d^2"):
+        landmarks, error, standard_error, seconds, similarity, plus, minus = run.cells(method)
+        assert 0 <= float(error) <= 100
+        assert float(standard_error) >= 0 <= float(seconds)
+        assert landmarks == ("48" if method == "KreinRidge d^2" else "15")
+        assert similarity == "squared" or method != "KreinRidge d^2"
+        assert float(plus) > 0
+        assert bool(minus) == (method != "SimilarityRidge")  # it has one penalty
+
+
 # Endings.
 
 
@@ -147,26 +246,27 @@ def test_interrupted_it_gives_130_and_no_traceback(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def found() -> demo.Findings:
-    ratios = {scheme: np.full((2, 3), 1.5) for scheme in demo.SCHEMES}
-    return demo.Findings(np.array([2.0, -1.0]), (5, 10), np.array([0.5, 0.2]), ratios)
+def found() -> tuple[Findings, list[Score]]:
+    ratios = {scheme: np.full((2, 3), 1.5) for scheme in SCHEMES}
+    score = Score("1-NN", np.array([0.1, 0.2]), np.array([1.0, 1.0]), Choice(8, "", None, None))
+    return Findings(np.array([2.0, -1.0]), (5, 10), np.array([0.5, 0.2]), ratios), [score]
 
 
 def test_without_matplotlib_the_extra_is_named(
-    found: demo.Findings,
+    found: tuple[Findings, list[Score]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
-    assert demo.saved(found, tmp_path / "demo.png") == 1
+    assert saved(*found, tmp_path / "demo.png") == 1
     assert 'pip install "kreinlearn[plot]"' in capsys.readouterr().err
 
 
 def test_a_file_that_cannot_be_written_is_one_line(
-    found: demo.Findings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    found: tuple[Findings, list[Score]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert demo.saved(found, tmp_path) == 1
+    assert saved(*found, tmp_path) == 1
     error = capsys.readouterr().err
     assert error.startswith("no picture: ")
     assert error.count("\n") == 1

@@ -1,0 +1,98 @@
+"""make demo: look at the polygons, approximate their similarity, learn from it, draw it all."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from kreinlearn.blocks import as_generator
+from kreinlearn.datasets import make_polygons
+from kreinlearn.demo import approximation, learning, picture
+from kreinlearn.demo.approximation import LANDMARKS_PER_RANK, RANKS, Findings
+from kreinlearn.demo.learning import Score
+from kreinlearn.kernels.dissimilarity import double_centre
+from kreinlearn.kernels.objects import Hausdorff
+from kreinlearn.spectrum import signed_eigh
+
+SMALLEST, LARGEST = LANDMARKS_PER_RANK * RANKS[1], 5000  # polygons
+
+
+def run(n: int, seed: int, console: Console) -> tuple[Findings, list[Score]]:
+    """Make the polygons, print what they are like, approximate and classify them."""
+    X, y = make_polygons(n, random_state=seed)
+    D = Hausdorff()(X)
+    K = double_centre(D)
+    eigenvalues = signed_eigh(K).D
+    violations = approximation.triangle_violations(D, as_generator(seed))
+    console.print(approximation.inspected(y, eigenvalues, violations))
+    learned = min(n, learning.LARGEST)
+    models = learning.methods(learned, seed)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
+        total = approximation.n_runs(n) + learning.FOLDS * len(models)
+        task = progress.add_task("approximating", total=total)
+
+        def tick(what: str) -> None:
+            progress.update(task, advance=1, description=what)
+
+        found = approximation.findings(X, K, eigenvalues, seed, tick)
+        console.print("", approximation.compared(found), "")
+        scores = learning.scores(models, X[:learned], y[:learned], seed, tick)
+    console.print(learning.table_of(scores, learned))
+    return found, scores
+
+
+def parser() -> argparse.ArgumentParser:
+    result = argparse.ArgumentParser(
+        prog="python -m kreinlearn.demo",
+        description="A metric that is no kernel, looked at, approximated and learned from.",
+        allow_abbrev=False,
+    )
+    result.add_argument("--n", type=int, default=1000, help="number of polygons (1000)")
+    result.add_argument("--seed", type=int, default=0, help="of polygons, landmarks, folds (0)")
+    result.add_argument(
+        "--output", type=Path, default=Path("demo.png"), help="the picture (demo.png)"
+    )
+    return result
+
+
+def checked(argv: Sequence[str] | None) -> argparse.Namespace:
+    commands = parser()
+    options = commands.parse_args(argv)
+    if not SMALLEST <= options.n <= LARGEST:
+        commands.error(f"--n {options.n}: from {SMALLEST} to {LARGEST}, as K is formed to compare")
+    if options.seed < 0:
+        commands.error(f"--seed {options.seed}: a seed is not negative")
+    if not options.output.absolute().parent.is_dir():
+        commands.error(f"--output {options.output}: there is no such folder")
+    return options
+
+
+def saved(found: Findings, scores: Sequence[Score], output: Path) -> int:
+    try:
+        picture.draw(found, scores, output)
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "matplotlib":
+            raise
+        print('no picture: matplotlib is missing; pip install "kreinlearn[plot]"', file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"no picture: {error}", file=sys.stderr)
+        return 1
+    print(f"picture: {output.absolute()}")
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the demonstration; the exit status is 0, 1 without a picture, 130 after Ctrl-C."""
+    options = checked(argv)
+    try:
+        return saved(*run(options.n, options.seed, Console()), options.output)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130

@@ -1,0 +1,106 @@
+"""The picture of the demonstration, readable in grey: spectrum, approximation, learning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kreinlearn.demo.approximation import LANDMARKS_PER_RANK, REPEATS, Findings
+from kreinlearn.demo.learning import FOLDS, Score
+from kreinlearn.spectrum import indefiniteness_of
+
+Array = NDArray[Any]
+
+
+def draw(found: Findings, scores: Sequence[Score], output: Path) -> None:
+    """Above the signed spectrum and the errors over the optimum, below each method's error."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11.5, 8.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    grid = figure.add_gridspec(2, 2, width_ratios=(1, 1.2), height_ratios=(1.15, 1))
+    _draw_spectrum(figure.add_subplot(grid[0, 0]), found.eigenvalues)
+    _draw_ratios(figure.add_subplot(grid[0, 1]), found)
+    lower = grid[1, :].subgridspec(1, 2, width_ratios=(1.4, 1))
+    errors = figure.add_subplot(lower[0])
+    _draw_errors(errors, scores)
+    _draw_seconds(figure.add_subplot(lower[1], sharey=errors), scores)
+    figure.savefig(output, format="png", dpi=150)
+
+
+def _draw_spectrum(axes: Any, eigenvalues: Array) -> None:
+    styles = {
+        "positive": (eigenvalues[eigenvalues > 0], "#08306b", "-", "o", "#08306b"),
+        "negative": (-eigenvalues[eigenvalues < 0], "#e6550d", "--", "s", "white"),
+    }
+    for sign, (values, colour, line, marker, face) in styles.items():
+        number = np.arange(1, len(values) + 1)
+        shown = np.unique(np.geomspace(1, len(values), 25).astype(int)) - 1
+        axes.plot(
+            number, values, line, color=colour, marker=marker, markerfacecolor=face,
+            markevery=shown.tolist(), markersize=5, linewidth=1.2, label=f"{sign} ({len(values)})",
+        )  # fmt: skip
+    axes.set(
+        xscale="log", yscale="log", xlabel="position among those of its sign", ylabel="|eigenvalue|"
+    )
+    axes.set_title(f"Signed spectrum: indefiniteness {indefiniteness_of(eigenvalues):.1%}")
+    axes.grid(alpha=0.3)
+    axes.legend(loc="lower left")
+
+
+def _draw_ratios(axes: Any, found: Findings) -> None:
+    colours = ("#08306b", "#2171b5", "#6baed6", "#000000", "#a63603", "#fd8d3c")
+    for at, ((landmarks, core), ratios) in enumerate(found.ratios.items()):
+        middle = np.median(ratios, axis=1)
+        aside = 1.025 ** (at - (len(found.ratios) - 1) / 2)  # so that marks do not hide each other
+        axes.errorbar(
+            aside * np.array(found.ranks), middle, np.abs(middle - [ratios.min(1), ratios.max(1)]),
+            linestyle="-" if core == "ls" else "--", color=colours[at % len(colours)],
+            marker="osD^xP"[at % 6], markersize=5, linewidth=1.2, elinewidth=0.8, capsize=2,
+            label=f"{landmarks}, {core}",
+        )  # fmt: skip
+    axes.axhline(1.0, color="black", linewidth=1.0, linestyle=":", label="smallest possible")
+    axes.set(xscale="log", yscale="log", xlabel="rank k", ylabel="error / smallest possible")
+    axes.set_xticks(found.ranks, [str(k) for k in found.ranks])
+    low, high = axes.get_ylim()
+    ticks = [t * d for d in 10.0 ** np.arange(12) for t in (1, 2, 5) if low <= t * d <= high]
+    axes.set_yticks(ticks, [f"{tick:,.0f}" for tick in ticks])
+    axes.minorticks_off()
+    axes.set_title(f"Approximation from {LANDMARKS_PER_RANK}k landmarks (bars: {REPEATS} draws)")
+    axes.grid(alpha=0.3)
+    axes.legend(title="landmarks, core", loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _draw_errors(axes: Any, scores: Sequence[Score]) -> None:
+    for row, score in enumerate(scores):
+        axes.errorbar(
+            100 * score.mean, row, xerr=100 * score.standard_error, color="black", marker="o",
+            markerfacecolor=_face(score), markersize=7, elinewidth=1.2, capsize=3,
+        )  # fmt: skip
+    names = [f"{score.method}, {score.chosen.landmarks}" for score in scores]
+    axes.set_yticks(range(len(scores)), names)
+    axes.invert_yaxis()
+    axes.set_xlim(left=0)
+    axes.set(ylabel="method, landmarks", xlabel=f"% wrong in {FOLDS} folds (bars: standard error)")
+    axes.set_title("Pentagon or heptagon? (filled: Krein learners)")
+    axes.grid(alpha=0.3)
+
+
+def _draw_seconds(axes: Any, scores: Sequence[Score]) -> None:
+    for row, score in enumerate(scores):
+        seconds = float(np.median(score.seconds))
+        axes.plot(seconds, row, "o", color="black", markerfacecolor=_face(score), markersize=7)
+    axes.tick_params(labelleft=False)
+    axes.set_xlim(left=0)
+    axes.set_xlabel("seconds a fit, tuning included (median)")
+    axes.set_title("What it takes")
+    axes.grid(alpha=0.3)
+
+
+def _face(score: Score) -> str:
+    return "black" if score.method.startswith("Krein") else "white"
