@@ -56,21 +56,28 @@ class FeatureRows:
     def terms(self, numbers: Array, weights: Array, targets: Array) -> tuple[Array, Array]:
         """sum w phi phi' and sum w t phi over sorted row numbers."""
         Y = targets.reshape(len(numbers), -1)
+        few = len(numbers) <= self.p  # rows are mapped then, and sums otherwise
+        found = self._terms_of_few(numbers, weights, Y) if few else self._sums(numbers, weights, Y)
+        A, b = with_constant(found, self.intercept)
+        return A, b.reshape(self.p, *targets.shape[1:])
 
+    def _terms_of_few(self, numbers: Array, weights: Array, Y: Array) -> Terms:
+        return Terms.of_rows(self._columns_of(numbers) @ self.W, Y, weights)
+
+    def _sums(self, numbers: Array, weights: Array, Y: Array) -> Terms:
         def add(total: Moments, part: slice) -> None:
-            here = numbers[part]
-            if self.held is not None:
-                C = np.take(self.held, here, axis=0)
-            else:
-                C = self._evaluate(take(self.X, here), here)
-            total.add(C, Y[part], weights[part])
+            total.add(self._columns_of(numbers[part]), Y[part], weights[part])
 
         def zero() -> Moments:
             return Moments.zeros(len(self.W), Y.shape[1])
 
-        moments = sum_over_blocks(add, self._parts(len(numbers)), zero, workers=self.workers)
-        A, b = with_constant(moments.terms(self.W), self.intercept)
-        return A, b.reshape(self.p, *targets.shape[1:])
+        parts = self._parts(len(numbers))
+        return sum_over_blocks(add, parts, zero, workers=self.workers).terms(self.W)
+
+    def _columns_of(self, numbers: Array) -> Array:
+        if self.held is not None:
+            return np.take(self.held, numbers, axis=0)
+        return self._evaluate(take(self.X, numbers), numbers)
 
     def _parts(self, k: int) -> Iterator[slice]:
         return (slice(start, start + TILE) for start in range(0, k, TILE))
