@@ -40,7 +40,7 @@ PAPER_COLUMNS = {
 PAPER_LANDMARKS = 100
 PAPER_WAY = {"landmarks": "uniform", "similarity": "squared", "multi_class": "ovr"}
 ONE_LAMBDA = {"lambda_minus": "equal"}
-CHOSEN = ("transform_", "multi_class_", "lambda_plus_", "lambda_minus_", "relative_C_", "C_")
+CHOSEN = ("similarity_", "multi_class_", "lambda_plus_", "lambda_minus_", "relative_C_", "C_")
 
 
 class Method(NamedTuple):

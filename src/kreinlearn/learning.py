@@ -26,6 +26,8 @@ from kreinlearn.tuning.search import Objective, Tuned, Unknowns, tune
 
 POWER_STEPS = 30  # of the iteration for the largest eigenvalue
 FINALISTS = 2  # similarities whose penalties are tuned before one is chosen
+SCREENED = 400  # rows that the finalists are found by, where each fold makes a map of its own
+ABSENT = -2  # the fold of rows that are left out of everything
 
 MapOf = Callable[[Array, float], tuple[Array, Array]]  # K_ZZ, eps -> W, S
 
@@ -45,6 +47,7 @@ class Problem:
     intercept: bool
     map_of: MapOf
     transform: str = "squared"  # of a dissimilarity
+    tuned: Tuned | None = None  # by least squares on all rows, while the similarity was chosen
 
     def __post_init__(self) -> None:
         rows = self.panel.landmarks[self.panel.landmarks >= 0]
@@ -78,7 +81,7 @@ class Problem:
         present = [k for k in range(self.n_folds) if 0 < np.sum(numbers == k) < len(numbers)]
         if self.honest:
             self._require_room(len(present))
-            return [self._rebuilt(k, numbers, columns) for k in present]
+            return [self._rebuilt(k, columns) for k in present]
         unit = self.panel.unit
         if feature_map is None:
             W, S = self.map_of(self.panel.K_ZZ / unit, self.panel.eps)
@@ -113,25 +116,37 @@ class Problem:
             "lower n_landmarks or cv, raise memory_budget, or give the penalties",
         )  # fmt: skip
 
-    def _rebuilt(self, k: int, numbers: Array, columns: bool) -> FoldRows:
+    def thinned(self, most: int) -> Problem:
+        """The same of fewer rows, where folds make maps of all of them: cheaper to look at."""
+        n = len(self.rows)
+        if not self.honest or n <= most:
+            return self
+        folds = self.folds.copy()
+        folds[self.rng.choice(self.rows, n - most, replace=False)] = ABSENT
+        return replace(self, folds=folds)
+
+    def _trained(self, rows: Array, k: int) -> Array:
+        """Places of the rows that are in the training part of a fold; those outside X are."""
+        folds = self.folds[rows]
+        return np.flatnonzero((rows < 0) | ((folds != k) & (folds != ABSENT)))
+
+    def _rebuilt(self, k: int, columns: bool) -> FoldRows:
         panel = self.panel
-        kept = np.flatnonzero((panel.landmarks < 0) | (self.folds[panel.landmarks] != k))
-        C, K_ZZ = self._similarities(k, kept)
+        C, K_ZZ = self._similarities(k)
         unit = panel.unit
         W, S = self.map_of(K_ZZ / unit, panel.eps)
         C = over(C[self.inside], unit)
-        train, valid = np.flatnonzero(numbers != k), np.flatnonzero(numbers == k)
+        train, valid = self._trained(self.rows, k), np.flatnonzero(self.folds[self.rows] == k)
         return FoldRows(C @ W, S, train, valid, (C, W) if columns else None)
 
-    def _similarities(self, k: int, kept: Array) -> tuple[Array, Array]:
-        """C and K_ZZ of the landmarks kept; a dissimilarity is transformed by them alone."""
+    def _similarities(self, k: int) -> tuple[Array, Array]:
+        """C and K_ZZ of a fold's own landmarks; a dissimilarity is transformed by them alone."""
         panel = self.panel
-        at = panel.positions(panel.landmarks[kept])
+        kept = self._trained(panel.landmarks, k)
         if panel.transform is None:
-            C = panel.C[:, kept]
+            C, at = panel.C[:, kept], panel.positions(panel.landmarks[kept])
             return C, 0.5 * (C[at] + C[at].T)
-        reference = panel.columns[: panel.transform.n_reference]
-        trained = np.flatnonzero((reference < 0) | (self.folds[reference] != k))
+        trained = self._trained(panel.columns[: panel.transform.n_reference], k)
         places = kept if panel.places is None else panel.places[kept]
         make = TRANSFORMS[self.transform]
         return refit(panel.raw, places, trained, panel.positions(panel.columns), make)
@@ -245,7 +260,7 @@ class Choice(NamedTuple):
     """A similarity that was tried, and what cross-validation says of it."""
 
     kernel_params: dict[str, Any] | None
-    transform: str | None  # of a dissimilarity
+    similarity: str | None  # made of a dissimilarity
     loss: float
     tuned: Tuned
 
@@ -275,12 +290,13 @@ def choose_similarity(
 ) -> tuple[Candidate, list[Choice]]:
     """The best by cross-validated squared error on the rows held; no pair is evaluated twice.
 
-    All are tried with coarse penalties, the best of them with tuned ones.
+    All are tried with coarse penalties and few rows, the best of them with tuned ones and all.
     """
 
     def tried(number: int, *, coarse: bool) -> tuple[float, int, Choice]:
         candidate = candidates[number]
-        tuned = _tuned_ridge(candidate.chosen(), unknowns, coarse=coarse)
+        problem = candidate.chosen()
+        tuned = _tuned_ridge(problem.thinned(SCREENED) if coarse else problem, unknowns, coarse)
         choice = Choice(candidate.kernel_params, candidate.transform, tuned.loss, tuned)
         return tuned.loss, number, choice
 
@@ -289,7 +305,7 @@ def choose_similarity(
     return candidates[trials[0][1]], [trial[2] for trial in trials]
 
 
-def _tuned_ridge(problem: Problem, unknowns: Unknowns, *, coarse: bool) -> Tuned:
+def _tuned_ridge(problem: Problem, unknowns: Unknowns, coarse: bool) -> Tuned:
     folds = terms_of(problem, problem.split_rows())
     if not folds:
         return Tuned(np.ones(2), np.inf, np.empty((0, 3)))

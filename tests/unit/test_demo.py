@@ -211,7 +211,7 @@ def test_what_was_chosen_is_that_of_the_first_fold(run: Run, folds: Folds) -> No
     model = KreinRidgeClassifier("hausdorff", n_landmarks=None, random_state=SEED)
     model.fit([X[i] for i in train], y[train])
     plus, minus = f"{model.lambda_plus_:.0e}", f"{model.lambda_minus_:.0e}"
-    assert run.cells("KreinRidge exact")[4:] == [model.transform_, plus, minus]
+    assert run.cells("KreinRidge exact")[4:] == [model.similarity_, plus, minus]
 
 
 def test_methods_have_rows_with_what_they_have(run: Run) -> None:

@@ -142,7 +142,7 @@ def run(
 
 
 def choice(model: Any) -> Choice:
-    similarity = str(getattr(model, "transform_", getattr(model, "similarity", "")))
+    similarity = str(getattr(model, "similarity_", getattr(model, "similarity", "")))
     penalties = (getattr(model, name, None) for name in ("lambda_plus_", "lambda_minus_"))
     return Choice(model.n_landmarks_, similarity, *penalties)
 

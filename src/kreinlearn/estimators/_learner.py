@@ -105,6 +105,11 @@ class KreinLearner(KreinEstimator):
         splits = list(check_cv(self.cv, y, classifier=labels is not None).split(X, y))
         return given_folds(n, splits), len(splits)
 
+    def _tuned_before(self, problem: Problem, unknowns: Unknowns) -> Tuned | None:
+        """Penalties of least squares, if they were found when the similarity was chosen."""
+        alike = unknowns.fixed == (None, None) and self.cv != "loo" and not self.n_restarts
+        return problem.tuned if alike else None
+
     def _fold_terms(self, problem: Problem, statistics: Statistics) -> list[Fold]:
         folds = folds_of(problem, statistics)
         if not folds:
@@ -159,10 +164,12 @@ class KreinLearner(KreinEstimator):
             # by least squares with tuned penalties, whatever is learned afterwards
             unknowns = Unknowns((None, None), equal=self.lambda_minus == "equal")
             best, self.choices_ = choose_similarity(candidates, unknowns)
+            if len(problem.rows) == len(problem.Y):
+                best.problem.tuned = self.choices_[0].tuned
         if best.kernel_params is not None:
             self.kernel_params_ = best.kernel_params
         if best.transform is not None:
-            self.transform_ = best.transform
+            self.similarity_ = best.transform
         return best.chosen()
 
     def _candidates(self, problem: Problem) -> list[Candidate]:

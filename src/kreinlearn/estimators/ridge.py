@@ -23,7 +23,7 @@ from kreinlearn.learning import (
 from kreinlearn.moments import Centred, Terms
 from kreinlearn.solvers.least_squares import ridge, ridge_fold, ridge_rows
 from kreinlearn.solvers.result import Fold, Solution, signed_penalty
-from kreinlearn.tuning.search import Tuned, given, tune
+from kreinlearn.tuning.search import Objective, Tuned, given, tune
 
 LARGEST = 1e150  # targets, whose squares are summed
 
@@ -45,13 +45,17 @@ class LeastSquares(Incremental):
         unknowns = self._unknowns(root)
         if not unknowns.free:
             return given(unknowns)
-        if self.cv == "loo" and not problem.honest:
-            objective = leave_one_out_of(problem, statistics)
-        else:
-            objective = mean_loss(self._fold_terms(problem, statistics), self._fold_loss)
-        scale = statistics_scale(statistics, intercept=self.fit_intercept)
-        tuned = tune(objective, scale, unknowns, restarts=self.n_restarts, rng=problem.rng)
+        tuned = self._tuned_before(problem, unknowns)
+        if tuned is None:
+            scale = statistics_scale(statistics, intercept=self.fit_intercept)
+            objective = self._objective(problem, statistics)
+            tuned = tune(objective, scale, unknowns, restarts=self.n_restarts, rng=problem.rng)
         return self._for_score(problem, statistics, unknowns, tuned)
+
+    def _objective(self, problem: Problem, statistics: Statistics) -> Objective:
+        if self.cv == "loo" and not problem.honest:
+            return leave_one_out_of(problem, statistics)
+        return mean_loss(self._fold_terms(problem, statistics), self._fold_loss)
 
     def _finished(self, problem: Problem, statistics: Statistics, values: Any) -> Linear:
         return self._finished_ovr(problem, statistics, values)
@@ -142,8 +146,8 @@ class KreinRidge(KreinRegressor):
     cv_loss_, cv_trials_ : cross-validated squared error, and every (penalties, loss) tried.
     cv_score_ : with ``scoring``, instead of ``cv_loss_``.
     folds_ : fold of each training row, -1 if it is in every training part.
-    transform_, kernel_params_ : what was chosen, and
-    choices_ : every (kernel_params, transform, loss, penalties) tried, best first.
+    similarity_, kernel_params_ : what was chosen, and
+    choices_ : every (kernel_params, similarity, loss, penalties) tried, best first.
     signature_, eigenvalues_, rank_, n_landmarks_, landmarks_, landmark_indices_, kernel_ : as in
         ``KreinNystroem``.
 

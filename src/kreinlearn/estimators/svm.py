@@ -171,7 +171,10 @@ class KreinSVC(KreinClassifier):
     def _tuned(self, problem: Problem, statistics: Statistics, unknowns: Unknowns) -> Tuned:
         """Least squares first, as it is cheap; the hinge loss from there, on rows in memory."""
         scale = statistics_scale(statistics, intercept=self.fit_intercept)
-        of_all = tune(mean_loss(self._fold_terms(problem, statistics), ridge_fold), scale, unknowns)
+        of_all = self._tuned_before(problem, unknowns)
+        if of_all is None:
+            folds = self._fold_terms(problem, statistics)
+            of_all = tune(mean_loss(folds, ridge_fold), scale, unknowns)
         splits = problem.split_rows(statistics.map)
         few = problem.sampled(splits, TUNED_ROWS)
         start, growth = of_all.values, np.ones(2)

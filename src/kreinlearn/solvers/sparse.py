@@ -1,0 +1,173 @@
+"""Sparse squared-hinge machines: l1 or elastic net, by proximal Newton steps.
+
+min_z sum_i w_i max(0, 1 - y_i phi_i z)^2 + z' Q z + |diag(l1) z|_1. The model of a step is that of
+finite Newton with the l1 term added; an active-set method on its (p, p) matrix gives the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from kreinlearn.solvers.squared_hinge import (
+    MAX_ITER,
+    Array,
+    Gram,
+    HingeSolution,
+    HingeState,
+    Move,
+    Rows,
+    hinge_loss,
+    lock_step,
+    solve,
+)
+
+TOL = 1e-10  # of each KKT condition, relative to 2 sqrt(H_jj * objective at 0), its largest value
+INNER = 0.1  # the model is solved this much more precisely
+JOINING = 0.25  # coefficients that join the others at a time, a part of their number
+ROUNDS = 10  # a coefficient, at most
+
+
+def sparse_newton(
+    rows: Rows,
+    Y: Array,  # (n, q): -1, +1, or 0 for a row that is not in this problem
+    weights: Array,  # (n,)
+    l1: Array,  # (p,): 0 for an intercept; inf keeps a coefficient at zero
+    Q: Array | None = None,  # (p, p)
+    start: Sequence[HingeState] | None = None,
+    *,
+    gram: Gram | None = None,
+    max_iter: int = MAX_ITER,
+    tol: float = TOL,
+) -> HingeSolution:
+    """Minimise each column's squared hinge loss with an l1 penalty, to the KKT conditions."""
+    Q = np.zeros((rows.p, rows.p)) if Q is None else Q
+
+    def propose(state: HingeState, total: float, scale: float) -> Move | None:
+        H, z, weight = state.A + scale * Q, state.coef, scale * l1
+        allowed = tol * 2 * np.sqrt(np.diag(H) * total)
+        if (kkt_residual(z, 2 * (H @ z - state.b), weight) <= allowed).all():
+            return None
+        target = z.copy()
+        exact = _minimise(H, state.b, weight / 2, target, INNER * tol * np.sqrt(total))
+        before, after = (v @ (H @ v - 2 * state.b) + l1_norm(v, weight) for v in (z, target))
+        return _move(target, float(before - after), z, scale * Q, weight, exact)
+
+    states, n_iter, converged = lock_step(rows, Y, weights, start, gram, propose, max_iter)
+    coef = np.column_stack([state.coef for state in states])
+    losses = [
+        hinge_loss(s.decision, y, weights)[0] + s.coef @ Q @ s.coef + l1_norm(s.coef, l1)
+        for s, y in zip(states, Y.T, strict=True)
+    ]
+    return HingeSolution(coef, n_iter, converged, np.array(losses), states)
+
+
+def l1_norm(z: Array, l1: Array) -> float:
+    return float(l1[z != 0] @ np.abs(z[z != 0]))  # an infinite l1 with z = 0 counts for nothing
+
+
+def kkt_residual(z: Array, gradient: Array, l1: Array) -> Array:
+    """How far -gradient of the smooth part is from the subdifferential of |l1 z|: (p,)."""
+    at_zero = np.maximum(np.abs(gradient) - l1, 0)
+    return np.asarray(np.where(z != 0, np.abs(gradient + np.copysign(l1, z)), at_zero))
+
+
+def _move(target: Array, gain: float, z: Array, Q: Array, l1: Array, exact: bool) -> Move:
+    """The way from z: half the slopes of z'Qz + |l1 z|_1, and where coefficients cross zero."""
+    D = target - z
+    moved = np.flatnonzero(D)
+    sign = np.sign(np.where(z != 0, z, D))[moved]
+    linear = z @ Q @ D + l1[moved] @ (sign * D[moved]) / 2
+    crossing = np.flatnonzero(z * D < 0)
+    at = -z[crossing] / D[crossing]
+    order = np.argsort(at)
+    jumps = l1[crossing] * np.abs(D[crossing])
+    quadratic = float(D @ Q @ D)
+    return Move(target, gain, float(linear), quadratic, at[order], jumps[order], exact)
+
+
+def _minimise(H: Array, b: Array, half: Array, z: Array, tol: float) -> bool:
+    """min z'Hz - 2 b'z + 2 |half z|_1, in place; whether it was reached, to tol in the norm of H.
+
+    The coefficients that are not zero are solved for; then those that promise most join them.
+    """
+    unit = np.sqrt(np.diag(H))
+    z[(unit == 0) & (half > 0)] = 0  # no active row has this feature
+    per = np.divide(1.0, unit, out=np.zeros_like(unit), where=unit > 0)
+    for _ in range(ROUNDS * len(z)):
+        _solve_support(H, b, half, z)
+        left = per * kkt_residual(z, H @ z - b, half)
+        promise = np.where(z != 0, 0, left)
+        first = np.argsort(-promise)[: 1 + int(JOINING * np.count_nonzero(z))]
+        if promise[first[0]] <= tol:
+            return bool(left.max() <= tol)
+        for j in first[promise[first] > tol]:
+            u = b[j] - H[j] @ z
+            z[j] = np.copysign(max(abs(u) - half[j], 0), u) * per[j] ** 2
+    return False
+
+
+def _solve_support(H: Array, b: Array, half: Array, z: Array) -> None:
+    """Minimise over the coefficients that are not zero, in place; one that reaches 0 stays there.
+
+    A Newton step in their orthant, cut off where they would leave it, as long as that descends.
+    """
+
+    def model(x: Array) -> float:
+        return float(x @ (H_S @ x - 2 * b[S]) + 2 * half[S] @ np.abs(x))
+
+    while len(S := np.flatnonzero(z)):
+        H_S, x = H[np.ix_(S, S)], z[S]
+        D = solve(H_S, b[S] - H_S @ x - np.copysign(half[S], x))
+        leaves = np.divide(-x, D, out=np.full(len(S), np.inf), where=x * D < 0)
+        t, first = 1.0, leaves.min()
+        while t > first and model(np.where(leaves <= t, 0, x + t * D)) >= model(x):
+            t /= 4
+        t = max(t, min(first, 1.0))
+        z[S] = np.where(leaves <= t, 0, x + t * D)
+        if first > t:
+            return
+
+
+def l1_max(
+    rows: Rows,
+    y: Array,  # (n,)
+    weights: Array,
+    l1_weights: Array,  # (p,)
+    Q: Array | None = None,
+    *,
+    gram: Gram | None = None,
+) -> tuple[float, HingeState]:
+    """The least strength at which all penalised coefficients are zero, and the state there."""
+    penalised = l1_weights > 0
+    frozen = np.where(penalised, np.inf, 0.0)
+    state = sparse_newton(rows, y[:, None], weights, frozen, Q, gram=gram).state[0]
+    gradient = 2 * (state.A @ state.coef - state.b)
+    if Q is not None:
+        gradient += 2 * Q @ state.coef
+    largest = np.max(np.abs(gradient[penalised]) / l1_weights[penalised], initial=0.0)
+    return float(largest), state
+
+
+def l1_path(
+    rows: Rows,
+    y: Array,  # (n,)
+    weights: Array,
+    l1_weights: Array,  # (p,)
+    strengths: Sequence[float],
+    Q: Array | None = None,
+    start: HingeState | None = None,
+    *,
+    gram: Gram | None = None,
+    max_iter: int = MAX_ITER,
+    tol: float = TOL,
+) -> Iterator[HingeSolution]:
+    """Solutions for l1 = strength * l1_weights, in falling order, each started from the last."""
+    for strength in sorted(strengths, reverse=True):
+        solution = sparse_newton(
+            rows, y[:, None], weights, strength * l1_weights, Q,
+            None if start is None else [start], gram=gram, max_iter=max_iter, tol=tol,
+        )  # fmt: skip
+        start = solution.state[0]
+        yield solution
