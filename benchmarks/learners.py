@@ -168,6 +168,32 @@ def methods(landmarks: int = PAPER_LANDMARKS) -> dict[str, Method]:
     return {method.name: method for method in (*_learners(landmarks), *_baselines())}
 
 
+class Comparison(NamedTuple):
+    """Two methods by name: a must not be worse than b, which is ``what``."""
+
+    what: str
+    a: str
+    b: str
+
+
+def two_lambdas(landmarks: int) -> list[Comparison]:
+    settings = (f"{landmarks}", "auto", f"{landmarks} paper")
+    return [
+        Comparison("one lambda", f"{learner} {s}", f"{learner} {s} one lambda")
+        for learner in ("KreinRidge", "KreinSVC")
+        for s in settings
+    ]
+
+
+def features(landmarks: int) -> list[Comparison]:
+    settings = (f"{landmarks}", "auto", f"{landmarks} paper")
+    return [
+        Comparison("similarity features", f"{learner} {s}", f"SimilarityRidge {s}")
+        for s in settings
+        for learner in KREIN
+    ]
+
+
 def chosen(model: Any) -> str:
     """What a fitted method found for itself, in one line."""
     values = {name: getattr(model, name) for name in CHOSEN if hasattr(model, name)}

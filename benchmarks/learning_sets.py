@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,6 +104,7 @@ SETS: dict[str, Callable[[str, int], LearningSet]] = {
     "polydism57": partial(_polygons, "polydism57", "modified_hausdorff"),
 }
 
+Paper = dict[tuple[str, str], tuple[float, float]]  # set, column -> error, deviation
 # The row of the paper's Table 1, and in what ours is another problem.
 PAPER_SETS = {
     "balls3d": ("balls 3D", "the same matrix and classes"),
@@ -124,6 +127,17 @@ PAPER_SETS = {
 
 def paper_set(name: str) -> tuple[str, str]:
     return PAPER_SETS.get(name.removesuffix("_full"), ("", ""))
+
+
+def paper_errors(path: Path) -> Paper:
+    """Table 1 of the paper: percent and deviation over ten folds, by set and method."""
+    with open(path, encoding="utf8", newline="") as file:
+        header, *rows = csv.reader(file)
+    return {
+        (row[0], header[j]): (float(row[j]), float(row[j + 1]))
+        for row in rows
+        for j in range(2, len(header), 2)
+    }
 
 
 @lru_cache(maxsize=2)

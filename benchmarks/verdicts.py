@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.learners import KREIN, Method
-from benchmarks.learning_sets import paper_set
+from benchmarks.learners import KREIN, Comparison, Method, features, two_lambdas
+from benchmarks.learning_sets import Paper, paper_set
 from benchmarks.paired import (
     LEVEL,
     MULTICLASS,
@@ -31,42 +29,6 @@ TARGETS = {
 }
 ROUNDING = 0.05  # of the targets
 SETTINGS = {"auto": "at its defaults", "landmarks": "at {} landmarks"}
-Paper = dict[tuple[str, str], tuple[float, float]]  # set, column -> error, deviation
-
-
-class Comparison(NamedTuple):
-    what: str
-    a: str
-    b: str
-
-
-def two_lambdas(landmarks: int) -> list[Comparison]:
-    settings = (f"{landmarks}", "auto", f"{landmarks} paper")
-    return [
-        Comparison("one lambda", f"{learner} {s}", f"{learner} {s} one lambda")
-        for learner in ("KreinRidge", "KreinSVC")
-        for s in settings
-    ]
-
-
-def features(landmarks: int) -> list[Comparison]:
-    settings = (f"{landmarks}", "auto", f"{landmarks} paper")
-    return [
-        Comparison("similarity features", f"{learner} {s}", f"SimilarityRidge {s}")
-        for s in settings
-        for learner in KREIN
-    ]
-
-
-def paper_errors(path: Path) -> Paper:
-    """Table 1 of the paper: percent and deviation over ten folds, by set and method."""
-    with open(path, encoding="utf8", newline="") as file:
-        header, *rows = csv.reader(file)
-    return {
-        (row[0], header[j]): (float(row[j]), float(row[j + 1]))
-        for row in rows
-        for j in range(2, len(header), 2)
-    }
 
 
 # Errors
@@ -86,7 +48,7 @@ def error_tables(
             table.rows.append([method, *_cells(by_method[method]), cell])
         first = next(iter(by_method.values()))
         if first.one_split:
-            table.notes.append("One given split: deviation and standard error are over objects.")
+            table.notes.append("One given split: the standard error is over its objects.")
         if about and paper:
             table.notes.append(f"Paper ({row_name}): {about}.")
         table.notes += _left_out(here, by_method)
@@ -94,8 +56,9 @@ def error_tables(
 
 
 def _cells(errors: Errors) -> list[str]:
-    values = (errors.mean, errors.deviation, errors.standard_error)
-    return [*(f"{value:.2f}" for value in values), f"{errors.wall:.2f}", f"{errors.cpu:.2f}"]
+    deviation = "" if errors.one_split else f"{errors.deviation:.2f}"
+    others = (errors.standard_error, errors.wall, errors.cpu)
+    return [f"{errors.mean:.2f}", deviation, *(f"{value:.2f}" for value in others)]
 
 
 def _left_out(here: Sequence[Figure], by_method: dict[str, Errors]) -> Iterator[str]:
@@ -173,7 +136,7 @@ def within_table(results: Results, methods: dict[str, Method]) -> Table:
             by_method = results[gap.set, gap.way]
             a, b = by_method[gap.ours].mean, by_method[gap.best].mean
             row = [gap.set, gap.way, gap.ours, f"{a:.2f}", gap.best, f"{b:.2f}"]
-            row += [f"{gap.found.mean:+.2f}", f"{gap.own:.2f}", verdict(gap.within_own)]
+            row += [signed(gap.found.mean), f"{gap.own:.2f}", verdict(gap.within_own)]
             row += [f"{gap.found.standard_error:.2f}", verdict(gap.within_paired)]
             table.rows.append(row)
     table.notes.append(
@@ -181,6 +144,10 @@ def within_table(results: Results, methods: dict[str, Method]) -> Table:
         "standard error over folds, then that of the paired difference."
     )
     return table
+
+
+def signed(value: float) -> str:
+    return f"{round(value, 2) + 0.0:+.2f}"  # never -0.00
 
 
 def verdict(holds: bool) -> str:
@@ -204,7 +171,7 @@ def difference_table(results: Results, title: str, pairs: Sequence[Comparison]) 
     header = ["set", "way", "ours", "against", "difference", "s.e.", "p, folds", ""]
     table = Table(title, [*header, "p, corrected", ""])
     for name, way, pair, found in compared(results, pairs):
-        row = [name, way, pair.a, pair.b, f"{found.mean:+.2f}", f"{found.standard_error:.2f}"]
+        row = [name, way, pair.a, pair.b, signed(found.mean), f"{found.standard_error:.2f}"]
         for p in (found.p, found.p_corrected):
             row += ["", ""] if math.isnan(p) else [f"{p:.3f}", verdict(not worse(p))]
         table.rows.append(row)
@@ -223,7 +190,7 @@ def help_table(results: Results, pairs: Sequence[Comparison]) -> Table:
         if found.mean < -max(found.standard_error, 1e-9):
             ps = (found.p_better, found.p_corrected_better)
             cells = ["" if math.isnan(p) else f"{p:.3f}" for p in ps]
-            row = [name, way, pair.a, f"{found.mean:+.2f}", f"{found.standard_error:.2f}"]
+            row = [name, way, pair.a, signed(found.mean), f"{found.standard_error:.2f}"]
             table.rows.append([*row, *cells])
     if table.rows:
         table.notes.append(
@@ -237,17 +204,22 @@ def help_table(results: Results, pairs: Sequence[Comparison]) -> Table:
 
 
 def check_table(results: Results, methods: dict[str, Method], landmarks: int) -> Table:
-    table = Table("Targets", ["what", "found", "limit", "", "where"])
+    table = Table("Targets", ["what", "found", "limit", ""])
+    rows: list[list[str]] = []
     for way in dict.fromkeys(way for _, way in results):
         here = {key: value for key, value in results.items() if key[1] == way}
-        table.rows += [*_within_rows(here, methods, landmarks, way)]
+        rows += [*_within_rows(here, methods, landmarks, way)]
         for pairs in (two_lambdas(landmarks), features(landmarks)):
-            table.rows += [*_difference_rows(here, pairs, way)]
-    table.rows += [*_target_rows(results, methods, landmarks)]
+            rows += [*_difference_rows(here, pairs, way)]
+    rows += [*_target_rows(results, methods, landmarks)]
+    table.rows += [row[:4] for row in rows]
+    table.notes += [
+        f"- MISS, {what}: {where}" for what, _, _, found, where in rows if found == "MISS"
+    ]
     table.notes.append(
-        "The best of KreinRidge, KreinVCRidge and KreinSVC, taken set by set after the fact; each "
-        "of them stands in a table below. 'others': 1-NN, SVC raw, SpectrumSVC and "
-        "SimilarityRidge."
+        "\nThe best of KreinRidge, KreinVCRidge and KreinSVC is taken set by set, after the fact; "
+        "each of them stands in a table below. 'others': 1-NN, SVC raw, SpectrumSVC and "
+        "SimilarityRidge. 'equal': the same errors in every fold."
     )
     return table
 
@@ -263,13 +235,15 @@ def _within_rows(
         "its": lambda gap: gap.within_own,
         "a paired": lambda gap: gap.within_paired,
     }
+    budget = [name for name in methods if f" {landmarks}" in name]
     for setting, text in SETTINGS.items():
-        for whose, names in rivals.items():
+        equal = {f"those with {landmarks}": budget} if setting == "landmarks" else {}
+        for whose, names in (rivals | equal).items():
             found = list(gaps(results, mine(methods, setting), names))
             for kind, holds in kinds.items():
                 missed = [gap for gap in found if not holds(gap)]
                 what = f"{way}: our best {text.format(landmarks)} within {kind} s.e. of the best"
-                where = "; ".join(f"{g.set} {g.found.mean:+.2f} ({g.best})" for g in missed)
+                where = "; ".join(f"{g.set} {signed(g.found.mean)} ({g.best})" for g in missed)
                 if found:
                     good = f"{len(found) - len(missed)} of {len(found)} sets"
                     yield [f"{what} of {whose}", good, "all", verdict(not missed), where]
@@ -281,11 +255,11 @@ def _difference_rows(
     found = list(compared(results, pairs))
     for test in ("p", "p_corrected"):
         missed = [one for one in found if worse(getattr(one[3], test))]
-        where = "; ".join(f"{name} {pair.a} {d.mean:+.2f}" for name, _, pair, d in missed)
+        where = "; ".join(f"{name} {pair.a} {signed(d.mean)}" for name, _, pair, d in missed)
         by = "folds" if test == "p" else "corrected"
         what = f"{way}: significantly worse than {pairs[0].what} ({by} t)"
         same = sum(d.mean == d.standard_error == 0 for *_, d in found)
-        count = f"{len(missed)} of {len(found)} ({same} with equal errors)"
+        count = f"{len(missed)} of {len(found)}, {same} equal"
         if found:
             yield [what, count, "0", verdict(not missed), where]
 

@@ -9,8 +9,15 @@ import pytest
 from scipy import stats
 
 from benchmarks import learning, verdicts
-from benchmarks.learners import NearestNeighbour, RawSVC, centred_squares, methods
-from benchmarks.learning_sets import LearningSet, learning_set
+from benchmarks.learners import (
+    NearestNeighbour,
+    RawSVC,
+    centred_squares,
+    features,
+    methods,
+    two_lambdas,
+)
+from benchmarks.learning_sets import LearningSet, learning_set, paper_errors
 from benchmarks.paired import ALL, Errors, Figure, complete, difference, errors_of
 from kreinlearn.datasets import VARIABLE, make_balls3d
 
@@ -142,7 +149,7 @@ def test_similar_objects_are_near():
 
 def test_names_of_comparisons_are_names_of_methods():
     for m in (100, 30):
-        pairs = [*verdicts.two_lambdas(m), *verdicts.features(m)]
+        pairs = [*two_lambdas(m), *features(m)]
         assert {name for pair in pairs for name in (pair.a, pair.b)} <= set(methods(m))
 
 
@@ -229,6 +236,7 @@ def test_a_miss_is_printed_as_missed():
     rows = {row[0]: row for row in table.rows}
     for what, row in rows.items():
         assert row[3] == "MISS", what
+    assert sum(note.startswith("- MISS, ") for note in table.notes) == len(table.rows)
     assert rows["protein: error % of our best at 100 landmarks"][1:3] == [
         f"{20 + spread.mean():.2f}",
         "0",
@@ -240,7 +248,7 @@ def test_the_papers_table_by_set_and_method(tmp_path):
     path.write_text(
         "dataset,dissimilarity,krein lsm,std,sf-lsm,std\nprotein,of,3.72,2.76,5.1,3.9\n"
     )
-    paper = verdicts.paper_errors(path)
+    paper = paper_errors(path)
     assert paper == {("protein", "krein lsm"): (3.72, 2.76), ("protein", "sf-lsm"): (5.1, 3.9)}
     results = {("protein", "multiclass"): {"KreinRidge 100": errors([1.0, 2.0])}}
     figures = [figure("KreinRidge 100", set="protein")]
