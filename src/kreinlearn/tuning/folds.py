@@ -39,7 +39,8 @@ def given_folds(n: int, splits: Sequence[tuple[Array, Array]]) -> Array:
     folds = np.full(n, TRAINING, dtype=np.intp)
     for number, (train, test) in enumerate(splits):
         train, test = _as_numbers(train, n), _as_numbers(test, n)
-        if (folds[test] != TRAINING).any() or len(train) + len(test) != n:
+        parts = len(train) + len(test) == len(np.union1d(train, test)) == n
+        if (folds[test] != TRAINING).any() or not parts:
             raise ValueError(
                 "cv must split the rows into parts, each tested once and trained on otherwise; "
                 "pass an int, a KFold-like splitter or such (train, test) pairs"
