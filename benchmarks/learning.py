@@ -224,7 +224,7 @@ def said(options: argparse.Namespace, missing: Sequence[str], paper: bool) -> It
         "against the rest': every class, the mean over classes."
     )
     if paper:
-        yield "Paper: its Table 1, rank 100, ten folds; its deviations seem to have divisor 10 (ours: 9)."
+        yield "Paper: its Table 1, rank 100, ten folds; deviations seem to have divisor 10, ours 9."
     yield from missing
     for method in wanted(options):
         if not method.exists:
