@@ -27,6 +27,7 @@ TOL = 1e-10  # of each KKT condition, relative to 2 sqrt(H_jj * objective at 0),
 INNER = 0.1  # the model is solved this much more precisely
 JOINING = 0.25  # coefficients that join the others at a time, a part of their number
 ROUNDS = 10  # a coefficient, at most
+CUTS = (1.0, 0.25, 0.0625)  # steps tried before the one to where the first coefficient is zero
 
 
 def sparse_newton(
@@ -117,16 +118,17 @@ def _solve_support(H: Array, b: Array, half: Array, z: Array) -> None:
     def model(x: Array) -> float:
         return float(x @ (H_S @ x - 2 * b[S]) + 2 * half[S] @ np.abs(x))
 
+    def cut(t: float) -> Array:
+        return np.where(leaves <= t, 0, x + t * D)
+
     while len(S := np.flatnonzero(z)):
         H_S, x = H[np.ix_(S, S)], z[S]
         D = solve(H_S, b[S] - H_S @ x - np.copysign(half[S], x))
         leaves = np.divide(-x, D, out=np.full(len(S), np.inf), where=x * D < 0)
-        t, first = 1.0, leaves.min()
-        while t > first and model(np.where(leaves <= t, 0, x + t * D)) >= model(x):
-            t /= 4
-        t = max(t, min(first, 1.0))
-        z[S] = np.where(leaves <= t, 0, x + t * D)
-        if first > t:
+        first, now = min(leaves.min(), 1.0), model(x)
+        t = next((t for t in CUTS if t > first and model(cut(t)) < now), first)
+        z[S] = cut(t)
+        if leaves.min() > t:
             return
 
 
