@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -129,3 +131,119 @@ def centred(K: Array) -> Array:
 def delta_gauss(X: Array, Y: Array, width: float, ratio: float) -> Array:
     d2 = ((X[:, None, :] - Y[None, :, :]) ** 2).sum(2)
     return np.asarray(np.exp(-d2 / width) - np.exp(-ratio * d2 / width))
+
+
+# Learners, from their definitions in the coefficients of landmarks: f(x) = k(x, Z) a + b with
+# |f_+|^2 = a' K_+ a and |f_-|^2 = a' K_- a, where K_ZZ = K_+ - K_-.
+
+CUT = 1e-10  # eigenvalues of K_ZZ that count, of the largest
+
+
+def part_roots(K_ZZ: Array) -> tuple[Array, Array]:
+    """R_+ and R_- with R_+'R_+ = K_+ and R_-'R_- = K_-."""
+    D, U = np.linalg.eigh(K_ZZ)
+    positive, negative = np.sqrt(np.maximum(D, 0)), np.sqrt(np.maximum(-D, 0))
+    return positive[:, None] * U.T, negative[:, None] * U.T
+
+
+def exact_alpha(K: Array, y: Array, lambda_plus: float, lambda_minus: float) -> Array:
+    """The paper's alpha* = U (|D| + n lambda_pm)^-1 S U'y with S = 0 on the null space."""
+    D, U = np.linalg.eigh(K)
+    S = np.where(np.abs(D) > CUT * np.abs(D).max(), np.sign(D), 0.0)
+    penalty = len(K) * np.where(D > 0, lambda_plus, lambda_minus)
+    return np.asarray((U * (S / (np.abs(D) + penalty))) @ (U.T @ y))
+
+
+def krein_ridge(
+    C: Array,
+    K_ZZ: Array,
+    Y: Array,
+    penalties: tuple[float, float],
+    *,
+    w: Array | None = None,
+    intercept: bool = True,
+) -> tuple[Array, Array]:
+    """a and b by one least-squares problem: rows of data over roots of the penalty.
+
+    a is in the range of K_ZZ. The constant is a column of ones without a penalty; nothing is
+    centred, nothing squared.
+    """
+    w = np.ones(len(C)) if w is None else w
+    U, sigma, _ = np.linalg.svd(K_ZZ)
+    U = U[:, sigma > CUT * sigma.max()]
+    ones = np.full((len(C), 1), float(intercept))
+    data = np.sqrt(w)[:, None] * np.hstack([C @ U, ones])
+    roots = np.sqrt(w.sum() * np.asarray(penalties))
+    R = np.vstack([root * part for root, part in zip(roots, part_roots(K_ZZ), strict=True)]) @ U
+    system = np.vstack([data, np.hstack([R, np.zeros((len(R), 1))])])
+    Y = Y.reshape(len(Y), -1)
+    target = np.vstack([np.sqrt(w)[:, None] * Y, np.zeros((len(R), Y.shape[1]))])
+    solution = np.linalg.lstsq(system, target, rcond=None)[0]
+    return U @ solution[:-1], solution[-1]
+
+
+def krein_features(C: Array, K_ZZ: Array) -> tuple[Array, Array]:
+    """Phi = C U |D|^-1/2 S and S."""
+    D, U = np.linalg.eigh(K_ZZ)
+    kept = np.abs(D) > CUT * np.abs(D).max()
+    D, U = D[kept], U[:, kept]
+    return C @ (U / np.sqrt(np.abs(D)) * np.sign(D)), np.sign(D)
+
+
+def variance_constrained(Phi: Array, y: Array, penalty: Array, r: float) -> Array:
+    """argmin z'Pz - 2 z'Phi'y with |Phi z| = r, by Gander, Golub and von Matt's eigenvalues.
+
+    In x = R z, Phi = Q R, it is min x'Ax - 2 x'c with |x| = r: x = (A - mu)^-1 c, and mu is the
+    smallest real eigenvalue of [[A, -I], [-c c'/r^2, A]]. No hard case; Phi has full rank.
+    """
+    Q, R = np.linalg.qr(Phi)
+    inverse = np.linalg.inv(R)
+    A, c, I = inverse.T @ (penalty[:, None] * inverse), Q.T @ y, np.eye(len(R))
+    roots = np.linalg.eigvals(np.block([[A, -I], [-np.outer(c, c) / r**2, A]]))
+    mu = float(roots.real[np.abs(roots.imag) <= 1e-8 * np.abs(roots).max()].min())
+    x = np.linalg.solve(A - mu * I, c)
+    return np.asarray(inverse @ x)
+
+
+def squared_hinge(
+    f: Array, y: Array, z: Array, penalty: Array, w: Array | None = None
+) -> tuple[float, Array]:
+    """sum w max(0, 1 - y f)^2 + z' diag(penalty) z, and the derivative of its first term in f."""
+    w = np.ones(len(y)) if w is None else w
+    short = np.maximum(0.0, 1 - y * f)
+    return float(w @ short**2 + penalty @ z**2), -2 * w * y * short
+
+
+def votes(pairs: Array, n_classes: int) -> Array:
+    """Pairs won by each class, and its summed confidences as less than half a vote.
+
+    Columns of ``pairs`` are scores of (0, 1), (0, 2), ..., positive for the second of a pair.
+    """
+    wins, sums = np.zeros((2, len(pairs), n_classes))
+    for score, (a, b) in zip(pairs.T, combinations(range(n_classes), 2), strict=True):
+        wins[np.arange(len(pairs)), np.where(score > 0, b, a)] += 1
+        sums[:, a] -= score
+        sums[:, b] += score
+    return np.asarray(wins + sums / (3 * (np.abs(sums) + 1)))
+
+
+def cross_validated(
+    fold: Callable[[Array, Array], Array], folds: Array, Y: Array, w: Array | None = None
+) -> float:
+    """Squared error a unit of validated weight; ``fold(train, valid)`` predicts rows ``valid``.
+
+    Rows of fold -1 are in every training part.
+    """
+    w, Y = np.ones(len(folds)) if w is None else w, Y.reshape(len(folds), -1)
+    total = 0.0
+    for k in np.unique(folds[folds >= 0]):
+        train, valid = np.flatnonzero(folds != k), np.flatnonzero(folds == k)
+        predicted = fold(train, valid).reshape(len(valid), -1)
+        total += float(w[valid] @ ((Y[valid] - predicted) ** 2).sum(axis=1))
+    return total / float(w[folds >= 0].sum())
+
+
+def centred_on(D_XZ: Array, D_XR: Array, D_ZR: Array, D_RR: Array) -> Array:
+    """-1/2 (d^2(x, z) - mean_r d^2(x, r) - mean_r d^2(z, r) + mean_rr d^2(r, r))."""
+    a_x, a_z = (D_XR**2).mean(axis=1), (D_ZR**2).mean(axis=1)
+    return np.asarray(-0.5 * (D_XZ**2 - a_x[:, None] - a_z + (D_RR**2).mean()))

@@ -1,0 +1,503 @@
+"""Tuning against loops over folds by hand; and that it does not see the map it is judged on."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold
+from sklearn.svm import LinearSVC
+
+from kreinlearn import (
+    KreinRidge,
+    KreinRidgeClassifier,
+    KreinSVC,
+    KreinVCRidge,
+    SimilarityRidge,
+    panel,
+)
+from kreinlearn.kernels import DeltaGauss, Gaussian
+from tests import oracles
+
+RNG = np.random.default_rng(41)
+N = 110
+X = RNG.normal(size=(N, 3))
+Y = np.column_stack([np.sin(2 * X[:, 0]), X[:, 1] * X[:, 2]]) + 0.2 * RNG.normal(size=(N, 2))
+LABELS = np.digitize(Y[:, 1], np.quantile(Y[:, 1], [0.2, 0.6]))
+SIGNS = np.where(LABELS[:, None] == np.arange(3), 1.0, -1.0)
+W = RNG.uniform(0.3, 2, N)
+KERNEL = DeltaGauss(width=6.0, ratio=4.0)
+K = oracles.delta_gauss(X, X, 6.0, 4.0)
+FEW, MOST = RNG.permutation(N)[:15], RNG.permutation(N)[:80]
+DISTANCES = np.abs(X[:, None] - X[None]).sum(2) ** 0.7 * (1 + 0.2 * np.abs(np.sin(K * 50)))
+DISTANCES = 0.5 * (DISTANCES + DISTANCES.T) * (1 - np.eye(N))
+
+
+def by_one_map(C, Z, penalties, Y=Y, **params):
+    """Folds that share the map of all landmarks; landmark rows are always trained on."""
+
+    def fold(train, valid):
+        a, b = oracles.krein_ridge(C[train], C[Z], Y[train], penalties, **weights(params, train))
+        return C[valid] @ a + b
+
+    return fold
+
+
+def by_own_maps(K, Z, penalties, Y=Y, **params):
+    """Folds with a map each, of those landmarks that it trains on."""
+
+    def fold(train, valid):
+        own = np.intersect1d(Z, train)
+        C, K_ZZ = K[np.ix_(train, own)], K[np.ix_(own, own)]
+        a, b = oracles.krein_ridge(C, K_ZZ, Y[train], penalties, **weights(params, train))
+        return K[np.ix_(valid, own)] @ a + b
+
+    return fold
+
+
+def by_own_similarities(similarity, Z, penalties, Y=Y):
+    """The same with similarities made of distances by the landmarks of the training part."""
+
+    def fold(train, valid):
+        own = np.intersect1d(Z, train)
+        C = similarity(DISTANCES[:, own], DISTANCES[np.ix_(own, own)], own)
+        a, b = oracles.krein_ridge(C[train], C[own], Y[train], penalties)
+        return C[valid] @ a + b
+
+    return fold
+
+
+def weights(params, rows):
+    return params if params.get("w") is None else {**params, "w": params["w"][rows]}
+
+
+def trials_of(model):
+    """The penalties chosen, and three that were tried, with their losses."""
+    yield model.lambda_plus_, model.lambda_minus_, model.cv_loss_
+    yield from model.cv_trials_[[0, len(model.cv_trials_) // 2, -1]]
+
+
+# The loss that is minimised
+
+OPTIONS = {
+    "plain": {},
+    "weighted": {"w": W},
+    "no constant": {"intercept": False},
+    "both": {"w": W, "intercept": False},
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_few_landmarks_share_one_map_and_are_not_validated(options):
+    model = KreinRidge(
+        KERNEL, landmarks=FEW, fit_intercept=options.get("intercept", True), random_state=0
+    ).fit(X, Y, sample_weight=options.get("w"))
+    assert (model.folds_[FEW] == -1).all()
+    others = np.delete(model.folds_, FEW)
+    assert set(others) == set(range(5))
+    for *penalties, loss in trials_of(model):
+        fold = by_one_map(K[:, FEW], FEW, penalties, **options)
+        expected = oracles.cross_validated(fold, model.folds_, Y, options.get("w"))
+        assert loss == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("given", [{"n_landmarks": None}, {"landmarks": MOST}], ids=["all", "most"])
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_many_landmarks_make_a_map_in_every_fold(given, options):
+    model = KreinRidge(
+        KERNEL, fit_intercept=options.get("intercept", True), random_state=0, **given
+    ).fit(X, Y, sample_weight=options.get("w"))
+    np.testing.assert_array_equal(np.bincount(model.folds_), np.full(5, N // 5))
+    Z, leaks = model.landmark_indices_, []
+    for *penalties, loss in trials_of(model):
+        fold = by_own_maps(K, Z, penalties, **options)
+        expected = oracles.cross_validated(fold, model.folds_, Y, options.get("w"))
+        assert loss == pytest.approx(expected, rel=1e-7)
+        shared = by_one_map(K[:, Z], Z, penalties, **options)
+        leaks += [oracles.cross_validated(shared, model.folds_, Y, options.get("w")) / loss - 1]
+    assert np.abs(leaks).max() > 0.01
+
+
+def centred(D_XZ, D_ZZ, Z):
+    return oracles.centred_on(D_XZ, D_XZ, D_ZZ, D_ZZ)
+
+
+def exponential(D_XZ, D_ZZ, Z):
+    return np.exp(-D_XZ / np.median(D_ZZ[~np.eye(len(Z), dtype=bool)]))
+
+
+SIMILARITIES = {"squared": centred, "exp": exponential}
+
+
+@pytest.mark.parametrize("given", [{"n_landmarks": None}, {"landmarks": MOST}], ids=["all", "most"])
+@pytest.mark.parametrize("transform", SIMILARITIES)
+def test_a_dissimilarity_is_transformed_by_the_training_part_alone(given, transform):
+    model = KreinRidge(
+        "precomputed_dissimilarity", similarity=transform, random_state=0, **given
+    ).fit(DISTANCES, Y)
+    Z, similarity, leaks = model.landmark_indices_, SIMILARITIES[transform], []
+    by_all = np.zeros((N, N))
+    by_all[:, Z] = similarity(DISTANCES[:, Z], DISTANCES[np.ix_(Z, Z)], Z)
+    for *penalties, loss in trials_of(model):
+        fold = by_own_similarities(similarity, Z, penalties)
+        assert loss == pytest.approx(oracles.cross_validated(fold, model.folds_, Y), rel=1e-7)
+        shared = by_own_maps(by_all, Z, penalties)  # maps of their own, but one transformation
+        leaks += [oracles.cross_validated(shared, model.folds_, Y) / loss - 1]
+    assert np.abs(leaks).max() > 1e-5
+
+
+@pytest.mark.parametrize("transform", SIMILARITIES)
+def test_few_landmarks_of_a_dissimilarity_are_its_reference(transform):
+    model = KreinRidge(
+        "precomputed_dissimilarity", similarity=transform, landmarks=FEW, random_state=0
+    ).fit(DISTANCES, Y)
+    C = SIMILARITIES[transform](DISTANCES[:, FEW], DISTANCES[np.ix_(FEW, FEW)], FEW)
+    for *penalties, loss in trials_of(model):
+        fold = by_one_map(C, FEW, penalties)
+        assert loss == pytest.approx(oracles.cross_validated(fold, model.folds_, Y), rel=1e-6)
+    a, b = oracles.krein_ridge(C, C[FEW], Y, (model.lambda_plus_, model.lambda_minus_))
+    np.testing.assert_allclose(model.predict(DISTANCES), C @ a + b, atol=1e-6)
+
+
+@pytest.mark.parametrize("given", [{"n_landmarks": None}, {"landmarks": FEW}], ids=["all", "few"])
+def test_the_transformation_is_chosen_by_the_same_loss(given):
+    model = KreinRidge("precomputed_dissimilarity", random_state=0, **given).fit(DISTANCES, Y)
+    choices = {choice.similarity: choice for choice in model.choices_}
+    assert model.similarity_ == model.choices_[0].similarity
+    assert model.choices_[0].loss == min(choice.loss for choice in model.choices_[:2])
+    Z = model.landmark_indices_
+    for name, similarity in SIMILARITIES.items():
+        penalties, loss = choices[name].tuned.values, choices[name].loss
+        fold = by_own_similarities(similarity, Z, penalties)
+        if len(Z) < N:
+            C = similarity(DISTANCES[:, Z], DISTANCES[np.ix_(Z, Z)], Z)
+            fold = by_one_map(C, Z, penalties)
+        assert loss == pytest.approx(oracles.cross_validated(fold, model.folds_, Y), rel=1e-5)
+
+
+@pytest.mark.parametrize("given", [{"n_landmarks": None}, {"landmarks": FEW}], ids=["all", "few"])
+def test_a_classifier_is_tuned_on_signs_and_its_way_by_errors(given):
+    model = KreinRidgeClassifier(KERNEL, random_state=0, **given).fit(X, LABELS)
+    Z, penalties = model.landmark_indices_, (model.lambda_plus_, model.lambda_minus_)
+
+    def fold_of(penalties, Y):
+        few = len(Z) < N
+        return by_one_map(K[:, Z], Z, penalties, Y) if few else by_own_maps(K, Z, penalties, Y)
+
+    expected = oracles.cross_validated(fold_of(penalties, SIGNS), model.folds_, SIGNS)
+    assert model.cv_loss_ == pytest.approx(expected, rel=1e-5)
+    wrong = {"ovr": 0, "ovo": 0}
+    for k in range(5):
+        train, valid = np.flatnonzero(model.folds_ != k), np.flatnonzero(model.folds_ == k)
+        scores = {"ovr": fold_of(penalties, SIGNS)(train, valid)}
+        pairs = []
+        for a, b in combinations(range(3), 2):  # the penalty of a pair is that of all its fold
+            rows = train[np.isin(LABELS[train], (a, b))]
+            share = len(train) / len(rows)
+            y = np.where(np.equal(LABELS, b), 1.0, -1.0)
+            own = Z if len(Z) < N else train
+            coef, constant = oracles.krein_ridge(
+                K[np.ix_(rows, own)], K[np.ix_(own, own)], y[rows], share * np.array(penalties)
+            )
+            pairs.append(K[np.ix_(valid, own)] @ coef + constant)
+        scores["ovo"] = oracles.votes(np.hstack(pairs), 3)
+        for way, score in scores.items():
+            wrong[way] += np.sum(score.argmax(1) != LABELS[valid])
+    validated = np.sum(model.folds_ >= 0)
+    assert model.multi_class_errors_ == pytest.approx({w: e / validated for w, e in wrong.items()})
+    assert model.multi_class_ == ("ovo" if wrong["ovo"] < wrong["ovr"] else "ovr")
+
+
+def test_rows_that_are_not_held_count_as_well():
+    many = RNG.normal(size=(9000, 3))
+    y = np.sin(2 * many[:, 0]) + many[:, 1] * many[:, 2] + 3
+    Z = np.arange(11, 9000, 900)
+    model = KreinRidge(KERNEL, landmarks=Z, random_state=0).fit(many, y)
+    assert np.sum(model.folds_ < 0) == len(Z)
+    C = oracles.delta_gauss(many, many[Z], 6.0, 4.0)
+    fold = by_one_map(C, Z, (model.lambda_plus_, model.lambda_minus_), y)
+    expected = oracles.cross_validated(fold, model.folds_, y)
+    assert model.cv_loss_ == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.fixture
+def few_rows_held(monkeypatch):
+    monkeypatch.setattr(panel, "POOL_ROWS", 60)
+
+
+@pytest.mark.parametrize("landmarks", [np.arange(6), "uniform"], ids=["given", "uniform"])
+@pytest.mark.parametrize("model", [KreinRidgeClassifier, KreinSVC])
+def test_one_vs_one_or_rest_is_found_on_a_sample_of_many_rows(few_rows_held, model, landmarks):
+    learner = model(KERNEL, n_landmarks=6, landmarks=landmarks, lambda_plus=0.01, lambda_minus=0.01)
+    errors = learner.fit(X, LABELS).multi_class_errors_
+    assert set(errors) == {"ovr", "ovo"}
+    assert learner.multi_class_ == ("ovo" if errors["ovo"] < errors["ovr"] else "ovr")
+
+
+@pytest.mark.parametrize("landmarks", [np.arange(6), "uniform"], ids=["given", "uniform"])
+def test_leave_one_out_looks_at_a_sample_of_many_rows(few_rows_held, landmarks):
+    learner = KreinRidge(KERNEL, n_landmarks=6, landmarks=landmarks, cv="loo", random_state=0)
+    learner.fit(X, Y)
+    assert 0 < learner.cv_loss_ < 2 * (Y**2).sum(1).max()
+
+
+def test_similarity_features_are_tuned_by_the_same_loss():
+    model = SimilarityRidge(KERNEL, landmarks=FEW, random_state=0).fit(X, Y)
+
+    def fold(train, valid):
+        F, mean, ybar = K[np.ix_(train, FEW)], K[np.ix_(train, FEW)].mean(0), Y[train].mean(0)
+        penalty = len(train) * model.lambda_plus_ * np.eye(len(FEW))
+        a = np.linalg.solve((F - mean).T @ (F - mean) + penalty, (F - mean).T @ (Y[train] - ybar))
+        return (K[np.ix_(valid, FEW)] - mean) @ a + ybar
+
+    expected = oracles.cross_validated(fold, model.folds_, Y)
+    assert model.cv_loss_ == pytest.approx(expected, rel=1e-7)
+
+
+def test_variance_constrained_is_tuned_by_the_same_loss():
+    model = KreinVCRidge(KERNEL, landmarks=FEW, radius="tuned", random_state=0).fit(X, Y)
+    Phi, S = oracles.krein_features(K[:, FEW], K[np.ix_(FEW, FEW)])
+    deviation = Y.std(0)
+    factor = model.radius_ / deviation
+    assert factor[0] == pytest.approx(factor[1], rel=1e-10)
+    trials = model.cv_trials_
+    even = np.abs(np.log10(trials[:, 0] / trials[:, 1])) < 2
+    for lambda_plus, lambda_minus, factor, loss in trials[even][::8]:
+
+        def fold(train, valid, lambdas=(lambda_plus, lambda_minus), factor=factor):
+            F, mean, ybar = Phi[train], Phi[train].mean(0), Y[train].mean(0)
+            penalty = len(train) * np.where(S > 0, *lambdas)
+            radii = factor * deviation * np.sqrt(len(train))
+            solutions = [
+                oracles.variance_constrained(F - mean, y, penalty, r)
+                for y, r in zip((Y[train] - ybar).T, radii, strict=True)
+            ]
+            return (Phi[valid] - mean) @ np.column_stack(solutions) + ybar
+
+        expected = oracles.cross_validated(fold, model.folds_, Y)
+        assert loss == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("given", [{"n_landmarks": None}, {"landmarks": FEW}], ids=["all", "few"])
+def test_the_svm_is_tuned_by_its_own_loss(given):
+    y = SIGNS[:, 1]
+    model = KreinSVC(KERNEL, fit_intercept=False, random_state=0, **given).fit(X, y)
+    Z, total = model.landmark_indices_, 0.0
+    for k in range(5):
+        train, valid = np.flatnonzero(model.folds_ != k), np.flatnonzero(model.folds_ == k)
+        own = Z if len(Z) < N else train
+        Phi, S = oracles.krein_features(K[:, own], K[np.ix_(own, own)])
+        F = Phi / np.sqrt(len(train) * np.where(S > 0, model.lambda_plus_, model.lambda_minus_))
+        machine = LinearSVC(loss="squared_hinge", dual=False, C=0.5, fit_intercept=False,
+                            tol=1e-10, max_iter=100_000).fit(F[train], y[train])  # fmt: skip
+        total += np.sum(np.maximum(0, 1 - y[valid] * machine.decision_function(F[valid])) ** 2)
+    assert model.cv_loss_ == pytest.approx(total / np.sum(model.folds_ >= 0), rel=1e-5)
+
+
+# Leave-one-out, folds of one's own
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_leave_one_out_of_one_map(options):
+    """Leaving an object out leaves n lambda as it is."""
+    w = options.get("w", np.ones(N))
+    model = KreinRidge(
+        KERNEL, landmarks=FEW, cv="loo", fit_intercept=options.get("intercept", True)
+    ).fit(X, Y, sample_weight=options.get("w"))
+    rest = np.delete(np.arange(N), FEW)
+    np.testing.assert_array_equal(model.folds_[rest], rest)
+    for lambda_plus, lambda_minus, loss in trials_of(model):
+
+        def fold(train, valid, lambdas=(lambda_plus, lambda_minus)):
+            share = w.sum() / w[train].sum()
+            return by_one_map(K[:, FEW], FEW, share * np.array(lambdas), **options)(train, valid)
+
+        expected = oracles.cross_validated(fold, model.folds_, Y, options.get("w"))
+        assert loss == pytest.approx(expected, rel=1e-6)
+
+
+def test_leave_one_out_in_exact_mode_makes_a_map_of_the_others():
+    few = np.arange(40)
+    K_few, Y_few = K[:40, :40], Y[:40]
+    model = KreinRidge(KERNEL, n_landmarks=None, cv="loo").fit(X[:40], Y_few)
+    np.testing.assert_array_equal(model.folds_, few)
+    for *penalties, loss in trials_of(model):
+        fold = by_own_maps(K_few, few, penalties, Y_few)
+        assert loss == pytest.approx(oracles.cross_validated(fold, few, Y_few), rel=1e-5)
+
+
+def test_a_splitter_gives_the_folds():
+    model = KreinRidge(KERNEL, n_landmarks=None, cv=KFold(4)).fit(X, Y)
+    np.testing.assert_array_equal(model.folds_, np.repeat(range(4), [28, 28, 27, 27]))
+
+
+# What is chosen
+
+
+def test_the_search_is_as_good_as_a_grid():
+    """Exact mode without a constant: every fold of a fine grid, from one spectrum a fold."""
+    model = KreinRidge(KERNEL, n_landmarks=None, fit_intercept=False, random_state=0).fit(X, Y)
+    grid = np.logspace(-8, 4, 37)
+    losses = np.zeros((37, 37))
+    for k in range(5):
+        train, valid = np.flatnonzero(model.folds_ != k), np.flatnonzero(model.folds_ == k)
+        D, U = np.linalg.eigh(K[np.ix_(train, train)])
+        kept = np.abs(D) > oracles.CUT * np.abs(D).max()
+        F, B = K[np.ix_(valid, train)] @ U, U.T @ Y[train]
+        parts = [
+            [(F[:, s] / (D[s] + np.sign(D[s]) * len(train) * l)) @ B[s] for l in grid]
+            for s in (kept & (D > 0), kept & (D < 0))
+        ]
+        residual = Y[valid] - np.array(parts[0])[:, None] - np.array(parts[1])[None]
+        losses += (residual**2).sum((2, 3)) / N
+    assert model.cv_trials_[:, -1].min() < 1.001 * losses.min()
+
+
+def test_ties_go_to_the_larger_penalty():
+    """A positive definite kernel has no negative coordinate: any lambda_minus does."""
+    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(2))
+    model = KreinRidge(Gaussian(1.0), n_landmarks=None, random_state=0).fit(X, Y)
+    scale = np.linalg.eigvalsh(oracles.centred(K)).max() / N
+    assert model.lambda_minus_ == pytest.approx(1e6 * scale, rel=0.01)
+    assert model.lambda_plus_ < scale
+    few = KreinRidge(Gaussian(1.0), landmarks=FEW, random_state=0).fit(X, Y)
+    Phi = oracles.krein_features(K[:, FEW], K[np.ix_(FEW, FEW)])[0]
+    scale = np.linalg.norm(Phi - Phi.mean(0), 2) ** 2 / N
+    assert few.lambda_minus_ == pytest.approx(1e6 * scale, rel=0.01)
+
+
+def test_a_negative_part_that_no_fold_sees_is_switched_off():
+    """Objects i and i + n/2 are more similar than their norms allow, and never trained together."""
+    half = N // 2
+    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(2))
+    K[np.arange(half), np.arange(half, N)] += 1.5
+    K[np.arange(half, N), np.arange(half)] += 1.5
+    model = KreinRidge("precomputed", n_landmarks=None, cv=KFold(2)).fit(K, Y)
+    assert (model.signature_ < 0).any()
+    scale = np.linalg.norm(features_of_all(K), 2) ** 2 / N
+    assert model.lambda_minus_ == pytest.approx(1e6 * scale, rel=0.02)
+    for *penalties, loss in trials_of(model):
+        fold = by_own_maps(K, np.arange(N), (penalties[0], 1.0))
+        assert loss == pytest.approx(oracles.cross_validated(fold, model.folds_, Y), rel=1e-5)
+
+
+def features_of_all(K):
+    Phi = oracles.krein_features(K, K)[0]
+    return Phi - Phi.mean(0)
+
+
+def test_a_given_penalty_stays():
+    model = KreinRidge(KERNEL, n_landmarks=None, lambda_plus=0.3, random_state=0).fit(X, Y)
+    assert model.lambda_plus_ == 0.3
+    assert (model.cv_trials_[:, 0] == 0.3).all()
+    tied = KreinRidge(KERNEL, n_landmarks=None, lambda_minus="equal", random_state=0).fit(X, Y)
+    assert tied.lambda_plus_ == tied.lambda_minus_
+    np.testing.assert_array_equal(tied.cv_trials_[:, 0], tied.cv_trials_[:, 1])
+    fold = by_own_maps(K, np.arange(N), (tied.lambda_plus_, tied.lambda_minus_))
+    assert tied.cv_loss_ == pytest.approx(oracles.cross_validated(fold, tied.folds_, Y), rel=1e-5)
+
+
+# The leaky criterion: one map of all objects, the held-out ones included
+
+GRID = np.append(np.logspace(-10, 1, 12), 1e6)  # of the largest |eigenvalue| over n
+
+
+def leaky_choice(K, Y, folds, *, equal):
+    """The penalties of smallest K-fold loss on the features of all objects, in units of scale."""
+    D, U = np.linalg.eigh(K)
+    Phi, S, scale = U * np.sqrt(np.abs(D)), np.sign(D), np.abs(D).max() / len(K)
+    losses = {}
+    for lambdas in ((p, m) for p in GRID for m in ([p] if equal else GRID)):
+        penalty = np.where(S > 0, *lambdas) * scale
+
+        def fold(train, valid, penalty=penalty):
+            mean, ybar = Phi[train].mean(0), Y[train].mean(0)
+            F = (Phi[train] - mean) / np.sqrt(penalty)
+            dual = np.linalg.solve(F @ F.T + len(train) * np.eye(len(train)), Y[train] - ybar)
+            return (Phi[valid] - mean) / np.sqrt(penalty) @ (F.T @ dual) + ybar
+
+        losses[lambdas] = oracles.cross_validated(fold, folds, Y)
+    return min(losses, key=losses.get), scale
+
+
+def groups_with_noise(seed, signs, n=120, n_new=300, n_groups=8, noise=0.4):
+    """Similarity of objects of a group, positive or negative, under noise of both signs.
+
+    Targets are a parity of the group numbers for each sign.
+    """
+    rng = np.random.default_rng(seed)
+    total = n + n_new
+    groups = rng.integers(n_groups, size=(len(signs), total))
+    E = np.triu(rng.normal(size=(total, total)), 1)
+    K = noise * (E + E.T)
+    for sign, g in zip(signs, groups, strict=True):
+        K += sign * (g[:, None] == g)
+    Y = np.where(groups.T % 2, 1.0, -1.0)
+    return K[:n, :n], K[n:, :n], Y[:n], Y[n:]
+
+
+SEEDS = range(5)
+
+
+def compared(signs, cv, make):
+    """Penalties and test errors of the leaky choice and of ours, a row a seed."""
+    rows = []
+    for seed in SEEDS:
+        K, K_new, Y, Y_new = groups_with_noise(seed, signs)
+        ours = make(cv=cv, random_state=0).fit(K, Y if len(signs) > 1 else Y[:, 0])
+        equal = ours.lambda_minus == "equal"
+        lambdas, scale = leaky_choice(K, Y, ours.folds_, equal=equal)
+        leaky = make(lambda_plus=lambdas[0] * scale, lambda_minus=lambdas[1] * scale)
+        leaky.fit(K, Y if len(signs) > 1 else Y[:, 0])
+        errors = [
+            np.mean(np.sign(model.predict(K_new)).reshape(Y_new.shape) != Y_new)
+            for model in (leaky, ours)
+        ]
+        rows.append([max(lambdas), *errors, ours.lambda_plus_ / scale])
+    return np.array(rows).T
+
+
+def test_the_leaky_criterion_fails_on_a_small_indefinite_matrix_and_ours_does_not():
+    """One penalty, a positive definite signal: the leaky choice is the smallest value there is."""
+
+    def classifier(**params):
+        return KreinRidgeClassifier(
+            "precomputed", n_landmarks=None, **{"lambda_minus": "equal", **params}
+        )
+
+    lambdas, leaky, ours, _ = compared([1.0], 2, classifier)
+    assert (lambdas < 1e-8).all()
+    assert leaky.mean() > 0.3
+    assert ours.max() < 0.04
+
+
+def test_two_leaky_penalties_fail_as_well():
+    """Signals of both signs: neither part can be switched off."""
+
+    def regressor(**params):
+        return KreinRidge("precomputed", n_landmarks=None, **params)
+
+    lambdas, leaky, ours, _ = compared([1.0, -1.0], 2, regressor)
+    assert (lambdas < 1e-8).all()
+    assert leaky.mean() > 0.25
+    assert ours.max() < 0.05
+
+
+def test_more_folds_do_not_save_the_leaky_criterion():
+    def regressor(**params):
+        return KreinRidge("precomputed", n_landmarks=None, **params)
+
+    lambdas, leaky, ours, lambda_plus = compared([1.0, -1.0], None, regressor)
+    assert (lambdas < lambda_plus).all()
+    assert (leaky > ours).all()
+    assert leaky.mean() > 4 * ours.mean()
+
+
+def test_tuned_classifier_with_all_defaults_is_right_out_of_sample():
+    errors = []
+    for seed in SEEDS:
+        K, K_new, Y, Y_new = groups_with_noise(seed, [1.0])
+        model = KreinRidgeClassifier("precomputed", random_state=0).fit(K, Y[:, 0])
+        errors.append(np.mean(model.predict(K_new) != Y_new[:, 0]))
+    assert max(errors) < 0.04
