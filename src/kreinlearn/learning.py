@@ -22,7 +22,7 @@ from kreinlearn.rows import evaluate, over
 from kreinlearn.solvers.least_squares import leave_one_out, ridge_fold
 from kreinlearn.solvers.result import Fold
 from kreinlearn.tuning.folds import TRAINING, FoldRows, downdated
-from kreinlearn.tuning.search import Objective, Tuned, Unknowns, tune
+from kreinlearn.tuning.search import Objective, Tuned, Unknowns, tune, tune_apart
 
 POWER_STEPS = 30  # of the iteration for the largest eigenvalue
 FINALISTS = 2  # similarities whose penalties are tuned before one is chosen
@@ -228,15 +228,20 @@ def terms_of(problem: Problem, splits: list[FoldRows]) -> list[Fold]:
     return [split.terms(Y, w, intercept=problem.intercept) for split in splits]
 
 
-def mean_loss(folds: list[Fold], fold_loss: Callable[..., tuple[float, Array]]) -> Objective:
-    """The loss a unit of validated weight, and its gradient."""
-    weight = sum(fold.n_valid for fold in folds)
+class MeanLoss:
+    """The loss of all folds a unit of validated weight, and its gradient."""
 
-    def objective(values: Array) -> tuple[float, Array]:
-        losses, gradients = zip(*(fold_loss(fold, *values) for fold in folds), strict=True)
-        return sum(losses) / weight, np.sum(gradients, axis=0) / weight
+    def __init__(self, folds: list[Fold], fold_loss: Callable[..., tuple[float, Array]]) -> None:
+        self.folds, self.fold_loss = folds, fold_loss
+        self.weight = sum(fold.n_valid for fold in folds)
 
-    return objective
+    def __call__(self, values: Array) -> tuple[float, Array]:
+        found = [self.fold_loss(fold, *values) for fold in self.folds]
+        losses, gradients = zip(*found, strict=True)
+        return sum(losses) / self.weight, np.sum(gradients, axis=0) / self.weight
+
+    def per_fold(self, values: Array) -> Array:
+        return np.array([self.fold_loss(fold, *values)[0] / fold.n_valid for fold in self.folds])
 
 
 def gram_scale(G: Array, n: float) -> float:
@@ -310,7 +315,10 @@ def _tuned_ridge(problem: Problem, unknowns: Unknowns, coarse: bool) -> Tuned:
     if not folds:
         return Tuned(np.ones(2), np.inf, np.empty((0, 3)))
     scale = gram_scale(folds[0].G, folds[0].n)
-    return tune(mean_loss(folds, ridge_fold), scale, unknowns, coarse=coarse)
+    objective = MeanLoss(folds, ridge_fold)
+    if coarse:
+        return tune(objective, scale, unknowns, coarse=True)
+    return tune_apart(objective, scale, unknowns)
 
 
 def features_of(problem: Problem, statistics: Statistics) -> Array:

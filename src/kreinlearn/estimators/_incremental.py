@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.blocks import Scratch, as_generator, length, row_blocks
 from kreinlearn.estimators._learner import KreinLearner
-from kreinlearn.learning import Problem, Statistics, gather, gram_scale, mean_loss, total_terms
+from kreinlearn.learning import MeanLoss, Problem, Statistics, gather, gram_scale, total_terms
 from kreinlearn.moments import Moments, Targets
 from kreinlearn.nystrom import FeatureMap
 from kreinlearn.passes import sum_groups
 from kreinlearn.reduce import serial_blas, worker_count
 from kreinlearn.tuning.folds import TRAINING, downdated
-from kreinlearn.tuning.search import Tuned, given, tune
+from kreinlearn.tuning.search import Tuned, given, tune_apart
 
 LEAST_VALIDATED = 0.2  # of all weight, for penalties to be tuned anew
 
@@ -103,8 +103,8 @@ class Incremental(KreinLearner):
         folds = downdated(terms, statistics.map.S, intercept=self.fit_intercept)
         if sum(fold.n_valid for fold in folds) < LEAST_VALIDATED * whole.n:
             return replace(given(unknowns), values=self._sums.values)
-        objective = mean_loss(folds, self._fold_loss)
-        return tune(objective, gram_scale(whole.G, whole.n), unknowns)
+        objective = MeanLoss(folds, self._fold_loss)
+        return tune_apart(objective, gram_scale(whole.G, whole.n), unknowns)
 
 
 def _apart(problem: Problem) -> Any:

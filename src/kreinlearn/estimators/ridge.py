@@ -13,17 +13,17 @@ from kreinlearn.estimators._incremental import Incremental
 from kreinlearn.estimators._learner import Linear
 from kreinlearn.estimators._scoring import FoldRegressor
 from kreinlearn.learning import (
+    MeanLoss,
     Problem,
     Statistics,
     leave_one_out_of,
-    mean_loss,
     statistics_scale,
     total_terms,
 )
 from kreinlearn.moments import Centred, Terms
 from kreinlearn.solvers.least_squares import ridge, ridge_fold, ridge_rows
 from kreinlearn.solvers.result import Fold, Solution, signed_penalty
-from kreinlearn.tuning.search import Objective, Tuned, given, tune
+from kreinlearn.tuning.search import Tuned, Unknowns, given, tune, tune_apart
 
 LARGEST = 1e150  # targets, whose squares are summed
 
@@ -47,15 +47,16 @@ class LeastSquares(Incremental):
             return given(unknowns)
         tuned = self._tuned_before(problem, unknowns)
         if tuned is None:
-            scale = statistics_scale(statistics, intercept=self.fit_intercept)
-            objective = self._objective(problem, statistics)
-            tuned = tune(objective, scale, unknowns, restarts=self.n_restarts, rng=problem.rng)
+            tuned = self._searched(problem, statistics, unknowns)
         return self._for_score(problem, statistics, unknowns, tuned)
 
-    def _objective(self, problem: Problem, statistics: Statistics) -> Objective:
+    def _searched(self, problem: Problem, statistics: Statistics, unknowns: Unknowns) -> Tuned:
+        scale = statistics_scale(statistics, intercept=self.fit_intercept)
+        more: dict[str, Any] = {"restarts": self.n_restarts, "rng": problem.rng}
         if self.cv == "loo" and not problem.honest:
-            return leave_one_out_of(problem, statistics)
-        return mean_loss(self._fold_terms(problem, statistics), self._fold_loss)
+            return tune(leave_one_out_of(problem, statistics), scale, unknowns, **more)
+        folds = self._fold_terms(problem, statistics)
+        return tune_apart(MeanLoss(folds, self._fold_loss), scale, unknowns, **more)
 
     def _finished(self, problem: Problem, statistics: Statistics, values: Any) -> Linear:
         return self._finished_ovr(problem, statistics, values)

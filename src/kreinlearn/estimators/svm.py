@@ -17,10 +17,10 @@ from kreinlearn.estimators._learner import Linear
 from kreinlearn.estimators._sparse import fit_sparse
 from kreinlearn.feature_rows import FeatureRows, with_constant
 from kreinlearn.learning import (
+    MeanLoss,
     Problem,
     Statistics,
     gather,
-    mean_loss,
     statistics_scale,
     terms_of,
     total_terms,
@@ -30,7 +30,7 @@ from kreinlearn.solvers.least_squares import ridge, ridge_fold
 from kreinlearn.solvers.result import signed_penalty
 from kreinlearn.solvers.squared_hinge import DenseRows, finite_newton
 from kreinlearn.tuning.hinge import HingeObjective
-from kreinlearn.tuning.search import Tuned, Unknowns, given, tune
+from kreinlearn.tuning.search import Tuned, Unknowns, given, tune, tune_apart
 
 TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
 TUNED_OUTPUTS = 4  # classes, of many, whose loss is looked at
@@ -174,13 +174,16 @@ class KreinSVC(KreinClassifier):
         of_all = self._tuned_before(problem, unknowns)
         if of_all is None:
             folds = self._fold_terms(problem, statistics)
-            of_all = tune(mean_loss(folds, ridge_fold), scale, unknowns)
+            of_all = tune_apart(MeanLoss(folds, ridge_fold), scale, unknowns)
+        if not of_all.apart:  # what does not pay there is not looked for here
+            unknowns = one_penalty(of_all.values)
         splits = problem.split_rows(statistics.map)
         few = problem.sampled(splits, TUNED_ROWS)
         start, growth = of_all.values, np.ones(2)
         if few is not splits or len(problem.rows) < len(problem.Y):
-            of_few = tune(mean_loss(terms_of(problem, few), ridge_fold), scale, unknowns)
-            start, growth = of_few.values, of_all.values / of_few.values
+            of_few = tune(MeanLoss(terms_of(problem, few), ridge_fold), scale, unknowns)
+            start = of_few.values
+            growth = np.divide(of_all.values, start, out=growth, where=start > 0)
         Y, w = problem.held()
         outputs = some_outputs(Y.shape[1])
         w = np.ones(len(Y)) if w is None else w
@@ -268,6 +271,12 @@ class KreinSVC(KreinClassifier):
                 "increase max_iter, or the penalties",
                 ConvergenceWarning,
             )
+
+
+def one_penalty(values: Any) -> Unknowns:
+    """Penalties that are equal, or lambda_minus where it is if nothing is there to penalise."""
+    equal = values[0] == values[1]
+    return Unknowns((None, None if equal else float(values[1])), equal=bool(equal))
 
 
 def some_outputs(q: int) -> Any:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ FLAT = 1e-5  # decrease of log loss at which a search ends
 TIE_RTOL = 1e-4  # losses that count as equal: the larger penalty is taken
 STEPS = 12  # iterations of one search
 RESTART_DECADES = 3.0  # around the best, that a restart is drawn from
+APART_ERRORS = 2.0  # by which two penalties must beat one
 TIE_STEPS = 4  # larger penalties tried
 PATTERN_STEPS = (1.0, 0.5, 0.25)  # decades, where the criterion has no gradient
 RADIUS = (0.05, 5.0)  # factors of the deviation of the targets
@@ -31,6 +32,16 @@ class Tuned:
     values: Array  # (p,)
     loss: float
     trials: Array  # (t, p + 1)
+    apart: bool = True  # whether the penalties were free of one another
+
+
+class FoldLosses(Protocol):
+    """An objective that is a sum over folds."""
+
+    def __call__(self, values: Array) -> tuple[float, Array]: ...
+
+    def per_fold(self, values: Array) -> Array:
+        """Losses whose mean over folds is the loss, up to a factor: (k,)."""
 
 
 class Search:
@@ -143,6 +154,39 @@ def tune(
     x, loss = search.best if coarse else search.raise_ties(penalties[::-1])
     trials = [np.append(unknowns.values(point), value) for point, value in search.trials]
     return Tuned(unknowns.values(x), loss, np.array(trials))
+
+
+def tune_apart(
+    objective: FoldLosses,
+    scale: float,
+    unknowns: Unknowns,
+    *,
+    restarts: int = 0,
+    rng: np.random.Generator | None = None,
+) -> Tuned:
+    """As ``tune``; but two penalties are equal unless being apart pays.
+
+    It does if the loss falls by more than APART_ERRORS standard errors of the fall, over folds.
+    """
+    two = tune(objective, scale, unknowns, restarts=restarts, rng=rng)
+    if unknowns.equal or unknowns.fixed[:2] != (None, None):
+        return two
+    tied = two.trials[: len(COARSE)]
+    start = tied[np.argmin(tied[:, -1]), :-1]
+    one = tune(objective, scale, replace(unknowns, equal=True), start=start)
+    fall = objective.per_fold(one.values) - objective.per_fold(two.values)
+    trials = np.vstack([two.trials, one.trials])
+    if fall.mean() > APART_ERRORS * fall.std(ddof=1) / np.sqrt(len(fall)):
+        return replace(two, trials=trials)
+    values = _without_negative_part(objective, one, scale)
+    return Tuned(values, one.loss, trials, apart=False)
+
+
+def _without_negative_part(objective: FoldLosses, one: Tuned, scale: float) -> Array:
+    """lambda_minus at its bound, if no fold has anything there to be penalised."""
+    values = one.values.copy()
+    values[1] = HIGHEST * scale
+    return values if objective(values)[0] <= one.loss * (1 + TIE_RTOL) else one.values
 
 
 def _starts(search: Search, scale: float, unknowns: Unknowns, start: Array | None) -> list[Array]:
