@@ -138,7 +138,8 @@ class KreinLearner(KreinEstimator):
         grow_landmarks(panel, plan, rng)
         if isinstance(kernel, CallableKernel):
             used = "k(x, z) is used with z the landmark"
-            self._probe(kernel, panel.X.take(panel.landmarks), panel.K_ZZ, rng, used)
+            own = np.random.default_rng(0)  # folds are those that a matrix of these values gets
+            self._probe(kernel, panel.X.take(panel.landmarks), panel.K_ZZ, own, used)
         folds, n_folds = self._folds(length(X), X, y, labels, rng)
         problem = Problem(
             panel, plan, rng, y, Y, w, folds, n_folds, self.fit_intercept, self._map_of(plan)
