@@ -14,7 +14,7 @@ from kreinlearn.columns import LandmarkColumns
 from kreinlearn.kernels._base import Array, Kernel, Objects
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
 from kreinlearn.moments import Moments, Targets, Terms
-from kreinlearn.nystrom import FeatureMap
+from kreinlearn.nystrom import FeatureMap, one_shot
 from kreinlearn.panel import Panel
 from kreinlearn.passes import Plan, moments_pass
 from kreinlearn.reduce import Gram, map_blocks
@@ -83,11 +83,11 @@ class Problem:
             self._require_room(len(present))
             return [self._rebuilt(k, columns) for k in present]
         unit = self.panel.unit
+        C = over(self.panel.C[self.inside], unit)
         if feature_map is None:
-            W, S = self.map_of(self.panel.K_ZZ / unit, self.panel.eps)
+            W, S = self._cut(C, *self.map_of(self.panel.K_ZZ / unit, self.panel.eps))
         else:
             W, S = feature_map.W, feature_map.S
-        C = over(self.panel.C[self.inside], unit)
         kept, Phi = (C, W) if columns else None, C @ W
         return [
             FoldRows(Phi, S, np.flatnonzero(numbers != k), np.flatnonzero(numbers == k), kept)
@@ -134,10 +134,17 @@ class Problem:
         panel = self.panel
         C, K_ZZ = self._similarities(k)
         unit = panel.unit
-        W, S = self.map_of(K_ZZ / unit, panel.eps)
         C = over(C[self.inside], unit)
         train, valid = self._trained(self.rows, k), np.flatnonzero(self.folds[self.rows] == k)
+        W, S = self._cut(C[train], *self.map_of(K_ZZ / unit, panel.eps))
         return FoldRows(C @ W, S, train, valid, (C, W) if columns else None)
+
+    def _cut(self, C: Array, W: Array, S: Array) -> tuple[Array, Array]:
+        """The map cut to the rank asked for, as that of all rows will be."""
+        if self.plan.rank is None or self.plan.rank >= len(S):
+            return W, S
+        cut = FeatureMap(W, S, *one_shot(C.T @ C, W, S)).cut(self.plan.rank)
+        return cut.W, cut.S
 
     def _similarities(self, k: int) -> tuple[Array, Array]:
         """C and K_ZZ of a fold's own landmarks; a dissimilarity is transformed by them alone."""

@@ -82,6 +82,10 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
         """Scores (n,) of two classes, positive for the second; (n, n_classes) of more."""
         return class_scores(self._decision(X), len(self.classes_), self.multi_class_)
 
+    def _chooses(self, kernel: Any) -> bool:
+        ways = self.multi_class == "auto" and len(self.classes_) > 2
+        return bool(ways or super()._chooses(kernel))
+
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         super()._fit(X, y, sample_weight)
         if not self.probability:

@@ -150,7 +150,8 @@ class KreinLearner(KreinEstimator):
         """Whether rows beside the landmarks are looked at before the pass over all of them."""
         of_dissimilarity = kernel.is_dissimilarity and self.similarity == "auto"
         of_kernels = not isinstance(self.kernel_params, dict | None)
-        return bool(of_dissimilarity or of_kernels or self.scoring is not None)
+        left_out = self.cv == "loo" and self._tunes()
+        return bool(of_dissimilarity or of_kernels or left_out or self.scoring is not None)
 
     def _named_params(self) -> Any:
         if isinstance(self.kernel_params, list):

@@ -61,8 +61,14 @@ class Search:
     def descend(self, start: Array) -> None:
         start = np.clip(start, self.low, self.high)
         bounds = list(zip(self.low, self.high, strict=True))
+        reference = self.best[1] if self.trials else float(np.exp(self(start)[0]))
+
+        def fall(x: Array) -> tuple[float, Array]:  # FLAT is of this, whatever the unit of a loss
+            log_loss, gradient = self(x)
+            return log_loss - float(np.log(reference)), gradient
+
         minimize(
-            self, start, jac=True, method="L-BFGS-B", bounds=bounds,
+            fall, start, jac=True, method="L-BFGS-B", bounds=bounds,
             options={"maxiter": STEPS, "maxfun": 2 * STEPS, "ftol": FLAT, "gtol": 1e-7},
         )  # fmt: skip
 
@@ -178,15 +184,11 @@ def tune_apart(
     trials = np.vstack([two.trials, one.trials])
     if fall.mean() > APART_ERRORS * fall.std(ddof=1) / np.sqrt(len(fall)):
         return replace(two, trials=trials)
-    values = _without_negative_part(objective, one, scale)
-    return Tuned(values, one.loss, trials, apart=False)
-
-
-def _without_negative_part(objective: FoldLosses, one: Tuned, scale: float) -> Array:
-    """lambda_minus at its bound, if no fold has anything there to be penalised."""
-    values = one.values.copy()
-    values[1] = HIGHEST * scale
-    return values if objective(values)[0] <= one.loss * (1 + TIE_RTOL) else one.values
+    clipped = np.array([one.values[0], HIGHEST * scale, *one.values[2:]])
+    loss = objective(clipped)[0]
+    if loss <= one.loss * (1 + TIE_RTOL):  # the negative part is of no use, or there is none
+        return Tuned(clipped, loss, trials, apart=False)
+    return replace(one, trials=trials, apart=False)
 
 
 def _starts(search: Search, scale: float, unknowns: Unknowns, start: Array | None) -> list[Array]:
