@@ -248,6 +248,13 @@ class KreinRidgeClassifier(LeastSquaresClassifier):
         fits a sigmoid to decision values of left-out objects, at the price of further fits.
     others : as in ``KreinRidge``.
 
+    Attributes
+    ----------
+    classes_ : the labels, in order.
+    multi_class_ : "ovr" or "ovo".
+    multi_class_errors_ : of both, in the folds, where they decided.
+    others : as in ``KreinRidge``; a column of ``dual_coef_`` is a class or a pair of classes.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

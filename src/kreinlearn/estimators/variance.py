@@ -179,6 +179,11 @@ class KreinVCRidgeClassifier(VarianceConstrained, LeastSquaresClassifier):
     radius : as in ``KreinVCRidge``; with ``multi_class="ovo"`` pairs have their own deviation.
     others : as in ``KreinRidgeClassifier``.
 
+    Attributes
+    ----------
+    radius_ : (n_outputs,) used.
+    others : as in ``KreinRidgeClassifier``.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
