@@ -155,7 +155,7 @@ class KreinLearner(KreinEstimator):
 
     def _named_params(self) -> Any:
         if isinstance(self.kernel_params, list):
-            return self.kernel_params[0] if self.kernel_params else None
+            return next((params for params in self.kernel_params if isinstance(params, dict)), None)
         return None if isinstance(self.kernel_params, str) else self.kernel_params
 
     def _with_similarity(self, problem: Problem) -> Problem:
