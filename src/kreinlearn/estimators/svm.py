@@ -28,9 +28,10 @@ from kreinlearn.learning import (
 from kreinlearn.nystrom import FeatureMap
 from kreinlearn.solvers.least_squares import ridge, ridge_fold
 from kreinlearn.solvers.result import signed_penalty
+from kreinlearn.solvers.span import in_span, scaling
 from kreinlearn.solvers.squared_hinge import DenseRows, finite_newton
 from kreinlearn.tuning.hinge import HingeObjective
-from kreinlearn.tuning.search import Tuned, Unknowns, given, tune, tune_apart
+from kreinlearn.tuning.search import Tuned, Unknowns, given, one_penalty, tune, tune_apart
 
 TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
 TUNED_OUTPUTS = 4  # classes, of many, whose loss is looked at
@@ -244,16 +245,11 @@ class KreinSVC(KreinClassifier):
         del self.signature_, self.eigenvalues_
 
     def _solve_rows(self, Phi: Any, Y: Any, w: Any, penalty: Any) -> tuple[Any, Any]:
-        scale, unit = scaling(penalty)
-        F, back = Phi * scale, None
-        if len(F) < F.shape[1] and unit.all():
-            F, back = spanned(F)
-            unit = np.ones(F.shape[1])
+        F, unit, back = in_span(Phi, penalty)
         if self.fit_intercept:
             F = np.column_stack([F, np.ones(len(F))])
         model = self._newton(DenseRows(F), Y, w, unit)
-        coef = model.coef if back is None else back @ model.coef
-        return scale[:, None] * coef, model.intercept
+        return back @ model.coef, model.intercept
 
     def _newton(self, rows: Any, Y: Any, w: Any, penalty: Any, gram: Any = None) -> Linear:
         r = len(penalty)
@@ -273,12 +269,6 @@ class KreinSVC(KreinClassifier):
             )
 
 
-def one_penalty(values: Any) -> Unknowns:
-    """Penalties that are equal, or lambda_minus where it is if nothing is there to penalise."""
-    equal = values[0] == values[1]
-    return Unknowns((None, None if equal else float(values[1])), equal=bool(equal))
-
-
 def some_outputs(q: int) -> Any:
     """A few of many outputs, evenly spread: penalties are common to all."""
     return np.unique(np.linspace(0, q - 1, TUNED_OUTPUTS).astype(np.intp))
@@ -287,17 +277,3 @@ def some_outputs(q: int) -> Any:
 def singular(statistics: Statistics, penalty: Any, *, intercept: bool) -> bool:
     whole = total_terms(statistics.terms()).centred(intercept=intercept)
     return ridge(whole.G, whole.B, whole.n * penalty).singular
-
-
-def scaling(penalty: Any) -> tuple[Any, Any]:
-    """Factors of the features that make every positive penalty 1, and the penalties then."""
-    scale = 1 / np.sqrt(np.where(penalty > 0, penalty, 1.0))
-    return scale, (penalty > 0).astype(np.float64)
-
-
-def spanned(Phi: Any) -> tuple[Any, Any]:
-    """Features of no more dimensions than rows with the same products, and the way back."""
-    D, U = np.linalg.eigh(Phi @ Phi.T)
-    kept = np.searchsorted(D, len(D) * np.finfo(np.float64).eps * D[-1], "right")
-    U, root = U[:, kept:], np.sqrt(D[kept:])
-    return U * root, Phi.T @ (U / root)

@@ -13,11 +13,13 @@ from kreinlearn._warnings import warn
 from kreinlearn.estimators._classifier import KreinClassifier
 from kreinlearn.estimators._learner import KreinLearner
 from kreinlearn.estimators.ridge import KreinRegressor, LeastSquares, LeastSquaresClassifier
-from kreinlearn.learning import Statistics, total_terms
+from kreinlearn.learning import MeanLoss, Problem, Statistics, statistics_scale, total_terms
 from kreinlearn.moments import Centred, Terms
+from kreinlearn.solvers.least_squares import ridge_fold
 from kreinlearn.solvers.result import Fold, Solution, signed_penalty
+from kreinlearn.solvers.span import in_span
 from kreinlearn.solvers.variance import variance_constrained, variance_fold
-from kreinlearn.tuning.search import Tuned, Unknowns
+from kreinlearn.tuning.search import Tuned, Unknowns, one_penalty, tune, tune_apart
 
 POSITIVE = [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})]
 CONSTRAINTS: dict[str, list[Any]] = {
@@ -58,6 +60,22 @@ class VarianceConstrained(LeastSquares):
         factor = None if isinstance(self.radius, str) and self.radius == "tuned" else 1.0
         return Unknowns((*penalties.fixed, factor), penalties.equal)
 
+    def _searched(self, problem: Problem, statistics: Statistics, unknowns: Unknowns) -> Tuned:
+        """From the penalties of least squares, which are cheap to find, on to its own."""
+        scale = statistics_scale(statistics, intercept=self.fit_intercept)
+        folds = self._fold_terms(problem, statistics)
+        first = Unknowns(unknowns.fixed[:2], unknowns.equal)
+        start = self._tuned_before(problem, first)
+        if start is None:
+            start = tune_apart(MeanLoss(folds, ridge_fold), scale, first)
+        if not start.apart:
+            first = one_penalty(start.values)
+        unknowns = Unknowns((*first.fixed, *unknowns.fixed[2:]), first.equal)
+        return tune(
+            MeanLoss(folds, self._fold_loss), scale, unknowns, start=np.append(start.values, 1.0),
+            restarts=self.n_restarts, rng=problem.rng,
+        )  # fmt: skip
+
     def _keep(self, tuned: Tuned, root: float) -> None:
         super()._keep(tuned, root)
         self.radius_ = self.radius_ * tuned.values[2]
@@ -76,12 +94,13 @@ class VarianceConstrained(LeastSquares):
         return solution
 
     def _solve_rows(self, Phi: Any, Y: Any, w: Any, penalty: Any) -> tuple[Any, Any]:
-        part = Terms.of_rows(Phi, Y, w).centred(intercept=self.fit_intercept)
+        F, unit, back = in_span(Phi, penalty)
+        part = Terms.of_rows(F, Y, w).centred(intercept=self.fit_intercept)
         radii = np.sqrt(np.maximum(part.yy, 0))  # of a pair of classes, its own
         if Y.shape[1] == len(self.radius_):
             radii = self.radius_ * np.sqrt(part.n)
-        solution = variance_constrained(part.G, part.B, penalty, radii)
-        return solution.coef, part.intercept(solution.coef)
+        solution = variance_constrained(part.G, part.B, unit, radii)
+        return back @ solution.coef, part.intercept(solution.coef)
 
 
 class KreinVCRidge(VarianceConstrained, KreinRegressor):

@@ -191,6 +191,12 @@ def tune_apart(
     return replace(one, trials=trials, apart=False)
 
 
+def one_penalty(values: Array) -> Unknowns:
+    """What is left to find where penalties need not be apart: equal ones, or lambda_plus."""
+    equal = bool(values[0] == values[1])
+    return Unknowns((None, None if equal else float(values[1])), equal)
+
+
 def _starts(search: Search, scale: float, unknowns: Unknowns, start: Array | None) -> list[Array]:
     """The best of equal penalties; and, of two, the same with the negative part switched off."""
     free = unknowns.free
