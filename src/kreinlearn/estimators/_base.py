@@ -47,6 +47,7 @@ from kreinlearn.nystrom import FeatureMap
 from kreinlearn.passes import Plan, transform_blocks
 from kreinlearn.progress import shown
 from kreinlearn.reduce import serial_blas, worker_count
+from kreinlearn.rows import places_of
 
 DEFAULT_TOL = 0.05  # of rank="auto"
 # attributes of a fit, beside those that end with _
@@ -299,9 +300,11 @@ class KreinEstimator(BaseEstimator):
         self._map = feature_map
 
     def _expect_landmark_columns(self, fitted: Fitted) -> None:
-        square = self.kernel_.landmark_rows is None
-        if square and hasattr(self, "feature_names_in_"):
-            self.feature_names_in_ = self.feature_names_in_[self.landmark_indices_]
+        given = self.kernel_.landmark_rows
+        if hasattr(self, "feature_names_in_"):
+            rows = fitted.panel.landmarks
+            places = rows if given is None else places_of(rows, given)
+            self.feature_names_in_ = self.feature_names_in_[places]
         self.n_features_in_ = self.n_landmarks_
         self._columns = replace(fitted.columns, raw=PickedColumns(np.arange(self.n_landmarks_)))
 
