@@ -182,7 +182,8 @@ def tune_apart(
     one = tune(objective, scale, replace(unknowns, equal=True), start=start)
     fall = objective.per_fold(one.values) - objective.per_fold(two.values)
     trials = np.vstack([two.trials, one.trials])
-    if fall.mean() > APART_ERRORS * fall.std(ddof=1) / np.sqrt(len(fall)):
+    error = fall.std(ddof=1) / np.sqrt(len(fall)) if len(fall) > 1 else np.inf
+    if fall.mean() > APART_ERRORS * error:
         return replace(two, trials=trials)
     clipped = np.array([one.values[0], HIGHEST * scale, *one.values[2:]])
     loss = objective(clipped)[0]

@@ -15,6 +15,7 @@ from kreinlearn.tuning.search import (
     given,
     pattern_search,
     tune,
+    tune_apart,
 )
 
 TWO = Unknowns((None, None))
@@ -450,3 +451,24 @@ def test_the_loss_of_folds_is_as_small_as_on_a_grid_in_few_trials(seed):
     grid = scale * np.logspace(-8, 6, 8)
     best = min(objective(np.array([p, m]))[0] for p in grid for m in grid)
     assert tuned.loss <= 1.02 * best  # a search ends where the loss gets flat
+
+
+class OneFold:
+    """A bowl that is the loss of a single fold."""
+
+    def __init__(self, target):
+        self.bowl = bowl(target, np.diag([0.02, 0.02]))
+
+    def __call__(self, values):
+        return self.bowl(values)
+
+    def per_fold(self, values):
+        return np.array([self(values)[0]])
+
+
+def test_one_fold_is_no_evidence_for_two_penalties():
+    """Its fall has no standard error."""
+    tuned = tune_apart(OneFold((1e-4, 1.0)), 1.0, TWO)
+    assert not tuned.apart
+    assert tuned.values[0] == tuned.values[1]
+    np.testing.assert_allclose(np.log10(tuned.values), -2, atol=0.2)
