@@ -16,7 +16,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 MAX_ITER = 200  # passes; four to ten are usual
-PATIENCE, RISE, FALL = 15, 1e4, 10.0  # of the detour over larger penalties
+PATIENCE, RISE, FALL = 20, 1e4, 10.0  # of the detour over larger penalties
 TOL = 1e-12  # |step| in the norm of the Hessian, relative to sqrt(objective at 0)
 ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a gradient, relative to its terms
 STALLED = 1e-12  # a gain that may be lost to rounding, relative to the objective at 0
@@ -302,7 +302,7 @@ def _root(value: float, slope: float, at: Array, steps: Array, bends: Array, end
     slopes = slope + np.append(0.0, np.cumsum(bends[order]))
     after = np.append(values[1:] + slopes[1:] * at[:-1], np.inf)
     k = int(np.argmax(after >= 0))
-    if values[k] + slopes[k] * at[k] <= 0 or slopes[k] <= 0:
+    if slopes[k] <= 0:
         return float(at[k])
     return float(np.clip(-values[k] / slopes[k], at[k - 1] if k else 0.0, at[k]))
 
