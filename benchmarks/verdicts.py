@@ -72,14 +72,14 @@ def _left_out(here: Sequence[Figure], by_method: dict[str, Errors]) -> Iterator[
 
 def chosen_table(figures: Sequence[Figure], methods: dict[str, Method]) -> Table:
     """Which transformations and which way of many classes our defaults took, in how many fits."""
-    table = Table("What our learners chose", ["set", "method", "transformation", "many classes"])
+    table = Table("What our learners chose", ["set", "method", "similarity", "many classes"])
     groups: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
     for f in figures:
         if not f.failed and f.way == MULTICLASS and f.method in methods and methods[f.method].ours:
             values = dict(word.split("=", 1) for word in f.chosen.split())
             groups[f.set, f.method].append(values)
     for (name, method), found in groups.items():
-        cells = [_counted(v.get(key, "") for v in found) for key in ("transform", "multi_class")]
+        cells = [_counted(v.get(key, "") for v in found) for key in ("similarity", "multi_class")]
         table.rows.append([name, method, *cells])
     return table
 
