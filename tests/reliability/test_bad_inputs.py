@@ -8,7 +8,7 @@ import re
 import signal
 import threading
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -1247,8 +1247,17 @@ class Interrupted(Gaussian):
         return columns
 
 
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """SIGINT raises, also where tests run in the background and it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @every
 @pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.usefixtures("heard")
 def test_bad_input_64_ctrl_c(model: Fit, n_jobs: int) -> None:
     """In line and in worker threads: it goes through, and no older fit is left behind."""
     many = np.random.default_rng(0).normal(size=(9000, 2))

@@ -17,10 +17,16 @@ from sklearn.utils.validation import _check_y, check_is_fitted
 from kreinlearn.estimators._calibration import calibration_of, probabilities
 from kreinlearn.estimators._learner import KreinLearner, Linear
 from kreinlearn.estimators._scoring import FoldClassifier
+from kreinlearn.estimators._validation import (
+    are_row_numbers,
+    is_condensed,
+    square_of_condensed,
+)
 from kreinlearn.learning import Problem, Statistics, features_of
 from kreinlearn.solvers.result import signed_penalty
 from kreinlearn.tuning.folds import FoldRows
 
+PART = 0.7  # of the rows, at least, in a part that calibrates
 SolveRows = Callable[[Any, Any, Any, Any], tuple[Any, Any]]  # Phi, Y, w, penalty -> coef, intercept
 
 
@@ -87,6 +93,8 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
         return bool(ways or super()._chooses(kernel))
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        if self.probability:
+            X = self._sliceable(X)
         super()._fit(X, y, sample_weight)
         if not self.probability:
             return
@@ -96,12 +104,35 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
         self._calibration = calibration_of(self._fixed(), X, y, sample_weight, seed)
         self._map = fitted
 
+    def _sliceable(self, X: Any) -> Any:
+        """X of which scikit-learn can take parts; a vector of distances as a matrix."""
+        kernel = self._resolved_kernel()
+        if kernel.takes == "precomputed" and is_condensed(X):
+            X = square_of_condensed(X, kernel)
+        if self.precomputed_columns == "landmarks":
+            raise ValueError(
+                "probability=True fits parts of the rows, which landmark columns are not enough "
+                'for; pass precomputed_columns="all", or probability=False'
+            )
+        return X
+
     def _fixed(self) -> Any:
-        """A model like this one, unfitted, with everything that was found given."""
-        found = {"probability": False, "multi_class": self.multi_class_}
+        """A model like this one for parts of the rows, with everything that was found given."""
+        found: dict[str, Any] = {
+            "probability": False, "multi_class": self.multi_class_, "cv": None, "scoring": None,
+        }  # fmt: skip
         for name in ("lambda_plus", "lambda_minus", "lambda_l1", "similarity", "kernel_params"):
             if hasattr(self, f"{name}_"):
                 found[name] = getattr(self, f"{name}_")
+        by_number = are_row_numbers(self.landmarks)
+        if by_number and self.kernel_.takes != "precomputed":
+            found |= {"landmarks": self.landmarks_, "n_landmarks": "auto"}
+        elif by_number or isinstance(self.landmarks, str):
+            share = self._n_chosen / len(self.folds_)  # of a part there are fewer, and others
+            found["n_landmarks"] = None if share == 1 else share
+            found["landmarks"] = "auto" if by_number else self.landmarks
+        if getattr(self, "rank", None) is not None and self.rank > PART * self._n_chosen:
+            found["rank"] = None  # more than a part's landmarks may have
         return clone(self).set_params(**found)
 
     @available_if(lambda self: self.probability)

@@ -45,23 +45,31 @@ class Incremental(KreinLearner):
     def _first_part(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> None:
         if not (self.cv is None or isinstance(self.cv, Integral)):
             raise ValueError(f"partial_fit draws its folds: cv={self.cv!r} must be an int or None")
+        if self.scoring is not None:
+            raise ValueError(
+                f"partial_fit tunes for the squared error, got scoring={self.scoring!r}; "
+                "pass scoring=None, or fit all data at once"
+            )
         rng = as_generator(self.random_state)
         with serial_blas():
             problem = self._prepared_problem(X, y, sample_weight, rng, classes)
             statistics = gather(problem, self._core, by_fold=self._tunes(), folds=_apart(problem))
-            model = self._learn(problem, statistics)
+            values = self._found(problem, statistics)
+            model = self._finished_ovr(problem, statistics, values)
         self._keep_model(problem, statistics, model)
-        root, unknowns = self._root(statistics.unit), self._unknowns(1.0)
-        minus = getattr(self, "lambda_minus_", self.lambda_plus_)
-        penalties = np.array([self.lambda_plus_, minus]) / root**2
-        values = np.append(penalties, np.ones(len(unknowns.fixed) - 2))
         self._sums = Sums(statistics.groups, statistics.map, statistics.unit, rng, values)
 
     def _next_part(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> None:
         check_is_fitted(self)
         X = self._validated(X, self.kernel_, reset=False)
         self._require_targets(X, y)
+        shape = vars(self).get("_one_output")
         _, Y, labels = self._encoded(y, self._known_classes(classes))
+        if shape is not None:
+            self._one_output = shape  # as in the first part
+        q = len(self._sums.groups[0].y_sums)
+        if Y.shape[1] != q:
+            raise ValueError(f"y has {Y.shape[1]} outputs, but the first part had {q}")
         w = self._weights(sample_weight, X, labels, part=True)
         with serial_blas():
             self._add(X, Y, w)

@@ -175,10 +175,10 @@ class KreinLearner(KreinEstimator):
         return best.chosen()
 
     def _candidates(self, problem: Problem) -> list[Candidate]:
-        found = []
+        found, first = [], self._named_params()
         for params in self._grid(problem.panel.kernel):
             seen = problem
-            if params is not None:
+            if params is not None and params != first:
                 kernel = resolve(self.kernel, params).fit(problem.panel.X.X, problem.rng)
                 seen = with_kernel(problem, kernel)
             names: tuple[str | None, ...] = (None,)
@@ -249,6 +249,7 @@ class KreinLearner(KreinEstimator):
 
     def _keep_model(self, problem: Problem, statistics: Statistics, model: Linear) -> None:
         fitted = statistics.fitted(problem.panel)
+        self._n_chosen = problem.plan.n_landmarks
         self._keep_coefficients(statistics, model)
         self.folds_ = problem.folds
         self._store(fitted, fitted.map)

@@ -32,11 +32,15 @@ class LeastSquares(Incremental):
     """Learners that need no more of the rows than sums of squares and products."""
 
     def _learn(self, problem: Problem, statistics: Statistics) -> Linear:
+        return self._finished(problem, statistics, self._found(problem, statistics))
+
+    def _found(self, problem: Problem, statistics: Statistics) -> Any:
+        """The penalties, given or tuned, and kept."""
         root = self._root(statistics.unit)
         self._observe(statistics)
         tuned = self._tuned(problem, statistics, root)
         self._keep(tuned, root)
-        return self._finished(problem, statistics, tuned.values)
+        return tuned.values
 
     def _observe(self, statistics: Statistics) -> None:
         """What a method wants to know of the targets first."""
@@ -226,7 +230,10 @@ class LeastSquaresClassifier(KreinClassifier, LeastSquares):
             )
         if self.multi_class == "ovo":
             raise ValueError('partial_fit learns a column a class; pass multi_class="ovr"')
+        if self.probability:
+            raise ValueError("partial_fit keeps no rows to calibrate on; pass probability=False")
         self._partial_fit(X, y, sample_weight, classes)
+        self.multi_class_ = "ovr"
         return self
 
     def _known_classes(self, classes: Any) -> Any:

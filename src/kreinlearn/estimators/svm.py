@@ -235,8 +235,11 @@ class KreinSVC(KreinClassifier):
             return super()._keep_model(problem, statistics, model)
         active = np.flatnonzero(model.coef.any(axis=1))
         self.n_active_landmarks_ = len(active)
+        panel = problem.panel
         kept = active if len(active) else np.zeros(1, dtype=np.intp)
-        panel, k = problem.panel, len(kept)
+        if panel.transform is not None and self.precomputed_columns == "landmarks":
+            kept = np.arange(len(panel.landmarks))  # all of them transform a distance
+        k = len(kept)
         panel.keep(panel.landmarks[kept])
         direct = FeatureMap(np.eye(k), np.ones(k), np.empty((k, 0)), np.empty(0))
         statistics = statistics._replace(columns=panel.evaluator(), map=direct)

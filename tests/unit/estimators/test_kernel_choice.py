@@ -253,7 +253,6 @@ def test_a_function_is_evaluated_once_for_each_parameter():
         assert {pairs[key] for key in others if key[0] == width} == {1}
 
 
-@pytest.mark.xfail(reason="landmarks are chosen by the first kernel, then it is evaluated again")
 def test_the_first_parameters_are_not_evaluated_twice():
     pairs, grid = Counter(), [{"params": {"width": width}} for width in (0.3, 0.7)]
     model = KreinRidge(counted(pairs), kernel_params=grid, landmarks=FEW, random_state=0)

@@ -403,9 +403,6 @@ def test_widths_are_chosen_by_the_first_part():
 # Parts of a classifier with all defaults, of many outputs, of a tuned radius
 
 
-@pytest.mark.xfail(
-    reason="the first part may choose one-vs-one, later parts then solve a column a class"
-)
 def test_the_way_of_many_classes_is_not_chosen_by_the_first_part():
     """The default may be one-vs-one of all rows, but sums are a column a class."""
     for seed in range(4):
@@ -418,19 +415,16 @@ def test_the_way_of_many_classes_is_not_chosen_by_the_first_part():
         assert_same(scores(whole), scores(model))
 
 
-@pytest.mark.xfail(reason="later parts tune for the squared error and call its negative cv_score_")
 def test_a_score_to_tune_for_is_refused():
     with pytest.raises(ValueError, match="scoring"):
         make(KreinRidgeClassifier, scoring="accuracy").partial_fit(X, LABELS)
 
 
-@pytest.mark.xfail(reason="predict_proba then has no calibration")
 def test_probabilities_are_refused():
     with pytest.raises(ValueError, match="probability"):
         make(KreinRidgeClassifier, probability=True).partial_fit(X, LABELS)
 
 
-@pytest.mark.xfail(reason="found when half of the sums are added")
 def test_another_number_of_outputs_changes_nothing():
     model = make(KreinRidge).partial_fit(X[:60], Y[:60, 0])
     before = model.predict(X_NEW)
@@ -441,7 +435,6 @@ def test_another_number_of_outputs_changes_nothing():
     assert_same(make(KreinRidge).fit(X, Y[:, 0]).predict(X_NEW), model.predict(X_NEW))
 
 
-@pytest.mark.xfail(reason="the factor found is not kept between parts")
 def test_a_few_more_rows_keep_the_tuned_radius():
     model = KreinVCRidge(KERNEL, n_landmarks=None, radius="tuned", random_state=0)
     model.partial_fit(X[:100], Y[:100])

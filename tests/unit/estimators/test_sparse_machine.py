@@ -388,7 +388,6 @@ def test_distances_keep_what_makes_them_similarities(name):
         np.testing.assert_allclose(f, expected, rtol=0, atol=1e-8)
 
 
-@pytest.mark.xfail(reason="columns of the reference set are wanted, but only active ones taken")
 @pytest.mark.parametrize("name", ["squared", "exp"])
 def test_columns_of_distances(name):
     """To centre or scale them all landmarks of the fit are wanted, as at the fit."""
