@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 MAX_FOLDS = 5
 
 
-def calibration_of(model: Any, X: Any, y: Any, sample_weight: Any, seed: Any) -> Any:
+def calibration_of(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """A sigmoid a class, fitted to decision values of rows that were left out of a fit."""
     classes, labels = np.unique(y, return_inverse=True)
     smallest = int(np.bincount(labels).min())
@@ -22,7 +22,7 @@ def calibration_of(model: Any, X: Any, y: Any, sample_weight: Any, seed: Any) ->
             "probability=True needs at least two members of every class, got a class with one; "
             "drop it, or pass probability=False"
         )
-    folds = StratifiedKFold(min(MAX_FOLDS, smallest), shuffle=True, random_state=seed)
+    folds = StratifiedKFold(min(MAX_FOLDS, smallest), shuffle=True, random_state=0)
     calibrated = CalibratedClassifierCV(model, method="sigmoid", cv=folds, ensemble=False)
     calibrated.fit(X, y, sample_weight)
     (found,) = calibrated.calibrated_classifiers_

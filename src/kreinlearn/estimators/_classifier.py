@@ -100,8 +100,8 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
             return
         fitted = self._map
         del self._map  # unfitted until it is calibrated
-        y, seed = np.asarray(y).ravel(), np.random.RandomState(self.folds_.sum() % 2**31)
-        self._calibration = calibration_of(self._fixed(), X, y, sample_weight, seed)
+        y = np.asarray(y).ravel()
+        self._calibration = calibration_of(self._fixed(), X, y, sample_weight)
         self._map = fitted
 
     def _sliceable(self, X: Any) -> Any:
