@@ -178,7 +178,7 @@ class KreinLearner(KreinEstimator):
         found, first = [], self._named_params()
         for params in self._grid(problem.panel.kernel):
             seen = problem
-            if params is not None and params != first:
+            if params is not None and params is not first:
                 kernel = resolve(self.kernel, params).fit(problem.panel.X.X, problem.rng)
                 seen = with_kernel(problem, kernel)
             names: tuple[str | None, ...] = (None,)

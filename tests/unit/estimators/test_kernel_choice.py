@@ -131,6 +131,14 @@ def test_kernels_that_know_what_to_try(name):
     np.testing.assert_allclose(again.predict(X_NEW), model.predict(X_NEW), rtol=1e-3, atol=1e-3)
 
 
+def test_parameters_may_be_arrays():
+    grid = [{"widths": np.array([wide, 0.2])} for wide in (40.0, 1.0)]
+    model = KreinRidge("gaussian_combination", kernel_params=grid, landmarks=FEW, random_state=0)
+    model.fit(X, Y)
+    assert model.kernel_params_ is model.choices_[0].kernel_params
+    assert len(model.choices_) == 2
+
+
 def test_other_parameters_of_a_kernel_stay():
     model = KreinRidge(DeltaGauss(ratio=9.0), kernel_params="auto", landmarks=FEW, random_state=0)
     model.fit(X, Y)

@@ -171,7 +171,7 @@ def test_a_sigmoid_is_fitted_to_decisions_of_rows_left_out(w):
     Recorder.calls = []
     plain = Kept(KERNEL, landmarks=X[:15], lambda_plus=0.02, lambda_minus=0.02)
     y = BINARY.astype(int)
-    (sigmoid,) = calibration_of(plain, X, y, w, 0).calibrators
+    (sigmoid,) = calibration_of(plain, X, y, w).calibrators
     f = np.array([decided[tuple(x)] for x in X])
     assert len(Recorder.calls) == 6  # five parts, and the model of all
     a, b = platt(f, y, np.ones(N) if w is None else w)
