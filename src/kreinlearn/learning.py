@@ -25,6 +25,7 @@ from kreinlearn.tuning.folds import TRAINING, FoldRows, downdated
 from kreinlearn.tuning.search import Objective, Tuned, Unknowns, tune, tune_apart
 
 POWER_STEPS = 30  # of the iteration for the largest eigenvalue
+FEW_ROWS = 4  # to a landmark: features are formed then, and not only summed
 FINALISTS = 2  # similarities whose penalties are tuned before one is chosen
 SCREENED = 400  # rows that the finalists are found by, where each fold makes a map of its own
 ABSENT = -2  # the fold of rows that are left out of everything
@@ -170,8 +171,11 @@ class Statistics(NamedTuple):
     columns: LandmarkColumns
     unit: float
     map: FeatureMap  # of C / unit
+    known: list[Terms] | None = None  # of features, a group
 
     def terms(self) -> list[Terms]:
+        if self.known is not None:
+            return self.known
         return [group.terms(self.map.W) for group in self.groups]
 
     def gram(self) -> Gram:
@@ -204,7 +208,22 @@ def gather(
     moments, unit = moments_pass(panel, columns, plan, problem.rng, targets, hold)
     n = len(problem.Y)
     feature_map = core(panel, whole_gram(moments), unit, n, plan, problem.rng)
-    return Statistics(moments, columns, unit, feature_map)
+    found = Statistics(moments, columns, unit, feature_map)
+    if len(problem.rows) == n <= FEW_ROWS * len(panel.landmarks):
+        return found._replace(known=_terms_of_rows(problem, targets, unit, feature_map))
+    return found._replace(known=found.terms())
+
+
+def _terms_of_rows(
+    problem: Problem, targets: Targets, unit: float, feature_map: FeatureMap
+) -> list[Terms]:
+    """From the features themselves: W'(C'C)W would square the condition of an exact map."""
+    Phi = over(problem.panel.C[problem.inside], unit) @ feature_map.W
+    group = np.zeros(len(Phi), dtype=np.intp) if targets.groups is None else targets.groups
+    return [
+        Terms.of_rows(Phi[group == g], *targets.of(np.flatnonzero(group == g)))
+        for g in range(targets.n_groups)
+    ]
 
 
 def whole_gram(groups: list[Moments]) -> Gram:
@@ -328,14 +347,17 @@ def _tuned_ridge(problem: Problem, unknowns: Unknowns, coarse: bool) -> Tuned:
     return tune_apart(objective, scale, unknowns)
 
 
+def feature_bytes(problem: Problem, statistics: Statistics) -> int:
+    return 8 * len(problem.Y) * len(statistics.map.S)
+
+
 def features_of(problem: Problem, statistics: Statistics) -> Array:
     """Phi of all rows, held in memory: rows of the panel are not evaluated again."""
     panel, plan = problem.panel, problem.plan
     n, r = len(problem.Y), len(statistics.map.S)
-    require_memory(
-        8 * n * r, plan.budget, f"one-vs-one holds features, {n} x {r}, and",
-        'pass multi_class="ovr", or raise memory_budget',
-    )  # fmt: skip
+    needed = feature_bytes(problem, statistics)
+    remedy = 'pass multi_class="ovr", or raise memory_budget'
+    require_memory(needed, plan.budget, f"one-vs-one holds features, {n} x {r}, and", remedy)
     Phi = np.empty((n, r))
     Phi[problem.rows] = over(panel.C[problem.inside], statistics.unit) @ statistics.map.W
 

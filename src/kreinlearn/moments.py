@@ -49,10 +49,6 @@ class Targets:
     def of(self, numbers: Array) -> tuple[Array, Array | None]:
         return self.Y[numbers], None if self.weights is None else self.weights[numbers]
 
-    @property
-    def total_weight(self) -> float:
-        return float(len(self.Y) if self.weights is None else self.weights.sum())
-
 
 @dataclass
 class Moments:

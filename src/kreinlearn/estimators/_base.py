@@ -52,7 +52,7 @@ from kreinlearn.rows import places_of
 DEFAULT_TOL = 0.05  # of rank="auto"
 # attributes of a fit, beside those that end with _
 PRIVATE = {"_calibration", "_columns", "_intercept", "_map", "_mean", "_n_chosen", "_one_output"}
-PRIVATE |= {"_sums"}
+PRIVATE |= {"_shift", "_sums"}
 
 
 class KreinEstimator(BaseEstimator):

@@ -22,7 +22,7 @@ from kreinlearn.estimators._validation import (
     is_condensed,
     square_of_condensed,
 )
-from kreinlearn.learning import Problem, Statistics, features_of
+from kreinlearn.learning import Problem, Statistics, feature_bytes, features_of
 from kreinlearn.solvers.result import signed_penalty
 from kreinlearn.tuning.folds import FoldRows
 
@@ -156,6 +156,8 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
         """ "ovr" or "ovo": as asked for, or as the folds say; ties go to "ovr"."""
         if self.multi_class != "auto":
             return str(self.multi_class)
+        if feature_bytes(problem, statistics) > problem.plan.budget:
+            return "ovr"  # which streams
         splits = problem.split_rows(statistics.map)
         labels = np.argmax(problem.Y[problem.rows], axis=1)
         self.multi_class_errors_ = cross_validated_errors(

@@ -67,6 +67,8 @@ class KreinLearner(KreinEstimator):
         "fit_intercept": ["boolean"],
     }
 
+    _shift: Any = 0.0  # of the targets, before anything is learned of them
+
     def _resolved_kernel(self) -> Any:
         kernel = super()._resolved_kernel()
         if isinstance(kernel, PrecomputedDissimilarity):  # transformed here, not by the kernel
@@ -261,8 +263,8 @@ class KreinLearner(KreinEstimator):
         root = self._root(statistics.unit)
         self.coef_ = self._shaped((model.coef / root).T)
         self.dual_coef_ = self._shaped((statistics.map.W @ model.coef / statistics.unit).T).T
-        self._intercept = model.intercept
-        self.intercept_ = self._shaped(model.intercept)
+        self._intercept = model.intercept + self._shift
+        self.intercept_ = self._shaped(self._intercept)
 
     def _shaped(self, values: Any) -> Any:
         """As scikit-learn has it: without the axis of outputs where y has none."""

@@ -105,13 +105,16 @@ class KreinRegressor(RegressorMixin, MultiOutputMixin, LeastSquares):
         if size > LARGEST:
             raise ValueError(f"y is as large as {size:.3g}, too large to be squared; divide it")
         self._one_output = y.ndim == 1
-        return y, y.reshape(len(y), -1), None
+        Y = y.reshape(len(y), -1)
+        if not hasattr(self, "_sums"):  # a large mean would drown what is learned, in squares
+            self._shift = Y.mean(axis=0) * self.fit_intercept
+        return y, Y - self._shift if Y.shape[1] == len(self._shift) else Y, None
 
     def _shaped(self, values: Any) -> Any:
         return values[0] if self._one_output else values
 
     def _fold_model(self, coef: Any, intercept: Any) -> FoldRegressor:
-        return FoldRegressor(coef, intercept, self._one_output)
+        return FoldRegressor(coef, intercept + self._shift, self._one_output)
 
     def predict(self, X: Any) -> Any:
         """The target of each object."""

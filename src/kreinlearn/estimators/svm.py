@@ -72,6 +72,7 @@ class KreinSVC(KreinClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KreinClassifier._parameter_constraints,
+        "cv": ["cv_object"],  # leaving each row out of a machine is not done at once
         "penalty": [StrOptions({"l2", "l1", "elasticnet"})],
         "lambda_l1": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -216,9 +217,14 @@ class KreinSVC(KreinClassifier):
 
     def _sparse(self, problem: Problem, statistics: Statistics, values: Any) -> Linear:
         """Coefficients of landmarks, not of features, most of them zero."""
-        if self.multi_class == "ovo":
+        if self.multi_class == "ovo" and len(self.classes_) > 2:
             raise ValueError(
                 f'penalty="{self.penalty}" learns a column a class; pass multi_class="ovr"'
+            )
+        if self.scoring is not None:
+            raise ValueError(
+                f'scoring={self.scoring!r} tunes lambda_plus and lambda_minus of penalty="l2"; '
+                f'penalty="{self.penalty}" takes its strength by the hinge loss, pass scoring=None'
             )
         self.multi_class_ = "ovr"
         rows = self._rows(problem, statistics)

@@ -42,7 +42,7 @@ class VarianceConstrained(LeastSquares):
 
     def _radii(self, whole: Centred) -> Any:  # (q,)
         deviation = np.sqrt(np.maximum(whole.yy, 0) / whole.n)
-        size = np.sqrt(np.maximum(whole.yy / whole.n + whole.ybar**2, 0))
+        size = np.sqrt(np.maximum(whole.yy / whole.n, 0) + (whole.ybar + self._shift) ** 2)
         if (deviation <= 1e-12 * size).any():
             raise ValueError(
                 f"the target is constant (n_samples={whole.n:g}): the variance constraint is "
@@ -50,7 +50,13 @@ class VarianceConstrained(LeastSquares):
             )
         if isinstance(self.radius, str):
             return deviation
-        radii = np.broadcast_to(np.asarray(self.radius, dtype=np.float64), deviation.shape)
+        given = np.asarray(self.radius, dtype=np.float64)
+        if given.shape not in ((), (1,), deviation.shape):
+            raise ValueError(
+                f"radius={self.radius!r} has shape {given.shape}; pass a number, or one for each "
+                f"of {len(deviation)} outputs"
+            )
+        radii = np.broadcast_to(given, deviation.shape)
         if not (radii > 0).all() or not np.isfinite(radii).all():
             raise ValueError(f"radius={self.radius!r} must be positive and finite")
         return radii.copy()
@@ -99,6 +105,8 @@ class VarianceConstrained(LeastSquares):
         radii = np.sqrt(np.maximum(part.yy, 0))  # of a pair of classes, its own
         if Y.shape[1] == len(self.radius_):
             radii = self.radius_ * np.sqrt(part.n)
+        elif isinstance(self.radius, Real):
+            radii = np.full(Y.shape[1], float(self.radius) * np.sqrt(part.n))
         solution = variance_constrained(part.G, part.B, unit, radii)
         return back @ solution.coef, part.intercept(solution.coef)
 
