@@ -22,6 +22,7 @@ RESTART_DECADES = 3.0  # around the best, that a restart is drawn from
 APART_ERRORS = 2.0  # by which two penalties must beat one
 TIE_STEPS = 4  # larger penalties tried
 PATTERN_STEPS = (1.0, 0.5, 0.25)  # decades, where the criterion has no gradient
+TINY = float(np.finfo(np.float64).tiny)
 RADIUS = (0.05, 5.0)  # factors of the deviation of the targets
 
 
@@ -54,7 +55,7 @@ class Search:
     def __call__(self, x: Array) -> tuple[float, Array]:
         """log F and its gradient: a search is the same whatever the unit of the targets."""
         loss, gradient = self.objective(x)
-        loss = max(float(loss), np.finfo(np.float64).tiny)
+        loss = max(float(loss), TINY)
         self.trials.append((x.copy(), loss))
         return float(np.log(loss)), gradient / loss
 
