@@ -931,7 +931,7 @@ SPARSE_KERNELS = [
 @pytest.mark.parametrize("form", [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_matrix])
 def test_bad_input_42_sparse(model: Fit, form: Any) -> None:
     A = np.where(np.abs(X) > 0.7, X, 0)
-    for kernel in SPARSE_KERNELS:
+    for kernel in SPARSE_KERNELS if model in (nystroem, pca) else SPARSE_KERNELS[::3]:
         params = {"n_landmarks": 9, "landmarks": "greedy_kmeans++", "core": "truncated"}
         one, two = (model(kernel, **params).fit(table) for table in (form(A), A))
         assert_array_equal(one.landmark_indices_, two.landmark_indices_)

@@ -356,9 +356,9 @@ def test_two_objects_a_class(learner: Any, n_classes: int, tuned: bool) -> None:
 
 @learners
 def test_fitting_twice_is_fitting_once(learner: Any) -> None:
-    y = target_of(learner, 3)
-    once = learner(random_state=3).fit(X, y)
-    twice = learner(random_state=3).fit(X[:40], y[:40]).fit(X, y)
+    y = target_of(learner, 3)[:50]
+    once = learner(random_state=3).fit(X[:50], y)
+    twice = learner(random_state=3).fit(X[:30], y[:30]).fit(X[:50], y)
     assert_array_equal(scores(twice, NEW), scores(once, NEW))
     assert sorted(vars(twice)) == sorted(vars(once))
 
@@ -455,13 +455,13 @@ def documented(learner: Any) -> set[str]:
 
 def fitted_forms(learner: Any) -> list[Any]:
     """Fits that between them set every attribute of an l2 penalty."""
-    y = target_of(learner, 3)
+    few, y = X[:40], target_of(learner, 3)[:40]
     scoring = "r2" if learner in REGRESSORS else "accuracy"
     widths = [{"width": 1.0}, {"width": 4.0}]
     return [
-        learner(random_state=0).fit(pd.DataFrame(X, columns=["a", "b", "c"]), y),
-        learner("euclidean", random_state=0, scoring=scoring).fit(X, y),
-        learner("gaussian", random_state=0, kernel_params=widths).fit(X, y),
+        learner(random_state=0).fit(pd.DataFrame(few, columns=["a", "b", "c"]), y),
+        learner("euclidean", random_state=0, scoring=scoring).fit(few, y),
+        learner("gaussian", random_state=0, kernel_params=widths).fit(few, y),
     ]
 
 
