@@ -48,12 +48,14 @@ def sparse_newton(
     def propose(state: HingeState, total: float, scale: float) -> Move | None:
         H, z, weight = state.A + scale * Q, state.coef, scale * l1
         allowed = tol * 2 * np.sqrt(np.diag(H) * total)
-        if (kkt_residual(z, 2 * (H @ z - state.b), weight) <= allowed).all():
+        gradient = 2 * (H @ z - state.b)
+        if (kkt_residual(z, gradient, weight) <= allowed).all():
             return None
         target = z.copy()
         exact = _minimise(H, state.b, weight / 2, target, INNER * tol * np.sqrt(total))
-        before, after = (v @ (H @ v - 2 * state.b) + l1_norm(v, weight) for v in (z, target))
-        return _move(target, float(before - after), z, scale * Q, weight, exact)
+        D = target - z
+        gain = l1_norm(z, weight) - l1_norm(target, weight) - D @ (gradient + H @ D)
+        return _move(target, float(gain), z, scale * Q, weight, exact)
 
     states, n_iter, converged = lock_step(rows, Y, weights, start, gram, propose, max_iter)
     coef = np.column_stack([state.coef for state in states])

@@ -16,7 +16,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 MAX_ITER = 200  # passes; four to ten are usual
-PATIENCE, RISE, FALL = 20, 1e4, 10.0  # of the detour over larger penalties
+PATIENCE, RISE, FALL, HIGHEST = 20, 1e4, 10.0, 1e12  # of the detour over larger penalties
 TOL = 1e-12  # |step| in the norm of the Hessian, relative to sqrt(objective at 0)
 ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a gradient, relative to its terms
 STALLED = 1e-12  # a gain that may be lost to rounding, relative to the objective at 0
@@ -175,7 +175,7 @@ def lock_step(
     W = [np.where(y != 0, weights, 0.0) for y in Y.T]
     states = list(start) if start is not None else _cold_start(rows, Y, W, gram)
     detours = [Detour() for _ in W]
-    unsolved = list(range(len(W)))
+    unsolved, stuck = list(range(len(W))), False
     for n_iter in range(max_iter + 1):
         moves: dict[int, Move] = {}
         for k in unsolved:
@@ -190,17 +190,18 @@ def lock_step(
         decisions = rows.decision(np.column_stack([move.target for move in moves.values()]))
         unsolved = []
         for decision, (k, move) in zip(decisions.T, moves.items(), strict=True):
-            states[k], solved = _moved(states[k], move, decision, Y[:, k], W[k])
-            if not solved:
+            states[k], t, solved = _moved(states[k], move, decision, Y[:, k], W[k])
+            if t == 0 and not solved and not detours[k].rise():
+                stuck = True
+            elif not (solved and detours[k].ended()):
                 detours[k].go_on()
-            if not (solved and detours[k].ended()):
                 unsolved.append(k)
-    return states, n_iter, not moves
+    return states, n_iter, not (moves or stuck)
 
 
 @dataclass
 class Detour:
-    """Separable data and a small penalty take long: after PATIENCE come down from a larger one."""
+    """A larger penalty to come down from, where a small one is slow (separable data) or stops."""
 
     scale: float = 1.0  # of the penalty
     passes: int = 0
@@ -208,8 +209,15 @@ class Detour:
 
     def go_on(self) -> None:
         self.passes += 1
-        if self.passes % PATIENCE == 0 and not self.falling:
-            self.scale *= RISE
+        if self.passes % PATIENCE == 0:
+            self.rise()
+
+    def rise(self) -> bool:
+        """Whether there is a larger penalty to try; on the way down there is none."""
+        if self.falling or self.scale >= HIGHEST:
+            return False
+        self.scale *= RISE
+        return True
 
     def ended(self) -> bool:
         """Solved at this scale: whether it was the last."""
@@ -246,17 +254,17 @@ def active_rows(decision: Array, y: Array, w: Array) -> Array:
 
 def _moved(
     state: HingeState, move: Move, decision: Array, y: Array, w: Array
-) -> tuple[HingeState, bool]:
-    """The state at the best point on the way to the target; whether the problem is solved there."""
+) -> tuple[HingeState, float, bool]:
+    """The state at the best point on the way to the target, its t; whether it is the minimum."""
     decision = np.ascontiguousarray(decision)
     if np.array_equal(active_rows(decision, y, w), state.active):
-        return replace(state, coef=move.target, decision=decision), move.exact
+        return replace(state, coef=move.target, decision=decision), 1.0, move.exact
     change = decision - state.decision
     t = line_minimum(1 - y * state.decision, y * change, w, move)
-    if t == 0:  # the model's slope is rounding error
-        return state, move.gain <= STALLED * w.sum()
+    if t == 0:  # the model is rounding error: is what it promises, too?
+        return state, t, abs(move.gain) <= STALLED * w.sum()
     coef = state.coef + t * (move.target - state.coef)
-    return replace(state, coef=coef, decision=state.decision + t * change), False
+    return replace(state, coef=coef, decision=state.decision + t * change), t, False
 
 
 def line_minimum(margin: Array, change: Array, w: Array, move: Move) -> float:

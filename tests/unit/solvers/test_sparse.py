@@ -253,6 +253,17 @@ def test_penalty_on_the_way(with_form):
         assert change == pytest.approx(penalty(z + t * (target - z)) - penalty(z), rel=1e-11)
 
 
+def test_gain_by_the_model(monkeypatch):
+    """From zero, where all rows are active, it is the fall of the squared loss without a hinge."""
+    gains, move = [], sparse._move
+    monkeypatch.setattr(sparse, "_move", lambda *a: gains.append(a[:2]) or move(*a))
+    Phi, Y, w = draw(seed=14)
+    sparse_newton(DenseRows(Phi), Y, w, l1_of(12, 5), form(12), max_iter=0)
+    target, gain = gains[0]
+    fall = w.sum() - w @ (Y[:, 0] - Phi @ target) ** 2 - target @ form(12) @ target
+    assert gain == pytest.approx(fall - l1_of(12, 5) @ np.abs(target), rel=1e-11)
+
+
 # The path
 
 

@@ -18,6 +18,7 @@ from kreinlearn.solvers.squared_hinge import (
     hinge_gradient,
     hinge_loss,
     line_minimum,
+    lock_step,
     solve,
 )
 
@@ -373,6 +374,34 @@ def test_a_solution_is_its_own_solution(seed):
     assert found.converged
     assert again.converged
     assert again.n_iter == 0
+
+
+@pytest.mark.parametrize("gain", [1.0, -1.0, 1e-14])
+def test_a_model_that_leads_uphill(gain):
+    """Solved if what it promises is rounding error; if not, three larger penalties are tried."""
+    Phi, Y, w = draw(seed=13)
+    rows, scales = Watched(Phi), []
+    down = Phi.T @ (w * Y[:, 0])
+
+    def propose(state, total, scale):
+        scales.append(scale)
+        return Move(-down, gain * total, 0.0, 0.0)
+
+    states, n_iter, converged = lock_step(rows, Y, w, None, None, propose, 50)
+    assert scales == ([1.0] if abs(gain) < 1 else [1.0, 1e4, 1e8, 1e12])
+    assert n_iter == len(rows.passes) == len(scales)
+    assert converged == (abs(gain) < 1)
+    np.testing.assert_array_equal(states[0].coef, 0)
+
+
+def test_a_loose_tolerance_ends_earlier():
+    Phi, Y, w = draw(noise=0.1, seed=14)
+    penalty = penalty_of(12, 0.1)
+    tight = finite_newton(DenseRows(Phi), Y, w, penalty)
+    loose = finite_newton(DenseRows(Phi), Y, w, penalty, tol=0.05)
+    assert loose.converged
+    assert 0 < loose.n_iter < tight.n_iter
+    assert tight.objective[0] < loose.objective[0] < tight.objective[0] + 0.05**2 * w.sum()
 
 
 @pytest.mark.parametrize("name", HARD)
