@@ -235,6 +235,8 @@ def test_interrupted_it_gives_130_and_no_traceback(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         cwd=tmp_path,
+        # heard also where tests run in the background
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdout is not None
     assert "Polygons" in process.stdout.readline()

@@ -72,7 +72,7 @@ class Incremental(KreinLearner):
             raise ValueError(f"y has {Y.shape[1]} outputs, but the first part had {q}")
         w = self._weights(sample_weight, X, labels, part=True)
         with serial_blas():
-            self._add(X, Y, w)
+            self._add(X, self._shifted(Y, w), w)
             sums = self._sums
             statistics = Statistics(sums.groups, self._columns, sums.unit, sums.map)
             self._observe(statistics)

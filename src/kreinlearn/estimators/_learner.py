@@ -247,7 +247,10 @@ class KreinLearner(KreinEstimator):
         self._require_targets(X, y)
         y, Y, labels = self._encoded(y, classes)
         w = self._weights(sample_weight, X, labels, part=classes is not None)
-        return self._problem(X, kernel, y, Y, w, labels, rng)
+        return self._problem(X, kernel, y, self._shifted(Y, w), w, labels, rng)
+
+    def _shifted(self, Y: Any, w: Any) -> Any:
+        return Y
 
     def _keep_model(self, problem: Problem, statistics: Statistics, model: Linear) -> None:
         fitted = statistics.fitted(problem.panel)

@@ -105,10 +105,13 @@ class KreinRegressor(RegressorMixin, MultiOutputMixin, LeastSquares):
         if size > LARGEST:
             raise ValueError(f"y is as large as {size:.3g}, too large to be squared; divide it")
         self._one_output = y.ndim == 1
-        Y = y.reshape(len(y), -1)
-        if not hasattr(self, "_sums"):  # a large mean would drown what is learned, in squares
-            self._shift = Y.mean(axis=0) * self.fit_intercept
-        return y, Y - self._shift if Y.shape[1] == len(self._shift) else Y, None
+        return y, y.reshape(len(y), -1), None
+
+    def _shifted(self, Y: Any, w: Any) -> Any:
+        """Less their mean, which would drown what is learned when they are squared."""
+        if not hasattr(self, "_sums"):
+            self._shift = np.average(Y, axis=0, weights=w) * self.fit_intercept
+        return Y - self._shift
 
     def _shaped(self, values: Any) -> Any:
         return values[0] if self._one_output else values
