@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kreinlearn.blocks import TILE, rows, take, tiles
+from kreinlearn.blocks import rows, take, tiles
 from kreinlearn.columns import LandmarkColumns
 from kreinlearn.kernels._base import Array, Objects
 from kreinlearn.moments import Moments, Terms
@@ -65,22 +64,20 @@ class FeatureRows:
         return Terms.of_rows(self._columns_of(numbers) @ self.W, Y, weights)
 
     def _sums(self, numbers: Array, weights: Array, Y: Array) -> Terms:
-        def add(total: Moments, part: slice) -> None:
+        def add(total: Moments, span: tuple[int, int]) -> None:
+            part = slice(*span)
             total.add(self._columns_of(numbers[part]), Y[part], weights[part])
 
         def zero() -> Moments:
             return Moments.zeros(len(self.W), Y.shape[1])
 
-        parts = self._parts(len(numbers))
+        parts = tiles(len(numbers))
         return sum_over_blocks(add, parts, zero, workers=self.workers).terms(self.W)
 
     def _columns_of(self, numbers: Array) -> Array:
         if self.held is not None:
             return np.take(self.held, numbers, axis=0)
         return self._evaluate(take(self.X, numbers), numbers)
-
-    def _parts(self, k: int) -> Iterator[slice]:
-        return (slice(start, start + TILE) for start in range(0, k, TILE))
 
     def _evaluate(self, A: Objects, numbers: Array) -> Array:
         C = evaluate(self.columns, A, numbers, self.landmarks)

@@ -11,9 +11,9 @@ import numpy as np
 from kreinlearn.approximation import Fitted
 from kreinlearn.blocks import require_memory, row_blocks
 from kreinlearn.columns import LandmarkColumns
-from kreinlearn.kernels._base import Array, Kernel, Objects
+from kreinlearn.kernels._base import Array, Kernel, Objects, symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
-from kreinlearn.moments import Moments, Targets, Terms
+from kreinlearn.moments import Moments, Targets, Terms, total_terms
 from kreinlearn.nystrom import FeatureMap, one_shot
 from kreinlearn.panel import Panel
 from kreinlearn.passes import Plan, moments_pass
@@ -153,7 +153,7 @@ class Problem:
         kept = self._trained(panel.landmarks, k)
         if panel.transform is None:
             C, at = panel.C[:, kept], panel.positions(panel.landmarks[kept])
-            return C, 0.5 * (C[at] + C[at].T)
+            return C, symmetrised(C[at])
         trained = self._trained(panel.columns[: panel.transform.n_reference], k)
         places = kept if panel.places is None else panel.places[kept]
         make = TRANSFORMS[self.transform]
@@ -232,13 +232,6 @@ def whole_gram(groups: list[Moments]) -> Gram:
     total = Gram.zeros(len(groups[0].gram.sums))
     for group in groups:
         total += group.gram
-    return total
-
-
-def total_terms(terms: list[Terms]) -> Terms:
-    total = terms[0]
-    for term in terms[1:]:
-        total = total.plus(term)
     return total
 
 

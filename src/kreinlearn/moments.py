@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -157,6 +158,13 @@ class Centred(NamedTuple):
 
     def intercept(self, Z: Array) -> Array:  # (r, q) -> (q,)
         return np.asarray(self.ybar - self.mean @ Z)
+
+
+def total_terms(terms: Sequence[Terms]) -> Terms:
+    total = terms[0]
+    for term in terms[1:]:
+        total = total.plus(term)
+    return total
 
 
 def symmetric_product(W: Array, G: Array) -> Array:

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.blocks import Scratch, as_generator, length, row_blocks
 from kreinlearn.estimators._learner import KreinLearner
-from kreinlearn.learning import MeanLoss, Problem, Statistics, gather, gram_scale, total_terms
-from kreinlearn.moments import Moments, Targets
+from kreinlearn.learning import MeanLoss, Problem, Statistics, gather, gram_scale
+from kreinlearn.moments import Moments, Targets, total_terms
 from kreinlearn.nystrom import FeatureMap
 from kreinlearn.passes import sum_groups
 from kreinlearn.reduce import serial_blas, worker_count

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kreinlearn.feature_rows import FeatureRows, with_constant
-from kreinlearn.learning import Problem, Statistics, total_terms
+from kreinlearn.learning import Problem, Statistics
+from kreinlearn.moments import total_terms
 from kreinlearn.solvers.result import signed_penalty
 from kreinlearn.solvers.sparse import l1_max, l1_path
 from kreinlearn.solvers.squared_hinge import DenseRows, Rows, hinge_loss

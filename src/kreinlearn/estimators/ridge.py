@@ -18,9 +18,8 @@ from kreinlearn.learning import (
     Statistics,
     leave_one_out_of,
     statistics_scale,
-    total_terms,
 )
-from kreinlearn.moments import Centred, Terms
+from kreinlearn.moments import Centred, Terms, total_terms
 from kreinlearn.solvers.least_squares import ridge, ridge_fold, ridge_rows
 from kreinlearn.solvers.result import Fold, Solution, signed_penalty
 from kreinlearn.tuning.search import Tuned, Unknowns, given, tune, tune_apart

@@ -23,8 +23,8 @@ from kreinlearn.learning import (
     gather,
     statistics_scale,
     terms_of,
-    total_terms,
 )
+from kreinlearn.moments import total_terms
 from kreinlearn.nystrom import FeatureMap
 from kreinlearn.solvers.least_squares import ridge, ridge_fold
 from kreinlearn.solvers.result import signed_penalty

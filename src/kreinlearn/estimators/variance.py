@@ -13,8 +13,8 @@ from kreinlearn._warnings import warn
 from kreinlearn.estimators._classifier import KreinClassifier
 from kreinlearn.estimators._learner import KreinLearner
 from kreinlearn.estimators.ridge import KreinRegressor, LeastSquares, LeastSquaresClassifier
-from kreinlearn.learning import MeanLoss, Problem, Statistics, statistics_scale, total_terms
-from kreinlearn.moments import Centred, Terms
+from kreinlearn.learning import MeanLoss, Problem, Statistics, statistics_scale
+from kreinlearn.moments import Centred, Terms, total_terms
 from kreinlearn.solvers.least_squares import ridge_fold
 from kreinlearn.solvers.result import Fold, Solution, signed_penalty
 from kreinlearn.solvers.span import in_span

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kreinlearn.moments import Terms
+from kreinlearn.moments import Terms, total_terms
 from kreinlearn.solvers.result import Fold
 
 Array = NDArray[Any]
@@ -72,9 +72,7 @@ def fold_of(train: Terms, valid: Terms, S: Array, *, intercept: bool) -> Fold:
 
 def downdated(groups: Sequence[Terms], S: Array, *, intercept: bool) -> list[Fold]:
     """Folds from the terms of each part; the last group is in every training part."""
-    total = groups[0]
-    for group in groups[1:]:
-        total = total.plus(group)
+    total = total_terms(groups)
     return [
         fold_of(total.minus(part), part, S, intercept=intercept)
         for part in groups[:-1]

@@ -147,9 +147,7 @@ def tune(
         loss, gradient = objective(unknowns.values(x))
         return loss, unknowns.gradient(gradient)
 
-    low = np.array([LOWEST * scale if j < 2 else RADIUS[0] for j in free])
-    high = np.array([HIGHEST * scale if j < 2 else RADIUS[1] for j in free])
-    search = Search(reduced, low, high)
+    search = Search(reduced, *_bounds(free, scale))
     for x in _starts(search, scale, unknowns, start):
         if not coarse:
             search.descend(x)
@@ -161,6 +159,11 @@ def tune(
     x, loss = search.best if coarse else search.raise_ties(penalties[::-1])
     trials = [np.append(unknowns.values(point), value) for point, value in search.trials]
     return Tuned(unknowns.values(x), loss, np.array(trials))
+
+
+def _bounds(free: list[int], scale: float) -> Array:  # (2, free)
+    penalties, radii = (LOWEST * scale, HIGHEST * scale), RADIUS
+    return np.array([penalties if j < 2 else radii for j in free]).reshape(-1, 2).T
 
 
 def tune_apart(
@@ -224,8 +227,7 @@ def pattern_search(
     penalties are tried first and win ties.
     """
     free = unknowns.free
-    low = np.log([LOWEST * scale if j < 2 else RADIUS[0] for j in free])
-    high = np.log([HIGHEST * scale if j < 2 else RADIUS[1] for j in free])
+    low, high = np.log(_bounds(free, scale))
     trials: dict[tuple[float, ...], float] = {}
 
     def tried(x: Array) -> float:
