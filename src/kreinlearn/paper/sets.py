@@ -1,0 +1,229 @@
+"""The paper's data: from the data folder, or made by a recipe; what is missing and where to get it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import StandardScaler
+
+from kreinlearn.datasets import VARIABLE, list_datasets, load_dataset, make_balls3d, make_polygons
+from kreinlearn.kernels import resolve
+from kreinlearn.paper.scale import Scale
+
+Array = NDArray[Any]
+SAME, EQUIVALENT, PART, SIBLING = "the paper's", "an equivalent", "a part", "not in the paper"
+
+
+# Vectors
+
+
+class Vectorial(NamedTuple):
+    """A set of Figures 1, 2 and 8."""
+
+    name: str  # of the file in the folder "vectorial"
+    printed: str  # as the paper names it; "" where it is not in the paper
+    n: int
+
+
+VECTORIAL = {
+    s.name: s
+    for s in (
+        Vectorial("parkinsons", "parkinsons", 5875),
+        Vectorial("ailerons", "ailerons", 13_750),
+        Vectorial("pole", "pole-telecom", 15_000),
+        Vectorial("elevators", "elevators", 16_599),
+        Vectorial("cal_housing", "cal-housing", 20_640),
+        Vectorial("digits", "", 1797),  # comes with scikit-learn: runs where no data folder is
+    )
+}
+
+
+def vectorial_names(scale: Scale) -> list[str]:
+    """Of the sets asked for those that are there; the digits where none is."""
+    return [name for name in scale.vectorial if is_there(f"vectorial/{name}")] or ["digits"]
+
+
+def standardised(X: Array) -> Array:
+    """Columns of mean 0 and deviation 1; constant ones are left out."""
+    X = np.asarray(X, dtype=np.float64)
+    return np.asarray(StandardScaler().fit_transform(X[:, np.ptp(X, axis=0) > 0]))
+
+
+def vectors(name: str, scale: Scale) -> Array:
+    """Standardised rows, at most ``scale.rows`` of them."""
+    if name == "digits":
+        from sklearn.datasets import load_digits
+
+        X = load_digits().data
+    else:
+        X = load_dataset(f"vectorial/{name}").X
+    if scale.rows is not None and scale.rows < len(X):
+        X = X[np.random.default_rng(scale.seed).choice(len(X), scale.rows, replace=False)]
+    return standardised(X)
+
+
+def is_there(path: str) -> bool:
+    try:
+        return path in list_datasets()
+    except FileNotFoundError:  # no data folder
+        return False
+
+
+# Dissimilarities
+
+
+class Split(NamedTuple):
+    """One training part and the objects it is judged on."""
+
+    M_train: Array  # (t, t), symmetric
+    y_train: Array
+    M_test: Array  # (s, t): rows of new objects, columns of training objects
+    y_test: Array
+
+
+@dataclass(frozen=True)
+class LearningSet:
+    """A symmetric matrix of all pairs and labels, cut into folds; or one split that was given."""
+
+    name: str
+    dissimilarity: bool
+    M: Array  # (n, n)
+    y: Array
+    given: tuple[Array, Array] | None = None  # rows of new objects to all of M, and their labels
+    origin: str = SAME
+
+    def __len__(self) -> int:
+        return len(self.y) + (0 if self.given is None else len(self.given[1]))
+
+    @property
+    def classes(self) -> list[int]:
+        return np.unique(self.y).tolist()
+
+    def n_folds(self, folds: int) -> int:
+        return folds if self.given is None else 1
+
+    def splits(self, folds: int, seed: int) -> Iterator[Split]:
+        """Stratified folds, the same for whoever asks with the same numbers."""
+        if self.given is not None:
+            yield Split(self.M, self.y, *self.given)
+            return
+        cut = StratifiedKFold(folds, shuffle=True, random_state=seed)
+        for train, test in cut.split(self.M, self.y):
+            M_train, M_test = self.M[np.ix_(train, train)], self.M[np.ix_(test, train)]
+            yield Split(M_train, self.y[train], M_test, self.y[test])
+
+
+def averaged(M: Array) -> Array:
+    return np.asarray(0.5 * (M + M.T), dtype=np.float64)
+
+
+def stored(path: str, origin: str = SAME) -> LearningSet:
+    """From the data folder; an asymmetric matrix is averaged before it is cut."""
+    data, dissimilarity = load_dataset(path), path.startswith("dissimilarity/")
+    M = averaged(data.D if dissimilarity else data.K)
+    return LearningSet(path.split("/")[1], dissimilarity, M, data.y, origin=origin)
+
+
+def balls3d(n_per_class: int, seed: int) -> LearningSet:
+    D, y = make_balls3d((n_per_class,) * 2, random_state=seed)
+    return LearningSet("balls3d", True, D, y, origin=f"{EQUIVALENT}: its recipe, drawn anew")
+
+
+def polygons(name: str, distance: str, n: int, seed: int) -> LearningSet:
+    X, y = make_polygons(n, random_state=seed)
+    D = resolve(distance).symmetric(X)
+    origin = f"{EQUIVALENT}: {n} polygons of another generator"
+    return LearningSet(name, True, D, y, origin=origin)
+
+
+def coilyork_partial() -> LearningSet:
+    data = load_dataset("dissimilarity/coilyork_partial")
+    new = np.asarray(data.D_test_train, dtype=np.float64), data.y_test
+    origin = f"{PART}: one half/half split, classes merged to two"
+    return LearningSet("coilyork", True, averaged(data.D_train), data.y_train, new, origin)
+
+
+class Dissimilarity(NamedTuple):
+    """A set of Table 1, Figures 3 and 7."""
+
+    name: str  # of the file in the folder "dissimilarity", and of our tables
+    table: str  # its name in the paper's Table 1; "" where it is not in the paper
+    curve: str  # its name in the paper's figures
+    iota: float | None  # percent, printed there
+    instead: Callable[[Scale], LearningSet] | None = None  # where there is no such file
+    download: str = ""  # what to get where there is neither
+
+
+DISDATASETS = "the collection 'disdatasets' of R.P.W. Duin and E. Pekalska (PRTools, DisTools)"
+
+DISSIMILARITY = {
+    s.name: s
+    for s in (
+        Dissimilarity("coilyork", "coilyork", "coilyork", 26.0,
+                      lambda scale: coilyork_partial(), f"CoilYork of {DISDATASETS}"),
+        Dissimilarity("balls3d", "balls 3D", "balls3D", 0.07,
+                      lambda scale: balls3d(scale.balls, scale.seed)),
+        Dissimilarity("prodom", "prodom", "prodom", 99.0, None, f"ProDom of {DISDATASETS}"),
+        Dissimilarity("chickenpieces_10_120", "chicken10", "chicken10-120", 18.0, None,
+                      f"ChickenPieces-10-120 of {DISDATASETS}"),
+        Dissimilarity("protein", "protein", "protein", 0.07, None, f"Protein of {DISDATASETS}"),
+        Dissimilarity("zongker", "zongker", "zongker", 59.0, None, f"Zongker of {DISDATASETS}"),
+        Dissimilarity("chickenpieces_25_45", "chicken25", "chicken25-45", 32.0, None,
+                      f"ChickenPieces-25-45 of {DISDATASETS}"),
+        Dissimilarity("polydish57", "pdish57", "polydish57", 42.0,
+                      lambda scale: polygons("polydish57", "hausdorff", scale.polygons, scale.seed)),
+        Dissimilarity("polydism57", "pdism57", "polydism57", 36.0,
+                      lambda scale: polygons("polydism57", "modified_hausdorff", scale.polygons,
+                                             scale.seed)),
+        Dissimilarity("woodyplants50", "woody50", "woodyplants50", 23.0, None,
+                      f"WoodyPlants50 of {DISDATASETS}"),
+        Dissimilarity("chickenpieces_20_60", "", "", None, None,
+                      f"ChickenPieces-20-60 of {DISDATASETS}, a sibling of two of the paper's"),
+    )
+}  # fmt: skip
+
+
+@lru_cache(maxsize=2)
+def learning_set(name: str, scale: Scale) -> LearningSet:
+    """The paper's matrix if it is in the data folder, else what stands for it.
+
+    FileNotFoundError where there is neither.
+    """
+    entry = DISSIMILARITY[name]
+    if entry.instead is not None and not is_there(f"dissimilarity/{name}"):
+        return entry.instead(scale)
+    return stored(f"dissimilarity/{name}", SAME if entry.table else SIBLING)
+
+
+def there(scale: Scale) -> list[str]:
+    """Names of the dissimilarity sets that can be measured."""
+    return [name for name in scale.dissimilarity if not _absent(name)]
+
+
+def _absent(name: str) -> bool:
+    if is_there(f"dissimilarity/{name}"):
+        return False
+    if name == "coilyork":
+        return not is_there("dissimilarity/coilyork_partial")
+    return DISSIMILARITY[name].instead is None
+
+
+def missing(scale: Scale) -> list[str]:
+    """What to download, a sentence a set, of those asked for that cannot be measured."""
+    return [
+        f"{name}: {DISSIMILARITY[name].download or name}; as dissimilarity/{name}.npz, arrays "
+        f"D (n, n) and y (n,), in the folder that {VARIABLE} names"
+        for name in scale.dissimilarity
+        if _absent(name)
+    ] + [
+        f"{name}: the regression set of that name (UCI, or the collection of L. Torgo); as "
+        f"vectorial/{name}.npz, array X (n, d), in the folder that {VARIABLE} names"
+        for name in scale.vectorial
+        if not is_there(f"vectorial/{name}")
+    ]
