@@ -1,7 +1,8 @@
 """How near a low-rank approximation comes to the best one: python -m benchmarks.approximation
 
 The Frobenius error over the optimal rank-k error for every core and landmark scheme, the share
-of pairs evaluated, the paper's schemes at equal evaluations, and its five vectorial sets.
+of pairs evaluated, and the paper's schemes at equal evaluations. (The paper's own five vectorial
+sets: kreinlearn reproduce rank-error.)
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,17 +18,17 @@ from typing import Any
 import joblib
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from benchmarks import measure, summary, tables, vectorial
+from benchmarks import measure, summary, tables
 from benchmarks.cases import KNOWN, OBJECTS, UNSEEN
 from benchmarks.measure import Figure
 from kreinlearn.datasets import VARIABLE
 
 RESULTS = Path(__file__).parent / "results" / "approximation.md"
 HEADING = "Low-rank approximation of indefinite kernels"
-SECTIONS = ("default", "objects", "grid", "equal", "unseen", "vectorial")
+SECTIONS = ("default", "objects", "grid", "equal", "unseen")
 QUICK = ("gaussian10/delta_gauss", "breast_cancer/epanechnikov", "blobs/sigmoid", "woody", "wine")
 QUICK_RANKS = (25,)
-UNSEEN_SEED, UNSEEN_REPETITIONS, VECTORIAL_REPETITIONS = 100, 5, 3
+UNSEEN_SEED, UNSEEN_REPETITIONS = 100, 5
 
 Job = Callable[[], list[Figure]]
 
@@ -41,7 +42,6 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--repetitions", type=int, help="seeds a case (10; 2 with --quick)")
     add("--seed", type=int, default=0, help="the first seed")
     add("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
-    add("--paper-csv", type=Path, help="approximation_time_vs_error.csv, the paper's figures")
     add("--csv", type=Path, help="write every single figure here")
     add("--read", nargs="+", type=Path, metavar="CSV", help="figures of earlier runs, none new")
     add("--markdown", type=Path, help="write the tables here")
@@ -50,7 +50,6 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     options.repetitions = options.repetitions or (2 if options.quick else 10)
     if options.quick:
         options.cases = options.cases or list(QUICK)
-        options.sections = [s for s in options.sections if s != "vectorial"]
     return options
 
 
@@ -66,9 +65,7 @@ def planned(options: argparse.Namespace) -> list[Job]:
     }
     seeds = range(options.seed, options.seed + options.repetitions)
     jobs: list[Job] = []
-    if "vectorial" in options.sections and have_data:
-        jobs += _vectorial_jobs(options)
-    for section in (s for s in options.sections if s in names):
+    for section in options.sections:
         here = seeds
         if section == "unseen":
             first = options.seed + UNSEEN_SEED
@@ -77,15 +74,6 @@ def planned(options: argparse.Namespace) -> list[Job]:
             ranks = QUICK_RANKS if options.quick else measure.ranks(name)
             jobs += [partial(measure.run, section, name, k, list(here)) for k in ranks]
     return jobs
-
-
-def _vectorial_jobs(options: argparse.Namespace) -> Iterator[Job]:
-    for name in filter(partial(_wanted, options.cases), reversed(vectorial.SETS)):
-        yield partial(vectorial.optimum, name)
-        for seed in range(min(VECTORIAL_REPETITIONS, options.repetitions)):
-            yield partial(vectorial.approximations, name, options.seed + seed)
-    for name in filter(partial(_wanted, options.cases), vectorial.WIDER):
-        yield partial(vectorial.optimum, name)
 
 
 def _available(name: str, quick: bool) -> bool:
@@ -128,8 +116,7 @@ def _stderr() -> Any:
     return Console(stderr=True)
 
 
-def report(figures: Sequence[Figure], paper_csv: Path | None) -> list[tables.Table]:
-    paper = vectorial.paper_errors(paper_csv) if paper_csv else None
+def report(figures: Sequence[Figure]) -> list[tables.Table]:
     rule_titles = {
         "default": "Defaults: half medoids, then greedy k-means++; least-squares core",
         "objects": "Objects only: greedy k-means++; least-squares core",
@@ -142,17 +129,8 @@ def report(figures: Sequence[Figure], paper_csv: Path | None) -> list[tables.Tab
         *summary.grid_tables(figures),
         summary.equal_table(figures),
         by_rule[2],
-        *vectorial.tables(figures, paper),
     ]
     return [table for table in made if table.rows]
-
-
-def found_paper_csv(given: Path | None) -> Path | None:
-    """The file asked for, or the one in a folder ``paper`` beside the data folder."""
-    if given is not None or not os.environ.get(VARIABLE):
-        return given
-    beside = Path(os.environ[VARIABLE]).parent / "paper" / "approximation_time_vs_error.csv"
-    return beside if beside.exists() else None
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Figure]:
@@ -161,12 +139,12 @@ def main(arguments: Sequence[str] | None = None) -> list[Figure]:
         figures = [f for path in options.read for f in tables.read_csv(path, Figure)]
     else:
         figures = run(planned(options), options.jobs)
-    made = report(figures, found_paper_csv(options.paper_csv))
+    made = report(figures)
     console = tables.console()
     for table in made:
         table.show(console)
     if not os.environ.get(VARIABLE):
-        console.print(f"{VARIABLE} is not set: real dissimilarities, covertype and the vectorial sets are left out")  # fmt: skip # noqa: E501
+        console.print(f"{VARIABLE} is not set: real dissimilarities and covertype are left out")  # fmt: skip # noqa: E501
     if options.csv:
         tables.write_csv(options.csv, figures)
     command = tables.command_line("benchmarks.approximation", sys.argv[1:] if arguments is None else arguments)  # fmt: skip # noqa: E501

@@ -31,12 +31,7 @@ CLASSES = {
     "SimilarityRidge": "SimilarityRidgeClassifier",
     "SpectrumSVC": "SpectrumSVC",
 }
-PAPER_COLUMNS = {
-    "KreinRidge": "krein lsm",
-    "KreinVCRidge": "krein vc-lsm",
-    "KreinSVC": "krein sh-svm",
-    "SimilarityRidge": "sf-lsm",
-}
+LEARNERS = (*KREIN, "SimilarityRidge")
 PAPER_LANDMARKS = 100
 PAPER_WAY = {"landmarks": "uniform", "similarity": "squared", "multi_class": "ovr"}
 ONE_LAMBDA = {"lambda_minus": "equal"}
@@ -49,7 +44,6 @@ class Method(NamedTuple):
     name: str
     make: Callable[[bool, int], Any]  # (of dissimilarities?, seed) -> unfitted
     ours: str = ""  # "auto" or "landmarks": one of our three, as it stands by default
-    paper: str = ""  # column of the paper's Table 1
 
     @property
     def exists(self) -> bool:
@@ -63,25 +57,22 @@ class Method(NamedTuple):
 # Our learners
 
 
-def _learner(
-    learner: str, name: str, params: dict[str, Any], ours: str = "", paper: str = ""
-) -> Method:
+def _learner(learner: str, name: str, params: dict[str, Any], ours: str = "") -> Method:
     def make(dissimilarity: bool, seed: int) -> Any:
         kernel = "precomputed_dissimilarity" if dissimilarity else "precomputed"
         estimator = getattr(kreinlearn, CLASSES[learner])
         return estimator(kernel=kernel, random_state=seed, n_jobs=1, **params)
 
-    return Method(f"{learner} {name}", make, ours, paper)
+    return Method(f"{learner} {name}", make, ours)
 
 
 def _learners(landmarks: int) -> Iterator[Method]:
     few: dict[str, Any] = {"n_landmarks": landmarks}
-    for learner in PAPER_COLUMNS:
+    for learner in LEARNERS:
         mine = learner in KREIN
-        column = PAPER_COLUMNS[learner] if landmarks == PAPER_LANDMARKS else ""
-        yield _learner(learner, f"{landmarks}", few, "landmarks" * mine, column)
+        yield _learner(learner, f"{landmarks}", few, "landmarks" * mine)
         yield _learner(learner, "auto", {}, "auto" * mine)
-        yield _learner(learner, f"{landmarks} paper", {**few, **PAPER_WAY}, paper=column)
+        yield _learner(learner, f"{landmarks} paper", {**few, **PAPER_WAY})
     for learner in ("KreinRidge", "KreinSVC"):
         for name, params in (
             (f"{landmarks}", few), ("auto", {}), (f"{landmarks} paper", {**few, **PAPER_WAY})

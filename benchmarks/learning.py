@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -24,9 +23,9 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks import tables, verdicts
 from benchmarks.learners import Method, chosen, features, fitted_quietly, methods, two_lambdas
-from benchmarks.learning_sets import SETS, LearningSet, Paper, learning_set, paper_errors
-from benchmarks.paired import ALL, Figure, complete
-from kreinlearn.datasets import VARIABLE
+from benchmarks.learning_sets import SETS, learning_set
+from kreinlearn.paper.paired import ALL, Figure, complete
+from kreinlearn.paper.sets import LearningSet
 
 RESULTS = Path(__file__).parent / "results" / "learning.md"
 HEADING = "Learning from dissimilarities and similarities"
@@ -66,7 +65,6 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--read", nargs="+", type=Path, default=[], metavar="FILE", help="figures found before")
     add("--report-only", action="store_true", help="nothing new: tables of what --read has")
     add("--write", nargs="?", type=Path, const=RESULTS, metavar="FILE", help="tables as Markdown")
-    add("--paper-csv", type=Path, help="table1_rank100_error.csv, the paper's figures")
     options = parser.parse_args(arguments)
     options.folds = options.folds or (QUICK_FOLDS if options.quick else 10)
     options.sets = options.sets or list(QUICK_SETS if options.quick else SETS)
@@ -190,13 +188,13 @@ def read(paths: Sequence[Path], folds: int) -> list[Figure]:
 # Reporting
 
 
-def report(figures: Sequence[Figure], landmarks: int, paper: Paper) -> list[tables.Table]:
+def report(figures: Sequence[Figure], landmarks: int) -> list[tables.Table]:
     known, results = methods(landmarks), complete(figures)
     two, others = two_lambdas(landmarks), features(landmarks)
     against = "never significantly worse than"
     made = [
         verdicts.check_table(results, known, landmarks),
-        *verdicts.error_tables(results, figures, known, paper),
+        *verdicts.error_tables(results, figures, known),
         verdicts.within_table(results, known),
         verdicts.difference_table(results, f"Two lambdas: {against} one", two),
         verdicts.help_table(results, two),
@@ -206,15 +204,7 @@ def report(figures: Sequence[Figure], landmarks: int, paper: Paper) -> list[tabl
     return [table for table in made if table.rows]
 
 
-def found_paper_csv(given: Path | None) -> Path | None:
-    """The file asked for, or the one in a folder ``paper`` beside the data folder."""
-    if given is not None or not os.environ.get(VARIABLE):
-        return given
-    beside = Path(os.environ[VARIABLE]).parent / "paper" / "table1_rank100_error.csv"
-    return beside if beside.exists() else None
-
-
-def said(options: argparse.Namespace, missing: Sequence[str], paper: bool) -> Iterator[str]:
+def said(options: argparse.Namespace, missing: Sequence[str]) -> Iterator[str]:
     """How the figures were found, and what is not among them."""
     yield (
         f"{options.folds}-fold stratified cross-validation, the same folds for all methods (seed "
@@ -223,8 +213,7 @@ def said(options: argparse.Namespace, missing: Sequence[str], paper: bool) -> It
         f"'paper': {options.landmarks} uniform landmarks, centred squares, one-vs-rest. 'one "
         "against the rest': every class, the mean over classes."
     )
-    if paper:
-        yield "Paper: its Table 1, rank 100, ten folds; deviations seem to have divisor 10, ours 9."
+    yield "Beside the paper's own figures: kreinlearn reproduce table1."
     yield from missing
     for method in wanted(options):
         if not method.exists:
@@ -239,11 +228,9 @@ def main(arguments: Sequence[str] | None = None) -> list[Figure]:
         sets, missing = available(options)
         jobs = list(planned(options, sets, {figure.cell for figure in figures}))
         figures += run(jobs, options.jobs, options.csv)
-    paper_csv = found_paper_csv(options.paper_csv)
-    paper = paper_errors(paper_csv) if paper_csv else {}
-    made = report(figures, options.landmarks, paper)
+    made = report(figures, options.landmarks)
     if made:
-        made[0].notes += said(options, missing, bool(paper))
+        made[0].notes += said(options, missing)
     console = tables.console()
     for table in made:
         table.show(console)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from benchmarks.learners import KREIN, Comparison, Method, features, two_lambdas
-from benchmarks.learning_sets import Paper, paper_set
-from benchmarks.paired import (
+from benchmarks.tables import Table
+from kreinlearn.paper.paired import (
     LEVEL,
     MULTICLASS,
     Difference,
@@ -19,7 +19,6 @@ from benchmarks.paired import (
     best_of,
     difference,
 )
-from benchmarks.tables import Table
 
 # Errors of a prototype with 100 uniform landmarks, all classes at once: the least and the largest.
 TARGETS = {
@@ -35,22 +34,17 @@ SETTINGS = {"auto": "at its defaults", "landmarks": "at {} landmarks"}
 
 
 def error_tables(
-    results: Results, figures: Sequence[Figure], methods: dict[str, Method], paper: Paper
+    results: Results, figures: Sequence[Figure], methods: dict[str, Method]
 ) -> Iterator[Table]:
-    header = ["method", "error %", "deviation", "standard error", "wall s", "CPU s", "paper"]
+    header = ["method", "error %", "deviation", "standard error", "wall s", "CPU s"]
     for (name, way), by_method in results.items():
         here = [f for f in figures if (f.set, f.way) == (name, way)]
         table = Table(f"{name}, n = {here[0].n}, {way}", header)
-        row_name, about = paper_set(name)
         for method in (m for m in methods if m in by_method):
-            cited = paper.get((row_name, methods[method].paper))
-            cell = f"{cited[0]:.2f} ± {cited[1]:.2f}" if cited else ""
-            table.rows.append([method, *_cells(by_method[method]), cell])
+            table.rows.append([method, *_cells(by_method[method])])
         first = next(iter(by_method.values()))
         if first.one_split:
             table.notes.append("One given split: the standard error is over its objects.")
-        if about and paper:
-            table.notes.append(f"Paper ({row_name}): {about}.")
         table.notes += _left_out(here, by_method)
         yield table
 

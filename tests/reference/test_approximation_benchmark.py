@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from benchmarks import approximation, measure, summary, vectorial
+from benchmarks import approximation, measure, summary
 from benchmarks.cases import KNOWN, problem, standardised
 from benchmarks.counting import Tally
 from benchmarks.measure import CORES, DEFAULT, PAPER, SCHEMES, Setting
 from kreinlearn import KreinNystroem
-from kreinlearn.kernels import DeltaGauss
 
 CASE = "breast_cancer/epanechnikov"
 RNG = np.random.default_rng(11)
@@ -147,34 +146,6 @@ def test_landmarks_that_a_budget_pays_for(scheme, columns):
     assert abs(setting.tally(case, seed=0).pairs - pairs) <= 2 * n
     assert setting.rank == min(k, setting.l)
     assert measure.affordable(case, k, scheme, n * n, seed=0).l == n
-
-
-# The vectorial sets
-
-
-@threadpool_limits.wrap(limits=1)
-def test_tiles_give_the_optimum_and_the_errors_of_the_whole_matrix():
-    X = standardised(RNG.standard_normal((1300, 5)) ** 3)
-    kernel = DeltaGauss(width=8.0).fit(X, RNG)
-    K, tiled = kernel.symmetric(X), vectorial.Tiled(X, kernel)
-    values = np.sort(np.linalg.eigvalsh(K) ** 2)[::-1]
-    best = np.sqrt([values[k:].sum() for k in (5, 20, 50)])
-    found = vectorial.optimal_errors(tiled, (5, 20, 50))
-    assert np.all(found >= best * (1 - 1e-9))
-    np.testing.assert_allclose(found, best, rtol=1e-3)
-    Phi, S = RNG.standard_normal((1300, 3)), np.array([1, -1, 1])
-    (error,) = tiled.squared_errors([(Phi, S)])
-    assert error == pytest.approx(np.linalg.norm(K - (Phi * S) @ Phi.T) ** 2, rel=1e-12)
-    np.testing.assert_allclose(tiled @ Phi, K @ Phi, rtol=0, atol=1e-10 * np.linalg.norm(K))
-
-
-def test_paper_figures_are_found_by_set_scheme_and_rank(tmp_path):
-    path = tmp_path / "paper.csv"
-    path.write_text(
-        "dataset,iota_percent,landmark_selection,landmarks,rank,log_seconds,log_frobenius_error\n"
-        "pole-telecom,50.0,kmeans++,k*log(n),25,1.0,4.5\n"
-    )
-    assert vectorial.paper_errors(path) == {("pole-telecom", "kmeans++", "k ln n", 25): 4.5}
 
 
 # The command

@@ -17,9 +17,10 @@ from benchmarks.learners import (
     methods,
     two_lambdas,
 )
-from benchmarks.learning_sets import LearningSet, learning_set, paper_errors
-from benchmarks.paired import ALL, Errors, Figure, complete, difference, errors_of
+from benchmarks.learning_sets import learning_set
 from kreinlearn.datasets import VARIABLE, make_balls3d
+from kreinlearn.paper.paired import ALL, Errors, Figure, complete, difference, errors_of
+from kreinlearn.paper.sets import LearningSet
 
 METHODS = ["KreinRidge 100", "KreinRidge 100 one lambda", "1-NN", "SVC raw"]
 QUICK = ["--quick", "--sets", "balls3d_fresh", "--methods", *METHODS]
@@ -241,16 +242,3 @@ def test_a_miss_is_printed_as_missed():
         f"{20 + spread.mean():.2f}",
         "0",
     ]
-
-
-def test_the_papers_table_by_set_and_method(tmp_path):
-    path = tmp_path / "table1.csv"
-    path.write_text(
-        "dataset,dissimilarity,krein lsm,std,sf-lsm,std\nprotein,of,3.72,2.76,5.1,3.9\n"
-    )
-    paper = paper_errors(path)
-    assert paper == {("protein", "krein lsm"): (3.72, 2.76), ("protein", "sf-lsm"): (5.1, 3.9)}
-    results = {("protein", "multiclass"): {"KreinRidge 100": errors([1.0, 2.0])}}
-    figures = [figure("KreinRidge 100", set="protein")]
-    (table,) = verdicts.error_tables(results, figures, methods(), paper)
-    assert table.rows[0][-1] == "3.72 ± 2.76"
