@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from kreinlearn.blocks import length, objects_of, rows, tiles
-from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, register
+from kreinlearn.blocks import length, objects_of
+from kreinlearn.kernels._base import Array, Objects, register
 from kreinlearn.kernels._fused import compiled
+from kreinlearn.kernels._objects import ObjectKernel, given
 
 LANES = 128  # landmarks a pass of the inner loops: long enough for SIMD, short enough for the cache
 
@@ -18,6 +19,10 @@ class PointSets(NamedTuple):
 
     points: Array  # (N, p) float64
     start: Array  # (n + 1,)
+
+    @property
+    def dimension(self) -> int:
+        return int(self.points.shape[1])
 
 
 class PointSlots(NamedTuple):
@@ -30,6 +35,10 @@ class PointSlots(NamedTuple):
     slot: Array  # (largest size + 1,)
     order: Array  # (m,)
     size: Array  # (m,), in that order
+
+    @property
+    def dimension(self) -> int:
+        return len(self.points)
 
 
 def pack(X: Objects, *, dimension: int | None = None, first: int = 0, n: int = 0) -> PointSets:
@@ -60,14 +69,9 @@ def _point_set(x: Any, i: int, n: int) -> Array:
     except ValueError:  # rows of unequal length
         points = np.empty(0, dtype=object)
     if points.ndim != 2 or points.dtype.kind not in "fiub" or 0 in points.shape:
-        given = (
-            f"an array of shape {points.shape} and dtype {points.dtype}"
-            if isinstance(x, np.ndarray)
-            else f"{type(x).__name__} {x!r:.40}"
-        )
         raise ValueError(
-            f"object {i} (of {n}) is {given}; a point set is an array of numbers, one row a point, "
-            "of shape (at least 1 point, at least 1 coordinate)"
+            f"object {i} (of {n}) is {given(x)}; a point set is an array of numbers, one row a "
+            "point, of shape (at least 1 point, at least 1 coordinate)"
         )
     return points
 
@@ -139,21 +143,7 @@ def _hausdorff(
                     out[i, order[lo + j]] = np.sqrt(max(total_a[j], total_b[j]))
 
 
-class PointSetColumns:
-    """Rows A -> distances to the packed sets Z."""
-
-    def __init__(self, Z: Objects, mean: bool) -> None:
-        self.Z, self.mean = across(pack(Z)), mean
-
-    def __call__(self, A: Objects, out: Array | None = None) -> Array:
-        sets = pack(A, dimension=len(self.Z.points))
-        n = len(sets.start) - 1
-        D = np.empty((n, len(self.Z.order))) if out is None else out[:n]
-        _hausdorff(*sets, *self.Z, self.mean, D)
-        return D
-
-
-class Hausdorff(Kernel):
+class Hausdorff(ObjectKernel):
     """max(max_a min_b |a - b|, max_b min_a |a - b|) of point sets (k, p), k free.
 
     >>> from kreinlearn.kernels.objects import Hausdorff
@@ -161,34 +151,18 @@ class Hausdorff(Kernel):
     array([[3.162, 4.   ]])
     """
 
-    takes = "objects"
     is_dissimilarity = True
-    threads = True
     _mean = False
 
-    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
-        """Checks every object, so that an error names its number in X and not in a block."""
-        dimension = None
-        for start, stop in tiles(length(X)):
-            sets = pack(rows(X, start, stop), dimension=dimension, first=start, n=length(X))
-            dimension = sets.points.shape[1]
-        return self
+    def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> PointSets:
+        return pack(X, dimension=like.dimension if like else None, first=first, n=n)
 
-    def columns(self, Z: Objects) -> Columns:
-        return PointSetColumns(Z, self._mean)
+    def packed_columns(self, Z: Objects) -> PointSlots:
+        return across(pack(Z))
 
-    def diagonal(self, A: Objects) -> Array:
-        return np.zeros(length(A))
-
-    def symmetric(self, Z: Objects) -> Array:
-        """Every pair once: rows of the upper triangle in strips, mirrored."""
-        Z = objects_of(Z)
-        m = len(Z)
-        D = np.empty((m, m))
-        for start in range(0, m, LANES):
-            stop = min(start + LANES, m)
-            strip = self.columns(Z[start:])(Z[start:stop])
-            D[start:stop, start:], D[start:, start:stop] = strip, strip.T
+    def values(self, A: PointSets, Z: PointSlots) -> Array:
+        D = np.empty((len(A.start) - 1, len(Z.order)))
+        _hausdorff(*A, *Z, self._mean, D)
         return D
 
 

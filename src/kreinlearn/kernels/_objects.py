@@ -1,0 +1,99 @@
+"""Kernels on objects: checked and packed a block at a time, evaluated by a library of the field."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Self
+
+import numpy as np
+
+from kreinlearn.blocks import length, objects_of, rows, tiles
+from kreinlearn.kernels._base import Array, Columns, Kernel, Objects
+
+STRIP = 128  # rows of a symmetric matrix evaluated at a time
+
+
+class ObjectKernel(Kernel):
+    """A function of two objects by way of packed blocks.
+
+    A subclass gives ``packed`` and ``values``; ``packed_columns`` too, where the objects that
+    stand as columns are wanted in another form than those that stand as rows.
+    """
+
+    takes = "objects"
+
+    def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Any:
+        """Objects as ``values`` takes them; an error names object ``first + i`` of ``n``.
+
+        ``like`` is another packed block, with which these must agree (in dimension, say).
+        """
+        raise NotImplementedError
+
+    def packed_columns(self, Z: Objects) -> Any:
+        return self.packed(Z)
+
+    def values(self, A: Any, Z: Any) -> Array:
+        """From packed rows and packed columns, (a, z) float64."""
+        raise NotImplementedError
+
+    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        """Checks every object, so that an error names its number in X and not in a block."""
+        n, like = length(X), None
+        for start, stop in tiles(n):
+            like = self.packed(objects_of(rows(X, start, stop)), start, n, like)
+        return self
+
+    def columns(self, Z: Objects) -> Columns:
+        return ObjectColumns(self, objects_of(Z))
+
+    def diagonal(self, A: Objects) -> Array:
+        if self.is_dissimilarity:
+            return np.zeros(length(A))
+        return super().diagonal(A)
+
+    def symmetric(self, Z: Objects) -> Array:
+        """Every pair once, squares of a strip apart: strips of the upper triangle, mirrored."""
+        Z = objects_of(Z)
+        m = len(Z)
+        K = np.empty((m, m))
+        for start in range(0, m, STRIP):
+            stop = min(start + STRIP, m)
+            strip = self.columns(Z[start:])(Z[start:stop])
+            inner = strip[:, : stop - start]
+            strip[:, : stop - start] = np.triu(inner) + np.triu(inner, 1).T
+            K[start:stop, start:], K[start:, start:stop] = strip, strip.T
+        return K
+
+
+class ObjectColumns:
+    """Rows A -> values to the columns Z, which are packed once."""
+
+    def __init__(self, kernel: ObjectKernel, Z: Objects) -> None:
+        self.kernel, self.Z = kernel, kernel.packed_columns(Z)
+
+    def __call__(self, A: Objects, out: Array | None = None) -> Array:
+        K = self.kernel.values(self.kernel.packed(objects_of(A), like=self.Z), self.Z)
+        if out is None:
+            return K
+        out[: len(K)] = K
+        return out[: len(K)]
+
+
+def library(module: str, extra: str) -> Any:
+    """A module of an optional package; ImportError names the extra that brings it."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        raise ImportError(
+            f"this kernel needs {package}, which is not installed: "
+            f'pip install "kreinlearn[{extra}]"',
+            name=package,
+        ) from error
+
+
+def given(x: Any) -> str:
+    """What an object is, in a few words, for an error."""
+    if isinstance(x, np.ndarray):
+        return f"an array of shape {x.shape} and dtype {x.dtype}"
+    return f"{type(x).__name__} {x!r:.40}"
