@@ -6,12 +6,13 @@ from kreinlearn.estimators.spectrum_svc import SpectrumSVC
 from kreinlearn.estimators.svm import KreinSVC
 from kreinlearn.estimators.transformer import KreinNystroem, KreinPCA
 from kreinlearn.estimators.variance import KreinVCRidge, KreinVCRidgeClassifier
-from kreinlearn.inspect import indefiniteness
+from kreinlearn.inspect import Inspection, indefiniteness, inspect
 from kreinlearn.kernels import dissimilarity, pairwise, register
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "Inspection",
     "KreinNystroem",
     "KreinPCA",
     "KreinRidge",
@@ -24,6 +25,7 @@ __all__ = [
     "SpectrumSVC",
     "dissimilarity",
     "indefiniteness",
+    "inspect",
     "pairwise",
     "register",
 ]

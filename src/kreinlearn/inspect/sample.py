@@ -1,4 +1,4 @@
-"""What a similarity is like, before anything is learnt from it."""
+"""The similarity matrix of some of the objects, and how indefinite it is."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ def indefiniteness(
     n = length(X)
     if n_samples is None:
         n_samples = n if n <= EXACT_UP_TO else SAMPLE_SIZE
-    _require_room(min(n, n_samples))
+    require_room(min(n, n_samples))
     chosen = np.arange(n)
     if n_samples < n:
         chosen = np.sort(rng.choice(n, n_samples, replace=False))
     return indefiniteness_of_matrix(_similarity(model, X, fitted, chosen, rng))
 
 
-def _require_room(m: int) -> None:
+def require_room(m: int) -> None:
     needed, free = 8 * COPIES * m**2, free_memory()
     if needed > free:
         raise MemoryError(
@@ -86,7 +86,7 @@ def _similarity(model: Any, X: Any, kernel: Kernel, chosen: Any, rng: np.random.
     """The similarity matrix of the chosen objects, (m, m)."""
     if isinstance(kernel, Precomputed):
         K = X[np.ix_(chosen, chosen)]
-        return _from_dissimilarities(K) if kernel.of_dissimilarities else K
+        return similarity_from(K) if kernel.of_dissimilarities else K
     Z = kernel.select(X, chosen)
     K = evaluate(kernel.symmetric, Z, chosen, chosen)
     if isinstance(kernel, CallableKernel):
@@ -94,8 +94,9 @@ def _similarity(model: Any, X: Any, kernel: Kernel, chosen: Any, rng: np.random.
     if not kernel.is_dissimilarity:
         return K
     check_dissimilarities(K, np.diagonal(K))
-    return _from_dissimilarities(K)
+    return similarity_from(K)
 
 
-def _from_dissimilarities(D: Any) -> Any:
-    return double_centre(D / power_of_two_scale(D))  # it squares; iota knows no scale
+def similarity_from(D: Any) -> Any:
+    """Centred squares up to a power of two: no finding depends on the scale."""
+    return double_centre(D / power_of_two_scale(D))

@@ -1,0 +1,148 @@
+"""What was found out about a similarity, each figure by its definition, and how it is said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kreinlearn.spectrum import Spectrum, indefiniteness_of
+
+Array = NDArray[Any]
+TRIANGLES = 200_000  # triples of objects looked at
+ROUNDING = 1e-9  # share of the largest value up to which a difference is none
+ERROR = 0.05  # share of |K| that an approximation may miss
+SMALL = 1e-3  # an indefiniteness up to this is nearly nothing
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What ``inspect`` found; ``print`` it, or read the attributes. Shares are from 0 to 1."""
+
+    kind: str  # "similarity" or "dissimilarity"
+    n_objects: int
+    n_sampled: int
+    asymmetry: float  # largest |k(x, z) - k(z, x)| over the largest |k|
+    drift: float  # largest change of a value evaluated again, over the largest |k|
+    indefiniteness: dict[int, float]  # number of objects -> indefiniteness at that number
+    eigenvalues: Array  # of the sampled similarity, by decreasing magnitude, rounding left out
+    signature: tuple[int, int, int]  # positive, negative, zero eigenvalues
+    effective_rank: int  # eigenvalues that make up all but ERROR of |K|
+    n_landmarks: int | None  # enough for an approximation that good; None: the sample is too small
+    self_dissimilarity: float  # largest d(x, x) over the largest d; 0 for a similarity
+    negative_squares: float  # share of pairs with k(x, x) + k(z, z) < 2 k(x, z)
+    triangle_violations: float | None  # share of triples; of a dissimilarity
+    duplicates: int  # pairs in the sample that nothing tells apart
+    label_signal: float | None  # share of y'|K|y in the negative part
+    advice: str
+
+    @property
+    def exact(self) -> bool:
+        """All objects were looked at."""
+        return self.n_sampled == self.n_objects
+
+    @property
+    def positive_definite(self) -> bool:
+        return self.signature[1] == 0
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Name and value of every finding, as text."""
+        return [(name, value) for name, value in self._rows() if value]
+
+    def _rows(self) -> list[tuple[str, str]]:
+        positive, negative, zero = self.signature
+        looked = "all" if self.exact else f"{self.n_sampled:,} of them, drawn at random"
+        sizes = ", ".join(f"{percent(share)} of {n:,}" for n, share in self.indefiniteness.items())
+        rank = f"{self.effective_rank} of {self.n_sampled} (all but {ERROR:.0%} of |K|)"
+        violated = self.triangle_violations
+        return [
+            ("objects", f"{self.n_objects:,}; looked at {looked}"),
+            ("kind", self.kind),
+            ("symmetric", "yes" if self.asymmetry == 0 else f"no, off by {self.asymmetry:.2g}"),
+            ("deterministic", "yes" if self.drift == 0 else f"no, off by {self.drift:.2g}"),
+            ("positive definite", "yes" if self.positive_definite else "no"),
+            ("indefiniteness", sizes),
+            ("signature", f"{positive} positive, {negative} negative, {zero} zero"),
+            ("effective rank", rank),
+            ("enough landmarks", f"{self.n_landmarks:,}" if self.n_landmarks else "more than seen"),
+            ("self-dissimilarity", f"{self.self_dissimilarity:.2g}" * (violated is not None)),
+            ("negative squared distances", f"{percent(self.negative_squares)} of pairs"),
+            (
+                "triangle inequality broken",
+                "" if violated is None else f"{percent(violated)} of triples",
+            ),
+            ("duplicates", f"{self.duplicates:,} pairs in the sample"),
+            ("label signal in the negative part", _signal(self)),
+        ]
+
+    def __str__(self) -> str:
+        width = max(len(name) for name, _ in self.rows())
+        lines = [f"{name:<{width}}  {value}" for name, value in self.rows()]
+        return "\n".join([*lines, "", self.advice])
+
+
+def percent(share: float) -> str:
+    """Two digits that count, however small."""
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.1f} %"
+
+
+def _signal(found: Inspection) -> str:
+    if found.label_signal is None:
+        return ""
+    chance = found.indefiniteness[found.n_sampled]
+    return f"{percent(found.label_signal)} (labels at random: {percent(chance)})"
+
+
+# Figures
+
+
+def nested_sizes(s: int) -> list[int]:
+    """A quarter, a half and all of a sample; a small one is taken whole."""
+    return sorted({n for n in (s // 4, s // 2, s) if n >= min(s, 20)})
+
+
+def effective_rank(D: Array, error: float = ERROR) -> int:  # D by decreasing magnitude
+    """The least k for which the eigenvalues after the k-th have a norm of ``error`` of all."""
+    tails = np.sqrt(np.append(np.cumsum(np.square(D[::-1]))[::-1], 0.0))
+    return int(np.argmax(tails <= error * tails[0]))
+
+
+def triangle_violations(D: Array, rng: np.random.Generator) -> float:
+    """Share of drawn triples of distinct objects with d(x, z) > d(x, y) + d(y, z)."""
+    n = len(D)
+    if n < 3:
+        return 0.0
+    x, y, z = rng.integers(n, size=(3, TRIANGLES))
+    apart = (x != y) & (y != z) & (x != z)
+    x, y, z = x[apart], y[apart], z[apart]
+    longer = D[x, z] - D[x, y] - D[y, z] > ROUNDING * D.max(initial=0.0)
+    return float(np.mean(longer))
+
+
+def squared_distances(K: Array) -> Array:
+    own = np.diagonal(K)
+    return np.asarray(own[:, None] + own - 2 * K)
+
+
+def negative_squares(K: Array) -> float:
+    pairs = squared_distances(K)[np.triu_indices(len(K), 1)]
+    return float(np.mean(pairs < -ROUNDING * np.abs(K).max(initial=0.0))) if len(pairs) else 0.0
+
+
+def duplicates(K: Array) -> int:
+    """Pairs of objects with the same similarities to all objects."""
+    limit = ROUNDING * np.abs(K).max(initial=0.0)
+    i, j = np.nonzero(np.triu(np.abs(squared_distances(K)) <= limit, 1))
+    return sum(bool(np.all(np.abs(K[a] - K[b]) <= limit)) for a, b in zip(i, j, strict=True))
+
+
+def label_signal(spectrum: Spectrum, y: Array) -> float:
+    """Share of the negative part in y'|K|y, y (n,) or (n, outputs) less its mean.
+
+    For labels that have nothing to do with K it is the indefiniteness, on average.
+    """
+    Y = y.reshape(len(y), -1).astype(np.float64)
+    projected = np.square(spectrum.U.T @ (Y - Y.mean(axis=0))).sum(axis=1)
+    return indefiniteness_of(spectrum.D * projected)
