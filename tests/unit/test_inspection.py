@@ -108,6 +108,19 @@ def test_asymmetry_drift_and_duplicates() -> None:
     assert found.duplicates == 10
 
 
+def test_objects_that_differ_from_themselves() -> None:
+    D = metric_breaker(8)
+    shifted = D + 0.25 * D.max() * np.eye(8)
+    found = inspect(shifted, "precomputed_dissimilarity")
+    assert found.self_dissimilarity == pytest.approx(0.25)
+    assert "differ from themselves" in found.advice
+    clean = inspect(D, "precomputed_dissimilarity")
+    assert clean.self_dissimilarity == 0.0
+    assert clean.indefiniteness == pytest.approx(found.indefiniteness)
+    apart = dissimilarity(pairwise(lambda a, b: 1.0 + abs(a - b)))
+    assert inspect([0.0, 1.0, 3.0], apart).self_dissimilarity == pytest.approx(0.25)
+
+
 def test_a_positive_definite_matrix_is_said_to_be_one() -> None:
     A = RNG.standard_normal((40, 3))
     found = inspect(A @ A.T)

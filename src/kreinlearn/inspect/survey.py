@@ -37,6 +37,7 @@ class Values(NamedTuple):
     dissimilarity: bool
     asymmetry: float
     drift: float
+    of_self: float  # largest |d(x, x)|, relative as the two above
 
 
 @validate_params(
@@ -82,7 +83,7 @@ def inspect(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # what it would say is among the findings
         model = KreinNystroem(kernel, kernel_params=kernel_params)
-        prepared, fitted = model._prepared(X, rng)
+        prepared, fitted = model._prepared(_zero_diagonal(X, kernel), rng)
     n = length(prepared)
     if y is not None and length(y) != n:
         raise ValueError(f"y has {length(y)} labels for {n} objects; pass one an object")
@@ -92,24 +93,39 @@ def inspect(
     return _found(values, n, None if y is None else _targets(y)[chosen], rng)
 
 
+def _zero_diagonal(X: Any, kernel: Any) -> Any:
+    """A given matrix of dissimilarities without those of objects to themselves."""
+    M = np.array(X) if kernel == "precomputed_dissimilarity" else None
+    if M is None or M.ndim != 2 or M.dtype.kind not in "fiu":
+        return X
+    np.fill_diagonal(M, 0)
+    return M
+
+
 def _values(X: Any, prepared: Any, kernel: Kernel, chosen: Array) -> Values:
     if isinstance(kernel, Precomputed):
         M = prepared[np.ix_(chosen, chosen)]
         raw = np.asarray(X)
         gap = asymmetry_of(raw) if raw.ndim == 2 else 0.0  # a condensed vector has no two sides
-        return Values(M, kernel.of_dissimilarities, _relative(gap, raw), 0.0)
+        of_self = _relative(_largest(np.diagonal(raw)), raw) if raw.ndim == 2 else 0.0
+        return Values(M, kernel.of_dissimilarities, _relative(gap, raw), 0.0, of_self)
     Z = kernel.select(prepared, chosen)
     few = take(Z, np.arange(min(PROBED, len(chosen))))
     M = evaluate(kernel.symmetric, Z, chosen, chosen)
     both, again = (np.asarray(kernel.columns(few)(few)) for _ in range(2))
-    asymmetry = _relative(float(np.abs(both - both.T).max()), both)
-    drift = _relative(float(np.abs(both - again).max()), both)
-    return Values(M, kernel.is_dissimilarity, 0.0 if drift else asymmetry, drift)
+    asymmetry, drift, of_self = (
+        _relative(_largest(part), both) for part in (both - both.T, both - again, np.diagonal(both))
+    )
+    return Values(M, kernel.is_dissimilarity, 0.0 if drift else asymmetry, drift, of_self)
+
+
+def _largest(M: Array) -> float:
+    return float(np.abs(M).max(initial=0.0))
 
 
 def _relative(gap: float, M: Array) -> float:
     """The share of the largest value, 0.0 where it is rounding."""
-    largest = float(np.abs(M).max(initial=0.0))
+    largest = _largest(M)
     return gap / largest if gap > symmetry_rtol(M.dtype) * largest else 0.0
 
 
@@ -139,9 +155,7 @@ def _found(values: Values, n: int, y: Array | None, rng: np.random.Generator) ->
         signature=(int(np.sum(D > 0)), int(np.sum(D < 0)), s - len(D)),
         effective_rank=rank,
         n_landmarks=max(enough, 1) if enough <= s // 2 or s == n else None,
-        self_dissimilarity=_relative(float(np.abs(np.diagonal(M)).max()), M)
-        if values.dissimilarity
-        else 0.0,
+        self_dissimilarity=values.of_self if values.dissimilarity else 0.0,
         negative_squares=findings.negative_squares(K),
         triangle_violations=findings.triangle_violations(M, rng) if values.dissimilarity else None,
         duplicates=findings.duplicates(K),
