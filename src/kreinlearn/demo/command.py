@@ -1,4 +1,4 @@
-"""make demo: look at the polygons, approximate their similarity, learn from it, draw it all."""
+"""kreinlearn demo: look at polygons, approximate their similarity, learn from it, draw it all."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def run(n: int, seed: int, console: Console) -> tuple[Findings, list[Score]]:
     return found, scores
 
 
-def parser() -> argparse.ArgumentParser:
+def parser(prog: str) -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(
-        prog="python -m kreinlearn.demo",
+        prog=prog,
         description="A metric that is no kernel, looked at, approximated and learned from.",
         allow_abbrev=False,
     )
@@ -61,8 +61,8 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
-def checked(argv: Sequence[str] | None) -> argparse.Namespace:
-    commands = parser()
+def checked(argv: Sequence[str] | None, prog: str) -> argparse.Namespace:
+    commands = parser(prog)
     options = commands.parse_args(argv)
     if not SMALLEST <= options.n <= LARGEST:
         commands.error(f"--n {options.n}: from {SMALLEST} to {LARGEST}, as K is formed to compare")
@@ -88,9 +88,9 @@ def saved(found: Findings, scores: Sequence[Score], output: Path) -> int:
     return 0
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, prog: str = "python -m kreinlearn.demo") -> int:
     """Run the demonstration; the exit status is 0, 1 without a picture, 130 after Ctrl-C."""
-    options = checked(argv)
+    options = checked(argv, prog)
     try:
         return saved(*run(options.n, options.seed, Console()), options.output)
     except KeyboardInterrupt:

@@ -1,0 +1,52 @@
+"""Drawings made small, and fit to stand in a page beside others."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+FONT = "font-family: 'DejaVu Sans', Verdana, sans-serif"  # the first is what was measured with
+
+ElementTree.register_namespace("", SVG)
+ElementTree.register_namespace("xlink", XLINK)
+
+
+def lean(svg: str) -> str:
+    """A drawing of matplotlib, to a hundredth of a point and without its style sheet."""
+    root = ElementTree.fromstring(svg)
+    used = set(re.findall(r'(?:url\(|href=")#([^)"]+)', svg))
+    for element in root.iter():
+        for child in element.findall(f"{{{SVG}}}style"):
+            element.remove(child)
+        if element.get("id") not in used:
+            element.attrib.pop("id", None)
+        for name in ("d", "x", "y", "transform", "points"):
+            if name in element.attrib:
+                numbers = re.sub(r"(\.\d\d)\d+", r"\1", element.attrib[name])
+                element.set(name, " ".join(numbers.split()))
+        if "style" in element.attrib:
+            element.set("style", re.sub(r"font-family:[^;]*", FONT, element.attrib["style"]))
+        element.text, element.tail = (_inked(text) for text in (element.text, element.tail))
+    root.set("style", "stroke-linejoin: round; stroke-linecap: butt")  # as that sheet had it
+    return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _inked(text: str | None) -> str | None:
+    return text if text and text.strip() else None
+
+
+def inlined(svg: str, prefix: str, alt: str) -> str:
+    """A drawing as an element of a page: labelled, its ids no one else's."""
+    root = ElementTree.fromstring(svg)
+    root.set("role", "img")
+    root.set("aria-label", alt)
+    for element in root.iter():
+        for name, value in element.attrib.items():
+            if name == "id":
+                element.set(name, f"{prefix}-{value}")
+            elif name in ("href", f"{{{XLINK}}}href"):
+                element.set(name, re.sub("^#", f"#{prefix}-", value))
+            else:
+                element.set(name, re.sub(r"url\(#", f"url(#{prefix}-", value))
+    return ElementTree.tostring(root, encoding="unicode")

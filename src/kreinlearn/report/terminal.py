@@ -1,0 +1,92 @@
+"""A document on the terminal: pictures by their captions only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from kreinlearn.report.model import Block, Document, Picture, Table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+VERDICTS = {"PASS": "green", "MISS": "bold red", "not measured": "yellow"}
+WRAPPED = 36  # characters of a line within a cell that is longer
+
+
+def show(document: Document, console: Console) -> None:
+    from rich.text import Text
+
+    numbers = document.numbers
+    console.print(document.title, style="bold", markup=False, highlight=False)
+    console.print()
+    _show_blocks(numbers, document.lead, console)
+    for i, section in enumerate(document.sections, 1):
+        console.rule(Text(f"{i}. {section.title}"), align="left")
+        _show_blocks(numbers, section.blocks, console)
+        if section.checks:
+            show_table(section.checked, console)
+            console.print()
+
+
+def _show_blocks(numbers: dict[int, int], blocks: Iterable[Block], console: Console) -> None:
+    for block in blocks:
+        number = numbers.get(id(block))
+        if isinstance(block, Table):
+            show_table(block, console, f"Table {number}. ")
+        elif isinstance(block, Picture):
+            console.print(f"Figure {number}. {block.caption}", markup=False, highlight=False)
+        else:
+            console.print(block, markup=False, highlight=False)
+        console.print()
+
+
+def show_table(table: Table, console: Console, label: str = "") -> None:
+    """Where it is too wide its columns are shown in several parts, the first one in each."""
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    numeric = table.numeric
+    for part in parts(table, console.width):
+        title = Text(label + table.title) if 1 in part or len(table.header) == 1 else None
+        shown = RichTable(title=title, title_justify="left", title_style="bold")
+        for j, width in part.items():
+            shown.add_column(
+                Text(table.header[j]),
+                justify="right" if numeric[j] else "left",
+                width=width,
+                overflow="fold",
+            )
+        for row in table.rows:
+            shown.add_row(*(Text(row[j], style=VERDICTS.get(row[j], "")) for j in part))
+        console.print(shown)
+    for note in table.notes:
+        console.print(note, style="dim", markup=False, highlight=False)
+
+
+def parts(table: Table, width: int) -> Iterator[dict[int, int]]:
+    """Numbers of columns with their widths, such that each part fits."""
+    columns = [[row[j] for row in table.rows] for j in range(len(table.header))]
+    cells = [max(map(len, column), default=0) for column in columns]
+    whole = {j: max(cells[j], len(name)) for j, name in enumerate(table.header)}
+    words = [max(map(len, name.split()), default=0) for name in table.header]
+    least = {j: max(min(cells[j], WRAPPED), word) for j, word in enumerate(words)}
+    chosen: list[int] = []
+    for j in least:
+        if len(chosen) > 1 and _total(least, [*chosen, j]) > width:
+            yield _wide(whole, least, chosen, width)
+            chosen = [0]
+        chosen.append(j)
+    yield _wide(whole, least, chosen, width)
+
+
+def _total(widths: dict[int, int], columns: list[int]) -> int:
+    return 1 + sum(widths[j] + 3 for j in columns)  # with the rules between
+
+
+def _wide(
+    whole: dict[int, int], least: dict[int, int], columns: list[int], width: int
+) -> dict[int, int]:
+    """Without wrapping where that fits."""
+    widths = whole if _total(whole, columns) <= width else least
+    return {j: widths[j] for j in columns}
