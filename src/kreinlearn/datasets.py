@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -101,6 +102,177 @@ def _gaps(X: Array, r: Array, i: int) -> Array:
     gaps: Array = np.sqrt(np.sum((X - X[i]) ** 2, axis=1)) - (r + r[i])
     gaps[i] = 0.0
     return gaps
+
+
+def make_noisy_strings(
+    n_samples: int = 400,
+    *,
+    n_classes: int = 4,
+    length: int = 20,
+    noise: int = 6,
+    alphabet: str = "ACGT",
+    return_prototypes: bool = False,
+    random_state: Any = None,
+) -> tuple[Any, ...]:
+    """Strings made of a prototype a class by random edits, in random order; y is the class.
+
+    A prototype has ``length`` letters, all equally likely; no two are the same. An object is its
+    prototype after ``noise`` edits at random places: a letter is put in, taken out or changed to
+    another. So in Levenshtein distance no string is farther than ``noise`` from its prototype;
+    ``return_prototypes=True`` gives these as a third result, a list of strings.
+
+    >>> from kreinlearn.datasets import make_noisy_strings
+    >>> X, y, words = make_noisy_strings(5, noise=0, return_prototypes=True, random_state=0)
+    >>> X == [words[c] for c in y]
+    True
+    """
+    letters = sorted(set(alphabet))
+    if not 2 <= len(letters) == len(alphabet):
+        raise ValueError(f"alphabet={alphabet!r}: pass distinct letters, at least 2")
+    if length < 1 or noise < 0:
+        raise ValueError(f"length={length}, noise={noise}: pass at least 1 letter and 0 edits")
+    if len(letters) ** length < n_classes:
+        raise ValueError(
+            f"alphabet={alphabet!r} has fewer than n_classes={n_classes} strings of "
+            f"length={length}; pass a greater length"
+        )
+    rng = as_generator(random_state)
+    y = _shuffled_classes(n_samples, n_classes, rng)
+    found: dict[str, None] = {}  # distinct, in order
+    while len(found) < n_classes:
+        found["".join(rng.choice(letters, length))] = None
+    prototypes = list(found)
+    X = [_edited(prototypes[c], noise, letters, rng) for c in y]
+    return (X, y, prototypes) if return_prototypes else (X, y)
+
+
+def _shuffled_classes(n_samples: int, n_classes: int, rng: np.random.Generator) -> Array:
+    if not 1 <= n_classes <= n_samples:
+        raise ValueError(
+            f"n_samples={n_samples}, n_classes={n_classes}: pass at least one class, and at least "
+            "one object a class"
+        )
+    return rng.permutation(np.arange(n_samples, dtype=np.int64) % n_classes)
+
+
+def _edited(prototype: str, noise: int, letters: list[str], rng: np.random.Generator) -> str:
+    text = list(prototype)
+    for _ in range(noise):
+        kind = rng.choice(["put in", "take out", "change"]) if text else "put in"
+        at = int(rng.integers(len(text) + (kind == "put in")))
+        if kind == "put in":
+            text.insert(at, str(rng.choice(letters)))
+        elif kind == "take out":
+            del text[at]
+        else:
+            text[at] = str(rng.choice([letter for letter in letters if letter != text[at]]))
+    return "".join(text)
+
+
+def make_warped_series(
+    n_samples: int = 200,
+    *,
+    n_classes: int = 3,
+    length: int | tuple[int, int] = 60,
+    warp: float = 0.1,
+    noise: float = 0.1,
+    return_prototypes: bool = False,
+    random_state: Any = None,
+) -> tuple[Any, ...]:
+    """Series (T,) made of a curve a class by warping its time, in random order; y is the class.
+
+    A curve f on [0, 1] is a sum of four sine waves, of deviation 1. An object is f(w(t)) at T equal
+    steps t from 0 to 1, with normal noise of deviation ``noise`` added; w increases from 0 to 1 and
+    |w(t) - t| is at most ``warp``. T is ``length``, or uniform from the first to the second of two.
+    ``return_prototypes=True`` gives the curves as a third result, (n_classes, greatest T).
+
+    >>> from kreinlearn.datasets import make_warped_series
+    >>> X, y = make_warped_series(10, length=(50, 60), random_state=0)
+    >>> all(50 <= len(x) <= 60 for x in X)
+    True
+    """
+    shortest, longest = length if isinstance(length, tuple | list) else (length, length)
+    if not 2 <= shortest <= longest:
+        raise ValueError(f"length={length!r}: pass a number of at least 2, or a pair in order")
+    if not 0 <= warp <= 1 or not 0 <= noise < np.inf:
+        raise ValueError(f"warp={warp}, noise={noise}: pass a warp from 0 to 1, a noise from 0 on")
+    rng = as_generator(random_state)
+    y = _shuffled_classes(n_samples, n_classes, rng)
+    waves = [(rng.standard_normal(4), rng.uniform(0, 2 * np.pi, 4)) for _ in range(n_classes)]
+    X = []
+    for c in y:
+        t = np.linspace(0.0, 1.0, int(rng.integers(shortest, longest + 1)))
+        x = _curve(_warped(t, warp, rng), *waves[c])
+        X.append(x + noise * rng.standard_normal(len(t)))
+    if not return_prototypes:
+        return X, y
+    return X, y, np.array([_curve(np.linspace(0.0, 1.0, longest), *wave) for wave in waves])
+
+
+def _curve(t: Array, a: Array, phase: Array) -> Array:
+    j = np.arange(1, len(a) + 1)
+    waves = np.sin(2 * np.pi * j * t[:, None] + phase)
+    return waves @ (a / j) / np.sqrt(np.sum((a / j) ** 2) / 2)
+
+
+def _warped(t: Array, warp: float, rng: np.random.Generator) -> Array:
+    """Between t and a random increasing path through four knots, as far as ``warp`` allows."""
+    path = np.append(0.0, np.cumsum(rng.dirichlet(np.ones(5))))
+    drift = path - np.linspace(0.0, 1.0, 6)
+    share = min(1.0, warp / np.abs(drift).max())
+    return t + share * np.interp(t, np.linspace(0.0, 1.0, 6), drift)
+
+
+def make_graphs(
+    n_samples: int = 200,
+    *,
+    n_nodes: tuple[int, int] = (8, 16),
+    n_labels: int = 3,
+    n_chords: int = 2,
+    random_state: Any = None,
+) -> tuple[list[Graph], NDArray[np.int64]]:
+    """Trees (y = 0) and rings with ``n_chords`` chords (y = 1), in random order.
+
+    A tree's next node joins a node that is there, all equally likely; a chord joins two nodes that
+    are not neighbours. The number of nodes is uniform in ``n_nodes``, ends included, and a label is
+    one of 0 .. n_labels - 1: drawn once for the i-th tree and the i-th ring, so that only the edges
+    tell the classes apart. Nodes are numbered at random.
+
+    >>> from kreinlearn.datasets import make_graphs
+    >>> X, y = make_graphs(6, n_chords=2, random_state=0)
+    >>> [len(x.edges) - len(x.node_labels) for x in X] == [2 if c else -1 for c in y]
+    True
+    """
+    low, high = n_nodes
+    if not 3 <= low <= high or n_labels < 1:
+        raise ValueError(f"n_nodes={n_nodes}, n_labels={n_labels}: pass at least 3 nodes, 1 label")
+    if not 0 <= n_chords <= low * (low - 3) // 2:
+        raise ValueError(
+            f"n_chords={n_chords}: a ring of {low} nodes has 0 to {low * (low - 3) // 2} chords"
+        )
+    rng = as_generator(random_state)
+    y = _shuffled_classes(n_samples, 2, rng)
+    sizes = rng.integers(low, high + 1, (n_samples + 1) // 2)
+    labels = [rng.integers(n_labels, size=n) for n in sizes]
+    edges, left = (_tree, partial(_ring, n_chords=n_chords)), (iter(labels), iter(labels))
+    return [_graph(next(left[c]), edges[c], rng) for c in y], y
+
+
+def _graph(labels: Array, edges: Callable[..., Array], rng: np.random.Generator) -> Graph:
+    """The nodes of ``edges(n, rng)`` with these labels, numbered at random."""
+    pairs = np.sort(rng.permutation(len(labels))[edges(len(labels), rng)], axis=1)
+    return Graph(rng.permutation(labels), pairs[np.lexsort(pairs.T[::-1])])
+
+
+def _tree(n: int, rng: np.random.Generator) -> Array:
+    return np.column_stack([rng.integers(np.arange(1, n)), np.arange(1, n)])
+
+
+def _ring(n: int, rng: np.random.Generator, n_chords: int) -> Array:
+    i, j = np.triu_indices(n, 2)
+    chords = np.column_stack([i, j])[(i > 0) | (j < n - 1)]
+    ring = np.column_stack([np.arange(n), np.arange(1, n + 1) % n])
+    return np.concatenate([ring, rng.choice(chords, n_chords, replace=False)])
 
 
 # Loaders.

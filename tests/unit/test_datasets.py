@@ -15,7 +15,10 @@ from kreinlearn.datasets import (
     list_datasets,
     load_dataset,
     make_balls3d,
+    make_graphs,
+    make_noisy_strings,
     make_polygons,
+    make_warped_series,
 )
 from tests.oracles import double_centred
 
@@ -244,3 +247,204 @@ def test_every_set_of_objects_has_a_label_for_each() -> None:
         if name.split("/")[0] in ("graphs", "shapes", "strings", "timeseries", "vectorial"):
             data = load_dataset(name)
             assert len(data.get("X", data.get("s"))) == len(data.y), name
+
+
+# Noisy strings.
+
+
+def edits(a: str, b: str) -> int:
+    """The Levenshtein distance, a row of its table at a time."""
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        last, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            last, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, last + (x != y))
+    return row[-1]
+
+
+@pytest.mark.parametrize(("length", "noise"), [(20, 6), (3, 9), (8, 0)])
+def test_strings_are_within_their_edits_of_a_prototype(length: int, noise: int) -> None:
+    X, y, prototypes = make_noisy_strings(
+        90, length=length, noise=noise, return_prototypes=True, random_state=0
+    )
+    assert np.bincount(y).tolist() == [23, 23, 22, 22]
+    assert len(set(prototypes)) == 4
+    assert all(len(word) == length for word in prototypes)
+    assert set("".join(X + prototypes)) == set("ACGT")
+    distances = [edits(x, prototypes[c]) for x, c in zip(X, y, strict=True)]
+    assert max(distances) <= noise
+    assert noise == 0 or np.mean(distances) > noise / 4
+    assert all(isinstance(x, str) for x in X)
+
+
+def test_edits_put_in_take_out_and_change_equally_often() -> None:
+    X, _, (word,) = make_noisy_strings(
+        3000, n_classes=1, length=9, noise=1, alphabet="xyz", return_prototypes=True, random_state=1
+    )
+    counts = np.bincount([len(x) for x in X])[8:11] / 3000
+    np.testing.assert_allclose(counts, 1 / 3, atol=0.03)
+    changed = [x for x in X if len(x) == 9]
+    assert all(sum(a != b for a, b in zip(x, word, strict=True)) == 1 for x in changed)
+    places = np.bincount([next(i for i in range(9) if x[i] != word[i]) for x in changed])
+    assert places.min() > 0.5 * places.mean()
+
+
+def test_few_edits_leave_the_nearest_prototype_right() -> None:
+    X, y, prototypes = make_noisy_strings(
+        200, length=30, noise=5, return_prototypes=True, random_state=2
+    )
+    gaps = [edits(a, b) for i, a in enumerate(prototypes) for b in prototypes[:i]]
+    assert min(gaps) > 10  # more than twice the edits
+    nearest = [int(np.argmin([edits(x, word) for word in prototypes])) for x in X]
+    assert nearest == y.tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"alphabet": "A"}, "alphabet='A': pass distinct letters, at least 2"),
+        ({"alphabet": "ABA"}, "alphabet='ABA'"),
+        ({"length": 0}, "length=0, noise=6: pass at least 1 letter and 0 edits"),
+        ({"noise": -1}, "noise=-1"),
+        ({"length": 1, "n_classes": 5}, "fewer than n_classes=5 strings of length=1; pass a"),
+        ({"n_samples": 3}, "n_samples=3, n_classes=4: pass at least one class"),
+        ({"n_classes": 0}, "n_classes=0"),
+    ],
+)
+def test_impossible_strings_are_refused(options: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make_noisy_strings(**options)
+
+
+# Warped series.
+
+
+@pytest.mark.parametrize("warp", [0.0, 0.05, 0.3, 1.0])
+def test_series_stay_within_their_warping_of_the_curve(warp: float) -> None:
+    T = 2001
+    X, y, curves = make_warped_series(
+        30, length=T, warp=warp, noise=0.0, return_prototypes=True, random_state=0
+    )
+    assert curves.shape == (3, T)
+
+    def outside(x: np.ndarray, curve: np.ndarray, share: float) -> bool:
+        """Whether some value of x is not among those of the curve within this time of it."""
+        reach = round(share * (T - 1)) + 1
+        near = [curve[max(0, i - reach) : i + reach + 1] for i in range(0, T, 40)]
+        low, high = [part.min() for part in near], [part.max() for part in near]
+        return bool(((x[::40] < np.array(low) - 1e-4) | (x[::40] > np.array(high) + 1e-4)).any())
+
+    assert not any(outside(x, curves[c], warp) for x, c in zip(X, y, strict=True))
+    if 0 < warp < 0.1:
+        assert any(outside(x, curves[c], 0.8 * warp) for x, c in zip(X, y, strict=True))
+    for x, c in zip(X, y, strict=True):
+        ends = [0, T - 1]
+        np.testing.assert_allclose(x[ends], curves[c][ends], atol=1e-9)
+        # time only increases: the same turning points in the same order, none lost
+        assert np.abs(np.diff(x)).sum() == pytest.approx(np.abs(np.diff(curves[c])).sum(), rel=0.01)
+    np.testing.assert_allclose(curves[:, :-1].std(axis=1), 1.0, rtol=1e-9)  # over whole periods
+    same = np.allclose(X[0], curves[y[0]], atol=1e-9)
+    assert same == (warp == 0)
+
+
+def test_lengths_and_noise_of_series() -> None:
+    X, y = make_warped_series(600, length=(20, 24), warp=0.0, noise=0.5, random_state=1)
+    assert np.bincount(y).tolist() == [200] * 3
+    lengths = np.array([len(x) for x in X])
+    assert np.bincount(lengths)[20:].min() > 80
+    assert lengths.max() == 24
+    of_one = np.array([x for x, c in zip(X, y, strict=True) if c == 0 and len(x) == 22])
+    assert of_one.std(axis=0, ddof=1).mean() == pytest.approx(0.5, rel=0.1)
+    assert all(x.dtype == np.float64 and x.ndim == 1 for x in X)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"length": 1}, "length=1: pass a number of at least 2, or a pair in order"),
+        ({"length": (30, 20)}, r"length=\(30, 20\)"),
+        ({"warp": 1.5}, r"warp=1\.5, noise=0\.1: pass a warp from 0 to 1"),
+        ({"warp": np.nan}, "warp=nan"),
+        ({"noise": -0.1}, r"noise=-0\.1"),
+        ({"n_samples": 2}, "n_samples=2, n_classes=3"),
+    ],
+)
+def test_impossible_series_are_refused(options: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make_warped_series(**options)
+
+
+# Graphs.
+
+
+def components(graph: Graph) -> int:
+    """Of an undirected graph, by joining the ends of every edge."""
+    group = list(range(len(graph.node_labels)))
+    for i, j in graph.edges:
+        old, new = group[i], group[j]
+        group = [new if g == old else g for g in group]
+    return len(set(group))
+
+
+@pytest.mark.parametrize("n_chords", [0, 2, 5])
+def test_graphs_are_trees_and_rings_with_chords(n_chords: int) -> None:
+    X, y = make_graphs(60, n_nodes=(5, 9), n_chords=n_chords, random_state=0)
+    assert np.bincount(y).tolist() == [30, 30]
+    for graph, c in zip(X, y, strict=True):
+        n = len(graph.node_labels)
+        assert 5 <= n <= 9
+        assert components(graph) == 1
+        assert len(graph.edges) == (n + n_chords if c else n - 1)  # so without a cycle if c is 0
+        i, j = graph.edges.T
+        assert (i < j).all()
+        assert i.min() >= 0
+        assert j.max() < n
+        assert [*map(tuple, graph.edges)] == sorted(set(map(tuple, graph.edges)))
+        degrees = np.bincount(graph.edges.ravel(), minlength=n)
+        assert not c or (degrees >= 2).all()
+
+
+def test_rings_pass_through_every_node() -> None:
+    networkx = pytest.importorskip("networkx")
+    X, y = make_graphs(20, n_chords=0, random_state=1)
+    for graph, c in zip(X, y, strict=True):
+        G = networkx.Graph(graph.edges.tolist())
+        assert networkx.is_tree(G) == (c == 0)
+        cycles = [len(cycle) for cycle in networkx.simple_cycles(G)]
+        assert cycles == ([len(graph.node_labels)] if c else [])
+
+
+def test_only_edges_tell_graphs_apart() -> None:
+    X, y = make_graphs(101, n_labels=4, random_state=2)
+    nodes = [
+        [sorted(g.node_labels.tolist()) for g, c in zip(X, y, strict=True) if c == k]
+        for k in (0, 1)
+    ]
+    assert nodes[0][:50] == nodes[1]
+    assert set(np.concatenate([g.node_labels for g in X])) == {0, 1, 2, 3}
+    assert {len(g.node_labels) for g in X} == set(range(8, 17))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_nodes": (2, 5)}, r"n_nodes=\(2, 5\), n_labels=3: pass at least 3 nodes, 1 label"),
+        ({"n_nodes": (9, 8)}, r"n_nodes=\(9, 8\)"),
+        ({"n_labels": 0}, "n_labels=0"),
+        ({"n_nodes": (5, 9), "n_chords": 6}, "n_chords=6: a ring of 5 nodes has 0 to 5 chords"),
+        ({"n_chords": -1}, "n_chords=-1"),
+        ({"n_samples": 1}, "n_samples=1, n_classes=2"),
+    ],
+)
+def test_impossible_graphs_are_refused(options: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make_graphs(**options)
+
+
+@pytest.mark.parametrize("make", [make_noisy_strings, make_warped_series, make_graphs])
+def test_generators_of_objects_repeat_themselves(make) -> None:
+    for state in (lambda: 5, lambda: np.random.RandomState(5), lambda: np.random.default_rng(5)):
+        first, again = make(9, random_state=state()), make(9, random_state=state())
+        assert repr(first) == repr(again)
+    generator = np.random.default_rng(5)
+    assert repr(make(9, random_state=generator)) != repr(make(9, random_state=generator))

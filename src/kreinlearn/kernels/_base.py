@@ -59,6 +59,30 @@ class Kernel(BaseEstimator):
     def __call__(self, A: Objects, B: Objects | None = None) -> Array:
         return self.symmetric(A) if B is None else self.columns(B)(A)
 
+    # k1 + k2, k1 - k2, k1 * k2, 2.0 * k1, -k1
+
+    __array_ufunc__ = None  # numpy's numbers leave it to the kernel as well
+
+    def __add__(self, other: Any) -> Kernel:
+        from kreinlearn.kernels import combine
+
+        return combine.added(self, other, 1.0)
+
+    def __sub__(self, other: Any) -> Kernel:
+        from kreinlearn.kernels import combine
+
+        return combine.added(self, other, -1.0)
+
+    def __mul__(self, other: Any) -> Kernel:
+        from kreinlearn.kernels import combine
+
+        return combine.multiplied(self, other)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Kernel:
+        return self * -1.0
+
 
 def symmetrised(K: Array) -> Array:
     return 0.5 * (K + K.T)

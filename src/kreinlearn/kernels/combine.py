@@ -1,0 +1,351 @@
+"""Sums, differences and products of kernels, and all that is made of other kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from numbers import Number, Real
+from operator import or_
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from kreinlearn.blocks import length
+from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, resolve
+from kreinlearn.kernels._widths import number
+
+REMEDY = 'turn each dissimilarity into a similarity first: similarity_of(d, "exp")'
+
+# What is made of parts
+
+
+class Composite(Kernel):
+    """A kernel made of other kernels, the parts; parts that are equal are fitted once, as one."""
+
+    jobs = 1  # processes of parts that are Python functions; the estimator sets it on its own copy
+
+    def _named(self) -> dict[str, Any]:
+        """The parts as given, names or kernels, by what ``get_params`` calls them."""
+        raise NotImplementedError
+
+    def _resolved(self, spec: Any) -> Kernel:
+        return resolve(spec)
+
+    def _as_given(self) -> list[Kernel]:
+        given = self._named().values()
+        return [spec if isinstance(spec, Kernel) else self._resolved(spec) for spec in given]
+
+    @property
+    def parts(self) -> list[Kernel]:
+        """Fitted if this kernel is; equal parts are one object then."""
+        return list(self.parts_) if hasattr(self, "parts_") else self._as_given()
+
+    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        given = self.sound()._named().values()
+        parts: list[Kernel] = []
+        for spec, own in zip(given, rng.spawn(len(given)), strict=True):
+            part = self._resolved(spec)
+            same = [known for known in parts if alike(known, part)]
+            if not same:
+                if hasattr(part, "jobs"):
+                    part.jobs = self.jobs
+                part.fit(X, own)
+            parts.append(same[0] if same else part)
+        self.parts_ = parts
+        return self
+
+    def sound(self) -> Self:
+        """Itself; ValueError if the parts do not go together."""
+        parts = self._as_given()
+        common_kind(parts)
+        self._makes_dissimilarity(parts)
+        return self
+
+    def _makes_dissimilarity(self, parts: Sequence[Kernel]) -> bool:
+        """ValueError where a dissimilarity has no place among the parts."""
+        raise NotImplementedError
+
+    @property
+    def is_dissimilarity(self) -> bool:  # type: ignore[override]
+        return self._makes_dissimilarity(self.parts)
+
+    @property
+    def takes(self) -> str:  # type: ignore[override]
+        return common_kind(self.parts)
+
+    @property
+    def sparse(self) -> bool:  # type: ignore[override]
+        return all(part.sparse for part in self.parts)
+
+    @property
+    def threads(self) -> bool:  # type: ignore[override]
+        return all(part.threads for part in self.parts)
+
+    def grid(self) -> list[dict[str, Any]]:
+        """The grids of the parts side by side: every scale times the same factor."""
+        grids = [
+            [{name: clone(part).set_params(**one)} for one in part.grid()]
+            for name, part in zip(self._named(), self.parts, strict=True)
+        ]
+        return [reduce(or_, row) for row in zip(*filter(None, grids), strict=False)]
+
+    def set_params(self, **params: Any) -> Self:
+        """A part itself, and then what is inside a part."""
+        given = {**self.get_params(), **params}
+        for key in params:
+            name, inside, _ = key.partition("__")
+            if inside and isinstance(given.get(name), str):
+                raise ValueError(
+                    f"{key!r} cannot be set: {name} is the name {given[name]!r}, which has no "
+                    f"parameters; pass the kernel in its place, resolve({given[name]!r})"
+                )
+        super().set_params(**params)
+        return self
+
+
+def common_kind(parts: Sequence[Kernel]) -> str:
+    """What all parts take; "any" goes with vectors and with objects."""
+    kinds = {part.takes for part in parts} - {"any"}
+    if "precomputed" in kinds:
+        raise ValueError(
+            "a given matrix cannot be part of another kernel: X is the matrix, and new rows of it "
+            "hold no k(x, x) and nothing of other parts; compute with the matrices, K1 - K2 say, "
+            'and pass kernel="precomputed", or "precomputed_dissimilarity" for distances'
+        )
+    if len(kinds) > 1:
+        said = ", ".join(f"{part!r} takes {part.takes}" for part in parts)
+        raise ValueError(
+            f"all parts of a combination see the same X, but {said}; combine kernels of one kind, "
+            "or write one of them as pairwise(f), which takes any object"
+        )
+    return kinds.pop() if kinds else "any"
+
+
+def require_similarities(parts: Iterable[Kernel], what: str) -> None:
+    for part in parts:
+        if part.is_dissimilarity:
+            raise ValueError(f"{part!r} is a dissimilarity: {what}; {REMEDY}")
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Whether two kernels are of one type and all their parameters equal."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, Kernel):
+        return alike(a.get_params(deep=False), b.get_params(deep=False))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(alike(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(alike, a, b))
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b)
+    return a is b or (isinstance(a, str | bytes | Number) and bool(a == b))
+
+
+# Sums and products
+
+
+class _Combination(Composite):
+    """Several parts, k1, k2, ... in ``get_params``, and a number with each."""
+
+    kernels: Any
+    _combined: Callable[[Iterable[Array], list[float], Array | None], Array]
+
+    def _named(self) -> dict[str, Any]:
+        given = self.kernels
+        if not isinstance(given, list | tuple) or not given:
+            raise TypeError(f"kernels={given!r} is no list of kernels; pass a list of one or more")
+        return {f"k{i}": spec for i, spec in enumerate(given, 1)}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        params: dict[str, Any] = super().get_params(deep=deep)
+        if deep and isinstance(self.kernels, list | tuple):
+            for i, part in enumerate(self.kernels, 1):
+                params[f"k{i}"] = part
+                if isinstance(part, Kernel):
+                    params |= {f"k{i}__{name}": value for name, value in part.get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        if "kernels" in params:
+            self.kernels = params.pop("kernels")
+        whole = {key: params.pop(key) for key in params.keys() & self._named().keys()}
+        if whole:
+            self.kernels = list({**self._named(), **whole}.values())
+        return super().set_params(**params)
+
+    def _factors(self) -> list[float]:
+        """A number for each part."""
+        raise NotImplementedError
+
+    def _terms(self) -> tuple[list[Kernel], list[float]]:
+        """Distinct parts, and the sum of the numbers of each."""
+        parts: dict[int, Kernel] = {}
+        factors: dict[int, float] = {}
+        for part, factor in zip(self.parts, self._factors(), strict=True):
+            parts[id(part)] = part
+            factors[id(part)] = factors.get(id(part), 0.0) + factor
+        return list(parts.values()), list(factors.values())
+
+    def columns(self, Z: Objects) -> Columns:
+        parts, factors = self._terms()
+        return CombinedColumns([part.columns(Z) for part in parts], factors, type(self)._combined)
+
+    def diagonal(self, A: Objects) -> Array:
+        parts, factors = self._terms()
+        return type(self)._combined((part.diagonal(A) for part in parts), factors, None)
+
+    def symmetric(self, Z: Objects) -> Array:
+        parts, factors = self._terms()
+        return type(self)._combined((part.symmetric(Z) for part in parts), factors, None)
+
+
+class CombinedColumns:
+    """Rows A -> the columns of every part, once, combined."""
+
+    def __init__(
+        self, columns: list[Columns], factors: list[float], combined: Callable[..., Array]
+    ) -> None:
+        self.columns, self.factors, self.combined = columns, factors, combined
+
+    def __call__(self, A: Objects, out: Array | None = None) -> Array:
+        if out is None:
+            return self.combined((columns(A) for columns in self.columns), self.factors, None)
+        target, first = out[: length(A)], self.columns[0]
+        spare = np.empty_like(target)
+        values = (columns(A, target if columns is first else spare) for columns in self.columns)
+        return self.combined(values, self.factors, target)
+
+
+def weighted_sum(values: Iterable[Array], weights: list[float], out: Array | None) -> Array:
+    """sum_i w_i K_i, in ``out`` if that is given; K_1 may lie there."""
+    total = None
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite will be an error
+        for K, w in zip(values, weights, strict=True):
+            if total is None:
+                total = np.multiply(K, w, out=out)
+            else:
+                term = K if abs(w) == 1 else K * w
+                total = _onto(np.subtract if w == -1 else np.add, total, term, out)
+    return np.asarray(total)
+
+
+def power_product(values: Iterable[Array], powers: list[float], out: Array | None) -> Array:
+    """prod_i K_i^p_i, in ``out`` if that is given; K_1 may lie there."""
+    total = None
+    with np.errstate(over="ignore", invalid="ignore"):
+        for K, power in zip(values, powers, strict=True):
+            K = reduce(np.multiply, [K] * int(power))
+            if total is None:
+                total = np.multiply(K, 1.0, out=out)
+            else:
+                total = _onto(np.multiply, total, K, out)
+    return np.asarray(total)
+
+
+def _onto(function: np.ufunc, total: Array, K: Array, out: Array | None) -> Array:
+    """function(total, K), over ``total`` unless that would lose digits of K."""
+    fits = out is not None or np.result_type(total, K) == total.dtype
+    return np.asarray(function(total, K, out=total if fits else None))
+
+
+class LinearCombination(_Combination):
+    """k(x, z) = sum_i weights[i] kernels[i](x, z): what k1 + k2, k1 - k2, 2.0 * k1 and -k1 make.
+
+    Dissimilarities make a dissimilarity if no weight is negative.
+
+    kernels : kernels or names of kernels, all of similarities or all of dissimilarities
+    weights : a number for each; None: 1
+
+    >>> import numpy as np
+    >>> from kreinlearn.kernels import Gaussian
+    >>> k = Gaussian(width=2.0) - Gaussian(width=1.0)  # delta_gauss, k(x, x) = 0
+    >>> k.fit([[0.0], [1.0]], np.random.default_rng(0))([[0.0], [1.0]]).round(3)
+    array([[0.   , 0.239],
+           [0.239, 0.   ]])
+    """
+
+    _combined = staticmethod(weighted_sum)
+
+    def __init__(self, kernels: Sequence[Any], weights: Sequence[float] | None = None) -> None:
+        self.kernels = kernels
+        self.weights = weights
+
+    def _factors(self) -> list[float]:
+        n = len(self._named())
+        given = [1.0] * n if self.weights is None else np.ravel(self.weights).tolist()
+        weights = [number(w, "a weight", positive=False) for w in given]
+        if len(weights) != n:
+            raise ValueError(f"weights={self.weights!r} for {n} kernels: pass one weight a kernel")
+        return weights
+
+    def _makes_dissimilarity(self, parts: Sequence[Kernel]) -> bool:
+        least = min(self._factors())
+        if all(part.is_dissimilarity for part in parts):
+            if least >= 0:
+                return True
+            require_similarities(parts, "with a negative weight it may fall below zero")
+        require_similarities(parts, "it cannot be added to a similarity")
+        return False
+
+
+class Product(_Combination):
+    """k(x, z) = kernels[0](x, z) kernels[1](x, z) ...: what k1 * k2 makes; similarities only.
+
+    kernels : kernels or names of kernels
+
+    >>> import numpy as np
+    >>> from kreinlearn.kernels import Gaussian, Sigmoid
+    >>> k = Gaussian(width=1.0) * Sigmoid(gain=1.0, bias=0.0)
+    >>> k.fit([[0.0], [1.0]], np.random.default_rng(0))([[2.0]], [[1.0]]).round(3)
+    array([[0.355]])
+    """
+
+    _combined = staticmethod(power_product)
+
+    def __init__(self, kernels: Sequence[Any]) -> None:
+        self.kernels = kernels
+
+    def _factors(self) -> list[float]:
+        return [1.0] * len(self._named())
+
+    def _makes_dissimilarity(self, parts: Sequence[Kernel]) -> bool:
+        require_similarities(parts, "a product with it has no meaning")
+        return False
+
+
+# What the operators of Kernel make
+
+
+def added(left: Kernel, right: Any, sign: float) -> Kernel:
+    """left + sign * right; sums are taken apart, so that all parts stand side by side."""
+    kernels: list[Any] = []
+    weights: list[float] = []
+    for part, factor in ((left, 1.0), (_kernel(right), sign)):
+        inner = part if type(part) is LinearCombination else LinearCombination([part])
+        kernels += inner.kernels
+        weights += [factor * w for w in inner._factors()]
+    return LinearCombination(kernels, weights).sound()
+
+
+def multiplied(left: Kernel, right: Any) -> Kernel:
+    """A product of two kernels, or of a kernel and a number."""
+    if isinstance(right, Real):
+        inner = left if type(left) is LinearCombination else LinearCombination([left])
+        factor = number(right, "a weight", positive=False)
+        weights = [factor * w for w in inner._factors()]
+        return LinearCombination(list(inner.kernels), weights).sound()
+    kernels: list[Any] = []
+    for part in (left, _kernel(right)):
+        kernels += part.kernels if type(part) is Product else [part]
+    return Product(kernels).sound()
+
+
+def _kernel(other: Any) -> Kernel:
+    if isinstance(other, Kernel):
+        return other
+    raise TypeError(
+        f"a kernel cannot be combined with {other!r}; kernels are added to and multiplied by "
+        "kernels, resolve(...) makes one of a name or a function, and a number is a weight, 2.0 * k"
+    )

@@ -1,0 +1,265 @@
+"""A kernel made of one other: a dissimilarity as a similarity, a similarity over its own size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from kreinlearn.blocks import first_not_finite, length, take
+from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, resolve, symmetrised
+from kreinlearn.kernels._widths import number
+from kreinlearn.kernels.combine import Composite, common_kind, require_similarities
+from kreinlearn.kernels.dissimilarity import (
+    TRANSFORMS,
+    Exponential,
+    Inverse,
+    check_dissimilarities,
+    dissimilarity,
+)
+
+SAMPLE = 1000  # objects whose k(x, x) say what is small
+
+
+class _OfOne(Composite):
+    """One part, ``kernel``."""
+
+    kernel: Any
+
+    def _named(self) -> dict[str, Any]:
+        return {"kernel": self.kernel}
+
+
+def _sample(n: int, size: int, rng: np.random.Generator) -> Array:
+    """Row numbers in order: ``size`` of n, or all."""
+    return np.sort(rng.choice(n, size, replace=False)) if n > size else np.arange(n)
+
+
+def _delivered(K: Array, out: Array | None) -> Array:
+    """K, in the first rows of ``out`` if that is given."""
+    if out is None:
+        return K
+    out[: len(K)] = K
+    return out[: len(K)]
+
+
+# A dissimilarity as a similarity
+
+
+class SimilarityOf(_OfOne):
+    """A dissimilarity d as a similarity k, by a transformation that ``fit`` fixes.
+
+    ``fit`` draws reference objects r. From their distances come s, the median, and c, the mean of
+    d^p, p = 2 or 1; from those of x to them a(x): the mean of d^p(x, r), or the j-th smallest.
+
+    "squared", "linear" : -1/2 (d^p(x, z) - a(x) - a(z) + c), p = 2 and p = 1
+    "exp", "narrow_exp", "inverse" : exp(-d(x, z) / s), exp(-d(x, z) / 0.3 s), 1 / (1 + d(x, z) / s)
+    "local1", "local3", "local7" : exp(-d^2(x, z) / (a(x) a(z))), j = 1, 3, 7
+
+    kernel : a dissimilarity: a kernel, a name, or a function d(A, B)
+    transform : one of these names
+    n_reference : number of reference objects; what uses a(x) evaluates as many distances more
+
+    >>> import numpy as np
+    >>> X = [[0.0], [1.0], [4.0]]
+    >>> SimilarityOf("cityblock", "inverse").fit(X, np.random.default_rng(0))(X).round(3)
+    array([[1.   , 0.75 , 0.429],
+           [0.75 , 1.   , 0.5  ],
+           [0.429, 0.5  , 1.   ]])
+    """
+
+    def __init__(self, kernel: Any, transform: str = "exp", n_reference: int = 200) -> None:
+        self.kernel = kernel
+        self.transform = transform
+        self.n_reference = n_reference
+
+    def _resolved(self, spec: Any) -> Kernel:
+        return _dissimilarity(spec)
+
+    def _makes_dissimilarity(self, parts: Sequence[Kernel]) -> bool:
+        return False
+
+    def sound(self) -> Self:
+        if not isinstance(self.transform, str) or self.transform not in TRANSFORMS:
+            hint = ""
+            if self.transform == "auto":
+                hint = '; learners choose one: pass them kernel=d itself and similarity="auto"'
+            raise ValueError(
+                f"transform={self.transform!r} is not known; choose from {sorted(TRANSFORMS)}{hint}"
+            )
+        m: Any = self.n_reference
+        if not isinstance(m, int | np.integer) or isinstance(m, bool) or m < 1:
+            raise ValueError(
+                f"n_reference={m!r} is not allowed; pass a number of objects, 1 or more"
+            )
+        return super().sound()
+
+    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        own, draw = rng.spawn(2)
+        super().fit(X, own)
+        chosen = _sample(length(X), self.n_reference, draw)
+        self.reference_ = take(X, chosen)
+        D = self.parts_[0].symmetric(self.reference_)
+        _require_finite(D, f"objects {chosen[0]}..{chosen[-1]}")
+        check_dissimilarities(D, np.diagonal(D))
+        self.transform_ = TRANSFORMS[self.transform](D)
+        self.to_reference_ = None
+        if not isinstance(self.transform_, Exponential | Inverse):  # these have no a(x)
+            self.to_reference_ = self.parts_[0].columns(self.reference_)
+        return self
+
+    def offsets(self, A: Objects) -> Array:
+        """a(x)."""
+        check_is_fitted(self)
+        if self.to_reference_ is None:
+            return self.transform_.offsets(np.empty((length(A), 0)))
+        return self.transform_.offsets(_distances(self.to_reference_, A))
+
+    def columns(self, Z: Objects) -> Columns:
+        return SimilarityColumns(self, Z)
+
+    def diagonal(self, A: Objects) -> Array:
+        a = self.offsets(A)
+        return self.transform_.diagonal(a)
+
+    def symmetric(self, Z: Objects) -> Array:
+        a, D = self.offsets(Z), self.parts[0].symmetric(Z)
+        check_dissimilarities(D, np.diagonal(D))
+        return symmetrised(self.transform_.similarity(D, a, a))
+
+
+def _dissimilarity(spec: Any) -> Kernel:
+    common_kind([resolve(spec)])  # no given matrix
+    return dissimilarity(spec)
+
+
+class SimilarityColumns:
+    """Rows A -> k(A, Z); a(z) is found once."""
+
+    def __init__(self, kernel: SimilarityOf, Z: Objects) -> None:
+        self.kernel, self.offsets = kernel, kernel.offsets(Z)
+        self.raw = kernel.parts[0].columns(Z)
+
+    def __call__(self, A: Objects, out: Array | None = None) -> Array:
+        D, a = _distances(self.raw, A), self.kernel.offsets(A)
+        return _delivered(self.kernel.transform_.similarity(D, a, self.offsets), out)
+
+
+def _distances(columns: Columns, A: Objects) -> Array:
+    D = columns(A)
+    _require_finite(D, "the block")
+    check_dissimilarities(D)
+    return D
+
+
+def _require_finite(D: Array, where: str) -> None:
+    """An infinite distance must not become a similarity of zero unseen."""
+    bad = first_not_finite(D)
+    if bad is not None:
+        i, j, kind = bad
+        raise ValueError(
+            f"the dissimilarity is {kind} for row {i} and column {j} of {where}; "
+            "scale the data or mend the dissimilarity"
+        )
+
+
+def similarity_of(kernel: Any, transform: str = "exp", n_reference: int = 200) -> SimilarityOf:
+    """A similarity made of a dissimilarity, for sums, products and ``kernel=``: ``SimilarityOf``.
+
+    Learners take a dissimilarity itself and choose the transformation: their ``similarity=``.
+    """
+    return SimilarityOf(_dissimilarity(kernel), transform, n_reference).sound()
+
+
+# A similarity over its own size
+
+
+class Normalized(_OfOne):
+    """k(x, z) / sqrt(s(x) s(z)), s(x) = max(|k(x, x)|, c), whatever the sign of k(x, x).
+
+    c is ``floor`` times the median of the |k(x, x)| that are not zero, of up to 1000 objects of
+    the fit; if all are zero, c is 1. So k(x, x) becomes its sign, or k(x, x) / c where it is
+    smaller than c, and no value grows by more than 1 / c.
+
+    kernel : a similarity: a kernel, or its name
+    floor : positive number; raise it where k(x, x) passes through zero
+
+    >>> import numpy as np
+    >>> from kreinlearn.kernels import pairwise
+    >>> k = Normalized(pairwise(lambda a, b: a * b - 2.0)).fit([1, 2, 3], np.random.default_rng(0))
+    >>> k([1, 2, 3]).round(3)
+    array([[-1.   ,  0.   ,  0.378],
+           [ 0.   ,  1.   ,  1.069],
+           [ 0.378,  1.069,  1.   ]])
+    """
+
+    def __init__(self, kernel: Any, floor: float = 1e-6) -> None:
+        self.kernel = kernel
+        self.floor = floor
+
+    def _makes_dissimilarity(self, parts: Sequence[Kernel]) -> bool:
+        require_similarities(parts, "d(x, x) = 0 is no size to divide by")
+        return False
+
+    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        floor = number(self.floor, "floor", positive=True)
+        own, draw = rng.spawn(2)
+        super().fit(X, own)
+        chosen = _sample(length(X), SAMPLE, draw)
+        sizes = np.abs(self.parts_[0].diagonal(take(X, chosen)))
+        if not np.isfinite(sizes).all():
+            bad = int(np.argmin(np.isfinite(sizes)))
+            raise ValueError(
+                f"the similarity of object {chosen[bad]} to itself is {sizes[bad]}; leave the "
+                "object out or mend the kernel"
+            )
+        sizes = sizes[sizes > 0]
+        self.least_ = floor * float(np.median(sizes)) if len(sizes) else 1.0
+        return self
+
+    def sizes(self, own: Array) -> Array:
+        """s(x) from k(x, x)."""
+        check_is_fitted(self)
+        return np.asarray(np.maximum(np.abs(own), self.least_, dtype=np.float64))
+
+    def columns(self, Z: Objects) -> Columns:
+        return NormalizedColumns(self, Z)
+
+    def diagonal(self, A: Objects) -> Array:
+        own = self.parts[0].diagonal(A)
+        return np.asarray(own / self.sizes(own), own.dtype)
+
+    def symmetric(self, Z: Objects) -> Array:
+        K = self.parts[0].symmetric(Z)
+        s = self.sizes(np.diagonal(K))
+        N = _over_roots(K, s, s)
+        np.fill_diagonal(N, np.diagonal(K) / s)
+        return N
+
+
+class NormalizedColumns:
+    """Rows A -> k(A, Z) over the sizes of both; those of Z are found once."""
+
+    def __init__(self, kernel: Normalized, Z: Objects) -> None:
+        self.kernel, self.part = kernel, kernel.parts[0]
+        self.sizes = kernel.sizes(self.part.diagonal(Z))
+        self.columns = self.part.columns(Z)
+
+    def __call__(self, A: Objects, out: Array | None = None) -> Array:
+        own = self.kernel.sizes(self.part.diagonal(A))
+        return _delivered(_over_roots(self.columns(A, out), own, self.sizes), out)
+
+
+def _over_roots(K: Array, rows: Array, columns: Array) -> Array:
+    """K_ij / sqrt(rows_i columns_j), the same with rows and columns exchanged, bit by bit."""
+    R = np.multiply.outer(np.sqrt(rows), np.sqrt(columns))
+    with np.errstate(over="ignore", invalid="ignore"):
+        np.divide(K, R, out=R)
+    return np.asarray(R, K.dtype)
+
+
+def normalized(kernel: Any, floor: float = 1e-6) -> Normalized:
+    """A kernel divided by the sizes of its objects: ``Normalized``."""
+    return Normalized(resolve(kernel), floor).sound()
