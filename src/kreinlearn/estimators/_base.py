@@ -157,11 +157,15 @@ class KreinEstimator(BaseEstimator):
         self._forget()
         kernel = self._resolved_kernel()
         X = self._validated(X, kernel, reset=True)
-        if isinstance(kernel, CallableKernel):
-            kernel.jobs = 1 if self.n_jobs is None else worker_count(self.n_jobs)
         if isinstance(kernel, Precomputed):
             X = self._training_matrix(X, kernel)
-        return X, kernel.fit(X, rng)
+        return X, self._with_processes(kernel).fit(X, rng)
+
+    def _with_processes(self, kernel: Kernel) -> Kernel:
+        """A kernel of Python functions evaluates in as many processes as ``n_jobs`` says."""
+        if hasattr(kernel, "jobs"):
+            kernel.jobs = 1 if self.n_jobs is None else worker_count(self.n_jobs)
+        return kernel
 
     def _training_matrix(self, K: Any, kernel: Precomputed) -> Any:
         """A square, symmetric matrix, or the columns of landmarks given by row number."""

@@ -181,8 +181,8 @@ class KreinLearner(KreinEstimator):
         for params in self._grid(problem.panel.kernel):
             seen = problem
             if params is not None and params is not first:
-                kernel = resolve(self.kernel, params).fit(problem.panel.X.X, problem.rng)
-                seen = with_kernel(problem, kernel)
+                kernel = self._with_processes(resolve(self.kernel, params))
+                seen = with_kernel(problem, kernel.fit(problem.panel.X.X, problem.rng))
             names: tuple[str | None, ...] = (None,)
             if seen.panel.transform is not None:
                 seen.panel.refreeze()  # on all landmarks, not on those of the first draw
