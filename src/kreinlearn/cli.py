@@ -115,15 +115,11 @@ def _check(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit status: 0, 1 where something failed, 2 for a wrong call, 130 after Ctrl-C."""
-    commands = parser()
-    options, rest = commands.parse_known_args(argv)
-    if rest and options.command != "demo":
-        commands.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
-        demo = options.command == "demo"
-        status = demonstrate(rest) if demo else run_again(options)
-        sys.stdout.flush()
-        return status
+        try:
+            return _run(argv)
+        finally:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
@@ -133,3 +129,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (JournalError, OSError) as error:
         print(f"kreinlearn: {error}", file=sys.stderr)
         return 1
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    commands = parser()
+    options, rest = commands.parse_known_args(argv)
+    if options.command == "demo":
+        return demonstrate(rest)
+    if rest:
+        options.parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    return run_again(options)

@@ -33,6 +33,7 @@ LEFT, BOTTOM, ABOVE, BESIDE, LEGEND = 0.65, 0.55, 0.28, 0.36, 0.19
 SETTINGS: Any = {
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "kreinlearn",
+    "text.parse_math": False,  # a dollar is a dollar
     "font.size": 8,
     "axes.titlesize": 9,
     "axes.linewidth": 0.6,
@@ -227,10 +228,9 @@ def _mark(axis: Any, ticks: list[float]) -> None:
 
 def short(value: float) -> str:
     """1000, 20k, 3M."""
-    for unit, name in ((1e6, "M"), (1e4, "k")):
-        if value >= unit:
-            return f"{value / {'M': 1e6, 'k': 1e3}[name]:g}{name}"
-    return f"{value:g}"
+    if value >= 1e6:
+        return f"{value / 1e6:g}M"
+    return f"{value / 1e3:g}k" if value >= 1e4 else f"{value:g}"
 
 
 # The whole

@@ -70,7 +70,8 @@ def parts(table: Table, width: int) -> Iterator[dict[int, int]]:
     cells = [max(map(len, column), default=0) for column in columns]
     whole = {j: max(cells[j], len(name)) for j, name in enumerate(table.header)}
     words = [max(map(len, name.split()), default=0) for name in table.header]
-    least = {j: max(min(cells[j], WRAPPED), word) for j, word in enumerate(words)}
+    most = min(WRAPPED, width // 2 - 4)  # two columns fit in any case
+    least = {j: min(max(cells[j], word), most) for j, word in enumerate(words)}
     chosen: list[int] = []
     for j in least:
         if len(chosen) > 1 and _total(least, [*chosen, j]) > width:
