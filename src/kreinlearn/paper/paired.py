@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
+from kreinlearn.paper.tasks import Row
+
 Array = NDArray[Any]
 ALL = "all"  # the target of all classes at once
 MULTICLASS, ONE_VS_REST = "multiclass", "one against the rest"
@@ -73,6 +75,14 @@ class Errors:
     def standard_error(self) -> float:
         return self.deviation / math.sqrt(len(self.values))
 
+    @property
+    def median(self) -> float:
+        """Of the folds; of one split its error."""
+        return self.mean if self.one_split else float(np.median(self.values))
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2f}" + ("" if self.one_split else f" ± {self.deviation:.2f}")
+
 
 def errors_of(figures: Sequence[Figure]) -> Errors:
     """Of one set, way and method: folds, each the mean over its targets."""
@@ -113,6 +123,40 @@ def complete(figures: Iterable[Figure]) -> Results:
     return results
 
 
+# Rows of a journal
+
+
+class Cell(NamedTuple):
+    """A method, how it was set up, and the rank if that is a matter of choice."""
+
+    method: str
+    variant: str
+    rank: int | None = None
+
+
+Cells = dict[Cell, Errors]
+Found = dict[tuple[str, str], Cells]  # by set and target: ALL, a class, or ONE_VS_REST
+
+
+def found(rows: Iterable[Row]) -> Found:
+    """Errors of the cells that have all their folds; ONE_VS_REST is the mean over classes."""
+    groups: dict[tuple[str, str, Cell], list[Figure]] = defaultdict(list)
+    for row in rows:
+        cell = Cell(row["method"], row["variant"], row["rank"])
+        figure = Figure(**{name: row[name] for name in Figure._fields})
+        groups[row["set"], row["target"], cell].append(figure)
+    together: dict[tuple[str, str, Cell], list[Figure]] = defaultdict(list)
+    for (name, target, cell), figures in groups.items():
+        if len(figures) == figures[0].folds:
+            together[name, target, cell] += figures
+            if target != ALL:
+                together[name, ONE_VS_REST, cell] += figures
+    result: Found = defaultdict(dict)
+    for (name, target, cell), figures in together.items():
+        result[name, target][cell] = errors_of(figures)
+    return dict(result)
+
+
 # Two methods
 
 
@@ -123,6 +167,9 @@ class Difference(NamedTuple):
     standard_error: float
     p: float  # t of the folds, as if they were independent
     p_corrected: float  # Nadeau and Bengio's; NaN where there is one split
+
+    def __str__(self) -> str:
+        return f"{round(self.mean, 2) + 0.0:+.2f} ± {self.standard_error:.2f}"  # never -0.00
 
     @property
     def p_better(self) -> float:
