@@ -1,0 +1,330 @@
+"""Similarities and dissimilarities of graphs with discrete node labels.
+
+A graph is a pair (node_labels, edges), such as ``kreinlearn.datasets.Graph``: an integer or a text
+a node, and pairs of node numbers. Or it is an undirected networkx graph whose nodes have the
+attribute "label", or none of them has. Edges have no direction and count once.
+
+GraKeL numbers labels in the order it meets them, so that its values need the state of a fit. Here
+labels are hashed to 64 bits instead: a value depends on its two graphs alone, in any block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
+from sklearn.utils import check_scalar
+
+from kreinlearn.blocks import length, objects_of, rows, tiles
+from kreinlearn.kernels._base import Array, Objects, register
+from kreinlearn.kernels._fused import compiled
+from kreinlearn.kernels._graphs import (
+    Counts,
+    Graphs,
+    Index,
+    by_part,
+    counted,
+    hashed,
+    join,
+    overlap,
+)
+from kreinlearn.kernels._objects import ObjectKernel
+from kreinlearn.kernels._widths import number
+
+SOURCES = 256  # nodes whose paths are sought at a time
+
+
+class _GraphKernel(ObjectKernel):
+    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        """Checks every graph, without the work of packing."""
+        n = length(X)
+        for start, stop in tiles(n):
+            join(objects_of(rows(X, start, stop)), start, n)
+        return self
+
+
+class _CountKernel(_GraphKernel):
+    """A function of S = sum_p a_p z_p or sum_p min(a_p, z_p), of S(x, x) and of S(z, z).
+
+    A subclass gives the counts, whether products or minima are summed, and the function.
+    """
+
+    def _counts(self, graphs: Graphs) -> Counts:
+        raise NotImplementedError
+
+    def _smaller(self) -> bool:
+        return False
+
+    def _value(self, S: Array, S_x: Array, S_z: Array) -> Array:
+        raise NotImplementedError
+
+    def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Counts:
+        return self._counts(join(X, first, n))
+
+    def packed_columns(self, Z: Objects) -> tuple[Index, Array]:
+        return self._as_columns(self.packed(Z))
+
+    def _as_columns(self, Z: Counts) -> tuple[Index, Array]:
+        return by_part(Z), self._own(Z)
+
+    def _own(self, A: Counts) -> Array:
+        return A.total(A.times if self._smaller() else A.times**2)
+
+    def values(self, A: Counts, Z: tuple[Index, Array]) -> Array:
+        index, own = Z
+        S = overlap(A, index, len(own), self._smaller())
+        return self._value(S, self._own(A)[:, None], own)
+
+    def symmetric(self, Z: Objects) -> Array:
+        """Exactly so as it stands; the graphs are packed once."""
+        A = self.packed(Z)
+        return self.values(A, self._as_columns(A))
+
+    def diagonal(self, A: Objects) -> Array:
+        own = self._own(self.packed(A))
+        return self._value(own, own, own)
+
+
+class _CountSimilarity(_CountKernel):
+    normalized: bool
+
+    def _value(self, S: Array, S_x: Array, S_z: Array) -> Array:
+        if not self.normalized:
+            return S
+        scale = np.sqrt(S_x * S_z)
+        return np.asarray(np.divide(S, scale, out=S, where=scale > 0))
+
+
+def _subtrees(graphs: Graphs, h: Any) -> Counts:
+    """Labels of all nodes after 0..h rounds: a label with those of its neighbours is a new one."""
+    check_scalar(h, "h", Integral, min_val=0)
+    labels = hashed(graphs.labels, 1)
+    levels = [labels]
+    for _ in range(h):
+        total = np.cumsum(np.append(np.uint64(0), hashed(labels, 2)[graphs.neighbours]))
+        around = total[graphs.edge[1:]] - total[graphs.edge[:-1]]  # modulo 2^64, in any order
+        labels = hashed(hashed(labels, 3) + around, 4)
+        levels.append(labels)
+    owner = np.tile(graphs.owner, len(levels))
+    return counted(owner, np.concatenate(levels), np.ones(len(owner)), len(graphs.start) - 1)
+
+
+class WeisfeilerLehman(_CountSimilarity):
+    """k(x, z) = sum over rounds 0..h and labels of the product of their counts in x and in z.
+
+    A round gives a node a new label for its own and its neighbours' (Shervashidze et al. 2011).
+    With ``normalized`` k is divided by (k(x, x) k(z, z))^1/2; for a graph without nodes it is 0.
+
+    >>> from kreinlearn.kernels.graphs import WeisfeilerLehman
+    >>> path, ring = (["C", "C", "O"], [(0, 1), (1, 2)]), (["C"] * 3, [(0, 1), (1, 2), (0, 2)])
+    >>> WeisfeilerLehman(h=1, normalized=False)([path, ring])
+    array([[ 8.,  6.],
+           [ 6., 18.]])
+    """
+
+    def __init__(self, h: int = 5, normalized: bool = True) -> None:
+        self.h = h
+        self.normalized = normalized
+
+    def _counts(self, graphs: Graphs) -> Counts:
+        return _subtrees(graphs, self.h)
+
+
+class WLAssignment(WeisfeilerLehman):
+    """k(x, z) = sum over rounds 0..h and labels of the smaller of their counts in x and in z.
+
+    That is the best assignment of nodes, of which two are worth the number of rounds in which
+    their labels agree (Kriege et al. 2016); for the rest see WeisfeilerLehman.
+
+    >>> from kreinlearn.kernels.graphs import WLAssignment
+    >>> path, ring = (["C", "C", "O"], [(0, 1), (1, 2)]), (["C"] * 3, [(0, 1), (1, 2), (0, 2)])
+    >>> WLAssignment(h=1, normalized=False)([path, ring])
+    array([[6., 2.],
+           [2., 6.]])
+    """
+
+    def _smaller(self) -> bool:
+        return True
+
+
+class WLDistance(_CountKernel):
+    """d(x, z) = (sum (a - z)^2)^1/2 or sum |a - z|, over the counts of WeisfeilerLehman.
+
+    metric : "euclidean" or "l1"
+
+    >>> from kreinlearn.kernels.graphs import WLDistance
+    >>> path, ring = (["C", "C", "O"], [(0, 1), (1, 2)]), (["C"] * 3, [(0, 1), (1, 2), (0, 2)])
+    >>> WLDistance(h=1, metric="l1")([path], [path, ring])
+    array([[0., 8.]])
+    """
+
+    is_dissimilarity = True
+
+    def __init__(self, h: int = 5, metric: str = "euclidean") -> None:
+        self.h = h
+        self.metric = metric
+
+    def _counts(self, graphs: Graphs) -> Counts:
+        if self.metric not in ("euclidean", "l1"):
+            raise ValueError(f'metric={self.metric!r} is unknown; pass "euclidean" or "l1"')
+        return _subtrees(graphs, self.h)
+
+    def _smaller(self) -> bool:
+        return self.metric == "l1"
+
+    def _value(self, S: Array, S_x: Array, S_z: Array) -> Array:
+        D = S_x + S_z - 2 * S
+        return D if self.metric == "l1" else np.asarray(np.sqrt(D))
+
+
+class ShortestPath(_CountSimilarity):
+    """k(x, z) = sum over triples of the product of their counts in x and in z.
+
+    A triple is the labels of two nodes, in order, and the number of edges between them
+    (Borgwardt & Kriegel 2005). With ``normalized`` as WeisfeilerLehman.
+
+    >>> from kreinlearn.kernels.graphs import ShortestPath
+    >>> path, ring = (["C", "C", "O"], [(0, 1), (1, 2)]), (["C"] * 3, [(0, 1), (1, 2), (0, 2)])
+    >>> ShortestPath(normalized=False)([path, ring])
+    array([[ 8., 12.],
+           [12., 36.]])
+    """
+
+    def __init__(self, normalized: bool = True) -> None:
+        self.normalized = normalized
+
+    def _counts(self, graphs: Graphs) -> Counts:
+        n = len(graphs.start) - 1
+        found = [(i, *part) for i in range(n) for part in _path_counts(graphs, i)]
+        owner = np.repeat([i for i, _, _ in found], [len(part) for _, part, _ in found])
+        parts = np.concatenate([np.empty(0, np.uint64), *(part for _, part, _ in found)])
+        counts = np.concatenate([np.empty(0), *(count for _, _, count in found)])
+        return counted(owner.astype(np.intp), parts, counts, n)
+
+
+def _path_counts(graphs: Graphs, i: int) -> Iterator[tuple[Array, Array]]:
+    """Triples of graph i and their counts, some nodes as sources at a time."""
+    lo, hi = graphs.start[i], graphs.start[i + 1]
+    edge = graphs.edge[lo : hi + 1]
+    other = graphs.neighbours[edge[0] : edge[-1]] - lo
+    adjacency = csr_array((np.ones(len(other)), other, edge - edge[0]), (hi - lo, hi - lo))
+    labels, label = np.unique(hashed(graphs.labels[lo:hi], 1), return_inverse=True)
+    for start in range(0, hi - lo, SOURCES):
+        sources = np.arange(start, min(start + SOURCES, hi - lo))
+        steps = dijkstra(adjacency, indices=sources, unweighted=True)
+        u, v = np.nonzero((steps > 0) & (steps < np.inf))
+        code = (steps[u, v].astype(np.intp) * len(labels) + label[sources[u]]) * len(labels)
+        triple, count = np.unique(code + label[v], return_counts=True)
+        ends, last = np.divmod(triple, len(labels))
+        length_, first = np.divmod(ends, len(labels))
+        pair = hashed(hashed(labels[first], 2) + labels[last], 3)
+        yield hashed(pair + length_.astype(np.uint64), 4), count.astype(np.float64)
+
+
+# Edit distance
+
+
+class Nodes(NamedTuple):
+    """Nodes of graphs end to end, in the order of their labels, then of their degrees."""
+
+    start: Array  # (n + 1,)
+    label: Array  # (N,) uint64
+    degree: Array  # (N,) float64
+
+
+@compiled
+def _rest(
+    label: Array, degree: Array, z_label: Array, z_degree: Array, costs: tuple[float, float, float]
+) -> tuple[float, Array]:
+    """Equal nodes of two ordered lists cancel; of the rest the fewer (k) are assigned to the l.
+
+    The cost to insert all l, and (k, l) what it is more to substitute one.
+    """
+    k, l = len(label), len(z_label)
+    keep, z_keep = np.ones(k, dtype=np.bool_), np.ones(l, dtype=np.bool_)
+    u, v = 0, 0
+    while u < k and v < l:
+        if label[u] == z_label[v] and degree[u] == z_degree[v]:
+            keep[u], z_keep[v] = False, False
+            u, v = u + 1, v + 1
+        elif label[u] < z_label[v] or (label[u] == z_label[v] and degree[u] < z_degree[v]):
+            u += 1
+        else:
+            v += 1
+    label, degree, z_label, z_degree = label[keep], degree[keep], z_label[z_keep], z_degree[z_keep]
+    if len(label) > len(z_label):
+        label, degree, z_label, z_degree = z_label, z_degree, label, degree
+    node, relabel, edge = costs
+    insert = node + 0.5 * edge * z_degree
+    more = np.empty((len(label), len(z_label)))
+    for i in range(len(label)):
+        delete = node + 0.5 * edge * degree[i]
+        for j in range(len(z_label)):
+            substitute = 0.5 * edge * abs(degree[i] - z_degree[j])
+            if label[i] != z_label[j]:
+                substitute += relabel
+            more[i, j] = min(substitute - insert[j], delete)
+    return insert.sum(), more
+
+
+class GraphEdit(_GraphKernel):
+    """d(x, z) = min over assignments of the sum of node costs, at most the edit distance.
+
+    A node is deleted or inserted for node_cost + 1/2 edge_cost degree, or substituted for
+    label_cost, if labels differ, + 1/2 edge_cost |difference of degrees|. This is the cost of the
+    best bipartite assignment (Riesen & Bunke 2009), half of each edge's cost at each of its ends;
+    not that of the edit path it suggests, which depends on the order of nodes. So d is symmetric.
+
+    >>> from kreinlearn.kernels.graphs import GraphEdit
+    >>> path, ring = (["C", "C", "O"], [(0, 1), (1, 2)]), (["C"] * 3, [(0, 1), (1, 2), (0, 2)])
+    >>> GraphEdit()([path], [path, ring])
+    array([[0., 2.]])
+    """
+
+    is_dissimilarity = True
+    threads = False
+
+    def __init__(
+        self, node_cost: float = 1.0, edge_cost: float = 1.0, label_cost: float = 1.0
+    ) -> None:
+        self.node_cost = node_cost
+        self.edge_cost = edge_cost
+        self.label_cost = label_cost
+
+    def _costs(self) -> tuple[float, float, float]:
+        costs = {name: getattr(self, f"{name}_cost") for name in ("node", "label", "edge")}
+        for name, value in costs.items():
+            if number(value, f"{name}_cost", positive=False) < 0:
+                raise ValueError(f"{name}_cost={value!r} is negative; pass a cost of 0 or more")
+        return float(costs["node"]), float(costs["label"]), float(costs["edge"])
+
+    def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Nodes:
+        graphs = join(X, first, n)
+        degree = np.diff(graphs.edge)
+        order = np.lexsort((degree, graphs.labels, graphs.owner))
+        return Nodes(graphs.start, graphs.labels[order], degree[order].astype(np.float64))
+
+    def values(self, A: Nodes, Z: Nodes) -> Array:
+        costs = self._costs()
+        D = np.empty((len(A.start) - 1, len(Z.start) - 1))
+        z_parts = [slice(*span) for span in zip(Z.start[:-1], Z.start[1:], strict=True)]
+        z_nodes = [(Z.label[part], Z.degree[part]) for part in z_parts]
+        for i in range(len(D)):
+            part = slice(A.start[i], A.start[i + 1])
+            label, degree = A.label[part], A.degree[part]
+            for j, other in enumerate(z_nodes):
+                insert, more = _rest(label, degree, *other, costs)
+                D[i, j] = insert + more[linear_sum_assignment(more)].sum() if len(more) else insert
+        return np.maximum(D, 0.0)
+
+
+register("weisfeiler_lehman", WeisfeilerLehman, replace=True)
+register("wl_assignment", WLAssignment, replace=True)
+register("wl_distance", WLDistance, replace=True)
+register("shortest_path", ShortestPath, replace=True)
+register("graph_edit", GraphEdit, replace=True)
