@@ -183,11 +183,11 @@ def test_tables_of_markdown_parse_back(document: Document) -> None:
     assert [errors[0], *errors[2:]] == [list(first.header), *first.rows]
     assert errors[1] == ["---", "---:", "---"]
     assert small == [["n", "s"], ["---", "---:"], ["1", "2"]]
-    assert summary[0] == ["claim", "found", "limit", "verdict", "section"]
+    assert summary[0] == ["claim", "verdict", "found", "limit", "section"]
     assert summary[2:] == [
-        ["it holds", "1", "≤ 2", "PASS", "2"],
-        [NASTY, "3", "≤ 2", "MISS", "2"],
-        ["unknown", "-", "≤ 2", "not measured", "3"],
+        ["it holds", "PASS", "1", "≤ 2", "2"],
+        [NASTY, "MISS", "3", "≤ 2", "2"],
+        ["unknown", "not measured", "-", "≤ 2", "3"],
     ]
     assert [row[:4] for row in summary[2:]] == second[2:] + third[2:]
 
@@ -245,9 +245,11 @@ def test_a_wide_table_is_shown_in_parts() -> None:
 
 def test_columns_of_numbers_are_told_from_words() -> None:
     rows = [["a", "-1.5", "≤ 2", "x1", "12 s", ""], ["b", "missing", "3e-5", "2", "", ""]]
-    rows.append(["c", "2 ± 1", "1,000", "y", "3 min", ""])
+    rows.append(["c", "(2 ± 1)", "1,000", "y", "3 min", ""])
     expected = [False, True, True, False, True, False]
     assert Table("", "abcdef", rows).numeric == expected
+    rows[0][1] = "1.5 on the first set, 2.5 on the second"
+    assert Table("", "abcdef", rows).numeric[1] is False
 
 
 # What made it

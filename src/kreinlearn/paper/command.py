@@ -182,8 +182,8 @@ def _effort(run: Run, journal: Journal) -> list[Block]:
     kept = [journal.outcomes[key] for key in run.keys if key in journal.outcomes]
     cpu, wall = (duration(sum(getattr(o, name) for o in kept)) for name in ("cpu", "wall"))
     said: list[Block] = [
-        f"Of {len(run.keys)} measurements {len(kept)} were made; they took {cpu} of CPU, {wall} by "
-        "the clock if one had followed the other."
+        f"Of {len(run.keys)} measurements {len(kept)} were made; they took {cpu} of CPU and, added "
+        f"up, {wall} by the clock."
     ]
     warned = {text: sum(text in o.warned for o in kept) for o in kept for text in o.warned}
     if warned:

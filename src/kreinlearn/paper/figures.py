@@ -149,7 +149,8 @@ class Curve(NamedTuple):
 
 
 def _draw(axes: Axes, panel: Panel, looks: dict[str, Look], xlog: bool, ylog: bool) -> None:
-    axes.set_title(panel.title)
+    width = axes.get_position().width * axes.figure.get_figwidth()  # type: ignore[union-attr]
+    axes.set_title(panel.title, fontsize=fitting(panel.title, width))
     curves = [Curve.of(line, xlog, ylog) for line in panel.lines]
     if not any(len(curve.x) for curve in curves):
         axes.set(xticks=[], yticks=[])
@@ -219,6 +220,11 @@ def log_ticks(low: float, high: float) -> list[float]:
     else:
         ticks = ticks[:: math.ceil(len(ticks) / 5)]
     return ticks if len(ticks) > 1 else [float(f"{v:.2g}") for v in (low, high)]
+
+
+def fitting(title: str, width: float) -> float:
+    """The size, in points, at which a title takes no more than so many inches."""
+    return min(9.0, 9.0 * (width + 0.1) / (0.066 * max(1, len(title))))
 
 
 def _mark(axis: Any, ticks: list[float]) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from importlib.resources import files
 
-from kreinlearn.report.model import Block, Document, Picture, Table, listed, runs
+from kreinlearn.report.model import LONG, Block, Document, Picture, Table, listed, runs
 from kreinlearn.report.svg import inlined
 
 VERDICTS = {"PASS": "v pass", "MISS": "v miss", "not measured": "v"}
-LONG = 24  # characters of a cell that may wrap
+SHORT = 12  # characters of a cell that does not wrap
 PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -110,8 +110,12 @@ def _row(cells: Iterable[str], numeric: Iterable[bool]) -> Iterator[str]:
         if j == 0:
             yield f'<th scope="row">{inline(cell)}</th>'
         else:
-            kind = VERDICTS.get(cell, "n" if right else "long" if len(cell) > LONG else "")
+            kind = VERDICTS.get(cell) or ("n" if right else _kind_of_text(len(cell)))
             yield f"<td{_class(kind)}>{inline(cell)}</td>"
+
+
+def _kind_of_text(length: int) -> str:
+    return "v" if length <= SHORT else "long" if length > LONG else ""
 
 
 def _class(names: str) -> str:

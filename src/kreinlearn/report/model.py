@@ -12,11 +12,13 @@ from importlib.metadata import version
 from typing import Any
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
-NUMBER = re.compile(r"[-+−<>≤≥~≈±\s]*\d|nan\b")  # how a number begins
+NUMBER = re.compile(r"[-+(−<>≤≥~≈±\s]*\d|nan\b")  # how a number begins
+LONG = 24  # characters of a cell that is a text, and may wrap
 
 
-def is_number(cell: str) -> bool:
-    return NUMBER.match(cell) is not None
+def _mostly_numbers(cells: Sequence[str]) -> bool:
+    numbers = sum(NUMBER.match(cell) is not None for cell in cells)
+    return 2 * numbers > len(cells) and max(map(len, cells)) <= LONG
 
 
 @dataclass
@@ -32,7 +34,7 @@ class Table:
     def numeric(self) -> list[bool]:
         """Which columns hold numbers, and are so set to the right."""
         columns = [[row[j] for row in self.rows if row[j]] for j in range(1, len(self.header))]
-        return [False, *(2 * sum(map(is_number, cells)) > len(cells) for cells in columns)]
+        return [False, *map(_mostly_numbers, columns)]
 
     def show(self, console: Any) -> None:
         from kreinlearn.report.terminal import show_table
@@ -70,7 +72,7 @@ class Check:
 
     @property
     def cells(self) -> list[str]:
-        return [self.what, self.found, self.limit, self.verdict]
+        return [self.what, self.verdict, self.found, self.limit]
 
 
 # A text is a paragraph, or a list where every line begins with "- "; `code` may stand in both.
@@ -100,7 +102,7 @@ class Section:
     @property
     def checked(self) -> Table:
         rows = [check.cells for check in self.checks]
-        return Table("Checks", ("claim", "found", "limit", "verdict"), rows)
+        return Table("Checks", ("claim", "verdict", "found", "limit"), rows)
 
 
 @dataclass
@@ -124,7 +126,7 @@ class Document:
         """All checks of all sections, each with the number of its section."""
         numbered = enumerate(self.sections, 1)
         rows = [[*check.cells, str(i)] for i, section in numbered for check in section.checks]
-        return Table("Checks", ("claim", "found", "limit", "verdict", "section"), rows)
+        return Table("Checks", ("claim", "verdict", "found", "limit", "section"), rows)
 
     @property
     def numbers(self) -> dict[int, int]:

@@ -66,7 +66,7 @@ def test_it_writes_the_report_and_shows_it(
         assert words in page
         assert words in text
         assert words in shown
-    assert "| the sum is even | 14 | even | PASS | 1 |" in text
+    assert "| the sum is even | PASS | 14 | even | 1 |" in text
     assert "RL-Sigmoid is undefined" in text
     assert "Of 7 measurements 7 were made" in text
     names = {path.name for path in tmp_path.iterdir()}

@@ -18,6 +18,7 @@ from kreinlearn.paper.figures import (
     Line,
     Panel,
     drawn,
+    fitting,
     limits,
     log_ticks,
     looks_of,
@@ -136,6 +137,11 @@ def test_ticks_of_a_logarithmic_axis_are_few_and_round(
     low: float, high: float, expected: list[float]
 ) -> None:
     assert log_ticks(low, high) == pytest.approx(expected)
+
+
+def test_long_titles_are_set_smaller() -> None:
+    assert fitting("pole", 1.8) == fitting("", 1.8) == 9
+    assert 5 < fitting("chickenpieces_10_120 (not in this run)", 1.5) < 7
 
 
 def test_large_numbers_are_short() -> None:
