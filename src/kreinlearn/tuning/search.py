@@ -18,6 +18,7 @@ COARSE = (1e-7, 1e-5, 1e-3, 1e-1)
 FLAT = 1e-5  # decrease of log loss at which a search ends
 TIE_RTOL = 1e-4  # losses that count as equal: the larger penalty is taken
 STEPS = 12  # iterations of one search
+UNHEARD = 4.5  # decades above the smallest penalty up to which a start is not trusted
 RESTART_DECADES = 3.0  # around the best, that a restart is drawn from
 APART_ERRORS = 2.0  # by which two penalties must beat one
 TIE_STEPS = 4  # larger penalties tried
@@ -139,7 +140,8 @@ def tune(
 ) -> Tuned:
     """The values of smallest loss; ``scale`` is the largest eigenvalue of the Gram matrix over n.
 
-    ``start``: values to begin from instead of coarse trials, which are all with ``coarse``.
+    ``start``: values to begin from instead of coarse trials, unless they are next to the smallest.
+    With ``coarse`` the coarse trials are all.
     """
     free = unknowns.free
 
@@ -206,7 +208,10 @@ def _starts(search: Search, scale: float, unknowns: Unknowns, start: Array | Non
     """The best of equal penalties; and, of two, the same with the negative part switched off."""
     free = unknowns.free
     if start is not None:
-        return [np.log(start[free])]
+        x = np.clip(np.log(start[free]), search.low, search.high)
+        if np.all(x > search.low + UNHEARD * np.log(10)):
+            return [x]
+        search(x)  # there a loss hardly depends on penalties, and no gradient leads away
     for share in COARSE:
         search(np.array([np.log(share * scale) if j < 2 else 0.0 for j in free]))
     best = search.best[0]

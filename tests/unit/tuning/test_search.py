@@ -478,3 +478,27 @@ def test_one_fold_is_no_evidence_for_two_penalties():
     assert not tuned.apart
     assert tuned.values[0] == tuned.values[1]
     np.testing.assert_allclose(np.log10(tuned.values), -2, atol=0.2)
+
+
+def dip(target, width=2.0):
+    """A loss that only near the target is less than far away: elsewhere no slope leads there."""
+    t = np.log(target)
+
+    def near(x):
+        return np.exp(-np.sum((x - t) ** 2) / (2 * width**2))
+
+    return Counted(lambda x: 1.5 - near(x), lambda x: near(x) * (x - t) / width**2)
+
+
+@pytest.mark.parametrize("start", [LOWEST, 1e-7, 1e-6])
+def test_a_start_at_hardly_any_penalty_is_not_all_that_is_tried(start):
+    loss = dip((1e-3, 1e-3))
+    found = tune(loss, 1.0, Unknowns((None, None), equal=True), start=np.full(2, start))
+    np.testing.assert_allclose(np.log(found.values), np.log(1e-3), atol=0.1)
+
+
+def test_another_start_is_trusted():
+    loss = bowl((1e-2, 1e-2), np.diag([0.02, 0.02]))
+    tune(loss, 1.0, TWO, start=np.full(2, 1e-2))
+    np.testing.assert_allclose(loss.asked[0], 1e-2)
+    assert not any(np.allclose(values, COARSE[0]) for values in loss.asked)
