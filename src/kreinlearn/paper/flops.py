@@ -149,9 +149,9 @@ def _opening(scale: Scale) -> str:
         "Gisbrecht and Tino (SGT): for n much larger than m a ratio of 7/3. Here the routes of "
         "the library are timed, one thread, kernel values given: from C = k(X, Z) and K_ZZ to the "
         "eigenvalues and the eigenvectors on all n objects, delta-gauss on standard normal "
-        f"vectors, d = {DIMENSIONS}; least CPU seconds of {scale.repeats}. One-shot is run from "
-        "the Gram matrix C'C, which the library does, and by the thin SVD of C U |D|^-1/2, which "
-        "the paper describes."
+        f"vectors, d = {DIMENSIONS}; least CPU seconds of {scale.repeats} runs or more. One-shot "
+        "is run from the Gram matrix C'C, which the library does, and by the thin SVD of "
+        "C U |D|^-1/2, which the paper describes."
     )
 
 
@@ -185,8 +185,12 @@ def _conclusion(rows: list[Row]) -> str:
     if faster < len(rows):
         text += (
             ": by its count the SVD runs at a lower rate than the other routes, that is, it is "
-            "more work than it is counted as. The claim holds for the one-shot decomposition from "
-            "the Gram matrix, not for its description by an SVD"
+            "more work than it is counted as"
+        )
+    if faster < len(rows) and min(gram) > 1:
+        text += (
+            ". The claim holds for the one-shot decomposition from the Gram matrix, not for its "
+            "description by an SVD"
         )
     return text + (
         ". The eigenvalues of these matrices agree: against the thin SVD they differ by "

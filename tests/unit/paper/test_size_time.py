@@ -51,18 +51,21 @@ def test_the_exponent_is_the_slope_of_a_regression_line():
     assert math.isnan(size_time.Growth([5, 5], [1.0, 2.0]).exponent)
 
 
-def test_the_least_seconds_count_and_not_the_first_run():
-    calls = []
+@pytest.mark.parametrize(("pause", "runs"), [(0.11, 4), (0.045, 6)])  # 0.2 s are enough
+def test_the_least_seconds_count_and_not_the_first_run(pause, runs, monkeypatch):
+    now, calls = [0.0], []
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(time, "process_time", lambda: now[0] / 2)
 
     def work():
         calls.append(1)
-        time.sleep(0.2 if len(calls) == 1 else 0.03 if len(calls) == 2 else 0.01)
+        now[0] += 0.001 if len(calls) == 1 else pause if len(calls) > 2 else pause / 2
         return len(calls)
 
-    first, spent = size_time.fastest(work, 2)
-    assert (first, len(calls)) == (1, 3)
-    assert 0.01 <= spent.wall < 0.2
-    assert spent.cpu < spent.wall
+    first, spent = size_time.fastest(work, 3)
+    assert (first, len(calls)) == (1, runs)
+    assert spent.wall == pytest.approx(pause / 2)
+    assert spent.cpu == pytest.approx(pause / 4)
 
 
 def test_the_ways_are_the_papers_and_the_default():
