@@ -1,0 +1,261 @@
+"""Elastic dissimilarities of time series that are shifted or stretched in time, by aeon.
+
+Series are (length,) or (length, channels); |.| is Euclidean over the channels. Every distance is
+symmetric, and zero of a series to itself.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from kreinlearn.kernels._base import Array, Objects, register
+from kreinlearn.kernels.series_base import Series, SeriesDistance, number
+
+NOT_NEGATIVE = "pass a finite number, 0 or more"
+
+
+class DTW(SeriesDistance):
+    """Dynamic time warping: the least sum of |x_i - z_j|^2 over the alignments of x and z.
+
+    Squares are added and no root is taken, as in aeon.
+
+    >>> from kreinlearn.kernels.series import DTW
+    >>> DTW()([[0.0, 0.0, 1.0, 2.0]], [[0.0, 1.0, 1.0, 2.0, 2.0], [0.0, 3.0]])
+    array([[0., 2.]])
+    """
+
+
+class DerivativeDTW(DTW):
+    """DTW of the slopes ((x_i - x_i-1) + (x_i+1 - x_i-1) / 2) / 2 (Keogh & Pazzani 2001).
+
+    >>> from kreinlearn.kernels.series import DerivativeDTW
+    >>> DerivativeDTW()([[0.0, 0.0, 1.0, 2.0]], [[5.0, 5.0, 6.0, 7.0], [0.0, 1.0, 0.0]])
+    array([[0.    , 0.3125]])
+    """
+
+    _shortest = 3
+
+    def _prepared(self, x: Array) -> Array:
+        before, now, after = x[:-2], x[1:-1], x[2:]
+        return np.asarray(((now - before) + (after - before) / 2) / 2)
+
+
+class WeightedDTW(SeriesDistance):
+    """DTW with |x_i - z_j|^2 times 1 / (1 + exp(-g (|i - j| - L / 2))), L the larger length.
+
+    g : how steeply the weight grows with the shift (Jeong et al. 2011)
+
+    >>> from kreinlearn.kernels.series import WeightedDTW
+    >>> WeightedDTW(g=0.0)([[0.0, 0.0, 1.0, 2.0]], [[0.0, 3.0]])  # every weight is 1/2
+    array([[1.]])
+    """
+
+    _distance = "wdtw"
+
+    def __init__(
+        self, window: float | None = None, g: float = 0.05, channels_first: bool = False
+    ) -> None:
+        super().__init__(window, channels_first)
+        self.g = g
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return self._window(), number("g", self.g, NOT_NEGATIVE)
+
+
+class ShapeDTW(DTW):
+    """DTW of the stretches x_i-reach .. x_i+reach around each time (Zhao & Itti 2018).
+
+    The cost of aligning the stretches itself: aeon's ``shape_dtw_cost_matrix`` at its end. Its
+    ``shape_dtw_distance`` adds up |x_i - z_j|^2 along that path, which is not symmetric.
+
+    >>> from kreinlearn.kernels.series import ShapeDTW
+    >>> ShapeDTW(reach=1)([[0.0, 0.0, 1.0, 2.0]], [[0.0, 3.0], [0.0, 0.0, 1.0, 2.0]])
+    array([[18.,  0.]])
+    """
+
+    def __init__(
+        self, window: float | None = None, reach: int = 15, channels_first: bool = False
+    ) -> None:
+        super().__init__(window, channels_first)
+        self.reach = reach
+
+    def _arguments(self) -> tuple[Any, ...]:
+        number("reach", self.reach, "pass a whole number, 0 or more", kind=Integral)
+        return super()._arguments()
+
+    def _prepared(self, x: Array) -> Array:
+        padded = np.pad(x, ((self.reach, self.reach), (0, 0)), mode="edge")
+        stretches = np.lib.stride_tricks.sliding_window_view(padded, 2 * self.reach + 1, axis=0)
+        return np.array(stretches, order="C").reshape(len(x), -1)
+
+
+class MSM(SeriesDistance):
+    """Move-split-merge: moves cost |x_i - z_j|, splits and merges c or more (Stefan et al. 2013).
+
+    c : of a split or merge whose point lies between its neighbours
+    independent : the sum over channels; else points of all channels move at once, at squares
+
+    >>> from kreinlearn.kernels.series import MSM
+    >>> MSM(c=0.5)([[0.0, 0.0, 1.0]], [[0.0, 1.0], [0.0, 0.0, 4.0]])
+    array([[0.5, 3. ]])
+    """
+
+    _distance = "msm"
+
+    def __init__(
+        self,
+        window: float | None = None,
+        c: float = 1.0,
+        independent: bool = True,
+        channels_first: bool = False,
+    ) -> None:
+        super().__init__(window, channels_first)
+        self.c = c
+        self.independent = independent
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return self._window(), bool(self.independent), number("c", self.c, NOT_NEGATIVE)
+
+
+class ERP(SeriesDistance):
+    """Edit distance with real penalty: |x_i - z_j| for a pair, |x_i - g| for a gap.
+
+    g : a number, or one for each channel (Chen & Ng 2004)
+
+    aeon charges a gap at the start for the whole series; here a leading g, which costs nothing,
+    puts that right.
+
+    >>> from kreinlearn.kernels.series import ERP
+    >>> ERP()([[3.0, 0.0, 0.0]], [[0.0, 0.0, 3.0], [1.0]])
+    array([[0., 2.]])
+    """
+
+    _distance = "erp"
+
+    def __init__(
+        self, window: float | None = None, g: Any = 0.0, channels_first: bool = False
+    ) -> None:
+        super().__init__(window, channels_first)
+        self.g = g
+
+    def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Series:
+        series, g = super().packed(X, first, n, like), np.asarray(self.g)
+        if g.dtype.kind not in "fiu" or not np.isfinite(g).all():
+            raise ValueError(f"g={self.g!r} is not allowed; pass a finite number, or one a channel")
+        if g.ndim and g.shape != (series.channels,):
+            raise ValueError(
+                f"g={self.g!r} has shape {g.shape}, the series have {series.channels} channels; "
+                "pass one number, or one for each channel"
+            )
+        return series
+
+    def _prepared(self, x: Array) -> Array:
+        return np.concatenate([np.zeros((1, x.shape[1])), x - self.g])
+
+
+class TWE(SeriesDistance):
+    """Time warp edit distance: |x_i - x_i-1| + nu + lmbda for a deletion of x_i (or one of z),
+    |x_i - z_j| + |x_i-1 - z_j-1| + 2 nu |i - j| for a pair (Marteau 2009).
+
+    nu : stiffness in time
+    lmbda : the price of a deletion
+
+    >>> from kreinlearn.kernels.series import TWE
+    >>> TWE(nu=0.5, lmbda=1.0)([[1.0, 1.0, 2.0]], [[1.0, 2.0], [1.0, 1.0, 2.0]])
+    array([[2.5, 0. ]])
+    """
+
+    _distance = "twe"
+
+    def __init__(
+        self,
+        window: float | None = None,
+        nu: float = 0.001,
+        lmbda: float = 1.0,
+        channels_first: bool = False,
+    ) -> None:
+        super().__init__(window, channels_first)
+        self.nu = nu
+        self.lmbda = lmbda
+
+    def _arguments(self) -> tuple[Any, ...]:
+        nu = number("nu", self.nu, NOT_NEGATIVE)
+        return self._window(), nu, number("lmbda", self.lmbda, NOT_NEGATIVE)
+
+
+class EDR(SeriesDistance):
+    """Edits, of 1 each, that leave pairs |x_i - z_j| < epsilon, over the larger length.
+
+    epsilon : a positive number, None: a quarter of the larger standard deviation of x and z
+
+    After Chen et al. (2005), but points before the first pair cost nothing, as in aeon.
+
+    >>> from kreinlearn.kernels.series import EDR
+    >>> EDR(epsilon=0.5)([[0.0, 1.0, 2.0, 3.0]], [[0.0, 1.0, 9.0, 3.0], [1.0, 2.0, 3.0]])
+    array([[0.25, 0.  ]])
+    """
+
+    _distance = "edr"
+
+    def __init__(
+        self,
+        window: float | None = None,
+        epsilon: float | None = None,
+        channels_first: bool = False,
+    ) -> None:
+        super().__init__(window, channels_first)
+        self.epsilon = epsilon
+
+    def _arguments(self) -> tuple[Any, ...]:
+        if self.epsilon is None:
+            return self._window(), None
+        what = "pass a positive number, or None for a quarter of the standard deviation"
+        tiny = np.finfo(np.float64).tiny
+        return self._window(), number("epsilon", self.epsilon, what, least=float(tiny))
+
+    def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Series:
+        series = super().packed(X, first, n, like)
+        for i, x in enumerate(series.items):
+            if self.epsilon is None and (x == x[0, 0]).all():
+                raise ValueError(
+                    f"object {first + i} (of {n or len(X)}) is constant, {x[0, 0]}: epsilon=None "
+                    "comes to 0 and nothing matches it; pass epsilon, a positive number"
+                )
+        return series
+
+
+class LCSS(SeriesDistance):
+    """1 - (longest common subsequence, pairs |x_i - z_j| <= epsilon) / the smaller length.
+
+    A series is at distance 0 from every part of it (Vlachos et al. 2002).
+
+    >>> from kreinlearn.kernels.series import LCSS
+    >>> LCSS(epsilon=0.5)([[0.0, 1.0, 2.0, 3.0]], [[0.0, 1.0, 9.0, 9.0], [1.0, 3.0]])
+    array([[0.5, 0. ]])
+    """
+
+    _distance = "lcss"
+
+    def __init__(
+        self, window: float | None = None, epsilon: float = 1.0, channels_first: bool = False
+    ) -> None:
+        super().__init__(window, channels_first)
+        self.epsilon = epsilon
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return self._window(), number("epsilon", self.epsilon, NOT_NEGATIVE)
+
+
+register("dtw", DTW, replace=True)
+register("ddtw", DerivativeDTW, replace=True)
+register("derivative_dtw", DerivativeDTW, replace=True)
+register("wdtw", WeightedDTW, replace=True)
+register("shape_dtw", ShapeDTW, replace=True)
+register("msm", MSM, replace=True)
+register("erp", ERP, replace=True)
+register("twe", TWE, replace=True)
+register("edr", EDR, replace=True)
+register("lcss", LCSS, replace=True)

@@ -1,0 +1,164 @@
+"""Time series, of any length and in any number of channels, and how aeon compares them.
+
+A loop over aeon's function of two series is compiled here. Its function of two collections will
+not do: it mixes up unequal lengths, and two threads in it at once may abort the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from numbers import Real
+from typing import Any, NamedTuple, Self, cast
+
+import numpy as np
+from numba import njit
+
+from kreinlearn.blocks import objects_of
+from kreinlearn.kernels._base import Array, Objects
+from kreinlearn.kernels._objects import ObjectKernel, given, library
+
+
+class Series(NamedTuple):
+    items: list[Array]  # (length, channels) each, float64
+    channels: int  # 0 if there is none
+
+
+class JoinedSeries(NamedTuple):
+    """Series end to end, as they are compared: j is ``points[start[j]:start[j + 1]]``."""
+
+    points: Array  # (N, width)
+    start: Array  # (m + 1,)
+    channels: int  # of the series given
+
+
+@cache
+def _row_of(distance: str) -> Callable[..., None]:
+    """One series to all columns from ``first`` on by a function of aeon; it releases the GIL.
+
+    Compiled once a process and not cached: numba would not see that aeon has changed.
+    """
+    d = getattr(library("aeon.distances", "timeseries"), f"{distance}_distance")
+
+    def row(x: Array, points: Array, start: Array, args: Any, first: int, out: Array) -> None:
+        for j in range(first, len(start) - 1):
+            out[j] = d(x.T, points[start[j] : start[j + 1]].T, *args)
+
+    return cast(Callable[..., None], njit(nogil=True)(row))
+
+
+class SeriesDistance(ObjectKernel):
+    """A distance of aeon between series (length,) or (length, channels), lengths may differ.
+
+    window : share of the shorter length by which an alignment may leave the diagonal, None: free
+    channels_first : series in many channels are given as (channels, length)
+    """
+
+    is_dissimilarity = True
+    _distance = "dtw"
+    _shortest = 1
+
+    def __init__(self, window: float | None = None, channels_first: bool = False) -> None:
+        self.window = window
+        self.channels_first = channels_first
+
+    def _arguments(self) -> tuple[Any, ...]:
+        """What aeon's function takes after the two series."""
+        return (self._window(),)
+
+    def _window(self) -> float:
+        what = "pass a share of the length from 0 to 1, or None for no limit"
+        return 1.0 if self.window is None else number("window", self.window, what, most=1.0)
+
+    def _prepared(self, x: Array) -> Array:
+        """What is compared in place of x: (length, channels) -> (length', width), in C order."""
+        return x
+
+    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        self._arguments()
+        _row_of(self._distance)
+        super().fit(X, rng)
+        return self
+
+    def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Series:
+        n = n or len(X)
+        items = [self._checked(x, f"object {first + i} (of {n})") for i, x in enumerate(X)]
+        channels = (like and like.channels) or (items[0].shape[1] if items else 0)
+        for i, x in enumerate(items):
+            if x.shape[1] != channels:
+                raise ValueError(
+                    f"object {first + i} (of {n}) has {x.shape[1]} channels, the others have "
+                    f"{channels}; all series must have the same number ({self._shape()})"
+                )
+        return Series(items, channels)
+
+    def _checked(self, x: Any, name: str) -> Array:
+        try:
+            values = np.asarray(x)
+        except ValueError:  # rows of unequal length
+            values = np.empty(0, dtype=object)
+        if values.ndim not in (1, 2) or values.dtype.kind not in "fiub" or not values.size:
+            raise ValueError(
+                f"{name} is {given(x)}; a time series is an array of numbers, not empty, "
+                f"none missing: {self._shape()}"
+            )
+        if values.ndim == 1:
+            values = values[:, None]
+        elif self.channels_first:
+            values = values.T
+        values = np.require(values, np.float64, ["C", "A", "W"])  # one type for the compiler
+        if not np.isfinite(values).all():
+            t, c = np.argwhere(~np.isfinite(values))[0]
+            raise ValueError(
+                f"{name} is {values[t, c]} at time {t} in channel {c}; series must be finite: "
+                "fill the gap, or leave the time out (lengths may differ)"
+            )
+        if len(values) < self._shortest:
+            raise ValueError(
+                f"{name} has {len(values)} points; this distance needs at least {self._shortest} "
+                f"({self._shape()})"
+            )
+        return values
+
+    def _shape(self) -> str:
+        order = "(channels, length) as channels_first=True"
+        return f"(length,) or {order if self.channels_first else '(length, channels)'}"
+
+    def packed_columns(self, Z: Objects) -> JoinedSeries:
+        self._arguments()  # before they are used
+        items, channels = self.packed(Z)
+        parts = [self._prepared(x) for x in items]
+        points = np.concatenate(parts) if parts else np.empty((0, channels))
+        return JoinedSeries(points, np.cumsum([0, *map(len, parts)]), channels)
+
+    def values(self, A: Series, Z: JoinedSeries) -> Array:
+        row, arguments = _row_of(self._distance), self._arguments()
+        D = np.empty((len(A.items), len(Z.start) - 1))
+        for x, out in zip(A.items, D, strict=True):
+            row(self._prepared(x), Z.points, Z.start, arguments, 0, out)
+        return D
+
+    def symmetric(self, Z: Objects) -> Array:
+        """Every pair once, and zero of a series to itself."""
+        row, arguments = _row_of(self._distance), self._arguments()
+        points, start, _ = self.packed_columns(objects_of(Z))
+        D = np.zeros((len(start) - 1, len(start) - 1))
+        for i, out in enumerate(D):
+            row(points[start[i] : start[i + 1]], points, start, arguments, i + 1, out)
+        return D + D.T
+
+
+def number(
+    name: str,
+    value: Any,
+    remedy: str,
+    *,
+    least: float = 0.0,
+    most: float = np.inf,
+    kind: Any = Real,
+) -> float:
+    """A finite number from ``least`` to ``most``; the error ends with what to pass instead."""
+    good = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+    if not good or not least <= value <= most or not np.isfinite(value):
+        raise ValueError(f"{name}={value!r} is not allowed; {remedy}")
+    return float(value)
