@@ -60,10 +60,15 @@ def _bar(todo: Sequence[Task], console: Console) -> Iterator[Tick]:
     """The share done is one of costs, and so is the time left."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-    costs, began = {task.key: task.cost for task in todo}, time.monotonic()
-    columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
+    costs, began = {task.key: max(task.cost, 0.01) for task in todo}, time.monotonic()
+    columns = (
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
     # Few refreshes, so that timings are not disturbed.
-    with Progress(*columns, TimeElapsedColumn(), console=console, refresh_per_second=2) as bar:
+    with Progress(*columns, console=console, refresh_per_second=2) as bar:
         shown = bar.add_task(f"0/{len(todo)} measurements", total=sum(costs.values()))
         done: list[str] = []
 
@@ -71,7 +76,7 @@ def _bar(todo: Sequence[Task], console: Console) -> Iterator[Tick]:
             done.append(outcome.key)
             share = sum(costs[key] for key in done) / sum(costs.values())
             left = (time.monotonic() - began) * (1 - share) / share
-            said = f"{len(done)}/{len(todo)} measurements, about {duration(left)} left,"
+            said = f"{len(done)}/{len(todo)} measurements, about {duration(left)} left"
             bar.update(shown, advance=costs[outcome.key], description=said)
 
         yield tick
