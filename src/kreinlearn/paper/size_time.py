@@ -71,7 +71,8 @@ def fastest(work: Callable[[], T], repeats: int) -> tuple[T, Seconds]:
 
     Short work is repeated more often.
     """
-    result, found = work(), []
+    result = work()
+    found: list[Seconds] = []
     while len(found) < repeats or sum(spent.wall for spent in found) < ENOUGH:
         wall, cpu = time.perf_counter(), time.process_time()
         work()
