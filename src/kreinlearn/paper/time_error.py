@@ -62,7 +62,7 @@ def _figure(found: Found, scale: Scale) -> Block:
         "time-error", panels, xlabel="ln CPU seconds", ylabel="ln Frobenius error",
         caption="Delta-gauss: logarithm of the error against the logarithm of the CPU seconds, one "
         "mark a rank. Solid: (k | k ln n); dashed: (k | k). Hollow marks on dotted lines: the "
-        "paper's seconds, of a colour the upper for k and the lower for k ln n landmarks.",
+        "paper's, of a colour the left for k and the right for k ln n landmarks.",
         alt="One panel a set: the natural logarithm of the Frobenius error against that of the "
         "CPU seconds, for three landmark schemes of the paper and our default.",
     )  # fmt: skip
