@@ -1,13 +1,17 @@
 """Learning from any symmetric similarity or dissimilarity, positive definite or not."""
 
-from kreinlearn.estimators.baselines import SimilarityRidge, SimilarityRidgeClassifier
-from kreinlearn.estimators.ridge import KreinRidge, KreinRidgeClassifier
-from kreinlearn.estimators.spectrum_svc import SpectrumSVC
-from kreinlearn.estimators.svm import KreinSVC
-from kreinlearn.estimators.transformer import KreinNystroem, KreinPCA
-from kreinlearn.estimators.variance import KreinVCRidge, KreinVCRidgeClassifier
-from kreinlearn.inspect import Inspection, indefiniteness, inspect
-from kreinlearn.kernels import dissimilarity, pairwise, register
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kreinlearn.estimators.baselines import SimilarityRidge, SimilarityRidgeClassifier
+    from kreinlearn.estimators.ridge import KreinRidge, KreinRidgeClassifier
+    from kreinlearn.estimators.spectrum_svc import SpectrumSVC
+    from kreinlearn.estimators.svm import KreinSVC
+    from kreinlearn.estimators.transformer import KreinNystroem, KreinPCA
+    from kreinlearn.estimators.variance import KreinVCRidge, KreinVCRidgeClassifier
+    from kreinlearn.inspection import Inspection, indefiniteness, inspect
+    from kreinlearn.kernels import dissimilarity, normalized, pairwise, register, similarity_of
 
 __version__ = "0.1.0.dev0"
 
@@ -26,6 +30,33 @@ __all__ = [
     "dissimilarity",
     "indefiniteness",
     "inspect",
+    "normalized",
     "pairwise",
     "register",
+    "similarity_of",
 ]
+
+# Where the public names are; imported when they are first asked for, so that a command that
+# needs none of them starts at once.
+_PLACES = {
+    "estimators.baselines": ("SimilarityRidge", "SimilarityRidgeClassifier"),
+    "estimators.ridge": ("KreinRidge", "KreinRidgeClassifier"),
+    "estimators.spectrum_svc": ("SpectrumSVC",),
+    "estimators.svm": ("KreinSVC",),
+    "estimators.transformer": ("KreinNystroem", "KreinPCA"),
+    "estimators.variance": ("KreinVCRidge", "KreinVCRidgeClassifier"),
+    "inspection": ("Inspection", "indefiniteness", "inspect"),
+    "kernels": ("dissimilarity", "normalized", "pairwise", "register", "similarity_of"),
+}
+_PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_PLACE_OF[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

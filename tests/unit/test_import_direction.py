@@ -20,7 +20,7 @@ NYSTROM = BASE | {"columns", "landmarks", "nystrom", "panel", "rows"}
 APPROXIMATION = NYSTROM | {"approximation", "feature_rows", "passes"}
 LEARNING = APPROXIMATION | {"estimators", "learning", "persist", "progress", "solvers", "tuning"}
 LEARNING |= {"distributed", "store"}
-REPORTING = LEARNING | {"datasets", "inspect", "plotting", "report"}
+REPORTING = LEARNING | {"datasets", "inspection", "plotting", "report"}
 
 # What each part of the package may import; parts of one group must also not form a cycle.
 # A private module at the top ("_tolerances") may be imported by all and imports only its like.
@@ -37,8 +37,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "persist": APPROXIMATION,
     "estimators": LEARNING - {"estimators"},
     "datasets": {"blocks", "kernels"},
-    "inspect": LEARNING | {"datasets"},
-    "plotting": LEARNING | {"inspect"},
+    "inspection": LEARNING | {"datasets"},
+    "plotting": LEARNING | {"inspection"},
     "report": REPORTING - {"report"},
     "paper": REPORTING | {""},
     "demo": REPORTING | {""},
@@ -174,7 +174,7 @@ def test_no_cycle_between_parts() -> None:
         ("kreinlearn.spectrum", "if True:\n    from kreinlearn.estimators import ridge"),
         ("kreinlearn.landmarks", "from kreinlearn.tuning import tune"),
         ("kreinlearn.nystrom", "from kreinlearn.approximation import Approximation"),
-        ("kreinlearn.estimators.ridge", "from ..inspect import inspect"),
+        ("kreinlearn.estimators.ridge", "from ..inspection import inspect"),
         ("kreinlearn.estimators.ridge", "from kreinlearn.cli import main"),
         ("kreinlearn.datasets", "from kreinlearn.nystrom import one_shot"),
         ("kreinlearn._tolerances", "from kreinlearn.spectrum import signed_eigh"),

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import InvalidParameterError
 
 from kreinlearn import KreinNystroem, dissimilarity, indefiniteness, pairwise
-from kreinlearn.inspect import sample
+from kreinlearn.inspection import sample
 from kreinlearn.kernels import Precomputed
 from tests import oracles
 from tests.cases import with_spectrum

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from kreinlearn import dissimilarity, inspect, pairwise
 from kreinlearn.datasets import make_polygons
-from kreinlearn.inspect import findings
+from kreinlearn.inspection import findings
 from tests.cases import with_spectrum
 
 Array = np.ndarray[Any, np.dtype[Any]]

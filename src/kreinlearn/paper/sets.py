@@ -1,4 +1,4 @@
-"""The paper's data: from the data folder, or made by a recipe; what is missing and where to get it."""
+"""The paper's data: from the data folder or by a recipe; what is missing and where to get it."""
 
 from __future__ import annotations
 
@@ -177,7 +177,8 @@ DISSIMILARITY = {
         Dissimilarity("chickenpieces_25_45", "chicken25", "chicken25-45", 32.0, None,
                       f"ChickenPieces-25-45 of {DISDATASETS}"),
         Dissimilarity("polydish57", "pdish57", "polydish57", 42.0,
-                      lambda scale: polygons("polydish57", "hausdorff", scale.polygons, scale.seed)),
+                      lambda scale: polygons("polydish57", "hausdorff", scale.polygons,
+                                             scale.seed)),
         Dissimilarity("polydism57", "pdism57", "polydism57", 36.0,
                       lambda scale: polygons("polydism57", "modified_hausdorff", scale.polygons,
                                              scale.seed)),

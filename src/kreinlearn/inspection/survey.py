@@ -15,10 +15,10 @@ from sklearn.utils.validation import column_or_1d
 from kreinlearn.blocks import as_generator, length, take
 from kreinlearn.estimators._validation import asymmetry_of
 from kreinlearn.estimators.transformer import KreinNystroem
-from kreinlearn.inspect import findings
-from kreinlearn.inspect.advice import advice
-from kreinlearn.inspect.findings import Array, Inspection
-from kreinlearn.inspect.sample import require_room, similarity_from
+from kreinlearn.inspection import findings
+from kreinlearn.inspection.advice import advice
+from kreinlearn.inspection.findings import Array, Inspection
+from kreinlearn.inspection.sample import require_room, similarity_from
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels._base import symmetry_rtol
 from kreinlearn.kernels.precomputed import Precomputed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kreinlearn.inspect.findings import SMALL, Inspection, percent
+from kreinlearn.inspection.findings import SMALL, Inspection, percent
 
 EXACT_LEARNERS = 1000  # objects up to which a learner takes all as landmarks
 
