@@ -1,0 +1,291 @@
+"""Alignment scores of proteins, DNA or any other letters, evaluated by parasail."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from kreinlearn.kernels._base import Array, Objects, register
+from kreinlearn.kernels._fused import compiled
+from kreinlearn.kernels._objects import given, library
+from kreinlearn.kernels.strings import TextKernel
+
+PRINTABLE = "".join(map(chr, range(33, 127)))
+NARROW = 100  # larger costs do not fit in 8 bits, and parasail would not say so
+LARGEST_SCORE = 2**30  # scores are held in 32 bits
+MATRICES = (
+    'matrix must be a name such as "blosum62", "pam250" or "dnafull", a pair of integers (match, '
+    'mismatch), or a mapping of all pairs of letters, {("A", "C"): -1, ...}, to integers'
+)
+
+
+class Letters(NamedTuple):
+    """Sequences end to end: sequence i is ``letters[start[i]:start[i + 1]]``."""
+
+    letters: Array  # (N,) uint8, Latin-1
+    start: Array  # (n + 1,)
+    self_scores: Array | None = None  # of columns, where scores are normalized
+
+
+class Scoring(NamedTuple):
+    """A matrix of parasail, to be kept as long as its address is used, and the bytes it knows."""
+
+    matrix: Any
+    known: Array  # (256,) bool
+    largest: int
+
+    @property
+    def address(self) -> int:
+        return int(ctypes.cast(self.matrix.pointer, ctypes.c_void_p).value or 0)
+
+
+class _Alignment(TextKernel):
+    """Scores by ``parasail_<routine>_profile_<bits>``; see the two below."""
+
+    def __init__(
+        self,
+        matrix: Any = "blosum62",
+        gap_open: int = 11,
+        gap_extend: int = 1,
+        normalized: bool = False,
+    ) -> None:
+        self.matrix = matrix
+        self.gap_open = gap_open
+        self.gap_extend = gap_extend
+        self.normalized = normalized
+
+    def _routine(self, narrow: bool) -> tuple[str, str]:
+        raise NotImplementedError
+
+    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        self._gaps()
+        super().fit(X, rng)
+        return self
+
+    def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Letters:
+        return joined(X, scoring(self.matrix), self.matrix, first, n or len(X))
+
+    def packed_columns(self, Z: Objects) -> Letters:
+        packed = self.packed(Z)
+        return packed._replace(self_scores=self._own(packed)) if self.normalized else packed
+
+    def values(self, A: Letters, Z: Letters) -> Array:
+        K = self._with_nothing(np.diff(A.start), np.diff(Z.start))
+        self._evaluate(A, Z, K)
+        if Z.self_scores is not None:
+            K /= np.sqrt(np.multiply.outer(_sizes(self._own(A)), _sizes(Z.self_scores)))
+        return K
+
+    def diagonal(self, A: Objects) -> Array:
+        own = self._own(self.packed(list(A)))
+        return np.sign(own) if self.normalized else own
+
+    def _own(self, A: Letters) -> Array:
+        """s(x, x) of each."""
+        own = np.zeros((len(A.start) - 1, 1))
+        self._evaluate(A, A, own, own=True)
+        return own[:, 0]
+
+    def _evaluate(self, A: Letters, Z: Letters, out: Array, own: bool = False) -> None:
+        score, gaps = scoring(self.matrix), self._gaps()
+        longest = sum(int(np.diff(x.start).max(initial=0)) for x in (A, Z))
+        if max(score.largest, gaps[0]) * longest > LARGEST_SCORE:
+            raise ValueError(
+                f"scores of sequences of {longest} letters together may pass {LARGEST_SCORE}; "
+                "divide the matrix and the gap costs by a constant, or cut the sequences"
+            )
+        narrow = gaps[0] > gaps[1] and max(score.largest, gaps[0]) <= NARROW
+        calls, costs = _addresses(*self._routine(narrow)), np.array(gaps)
+        _scores(*A[:2], *Z[:2], score.address, costs, calls, own, out)
+        if np.isnan(out).any():
+            raise MemoryError("parasail had no memory for an alignment")
+
+    def _with_nothing(self, a: Array, z: Array) -> Array:
+        """Scores of lengths a to lengths z where one is 0, (len(a), len(z)); zeros elsewhere."""
+        return np.zeros((len(a), len(z)))
+
+    def _gaps(self) -> tuple[int, int]:
+        gaps: Any = (self.gap_open, self.gap_extend)
+        if not all(isinstance(g, Integral) and int(g) >= 0 for g in gaps) or gaps[0] < gaps[1]:
+            raise ValueError(
+                f"gap_open={gaps[0]!r}, gap_extend={gaps[1]!r}: costs are integers with gap_open "
+                ">= gap_extend >= 0; a gap of k letters costs gap_open + (k - 1) gap_extend"
+            )
+        return int(gaps[0]), int(gaps[1])
+
+
+class SmithWaterman(_Alignment):
+    """s(x, z), the best score of a local alignment: a part of x against a part of z, never < 0.
+
+    Letters score by ``matrix``: a name parasail knows, (match, mismatch), or a mapping of pairs of
+    letters; a gap of k letters costs ``gap_open + (k - 1) gap_extend``. ``normalized`` divides by
+    sqrt(a(x) a(z)), a(x) = max(|s(x, x)|, 1): k(x, x) is then 1, or 0 (of an empty sequence, say).
+
+    >>> from kreinlearn.kernels.alignment import SmithWaterman
+    >>> SmithWaterman()(["HEAGAWGHEE"], ["PAWHEAE", "HEAGAWGHEE", ""])
+    array([[17., 62.,  0.]])
+    """
+
+    def _routine(self, narrow: bool) -> tuple[str, str]:
+        """The striped routine is the fastest, and wrong if gap_open == gap_extend."""
+        return ("sw_striped", "sat") if narrow else ("sw_scan", "32")
+
+
+class NeedlemanWunsch(_Alignment):
+    """s(x, z), the score of the best global alignment: all of x against all of z.
+
+    Parameters as for ``SmithWaterman``. Scores may be negative, s(x, x) too (of "XXX" by
+    blosum62, say): where ``normalized``, k(x, x) is 1, -1 or 0.
+
+    >>> from kreinlearn.kernels.alignment import NeedlemanWunsch
+    >>> k = NeedlemanWunsch(matrix=(1, -1), gap_open=2, gap_extend=1)
+    >>> k(["ACGT"], ["ACGT", "AGT", "TTTTTT", ""])
+    array([[ 4.,  1., -5., -5.]])
+    """
+
+    def _routine(self, narrow: bool) -> tuple[str, str]:
+        return "nw_scan", "32"
+
+    def _with_nothing(self, a: Array, z: Array) -> Array:
+        gap_open, gap_extend = self._gaps()
+        K = np.zeros((len(a), len(z)))
+        K[a == 0] = np.where(z > 0, (gap_extend - gap_open) - gap_extend * z, 0)
+        K[:, z == 0] = np.where(a > 0, (gap_extend - gap_open) - gap_extend * a, 0)[:, None]
+        return K
+
+
+def _sizes(own: Array) -> Array:
+    return np.asarray(np.maximum(np.abs(own), 1.0))
+
+
+# Sequences and matrices
+
+
+def joined(X: Sequence[Any], score: Scoring, matrix: Any, first: int, n: int) -> Letters:
+    """Sequences end to end, or an error that names object ``first + i`` of n and the letter."""
+    for i, x in enumerate(X):
+        if not isinstance(x, str):
+            raise ValueError(
+                f"object {first + i} (of {n}) is {given(x)}; a sequence is a str of letters"
+            )
+    start = np.cumsum([0, *map(len, X)])
+    letters = np.frombuffer("".join(X).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    known = np.append(score.known, False)[np.minimum(letters, 256)]
+    if not known.all():
+        bad = int(np.argmin(known))
+        i = int(np.searchsorted(start, bad, side="right")) - 1
+        letter = chr(letters[bad])
+        raise ValueError(
+            f"object {first + i} (of {n}) has {letter!r} at place {bad - start[i]}, which "
+            f"matrix={matrix!r:.40} does not know; replace it (by X in proteins, N in DNA), or "
+            "pass another matrix"
+        )
+    return Letters(letters.astype(np.uint8), start)
+
+
+def scoring(matrix: Any) -> Scoring:
+    parasail = library("parasail", "bio")
+    if isinstance(matrix, str) and isinstance(getattr(parasail, matrix, None), parasail.Matrix):
+        named = getattr(parasail, matrix)
+        known = named.mapper != named.mapper[0]  # what is unknown counts as the last letter
+        known[[ord(letter) for letter in ("Uu" if matrix == "dnafull" else "*")]] = True
+        return Scoring(named, known, max(named.max, -named.min))
+    if isinstance(matrix, Mapping):
+        return _of_pairs(matrix)
+    pair: Any = matrix if isinstance(matrix, Sequence) and len(matrix) == 2 else (None, None)
+    if not all(isinstance(score, Integral) for score in pair):
+        raise ValueError(f"{MATRICES}; got {given(matrix)}")
+    return _created(PRINTABLE, int(pair[0]), int(pair[1]))
+
+
+def _of_pairs(pairs: Mapping[Any, Any]) -> Scoring:
+    letters = sorted({str(letter) for pair in pairs for letter in pair})
+    if not set(letters) <= set(PRINTABLE):
+        raise ValueError(f"{MATRICES}; letters are single ASCII characters, got {letters}")
+    made = _created("".join(letters), 0, 0)
+    for i, a in enumerate(letters):
+        for j, b in enumerate(letters):
+            score = pairs.get((a, b), pairs.get((b, a)))
+            if not isinstance(score, Integral) or score != pairs.get((b, a), score):
+                raise ValueError(
+                    f"{MATRICES}; {(a, b)!r} is {score!r}, {(b, a)!r} is {pairs.get((b, a))!r}"
+                )
+            made.matrix[i, j] = int(score)
+    return made._replace(largest=max(made.matrix.max, -made.matrix.min))
+
+
+def _created(letters: str, match: int, mismatch: int) -> Scoring:
+    known = np.zeros(256, dtype=bool)
+    known[list(letters.encode("ascii"))] = True
+    made = library("parasail", "bio").matrix_create(letters, match, mismatch, True)
+    return Scoring(made, known, max(abs(match), abs(mismatch)))
+
+
+# Calls of parasail from compiled code: its Python functions take six times as long for peptides
+
+
+def _addresses(routine: str, bits: str) -> Array:
+    own = (f"profile_create_{bits}", f"{routine}_profile_{bits}")
+    names = (*own, "result_get_score", "result_free", "profile_free")
+    shared = ctypes.CDLL(library("parasail", "bio").get_library())
+    found = (getattr(shared, f"parasail_{name}") for name in names)
+    return np.array([ctypes.cast(f, ctypes.c_void_p).value for f in found], dtype=np.int64)
+
+
+def _call_at(context: Any, address: Any, words: Any) -> Any:
+    """A C function of integers and pointers, by its address; of an int the upper half is void."""
+
+    def generate(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        pointer = ir.FunctionType(word, [word] * len(words)).as_pointer()
+        function = builder.inttoptr(args[0], pointer)
+        return builder.call(function, cgutils.unpack_tuple(builder, args[1]))
+
+    return types.int64(types.int64, words), generate
+
+
+_call: Any = intrinsic(_call_at)
+
+
+@compiled
+def _score(profile: int, x: Array, gaps: Array, calls: Array) -> float:
+    """NaN if there was no memory for the alignment."""
+    at = np.int64(x.ctypes.data)
+    result = _call(calls[1], (profile, at, np.int64(len(x)), gaps[0], gaps[1]))
+    if result == 0:
+        return np.nan
+    score = np.int32(_call(calls[2], (result,)))
+    _call(calls[3], (result,))
+    return float(score)
+
+
+@compiled
+def _scores(
+    A: Array, a: Array, Z: Array, z: Array, matrix: int, gaps: Array, calls: Array, own: bool,
+    out: Array,
+) -> None:  # fmt: skip
+    """out (n, m): a column's profile meets all rows, or if ``own`` (n, 1): only its own row.
+
+    Where one sequence is empty, nothing is written.
+    """
+    for j in range(len(z) - 1):
+        if z[j + 1] == z[j]:
+            continue
+        x = Z[z[j] : z[j + 1]]
+        profile = _call(calls[0], (np.int64(x.ctypes.data), np.int64(len(x)), matrix))
+        for i in range(j if own else 0, j + 1 if own else len(a) - 1):
+            if a[i + 1] > a[i]:
+                out[i, 0 if own else j] = _score(profile, A[a[i] : a[i + 1]], gaps, calls)
+        _call(calls[4], (profile,))
+
+
+register("smith_waterman", SmithWaterman, replace=True)
+register("needleman_wunsch", NeedlemanWunsch, replace=True)

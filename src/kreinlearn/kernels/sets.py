@@ -1,0 +1,139 @@
+"""Similarities of sets by what they have in common: Jaccard's and Tversky's."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+from itertools import chain, repeat
+from numbers import Real
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from kreinlearn.blocks import length
+from kreinlearn.kernels._base import Array, Objects, register
+from kreinlearn.kernels._fused import compiled
+from kreinlearn.kernels._objects import ObjectKernel, given
+from kreinlearn.kernels.strings import as_tokens, distinct
+
+A_SET = "allowed are set, frozenset, or a list, tuple or 1-D array of hashable elements"
+UNSEEN = -1  # the code of an element that no column has
+Sets = list[Collection[Hashable]]  # no element twice
+
+
+class Holders(NamedTuple):
+    """Sets by element: sets ``holder[start[e]:start[e + 1]]`` have the element of code e."""
+
+    start: Array  # (elements + 1,)
+    holder: Array
+    size: Array  # (m,), of the sets
+    codes: dict[Hashable, int]
+
+
+class SetKernel(ObjectKernel):
+    """S(A, B) = c / (c + alpha p + beta q): c = |A & B|, p <= q the sizes of A - B and B - A."""
+
+    alpha = 1.0
+    beta = 1.0
+
+    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        self._weights()
+        super().fit(X, rng)
+        return self
+
+    def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Sets:
+        return checked_sets(X, first, n or len(X))
+
+    def packed_columns(self, Z: Objects) -> Holders:
+        sets = self.packed(Z)
+        codes = {element: i for i, element in enumerate(distinct(sets))}
+        index, start = coded(sets, codes)
+        holder = np.repeat(np.arange(len(sets)), np.diff(start))[np.argsort(index, kind="stable")]
+        counts = np.bincount(index, minlength=len(codes))
+        return Holders(np.append(0, np.cumsum(counts)), holder, np.diff(start), codes)
+
+    def values(self, A: Sets, Z: Holders) -> Array:
+        S = np.empty((len(A), len(Z.size)))
+        _overlaps(*coded(A, Z.codes), Z.start, Z.holder, Z.size, *self._weights(), S)
+        return np.subtract(1.0, S, out=S) if self.is_dissimilarity else S
+
+    def diagonal(self, A: Objects) -> Array:
+        return np.full(length(A), 0.0 if self.is_dissimilarity else 1.0)
+
+    def _weights(self) -> tuple[float, float]:
+        weights: Any = (self.alpha, self.beta)
+        if not all(isinstance(w, Real) and 0 <= float(w) < np.inf for w in weights):
+            raise ValueError(
+                f"alpha={self.alpha!r}, beta={self.beta!r}: both must be finite numbers >= 0"
+            )
+        return float(weights[0]), float(weights[1])
+
+
+class JaccardSets(SetKernel):
+    """d(A, B) = 1 - |A & B| / |A | B| of sets, 0 of two empty ones; repeats in a list count once.
+
+    >>> from kreinlearn.kernels.sets import JaccardSets
+    >>> JaccardSets()([{"a", "b"}, set()], [{"b", "c", "d"}, set()])
+    array([[0.75, 1.  ],
+           [1.  , 0.  ]])
+    """
+
+    is_dissimilarity = True
+
+
+class Tversky(SetKernel):
+    """c / (c + alpha p + beta q), c = |A & B|, p <= q the sizes of A - B and B - A.
+
+    Tversky's index where alpha = beta (1: Jaccard's, 1/2: Dice's), else its symmetric form;
+    alpha = 1, beta = 0 is the overlap of Szymkiewicz and Simpson. 1 less it if is_dissimilarity.
+
+    >>> from kreinlearn.kernels.sets import Tversky
+    >>> Tversky(alpha=0.5, beta=0.5)([{1, 2}], [{2, 3}, {2}, set()]).round(3)
+    array([[0.5  , 0.667, 0.   ]])
+    """
+
+    def __init__(
+        self, alpha: float = 1.0, beta: float = 1.0, is_dissimilarity: bool = False
+    ) -> None:
+        self.alpha = alpha
+        self.beta = beta
+        self.is_dissimilarity = is_dissimilarity
+
+
+def checked_sets(X: Sequence[Any], first: int, n: int) -> Sets:
+    """Sets as they are, lists without repeats; an error names object ``first + i`` of n."""
+    for i, x in enumerate(X):
+        if not isinstance(x, set | frozenset | list | tuple | np.ndarray):
+            raise ValueError(f"object {first + i} (of {n}) is {given(x)}; {A_SET}")
+    items = as_tokens(X, first, n, A_SET)
+    return [x if isinstance(x, set | frozenset) else dict.fromkeys(x) for x in items]
+
+
+def coded(sets: Sets, codes: dict[Hashable, int]) -> tuple[Array, Array]:
+    """Codes of the elements end to end: those of set i are ``index[start[i]:start[i + 1]]``."""
+    start = np.cumsum([0, *map(len, sets)])
+    each = map(codes.get, chain.from_iterable(sets), repeat(UNSEEN))
+    return np.fromiter(each, dtype=np.int64, count=int(start[-1])), start
+
+
+@compiled
+def _overlaps(
+    index: Array, row: Array, start: Array, holder: Array, size: Array, alpha: float, beta: float,
+    out: Array,
+) -> None:  # fmt: skip
+    """out (n, m): c is counted over the holders of each element; S of two empty sets is 1."""
+    for i in range(len(row) - 1):
+        c, n_i = out[i], row[i + 1] - row[i]
+        c[:] = 0.0
+        for e in index[row[i] : row[i + 1]]:
+            if e != UNSEEN:
+                for j in holder[start[e] : start[e + 1]]:
+                    c[j] += 1.0
+        for j in range(len(size)):
+            p, q = min(n_i, size[j]) - c[j], max(n_i, size[j]) - c[j]
+            whole = c[j] + alpha * p + beta * q
+            both_empty = 1.0 if n_i + size[j] == 0 else 0.0
+            c[j] = c[j] / whole if whole > 0 else both_empty
+
+
+register("jaccard_sets", JaccardSets, replace=True)  # "jaccard" is scikit-learn's, on vectors
+register("tversky", Tversky, replace=True)

@@ -1,0 +1,268 @@
+"""Dissimilarities of strings, bytes and sequences of tokens, evaluated by rapidfuzz."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import repeat
+from numbers import Integral, Real
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from kreinlearn.kernels._base import Array, Objects, register
+from kreinlearn.kernels._objects import ObjectKernel, given, library
+
+OTHER = "\0"  # the character of every token that no column has
+ALLOWED = "allowed are str, bytes, or a list, tuple or 1-D array of hashable tokens, all of a kind"
+
+
+class Sequences(NamedTuple):
+    """Sequences of one kind: ``str``, ``bytes``, or ``list`` for tokens; none have no kind.
+
+    Tokens of columns are characters, one a distinct token: ``codes`` says which.
+    """
+
+    items: list[Any]
+    kind: type | None
+    codes: Mapping[Hashable, str] | None = None
+
+
+class TextKernel(ObjectKernel):
+    """A kernel whose objects may be strings: one string is not taken for a list of letters."""
+
+    def __call__(self, A: Objects, B: Objects | None = None) -> Array:
+        for X in (A, B):
+            if isinstance(X, str | bytes):
+                raise TypeError(f"a list of strings is wanted, got {given(X)}; pass [it] for one")
+        return super().__call__(A, B)
+
+
+class StringDistance(TextKernel):
+    """A distance of rapidfuzz between strings, bytes or sequences of tokens."""
+
+    is_dissimilarity = True
+    normalized = False
+    _metric = ""  # in rapidfuzz.distance
+
+    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        self._keywords()
+        library("rapidfuzz.process", "strings")
+        super().fit(X, rng)
+        return self
+
+    def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Sequences:
+        return checked(X, first, n or len(X), like.kind if like else None)
+
+    def packed_columns(self, Z: Objects) -> Sequences:
+        columns = self.packed(Z)
+        if columns.kind is not list:
+            return columns
+        codes = {token: chr(i) for i, token in enumerate(distinct(columns.items), start=1)}
+        return Sequences(spelled(columns.items, codes), list, codes)
+
+    def values(self, A: Sequences, Z: Sequences) -> Array:
+        metric = getattr(library("rapidfuzz.distance", "strings"), self._metric)
+        scorer = metric.normalized_distance if self.normalized else metric.distance
+        rows = A.items if Z.codes is None else spelled(A.items, Z.codes)
+        cdist = library("rapidfuzz.process", "strings").cdist
+        D = cdist(rows, Z.items, scorer=scorer, dtype=np.float64, scorer_kwargs=self._keywords())
+        return np.asarray(D)
+
+    def _keywords(self) -> dict[str, Any]:
+        """What the scorer takes beside two sequences, checked."""
+        return {}
+
+
+class EditDistance(StringDistance):
+    """``normalized`` divides by the largest distance of two sequences of such lengths."""
+
+    def __init__(self, normalized: bool = False) -> None:
+        self.normalized = normalized
+
+
+class Levenshtein(EditDistance):
+    """Least cost of insertions, deletions and substitutions that make one string the other.
+
+    ``weights`` are their costs in this order, positive integers; the first two must be equal, or
+    d(x, z) = d(z, x) would not hold. Strings, bytes or sequences of tokens.
+
+    >>> from kreinlearn.kernels.strings import Levenshtein
+    >>> Levenshtein()(["kitten", "mitten"], ["sitting", ""])
+    array([[3., 6.],
+           [3., 6.]])
+    >>> Levenshtein(weights=(1, 1, 2))([["to", "be"]], [["to", "do"]])
+    array([[2.]])
+    """
+
+    _metric = "Levenshtein"
+
+    def __init__(self, weights: tuple[int, int, int] = (1, 1, 1), normalized: bool = False) -> None:
+        super().__init__(normalized)
+        self.weights = weights
+
+    def _keywords(self) -> dict[str, Any]:
+        weights: Any = self.weights
+        three = isinstance(weights, Sequence) and len(weights) == 3
+        if not three or not all(isinstance(w, Integral) and int(w) > 0 for w in weights):
+            raise ValueError(
+                f"weights={weights!r} must be three positive integers, the costs of an insertion, "
+                "a deletion and a substitution; multiply all by a constant if need be"
+            )
+        if weights[0] != weights[1]:
+            raise ValueError(
+                f"weights={weights!r}: an insertion one way is a deletion the other way, so that "
+                "d(x, z) = d(z, x) holds only if both cost the same; pass equal costs"
+            )
+        return {"weights": tuple(map(int, weights))}
+
+
+class DamerauLevenshtein(EditDistance):
+    """Least number of insertions, deletions, substitutions and swaps of neighbours (unrestricted).
+
+    >>> from kreinlearn.kernels.strings import DamerauLevenshtein
+    >>> DamerauLevenshtein()(["form"], ["from", "fa"])
+    array([[1., 3.]])
+    """
+
+    _metric = "DamerauLevenshtein"
+
+
+class Indel(EditDistance):
+    """Least number of insertions and deletions: |x| + |z| - 2 LCS(x, z).
+
+    >>> from kreinlearn.kernels.strings import Indel
+    >>> Indel(normalized=True)(["form"], ["from", "", "form"])
+    array([[0.25, 1.  , 0.  ]])
+    """
+
+    _metric = "Indel"
+
+
+class LCS(EditDistance):
+    """max(|x|, |z|) - LCS(x, z), by the longest common subsequence.
+
+    >>> from kreinlearn.kernels.strings import LCS
+    >>> LCS()(["form"], ["from", "f", "form"])
+    array([[1., 3., 0.]])
+    """
+
+    _metric = "LCSseq"
+
+
+class Hamming(EditDistance):
+    """Number of places that differ; what the longer of two has beyond the shorter differs too.
+
+    >>> from kreinlearn.kernels.strings import Hamming
+    >>> Hamming()(["form"], ["firm", "format", ""])
+    array([[1., 2., 4.]])
+    """
+
+    _metric = "Hamming"
+
+
+class Jaro(StringDistance):
+    """1 - (m / |x| + m / |z| + (m - t) / m) / 3: m letters in common, t of them out of order.
+
+    Letters are in common no farther apart than max(|x|, |z|) / 2 - 1 places.
+
+    >>> from kreinlearn.kernels.strings import Jaro
+    >>> Jaro()(["MARTHA"], ["MARHTA", "MARTHA", ""]).round(4)
+    array([[0.0556, 0.    , 1.    ]])
+    """
+
+    _metric = "Jaro"
+
+
+class JaroWinkler(Jaro):
+    """Jaro's d times 1 - l w where d < 0.3: l <= 4 letters of common prefix, w ``prefix_weight``.
+
+    >>> from kreinlearn.kernels.strings import JaroWinkler
+    >>> JaroWinkler()(["MARTHA"], ["MARHTA"]).round(4)
+    array([[0.0389]])
+    """
+
+    _metric = "JaroWinkler"
+
+    def __init__(self, prefix_weight: float = 0.1) -> None:
+        self.prefix_weight = prefix_weight
+
+    def _keywords(self) -> dict[str, Any]:
+        weight: Any = self.prefix_weight
+        if not isinstance(weight, Real) or not 0 <= float(weight) <= 0.25:
+            raise ValueError(
+                f"prefix_weight={weight!r} must lie in 0..0.25: four letters of "
+                "common prefix would make unlike strings equal"
+            )
+        return {"prefix_weight": float(weight)}
+
+
+# Sequences and tokens
+
+
+def checked(X: Sequence[Any], first: int, n: int, kind: type | None) -> Sequences:
+    """All of one kind, be it the given one, or an error that names object ``first + i`` of n."""
+    if not len(X):
+        return Sequences([], kind)
+    kinds = {t: _kind(t) for t in set(map(type, X))}
+    expected = kind or kinds[type(X[0])] or str
+    if set(kinds.values()) - {expected}:
+        i = next(i for i, x in enumerate(X) if kinds[type(x)] is not expected)
+        what = f"object {first + i} (of {n}) is {given(X[i])}"
+        if kinds[type(X[i])] is not None:
+            what += f", the others are of kind {expected.__name__}"
+        raise ValueError(f"{what}; {ALLOWED}")
+    if expected is list:
+        return Sequences(as_tokens(X, first, n), list)
+    return Sequences(list(X), expected)
+
+
+def _kind(t: type) -> type | None:
+    for kind in (str, bytes):
+        if issubclass(t, kind):
+            return kind
+    return list if issubclass(t, list | tuple | np.ndarray) else None
+
+
+def as_tokens(X: Iterable[Any], first: int, n: int, allowed: str = ALLOWED) -> list[Any]:
+    """Lists of tokens, hashable and equal to themselves; or an error that names the object."""
+    items = [x.tolist() if isinstance(x, np.ndarray) else x for x in X]
+    try:
+        if not any(map(flaw, set().union(*items))):
+            return items
+    except TypeError:  # not hashable, or a number where an array has no dimension
+        pass
+    for i, x in enumerate(items):
+        why = next(filter(None, map(flaw, x)), None) if isinstance(x, Iterable) else given(x)
+        if why is not None:
+            raise ValueError(f"object {first + i} (of {n}) holds {why}; {allowed}")
+    return items
+
+
+def flaw(token: Any) -> str | None:
+    """Why this is no token."""
+    try:
+        hash(token)
+    except TypeError:
+        return f"{given(token)}, which is not hashable"
+    if isinstance(token, float | np.floating) and token != token:
+        return "NaN, which equals nothing, not even itself"
+    return None
+
+
+def distinct(items: Iterable[Iterable[Hashable]]) -> dict[Hashable, None]:
+    """The tokens of all items, each once, in the order in which they come."""
+    return {token: None for x in items for token in x}
+
+
+def spelled(items: Iterable[Iterable[Hashable]], codes: Mapping[Hashable, str]) -> list[str]:
+    """A character a token: equal exactly where tokens are, which their hashes need not be."""
+    return ["".join(map(codes.get, x, repeat(OTHER))) for x in items]
+
+
+register("levenshtein", Levenshtein, replace=True)
+register("damerau_levenshtein", DamerauLevenshtein, replace=True)
+register("indel", Indel, replace=True)
+register("lcs", LCS, replace=True)
+register("hamming_strings", Hamming, replace=True)  # "hamming" is scikit-learn's, on vectors
+register("jaro", Jaro, replace=True)
+register("jaro_winkler", JaroWinkler, replace=True)

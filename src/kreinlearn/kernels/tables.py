@@ -1,0 +1,259 @@
+"""Gower's distance between rows of a table whose columns are numbers, categories, or missing."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from datetime import date, time, timedelta
+from decimal import Decimal
+from itertools import repeat
+from numbers import Real
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from kreinlearn.blocks import objects_of, tiles
+from kreinlearn.kernels._base import Array, Columns, Objects, register
+from kreinlearn.kernels._fused import compiled
+from kreinlearn.kernels._objects import ObjectKernel, given
+from kreinlearn.kernels.strings import flaw
+
+A_ROW = (
+    "a row is a tuple, list or 1-D array of one value a column, or a dict {column: value}; of a "
+    'data frame pass df.to_dict("records") (pandas) or df.to_dicts() (polars)'
+)
+DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
+MISSING, UNSEEN = -1, -2  # codes of categories
+Names = range | list[Hashable]  # places in tuples, or keys of dicts
+
+
+class Cells(NamedTuple):
+    """The numeric columns of a table, NaN where missing, and the others, None where missing."""
+
+    numbers: Array  # (n, p)
+    categories: list[list[Hashable]]  # q lists of n
+
+
+class CellsAcross(NamedTuple):
+    """The same with a row a column of the table, and categories by their codes."""
+
+    numbers: Array  # (p, m)
+    codes: Array  # (q, m)
+    code_of: list[dict[Hashable, int]]
+
+
+class Gower(ObjectKernel):
+    """d(x, z), the mean of d_f over the columns f known in both rows, 1 if there is none.
+
+    d_f = min(1, |x_f - z_f| / range_f) of numbers, range_f that of the training rows (a constant
+    column gives 0), and [x_f != z_f] of categories. Missing are None, NaN, and a dict's absent
+    key. Columns of numbers are numeric unless ``categorical`` has their name (in tuples: place).
+
+    >>> import numpy as np
+    >>> from kreinlearn.kernels.tables import Gower
+    >>> X = [(20, "red", 1.5), (40, "blue", None), (30, "red", 2.5)]
+    >>> Gower().fit(X, np.random.default_rng(0))(X)
+    array([[0.  , 1.  , 0.5 ],
+           [1.  , 0.  , 0.75],
+           [0.5 , 0.75, 0.  ]])
+    """
+
+    is_dissimilarity = True
+
+    def __init__(self, categorical: Sequence[Hashable] = ()) -> None:
+        self.categorical = categorical
+
+    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        X = objects_of(X)
+        self.columns_ = columns_of(X)
+        absent = [name for name in self.categorical if name not in self.columns_]
+        if absent:
+            raise ValueError(
+                f"categorical={self.categorical!r}: there is no column {absent[0]!r}; "
+                f"columns are {list(self.columns_)}"
+            )
+        types: list[set[type]] = [set() for _ in self.columns_]
+        for start, stop in tiles(len(X)):
+            cells = turned(X[start:stop], self.columns_, start, len(X))
+            for known, column in zip(types, cells, strict=True):
+                known.update(known_types(column))
+        self.numeric_ = [self._is_numeric(*one) for one in zip(self.columns_, types, strict=True)]
+        self.ranges_ = self._ranges(X)
+        return self
+
+    def _is_numeric(self, name: Hashable, types: set[type]) -> bool:
+        if name in self.categorical:
+            return False
+        numbers = {t for t in types if _is_number(t)}
+        dates = any(issubclass(t, DATES) for t in types)
+        if dates or (numbers and types - numbers):
+            found = sorted(t.__name__ for t in types)
+            raise ValueError(
+                f"column {name!r} holds {', '.join(found)}; a column is of numbers or of "
+                f"categories: convert it, or pass categorical=[{name!r}] to compare for equality"
+            )
+        return bool(numbers)
+
+    def _ranges(self, X: Sequence[Any]) -> Array:
+        lowest = np.full(sum(self.numeric_), np.inf)
+        highest = -lowest
+        for start, stop in tiles(len(X)):
+            numbers = self.packed(X[start:stop], start, len(X)).numbers
+            lowest = np.fmin(lowest, np.fmin.reduce(numbers, axis=0))
+            highest = np.fmax(highest, np.fmax.reduce(numbers, axis=0))
+        return np.where(highest > lowest, highest - lowest, 0.0)
+
+    def columns(self, Z: Objects) -> Columns:
+        check_is_fitted(self)
+        return super().columns(Z)
+
+    def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Cells:
+        n = n or len(X)
+        numbers, categories = np.empty((len(X), sum(self.numeric_))), []
+        place = 0
+        cells = turned(X, self.columns_, first, n)
+        for name, numeric, column in zip(self.columns_, self.numeric_, cells, strict=True):
+            if numeric:
+                numbers[:, place] = as_numbers(column, name, first, n)
+                place += 1
+            else:
+                categories.append(as_categories(column, name, first, n))
+        for i in np.flatnonzero(np.isnan(numbers).all(axis=1)):
+            if all(column[i] is None for column in categories):
+                raise ValueError(
+                    f"object {first + i} (of {n}) is {given(X[i])}, a row of missing values only; "
+                    "leave it out"
+                )
+        return Cells(numbers, categories)
+
+    def packed_columns(self, Z: Objects) -> CellsAcross:
+        cells = self.packed(Z)
+        code_of = [{x: i for i, x in enumerate(dict.fromkeys(c))} for c in cells.categories]
+        for one in code_of:
+            one[None] = MISSING
+        codes = coded(cells.categories, code_of, len(Z))
+        return CellsAcross(np.ascontiguousarray(cells.numbers.T), codes.T.copy(), code_of)
+
+    def values(self, A: Cells, Z: CellsAcross) -> Array:
+        n, m = len(A.numbers), Z.numbers.shape[1]
+        scale = np.zeros_like(self.ranges_)
+        np.divide(1.0, self.ranges_, out=scale, where=self.ranges_ > 0)
+        D = np.empty((n, m))
+        _gower(A.numbers, coded(A.categories, Z.code_of, n), Z.numbers, Z.codes, scale, D)
+        return D
+
+
+@compiled
+def _gower(A: Array, a: Array, Z: Array, z: Array, scale: Array, out: Array) -> None:
+    """out (n, m) from numbers A (n, p), Z (p, m), NaN missing, and codes a (n, q), z (q, m)."""
+    m = out.shape[1]
+    total, count = np.empty(m), np.empty(m)
+    for i in range(len(out)):
+        total[:], count[:] = 0.0, 0.0
+        for f in range(len(Z)):
+            x, s, z_f = A[i, f], scale[f], Z[f]
+            for j in range(m):
+                d = abs(x - z_f[j]) * s
+                total[j] += (d if d < 1.0 else 1.0) if d == d else 0.0
+                count[j] += 1.0 if d == d else 0.0
+        for f in range(len(z)):
+            code, codes = a[i, f], z[f]
+            for j in range(m):
+                known = code != MISSING and codes[j] != MISSING
+                total[j] += 1.0 if known and code != codes[j] else 0.0
+                count[j] += 1.0 if known else 0.0
+        for j in range(m):
+            out[i, j] = total[j] / count[j] if count[j] > 0 else 1.0
+
+
+# Rows and cells
+
+
+def columns_of(X: Sequence[Any]) -> Names:
+    """Places of the first row if that is a tuple or the like, else all keys of all dicts."""
+    if not isinstance(X[0], Mapping):
+        return range(len(X[0]) if _is_sequence(X[0]) else 0)
+    return list(dict.fromkeys(key for row in X if isinstance(row, Mapping) for key in row))
+
+
+def turned(X: Sequence[Any], names: Names, first: int, n: int) -> list[Sequence[Any]]:
+    """The values of each column; an error names row ``first + i`` of n."""
+    named = isinstance(names, list)
+    for i, row in enumerate(X):
+        if not (isinstance(row, Mapping) if named else _is_sequence(row)):
+            raise ValueError(f"object {first + i} (of {n}) is {given(row)}; {A_ROW}")
+        if set(row) - set(names) if named else len(row) != len(names):
+            raise ValueError(
+                f"object {first + i} (of {n}) is {given(row)}, but columns are {list(names)}"
+            )
+    if named:
+        return [[row.get(name) for row in X] for name in names]
+    return list(zip(*X, strict=True)) if len(X) else [()] * len(names)
+
+
+def _is_sequence(row: Any) -> bool:
+    if isinstance(row, np.ndarray):
+        return row.ndim == 1
+    return isinstance(row, Sequence) and not isinstance(row, str | bytes)
+
+
+def known_types(column: Sequence[Any]) -> set[type]:
+    return {type(x) for x in column if not _is_missing(x)}
+
+
+def as_numbers(column: Sequence[Any], name: Hashable, first: int, n: int) -> Array:
+    """NaN where missing; an error names the row whose value is not a finite number."""
+    cells: Sequence[Any] = column
+    if not all(t is type(None) or _is_number(t) for t in set(map(type, column))):
+        cells = [None if _is_missing(x) else x for x in column]
+    for i, x in enumerate(cells if cells is not column else ()):
+        if x is not None and not _is_number(type(x)):
+            raise ValueError(
+                f"object {first + i} (of {n}) has {given(x)} in column {name!r}, which held "
+                "numbers when fitted; pass a number, or None if it is missing"
+            )
+    numbers = np.array(cells, dtype=np.float64)
+    if np.isinf(numbers).any():
+        i = int(np.argmax(np.isinf(numbers)))
+        raise ValueError(
+            f"object {first + i} (of {n}) has infinity in column {name!r}; numbers must be "
+            "finite, pass None for a missing one"
+        )
+    return numbers
+
+
+def as_categories(column: Sequence[Any], name: Hashable, first: int, n: int) -> list[Hashable]:
+    """None where missing; an error names the row whose value is not hashable."""
+    cells = [None if _is_missing(x) else x for x in column]
+    try:
+        set(cells)
+    except TypeError:
+        i, why = next((i, flaw(x)) for i, x in enumerate(cells) if flaw(x))
+        raise ValueError(
+            f"object {first + i} (of {n}) has in column {name!r} {why}; categories are strings, "
+            "numbers or the like"
+        ) from None
+    return cells
+
+
+def coded(
+    categories: Sequence[Sequence[Hashable]], code_of: Sequence[Mapping[Hashable, int]], n: int
+) -> Array:  # (n, q)
+    codes = np.empty((n, len(categories)), dtype=np.int64)
+    for f, (column, one) in enumerate(zip(categories, code_of, strict=True)):
+        codes[:, f] = np.fromiter(map(one.get, column, repeat(UNSEEN)), dtype=np.int64, count=n)
+    return codes
+
+
+def _is_number(t: type) -> bool:
+    return issubclass(t, Real | Decimal) and not issubclass(t, bool)
+
+
+def _is_missing(x: Any) -> bool:
+    """None, NaN, or what pandas has for them."""
+    if isinstance(x, float | np.floating):
+        return bool(x != x)
+    return x is None or type(x).__name__ in ("NAType", "NaTType")
+
+
+register("gower", Gower, replace=True)

@@ -1,0 +1,231 @@
+"""Gower's distance against its definition, value by value."""
+
+from __future__ import annotations
+
+import math
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+
+from kreinlearn import KreinRidgeClassifier
+from kreinlearn.kernels._base import resolve
+from kreinlearn.kernels._objects import STRIP
+from kreinlearn.kernels.tables import Gower
+from tests.unit.kernels.object_checks import (
+    check_bad_object,
+    check_copies,
+    check_estimator,
+    check_pieces,
+    check_symmetry,
+    matrix,
+)
+
+NAMES = ["age", "weight", "colour", "member"]
+GOOD: list[Any] = [(20, 1.5, "red", True), (40, 2.5, "blue", False)]
+
+
+def people(n: int, seed: int = 0, missing: float = 0.2) -> list[tuple[Any, ...]]:
+    rng = np.random.default_rng(seed)
+    full = zip(
+        rng.integers(18, 90, n).tolist(),
+        rng.normal(70, 10, n).tolist(),
+        rng.choice(["red", "green", "blue"], n).tolist(),
+        (rng.random(n) < 0.5).tolist(),
+        strict=True,
+    )
+    made = [tuple(None if rng.random() < missing else x for x in row) for row in full]
+    return [row if any(x is not None for x in row) else (50, None, None, None) for row in made]
+
+
+def fitted(X: Any, **params: Any) -> Gower:
+    return Gower(**params).fit(X, np.random.default_rng(0))
+
+
+def is_missing(x: Any) -> bool:
+    return x is None or x is pd.NA or (isinstance(x, float) and math.isnan(x))
+
+
+def by_definition(train: Any, x: Any, z: Any, numeric: tuple[int, ...] = (0, 1)) -> float:
+    parts = []
+    for f, (a, b) in enumerate(zip(x, z, strict=True)):
+        if is_missing(a) or is_missing(b):
+            continue
+        if f in numeric:
+            known = [row[f] for row in train if not is_missing(row[f])]
+            width = max(known) - min(known)
+            parts.append(min(1.0, abs(a - b) / width) if width else 0.0)
+        else:
+            parts.append(float(a != b))
+    return sum(parts) / len(parts) if parts else 1.0
+
+
+# Values
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2, 0.6])
+def test_equals_the_definition(missing: float) -> None:
+    X, new = people(40, 1, missing), [*people(25, 2, missing), (200, -5.0, "violet", None)]
+    kernel = fitted(X)
+    for A, Z in [(X, X), (new, X), (X, new)]:
+        expected = matrix(lambda a, z: by_definition(X, a, z), A, Z)
+        assert_allclose(kernel(A, Z), expected, rtol=1e-14, atol=1e-16)
+
+
+def test_values_by_hand() -> None:
+    X = [(20, "red", 1.5), (40, "blue", None), (30, "red", 2.5)]
+    assert_array_equal(fitted(X)(X), [[0, 1, 0.5], [1, 0, 0.75], [0.5, 0.75, 0]])
+    kernel = fitted(X)
+    assert kernel([(35, "red", None)], X[:1])[0, 0] == (0.75 + 0) / 2
+    assert kernel([(90, "red", None)], X[:1])[0, 0] == (1 + 0) / 2  # beyond the range: 1
+    assert kernel([(None, None, 1.5)], [(20, "red", None)])[0, 0] == 1  # nothing in common
+
+
+def test_a_constant_column_says_nothing_and_counts() -> None:
+    X = [(1, "a", 7), (2, "b", 7)]
+    assert_allclose(fitted(X)(X), [[0, 2 / 3], [2 / 3, 0]])
+    assert fitted(X)([(1, "a", 8)], X[:1])[0, 0] == 0
+
+
+def test_numbers_named_as_categories_are_compared_for_equality() -> None:
+    X = [(1, 10.0), (2, 10.0), (9, 30.0)]
+    expected = matrix(lambda a, z: by_definition(X, a, z, numeric=(1,)), X, X)
+    assert_allclose(fitted(X, categorical=[0])(X), expected)
+    rows = [{"code": a, "size": b} for a, b in X]
+    assert_allclose(fitted(rows, categorical=("code",))(rows), expected)
+
+
+def test_every_way_to_say_that_a_value_is_missing() -> None:
+    for nothing in (None, np.nan, np.float32("nan"), pd.NA, pd.NaT):
+        X = [(1.0, "a", 3), (nothing, "b", 5), (3.0, nothing, nothing), (2.0, "a", 4)]
+        plain = [tuple(None if x is nothing else x for x in row) for row in X]
+        kernel = fitted(X)
+        assert kernel.numeric_ == [True, False, True]
+        assert_array_equal(kernel(X), fitted(plain)(plain))
+
+
+def test_rows_in_any_form() -> None:
+    X, new = people(20, 3), people(9, 4)
+    D = fitted(X)(new, X)
+    frame = pd.DataFrame(X, columns=NAMES)
+    forms: list[Any] = [
+        [list(row) for row in X],
+        [np.array(row, dtype=object) for row in X],
+        [dict(zip(NAMES, row, strict=True)) for row in X],
+        [{k: v for k, v in zip(NAMES, row, strict=True) if v is not None} for row in X],
+        frame.to_dict("records"),
+        list(frame.itertuples(index=False)),
+        pl.DataFrame(X, schema=NAMES, orient="row").to_dicts(),
+        pl.DataFrame(X, schema=NAMES, orient="row").rows(),
+    ]
+    for form in forms:
+        named = isinstance(form[0], dict)
+        rows = [dict(zip(NAMES, row, strict=True)) for row in new] if named else new
+        assert_allclose(fitted(form)(rows, form), D, rtol=1e-14)
+
+
+def test_numbers_of_every_type() -> None:
+    X = [(1, 0.5), (np.int8(2), np.float32(0.25)), (Decimal(3), Decimal("0.75")), (4.0, 1)]
+    plain = [(float(a), float(b)) for a, b in X]
+    assert_array_equal(fitted(X)(X), fitted(plain)(plain))
+    assert fitted([(True, "a"), (False, "b")]).numeric_ == [False, False]
+
+
+def test_symmetric_beyond_one_strip() -> None:
+    X = people(STRIP + 30, 5)
+    check_symmetry(fitted(X), X)
+
+
+def test_pieces_threads_and_copies_change_no_bit() -> None:
+    A, Z = people(30, 6), people(17, 7)
+    check_pieces(fitted(A), A, Z)
+    check_copies(fitted(A), A, Z)
+
+
+def test_ranges_are_those_of_all_training_rows() -> None:
+    X: list[Any] = [(float(i % 7), "a") for i in range(5000)]
+    X[4500] = (100.0, "b")
+    assert_array_equal(fitted(X).ranges_, [100.0])
+
+
+def test_an_estimator_takes_rows() -> None:
+    X = people(24, 8)
+    y = np.array([row[2] == "red" for row in X]).astype(int)
+    objects = np.empty(len(X), dtype=object)
+    objects[:] = X
+    check_estimator(Gower(), X, y, people(9, 9), [objects, tuple(X)])
+    rows = [dict(zip(NAMES, row, strict=True)) for row in X]
+    f = KreinRidgeClassifier("gower", random_state=0).fit(rows, y).decision_function(rows)
+    assert_allclose(f, KreinRidgeClassifier(Gower(), random_state=0).fit(X, y).decision_function(X))
+
+
+def test_its_name() -> None:
+    kernel = resolve("gower", {"categorical": ["code"]})
+    assert type(kernel) is Gower
+    assert (kernel.takes, kernel.is_dissimilarity, kernel.threads) == ("objects", True, True)
+
+
+# What is refused
+
+
+def test_it_must_be_fitted() -> None:
+    with pytest.raises(NotFittedError):
+        Gower()(GOOD)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (None, r"is NoneType None; a row is a tuple, list or 1-D array.*to_dict\(\"records\"\)"),
+        ("row", r"is str 'row'; a row is"),
+        ({"age": 3}, r"is dict \{'age': 3\}; a row is"),
+        (np.zeros((2, 2)), r"is an array of shape \(2, 2\)"),
+        ((1, 2.0), r"is tuple \(1, 2.0\), but columns are \[0, 1, 2, 3\]"),
+        ((None, np.nan, None, None), r"is tuple .*, a row of missing values only; leave it out"),
+        ((np.inf, 1.0, "red", True), r"has infinity in column 0; numbers must be finite"),
+        ((20, 1.0, ["red"], True), r"has in column 2 list \['red'\], which is not hashable"),
+    ],
+)
+def test_what_is_no_row_is_named(bad: Any, message: str) -> None:
+    check_bad_object(fitted(GOOD), GOOD, bad, message)
+
+
+def test_rows_unlike_those_of_the_fit() -> None:
+    with pytest.raises(ValueError, match=r"object 0 \(of 1\) has str '20' in column 0, which held"):
+        fitted(GOOD).columns([("20", 1.0, "red", True)])
+    rows = [dict(zip(NAMES, row, strict=True)) for row in GOOD]
+    with pytest.raises(ValueError, match=r"object 1 \(of 2\) is dict .*, but columns are \['age'"):
+        fitted(rows)([rows[0], {"height": 3}])
+    with pytest.raises(ValueError, match=r"object 0 \(of 2\) is tuple .*; a row is"):
+        fitted(rows)(GOOD)
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([(1,), ("a",)], r"column 0 holds int, str; .* pass categorical=\[0\]"),
+        ([(date(2020, 1, 1),), (date(2021, 1, 1),)], r"column 0 holds date; .*convert it"),
+        ([{"t": np.datetime64("2020-01-01")}], r"column 't' holds datetime64"),
+        ([(1.0,), (True,)], r"column 0 holds bool, float"),
+    ],
+)
+def test_columns_of_two_kinds_or_of_dates(X: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        fitted(X)
+    assert fitted(X, categorical=[next(iter(X[0])) if isinstance(X[0], dict) else 0])(X).shape
+
+
+def test_a_categorical_column_that_is_not_there() -> None:
+    with pytest.raises(ValueError, match=r"there is no column 'code'; columns are \[0, 1, 2, 3\]"):
+        fitted(GOOD, categorical=["code"])
+
+
+def test_a_data_frame_is_no_sequence_of_rows() -> None:
+    with pytest.raises(ValueError, match="a row is a tuple"):
+        fitted(pd.DataFrame(GOOD, columns=NAMES))
