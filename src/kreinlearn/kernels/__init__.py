@@ -1,12 +1,43 @@
 """What a similarity is: kernels on vectors and objects, dissimilarities, given matrices."""
 
 from kreinlearn.kernels._base import Kernel, register, registered, resolve
+from kreinlearn.kernels.alignment import NeedlemanWunsch, SmithWaterman
 from kreinlearn.kernels.callables import pairwise
 from kreinlearn.kernels.combine import LinearCombination, Product
 from kreinlearn.kernels.dissimilarity import dissimilarity, double_centre
+from kreinlearn.kernels.graphs import (
+    GraphEdit,
+    ShortestPath,
+    WeisfeilerLehman,
+    WLAssignment,
+    WLDistance,
+)
 from kreinlearn.kernels.objects import Hausdorff, ModifiedHausdorff
 from kreinlearn.kernels.precomputed import Precomputed, PrecomputedDissimilarity
 from kreinlearn.kernels.scikit import SklearnKernel, SklearnMetric
+from kreinlearn.kernels.series import (
+    DTW,
+    EDR,
+    ERP,
+    LCSS,
+    MSM,
+    TWE,
+    DerivativeDTW,
+    ShapeDTW,
+    WeightedDTW,
+)
+from kreinlearn.kernels.sets import JaccardSets, Tversky
+from kreinlearn.kernels.shapes import Chamfer, EarthMover, Procrustes, Turning
+from kreinlearn.kernels.strings import (
+    LCS,
+    DamerauLevenshtein,
+    Hamming,
+    Indel,
+    Jaro,
+    JaroWinkler,
+    Levenshtein,
+)
+from kreinlearn.kernels.tables import Gower
 from kreinlearn.kernels.transformed import Normalized, SimilarityOf, normalized, similarity_of
 from kreinlearn.kernels.vectors import (
     DeltaGauss,
@@ -19,24 +50,54 @@ from kreinlearn.kernels.vectors import (
 )
 
 __all__ = [
+    "DTW",
+    "EDR",
+    "ERP",
+    "LCS",
+    "LCSS",
+    "MSM",
+    "TWE",
+    "Chamfer",
+    "DamerauLevenshtein",
     "DeltaGauss",
+    "DerivativeDTW",
+    "EarthMover",
     "Epanechnikov",
     "Gaussian",
     "GaussianCombination",
+    "Gower",
+    "GraphEdit",
+    "Hamming",
     "Hausdorff",
+    "Indel",
+    "JaccardSets",
+    "Jaro",
+    "JaroWinkler",
     "Kernel",
+    "Levenshtein",
     "LinearCombination",
     "ModifiedHausdorff",
     "Multiquadric",
+    "NeedlemanWunsch",
     "Normalized",
     "Precomputed",
     "PrecomputedDissimilarity",
+    "Procrustes",
     "Product",
+    "ShapeDTW",
+    "ShortestPath",
     "Sigmoid",
     "SimilarityOf",
     "SklearnKernel",
     "SklearnMetric",
+    "SmithWaterman",
     "TruncatedL1",
+    "Turning",
+    "Tversky",
+    "WLAssignment",
+    "WLDistance",
+    "WeightedDTW",
+    "WeisfeilerLehman",
     "dissimilarity",
     "double_centre",
     "normalized",
