@@ -154,7 +154,7 @@ def _found(values: Values, n: int, y: Array | None, rng: np.random.Generator) ->
         eigenvalues=D,
         signature=(int(np.sum(D > 0)), int(np.sum(D < 0)), s - len(D)),
         effective_rank=rank,
-        n_landmarks=max(enough, 1) if enough <= s // 2 or s == n else None,
+        n_landmarks=min(max(enough, 1), n) if enough <= s // 2 or s == n else None,
         self_dissimilarity=values.of_self if values.dissimilarity else 0.0,
         negative_squares=findings.negative_squares(K),
         triangle_violations=findings.triangle_violations(M, rng) if values.dissimilarity else None,
