@@ -43,12 +43,15 @@ def stored() -> list[Range]:
 def compared(
     numbers: Mapping[str, float], ranges: Iterable[Range], is_there: Callable[[str], bool]
 ) -> list[Comparison]:
-    """A number that is absent although its data are there is outside its range."""
+    """A number that is absent although its data are there is outside its range.
+
+    Where they are not, what was measured is something else that stands for them.
+    """
     comparisons = []
     for name, low, high, needs in ranges:
         found = numbers.get(name)
         holds = found is not None and low <= found <= high
-        skipped = found is None and bool(needs) and not is_there(needs)
+        skipped = bool(needs) and not is_there(needs)
         comparisons.append(Comparison(name, found, low, high, None if skipped else holds))
     return comparisons
 

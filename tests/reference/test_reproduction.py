@@ -1,0 +1,49 @@
+"""``kreinlearn reproduce quick``: every part of the paper in small, within stored ranges."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kreinlearn.paper.parts import PARTS
+from kreinlearn.paper.scale import QUICK
+
+MOST_SECONDS = 180 * 3  # wall; the machine that runs the tests may be busy
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the command writes; it fails where a number is outside its range."""
+    folder = tmp_path_factory.mktemp("reproduction")
+    command = [sys.executable, "-m", "kreinlearn", "reproduce", "quick", "--output", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=MOST_SECONDS)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return folder
+
+
+@pytest.mark.timeout(2 * MOST_SECONDS)
+def test_every_part_is_measured_and_within_its_ranges(folder: Path) -> None:
+    text = (folder / "RESULTS.md").read_text(encoding="utf8")
+    said = re.search(r"Of \d+ numbers (\d+) are within their ranges, (\d+) are not", text)
+    assert said is not None
+    assert int(said[1]) >= 20  # generated sets alone have as many
+    assert int(said[2]) == 0
+    headings = re.findall(r"^## \d+\. (.*)$", text, re.M)
+    assert len(headings) == len(PARTS) + 1
+    lines = (folder / "measurements.jsonl").read_text(encoding="utf8").splitlines()[1:]
+    kept = {json.loads(line)["key"] for line in lines}
+    assert {task.key for part in PARTS.values() for task in part.tasks(QUICK)} == kept
+
+
+@pytest.mark.timeout(2 * MOST_SECONDS)
+def test_a_second_run_measures_nothing(folder: Path) -> None:
+    before = (folder / "measurements.jsonl").read_bytes()
+    command = [sys.executable, "-m", "kreinlearn", "reproduce", "quick", "--output", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=MOST_SECONDS)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert (folder / "measurements.jsonl").read_bytes() == before
