@@ -89,10 +89,7 @@ def edit_cost(x: Any, z: Any, gap: int, substitution: int) -> int:
 
 
 def damerau(x: Any, z: Any) -> int:
-    """The least number of edits by a walk over all strings within the letters of both.
-
-    Lowrance and Wagner's recursion: a swap may have letters inserted or deleted within it.
-    """
+    """Lowrance and Wagner's recursion: a swap may have letters inserted or deleted within it."""
     far = len(x) + len(z)
     D = {(i, j): max(i, j) for i in range(len(x) + 1) for j in range(len(z) + 1) if not i or not j}
     for i in range(1, len(x) + 1):
