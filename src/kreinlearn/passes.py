@@ -181,7 +181,7 @@ def _reservoir_keys(projected: Array, seed: int, first_row: int) -> Array:
     """Keys whose largest are a draw by |projected_i|^2; they depend on the row number alone."""
     leverage = np.square(projected, dtype=np.float64).sum(axis=1)
     chance = np.random.default_rng([seed, int(first_row)]).random(len(projected))
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         return np.asarray(np.log(chance) / leverage)
 
 
