@@ -111,6 +111,7 @@ def _figure(here: Measured) -> Picture | str:
         f"falling with the rank; measured here: {', '.join(measured_sets) or 'none'}.",
         xlabel="rank",
         ylabel="error, %",
+        xlog=True,
     )
 
 
@@ -132,6 +133,7 @@ def _apart(here: Measured) -> Iterator[Block]:
         alt=f"Error against rank for four methods on {', '.join(names)}.",
         xlabel="rank",
         ylabel="error, %",
+        xlog=True,
     )
     yield _table(here, ONE_VS_REST)
 
