@@ -247,7 +247,7 @@ def exact_tasks(where: Place) -> Iterator[Task]:
 
 
 def _each_fold(where: Place, what: str, run: Any, cost: float) -> Iterator[Task]:
-    scale, of = where.scale, f"{where.name} of {where.n}"
+    scale, of = where.scale, f"{sets.called(where.name)} of {where.n}"
     for fold in range(where.folds):
         key = f"classifying/{scale.name}/{of}/{what}/fold {fold}/seed {scale.seed}"
         yield Task(key, partial(run, where, fold), cost)
@@ -292,10 +292,3 @@ def not_at_hand(scale: Scale) -> list[str]:
     """A paragraph on what to download, unless all sets of dissimilarities are there."""
     texts = [text for text in sets.missing(scale) if text.split(":")[0] in sets.DISSIMILARITY]
     return [f"Sets that are not at hand, and what to get: {'. '.join(texts)}."] if texts else []
-
-
-def state(name: str, scale: Scale) -> str:
-    """Why there is no figure of a set."""
-    if name not in scale.dissimilarity:
-        return "not in this run"
-    return "not measured" if name in sets.there(scale) else "not at hand"

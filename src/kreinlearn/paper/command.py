@@ -66,6 +66,7 @@ class Run:
     command: str
     versions: dict[str, str]
     tasks: dict[str, list[Task]]
+    whole: bool  # all parts were asked for
     failures: dict[str, str] = field(default_factory=dict)  # tracebacks
 
     @property
@@ -90,10 +91,13 @@ def reproduce(
 
     from kreinlearn import __version__
 
-    parts = {name: part for name, part in (registry or _parts()).items() if name in names}
-    tasks = {name: part.tasks(scale) for name, part in parts.items()}
-    run = Run(parts, scale, command, versions(__version__), tasks)
-    journal = _opened(output / JOURNAL, run.versions, fresh)
+    known = registry or _parts()
+    tasks = {name: part.tasks(scale) for name, part in known.items() if name in names}
+    journal = _opened(output / JOURNAL, versions(__version__), fresh)
+    before = _measured_before(known, names, scale, journal)
+    parts = {name: part for name, part in known.items() if name in {*tasks, *before}}
+    every = {**tasks, **before}
+    run = Run(parts, scale, command, journal.versions, every, whole=tasks.keys() == NAMES.keys())
     if report_only:
         if not journal.measurements(run.keys):
             print(f"{output} holds no measurement of it: omit --report-only", file=sys.stderr)
@@ -111,6 +115,18 @@ def _parts() -> Mapping[str, Part]:
     from kreinlearn.paper.parts import PARTS
 
     return PARTS
+
+
+def _measured_before(
+    known: Mapping[str, Part], names: Sequence[str], scale: Scale, journal: Journal
+) -> dict[str, list[Task]]:
+    """Parts that are not asked for now but were once: they stay in the report."""
+    others = {name: part.tasks(scale) for name, part in known.items() if name not in names}
+    return {
+        name: tasks
+        for name, tasks in others.items()
+        if tasks and journal.measurements(task.key for task in tasks)
+    }
 
 
 def _opened(path: Path, versions: dict[str, str], fresh: bool) -> Journal:
@@ -148,8 +164,17 @@ def _reported(run: Run, journal: Journal, output: Path, console: Console) -> int
         print('no figures: matplotlib is missing; pip install "kreinlearn[plot]"', file=sys.stderr)
     for what, failure in run.failures.items():
         print(f"failed: {what}: {_last_line(failure)}", file=sys.stderr)
+    print(_verdicts(document))
     print(f"report: {(output / REPORT).absolute()}")
     return int(bool(run.failures) or not holds)
+
+
+def _verdicts(document: Document) -> str:
+    held = [check.holds for section in document.sections for check in section.checks]
+    return (
+        f"checks: {held.count(True)} hold, {held.count(False)} do not, {held.count(None)} could "
+        "not be measured"
+    )
 
 
 def documented(run: Run, journal: Journal) -> tuple[Document, bool]:
@@ -158,7 +183,7 @@ def documented(run: Run, journal: Journal) -> tuple[Document, bool]:
 
     document = Document(TITLE, sections=[_section(run, journal, name) for name in run.parts])
     holds = True
-    if run.scale == QUICK and run.parts.keys() == NAMES.keys():
+    if run.scale == QUICK and run.whole:
         numbers = {k: v for section in document.sections for k, v in section.numbers.items()}
         comparisons = ranges.compared(numbers, ranges.stored(), is_there)
         holds = not any(comparison.holds is False for comparison in comparisons)
@@ -193,16 +218,18 @@ def _effort(run: Run, journal: Journal) -> list[Block]:
 
 
 def _missing(scale: Scale) -> list[Block]:
-    from kreinlearn.paper.sets import missing
+    from kreinlearn.paper.sets import missing, stand_ins
 
-    absent = missing(scale)
-    if not absent:
-        return []
-    return [
-        "These sets are not at hand, and are not measured; with them in their place the same "
-        "command measures them, too:",
-        "\n".join(f"- {sentence}" for sentence in absent),
-    ]
+    said: list[Block] = []
+    for opening, sentences in (
+        ("Not at hand and not measured; where they are, the same command measures them, too:",
+         missing(scale)),
+        ("Measured on something else, as the paper's own matrix is not at hand:",
+         stand_ins(scale)),
+    ):  # fmt: skip
+        if sentences:
+            said += [opening, "\n".join(f"- {sentence}" for sentence in sentences)]
+    return said
 
 
 def _failed(failures: Mapping[str, str]) -> list[Block]:

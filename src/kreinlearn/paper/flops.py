@@ -233,7 +233,8 @@ def _lost(rows: list[Row]) -> str:
 
 
 def _checks(rows: list[Row]) -> list[Check]:
-    faster, near = "SGT over one-shot (Gram matrix), least of all sizes", "the same at most m^2 n"
+    faster = "SGT over one-shot (Gram matrix), least of all sizes"
+    near = "SGT over one-shot (Gram matrix), at the largest m^2 n"
     if not rows:
         return [Check(faster, "", "> 1", None), Check(near, "", "", None)]
     least = min(row["sgt"] / row["gram"] for row in rows)

@@ -32,10 +32,15 @@ SYMMETRIC = {
 
 def tasks(scale: Scale) -> list[Task]:
     return [
-        Task(_key(name, scale), partial(_dissimilarity, name, scale), _cost(name, scale))
+        Task(
+            _key(sets.called(name), scale),
+            partial(_dissimilarity, name, scale),
+            _cost(name, scale),
+            first=True,
+        )
         for name in sets.there(scale)
     ] + [
-        Task(_key(f"delta_gauss/{name}", scale), partial(_vectors, name, scale), 0.5)
+        Task(_key(f"delta_gauss/{name}", scale), partial(_vectors, name, scale), 0.5, first=True)
         for name in sets.vectorial_names(scale)
     ]
 
@@ -97,7 +102,7 @@ def section(scale: Scale, measurements: Measurements) -> Section:
     def rows(names: Iterable[str]) -> list[Row]:
         return [row for name in names for row in measurements.get(_key(name, scale), [])]
 
-    found = {row["set"]: row for row in rows(scale.dissimilarity)}
+    found = {row["set"]: row for row in rows(map(sets.called, scale.dissimilarity))}
     vectors = rows(f"delta_gauss/{name}" for name in sets.VECTORIAL)
     what = Section("Indefiniteness")
     what.blocks += [_opening(), _table(scale, found), _compared(found), _impossible(found)]
@@ -138,7 +143,7 @@ def _table(scale: Scale, found: dict[str, Row]) -> Table:
         printed = "" if s.iota is None else f"{s.iota:g}"
         row = found.get(s.name)
         if row is None:
-            table.rows.append([s.name, "", "missing", printed, "", "", ""])
+            table.rows.append([s.name, "", sets.state(s.name, scale), printed, "", "", ""])
             continue
         kinds = ("iota", "not squared", "of similarities")
         origin = row["origin"].partition(":")[0]
@@ -164,7 +169,7 @@ def _own(found: dict[str, Row]) -> dict[str, float]:
 def _compared(found: dict[str, Row]) -> str:
     own = _own(found)
     if not own:
-        return "None of the paper's own symmetric matrices is at hand: nothing can be compared."
+        return "None of the paper's own symmetric matrices was measured: nothing can be compared."
     same = [name for name, p in own.items() if in_digits(found[name]["iota"], p) == f"{p:g}"]
     plain = [
         name for name, p in own.items() if in_digits(found[name]["not squared"], p) == f"{p:g}"
@@ -233,7 +238,7 @@ def _digits(found: dict[str, Row]) -> list[Check]:
         )
         for name, printed in own.items()
     ]
-    none = Check("iota as printed", "the paper's matrices are not at hand", "every digit", None)
+    none = Check("iota as printed", "none of the paper's matrices", "every digit", None)
     return checks or [none]
 
 

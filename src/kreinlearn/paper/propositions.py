@@ -36,10 +36,11 @@ def names(scale: Scale) -> list[str]:
 
 
 def tasks(scale: Scale) -> list[Task]:
-    return [
-        Task(f"propositions/{scale.name}/{name}", partial(_measured, name, scale), 2.0)
-        for name in names(scale)
-    ]
+    return [Task(_key(name, scale), partial(_measured, name, scale), 2.0) for name in names(scale)]
+
+
+def _key(name: str, scale: Scale) -> str:
+    return f"propositions/{scale.name}/{sets.called(name)}"
 
 
 # The matrices, from their definitions

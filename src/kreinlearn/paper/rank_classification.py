@@ -17,7 +17,6 @@ from kreinlearn.paper.classifying import (
     place,
     rest_tasks,
     scheme_tasks,
-    state,
 )
 from kreinlearn.paper.figures import Line, Panel, drawn
 from kreinlearn.paper.paired import ALL, ONE_VS_REST, Cell
@@ -95,7 +94,7 @@ def _lines(here: Measured, name: str, target: str) -> Iterator[Line]:
 
 
 def _panel(here: Measured, name: str, target: str = ALL) -> Panel:
-    title = name if here.cells(name) else f"{name} ({state(name, here.scale)})"
+    title = name if here.cells(name) else f"{name} ({sets.state(name, here.scale)})"
     return Panel(title, list(_lines(here, name, target)))
 
 
@@ -108,7 +107,7 @@ def _figure(here: Measured) -> Picture | str:
         caption="Median error in percent against rank, all classes at once. Filled: our run of the "
         "paper's scheme; hollow: the paper's points.",
         alt=f"A panel for each of the paper's {len(names)} sets, the median error of four methods "
-        f"falling with the rank; measured here: {', '.join(measured_sets) or 'none'}.",
+        f"against the rank; measured here: {', '.join(measured_sets) or 'none'}.",
         xlabel="rank",
         ylabel="error, %",
         xlog=True,

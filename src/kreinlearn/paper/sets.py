@@ -202,6 +202,20 @@ def learning_set(name: str, scale: Scale) -> LearningSet:
     return stored(f"dissimilarity/{name}", SAME if entry.table else SIBLING)
 
 
+def stand_in(name: str) -> str:
+    """What kind of matrix is measured in place of the paper's; nothing if it is that."""
+    entry = DISSIMILARITY[name]
+    if entry.instead is None or is_there(f"dissimilarity/{name}"):
+        return ""
+    return PART if name == "coilyork" else EQUIVALENT
+
+
+def called(name: str) -> str:
+    """A set in the key of a measurement: the paper's and what stands in for it do not mix."""
+    kind = stand_in(name)
+    return f"{name} ({kind})" if kind else name
+
+
 def there(scale: Scale) -> list[str]:
     """Names of the dissimilarity sets that can be measured."""
     return [name for name in scale.dissimilarity if not _absent(name)]
@@ -213,6 +227,23 @@ def _absent(name: str) -> bool:
     if name == "coilyork":
         return not is_there("dissimilarity/coilyork_partial")
     return DISSIMILARITY[name].instead is None
+
+
+def state(name: str, scale: Scale) -> str:
+    """Why there is no figure of a set."""
+    if name not in scale.dissimilarity:
+        return "not in this run"
+    return "not measured" if name in there(scale) else "not at hand"
+
+
+def stand_ins(scale: Scale) -> list[str]:
+    """A sentence on each set that something else is measured for."""
+    return [
+        f"{name}: measured on {stand_in(name)}, see the tables; the paper's own would go to "
+        f"dissimilarity/{name}.npz, arrays D (n, n) and y (n,)"
+        for name in there(scale)
+        if stand_in(name)
+    ]
 
 
 def missing(scale: Scale) -> list[str]:

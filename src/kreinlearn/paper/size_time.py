@@ -214,10 +214,10 @@ def _conclusion(found: Grown, scale: Scale) -> str:
         if (growth := found.get((way, k))) and growth.n[-2:-1] == [growth.n[-1] / 2]
     ]
     text = (
-        f"At rank {k} the exponents are: {'; '.join(said)}. Below 1, as all printed ones are, "
-        "there is a part that does not grow with n: of ours the eigendecompositions of the core "
-        "and the fixed costs of a fit, of the default also its choice among a bounded pool of "
-        "candidates. The sets differ in dimension, too, which the fit does not know."
+        f"At rank {k} the exponents are: {'; '.join(said)}. Where one is "
+        "below 1 there is a part that does not grow with n: of ours the eigendecompositions of "
+        "the core and the fixed costs of a fit, of the default also its choice among a bounded "
+        "pool of candidates. The sets differ in dimension, too, which the fit does not know."
     )
     if doublings:
         text += f" The last doubling of n multiplies the seconds by: {'; '.join(doublings)}."

@@ -25,7 +25,6 @@ from kreinlearn.paper.classifying import (
     place,
     rest_tasks,
     scheme_tasks,
-    state,
 )
 from kreinlearn.paper.paired import ALL, ONE_VS_REST, Cell, Cells, Errors, difference
 from kreinlearn.paper.printed import METHODS, Printed
@@ -130,7 +129,7 @@ def _scheme_table(here: Measured) -> Table:
         cells = here.cells(name)
         if not entry.table and not cells:
             continue
-        row = [name, str(here.sets[name]["n"]) if cells else state(name, here.scale)]
+        row = [name, str(here.sets[name]["n"]) if cells else sets.state(name, here.scale)]
         for cell in scheme_cells(here.k):
             cited = printed.table1().get((entry.table, cell.method))
             row += [shown(cells.get(cell)), f"{cited.mean:.2f} ± {cited.deviation:.2f}" if cited else ""]  # fmt: skip # noqa: E501
@@ -178,7 +177,7 @@ def _ours_table(here: Measured) -> Table:
             found = [shown(cells.get(cell)) for cell in columns.values()]
             table.rows.append([name, best, *found])
             if not cells:
-                table.rows[-1][2] = state(name, here.scale)
+                table.rows[-1][2] = sets.state(name, here.scale)
     return table
 
 
@@ -292,7 +291,9 @@ def _checks(here: Measured) -> Iterator[Check]:
             holds = errors.mean <= best.mean + PRINTED_DIGITS
             yield Check(what, f"{errors.mean:.2f} (s.e. {errors.standard_error:.2f})", limit, holds)
         if not ours:
-            yield Check(f"{name}: error at defaults, percent", state(name, here.scale), limit, None)
+            yield Check(
+                f"{name}: error at defaults, percent", sets.state(name, here.scale), limit, None
+            )
 
 
 def _numbers(here: Measured) -> dict[str, float]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -24,6 +25,7 @@ class Task(NamedTuple):
     run: Callable[[], list[Row]]
     cost: float = 1.0  # CPU seconds, roughly: the longest are begun first
     alone: bool = False  # a timing: nothing runs beside it
+    first: bool = False  # before all others
 
 
 class Outcome(NamedTuple):
@@ -159,16 +161,31 @@ def outcomes(tasks: Sequence[Task], n_jobs: int) -> Iterator[Outcome]:
     """In the order they end: first those that may run side by side, then the timings."""
     import joblib
 
-    beside = sorted((t for t in tasks if not t.alone), key=lambda task: -task.cost)
+    beside = sorted((t for t in tasks if not t.alone), key=lambda t: (not t.first, -t.cost))
     if n_jobs > 1 and len(beside) > 1:
         with joblib.parallel_config("loky", inner_max_num_threads=1, initializer=_deaf):
             pool = joblib.Parallel(
                 n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1
             )
-            yield from pool(joblib.delayed(outcome)(task) for task in beside)
+            with _not_heard():
+                ending = pool(joblib.delayed(outcome)(task) for task in beside)
+            yield from ending
     else:
         yield from map(outcome, beside)
     yield from (outcome(task) for task in tasks if task.alone)
+
+
+@contextmanager
+def _not_heard() -> Iterator[None]:
+    """Ctrl-C is ignored while workers start, and so by them before they can be told to."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def _deaf() -> None:

@@ -266,7 +266,7 @@ def test_the_worst_case_is_named():
     found = made_up({DEFAULT: [2.0, 4.0], "uniform": [4.0, 5.0], "leverage": [1.0, 5.0],
                      "kmeans++": [2.0, 2.0]})  # fmt: skip
     pairs = list(comparing.pairs(found, replace(TINY, ranks=(3,)), {"k ln n": TRUNCATED}))
-    check = comparing.not_above("theirs", pairs)
+    check = comparing.not_above("theirs", pairs, len(pairs))
     assert not check.holds
     assert check.found == (
         "worst 1.5 (cal-housing, sigmoid, rank 3, kmeans++, our l = k ln n); 2 of 3 medians, "
@@ -291,3 +291,10 @@ def test_the_papers_points_stand_in_the_panels_of_its_kernel_alone(
         "time-error": 6,
     }  # fmt: skip
     assert all(math.isfinite(y) for line in panels["time-error"][0].lines for y in line.y)
+
+
+def test_a_claim_about_all_is_not_made_of_some():
+    found = made_up({DEFAULT: [2.0], "uniform": [4.0], "leverage": [3.0], "kmeans++": [2.5]})
+    pairs = list(comparing.pairs(found, replace(TINY, ranks=(3,)), {"k ln n": TRUNCATED}))
+    assert comparing.not_above("theirs", pairs, len(pairs)).holds is True
+    assert comparing.not_above("theirs", pairs, len(pairs) + 1).holds is None

@@ -45,13 +45,13 @@ def row(name, value, **more):
 
 
 def section(*rows):
-    return part.section(ALL, {f"indefiniteness/all/{r['set']}": [r] for r in rows})
+    return part.section(ALL, {f"indefiniteness/all/{sets.called(r['set'])}": [r] for r in rows})
 
 
 def test_rows_have_the_iota_of_the_definition(measured):
     for name in ("balls3d", "polydism57"):
         D = sets.learning_set(name, SMALL).M
-        (found,) = measured[f"indefiniteness/quick/{name}"]
+        (found,) = measured[f"indefiniteness/quick/{sets.called(name)}"]
         assert found["iota"] == pytest.approx(iota(centred(D**2)), rel=1e-9)
         assert found["not squared"] == pytest.approx(iota(centred(D)), abs=1e-9)
         similarity = 1 - D / D.max()
@@ -120,13 +120,16 @@ def test_other_matrices_are_shown_and_not_checked(other):
 def test_sets_that_are_missing_keep_their_row():
     rows = {cells[0]: cells for cells in section().blocks[1].rows}
     assert list(rows) == list(ALL.dissimilarity)
-    assert rows["prodom"][2:4] == ["missing", "99"]
+    assert rows["prodom"][2:4] == ["not at hand", "99"]
 
 
 def test_the_papers_own_matrices_have_the_papers_iota():
     own = [name for name in ("balls3d", "protein") if sets.is_there(f"dissimilarity/{name}")]
     if not own:
         pytest.skip("no data folder")
-    measured = {f"indefiniteness/quick/{name}": part._dissimilarity(name, QUICK) for name in own}
+    measured = {
+        f"indefiniteness/quick/{sets.called(name)}": part._dissimilarity(name, QUICK)
+        for name in own
+    }
     checks = part.section(QUICK, measured).checks
     assert [check.holds for check in checks[:-1]] == [True] * len(own)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kreinlearn.datasets import VARIABLE
-from kreinlearn.paper import printed, rank_classification, table1, table2
+from kreinlearn.paper import printed, rank_classification, sets, table1, table2
 from kreinlearn.paper.classifying import DEFAULTS, EXACT, LEARNERS, PAPER
 from kreinlearn.paper.paired import ALL
 from kreinlearn.paper.scale import ALL as EVERYTHING
@@ -166,6 +166,7 @@ def test_parts_share_what_they_measure_and_small_polygons_are_apart():
     keys = {part: {task.key for task in part.tasks(scale)} for part in PARTS}
     assert keys[rank_classification] <= keys[table1]
     shared = keys[table1] & keys[table2]
-    assert {key.split("/")[2] for key in shared} == {f"balls3d of {2 * scale.balls}"}
+    balls = f"{sets.called('balls3d')} of {2 * scale.balls}"
+    assert {key.split("/")[2] for key in shared} == {balls}
     small = {key.split("/")[3] for key in keys[table2] if f"of {scale.exact_polygons}" in key}
     assert "scheme at (25,)" in small

@@ -190,3 +190,9 @@ def test_seconds_are_those_of_the_task() -> None:
 def test_a_key_counts_once() -> None:
     tasks = [Task("a", failing), Task("b", failing), Task("a", failing)]
     assert [task.key for task in distinct(tasks)] == ["a", "b"]
+
+
+def test_what_is_to_be_first_is_first_whatever_it_costs() -> None:
+    costs = {"a": (5.0, False), "b": (0.1, True), "c": (9.0, False)}
+    tasks = [Task(key, list, cost, first=first) for key, (cost, first) in costs.items()]
+    assert [outcome.key for outcome in outcomes(tasks, 1)] == ["b", "c", "a"]
