@@ -247,7 +247,8 @@ def _call_at(context: Any, address: Any, words: Any) -> Any:
         word = ir.IntType(64)
         pointer = ir.FunctionType(word, [word] * len(words)).as_pointer()
         function = builder.inttoptr(args[0], pointer)
-        return builder.call(function, cgutils.unpack_tuple(builder, args[1]))
+        unpack: Any = cgutils.unpack_tuple
+        return builder.call(function, unpack(builder, args[1]))
 
     return types.int64(types.int64, words), generate
 

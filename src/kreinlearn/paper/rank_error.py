@@ -287,8 +287,8 @@ def _near_optimum(found: Found, scale: Scale) -> Check:
         return Check(what, "", f"<= {NEAR_OPTIMUM}", None)
     worst = max(ratios, key=lambda cell: ratios[cell])
     said = f"worst {ratios[worst]:.3f} ({shown(worst.set)}, {NAMES[worst.kernel]})"
-    holds, of = ratios[worst] <= NEAR_OPTIMUM, len(scale.vectorial) * len(KERNELS)
-    if holds and len(ratios) < of:
+    holds: bool | None = ratios[worst] <= NEAR_OPTIMUM
+    if holds and len(ratios) < (of := len(scale.vectorial) * len(KERNELS)):
         said, holds = f"{said}; {len(ratios)} of {of}", None
     return Check(what, said, f"<= {NEAR_OPTIMUM}", holds)
 
