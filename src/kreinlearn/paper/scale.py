@@ -62,5 +62,3 @@ QUICK = Scale(
     timed_rows=(5_000, 10_000, 20_000),
     repeats=3,
 )
-
-SCALES = {scale.name: scale for scale in (ALL, QUICK)}

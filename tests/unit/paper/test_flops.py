@@ -48,10 +48,9 @@ def test_the_prescribed_matrix_has_its_eigenvalues():
     np.testing.assert_array_equal(K_ZZ, K_ZZ.T)
     assert abs(Lambda[-1]) == pytest.approx(10.0**-flops.DECADES)
     big = np.abs(Lambda) > 1e-3  # the rest is lost in the inverse
-    Q, R = np.linalg.qr(C)
+    R = np.linalg.qr(C, mode="r")
     found = np.linalg.eigvalsh(R @ np.linalg.pinv(K_ZZ, rcond=1e-7) @ R.T)
     assert flops.nearest(found, Lambda[big]).max() < 1e-4
-    assert Q.shape == C.shape
 
 
 def test_nearest_is_relative():
