@@ -115,9 +115,10 @@ def _gather(near: Array, w: int, mean: bool, total: Array) -> None:
 
 @compiled
 def _hausdorff(
-    A: Array, start: Array, Z: Array, slot: Array, order: Array, size: Array, mean: bool, out: Array
-) -> None:
-    """out (n, m) from sets A end to end and Z across: max of the two largest or mean minima."""
+    A: Array, start: Array, Z: Array, slot: Array, order: Array, size: Array, mean: bool,
+    both: bool, out: Array,
+) -> None:  # fmt: skip
+    """out (n, m) from sets A end to end and Z across: largest or mean minima, their max or sum."""
     m, largest = len(order), len(slot) - 1
     d2, near_a = np.empty(LANES), np.empty(LANES)
     total_a, total_b = np.empty(LANES), np.empty(LANES)
@@ -137,10 +138,12 @@ def _hausdorff(
                 _gather(near_b[b], min(w, slot[b + 1] - slot[b] - lo), mean, total_b)
             k_i = start[i + 1] - start[i]
             for j in range(w):
+                to_b, to_a = total_a[j], total_b[j]
                 if mean:
-                    out[i, order[lo + j]] = max(total_a[j] / k_i, total_b[j] / size[lo + j])
+                    to_b, to_a = to_b / k_i, to_a / size[lo + j]
+                    out[i, order[lo + j]] = to_b + to_a if both else max(to_b, to_a)
                 else:
-                    out[i, order[lo + j]] = np.sqrt(max(total_a[j], total_b[j]))
+                    out[i, order[lo + j]] = np.sqrt(max(to_b, to_a))
 
 
 class Hausdorff(ObjectKernel):
@@ -152,7 +155,8 @@ class Hausdorff(ObjectKernel):
     """
 
     is_dissimilarity = True
-    _mean = False
+    _mean = False  # of the minima, not the largest
+    _both = False  # the two directions added, not the larger of them
 
     def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> PointSets:
         return pack(X, dimension=like.dimension if like else None, first=first, n=n)
@@ -162,7 +166,7 @@ class Hausdorff(ObjectKernel):
 
     def values(self, A: PointSets, Z: PointSlots) -> Array:
         D = np.empty((len(A.start) - 1, len(Z.order)))
-        _hausdorff(*A, *Z, self._mean, D)
+        _hausdorff(*A, *Z, self._mean, self._both, D)
         return D
 
 

@@ -12,17 +12,8 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import check_scalar
 
 from kreinlearn.kernels._base import Array, Objects, register
-from kreinlearn.kernels._fused import compiled
 from kreinlearn.kernels._objects import STRIP, ObjectKernel, library
-from kreinlearn.kernels.objects import (
-    LANES,
-    Hausdorff,
-    PointSets,
-    PointSlots,
-    _gather,
-    _nearer,
-    pack,
-)
+from kreinlearn.kernels.objects import Hausdorff, PointSets, pack
 
 PIVOTS = 10**7  # of the network simplex at most; it needs far fewer
 CURVES = 512  # columns correlated at a time: they stay in the cache
@@ -33,33 +24,6 @@ TIE = 1e-14  # of the squared norms: shifts as good as the best one
 # Point sets
 
 
-@compiled
-def _chamfer(
-    A: Array, start: Array, Z: Array, slot: Array, order: Array, size: Array, out: Array
-) -> None:
-    """out (n, m) from sets A end to end and Z across: the sum of the two mean minima."""
-    m, largest = len(order), len(slot) - 1
-    d2, near_a = np.empty(LANES), np.empty(LANES)
-    total_a, total_b = np.empty(LANES), np.empty(LANES)
-    near_b = np.empty((largest, LANES))
-    for lo in range(0, m, LANES):
-        w = min(LANES, m - lo)
-        for i in range(len(start) - 1):
-            near_b[: size[lo]] = np.inf
-            total_a[:], total_b[:] = 0.0, 0.0
-            for a in range(start[i], start[i + 1]):
-                near_a[:] = np.inf
-                for b in range(size[lo]):
-                    w_b = min(w, slot[b + 1] - slot[b] - lo)
-                    _nearer(A[a], Z, slot[b] + lo, w_b, d2, near_a, near_b[b])
-                _gather(near_a, w, True, total_a)
-            for b in range(size[lo]):
-                _gather(near_b[b], min(w, slot[b + 1] - slot[b] - lo), True, total_b)
-            k_i = start[i + 1] - start[i]
-            for j in range(w):
-                out[i, order[lo + j]] = total_a[j] / k_i + total_b[j] / size[lo + j]
-
-
 class Chamfer(Hausdorff):
     """mean_a min_b |a - b| + mean_b min_a |a - b| of point sets (k, p), k free.
 
@@ -68,10 +32,8 @@ class Chamfer(Hausdorff):
     array([[7., 2.]])
     """
 
-    def values(self, A: PointSets, Z: PointSlots) -> Array:
-        D = np.empty((len(A.start) - 1, len(Z.order)))
-        _chamfer(*A, *Z, D)
-        return D
+    _mean = True
+    _both = True
 
 
 class EarthMover(ObjectKernel):

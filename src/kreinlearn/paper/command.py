@@ -135,7 +135,7 @@ def _opened(path: Path, versions: dict[str, str], fresh: bool) -> Journal:
     except MixedMeasurements:
         if not fresh:
             raise
-        path.unlink()
+        path.replace(path.with_suffix(".old"))  # hours of work, perhaps: not deleted
         return Journal(path, versions)
 
 
