@@ -289,6 +289,8 @@ def measured(scale: Scale, tasks: Sequence[Task], measurements: Measurements) ->
 
 
 def not_at_hand(scale: Scale) -> list[str]:
-    """A paragraph on what to download, unless all sets of dissimilarities are there."""
-    texts = [text for text in sets.missing(scale) if text.split(":")[0] in sets.DISSIMILARITY]
-    return [f"Sets that are not at hand, and what to get: {'. '.join(texts)}."] if texts else []
+    """A sentence, unless all sets of dissimilarities are there; the report's lead says more."""
+    names = [name for name in scale.dissimilarity if name not in sets.there(scale)]
+    if not names:
+        return []
+    return [f"Not at hand: {', '.join(names)}; what to download is said at the beginning."]
