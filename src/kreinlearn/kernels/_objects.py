@@ -10,7 +10,7 @@ import numpy as np
 from kreinlearn.blocks import length, objects_of, rows, tiles
 from kreinlearn.kernels._base import Array, Columns, Kernel, Objects
 
-STRIP = 128  # rows of a symmetric matrix evaluated at a time
+SQUARE = 16  # objects up to which all pairs are evaluated, those below the diagonal too
 
 
 class ObjectKernel(Kernel):
@@ -52,17 +52,23 @@ class ObjectKernel(Kernel):
         return super().diagonal(A)
 
     def symmetric(self, Z: Objects) -> Array:
-        """Every pair once, squares of a strip apart: strips of the upper triangle, mirrored."""
+        """Every pair once, small squares apart: the upper triangle, mirrored."""
         Z = objects_of(Z)
-        m = len(Z)
-        K = np.empty((m, m))
-        for start in range(0, m, STRIP):
-            stop = min(start + STRIP, m)
-            strip = self.columns(Z[start:])(Z[start:stop])
-            inner = strip[:, : stop - start]
-            strip[:, : stop - start] = np.triu(inner) + np.triu(inner, 1).T
-            K[start:stop, start:], K[start:, start:stop] = strip, strip.T
+        K = np.empty((len(Z), len(Z)))
+        self._fill_square(Z, K)
         return K
+
+    def _fill_square(self, Z: Objects, K: Array) -> None:
+        """One half of the objects against the other, then each half for itself."""
+        half = len(Z) // 2
+        if len(Z) <= SQUARE:
+            upper = np.triu(self.columns(Z)(Z)) if len(Z) else K
+            K[:] = upper + np.triu(upper, 1).T
+            return
+        K[:half, half:] = self.columns(Z[half:])(Z[:half])
+        K[half:, :half] = K[:half, half:].T
+        self._fill_square(Z[:half], K[:half, :half])
+        self._fill_square(Z[half:], K[half:, half:])
 
 
 class ObjectColumns:

@@ -63,6 +63,11 @@ def pack(X: Objects, *, dimension: int | None = None, first: int = 0, n: int = 0
     return PointSets(joined, start)
 
 
+def dimension_of(like: PointSets | PointSlots | None) -> int | None:
+    """Of the points of a packed block; None if it has none."""
+    return like.dimension if like is not None and like.points.size else None
+
+
 def _point_set(x: Any, i: int, n: int) -> Array:
     try:
         points = np.asarray(x)
@@ -159,7 +164,7 @@ class Hausdorff(ObjectKernel):
     _both = False  # the two directions added, not the larger of them
 
     def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> PointSets:
-        return pack(X, dimension=like.dimension if like else None, first=first, n=n)
+        return pack(X, dimension=dimension_of(like), first=first, n=n)
 
     def packed_columns(self, Z: Objects) -> PointSlots:
         return across(pack(Z))

@@ -12,10 +12,11 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import check_scalar
 
 from kreinlearn.kernels._base import Array, Objects, register
-from kreinlearn.kernels._objects import STRIP, ObjectKernel, library
-from kreinlearn.kernels.objects import Hausdorff, PointSets, pack
+from kreinlearn.kernels._objects import ObjectKernel, library
+from kreinlearn.kernels.objects import Hausdorff, PointSets, dimension_of, pack
 
 PIVOTS = 10**7  # of the network simplex at most; it needs far fewer
+STRIP = 128  # rows of a symmetric matrix evaluated at a time
 CURVES = 512  # columns correlated at a time: they stay in the cache
 CLOSE = 1e-3  # of the squared norms: nearer curves are subtracted, not correlated
 TIE = 1e-14  # of the squared norms: shifts as good as the best one
@@ -50,11 +51,11 @@ class EarthMover(ObjectKernel):
     threads = False
 
     def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> PointSets:
-        return pack(X, dimension=like.dimension if like else None, first=first, n=n)
+        return pack(X, dimension=dimension_of(like), first=first, n=n)
 
     def values(self, A: PointSets, Z: PointSets) -> Array:
         D = np.empty((len(A.start) - 1, len(Z.start) - 1))
-        for i in range(len(D)):
+        for i in range(len(D) if D.size else 0):
             costs = cdist(A.points[A.start[i] : A.start[i + 1]], Z.points)
             for j, cost in enumerate(np.split(costs, Z.start[1:-1], axis=1)[: D.shape[1]]):
                 D[i, j] = _transport(cost)

@@ -60,8 +60,6 @@ class Line(NamedTuple):
     y: Sequence[float]
     printed: bool = False
     dashed: bool = False
-    low: Sequence[float] | None = None  # of the spread
-    high: Sequence[float] | None = None
 
 
 class Panel(NamedTuple):
@@ -137,15 +135,12 @@ class Curve(NamedTuple):
     line: Line
     x: Array
     y: Array
-    low: Array
-    high: Array
 
     @classmethod
     def of(cls, line: Line, xlog: bool, ylog: bool) -> Curve:
         x, y = np.asarray(line.x, dtype=float), np.asarray(line.y, dtype=float)
-        low, high = (y if end is None else np.asarray(end, float) for end in (line.low, line.high))
         drawable = np.isfinite(x) & np.isfinite(y) & ((x > 0) | (not xlog)) & ((y > 0) | (not ylog))
-        return cls(line, *(values[drawable] for values in (x, y, low, high)))
+        return cls(line, x[drawable], y[drawable])
 
 
 def _draw(axes: Axes, panel: Panel, looks: dict[str, Look], xlog: bool, ylog: bool) -> None:
@@ -162,8 +157,6 @@ def _draw(axes: Axes, panel: Panel, looks: dict[str, Look], xlog: bool, ylog: bo
     for curve in curves:
         axes.plot(curve.x, curve.y, **style(curve.line, looks))
         colour = looks[curve.line.label].colour
-        if curve.line.low is not None or curve.line.high is not None:
-            axes.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.15, linewidth=0)
         for edge, beyond, caret in ((high, curve.y > high, 6), (low, curve.y < low, 7)):
             x = curve.x[beyond]
             axes.plot(

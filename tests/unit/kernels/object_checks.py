@@ -44,6 +44,7 @@ def check_pieces(kernel: Any, A: Any, Z: Any) -> None:
         assert_array_equal(np.concatenate(list(pool.map(columns, parts))), whole)
     order = np.random.default_rng(7).permutation(len(Z))
     assert_array_equal(kernel(A, [Z[j] for j in order]), whole[:, order])
+    assert_array_equal(kernel(A, Z[:1]), whole[:, :1])
     assert columns(A[:0]).shape == (0, len(Z))
     assert kernel(A, Z[:0]).shape == (len(A), 0)
 

@@ -15,7 +15,7 @@ from numpy.testing import assert_array_equal
 
 from kreinlearn import KreinRidgeClassifier
 from kreinlearn.kernels._base import resolve
-from kreinlearn.kernels._objects import STRIP
+from kreinlearn.kernels._objects import SQUARE
 from kreinlearn.kernels.alignment import NeedlemanWunsch, SmithWaterman
 from tests.unit.kernels.object_checks import (
     check_bad_object,
@@ -187,7 +187,7 @@ def test_a_matrix_of_ones_own() -> None:
 
 @every_kernel
 def test_symmetric_beyond_one_strip(kernel: Any) -> None:
-    check_symmetry(kernel, sequences(STRIP + 20, longest=12, seed=5))
+    check_symmetry(kernel, sequences(10 * SQUARE + 20, longest=12, seed=5))
 
 
 @every_kernel

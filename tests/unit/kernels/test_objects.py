@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from sklearn.base import clone
 
 from kreinlearn.kernels._base import resolve
 from kreinlearn.kernels.objects import LANES, Hausdorff, ModifiedHausdorff
+from tests.unit.kernels.object_checks import check_pieces
 
 KERNELS = [Hausdorff(), ModifiedHausdorff()]
 Points = NDArray[np.float64]
@@ -82,14 +82,7 @@ def test_exactly_symmetric_with_zero_self_distance(kernel: Hausdorff) -> None:
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_chunks_order_and_threads_change_no_bit(kernel: Hausdorff) -> None:
     A, Z = point_sets(60, seed=5), point_sets(LANES + 9, seed=6)
-    columns = kernel.columns(Z)
-    whole = columns(A)
-    parts = [A[:1], A[1:8], A[8:]]
-    np.testing.assert_array_equal(np.concatenate([columns(part) for part in parts]), whole)
-    with ThreadPoolExecutor(2) as pool:
-        np.testing.assert_array_equal(np.concatenate(list(pool.map(columns, parts))), whole)
-    order = np.random.default_rng(7).permutation(len(Z))
-    np.testing.assert_array_equal(kernel(A, [Z[j] for j in order]), whole[:, order])
+    check_pieces(kernel, A, Z)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

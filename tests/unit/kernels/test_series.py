@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -33,6 +32,7 @@ from kreinlearn.kernels.series import (
     ShapeDTW,
     WeightedDTW,
 )
+from tests.unit.kernels.object_checks import check_pieces
 
 Points = NDArray[np.float64]  # (length, channels)
 Function = Callable[[Points, Points], float]
@@ -275,15 +275,7 @@ def test_exactly_symmetric_with_zero_self_distance(
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_chunks_order_and_threads_change_no_bit(kernel: SeriesDistance) -> None:
     A, Z = ragged(20, 2, seed=11), ragged(9, 2, seed=12)
-    columns = kernel.columns(Z)
-    whole = columns(A)
-    parts = [A[:1], A[1:8], A[8:]]
-    np.testing.assert_array_equal(np.concatenate([columns(part) for part in parts]), whole)
-    with ThreadPoolExecutor(2) as pool:
-        np.testing.assert_array_equal(np.concatenate(list(pool.map(columns, parts))), whole)
-    np.testing.assert_array_equal(kernel(A, Z[::-1]), whole[:, ::-1])
-    assert kernel(A[:0], Z).shape == (0, 9)
-    assert kernel(A, Z[:0]).shape == (20, 0)
+    check_pieces(kernel, A, Z)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)

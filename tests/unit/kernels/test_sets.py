@@ -15,7 +15,7 @@ from sklearn.metrics import pairwise_distances
 
 from kreinlearn import KreinRidgeClassifier, dissimilarity
 from kreinlearn.kernels._base import resolve
-from kreinlearn.kernels._objects import STRIP
+from kreinlearn.kernels._objects import SQUARE
 from kreinlearn.kernels.sets import JaccardSets, Tversky
 from tests.unit.kernels.object_checks import (
     check_bad_object,
@@ -96,7 +96,7 @@ def test_values_by_hand() -> None:
 
 @every_kernel
 def test_symmetric_beyond_one_strip(kernel: Any) -> None:
-    check_symmetry(kernel, sets(STRIP + 30, seed=5))
+    check_symmetry(kernel, sets(10 * SQUARE + 30, seed=5))
 
 
 @every_kernel

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 from typing import Any
 
@@ -23,9 +22,9 @@ from sklearn.base import clone
 
 from kreinlearn import KreinRidgeClassifier
 from kreinlearn.kernels._base import resolve
-from kreinlearn.kernels._objects import STRIP
 from kreinlearn.kernels.objects import LANES
-from kreinlearn.kernels.shapes import CURVES, Chamfer, EarthMover, Procrustes, Turning
+from kreinlearn.kernels.shapes import CURVES, STRIP, Chamfer, EarthMover, Procrustes, Turning
+from tests.unit.kernels.object_checks import check_pieces
 
 Points = NDArray[np.float64]
 SETS = [Chamfer(), EarthMover()]
@@ -297,15 +296,7 @@ def test_symmetric_with_zero_self_distance(kernel: Any) -> None:
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_chunks_and_threads_change_no_bit(kernel: Any) -> None:
     A, Z = objects_for(kernel, 25, seed=15), objects_for(kernel, 21, seed=16)
-    columns = kernel.columns(Z)
-    whole = columns(A)
-    parts = [A[:1], A[1:8], A[8:]]
-    np.testing.assert_array_equal(np.concatenate([columns(part) for part in parts]), whole)
-    with ThreadPoolExecutor(2) as pool:
-        np.testing.assert_array_equal(np.concatenate(list(pool.map(columns, parts))), whole)
-    order = np.random.default_rng(17).permutation(len(Z))
-    np.testing.assert_array_equal(kernel(A, [Z[j] for j in order]), whole[:, order])
-    np.testing.assert_array_equal(kernel(A, Z[:1]), whole[:, :1])
+    check_pieces(kernel, A, Z)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV
 
 from kreinlearn import KreinRidgeClassifier
 from kreinlearn.kernels._base import resolve
-from kreinlearn.kernels._objects import STRIP
+from kreinlearn.kernels._objects import SQUARE
 from kreinlearn.kernels.strings import (
     LCS,
     DamerauLevenshtein,
@@ -201,7 +201,7 @@ def test_values_by_hand() -> None:
 
 @every_kernel
 def test_symmetric_with_a_zero_diagonal_beyond_one_strip(kernel: Any) -> None:
-    check_symmetry(kernel, words(STRIP + 40, longest=6, seed=3))
+    check_symmetry(kernel, words(10 * SQUARE + 40, longest=6, seed=3))
 
 
 @pytest.mark.parametrize("kernel", [Jaro(), JaroWinkler()], ids=str)

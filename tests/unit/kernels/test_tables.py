@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 
 from kreinlearn import KreinRidgeClassifier
 from kreinlearn.kernels._base import resolve
-from kreinlearn.kernels._objects import STRIP
+from kreinlearn.kernels._objects import SQUARE
 from kreinlearn.kernels.tables import Gower
 from tests.unit.kernels.object_checks import (
     check_bad_object,
@@ -138,7 +138,7 @@ def test_numbers_of_every_type() -> None:
 
 
 def test_symmetric_beyond_one_strip() -> None:
-    X = people(STRIP + 30, 5)
+    X = people(10 * SQUARE + 30, 5)
     check_symmetry(fitted(X), X)
 
 

@@ -57,7 +57,7 @@ def strokes(picture: Picture, least: int) -> list[tuple[str, bool, int]]:
 @pytest.fixture(scope="module")
 def two() -> list[Panel]:
     falling = [10.0, 8.0, 5.0, 3.0, 2.0]
-    ours = Line("ours", RANKS, falling, low=[y - 1 for y in falling], high=[y + 1 for y in falling])
+    ours = Line("ours", RANKS, falling)
     theirs = Line("other", RANKS, [2 * y for y in falling], dashed=True)
     paper = Line("other", RANKS, [3 * y for y in falling], printed=True)
     return [Panel("first $ set_1", [ours, theirs, paper]), Panel("second", [theirs, ours])]
