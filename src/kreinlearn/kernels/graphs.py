@@ -36,6 +36,7 @@ from kreinlearn.kernels._graphs import (
 from kreinlearn.kernels._objects import ObjectKernel
 from kreinlearn.kernels._widths import number
 
+WL_METRICS = ("euclidean", "l1", "bray_curtis")
 SOURCES = 256  # nodes whose paths are sought at a time
 
 
@@ -155,12 +156,15 @@ class WLAssignment(WeisfeilerLehman):
 class WLDistance(_CountKernel):
     """d(x, z) = (sum (a - z)^2)^1/2 or sum |a - z|, over the counts of WeisfeilerLehman.
 
-    metric : "euclidean" or "l1"
+    metric : "euclidean", "l1", or "bray_curtis": sum |a - z| / sum (a + z), which is between 0
+        and 1, where the others are largest between graphs of different size
 
     >>> from kreinlearn.kernels.graphs import WLDistance
     >>> path, ring = (["C", "C", "O"], [(0, 1), (1, 2)]), (["C"] * 3, [(0, 1), (1, 2), (0, 2)])
     >>> WLDistance(h=1, metric="l1")([path], [path, ring])
     array([[0., 8.]])
+    >>> WLDistance(h=1, metric="bray_curtis")([path], [path, ring]).round(3)
+    array([[0.   , 0.667]])
     """
 
     is_dissimilarity = True
@@ -170,15 +174,17 @@ class WLDistance(_CountKernel):
         self.metric = metric
 
     def _counts(self, graphs: Graphs) -> Counts:
-        if self.metric not in ("euclidean", "l1"):
-            raise ValueError(f'metric={self.metric!r} is unknown; pass "euclidean" or "l1"')
+        if self.metric not in WL_METRICS:
+            raise ValueError(f"metric={self.metric!r} is unknown; pass one of {WL_METRICS}")
         return _subtrees(graphs, self.h)
 
     def _smaller(self) -> bool:
-        return self.metric == "l1"
+        return self.metric != "euclidean"
 
     def _value(self, S: Array, S_x: Array, S_z: Array) -> Array:
         D = S_x + S_z - 2 * S
+        if self.metric == "bray_curtis":
+            return np.asarray(D / np.maximum(S_x + S_z, 1))  # of graphs without nodes: 0
         return D if self.metric == "l1" else np.asarray(np.sqrt(D))
 
 

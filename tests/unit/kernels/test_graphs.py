@@ -40,6 +40,7 @@ KERNELS: list[Any] = [
     ShortestPath(normalized=False),
     WLDistance(),
     WLDistance(h=2, metric="l1"),
+    WLDistance(h=2, metric="bray_curtis"),
     GraphEdit(),
     GraphEdit(0.7, 0.3, 2.1),
 ]
@@ -177,6 +178,9 @@ def test_weisfeiler_lehman_and_its_distances(X: Any, h: int) -> None:
     np.testing.assert_allclose(WLDistance(h)(X), apart, rtol=1e-15)
     absolute = matrix(lambda a, b: ((a - b) + (b - a)).total(), counts, counts)
     np.testing.assert_array_equal(WLDistance(h, metric="l1")(X), absolute)
+    total = matrix(lambda a, b: (a + b).total(), counts, counts)
+    share = np.divide(absolute, total, out=np.zeros_like(K), where=total > 0)
+    np.testing.assert_allclose(WLDistance(h, metric="bray_curtis")(X), share, rtol=1e-15)
 
 
 @FEW
@@ -476,7 +480,7 @@ def test_fit_names_the_graph_by_its_number_in_the_whole_sequence() -> None:
     ("kernel", "message"),
     [
         (WeisfeilerLehman(h=-1), r"h == -1, must be >= 0"),
-        (WLDistance(metric="cosine"), r"metric='cosine' is unknown; pass \"euclidean\" or \"l1\""),
+        (WLDistance(metric="cosine"), r"metric='cosine' is unknown; pass one of \('euclidean'"),
         (GraphEdit(edge_cost=-1), r"edge_cost=-1 is negative; pass a cost of 0 or more"),
         (GraphEdit(node_cost=np.nan), r"node_cost=nan is not allowed; pass a finite number"),
         (GraphEdit(label_cost="1"), r"label_cost='1' is not allowed"),
