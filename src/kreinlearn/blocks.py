@@ -80,8 +80,9 @@ def objects_of(X: Any) -> Sequence[Any]:
     """A sequence of objects as a list, without coercion to two dimensions."""
     if isinstance(X, list):
         return X
-    if hasattr(X, "to_list"):  # a pandas or polars column
-        return list(X.to_list())
+    for name in ("to_list", "to_pylist"):  # a pandas or polars column, a pyarrow array
+        if hasattr(X, name):
+            return list(getattr(X, name)())
     return list(X)
 
 

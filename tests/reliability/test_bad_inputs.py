@@ -1010,7 +1010,7 @@ def test_bad_input_47_sequences_of_objects(model: Fit) -> None:
 def test_bad_input_47_no_sequence(model: Fit, bad: Any) -> None:
     with pytest.raises(TypeError, match="X must be a sequence of objects, got"):
         model(pairwise(letters)).fit(bad)
-    with pytest.raises(TypeError, match="X must be a sequence of objects, got DataFrame"):
+    with pytest.raises(ValueError, match=r"object 0 \(of 30\) is an array of shape \(3,\) .*"):
         model("hausdorff").fit(pd.DataFrame(X))
 
 

@@ -108,14 +108,13 @@ class KreinEstimator(BaseEstimator):
         """X as the kernel takes it: an array or CSR matrix, or a list of objects."""
         if kernel.takes == "precomputed":
             return self._validated_matrix(X, kernel, reset=reset)
-        if kernel.takes != "vectors":
-            require_apart(X)
+        require_apart(X, kernel)
         any_table = is_table(X) if reset else hasattr(self, "n_features_in_")
         if kernel.takes == "vectors" or (kernel.takes == "any" and any_table):
             require_numbers(X)
             sparse = "csr" if kernel.sparse else False
             return validate_data(self, X, accept_sparse=sparse, dtype=self._dtypes, reset=reset)
-        return as_objects(X)
+        return as_objects(self, X, kernel, reset=reset)
 
     def _validated_matrix(self, X: Any, kernel: Any, *, reset: bool) -> Any:
         if reset and is_condensed(X):
@@ -357,5 +356,6 @@ class KreinEstimator(BaseEstimator):
         tags.input_tags.pairwise = kernel.takes == "precomputed"
         tags.input_tags.positive_only = getattr(kernel, "of_dissimilarities", False)
         tags.input_tags.sparse = kernel.sparse
-        tags.input_tags.string = kernel.takes in ("objects", "any")
+        tags.input_tags.string = kernel.takes in ("objects", "any", "records")
+        tags.input_tags.categorical = tags.input_tags.allow_nan = kernel.takes == "records"
         return tags

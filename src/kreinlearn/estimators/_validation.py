@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from numbers import Integral, Number
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import squareform
+from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from kreinlearn._warnings import warn
 from kreinlearn.blocks import first_not_finite, length, objects_of
+from kreinlearn.kernels import Kernel
 from kreinlearn.kernels.precomputed import Precomputed
+from kreinlearn.kernels.tables import column_names, named_rows, rows_of_frame
 from kreinlearn.landmarks import VECTORS_ONLY
 
 SYMMETRY_TILE = 1024  # rows compared at a time
@@ -27,8 +31,10 @@ def is_frame(X: Any) -> bool:
 
 def is_table(X: Any) -> bool:
     """Numbers in two dimensions: rows are vectors."""
-    if is_frame(X) or not hasattr(X, "__array__"):
-        return is_frame(X)
+    if is_frame(X):
+        return True
+    if not hasattr(X, "__array__") or hasattr(X, "to_list"):  # a column holds objects
+        return False
     X = np.asarray(X)
     return X.ndim == 2 and (X.dtype.kind in "fiubcmM" or not _holds_texts(X))
 
@@ -61,11 +67,15 @@ def _is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ == "NAType"
 
 
-def require_apart(X: Any) -> None:
-    """ValueError for texts or objects in two dimensions: a row is not the object meant."""
+def require_apart(X: Any, kernel: Kernel) -> None:
+    """ValueError for texts or objects in two dimensions, unless the kernel takes rows."""
+    if kernel.takes in ("vectors", "records"):
+        return
     frame = hasattr(X, "columns")
     if (frame or (isinstance(X, np.ndarray) and X.ndim == 2)) and _holds_texts(X):
-        remedy = 'the column, X["name"]' if frame else "X.ravel(), or list(X) if rows are objects"
+        remedy = "X.ravel(), or list(X) if rows are objects"
+        if frame:
+            remedy = 'the column, X["name"], or kernel="gower" if rows are objects'
         raise ValueError(
             f"Expected a sequence of objects, got texts or objects in two dimensions, "
             f"{X.shape[0]} x {X.shape[1]}; pass {remedy}"
@@ -97,10 +107,43 @@ def precision(X: Any) -> np.dtype[Any]:
     return np.dtype(np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64)
 
 
-def as_objects(X: Any) -> list[Any]:
-    """A non-empty sequence of objects as a list, whatever they are."""
+def as_objects(estimator: Any, X: Any, kernel: Kernel, *, reset: bool) -> list[Any]:
+    """A non-empty sequence of objects as a list; rows of a table where the kernel takes them.
+
+    Names of columns are kept and compared as scikit-learn does, so that none change places.
+    """
+    if kernel.takes == "records":
+        return _as_records(estimator, X, reset=reset)
+    _check_feature_names(estimator, X, reset=reset)
+    return _as_list(_as_array(X) if kernel.takes == "objects" else X)
+
+
+def _as_array(X: Any) -> Any:
+    """A frame of numbers, or numbers as objects, as the array they are; the rest as it is."""
+    table = np.asarray(X) if hasattr(X, "columns") else X
+    if not isinstance(table, np.ndarray) or table.ndim != 2 or table.dtype.kind not in "fiubO":
+        return X
+    if table.dtype.kind != "O":
+        return table
+    missing = np.frompyfunc(_is_missing, 1, 1)(table).astype(bool)
+    return np.where(missing, np.nan, table).astype(np.float64)
+
+
+def _as_records(estimator: Any, X: Any, *, reset: bool) -> list[Any]:
+    """Rows as tuples or the like; as dicts if they are, or if columns had names in ``fit``."""
+    own = column_names(X)
+    rows = rows_of_frame(X) if hasattr(X, "columns") else _as_list(X)
+    places = not isinstance(rows[0], Mapping | np.void)
+    if places and (reset or hasattr(estimator, "n_features_in_")):
+        _check_feature_names(estimator, X, reset=reset)
+        _check_n_features(estimator, rows, reset=reset)
+        own = getattr(estimator, "feature_names_in_", None)
+    return rows if own is None else named_rows(rows, own)
+
+
+def _as_list(X: Any) -> list[Any]:
     sequence = hasattr(X, "__len__") and getattr(X, "shape", None) != ()
-    if not sequence or isinstance(X, str | bytes | dict | set | frozenset) or is_frame(X):
+    if not sequence or isinstance(X, str | bytes | bytearray | Mapping | Set) or is_frame(X):
         raise TypeError(
             f"X must be a sequence of objects, got {type(X).__name__}; pass a list, one entry "
             "an object"

@@ -20,7 +20,8 @@ from kreinlearn.kernels.strings import flaw
 
 A_ROW = (
     "a row is a tuple, list or 1-D array of one value a column, or a dict {column: value}; of a "
-    'data frame pass df.to_dict("records") (pandas) or df.to_dicts() (polars)'
+    'data frame pass df.to_dict("records") (pandas) or df.to_dicts() (polars); estimators take '
+    "the frame itself"
 )
 DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
 MISSING, UNSEEN = -1, -2  # codes of categories
@@ -48,6 +49,8 @@ class Gower(ObjectKernel):
     d_f = min(1, |x_f - z_f| / range_f) of numbers, range_f that of the training rows (a constant
     column gives 0), and [x_f != z_f] of categories. Missing are None, NaN, and a dict's absent
     key. Columns of numbers are numeric unless ``categorical`` has their name (in tuples: place).
+    Estimators take data frames too: names are theirs, and a column of pandas' type "category" is
+    one of categories, whatever these are.
 
     >>> import numpy as np
     >>> from kreinlearn.kernels.tables import Gower
@@ -58,6 +61,7 @@ class Gower(ObjectKernel):
            [0.5 , 0.75, 0.  ]])
     """
 
+    takes = "records"
     is_dissimilarity = True
 
     def __init__(self, categorical: Sequence[Hashable] = ()) -> None:
@@ -254,6 +258,70 @@ def _is_missing(x: Any) -> bool:
     if isinstance(x, float | np.floating):
         return bool(x != x)
     return x is None or type(x).__name__ in ("NAType", "NaTType")
+
+
+# Tables
+
+
+class Category:
+    """A number that is a category: equal to the number, but none."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Hashable) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.value == (other.value if isinstance(other, Category) else other))
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def column_names(X: Any) -> list[str] | None:
+    """Of a data frame or structured array, if all are texts."""
+    if hasattr(X, "columns"):
+        names = getattr(X, "column_names", X.columns)  # the former is pyarrow's
+    else:
+        names = getattr(getattr(X, "dtype", None), "names", None) or [None]
+    return list(names) if all(isinstance(name, str) for name in names) else None
+
+
+def rows_of_frame(X: Any) -> list[tuple[Any, ...]]:
+    """Rows of a frame of pandas, polars or pyarrow."""
+    for axis, what in enumerate(("sample", "feature")):
+        if not X.shape[axis]:
+            raise ValueError(
+                f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required."
+            )
+    if hasattr(X, "iloc"):
+        columns = [X.iloc[:, f] for f in range(X.shape[1])]
+    else:
+        columns = X.get_columns() if hasattr(X, "get_columns") else X.columns
+    return list(zip(*map(_values_of, columns), strict=True))
+
+
+def _values_of(column: Any) -> Sequence[Any]:
+    values = objects_of(column)
+    if str(getattr(column, "dtype", "")) == "category":
+        return [Category(x) if _is_number(type(x)) and x == x else x for x in values]
+    return values
+
+
+def named_rows(rows: Sequence[Any], names: Sequence[Hashable]) -> list[Any]:
+    """Rows as dicts; one that has not a value a name is left as it is, for an error."""
+    if len(set(names)) < len(names):
+        raise ValueError(f"columns are {list(names)}; give each a name of its own")
+
+    def named(row: Any) -> Any:
+        is_row = _is_sequence(row) or isinstance(row, np.void)
+        good = is_row and len(row) == len(names)
+        return dict(zip(names, row, strict=True)) if good else row
+
+    return list(map(named, rows))
 
 
 register("gower", Gower, replace=True)

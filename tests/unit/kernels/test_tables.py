@@ -168,7 +168,7 @@ def test_an_estimator_takes_rows() -> None:
 def test_its_name() -> None:
     kernel = resolve("gower", {"categorical": ["code"]})
     assert type(kernel) is Gower
-    assert (kernel.takes, kernel.is_dissimilarity, kernel.threads) == ("objects", True, True)
+    assert (kernel.takes, kernel.is_dissimilarity, kernel.threads) == ("records", True, True)
 
 
 # What is refused
