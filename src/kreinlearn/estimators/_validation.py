@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from numbers import Integral, Number
+from decimal import Decimal
+from numbers import Integral, Number, Real
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,14 @@ from kreinlearn.kernels.tables import column_names, named_rows, rows_of_frame
 from kreinlearn.landmarks import VECTORS_ONLY
 
 SYMMETRY_TILE = 1024  # rows compared at a time
-DATES = ("date", "time", "duration", "period")  # how the types of numpy, pandas and polars begin
-CATEGORIES = ("categor", "enum")
+DATES = (
+    "date",
+    "time",
+    "duration",
+    "period",
+)  # how types of numpy, pandas, polars and pyarrow begin
+CATEGORIES = ("categor", "enum", "dictionary")
+NO_SEQUENCES = (str, bytes, bytearray, Mapping, Set, np.matrix)  # of objects, one an entry
 TEXTS = ("str", "object", "<u", "|s", "utf8", "large_string")
 
 
@@ -92,7 +99,9 @@ def _holds_texts(X: Any) -> bool:
 
 
 def _names_of_types(X: Any) -> list[str]:
-    types = X.dtypes if hasattr(X, "columns") else [_type_of(X)]
+    types = [_type_of(X)]
+    if hasattr(X, "columns"):
+        types = X.dtypes if hasattr(X, "dtypes") else X.schema.types
     return [str(one).lower() for one in types]
 
 
@@ -121,12 +130,14 @@ def as_objects(estimator: Any, X: Any, kernel: Kernel, *, reset: bool) -> list[A
 def _as_array(X: Any) -> Any:
     """A frame of numbers, or numbers as objects, as the array they are; the rest as it is."""
     table = np.asarray(X) if hasattr(X, "columns") else X
-    if not isinstance(table, np.ndarray) or table.ndim != 2 or table.dtype.kind not in "fiubO":
+    if not isinstance(table, np.ndarray) or table.ndim != 2:
         return X
     if table.dtype.kind != "O":
-        return table
-    missing = np.frompyfunc(_is_missing, 1, 1)(table).astype(bool)
-    return np.where(missing, np.nan, table).astype(np.float64)
+        return table if table.dtype.kind in "fiub" else X
+    if not all(isinstance(value, Real | Decimal) or _is_missing(value) for value in table.flat):
+        return X
+    values = [np.nan if _is_missing(value) else float(value) for value in table.flat]
+    return np.array(values).reshape(table.shape)
 
 
 def _as_records(estimator: Any, X: Any, *, reset: bool) -> list[Any]:
@@ -143,7 +154,7 @@ def _as_records(estimator: Any, X: Any, *, reset: bool) -> list[Any]:
 
 def _as_list(X: Any) -> list[Any]:
     sequence = hasattr(X, "__len__") and getattr(X, "shape", None) != ()
-    if not sequence or isinstance(X, str | bytes | bytearray | Mapping | Set) or is_frame(X):
+    if not sequence or isinstance(X, NO_SEQUENCES) or is_frame(X):
         raise TypeError(
             f"X must be a sequence of objects, got {type(X).__name__}; pass a list, one entry "
             "an object"

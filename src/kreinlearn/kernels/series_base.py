@@ -14,9 +14,12 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 from numba import njit
 
-from kreinlearn.blocks import objects_of
+from kreinlearn._warnings import warn
+from kreinlearn.blocks import length, objects_of
 from kreinlearn.kernels._base import Array, Objects
 from kreinlearn.kernels._objects import ObjectKernel, given, library
+
+GAPS = "fill the gap, or leave the time out (lengths may differ)"
 
 
 class Series(NamedTuple):
@@ -78,7 +81,18 @@ class SeriesDistance(ObjectKernel):
         self._arguments()
         _row_of(self._distance)
         super().fit(X, rng)
+        self._warn_if_turned(X)
         return self
+
+    def _warn_if_turned(self, X: Objects) -> None:
+        """Points and channels seem to be exchanged if no series has a point a channel."""
+        shapes = (self._checked(x, "a series").shape for x in objects_of(X))
+        if length(X) and all(points < channels for points, channels in shapes):
+            points, channels = self._checked(objects_of(X)[0], "a series").shape
+            warn(
+                f"all series have fewer points than channels, the first {points} and {channels}; "
+                f"if they are turned round, pass channels_first={not self.channels_first}"
+            )
 
     def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Series:
         n = n or len(X)
@@ -93,6 +107,8 @@ class SeriesDistance(ObjectKernel):
         return Series(items, channels)
 
     def _checked(self, x: Any, name: str) -> Array:
+        if np.ma.is_masked(x):
+            raise ValueError(f"{name} has masked values; {GAPS}")
         try:
             values = np.asarray(x)
         except ValueError:  # rows of unequal length
@@ -111,7 +127,7 @@ class SeriesDistance(ObjectKernel):
             t, c = np.argwhere(~np.isfinite(values))[0]
             raise ValueError(
                 f"{name} is {values[t, c]} at time {t} in channel {c}; series must be finite: "
-                "fill the gap, or leave the time out (lengths may differ)"
+                f"{GAPS}"
             )
         if len(values) < self._shortest:
             raise ValueError(
