@@ -1,6 +1,7 @@
 """What a similarity is: kernels on vectors and objects, dissimilarities, given matrices."""
 
 from kreinlearn.kernels._base import Kernel, register, registered, resolve
+from kreinlearn.kernels._memory import remembering
 from kreinlearn.kernels.alignment import NeedlemanWunsch, SmithWaterman
 from kreinlearn.kernels.callables import pairwise
 from kreinlearn.kernels.combine import LinearCombination, Product
@@ -104,6 +105,7 @@ __all__ = [
     "pairwise",
     "register",
     "registered",
+    "remembering",
     "resolve",
     "similarity_of",
 ]

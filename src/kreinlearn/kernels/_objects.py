@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
 from kreinlearn.blocks import length, objects_of, rows, tiles
 from kreinlearn.kernels._base import Array, Columns, Kernel, Objects
+from kreinlearn.kernels._memory import remembered, remembered_diagonal, remembered_square
 
 SQUARE = 16  # objects up to which all pairs are evaluated, those below the diagonal too
 
@@ -49,11 +50,29 @@ class ObjectKernel(Kernel):
     def diagonal(self, A: Objects) -> Array:
         if self.is_dissimilarity:
             return np.zeros(length(A))
-        return super().diagonal(A)
+        return remembered_diagonal(self, objects_of(A), self._each_with_itself)
+
+    def _each_with_itself(self, A: Objects) -> Array:
+        return np.array([self.anew([a], [a])[0, 0] for a in A])
 
     def symmetric(self, Z: Objects) -> Array:
-        """Every pair once, small squares apart: the upper triangle, mirrored."""
-        Z = objects_of(Z)
+        """Every pair once, small squares apart; a subclass may give its own way, ``_square``."""
+        return remembered_square(self, objects_of(Z), self.anew, lambda Z, own: self._square(Z))
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """A ``symmetric`` of a subclass is its way to evaluate what is not remembered."""
+        super().__init_subclass__(**kwargs)
+        if "symmetric" in vars(cls):
+            cls._square = cls.symmetric  # type: ignore[method-assign]
+            del cls.symmetric
+
+    def anew(self, A: Objects, B: Objects) -> Array:
+        """k(A, B) evaluated, whatever is remembered of it."""
+        B = objects_of(B)
+        return cast(ObjectColumns, self.columns(B)).evaluate(objects_of(A), B)
+
+    def _square(self, Z: Objects) -> Array:
+        """The upper triangle, mirrored."""
         K = np.empty((len(Z), len(Z)))
         self._fill_square(Z, K)
         return K
@@ -62,10 +81,10 @@ class ObjectKernel(Kernel):
         """One half of the objects against the other, then each half for itself."""
         half = len(Z) // 2
         if len(Z) <= SQUARE:
-            upper = np.triu(self.columns(Z)(Z)) if len(Z) else K
+            upper = np.triu(self.anew(Z, Z)) if len(Z) else K
             K[:] = upper + np.triu(upper, 1).T
             return
-        K[:half, half:] = self.columns(Z[half:])(Z[:half])
+        K[:half, half:] = self.anew(Z[:half], Z[half:])
         K[half:, :half] = K[:half, half:].T
         self._fill_square(Z[:half], K[:half, :half])
         self._fill_square(Z[half:], K[half:, half:])
@@ -75,14 +94,19 @@ class ObjectColumns:
     """Rows A -> values to the columns Z, which are packed once."""
 
     def __init__(self, kernel: ObjectKernel, Z: Objects) -> None:
-        self.kernel, self.Z = kernel, kernel.packed_columns(Z)
+        self.kernel, self.Z, self.packed = kernel, Z, kernel.packed_columns(Z)
 
     def __call__(self, A: Objects, out: Array | None = None) -> Array:
-        K = self.kernel.values(self.kernel.packed(objects_of(A), like=self.Z), self.Z)
+        K = remembered(self.kernel, objects_of(A), self.Z, self.evaluate)
         if out is None:
             return K
         out[: len(K)] = K
         return out[: len(K)]
+
+    def evaluate(self, A: Objects, Z: Objects) -> Array:
+        """Values to Z, all columns or some of them."""
+        columns = self.packed if Z is self.Z else self.kernel.packed_columns(Z)
+        return self.kernel.values(self.kernel.packed(A, like=columns), columns)
 
 
 def library(module: str, extra: str) -> Any:

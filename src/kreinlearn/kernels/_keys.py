@@ -1,0 +1,87 @@
+"""What makes objects, functions and kernels the same: their content, or their identity."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from functools import partial
+from hashlib import blake2b
+from types import MethodType, NoneType
+from typing import Any
+
+import numpy as np
+
+from kreinlearn.kernels._base import Array, Kernel, Objects
+
+Key = Hashable
+PLAIN: set[Any] = {str, bytes, int, bool, NoneType, range}  # within a type equal means the same
+
+
+class _Same:
+    """An object by identity; held, so that no other can take its place in memory."""
+
+    __slots__ = ("x",)
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+    def __hash__(self) -> int:
+        return id(self.x)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.x is other.x
+
+
+def keys_of(X: Objects) -> list[Key]:
+    return [x if type(x) is str else key_of(x) for x in X]
+
+
+def key_of(x: Any) -> Key:
+    """Equal for what is of one type and the same content, to the bit; for the rest by identity."""
+    kind = type(x)
+    if kind in PLAIN:
+        return kind, x
+    if kind in (float, complex):
+        return kind, x.real.hex(), x.imag.hex()
+    if kind in (np.ndarray, np.memmap) or isinstance(x, np.generic):
+        return _array_key(np.asarray(x), kind)
+    if kind in (list, tuple) or _is_named_tuple(x):
+        return kind, *_items_key(x)
+    if kind in (set, frozenset):
+        return kind, frozenset(map(key_of, x))
+    if kind is dict:
+        return kind, *((key_of(name), key_of(value)) for name, value in x.items())
+    if isinstance(x, Kernel):
+        fitted = {name: value for name, value in vars(x).items() if name.endswith("_")}
+        return kind, key_of(x.get_params(deep=False) | fitted)
+    return _function_key(x) if callable(x) else _Same(x)
+
+
+def _array_key(x: Array, kind: type) -> Key:
+    if x.dtype.hasobject:
+        return kind, x.shape, key_of(x.tolist())
+    return kind, x.dtype, x.shape, blake2b(x.tobytes(), digest_size=16).digest()
+
+
+def _is_named_tuple(x: Any) -> bool:
+    return isinstance(x, tuple) and hasattr(x, "_fields") and not getattr(x, "__dict__", None)
+
+
+def _items_key(x: Sequence[Any]) -> Iterable[Key]:
+    kinds = set(map(type, x))
+    only = kinds.pop() if len(kinds) == 1 else None
+    if only is float:
+        return only, np.array(x).tobytes()
+    return (only, *x) if only in PLAIN else map(key_of, x)
+
+
+def _function_key(f: Any) -> Key:
+    """By identity; but what a search copies, by what the copy is made from."""
+    kind: Any = type(f)
+    if kind is MethodType:
+        return kind, f.__func__, _function_key(f.__self__)
+    if kind is partial or kind.__reduce__ is object.__reduce__:
+        try:
+            return key_of(f.__reduce_ex__(4))
+        except TypeError:  # a function or a class, of which a copy is itself
+            pass
+    return _Same(f)

@@ -1,0 +1,279 @@
+"""Values of kernels on objects, kept while parameters are searched: ``remembering``."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from kreinlearn._warnings import warn
+from kreinlearn.blocks import budget_bytes, in_words, length, take
+from kreinlearn.kernels._base import Array, Kernel, Objects
+from kreinlearn.kernels._keys import Key, key_of, keys_of
+
+Evaluate = Callable[[Objects, Objects], Array]  # rows, columns -> values
+EvaluateSquare = Callable[[Objects, Array], Array]  # objects, k(z, z) with NaN where not known
+GROWTH = 1.25  # a table that is too small grows at least by this factor
+
+
+@contextmanager
+def remembering(limit: int | float | str | None = "1GB") -> Iterator[None]:
+    """Inside ``with remembering():`` kernels on objects and own functions evaluate no pair twice.
+
+    What was evaluated serves every fit and copy with an equal kernel, in all threads: a grid over
+    ``lambda_plus``, ``n_landmarks`` or the weights of a combination evaluates as much as one fit,
+    one over ``kernel__window`` as much for each window. At the end of the block all is freed.
+
+    limit : memory for values, in bytes or as "500MB"; what is beyond it is evaluated each time
+
+    A kernel is known by its class, parameters and what it was fitted to, an own function by
+    identity. Strings, numbers, arrays and lists, tuples, sets or dicts of them are known by what
+    is in them, other objects by identity: neither these nor functions may change inside the block.
+    k(x, z) stands for k(z, x). Of own functions a fit still evaluates about 100 pairs anew, to see
+    whether values repeat. A block inside another uses the memory of the outer one.
+
+    ``GridSearchCV(n_jobs=2)`` runs in processes, which do not share it: give ``n_jobs`` to the
+    estimator instead.
+
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from kreinlearn import KreinRidgeClassifier
+    >>> from kreinlearn.kernels import pairwise, remembering
+    >>> k = pairwise(lambda a, b: -abs(len(a) - len(b)))
+    >>> grid = GridSearchCV(KreinRidgeClassifier(k), {"lambda_plus": [0.1, 1.0]}, cv=2)
+    >>> with remembering():
+    ...     grid.fit(["a", "b", "bbb", "aaa"], [0, 0, 1, 1]).best_score_
+    1.0
+    """
+    global _active
+    n_bytes = _bytes_of(limit)
+    with _lock:
+        memory = _active = _Memory(n_bytes) if _active is None else _active
+        memory.blocks += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            memory.blocks -= 1
+            if not memory.blocks:
+                _active = None
+                memory.tables.clear()
+
+
+def _bytes_of(limit: Any) -> int:
+    try:
+        return budget_bytes(limit)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f'limit={limit!r} is not understood; pass bytes, or a text such as "500MB"'
+        ) from None
+
+
+def remembered(kernel: Kernel, A: Objects, Z: Objects, evaluate: Evaluate) -> Array:  # (a, z)
+    """k(A, Z) from what is remembered; ``evaluate(A', Z')`` gives what is not.
+
+    Outside ``remembering()``, and for sparse rows, just ``evaluate(A, Z)``.
+    """
+    memory = _active
+    if memory is None or sp.issparse(A) or sp.issparse(Z):
+        return evaluate(A, Z)
+    table, a, z = memory.table(kernel), keys_of(A), keys_of(Z)
+    K = memory.known(table, a, z)
+    missing = np.isnan(K)
+    if missing.any():
+        for i, j in _rectangles(missing):
+            K[np.ix_(i, j)] = table.seen(evaluate(_part(A, i), _part(Z, j)))
+        memory.keep(table, a, z, K)
+    return K.astype(table.dtype, copy=False)
+
+
+def remembered_square(
+    kernel: Kernel,
+    Z: Objects,
+    evaluate: Evaluate,
+    evaluate_square: EvaluateSquare,
+    diagonal: Array | None = None,
+) -> Array:  # (z, z)
+    """k(Z, Z), each pair once: ``evaluate_square(Z', k(z, z))`` where no pair is known.
+
+    ``evaluate(A', Z')`` gives rectangles; ``diagonal`` has the k(z, z) given, NaN for others.
+    """
+    memory, own = _active, np.full(length(Z), np.nan) if diagonal is None else diagonal
+    if memory is None or sp.issparse(Z):
+        return evaluate_square(Z, own)
+    table, z = memory.table(kernel), keys_of(Z)
+    K = memory.known(table, z, z)
+    for given in (memory.known_own(table, z), own):
+        np.fill_diagonal(K, np.where(np.isnan(given), np.diagonal(K), given))
+    if np.isnan(K).any():
+        squares, order = _squares(np.isnan(K))
+        for i in squares:
+            part = evaluate_square(_part(Z, i), np.diagonal(K)[i])
+            K[np.ix_(i, i)] = table.seen(part)
+        missing = np.isnan(K)
+        for i, j in _rectangles(np.triu(missing[np.ix_(order, order)])):
+            part = table.seen(evaluate(_part(Z, order[i]), _part(Z, order[j])))
+            K[np.ix_(order[i], order[j])] = part
+            K[np.ix_(order[j], order[i])] = part.T
+        memory.keep(table, z, z, K)
+        memory.keep_own(table, z, np.diagonal(K))
+    return K.astype(table.dtype, copy=False)
+
+
+def remembered_diagonal(
+    kernel: Kernel, A: Objects, evaluate: Callable[[Objects], Array]
+) -> Array:  # (a,)
+    """k(x, x) of each object; ``evaluate(A')`` gives those that are not remembered."""
+    memory = _active
+    if memory is None or sp.issparse(A):
+        return evaluate(A)
+    table, a = memory.table(kernel), keys_of(A)
+    own = memory.known_own(table, a)
+    missing = np.flatnonzero(np.isnan(own))
+    if len(missing):
+        own[missing] = table.seen(evaluate(_part(A, missing)))
+        memory.keep_own(table, a, own)
+    return own.astype(table.dtype, copy=False)
+
+
+def _part(X: Objects, numbers: Array) -> Objects:
+    return X if len(numbers) == length(X) else take(X, numbers)
+
+
+def _alike(M: Array) -> list[Array]:
+    """Numbers of the columns of a boolean matrix, equal columns together."""
+    groups: dict[bytes, list[int]] = {}
+    for j, column in enumerate(np.packbits(M, axis=0).T):
+        groups.setdefault(column.tobytes(), []).append(j)
+    return [np.array(group) for group in groups.values()]
+
+
+def _rectangles(missing: Array) -> Iterator[tuple[Array, Array]]:
+    """Rows and columns of blocks that hold all that is missing, each entry once, and no other."""
+    for columns in _alike(missing):
+        rows = np.flatnonzero(missing[:, columns[0]])
+        if len(rows):
+            yield rows, columns
+
+
+def _squares(missing: Array) -> tuple[list[Array], Array]:
+    """Groups of objects no two of which are known, and all objects, like beside like.
+
+    Also each object of which nothing but k(z, z) is missing.
+    """
+    off = missing & ~np.eye(len(missing), dtype=bool)
+    groups = _alike(off | np.eye(len(off), dtype=bool))  # unknown to each other, alike to others
+    single = np.array([group[0] for group in groups if len(group) == 1], dtype=np.intp)
+    several = [group for group in groups if len(group) > 1]
+    order = [*several, *(single[same] for same in _alike(off[:, single]))]
+    lonely = [np.array([i]) for i in single if missing[i, i]]
+    return several + lonely, np.concatenate([np.empty(0, dtype=np.intp), *order])
+
+
+# The memory
+
+
+class _Table:
+    """Values of one kernel: rows x columns that have met, NaN where they have not.
+
+    Row 0 and column 0 are those of objects that are not in it.
+    """
+
+    def __init__(self) -> None:
+        self.rows: dict[Key, int] = {}
+        self.columns: dict[Key, int] = {}
+        self.values = np.full((1, 1), np.nan)
+        self.own: dict[Key, float] = {}
+        self.dtype: np.dtype[Any] = np.dtype(np.float32)  # until a block comes in another
+
+    def seen(self, K: Array) -> Array:
+        if K.dtype != np.float32:
+            self.dtype = np.dtype(np.float64)
+        return K
+
+    def block(self, a: list[Key], z: list[Key]) -> Array:
+        i, j = _places(self.rows, a), _places(self.columns, z)
+        if not i.any() or not j.any():
+            return np.full((len(a), len(z)), np.nan)
+        return np.asarray(self.values[np.ix_(i, j)])
+
+    def grow(self, n_rows: int, n_columns: int, room: int) -> bool:
+        """Whether there is a place for each, in ``room`` bytes."""
+        old = self.values
+        needed = max(n_rows, old.shape[0]), max(n_columns, old.shape[1])
+        if needed == old.shape:
+            return True
+        ample = tuple(
+            max(n, int(GROWTH * had)) if n > had else had
+            for n, had in zip(needed, old.shape, strict=True)
+        )
+        for shape in (ample, needed):
+            if old.itemsize * shape[0] * shape[1] <= room:
+                self.values = np.full(shape, np.nan)
+                self.values[: old.shape[0], : old.shape[1]] = old
+                return True
+        return False
+
+
+def _places(numbers: dict[Key, int], keys: list[Key]) -> Array:
+    return np.array([numbers.get(key, 0) for key in keys], dtype=np.intp)
+
+
+def _added(numbers: dict[Key, int], keys: list[Key]) -> dict[Key, int]:
+    """Places for keys that have none yet."""
+    new = (key for key in dict.fromkeys(keys) if key not in numbers)
+    return {key: i for i, key in enumerate(new, len(numbers) + 1)}
+
+
+class _Memory:
+    """Tables by kernel; the lock is held while they are read or written, not while kernels run."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.blocks = 0  # of ``remembering()`` that are open
+        self.full = False
+        self.tables: dict[Key, _Table] = {}
+
+    def table(self, kernel: Kernel) -> _Table:
+        key = key_of(kernel)
+        with _lock:
+            return self.tables.setdefault(key, _Table())
+
+    def known(self, table: _Table, a: list[Key], z: list[Key]) -> Array:
+        """Values by either order of a pair; NaN where it was met in none."""
+        with _lock:
+            K, back = table.block(a, z), table.block(z, a).T
+        return np.where(np.isnan(K), back, K)
+
+    def keep(self, table: _Table, a: list[Key], z: list[Key], K: Array) -> None:
+        with _lock:
+            rows, columns = _added(table.rows, a), _added(table.columns, z)
+            others = sum(t.values.nbytes for t in self.tables.values() if t is not table)
+            shape = (len(table.rows) + len(rows) + 1, len(table.columns) + len(columns) + 1)
+            fits = table.grow(*shape, self.limit - others)
+            if fits:
+                table.rows |= rows
+                table.columns |= columns
+                table.values[np.ix_(_places(table.rows, a), _places(table.columns, z))] = K
+            first = not fits and not self.full
+            self.full = self.full or not fits
+        if first:
+            warn(
+                f"remembering(limit={in_words(self.limit)!r}) is full: values of further pairs are "
+                "evaluated each time they are needed; raise limit"
+            )
+
+    def known_own(self, table: _Table, a: list[Key]) -> Array:
+        with _lock:
+            return np.array([table.own.get(key, np.nan) for key in a], dtype=np.float64)
+
+    def keep_own(self, table: _Table, a: list[Key], own: Array) -> None:
+        with _lock:
+            table.own.update(zip(a, own.tolist(), strict=True))
+
+
+_lock = threading.Lock()
+_active: _Memory | None = None
