@@ -25,28 +25,30 @@ def remembering(limit: int | float | str | None = "1GB") -> Iterator[None]:
     """Inside ``with remembering():`` kernels on objects and own functions evaluate no pair twice.
 
     What was evaluated serves every fit and copy with an equal kernel, in all threads: a grid over
-    ``lambda_plus``, ``n_landmarks`` or the weights of a combination evaluates as much as one fit,
-    one over ``kernel__window`` as much for each window. At the end of the block all is freed.
+    ``lambda_plus``, ``n_landmarks`` or the weights of a combination evaluates no more pairs than
+    there are, one over ``kernel__window`` as many for each window. At the end all is freed.
 
     limit : memory for values, in bytes or as "500MB"; what is beyond it is evaluated each time
 
-    A kernel is known by its class, parameters and what it was fitted to, an own function by
-    identity. Strings, numbers, arrays and lists, tuples, sets or dicts of them are known by what
-    is in them, other objects by identity: neither these nor functions may change inside the block.
-    k(x, z) stands for k(z, x). Of own functions a fit still evaluates about 100 pairs anew, to see
-    whether values repeat. A block inside another uses the memory of the outer one.
+    It pays for kernels that take more than 0.1 microseconds a pair. A kernel is known by its
+    class, its parameters and what it was fitted to, an own function by identity. Strings, numbers,
+    arrays, and lists, tuples, sets or dicts of them are known by what is in them, other objects by
+    identity: these, and what functions depend on, must not change inside the block. k(x, z) stands
+    for k(z, x), and a fit still evaluates some pairs of own functions anew, to see whether that
+    holds. A block inside another, or beside it in a thread, uses the memory that is there.
 
     ``GridSearchCV(n_jobs=2)`` runs in processes, which do not share it: give ``n_jobs`` to the
     estimator instead.
 
     >>> from sklearn.model_selection import GridSearchCV
     >>> from kreinlearn import KreinRidgeClassifier
-    >>> from kreinlearn.kernels import pairwise, remembering
-    >>> k = pairwise(lambda a, b: -abs(len(a) - len(b)))
-    >>> grid = GridSearchCV(KreinRidgeClassifier(k), {"lambda_plus": [0.1, 1.0]}, cv=2)
+    >>> from kreinlearn.kernels import Levenshtein, remembering
+    >>> model = KreinRidgeClassifier(Levenshtein(), lambda_minus=1.0)
+    >>> grid = GridSearchCV(model, {"lambda_plus": [0.1, 1.0]}, cv=2)
     >>> with remembering():
-    ...     grid.fit(["a", "b", "bbb", "aaa"], [0, 0, 1, 1]).best_score_
-    1.0
+    ...     grid = grid.fit(["see", "sea", "oboe", "hobo"], [0, 0, 1, 1])
+    >>> grid.predict(["seen", "bob"])
+    array([0, 1])
     """
     global _active
     n_bytes = _bytes_of(limit)
@@ -85,7 +87,7 @@ def remembered(kernel: Kernel, A: Objects, Z: Objects, evaluate: Evaluate) -> Ar
     missing = np.isnan(K)
     if missing.any():
         for i, j in _rectangles(missing):
-            K[np.ix_(i, j)] = table.seen(evaluate(_part(A, i), _part(Z, j)))
+            K[_at(i, j)] = table.seen(evaluate(_part(A, i), _part(Z, j)))
         memory.keep(table, a, z, K)
     return K.astype(table.dtype, copy=False)
 
@@ -111,13 +113,12 @@ def remembered_square(
     if np.isnan(K).any():
         squares, order = _squares(np.isnan(K))
         for i in squares:
-            part = evaluate_square(_part(Z, i), np.diagonal(K)[i])
-            K[np.ix_(i, i)] = table.seen(part)
+            K[_at(i, i)] = table.seen(evaluate_square(_part(Z, i), np.diagonal(K)[i]))
         missing = np.isnan(K)
         for i, j in _rectangles(np.triu(missing[np.ix_(order, order)])):
             part = table.seen(evaluate(_part(Z, order[i]), _part(Z, order[j])))
-            K[np.ix_(order[i], order[j])] = part
-            K[np.ix_(order[j], order[i])] = part.T
+            K[_at(order[i], order[j])] = part
+            K[_at(order[j], order[i])] = part.T
         memory.keep(table, z, z, K)
         memory.keep_own(table, z, np.diagonal(K))
     return K.astype(table.dtype, copy=False)
@@ -141,6 +142,12 @@ def remembered_diagonal(
 
 def _part(X: Objects, numbers: Array) -> Objects:
     return X if len(numbers) == length(X) else take(X, numbers)
+
+
+def _at(i: Array, j: Array) -> Any:
+    """The block of rows i and columns j, of an array; slices if they are runs."""
+    runs = [slice(k[0], k[-1] + 1) for k in (i, j) if len(k) and (np.diff(k) == 1).all()]
+    return tuple(runs) if len(runs) == 2 else np.ix_(i, j)
 
 
 def _alike(M: Array) -> list[Array]:
@@ -198,7 +205,7 @@ class _Table:
         i, j = _places(self.rows, a), _places(self.columns, z)
         if not i.any() or not j.any():
             return np.full((len(a), len(z)), np.nan)
-        return np.asarray(self.values[np.ix_(i, j)])
+        return np.array(self.values[_at(i, j)])
 
     def grow(self, n_rows: int, n_columns: int, room: int) -> bool:
         """Whether there is a place for each, in ``room`` bytes."""
@@ -245,8 +252,11 @@ class _Memory:
     def known(self, table: _Table, a: list[Key], z: list[Key]) -> Array:
         """Values by either order of a pair; NaN where it was met in none."""
         with _lock:
-            K, back = table.block(a, z), table.block(z, a).T
-        return np.where(np.isnan(K), back, K)
+            K = table.block(a, z)
+            missing = np.isnan(K)
+            if missing.any():
+                np.copyto(K, table.block(z, a).T, where=missing)
+        return K
 
     def keep(self, table: _Table, a: list[Key], z: list[Key], K: Array) -> None:
         with _lock:
@@ -257,7 +267,7 @@ class _Memory:
             if fits:
                 table.rows |= rows
                 table.columns |= columns
-                table.values[np.ix_(_places(table.rows, a), _places(table.columns, z))] = K
+                table.values[_at(_places(table.rows, a), _places(table.columns, z))] = K
             first = not fits and not self.full
             self.full = self.full or not fits
         if first:
