@@ -6,7 +6,8 @@ not do: it mixes up unequal lengths, and two threads in it at once may abort the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from numbers import Real
 from typing import Any, NamedTuple, Self, cast
@@ -109,10 +110,10 @@ class SeriesDistance(ObjectKernel):
     def _checked(self, x: Any, name: str) -> Array:
         if np.ma.is_masked(x):
             raise ValueError(f"{name} has masked values; {GAPS}")
-        try:
-            values = np.asarray(x)
-        except ValueError:  # rows of unequal length
-            values = np.empty(0, dtype=object)
+        values = np.empty(0)
+        with suppress(ValueError):  # rows of unequal length
+            if isinstance(x, Sequence) or hasattr(x, "__array__"):
+                values = np.asarray(x)
         if values.ndim not in (1, 2) or values.dtype.kind not in "fiub" or not values.size:
             raise ValueError(
                 f"{name} is {given(x)}; a time series is an array of numbers, not empty, "

@@ -88,7 +88,7 @@ class Gower(ObjectKernel):
     def _is_numeric(self, name: Hashable, types: set[type]) -> bool:
         if name in self.categorical:
             return False
-        numbers = {t for t in types if _is_number(t)}
+        numbers = {t for t in types if is_number(t)}
         dates = any(issubclass(t, DATES) for t in types)
         if dates or (numbers and types - numbers):
             found = sorted(t.__name__ for t in types)
@@ -105,7 +105,17 @@ class Gower(ObjectKernel):
             numbers = self.packed(X[start:stop], start, len(X)).numbers
             lowest = np.fmin(lowest, np.fmin.reduce(numbers, axis=0))
             highest = np.fmax(highest, np.fmax.reduce(numbers, axis=0))
-        return np.where(highest > lowest, highest - lowest, 0.0)
+        ranges = np.zeros_like(lowest)
+        with np.errstate(over="ignore"):
+            np.subtract(highest, lowest, out=ranges, where=highest > lowest)
+        bad = np.isinf(ranges) | ((ranges > 0) & (ranges < np.finfo(np.float64).tiny))
+        if bad.any():
+            f = int(np.argmax(bad))
+            raise ValueError(
+                f"a column of numbers runs from {lowest[f]:.3g} to {highest[f]:.3g}: the "
+                "difference is out of floating range; multiply the column by a constant"
+            )
+        return ranges
 
     def columns(self, Z: Objects) -> Columns:
         check_is_fitted(self)
@@ -176,7 +186,7 @@ def _gower(A: Array, a: Array, Z: Array, z: Array, scale: Array, out: Array) -> 
 def columns_of(X: Sequence[Any]) -> Names:
     """Places of the first row if that is a tuple or the like, else all keys of all dicts."""
     if not isinstance(X[0], Mapping):
-        return range(len(X[0]) if _is_sequence(X[0]) else 0)
+        return range(len(X[0]) if is_sequence(X[0]) else 0)
     return list(dict.fromkeys(key for row in X if isinstance(row, Mapping) for key in row))
 
 
@@ -184,7 +194,7 @@ def turned(X: Sequence[Any], names: Names, first: int, n: int) -> list[Sequence[
     """The values of each column; an error names row ``first + i`` of n."""
     named = isinstance(names, list)
     for i, row in enumerate(X):
-        if not (isinstance(row, Mapping) if named else _is_sequence(row)):
+        if not (isinstance(row, Mapping) if named else is_sequence(row)):
             raise ValueError(f"object {first + i} (of {n}) is {given(row)}; {A_ROW}")
         if set(row) - set(names) if named else len(row) != len(names):
             raise ValueError(
@@ -195,7 +205,7 @@ def turned(X: Sequence[Any], names: Names, first: int, n: int) -> list[Sequence[
     return list(zip(*X, strict=True)) if len(X) else [()] * len(names)
 
 
-def _is_sequence(row: Any) -> bool:
+def is_sequence(row: Any) -> bool:
     if isinstance(row, np.ndarray):
         return row.ndim == 1
     return isinstance(row, Sequence) and not isinstance(row, str | bytes)
@@ -208,10 +218,10 @@ def known_types(column: Sequence[Any]) -> set[type]:
 def as_numbers(column: Sequence[Any], name: Hashable, first: int, n: int) -> Array:
     """NaN where missing; an error names the row whose value is not a finite number."""
     cells: Sequence[Any] = column
-    if not all(t is type(None) or _is_number(t) for t in set(map(type, column))):
+    if not all(t is type(None) or is_number(t) for t in set(map(type, column))):
         cells = [None if _is_missing(x) else x for x in column]
     for i, x in enumerate(cells if cells is not column else ()):
-        if x is not None and not _is_number(type(x)):
+        if x is not None and not is_number(type(x)):
             raise ValueError(
                 f"object {first + i} (of {n}) has {given(x)} in column {name!r}, which held "
                 "numbers when fitted; pass a number, or None if it is missing"
@@ -249,7 +259,7 @@ def coded(
     return codes
 
 
-def _is_number(t: type) -> bool:
+def is_number(t: type) -> bool:
     return issubclass(t, Real | Decimal) and not issubclass(t, bool)
 
 
@@ -258,70 +268,6 @@ def _is_missing(x: Any) -> bool:
     if isinstance(x, float | np.floating):
         return bool(x != x)
     return x is None or type(x).__name__ in ("NAType", "NaTType")
-
-
-# Tables
-
-
-class Category:
-    """A number that is a category: equal to the number, but none."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Hashable) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return bool(self.value == (other.value if isinstance(other, Category) else other))
-
-    def __hash__(self) -> int:
-        return hash(self.value)
-
-    def __repr__(self) -> str:
-        return repr(self.value)
-
-
-def column_names(X: Any) -> list[str] | None:
-    """Of a data frame or structured array, if all are texts."""
-    if hasattr(X, "columns"):
-        names = getattr(X, "column_names", X.columns)  # the former is pyarrow's
-    else:
-        names = getattr(getattr(X, "dtype", None), "names", None) or [None]
-    return list(names) if all(isinstance(name, str) for name in names) else None
-
-
-def rows_of_frame(X: Any) -> list[tuple[Any, ...]]:
-    """Rows of a frame of pandas, polars or pyarrow."""
-    for axis, what in enumerate(("sample", "feature")):
-        if not X.shape[axis]:
-            raise ValueError(
-                f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required."
-            )
-    if hasattr(X, "iloc"):
-        columns = [X.iloc[:, f] for f in range(X.shape[1])]
-    else:
-        columns = X.get_columns() if hasattr(X, "get_columns") else X.columns
-    return list(zip(*map(_values_of, columns), strict=True))
-
-
-def _values_of(column: Any) -> Sequence[Any]:
-    values = objects_of(column)
-    if str(getattr(column, "dtype", "")) == "category":
-        return [Category(x) if _is_number(type(x)) and x == x else x for x in values]
-    return values
-
-
-def named_rows(rows: Sequence[Any], names: Sequence[Hashable]) -> list[Any]:
-    """Rows as dicts; one that has not a value a name is left as it is, for an error."""
-    if len(set(names)) < len(names):
-        raise ValueError(f"columns are {list(names)}; give each a name of its own")
-
-    def named(row: Any) -> Any:
-        is_row = _is_sequence(row) or isinstance(row, np.void)
-        good = is_row and len(row) == len(names)
-        return dict(zip(names, row, strict=True)) if good else row
-
-    return list(map(named, rows))
 
 
 register("gower", Gower, replace=True)

@@ -1,0 +1,73 @@
+"""Data frames and structured arrays as rows, and what a column knows beside its values."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from kreinlearn.blocks import objects_of
+from kreinlearn.kernels.tables import is_number, is_sequence
+
+
+class Category:
+    """A number that is a category: equal to the number, but none."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Hashable) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.value == (other.value if isinstance(other, Category) else other))
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def column_names(X: Any) -> list[str] | None:
+    """Of a data frame or structured array, if all are texts."""
+    if hasattr(X, "columns"):
+        names = getattr(X, "column_names", X.columns)  # the former is pyarrow's
+    else:
+        names = getattr(getattr(X, "dtype", None), "names", None) or [None]
+    return list(names) if all(isinstance(name, str) for name in names) else None
+
+
+def rows_of_frame(X: Any) -> list[tuple[Any, ...]]:
+    """Rows of a frame of pandas, polars or pyarrow."""
+    for axis, what in enumerate(("sample", "feature")):
+        if not X.shape[axis]:
+            raise ValueError(
+                f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required."
+            )
+    if hasattr(X, "iloc"):
+        columns = [X.iloc[:, f] for f in range(X.shape[1])]
+    else:
+        columns = X.get_columns() if hasattr(X, "get_columns") else X.columns
+    return list(zip(*map(_values_of, columns), strict=True))
+
+
+def _values_of(column: Any) -> Sequence[Any]:
+    values = objects_of(column)
+    kind = str(column.dtype if hasattr(column, "dtype") else column.type)
+    if kind.startswith(("category", "dictionary")):  # pandas, pyarrow
+        return [Category(x) if is_number(type(x)) and x == x else x for x in values]
+    return values
+
+
+def named_rows(rows: Sequence[Any], names: Sequence[Hashable]) -> list[Any]:
+    """Rows as dicts; one that has not a value a name is left as it is, for an error."""
+    if len(set(names)) < len(names):
+        raise ValueError(f"columns are {list(names)}; give each a name of its own")
+
+    def named(row: Any) -> Any:
+        is_row = is_sequence(row) or isinstance(row, np.void)
+        good = is_row and len(row) == len(names)
+        return dict(zip(names, row, strict=True)) if good else row
+
+    return list(map(named, rows))
