@@ -632,7 +632,7 @@ def test_an_error_of_the_kernel_gets_a_note_of_the_rows():
     panel = Panel(pairwise(broken), Rows(list(range(50))), ROWS)
     with pytest.raises(ZeroDivisionError, match="of the person's own") as caught:
         panel.grow(ROWS[[4, 2]])
-    (note,) = caught.value.__notes__
+    _, note = caught.value.__notes__  # the first names the two objects
     first, last = (int(part) for part in note.split()[6].split(".."))
     assert first <= ROWS[13] <= last
     assert "against 2 landmarks" in note

@@ -39,11 +39,13 @@ from kreinlearn.estimators._validation import (
 )
 from kreinlearn.kernels import Kernel, resolve
 from kreinlearn.kernels._base import symmetrised, symmetry_rtol
+from kreinlearn.kernels._processes import Processes
 from kreinlearn.kernels.callables import CallableKernel, probe
 from kreinlearn.kernels.dissimilarity import check_dissimilarities
 from kreinlearn.kernels.precomputed import PickedColumns, Precomputed, PrecomputedDissimilarity
 from kreinlearn.landmarks import SELECTORS, WHOLE_SAMPLE
 from kreinlearn.nystrom import FeatureMap
+from kreinlearn.panel import Panel
 from kreinlearn.passes import Plan, transform_blocks
 from kreinlearn.progress import shown
 from kreinlearn.reduce import serial_blas, worker_count
@@ -160,11 +162,23 @@ class KreinEstimator(BaseEstimator):
             X = self._training_matrix(X, kernel)
         return X, self._with_processes(kernel).fit(X, rng)
 
-    def _with_processes(self, kernel: Kernel) -> Kernel:
-        """A kernel of Python functions evaluates in as many processes as ``n_jobs`` says."""
-        if hasattr(kernel, "jobs"):
-            kernel.jobs = 1 if self.n_jobs is None else worker_count(self.n_jobs)
+    def _with_processes(self, kernel: Kernel, first: Kernel | None = None) -> Kernel:
+        """A kernel of Python functions evaluates in as many processes as ``n_jobs`` says.
+
+        They are those of the ``first`` kernel of the fit, which hold the objects already.
+        """
+        if hasattr(kernel, "processes"):
+            jobs = 1 if self.n_jobs is None else worker_count(self.n_jobs)
+            fresh = Processes(jobs) if jobs > 1 else None
+            kernel.processes = fresh if first is None else getattr(first, "processes", None)
         return kernel
+
+    def _keep_kernel(self, kernel: Kernel) -> None:
+        """The kernel as fitted; its processes let go of the objects of the fit."""
+        self.kernel_ = kernel
+        processes: Processes | None = getattr(kernel, "processes", None)
+        if processes is not None:
+            processes.end_fit()
 
     def _training_matrix(self, K: Any, kernel: Precomputed) -> Any:
         """A square, symmetric matrix, or the columns of landmarks given by row number."""
@@ -262,14 +276,19 @@ class KreinEstimator(BaseEstimator):
             else:
                 shrink = self.rank == "auto"
                 fitted = fit_map_to_tolerance(kernel, X, plan, rng, shrink=shrink)
-        if isinstance(kernel, CallableKernel):
-            panel = fitted.panel
-            used = "k(x, z) is used with z the landmark"
-            self._probe(kernel, panel.X.take(panel.landmarks), panel.K_ZZ, rng, used)
+        self._probe_landmarks(fitted.panel)
         return fitted
 
+    def _probe_landmarks(
+        self, panel: Panel, used: str = "k(x, z) is used with z the landmark"
+    ) -> None:
+        """Warnings about a person's functions in the kernel."""
+        if panel.kernel.untrusted:
+            own = np.random.default_rng(0)  # folds are those that a matrix of these values gets
+            self._probe(panel.kernel, panel.X.take(panel.landmarks), panel.K_ZZ, own, used)
+
     def _probe(
-        self, kernel: CallableKernel, Z: Any, K_ZZ: Any, rng: np.random.Generator, used: str
+        self, kernel: Kernel, Z: Any, K_ZZ: Any, rng: np.random.Generator, used: str
     ) -> None:
         asymmetry, drift = probe(kernel, Z, rng)
         if drift > 0:
@@ -280,7 +299,8 @@ class KreinEstimator(BaseEstimator):
         elif asymmetry > 0:
             what = f"the kernel is asymmetric: k(x, z) - k(z, x) is up to {asymmetry:.3g} of it"
             self._asymmetric(what, used)
-        if not kernel.is_dissimilarity and looks_like_distances(K_ZZ):
+        similarity = isinstance(kernel, CallableKernel) and not kernel.is_dissimilarity
+        if similarity and looks_like_distances(K_ZZ):
             warn(
                 "the kernel is zero on the diagonal and never negative: if it is a dissimilarity "
                 "pass kernel=dissimilarity(...)"
@@ -291,7 +311,7 @@ class KreinEstimator(BaseEstimator):
         panel = fitted.panel
         given = panel.kernel.takes == "precomputed"
         outside = len(panel.landmarks) and panel.landmarks[0] < 0
-        self.kernel_ = panel.kernel
+        self._keep_kernel(panel.kernel)
         self.landmark_indices_ = None if outside else panel.landmarks
         self.landmarks_ = panel.landmarks if given else panel.X.take(panel.landmarks)
         self.n_landmarks_ = len(panel.landmarks)

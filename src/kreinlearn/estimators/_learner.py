@@ -21,7 +21,6 @@ from kreinlearn.blocks import as_generator, length
 from kreinlearn.estimators._base import KreinEstimator
 from kreinlearn.estimators._scoring import cross_validated_score
 from kreinlearn.kernels import resolve
-from kreinlearn.kernels.callables import CallableKernel
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, TRANSFORMS
 from kreinlearn.kernels.precomputed import Precomputed, PrecomputedDissimilarity
 from kreinlearn.learning import (
@@ -138,10 +137,7 @@ class KreinLearner(KreinEstimator):
             plan = replace(plan, sample=True)
         panel = open_panel(kernel, X, plan, rng)
         grow_landmarks(panel, plan, rng)
-        if isinstance(kernel, CallableKernel):
-            used = "k(x, z) is used with z the landmark"
-            own = np.random.default_rng(0)  # folds are those that a matrix of these values gets
-            self._probe(kernel, panel.X.take(panel.landmarks), panel.K_ZZ, own, used)
+        self._probe_landmarks(panel)
         folds, n_folds = self._folds(length(X), X, y, labels, rng)
         problem = Problem(
             panel, plan, rng, y, Y, w, folds, n_folds, self.fit_intercept, self._map_of(plan)
@@ -181,7 +177,7 @@ class KreinLearner(KreinEstimator):
         for params in self._grid(problem.panel.kernel):
             seen = problem
             if params is not None and params is not first:
-                kernel = self._with_processes(resolve(self.kernel, params))
+                kernel = self._with_processes(resolve(self.kernel, params), problem.panel.kernel)
                 seen = with_kernel(problem, kernel.fit(problem.panel.X.X, problem.rng))
             names: tuple[str | None, ...] = (None,)
             if seen.panel.transform is not None:

@@ -23,7 +23,6 @@ from kreinlearn.estimators._classifier import KreinClassifier, class_scores, pai
 from kreinlearn.estimators._learner import KreinLearner
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels._base import symmetrised
-from kreinlearn.kernels.callables import CallableKernel
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
 from kreinlearn.panel import Panel
 from kreinlearn.progress import shown
@@ -193,15 +192,14 @@ class SpectrumSVC(KreinClassifier):
         grow_landmarks(panel, plan, rng)
         if kernel.is_dissimilarity:
             panel.use(self.similarity)
-        if isinstance(kernel, CallableKernel):
-            used = "pairs of training objects are averaged, k(x, z) is used with z among them"
-            self._probe(kernel, panel.X.take(rows), panel.K_ZZ, rng, used)
+        used = "pairs of training objects are averaged, k(x, z) is used with z among them"
+        self._probe_landmarks(panel, used)
         return panel
 
     def _keep_machine(self, panel: Panel, whole: Corrected, C: float, solution: Solution) -> None:
         """All that predicts; ``_columns`` comes last and makes the estimator fitted."""
         given = panel.kernel.takes == "precomputed"
-        self.kernel_ = panel.kernel
+        self._keep_kernel(panel.kernel)
         self.landmark_indices_ = panel.landmarks
         self.landmarks_ = panel.landmarks if given else panel.X.take(panel.landmarks)
         self.n_landmarks_ = len(panel.landmarks)

@@ -35,6 +35,11 @@ class Kernel(BaseEstimator):
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
         return self
 
+    @property
+    def untrusted(self) -> list[Kernel]:
+        """Itself or kernels inside whose values need a probe: those of a person's functions."""
+        return []
+
     def grid(self) -> list[dict[str, Any]]:
         """Parameters worth trying, once fitted; none for a kernel that does not know any."""
         return []
@@ -58,6 +63,10 @@ class Kernel(BaseEstimator):
 
     def __call__(self, A: Objects, B: Objects | None = None) -> Array:
         return self.symmetric(A) if B is None else self.columns(B)(A)
+
+    def anew(self, A: Objects, B: Objects) -> Array:
+        """k(A, B) evaluated in line, whatever is known of it: what a probe compares."""
+        return self.columns(B)(A)
 
     # k1 + k2, k1 - k2, k1 * k2, 2.0 * k1, -k1
 

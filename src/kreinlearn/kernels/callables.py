@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
-import pickle
+import reprlib
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
-import joblib
 import numpy as np
 
 from kreinlearn.blocks import length, rows, take
 from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, symmetry_rtol
+from kreinlearn.kernels._processes import Processes, Shelf
 
 CHUNKS_PER_JOB = 4
+CALL_ROWS = 128  # a call of a block function, however many processes: values stay the same
 DIAGONAL_SQUARE = 8  # objects a call for k(x, x): an eighth of the calls, eight times the pairs
 
 
 class CallableKernel(Kernel):
-    """``func(A, B, **params)`` -> (len(A), len(B)); runs in ``jobs`` processes, else in line."""
+    """``func(A, B, **params)`` -> (len(A), len(B)), a block of rows a call."""
 
     takes = "any"
     threads = False
     sparse = True
-    jobs = 1  # processes; the estimator sets it on its own copy
+    processes: Processes | None = None  # None: in line; the estimator sets it on its own copy
 
     def __init__(
         self,
@@ -35,24 +37,38 @@ class CallableKernel(Kernel):
         self.params = params
         self.is_dissimilarity = is_dissimilarity
 
-    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
-        if self.jobs > 1:
-            self._require_picklable()
+    @property
+    def untrusted(self) -> list[Kernel]:
+        return [self]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Those of the function stand beside its own: ``kernel__gap`` for f(a, b, gap=1)."""
+        own: dict[str, Any] = super().get_params(deep=deep)
+        return {**(self.params or {}), **own} if deep else own
+
+    def set_params(self, **params: Any) -> Self:
+        own = {name: params.pop(name) for name in params.keys() & super().get_params(deep=False)}
+        super().set_params(**own)
+        if params:
+            _require_parameters(self.func, params)
+            self.params = {**(self.params or {}), **params}
         return self
 
-    def _require_picklable(self) -> None:
-        try:
-            pickle.dumps(joblib.wrap_non_picklable_objects((self.func, self.params)))
-        except Exception as error:
-            raise TypeError(
-                f"the kernel function {self.func!r} cannot be sent to other processes ({error}); "
-                "pass n_jobs=1, or a function defined at the top of a module"
-            ) from error
+    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        if self.processes is not None:
+            self.processes.begin_fit(self, X)
+        return self
 
     def block(self, A: Objects, B: Objects) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite will be an error
             K = self.func(A, B, **(self.params or {}))
         return as_block(K, length(A), length(B))
+
+    anew = block
+
+    def spans(self, n: int) -> list[tuple[int, int]]:
+        """Rows of each call of ``block``, wherever it runs."""
+        return [(start, min(start + CALL_ROWS, n)) for start in range(0, n, CALL_ROWS)]
 
     def columns(self, Z: Objects) -> Columns:
         return CallableColumns(self, Z)
@@ -61,6 +77,21 @@ class CallableKernel(Kernel):
         step = DIAGONAL_SQUARE
         parts = [rows(A, start, start + step) for start in range(0, length(A), step)]
         return np.concatenate([np.empty(0), *(np.diagonal(self.block(a, a)) for a in parts)])
+
+
+def _require_parameters(func: Callable[..., Any], params: Mapping[str, Any]) -> None:
+    """ValueError for names that a function does not take; some do not say what they take."""
+    try:
+        known = list(inspect.signature(func).parameters.values())[2:]
+    except (TypeError, ValueError):
+        return
+    names = [p.name for p in known if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    wrong = [name for name in params if name not in names]
+    if wrong and not any(p.kind is p.VAR_KEYWORD for p in known):
+        raise ValueError(
+            f"{func!r} takes no parameter {wrong[0]!r} beside its two objects; "
+            f"it takes {names or 'none'}"
+        )
 
 
 class PairwiseKernel(CallableKernel):
@@ -74,9 +105,24 @@ class PairwiseKernel(CallableKernel):
             length(A), length(B)
         )
 
+    anew = block
+
     def _row(self, a: Any, B: Objects) -> list[float]:
-        params = self.params or {}
-        return [as_number(self.func(a, b, **params)) for b in B]
+        func, params, values = self.func, self.params or {}, list[float]()
+        try:
+            for b in B:
+                values.append(as_number(func(a, b, **params)))
+        except Exception as error:
+            error.add_note(
+                f"the function was given {reprlib.repr(a)} and {reprlib.repr(B[len(values)])}"
+            )
+            raise
+        return values
+
+    def spans(self, n: int) -> list[tuple[int, int]]:
+        """A few parts for each process."""
+        parts = 1 if self.processes is None else self.processes.jobs * CHUNKS_PER_JOB
+        return list(itertools.pairwise(np.unique(np.linspace(0, n, parts + 1, dtype=int)).tolist()))
 
     def diagonal(self, A: Objects) -> Array:
         if self.is_dissimilarity:
@@ -86,14 +132,15 @@ class PairwiseKernel(CallableKernel):
     def symmetric(self, Z: Objects, diagonal: Array | None = None) -> Array:
         """Every pair once; numbers in ``diagonal`` are taken as they are, NaN is evaluated."""
         m = length(Z)
-        K, own = np.zeros((m, m)), np.full(m, np.nan) if diagonal is None else diagonal
-        spans = _spans(m, self.jobs)
-        parts = self._each([(self._upper_rows, Z, own, *span) for span in spans])
-        for (start, stop), part in zip(spans, parts, strict=True):
-            K[start:stop] = part
-        return K + np.triu(K, 1).T
+        own = np.full(m, np.nan) if diagonal is None else diagonal
+        if self.processes is None or m < 2:
+            K = self._upper_rows(own, 0, m, Z)
+        else:
+            calls = [(own, *span) for span in self.spans(m)]
+            K = np.concatenate(self.processes.map(self, "_upper_rows", calls, Shelf(Z)))
+        return np.asarray(K + np.triu(K, 1).T)
 
-    def _upper_rows(self, Z: Objects, own: Array, start: int, stop: int) -> Array:
+    def _upper_rows(self, own: Array, start: int, stop: int, Z: Objects) -> Array:
         """Rows start..stop of the upper triangle, zeros below it."""
         part = np.zeros((stop - start, length(Z)))
         for i in range(start, stop):
@@ -102,16 +149,10 @@ class PairwiseKernel(CallableKernel):
             part[i - start, i + known :] = self._row(Z[i], Z[i + known :])
         return part
 
-    def _each(self, calls: list[tuple[Any, ...]]) -> list[Array]:
-        if self.jobs == 1:
-            return [f(*args) for f, *args in calls]
-        parallel = joblib.Parallel(n_jobs=self.jobs)
-        return list(parallel(joblib.delayed(f)(*args) for f, *args in calls))
-
 
 class CallableColumns:
     def __init__(self, kernel: CallableKernel, Z: Objects) -> None:
-        self.kernel, self.Z = kernel, Z
+        self.kernel, self.Z = kernel, Shelf(Z)
 
     def __call__(self, A: Objects, out: Array | None = None) -> Array:
         K = self._evaluate(A)
@@ -121,19 +162,14 @@ class CallableColumns:
         return out[: len(K)]
 
     def _evaluate(self, A: Objects) -> Array:
-        n, jobs = length(A), self.kernel.jobs
-        if jobs == 1 or n < 2:
-            return self.kernel.block(A, self.Z)
-        parts = joblib.Parallel(n_jobs=jobs)(
-            joblib.delayed(self.kernel.block)(rows(A, *span), self.Z) for span in _spans(n, jobs)
-        )
-        return np.concatenate(parts)
-
-
-def _spans(n: int, jobs: int) -> list[tuple[int, int]]:
-    """0..n in a few parts for each process."""
-    edges = np.unique(np.linspace(0, n, jobs * CHUNKS_PER_JOB + 1, dtype=int)).tolist()
-    return list(itertools.pairwise(edges))
+        kernel, processes = self.kernel, self.kernel.processes
+        spans = kernel.spans(length(A))
+        if len(spans) < 2:
+            return kernel.block(A, self.Z.objects)
+        if processes is None:
+            return np.concatenate([kernel.block(rows(A, *s), self.Z.objects) for s in spans])
+        calls = ((processes.packed(rows(A, *span)),) for span in spans)
+        return np.concatenate(processes.map(kernel, "block", calls, self.Z))
 
 
 def pairwise(f: Callable[..., float], **params: Any) -> PairwiseKernel:
@@ -179,17 +215,22 @@ ASYMMETRY_PAIRS = 50
 REPEATED_PAIRS = 8
 
 
-def probe(kernel: CallableKernel, Z: Objects, rng: np.random.Generator) -> tuple[float, float]:
+def probe(kernel: Kernel, Z: Objects, rng: np.random.Generator) -> tuple[float, float]:
     """Relative asymmetry over up to 50 pairs of Z, relative change when 8 are evaluated again.
 
-    Either is 0.0 if it is no more than rounding.
+    The largest of all functions in the kernel; 0.0 if it is no more than rounding.
     """
     i, j = rng.integers(length(Z), size=(2, ASYMMETRY_PAIRS))
     pairs = np.unique(np.stack([np.minimum(i, j), np.maximum(i, j)])[:, i != j], axis=1)
+    found = np.array([_probe(one, Z, pairs) for one in kernel.untrusted]).reshape(-1, 2)
+    asymmetry, drift = found.max(axis=0, initial=0.0).tolist()
+    return asymmetry, drift
 
+
+def _probe(kernel: Kernel, Z: Objects, pairs: Array) -> tuple[float, float]:
     def values(a: Array, b: Array) -> Array:
         return np.array(
-            [kernel.block(take(Z, [s]), take(Z, [t]))[0, 0] for s, t in zip(a, b, strict=True)]
+            [kernel.anew(take(Z, [s]), take(Z, [t]))[0, 0] for s, t in zip(a, b, strict=True)]
         )
 
     there, back = values(*pairs), values(*pairs[::-1])

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from kreinlearn.blocks import length
 from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, resolve
+from kreinlearn.kernels._processes import Processes
 from kreinlearn.kernels._widths import number
 
 REMEDY = 'turn each dissimilarity into a similarity first: similarity_of(d, "exp")'
@@ -23,7 +24,7 @@ REMEDY = 'turn each dissimilarity into a similarity first: similarity_of(d, "exp
 class Composite(Kernel):
     """A kernel made of other kernels, the parts; parts that are equal are fitted once, as one."""
 
-    jobs = 1  # processes of parts that are Python functions; the estimator sets it on its own copy
+    processes: Processes | None = None  # of parts that are Python functions
 
     def _named(self) -> dict[str, Any]:
         """The parts as given, names or kernels, by what ``get_params`` calls them."""
@@ -48,8 +49,8 @@ class Composite(Kernel):
             part = self._resolved(spec)
             same = [known for known in parts if alike(known, part)]
             if not same:
-                if hasattr(part, "jobs"):
-                    part.jobs = self.jobs
+                if hasattr(part, "processes"):
+                    part.processes = self.processes
                 part.fit(X, own)
             parts.append(same[0] if same else part)
         self.parts_ = parts
@@ -82,6 +83,10 @@ class Composite(Kernel):
     def threads(self) -> bool:  # type: ignore[override]
         return all(part.threads for part in self.parts)
 
+    @property
+    def untrusted(self) -> list[Kernel]:
+        return _untrusted(self.parts)
+
     def grid(self) -> list[dict[str, Any]]:
         """The grids of the parts side by side: every scale times the same factor."""
         grids = [
@@ -102,6 +107,10 @@ class Composite(Kernel):
                 )
         super().set_params(**params)
         return self
+
+
+def _untrusted(parts: Iterable[Kernel]) -> list[Kernel]:
+    return list({id(one): one for part in parts for one in part.untrusted}.values())
 
 
 def common_kind(parts: Sequence[Kernel]) -> str:
@@ -191,6 +200,17 @@ class _Combination(Composite):
     def columns(self, Z: Objects) -> Columns:
         parts, factors = self._terms()
         return CombinedColumns([part.columns(Z) for part in parts], factors, type(self)._combined)
+
+    @property
+    def untrusted(self) -> list[Kernel]:
+        """Functions that are parts are probed together: f(a, b) + f(b, a) is symmetric."""
+        parts = self.parts
+        inside = _untrusted(parts)
+        return [self] if inside and all(one in parts for one in inside) else inside
+
+    def anew(self, A: Objects, B: Objects) -> Array:
+        parts, factors = self._terms()
+        return type(self)._combined((part.anew(A, B) for part in parts), factors, None)
 
     def diagonal(self, A: Objects) -> Array:
         parts, factors = self._terms()

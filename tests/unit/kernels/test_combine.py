@@ -6,7 +6,6 @@ import pickle
 from collections import Counter
 from typing import Any
 
-import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -19,6 +18,7 @@ from sklearn.model_selection import GridSearchCV
 
 from kreinlearn import KreinNystroem, KreinRidgeClassifier, dissimilarity, pairwise
 from kreinlearn.kernels import DeltaGauss, Gaussian, Hausdorff, Kernel, Sigmoid, resolve
+from kreinlearn.kernels._processes import Processes
 from kreinlearn.kernels.combine import LinearCombination, Product
 from kreinlearn.kernels.transformed import normalized, similarity_of
 
@@ -501,7 +501,7 @@ def test_a_search_over_parameters_of_the_parts() -> None:
 
 def test_functions_run_in_processes_inside_a_combination() -> None:
     k = pairwise(lengths) - normalized(pairwise(common) * pairwise(lengths) + pairwise(common))
-    k.jobs = 2
+    k.processes = Processes(2)
     in_two = k.fit(WORDS, np.random.default_rng(0))
 
     def functions(kernel: Any) -> list[Any]:
@@ -509,9 +509,8 @@ def test_functions_run_in_processes_inside_a_combination() -> None:
             return [kernel]
         return [f for part in kernel.parts for f in functions(part)]
 
-    assert [f.jobs for f in functions(in_two)] == [2] * 4
+    assert {f.processes for f in functions(in_two)} == {k.processes}
     in_one = fitted(k, WORDS)
-    assert [f.jobs for f in functions(in_one)] == [1] * 4  # a clone starts anew
-    with joblib.parallel_config(backend="threading"):  # workers, without the time to start them
-        assert_array_equal(in_two(WORDS[:8], WORDS), in_one(WORDS[:8], WORDS))
-        assert_array_equal(in_two(WORDS), in_one(WORDS))
+    assert {f.processes for f in functions(in_one)} == {None}  # a clone starts anew
+    assert_array_equal(in_two(WORDS[:8], WORDS), in_one(WORDS[:8], WORDS))
+    assert_array_equal(in_two(WORDS), in_one(WORDS))
