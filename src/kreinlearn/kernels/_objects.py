@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
 from typing import Any, Self, cast
 
@@ -11,7 +13,19 @@ from kreinlearn.blocks import length, objects_of, rows, tiles
 from kreinlearn.kernels._base import Array, Columns, Kernel, Objects
 from kreinlearn.kernels._memory import remembered, remembered_diagonal, remembered_square
 
+Square = Callable[[Any, Objects], Array]
 SQUARE = 16  # objects up to which all pairs are evaluated, those below the diagonal too
+
+
+def _from_memory(symmetric: Square) -> Square:
+    """A method that evaluates k(Z, Z), for what is not remembered."""
+
+    @wraps(symmetric)
+    def square(self: Any, Z: Objects) -> Array:
+        Z = objects_of(Z)
+        return remembered_square(self, Z, self.anew, lambda Z, own: symmetric(self, Z))
+
+    return square
 
 
 class ObjectKernel(Kernel):
@@ -55,27 +69,23 @@ class ObjectKernel(Kernel):
     def _each_with_itself(self, A: Objects) -> Array:
         return np.array([self.anew([a], [a])[0, 0] for a in A])
 
+    @_from_memory
     def symmetric(self, Z: Objects) -> Array:
-        """Every pair once, small squares apart; a subclass may give its own way, ``_square``."""
-        return remembered_square(self, objects_of(Z), self.anew, lambda Z, own: self._square(Z))
+        """Every pair once, small squares apart: the upper triangle, mirrored."""
+        K = np.empty((len(Z), len(Z)))
+        self._fill_square(Z, K)
+        return K
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """A ``symmetric`` of a subclass is its way to evaluate what is not remembered."""
+        """Of a subclass with a ``symmetric`` of its own too, squares are remembered."""
         super().__init_subclass__(**kwargs)
         if "symmetric" in vars(cls):
-            cls._square = cls.symmetric  # type: ignore[method-assign]
-            del cls.symmetric
+            cls.symmetric = _from_memory(cls.symmetric)  # type: ignore[method-assign]
 
     def anew(self, A: Objects, B: Objects) -> Array:
         """k(A, B) evaluated, whatever is remembered of it."""
         B = objects_of(B)
         return cast(ObjectColumns, self.columns(B)).evaluate(objects_of(A), B)
-
-    def _square(self, Z: Objects) -> Array:
-        """The upper triangle, mirrored."""
-        K = np.empty((len(Z), len(Z)))
-        self._fill_square(Z, K)
-        return K
 
     def _fill_square(self, Z: Objects, K: Array) -> None:
         """One half of the objects against the other, then each half for itself."""
