@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import threading
 import weakref
 from collections import Counter
@@ -16,12 +17,23 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import Pipeline
 
 from kreinlearn import KreinRidgeClassifier
-from kreinlearn.datasets import make_noisy_strings
-from kreinlearn.kernels import Gower, Levenshtein, pairwise, remembering, similarity_of
+from kreinlearn.datasets import make_graphs, make_noisy_strings, make_warped_series
+from kreinlearn.kernels import (
+    DTW,
+    Gower,
+    Levenshtein,
+    Tversky,
+    WeisfeilerLehman,
+    pairwise,
+    remembering,
+    similarity_of,
+)
 from kreinlearn.kernels import _memory as memory
+from kreinlearn.kernels._base import resolve
 from kreinlearn.kernels._keys import key_of
 from kreinlearn.kernels._objects import ObjectKernel
 from kreinlearn.kernels.strings import StringDistance
@@ -158,24 +170,59 @@ def test_weights_of_a_combination_evaluate_neither_part_again() -> None:
     assert plain > 3 * few
 
 
+PROBED = 50 + 50 + 8  # pairs of a function at most that each fit evaluates anew
+
+
+def in_common(a: Any, b: Any, power: float = 1.0) -> float:
+    MET[power, *sorted((tuple(a), tuple(b)))] += 1
+    return float(len(set(a) & set(b))) ** power
+
+
+def test_an_own_function_is_evaluated_once_for_each_pair_and_parameter() -> None:
+    X = words(60)
+    y = np.array([len(x) for x in X]) > 30
+    model = KreinRidgeClassifier(pairwise(in_common, power=1.0), **FIXED)
+    params = {"kernel__power": [0.5, 1.0], "lambda_plus": [0.1, 1.0], "n_landmarks": [10, None]}
+    search = GridSearchCV(model, params, cv=3)
+    scores, f, plain = searched(search, X, y, remember=False)
+    again, g, few = searched(search, X, y, remember=True)
+    assert_array_equal(again, scores)
+    assert_array_equal(g, f)
+    assert few <= 2 * 60 * 61 // 2 + 25 * PROBED
+    assert few < plain / 3
+
+
+def test_an_own_function_of_blocks_too() -> None:
+    X, calls = words(30), []
+
+    def lengths(A: Any, B: Any) -> Any:
+        calls.append(len(A) * len(B))
+        return Lengths()._of(A, B)
+
+    kernel = resolve(lengths)
+    with remembering():
+        for A, Z in ((X[:20], X[20:]), (X[10:15], X[20:25]), (X[20:], X[:20]), (X[5:], X[20:])):
+            assert_array_equal(kernel.columns(Z)(A), Lengths()._of(A, Z))
+    assert sum(calls) == 20 * 10 + 10 * 10
+
+
 # Blocks and squares
 
 
 @pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("kernel", [Lengths(), Shared()])
-def test_any_blocks_in_any_order_give_the_same_and_each_pair_once(
-    kernel: ObjectKernel, seed: int
-) -> None:
+@pytest.mark.parametrize("kernel", [Lengths(), Shared(), pairwise(in_common)])
+def test_any_blocks_in_any_order_give_the_same_and_each_pair_once(kernel: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
     X = words(40, seed)
+    of = Lengths()._of if isinstance(kernel, Lengths) and kernel.is_dissimilarity else Shared()._of
 
     with remembering():
         for _ in range(12):
             order = rng.permutation(40)
             A, Z = ([X[i] for i in part] for part in (order[:15], order[15 : rng.integers(15, 35)]))
-            assert_array_equal(kernel(A, Z), kernel._of(A, Z))
-            assert_array_equal(clone(kernel).symmetric(Z), kernel._of(Z, Z))
-            assert_array_equal(kernel.diagonal(A), np.diag(kernel._of(A, A)))
+            assert_array_equal(kernel(A, Z), of(A, Z))
+            assert_array_equal(clone(kernel).symmetric(Z), of(Z, Z))
+            assert_array_equal(kernel.diagonal(A), np.diag(of(A, A)))
     twice = 2 if isinstance(kernel, Shared) else 1  # small squares go both ways
     assert not [pair for pair, times in MET.items() if times > twice and pair[1] != pair[2]]
 
@@ -432,3 +479,54 @@ def test_an_object_changed_in_place_is_another_if_known_by_content() -> None:
         assert memory.remembered(kernel, [x], [1.0], evaluate).item() == 4.0
         x.append(3.0)
         assert memory.remembered(kernel, [x], [1.0], evaluate).item() == 7.0
+
+
+# Grids over the parameters of a kernel, of each kind
+
+
+def rows_of_table(n: int) -> tuple[list[dict[str, Any]], Any]:
+    rng = np.random.default_rng(1)
+    y = np.arange(n) % 2
+    return [{"a": float(c + rng.normal()), "b": "xy"[c], "c": int(rng.integers(3))} for c in y], y
+
+
+def sets(n: int) -> tuple[list[set[int]], Any]:
+    rng = np.random.default_rng(2)
+    y = np.arange(n) % 2
+    return [set((rng.integers(0, 8, 6) + 5 * c).tolist()) for c in y], y
+
+
+STRINGS = make_noisy_strings(24, n_classes=2, random_state=0)
+KINDS = {
+    "string": (Levenshtein(), {"normalized": [False, True]}, STRINGS),
+    "series": (DTW(), {"window": [0.1, None]}, make_warped_series(24, random_state=0)),
+    "graph": (WeisfeilerLehman(), {"h": [0, 2]}, make_graphs(24, random_state=0)),
+    "set": (Tversky(), {"alpha": [0.5, 1.0]}, sets(24)),
+    "table": (Gower(), {"categorical": [(), ("c",)]}, rows_of_table(24)),
+    "pairwise": (pairwise(in_common, power=1.0), {"power": [1.0, 2.0]}, sets(24)),
+    "combination": (
+        similarity_of(Levenshtein()) - 0.5 * similarity_of(Levenshtein(normalized=True)),
+        {"weights": [(1.0, -0.5), (1.0, 0.0)], "k1__transform": ["exp", "inverse"]},
+        STRINGS,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_search_validation_pipelines_copies_and_pickles_take_every_kind(kind: str) -> None:
+    kernel, grid, (X, y) = KINDS[kind]
+    pipe = Pipeline([("model", KreinRidgeClassifier(kernel, **FIXED))])
+    params = {f"model__kernel__{name}": values for name, values in grid.items()}
+    search = GridSearchCV(pipe, {**params, "model__n_landmarks": [5, None]}, cv=2)
+    results = []
+    for context in (nullcontext(), remembering()):
+        with context:
+            found = clone(search).fit(X, y)
+            scores = cross_validate(clone(found.best_estimator_), X, y, cv=2)["test_score"]
+            assert_array_equal(pickle.loads(pickle.dumps(found)).predict(X), found.predict(X))
+            f = found.decision_function(X)
+        assert_array_equal(pickle.loads(pickle.dumps(found)).decision_function(X), f)
+        results.append((found.cv_results_["mean_test_score"], scores, f))
+    for plain, kept in zip(*results, strict=True):
+        assert_array_equal(kept, plain)
+    assert results[0][0].max() > 0.7
