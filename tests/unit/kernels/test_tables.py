@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import pickle
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -15,7 +17,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 from kreinlearn import KreinRidgeClassifier
+from kreinlearn.kernels import similarity_of
 from kreinlearn.kernels._base import resolve
+from kreinlearn.kernels._frames import Category
 from kreinlearn.kernels._objects import SQUARE
 from kreinlearn.kernels.tables import Gower
 from tests.unit.kernels.object_checks import (
@@ -152,6 +156,152 @@ def test_ranges_are_those_of_all_training_rows() -> None:
     X: list[Any] = [(float(i % 7), "a") for i in range(5000)]
     X[4500] = (100.0, "b")
     assert_array_equal(fitted(X).ranges_, [100.0])
+
+
+# Frames
+
+
+def frame(n: int, seed: int = 0) -> pd.DataFrame:
+    rows = pd.DataFrame(people(n, seed), columns=NAMES)
+    rows["code"] = pd.Categorical(np.random.default_rng(seed).integers(0, 4, n))
+    return rows
+
+
+def model(**params: Any) -> KreinRidgeClassifier:
+    fixed = {"lambda_plus": 0.01, "lambda_minus": 0.01, "random_state": 0}
+    return KreinRidgeClassifier("gower", **fixed, **params)
+
+
+def plain(X: pd.DataFrame) -> list[dict[str, Any]]:
+    rows = X.to_dict("records")
+    return [{k: None if is_missing(v) else v for k, v in row.items()} for row in rows]
+
+
+def structured(X: pd.DataFrame) -> Any:
+    table = np.empty(len(X), dtype=[(name, object) for name in X])
+    table[:] = [tuple(row.values()) for row in plain(X)]
+    return table
+
+
+def arrow(X: pd.DataFrame) -> Any:
+    return pytest.importorskip("pyarrow").Table.from_pandas(X)
+
+
+FORMS: dict[str, Callable[[pd.DataFrame], Any]] = {  # that have the names of columns
+    "pandas": lambda X: X,
+    "polars": lambda X: pl.DataFrame(plain(X), infer_schema_length=None),
+    "pyarrow": arrow,
+    "nullable": pd.DataFrame.convert_dtypes,
+    "dicts": plain,
+    "structured": structured,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_frame_is_its_rows(form: str) -> None:
+    """One matrix whatever the container: that of the dicts, with "code" compared for equality."""
+    X, new = frame(24, 8), frame(9, 9)
+    y = np.arange(24) % 3
+    rows, others = plain(X), plain(new)
+    D = matrix(
+        lambda a, z: by_definition([[*row.values()] for row in rows], [*a.values()], [*z.values()]),
+        others,
+        rows,
+    )
+    kernel = fitted(rows, categorical=["code"])
+    assert_allclose(kernel(others, rows), D, rtol=1e-14)
+    expected = model(kernel_params={"categorical": ["code"]}).fit(rows, y).decision_function(others)
+    knows = form in ("pandas", "nullable", "pyarrow")  # that "code" is one of categories
+    given = {} if knows else {"kernel_params": {"categorical": ["code"]}}
+    fit = model(**given).fit(FORMS[form](X), y)
+    assert_array_equal(fit.decision_function(FORMS[form](new)), expected)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_other_forms_after_a_frame(form: str) -> None:
+    X, new = frame(24, 8), frame(9, 9)
+    fit = model().fit(X, np.arange(24) % 2)
+    assert fit.kernel_.numeric_ == [True, True, False, False, False]
+    assert_array_equal(fit.feature_names_in_, X.columns)
+    assert fit.n_features_in_ == 5
+    assert_array_equal(fit.decision_function(FORMS[form](new)), fit.decision_function(new))
+
+
+def test_a_frame_after_dicts() -> None:
+    X, new = frame(24, 8), frame(9, 9)
+    fit = model().fit(plain(X), np.arange(24) % 2)
+    assert not hasattr(fit, "feature_names_in_")
+    expected = fit.decision_function(plain(new))
+    new["code"] = new["code"].astype(int)
+    for table in (new, new[new.columns[::-1]], pl.DataFrame(new)):
+        assert_array_equal(fit.decision_function(table), expected)
+
+
+def test_arrays_go_by_place() -> None:
+    X, new = frame(24, 8), frame(9, 9)
+    A, B = (table.to_numpy(dtype=object) for table in (X, new))
+    expected = model().fit(X, np.arange(24) % 2).decision_function(new)
+    fit = model(kernel_params={"categorical": [4]}).fit(A, np.arange(24) % 2)
+    assert fit.n_features_in_ == 5
+    rows: list[Any] = [B, [*map(tuple, B)], B.tolist(), new.set_axis(range(5), axis=1)]
+    for table in rows:
+        assert_array_equal(fit.decision_function(table), expected)
+    with pytest.warns(UserWarning, match="X has feature names, but KreinRidge"):
+        assert_array_equal(fit.decision_function(new), expected)
+    named = model().fit(X, np.arange(24) % 2)
+    for table in rows[:3]:
+        with pytest.warns(UserWarning, match="X does not have valid feature names"):
+            assert_array_equal(named.decision_function(table), expected)
+
+
+def test_rows_that_do_not_fit_the_frame() -> None:
+    X = frame(24, 8)
+    fit = model().fit(X, np.arange(24) % 2)
+    with (
+        pytest.raises(ValueError, match=r"object 1 \(of 2\) is tuple \(1, 2\); a row is"),
+        pytest.warns(UserWarning, match="valid feature names"),
+    ):
+        fit.predict([(1, 2.0, "red", True, 0), (1, 2)])
+    with pytest.raises(ValueError, match=r"object 0 \(of 1\) is dict .*, but columns are \['age'"):
+        fit.predict([{"height": 3}])
+    twice = X.set_axis(["age", "age", *NAMES[2:], "code"], axis=1)
+    with pytest.raises(ValueError, match="unique column names"):
+        model().fit(twice, np.arange(24) % 2)
+    with pytest.raises(ValueError, match="give each a name of its own"):
+        model().fit(plain(X), np.arange(24) % 2).predict(twice)
+
+
+def test_a_category_is_equal_to_its_number_and_none() -> None:
+    one, two = Category(1), Category(2)
+    assert one == 1 == one
+    assert one == Category(1) == pickle.loads(pickle.dumps(one))
+    assert one != two
+    assert {1: "a"}[one] == {one: "a"}[1] == "a"
+    assert repr(one) == "1"
+    assert fitted([(one,), (two,)]).numeric_ == [False]
+
+
+def test_landmarks_may_be_a_frame() -> None:
+    X = frame(24, 8)
+    one, two = (model(landmarks=Z).fit(X, np.arange(24) % 2) for Z in (X[3:12], plain(X)[3:12]))
+    assert_array_equal(one.decision_function(X), two.decision_function(X))
+    with pytest.raises(ValueError, match="The feature names should match"):
+        model(landmarks=X[["code", *NAMES]]).fit(X, np.arange(24) % 2)
+
+
+def test_combinations_take_frames() -> None:
+    X, y = frame(24, 8), np.arange(24) % 2
+    kernel = similarity_of("gower") - 0.5 * similarity_of(Gower(["age"]), "inverse")
+    one, two = (KreinRidgeClassifier(kernel, random_state=0).fit(T, y) for T in (X, X[:]))
+    assert one.kernel_.takes == "records"
+    assert_array_equal(one.decision_function(X), two.decision_function(X))
+    assert one.__sklearn_tags__().input_tags.categorical
+
+
+def test_ranges_out_of_floating_range() -> None:
+    for size in (1e308, 1e-320):
+        with pytest.raises(ValueError, match="the difference is out of floating range; multiply"):
+            fitted([(size, "a"), (-size, "b"), (None, "c")])
 
 
 def test_an_estimator_takes_rows() -> None:
