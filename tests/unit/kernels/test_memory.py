@@ -423,7 +423,7 @@ OTHER = [
     ("a", b"a"), (1, True), (1, 1.0), (0.0, -0.0), (0j, -0j), (1, "1"), ("a", np.str_("a")),
     ([1, 2], (1, 2)), ([1], [True]), ([0.0], [-0.0]), ([1, 2.0], [1.0, 2]), ([[1], 2], [1, [2]]),
     (["ab"], ["a", "b"]), ([], ()), ([], [None]), ({1}, frozenset({1})), ({"a": 1}, {"a": 2}),
-    (np.zeros(2), np.zeros((1, 2))), (np.zeros(2), np.zeros(4, np.float32)),
+    (np.zeros(2), np.zeros((1, 2))), (np.zeros(2), np.zeros(2, np.int64)),
     (np.zeros(2), -np.zeros(2)), (np.zeros(1), np.float64(0)), (np.zeros(2), [0.0, 0.0]),
     (np.array(["2020-01-01"], "M8[D]"), np.array(["2020-01-01"], "M8[s]")),
     (np.ma.array([1.0]), np.ma.array([1.0])), (Pair([1], [2]), ([1], [2])),
