@@ -7,13 +7,11 @@ import pickle
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import joblib
-import numpy as np
 
 from kreinlearn.kernels._base import Array, Objects
 from kreinlearn.reduce import serial_blas
@@ -33,11 +31,10 @@ class Processes:
         return Processes, (self.jobs,)
 
     def begin_fit(self, kernel: Any, X: Objects) -> None:
-        """Send both: what cannot be sent is an error before any work."""
+        """A function that cannot be sent is an error before any work; objects go when needed."""
         self._function(kernel).ticket()
-        if isinstance(X, list) and X and (self._fit is None or self._fit.objects is not X):
-            self._fit = Shelf(X, "the objects")
-            self._fit.ticket()
+        if self._fit is None or self._fit.objects is not X:
+            self._fit = Shelf(X)
 
     def end_fit(self) -> None:
         """Let go of the objects of the fit; what predicts is sent again when it is used."""
@@ -46,7 +43,7 @@ class Processes:
 
     def packed(self, A: Objects) -> Any:
         """A ticket for objects of the fit; others as they are, to be sent with the call."""
-        return (self._fit and self._fit.found(A)) or A
+        return (self._fit and self._fit.find(A)) or A
 
     def map(
         self, kernel: Any, method: str, calls: Iterable[tuple[Any, ...]], Z: Shelf
@@ -54,29 +51,22 @@ class Processes:
         """kernel.method(*call, Z) for all calls, in order; if one fails, no file is left."""
         try:
             function = self._function(kernel).ticket()
-            columns = (self._fit and self._fit.found(Z.objects)) or Z.ticket()
-            parallel = joblib.Parallel(n_jobs=self.jobs, backend="loky", max_nbytes=None)
-            return list(
-                parallel(joblib.delayed(_called)(function, method, call, columns) for call in calls)
-            )
-        except BaseException as error:
+            columns = (self._fit and self._fit.find(Z.objects)) or Z.ticket()
+            todo = (joblib.delayed(_called)(function, method, call, columns) for call in calls)
+            return list(joblib.Parallel(n_jobs=self.jobs, backend="loky", max_nbytes=None)(todo))
+        except BaseException:
             self._remove()
             Z.remove()
-            if isinstance(error, BrokenProcessPool):
-                error.add_note(
-                    f"a process died while it evaluated {kernel.func!r}; n_jobs=1 evaluates here"
-                )
             raise
 
     def _function(self, kernel: Any) -> Shelf:
-        given = (type(kernel), kernel.func, kernel.params)
-        known = self._functions.get(kernel)
+        given, known = (type(kernel), kernel.func, kernel.params), self._functions.get(kernel)
         if known is None or any(a is not b for a, b in zip(known.objects, given, strict=True)):
             known = self._functions[kernel] = Shelf(given, f"the kernel function {kernel.func!r}")
         return known
 
     def _remove(self) -> None:
-        for shelf in [*self._functions.values(), *filter(None, [self._fit])]:
+        for shelf in filter(None, [*self._functions.values(), self._fit]):
             shelf.remove()
 
 
@@ -86,27 +76,23 @@ class Shelf:
     def __init__(self, objects: Objects, what: str = "the objects") -> None:
         self.objects, self.what = objects, what  # held: an id stays that of its object
         self._removal: Any = None
-        self._ids: tuple[Array, Array] | None = None  # and what sorts them
+        self._places: dict[int, int] = {}
 
     def __reduce__(self) -> Any:
         return Shelf, (self.objects, self.what)
 
     def ticket(self) -> Ticket:
-        """For all of it."""
-        whole = not isinstance(self.objects, list)
-        return Ticket(self._folder(), None if whole else range(len(self.objects)))
+        """For all that is here."""
+        numbers = range(len(self.objects)) if isinstance(self.objects, list) else None
+        return Ticket(self._folder(), numbers)
 
-    def found(self, A: Objects) -> Ticket | None:
-        """For these objects; None if one of them is not here."""
-        if not isinstance(A, list):
+    def find(self, A: Objects) -> Ticket | None:
+        """For these objects; None if they are not here one by one."""
+        if not isinstance(A, list) or not isinstance(self.objects, list):
             return None
-        if self._ids is None:
-            known = _ids(self.objects)
-            self._ids = known, np.argsort(known)
-        known, order = self._ids
-        wanted = _ids(A)
-        at = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
-        return Ticket(self._folder(), at) if np.array_equal(known[at], wanted) else None
+        self._places = self._places or {id(x): i for i, x in enumerate(self.objects)}
+        numbers = [self._places.get(id(a), -1) for a in A]
+        return None if -1 in numbers else Ticket(self._folder(), numbers)
 
     def remove(self) -> None:
         if self._removal is not None:
@@ -124,26 +110,18 @@ class Shelf:
         return self.folder
 
     def _write(self) -> None:
-        objects = self.objects
-        parts = [objects]
-        if isinstance(objects, list):
-            parts = [objects[i : i + PART] for i in range(0, len(objects), PART)]
-        try:
-            for i, part in enumerate(parts):
-                sealed = joblib.wrap_non_picklable_objects(part, keep_wrapper=False)
-                with Path(self.folder, str(i)).open("wb") as file:
-                    pickle.dump(sealed, file, pickle.HIGHEST_PROTOCOL)
-        except OSError as error:
-            error.add_note(
-                f"{self.what} go to other processes by way of {self.folder}; TMPDIR names another "
-                "place, and n_jobs=1 writes nothing"
-            )
-            raise
-        except Exception as error:
-            raise TypeError(
-                f"{self.what} cannot be sent to other processes ({error}); pass n_jobs=1, or "
-                "a function defined at the top of a module and objects that hold only data"
-            ) from error
+        X, parts = self.objects, [self.objects]
+        if isinstance(X, list):
+            parts = [X[i : i + PART] for i in range(0, len(X), PART)]
+        for i, part in enumerate(parts):
+            try:
+                sealed = pickle.dumps(joblib.wrap_non_picklable_objects(part, keep_wrapper=False))
+            except Exception as error:
+                raise TypeError(
+                    f"{self.what} cannot be sent to other processes ({error}); pass n_jobs=1, or "
+                    "a function defined at the top of a module and objects that hold only data"
+                ) from error
+            Path(self.folder, str(i)).write_bytes(sealed)
 
 
 def _remove(folder: str, owner: int) -> None:
@@ -151,33 +129,27 @@ def _remove(folder: str, owner: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _ids(objects: list[Any]) -> Array:
-    return np.fromiter(map(id, objects), np.uint64, len(objects))
-
-
 # In the other process
+
+_READ: dict[str, dict[int, Any]] = {}  # what was read of each folder
 
 
 class Ticket(NamedTuple):
     """Objects on a shelf by number; None: what is there, as it is."""
 
     folder: str
-    numbers: range | Array | None
+    numbers: Sequence[int] | None
 
     def objects(self) -> Any:
         if self.numbers is None:
             return self._part(0)
-        return [self._part(i // PART)[i % PART] for i in map(int, self.numbers)]
+        return [self._part(i // PART)[i % PART] for i in self.numbers]
 
     def _part(self, i: int) -> Any:
         parts = _READ.setdefault(self.folder, {})
         if i not in parts:
-            with Path(self.folder, str(i)).open("rb") as file:
-                parts[i] = pickle.load(file)
+            parts[i] = pickle.loads(Path(self.folder, str(i)).read_bytes())
         return parts[i]
-
-
-_READ: dict[str, dict[int, Any]] = {}  # what was read of each folder
 
 
 def _called(function: Ticket, method: str, call: tuple[Any, ...], columns: Ticket) -> Array:
@@ -187,17 +159,18 @@ def _called(function: Ticket, method: str, call: tuple[Any, ...], columns: Ticke
     given = [item.objects() if isinstance(item, Ticket) else item for item in call]
     try:
         with serial_blas():
-            return np.asarray(getattr(kind(func, params), method)(*given, columns.objects()))
+            K: Array = getattr(kind(func, params), method)(*given, columns.objects())
     except Exception as error:
         raise _sendable(error) from None
+    return K
 
 
 def _sendable(error: Exception) -> Exception:
-    """The error itself, or one that says the same if it would not survive the way back."""
+    """The error, or one that says the same if it would not survive the way back."""
     try:
         pickle.loads(pickle.dumps(joblib.wrap_non_picklable_objects(error)))
+        return error
     except Exception:
         said = RuntimeError(f"{type(error).__name__}: {error}")
         said.__notes__ = getattr(error, "__notes__", [])
         return said
-    return error

@@ -12,6 +12,7 @@ import numpy as np
 
 from kreinlearn.blocks import length, rows, take
 from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, symmetry_rtol
+from kreinlearn.kernels._memory import remembered, remembered_diagonal, remembered_square
 from kreinlearn.kernels._processes import Processes, Shelf
 
 CHUNKS_PER_JOB = 4
@@ -127,12 +128,20 @@ class PairwiseKernel(CallableKernel):
     def diagonal(self, A: Objects) -> Array:
         if self.is_dissimilarity:
             return np.zeros(length(A))
+        return remembered_diagonal(self, A, self._each_with_itself)
+
+    def _each_with_itself(self, A: Objects) -> Array:
         return np.array([self._row(a, [a])[0] for a in A], dtype=np.float64)
 
     def symmetric(self, Z: Objects, diagonal: Array | None = None) -> Array:
         """Every pair once; numbers in ``diagonal`` are taken as they are, NaN is evaluated."""
+        return remembered_square(self, Z, self._rectangle, self._square, diagonal)
+
+    def _rectangle(self, A: Objects, B: Objects) -> Array:
+        return CallableColumns(self, B).evaluate(A, B)
+
+    def _square(self, Z: Objects, own: Array) -> Array:
         m = length(Z)
-        own = np.full(m, np.nan) if diagonal is None else diagonal
         if self.processes is None or m < 2:
             K = self._upper_rows(own, 0, m, Z)
         else:
@@ -155,21 +164,23 @@ class CallableColumns:
         self.kernel, self.Z = kernel, Shelf(Z)
 
     def __call__(self, A: Objects, out: Array | None = None) -> Array:
-        K = self._evaluate(A)
+        K = remembered(self.kernel, A, self.Z.objects, self.evaluate)
         if out is None:
             return K
         out[: len(K)] = K
         return out[: len(K)]
 
-    def _evaluate(self, A: Objects) -> Array:
+    def evaluate(self, A: Objects, Z: Objects) -> Array:
+        """k(A, Z); the columns, or some of them."""
         kernel, processes = self.kernel, self.kernel.processes
         spans = kernel.spans(length(A))
         if len(spans) < 2:
-            return kernel.block(A, self.Z.objects)
+            return kernel.block(A, Z)
         if processes is None:
-            return np.concatenate([kernel.block(rows(A, *s), self.Z.objects) for s in spans])
+            return np.concatenate([kernel.block(rows(A, *span), Z) for span in spans])
         calls = ((processes.packed(rows(A, *span)),) for span in spans)
-        return np.concatenate(processes.map(kernel, "block", calls, self.Z))
+        shelf = self.Z if Z is self.Z.objects else Shelf(Z)
+        return np.concatenate(processes.map(kernel, "block", calls, shelf))
 
 
 def pairwise(f: Callable[..., float], **params: Any) -> PairwiseKernel:

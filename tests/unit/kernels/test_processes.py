@@ -1,0 +1,312 @@
+"""Functions in other processes: what travels how often, the same values, nothing left behind."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import signal
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from kreinlearn import KreinNystroem, KreinRidgeClassifier, SpectrumSVC, dissimilarity, pairwise
+from kreinlearn.kernels import callables, remembering, resolve
+from kreinlearn.kernels._processes import PART, Processes, Shelf, _sendable
+from kreinlearn.kernels.combine import LinearCombination
+
+N = 40
+
+
+class Parcel:
+    """An object that tells when it is packed and unpacked."""
+
+    def __init__(self, number: int, log: str) -> None:
+        self.number, self.log = number, log
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._note("packed")
+        return vars(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._note("unpacked")
+
+    def _note(self, what: str) -> None:
+        with open(self.log, "a", encoding="ascii") as file:
+            file.write(f"{what} {self.number} {os.getpid()}\n")
+
+    def __repr__(self) -> str:
+        return f"Parcel {self.number}"
+
+
+class Gap(Parcel):
+    """A function of two objects that tells the same of itself."""
+
+    def __call__(self, a: Parcel, b: Parcel, power: float = 1.0) -> float:
+        return float(abs(a.number - b.number) % 11) ** power
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where objects are written; nothing is there at the end of a test."""
+    (tmp_path / "objects").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "objects"))
+    yield tmp_path / "objects"
+    assert list((tmp_path / "objects").iterdir()) == []
+
+
+class Log:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def parcels(self, n: int, first: int = 0) -> list[Parcel]:
+        return [Parcel(i, str(self.path)) for i in range(first, first + n)]
+
+    def taken(self) -> tuple[Counter[str], Counter[tuple[str, str]]]:
+        """How often each number was packed, and unpacked by each process, since the last call."""
+        lines = self.path.read_text("ascii").split("\n")[:-1] if self.path.exists() else []
+        self.path.unlink(missing_ok=True)
+        events = [line.split() for line in lines]
+        packed = Counter(number for what, number, _ in events if what == "packed")
+        return packed, Counter((n, pid) for what, n, pid in events if what == "unpacked")
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    return Log(tmp_path / "log")
+
+
+# What travels
+
+
+def test_objects_and_function_of_a_fit_travel_once(log: Log, folder: Path) -> None:
+    X, y = log.parcels(N), np.arange(N) % 2
+    gap = Gap(-1, str(log.path))
+    model = KreinRidgeClassifier(
+        dissimilarity(pairwise(gap)), n_landmarks=12, n_jobs=2, random_state=0
+    )
+    model.fit(X, y)
+    packed, unpacked = log.taken()
+    assert {packed[str(i)] for i in range(N)} == {1}
+    assert once_elsewhere(unpacked)
+    assert list(folder.iterdir()) == []  # the fit is over
+
+    model.predict(log.parcels(20, first=N))
+    model.predict(log.parcels(20, first=2 * N))
+    packed, unpacked = log.taken()
+    landmarks = {str(z.number) for z in model.landmarks_}
+    del packed["-1"]
+    assert packed == Counter([*landmarks, *map(str, [*range(N, N + 20), *range(80, 100)])])
+    assert once_elsewhere(unpacked)
+    assert len(list(folder.iterdir())) == 2  # landmarks and function, while the model lives
+
+
+def once_elsewhere(unpacked: Counter[tuple[str, str]]) -> bool:
+    """In two other processes at most, in each once; here functions are copied with estimators."""
+    there = {(i, pid): n for (i, pid), n in unpacked.items() if pid != str(os.getpid())}
+    return set(there.values()) == {1} and len({pid for _, pid in there}) <= 2
+
+
+def test_kernels_of_one_fit_share_its_objects(log: Log) -> None:
+    """Parts of a combination, and kernels among which the fit chooses."""
+    X, y = log.parcels(N), np.arange(N) % 2
+    one, two = Gap(-1, str(log.path)), Gap(-2, str(log.path))
+    kernel = LinearCombination([pairwise(one), pairwise(two)], [1.0, -0.5])
+    choices = [{"weights": [1.0, -0.5]}, {"weights": [1.0, 0.2]}]
+    KreinRidgeClassifier(
+        kernel, kernel_params=choices, n_landmarks=8, n_jobs=2, random_state=0
+    ).fit(X, y)
+    packed, _ = log.taken()
+    assert {packed[str(i)] for i in range(N)} == {1}
+
+
+@pytest.mark.parametrize("make", [KreinNystroem, SpectrumSVC])
+def test_other_estimators_end_their_fit_too(make: Any, log: Log, folder: Path) -> None:
+    X = log.parcels(N)
+    make(dissimilarity(pairwise(gap)), n_jobs=2, random_state=0).fit(X, np.arange(N) % 2)
+    packed, _ = log.taken()
+    assert set(packed.values()) == {1}
+    assert list(folder.iterdir()) == []
+
+
+def gap(a: Parcel, b: Parcel, power: float = 1.0) -> float:
+    return float(abs(a.number - b.number) % 11) ** power
+
+
+def near(a: Parcel, b: Parcel) -> float:
+    return 5.0 - gap(a, b)
+
+
+def test_only_what_is_not_remembered_travels(log: Log) -> None:
+    X, y = log.parcels(N), np.arange(N) % 2
+    model = KreinRidgeClassifier(dissimilarity(pairwise(gap)), n_jobs=2, random_state=0)
+    with remembering():
+        model.fit(X, y)
+        assert log.taken()[0]
+        again = model.fit(X, y).decision_function(X)
+        assert not log.taken()[0]
+    assert_array_equal(again, model.fit(X, y).decision_function(X))
+
+
+def test_in_line_nothing_is_written(monkeypatch: pytest.MonkeyPatch, log: Log) -> None:
+    monkeypatch.setattr(tempfile, "mkdtemp", None)
+    X = log.parcels(N)
+    for n_jobs in (1, None):
+        model = KreinNystroem(pairwise(near), n_landmarks=9, n_jobs=n_jobs, random_state=0)
+        model.fit(X).transform(X)
+    assert log.taken() == (Counter(), Counter())
+
+
+def test_objects_are_found_by_identity() -> None:
+    shelf = Shelf([[i] for i in range(3 * PART)])
+    chosen = [shelf.objects[i] for i in (700, 3, 3, 255, 256)]
+    ticket = shelf.find(chosen)
+    assert ticket is not None
+    assert ticket.objects() == chosen
+    assert shelf.find([*chosen, [3]]) is None  # equal, but another
+    assert shelf.find(np.ones((2, 2))) is None
+    assert shelf.ticket().objects() == shelf.objects
+    table = Shelf(np.eye(3))
+    assert_array_equal(table.ticket().objects(), np.eye(3))
+
+
+def test_classes_and_functions_of_no_module() -> None:
+    """As in a notebook, or in the code of a README that a test runs."""
+    space: dict[str, Any] = {"__name__": "of_no_module"}
+    code = """
+class Point:
+    def __init__(self, x): self.x = x
+def product(a, b):
+    assert isinstance(a, Point) and isinstance(b, Point)
+    return a.x * b.x - 0.2
+"""
+    exec(code, space)
+    X = [space["Point"](float(x)) for x in range(12)]
+    models = [
+        KreinNystroem(pairwise(space["product"]), n_landmarks=4, n_jobs=n, random_state=0).fit(X)
+        for n in (1, 2)
+    ]
+    assert_array_equal(*(model.transform(X) for model in models))
+
+
+def test_a_copy_has_sent_nothing(log: Log) -> None:
+    X = log.parcels(12)
+    model = KreinNystroem(pairwise(near), n_landmarks=4, n_jobs=2, random_state=0).fit(X)
+    expected = model.transform(X)
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert other.kernel_.processes.jobs == 2
+        assert_array_equal(other.transform(X), expected)
+
+
+# The same values, however many processes and parts
+
+
+def products(A: Any, B: Any) -> Any:
+    A, B = np.float32(np.atleast_2d(A)), np.float32(np.atleast_2d(B))
+    return np.tanh(A @ B.T - 0.1)
+
+
+def far(a: Any, b: Any) -> float:
+    return float(np.sqrt(np.sum((a - b) ** 2)) + 0.1 * abs(np.sin(a[0] + b[0])) * any(a != b))
+
+
+@pytest.mark.parametrize("as_list", [True, False])
+@pytest.mark.parametrize("kernel", [products, pairwise(far), dissimilarity(pairwise(far))])
+def test_the_same_bits_in_any_number_of_parts(
+    kernel: Any, as_list: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    A = np.random.default_rng(0).normal(size=(140, 7))
+    X = list(A) if as_list else A
+    seen = []
+    for jobs, parts in ((1, 4), (2, 4), (2, 1), (2, 7)):
+        monkeypatch.setattr(callables, "CHUNKS_PER_JOB", parts)
+        k = resolve(kernel)
+        k.processes = None if jobs == 1 else Processes(jobs)
+        k.fit(X, np.random.default_rng(0))
+        seen.append([k(X, X[:20]), k(X[:30]), k(X[3:4], X[:20]), k(X, X[:1])])
+        del k
+    for other in seen[1:]:
+        for K, L in zip(seen[0], other, strict=True):
+            assert K.dtype == L.dtype
+            assert_array_equal(K, L)
+
+
+# Faults
+
+
+class Broken(Exception):
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(f"{text} ({code})")  # so it cannot be unpickled
+
+
+def test_an_error_that_would_not_come_back() -> None:
+    error = Broken(7, "no such thing")
+    error.add_note("of these two")
+    other = _sendable(error)
+    assert type(other) is RuntimeError
+    assert str(other) == "Broken: no such thing (7)"
+    assert other.__notes__ == ["of these two"]
+    kept = KeyError("here")
+    assert _sendable(kept) is kept
+
+
+def fault(a: Parcel, b: Parcel, kind: str, n: int = 17) -> float:
+    if n in (a.number, b.number):
+        if kind == "raises":
+            raise KeyError("no such thing")
+        if kind == "dies":
+            os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getppid(), signal.SIGINT)
+        threading.Event().wait(20)
+    return float(a.number == b.number)
+
+
+def run(kind: str, X: Any) -> KreinNystroem:
+    kernel = pairwise(fault, kind=kind)
+    return KreinNystroem(kernel, n_landmarks=5, n_jobs=2, random_state=0).fit(X)
+
+
+def test_an_error_of_the_function(log: Log, folder: Path) -> None:
+    with pytest.raises(KeyError, match="no such thing") as caught:
+        run("raises", log.parcels(N))
+    pair, rows = caught.value.__notes__
+    assert pair.startswith("the function was given Parcel ")
+    assert "Parcel 17" in pair
+    assert rows.startswith("while evaluating the kernel on rows")
+    assert list(folder.iterdir()) == []
+
+
+def test_objects_that_cannot_be_sent(folder: Path) -> None:
+    calls = []
+    X: list[Any] = [[i] for i in range(N)]
+    X[20].append(threading.Lock())
+    with pytest.raises(TypeError, match=r"the objects cannot be sent .*; pass n_jobs=1, or"):
+        KreinNystroem(pairwise(lambda a, b: calls.append(a)), n_jobs=2).fit(X)
+    assert not calls
+    assert list(folder.iterdir()) == []
+
+
+def test_a_process_that_dies(log: Log, folder: Path) -> None:
+    with pytest.raises(BrokenProcessPool, match="terminated"):
+        run("dies", log.parcels(N))
+    assert list(folder.iterdir()) == []
+
+
+def test_ctrl_c(log: Log, folder: Path) -> None:
+    """In new processes, as others have died."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run("interrupts", log.parcels(N))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert list(folder.iterdir()) == []
