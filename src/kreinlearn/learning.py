@@ -69,7 +69,7 @@ class Problem:
 
     def held(self) -> tuple[Array, Array | None]:
         """Targets and weights of the rows in the panel."""
-        return self.Y[self.rows], None if self.weights is None else self.weights[self.rows]
+        return Targets(self.Y, self.weights).of(self.rows)
 
     def split_rows(
         self, feature_map: FeatureMap | None = None, *, columns: bool = False

@@ -21,7 +21,7 @@ SUM_BYTES = 200 * 2**20  # of all accumulators together; beyond it there are few
 class Targets:
     """What is to be learned of every row: targets, weights, and the group it is summed in."""
 
-    Y: Array  # (n, q)
+    Y: Array  # (n, q); +-1 of classes may be small integers
     weights: Array | None = None  # (n,)
     groups: Array | None = None  # (n,), 0 .. n_groups - 1
     n_groups: int = 1
@@ -48,7 +48,8 @@ class Targets:
         ]
 
     def of(self, numbers: Array) -> tuple[Array, Array | None]:
-        return self.Y[numbers], None if self.weights is None else self.weights[numbers]
+        Y = np.asarray(self.Y[numbers], dtype=np.float64)
+        return Y, None if self.weights is None else self.weights[numbers]
 
 
 @dataclass

@@ -54,7 +54,7 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
                 raise ValueError(f"y has labels {unknown} that are not among classes={classes!r}")
             labels = np.searchsorted(self.classes_, y)
         require_two(self.classes_)
-        return y, one_vs_rest(labels, len(self.classes_)), labels
+        return y, one_vs_rest(labels, len(self.classes_)).astype(np.int8), labels
 
     def _weights(self, sample_weight: Any, X: Any, labels: Any, *, part: bool = False) -> Any:
         w = super()._weights(sample_weight, X, labels, part=part)
