@@ -192,7 +192,7 @@ class SpectrumSVC(KreinClassifier):
         grow_landmarks(panel, plan, rng)
         if kernel.is_dissimilarity:
             panel.use(self.similarity)
-        used = "pairs of training objects are averaged, k(x, z) is used with z among them"
+        used = "of a training pair one order or the mean counts, k(x, z) with z a training object"
         self._probe_landmarks(panel, used)
         return panel
 

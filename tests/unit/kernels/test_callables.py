@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import Counter
 from functools import partial
@@ -10,9 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
-from kreinlearn import KreinNystroem, dissimilarity, pairwise
-from kreinlearn.kernels import resolve
+from kreinlearn import KreinNystroem, KreinRidgeClassifier, SpectrumSVC, dissimilarity, pairwise
+from kreinlearn.kernels import Gaussian, remembering, resolve
 from kreinlearn.kernels.callables import (
     ASYMMETRY_PAIRS,
     REPEATED_PAIRS,
@@ -21,6 +24,7 @@ from kreinlearn.kernels.callables import (
     as_number,
     probe,
 )
+from kreinlearn.kernels.transformed import normalized, similarity_of
 
 N = 90
 SCHEMES = ["uniform", "leverage", "kmeans++", "greedy_kmeans++"]
@@ -165,6 +169,57 @@ def scaled_products(A: Any, B: Any, c: float = 1.0) -> Any:
     return c * A @ B.T
 
 
+def test_parameters_of_the_function_are_those_of_the_kernel() -> None:
+    kernel = pairwise(weighted, w=3.0)
+    assert kernel.get_params() == {
+        "func": weighted, "params": {"w": 3.0}, "is_dissimilarity": False, "w": 3.0
+    }  # fmt: skip
+    other = clone(kernel).set_params(w=2.0)
+    assert (other.params, kernel.params) == ({"w": 2.0}, {"w": 3.0})
+    assert pairwise(weighted).set_params(w=4.0, is_dissimilarity=True).params == {"w": 4.0}
+    assert kernel.set_params(func=common, params=None).get_params() == {
+        "func": common, "params": None, "is_dissimilarity": False
+    }  # fmt: skip
+    anything = pairwise(lambda a, b, **rest: float(len(rest))).set_params(x=1, y=2)
+    assert anything(["a"], ["b"])[0, 0] == 2
+    assert dissimilarity(pairwise(far, p=1.0), p=2.0).params == {"p": 2.0}
+    assert pairwise(Nameless()).set_params(z=1).params == {"z": 1}
+
+
+class Nameless:
+    """A function that does not say what it takes, as those of some compiled libraries."""
+
+    __signature__ = "hidden"
+
+    def __call__(self, a: Any, b: Any) -> float:
+        return 0.0
+
+
+@pytest.mark.parametrize("name", ["v", "a", "b"])
+def test_a_parameter_that_the_function_has_not(name: str) -> None:
+    with pytest.raises(ValueError, match=rf"takes no parameter '{name}' .* it takes \['w'\]"):
+        pairwise(weighted).set_params(**{name: 1.0})
+    with pytest.raises(ValueError, match="it takes none"):
+        KreinNystroem(pairwise(common)).set_params(kernel__w=1.0)
+
+
+def far(a: str, b: str, p: float = 1.0) -> float:
+    return edits(a, b) ** p
+
+
+def test_a_search_over_a_parameter_of_the_function() -> None:
+    X = words(45)
+    y = np.array([x.count("a") > 1 for x in X])
+    model = KreinRidgeClassifier(dissimilarity(pairwise(far)), similarity="exp", random_state=0)
+    search = GridSearchCV(model, {"kernel__p": [0.01, 1.0]}, cv=3).fit(X, y)
+    assert search.best_estimator_.kernel_.params == {"p": search.best_params_["kernel__p"]}
+    chosen = KreinRidgeClassifier(
+        dissimilarity(pairwise(far)), kernel_params=[{"p": 0.01}, {"p": 1.0}], random_state=0
+    ).fit(X, y)
+    assert chosen.kernel_params_ in ({"p": 0.01}, {"p": 1.0})
+    assert chosen.kernel_.params == chosen.kernel_params_
+
+
 def test_processes_give_what_one_gives(tmp_path: Any) -> None:
     """In line, in two processes, by blocks: the same numbers, each pair once in all."""
     X = words(40)
@@ -269,6 +324,65 @@ def test_probe_does_not_mind_rounding() -> None:
 
 def test_probe_of_one_object() -> None:
     assert probe(as_kernel(scaled_products), np.ones((1, 2)), np.random.default_rng(0)) == (0, 0)
+
+
+def skewed(a: str, b: str) -> float:
+    return common(a, b) + 0.1 * len(a)
+
+
+def transposed(a: str, b: str) -> float:
+    return skewed(b, a)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "asymmetric"),
+    [
+        (pairwise(common) - 0.5 * pairwise(skewed), True),
+        (pairwise(common) * pairwise(skewed), True),
+        (pairwise(skewed) * pairwise(common) + pairwise(edits), True),
+        (normalized(pairwise(skewed)), True),
+        (pairwise(common) + normalized(pairwise(skewed)), True),
+        (similarity_of(dissimilarity(pairwise(lambda a, b: edits(a, b) * len(a))), "exp"), True),
+        (pairwise(skewed) + pairwise(transposed), False),
+        (pairwise(skewed) * pairwise(transposed) - pairwise(common), False),
+        (normalized(pairwise(common) - 0.5 * pairwise(edits)), False),
+    ],
+)
+@pytest.mark.parametrize("make", [KreinNystroem, KreinRidgeClassifier, SpectrumSVC])
+def test_functions_inside_other_kernels_are_probed(
+    kernel: Any, asymmetric: bool, make: Any
+) -> None:
+    X = words(24)
+    model = make(kernel, symmetrize="raise", random_state=0)
+    if asymmetric:
+        with pytest.raises(ValueError, match="the kernel is asymmetric"):
+            model.fit(X, np.arange(24) % 2)
+    else:
+        model.fit(X, np.arange(24) % 2)
+
+
+def test_what_is_probed() -> None:
+    f, g = pairwise(common), pairwise(edits)
+    assert Gaussian().untrusted == (2.0 * resolve("levenshtein")).untrusted == []
+    both = f - g
+    assert both.untrusted == [both]
+    nested = f * g + g
+    assert nested.untrusted == [nested]
+    assert normalized(f).untrusted[0].func is common
+    mixed = (f + normalized(g)).fit(words(5), np.random.default_rng(0))
+    assert [k.func for k in mixed.untrusted] == [common, edits]
+
+
+def test_what_is_remembered_is_not_what_a_probe_sees() -> None:
+    calls = itertools.count()
+    X = words(20)
+
+    def drifting(a: str, b: str) -> float:
+        return common(a, b) + 1e-3 * next(calls)
+
+    for kernel in (pairwise(drifting), pairwise(common) - pairwise(drifting)):
+        with remembering(), pytest.warns(UserWarning, match="not deterministic"):
+            KreinNystroem(kernel, random_state=0).fit(X)
 
 
 @pytest.mark.parametrize("n", [0, 1, 8, 30])
