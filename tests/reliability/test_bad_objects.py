@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -188,15 +188,32 @@ MISSING += [
     Case(37, "rows", "gower", [(1e308 * (-1) ** i,) for i in range(N)],
          "difference is out of floating range; multiply"),
 ]  # fmt: skip
+
+
+class Numbered:
+    """numpy would make an array of it, as of a graph of networkx with numbers as nodes."""
+
+    def __len__(self) -> int:
+        return 3
+
+    def __getitem__(self, i: int) -> int:
+        return range(3)[i]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(3))
+
+
 OTHERS: dict[str, Any] = {
     **{kernel: X[:3] for kernel, X in KINDS.items()},
     "numbers": [1, 2, 3],
     "objects": [object()] * 3,
+    "numbered objects": [Numbered()] * 3,
     "dicts": [{"a": 1}] * 3,
     "bytes": [b"ab"] * 3,
     "cells of lists": [[["a"]]] * 3,
     "series in three channels": [np.ones((5, 3))] * 3,
 }
+
 GO_TOGETHER = {("jaccard_sets", kind) for kind in ("dtw", "gower")}  # lists of elements are sets
 OTHER_KINDS = [
     Case(47, f"{kind} after {kernel}", kernel, X, rf"^(X|{of_object(0, 3)})", new)
