@@ -138,8 +138,10 @@ class KreinRidge(KreinRegressor):
         widths, are searched by cross-validated squared error.
     n_landmarks : int, a fraction, None (all objects: exact) or "auto": all up to 1000.
     similarity : from a dissimilarity to a similarity: "squared" (centred squares, the paper's),
-        "linear" (centred), "exp", "narrow_exp", "local1", "local3", "local7", "inverse", or
-        "auto": the best of them by cross-validated squared error.
+        "linear" (centred), "exp", "narrow_exp", "inverse", "local1", "local3", "local7",
+        "local_exp1", "local_exp3", "local_exp7", "local_inverse1", "local_inverse3" (see
+        ``kernels.similarity_of``), or "auto": the best but for "inverse" by cross-validated
+        squared error.
     rank : keep this many dimensions; None keeps all.
     core : "plain", "truncated" or "ls".
     lambda_plus, lambda_minus : penalties, or "auto": tuned. lambda_minus="equal" ties both.

@@ -117,21 +117,23 @@ class Exponential:
 
 @dataclass(frozen=True)
 class LocalScaling:
-    """k(x, z) = exp(-d^2(x, z) / (a(x) a(z))), a(x) the distance to the ``k``-th neighbour.
+    """k(x, z) = exp(-u^2), a function of u = d(x, z) / (a(x) a(z))^1/2.
 
-    Neighbours are reference objects; one at distance ``zero`` is x itself and not counted.
+    a(x) is the distance to the ``k``-th neighbour among the reference objects, one at distance
+    ``zero`` being x itself and not counted. With other tails k = exp(-u) or 1 / (1 + u).
     """
 
     n_reference: int
     k: int
     zero: float
     least: float
+    tail: str = "gaussian"  # or "exp", "inverse"
 
     @classmethod
-    def on(cls, D_RR: Array, k: int) -> LocalScaling:
+    def on(cls, D_RR: Array, k: int, tail: str = "gaussian") -> LocalScaling:
         median = median_distance(D_RR)
         zero = max(_zero(D_RR), LOCAL_ZERO_RTOL * median)
-        return cls(len(D_RR), k, zero, LOCAL_WIDTH_RTOL * median)
+        return cls(len(D_RR), k, zero, LOCAL_WIDTH_RTOL * median, tail)
 
     def offsets(self, D: Array) -> Array:
         n = self.n_reference
@@ -147,7 +149,13 @@ class LocalScaling:
             K = D / -a_rows[:, None]
             K *= D
             K = _apply(np.divide, K, a_columns)
-        return np.exp(K, out=K)
+        if self.tail == "gaussian":
+            return np.exp(K, out=K)
+        np.sqrt(np.negative(K, out=K), out=K)
+        if self.tail == "exp":
+            return np.exp(np.negative(K, out=K), out=K)
+        K += 1.0
+        return np.reciprocal(K, out=K)
 
     def diagonal(self, a: Array) -> Array:
         return np.ones(len(a))
@@ -185,9 +193,14 @@ TRANSFORMS: dict[str, Callable[[Array], Transform]] = {  # from the distances in
     "local1": partial(LocalScaling.on, k=1),
     "local3": partial(LocalScaling.on, k=3),
     "local7": partial(LocalScaling.on, k=7),
+    "local_exp1": partial(LocalScaling.on, k=1, tail="exp"),
+    "local_exp3": partial(LocalScaling.on, k=3, tail="exp"),
+    "local_exp7": partial(LocalScaling.on, k=7, tail="exp"),
+    "local_inverse1": partial(LocalScaling.on, k=1, tail="inverse"),
+    "local_inverse3": partial(LocalScaling.on, k=3, tail="inverse"),
     "inverse": Inverse.on,
 }
-AUTO_TRANSFORMS = ("squared", "linear", "exp", "narrow_exp", "local1", "local3", "local7")
+AUTO_TRANSFORMS = tuple(name for name in TRANSFORMS if name != "inverse")
 
 
 def refit(

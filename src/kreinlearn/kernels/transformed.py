@@ -56,7 +56,9 @@ class SimilarityOf(_OfOne):
 
     "squared", "linear" : -1/2 (d^p(x, z) - a(x) - a(z) + c), p = 2 and p = 1
     "exp", "narrow_exp", "inverse" : exp(-d(x, z) / s), exp(-d(x, z) / 0.3 s), 1 / (1 + d(x, z) / s)
-    "local1", "local3", "local7" : exp(-d^2(x, z) / (a(x) a(z))), j = 1, 3, 7
+    "local1", "local3", "local7" : exp(-u^2) with u^2 = d^2(x, z) / (a(x) a(z)), j = 1, 3, 7
+    "local_exp1", "local_exp3", "local_exp7", "local_inverse1", "local_inverse3" : exp(-u) and
+        1 / (1 + u)
 
     kernel : a dissimilarity: a kernel, a name, or a function d(A, B)
     transform : one of these names

@@ -78,7 +78,10 @@ def by_definition(name: str, x: Any, z: Any, R: Any, D: Any = D) -> float:
         return float(-0.5 * (P[x, z] - np.mean(P[x, R]) - np.mean(P[z, R]) + c))
     k = int(name[-1])
     a = [sorted(D[o, R])[k if min(D[o, R]) == 0 else k - 1] for o in (x, z)]
-    return float(np.exp(-(d**2) / max(a[0], 1e-7 * s) / max(a[1], 1e-7 * s)))
+    square = d**2 / max(a[0], 1e-7 * s) / max(a[1], 1e-7 * s)
+    if "inverse" in name:
+        return float(1 / (1 + square**0.5))
+    return float(np.exp(-(square**0.5) if "exp" in name else -square))
 
 
 # A dissimilarity as a similarity

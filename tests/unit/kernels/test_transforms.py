@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from math import exp
+from math import exp, sqrt
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ OBJECTS = RNG.normal(size=(40, 3))
 OBJECTS[[31, 32]] = OBJECTS[4]  # copies of a reference object
 OBJECTS[9] = OBJECTS[7]  # a copy within the reference set
 R, Z = np.arange(12), np.array([3, 9, 14, 20, 31, 38, 7, 0])
-BOUNDED = ("exp", "narrow_exp", "local1", "local3", "local7", "inverse")
+BOUNDED = tuple(name for name in TRANSFORMS if name not in ("squared", "linear"))
 
 
 def distances(A: Any, B: Any) -> Any:
@@ -73,8 +73,12 @@ def by_definition(name: str, D_xz: Any, D_xr: Any, D_zr: Any, D_rr: Any) -> Any:
             elif name == "inverse":
                 K[i, j] = 1 / (1 + d / s)
             elif name.startswith("local"):
-                k = int(name[5:])
-                K[i, j] = exp(-(d / width(D_xr[i], D_rr, k)) * (d / width(D_zr[j], D_rr, k)))
+                k = int(name[-1])
+                square = (d / width(D_xr[i], D_rr, k)) * (d / width(D_zr[j], D_rr, k))
+                if name.startswith("local_inverse"):
+                    K[i, j] = 1 / (1 + sqrt(square))
+                else:
+                    K[i, j] = exp(-sqrt(square) if "exp" in name else -square)
             else:
                 K[i, j] = exp(-d / (s if name == "exp" else 0.3 * s))
     return K
