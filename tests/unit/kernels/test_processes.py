@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import os
 import pickle
 import signal
@@ -61,6 +62,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "objects").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "objects"))
     yield tmp_path / "objects"
+    gc.collect()  # an error and what it holds
     assert list((tmp_path / "objects").iterdir()) == []
 
 
@@ -283,6 +285,13 @@ def test_an_error_of_the_function(log: Log, folder: Path) -> None:
     assert "Parcel 17" in pair
     assert rows.startswith("while evaluating the kernel on rows")
     assert list(folder.iterdir()) == []
+    model = run("raises", log.parcels(N, first=50))
+    assert model.transform(log.parcels(3)).shape == (3, model.rank_)
+    assert len(list(folder.iterdir())) == 2
+    with pytest.raises(KeyError, match="no such thing"):
+        model.transform(log.parcels(20))
+    assert list(folder.iterdir()) == []
+    assert model.transform(log.parcels(3)).shape == (3, model.rank_)
 
 
 def test_objects_that_cannot_be_sent(folder: Path) -> None:
@@ -305,8 +314,9 @@ def test_ctrl_c(log: Log, folder: Path) -> None:
     """In new processes, as others have died."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt) as caught:
             run("interrupts", log.parcels(N))
     finally:
         signal.signal(signal.SIGINT, before)
+    assert caught.traceback  # with all that the fit held
     assert list(folder.iterdir()) == []
