@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from kreinlearn.approximation import Fitted
 from kreinlearn.blocks import require_memory, row_blocks
 from kreinlearn.columns import LandmarkColumns
-from kreinlearn.kernels._base import Array, Kernel, Objects, symmetrised
+from kreinlearn.kernels._base import Array, Objects, symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
 from kreinlearn.moments import Moments, Targets, Terms, total_terms
 from kreinlearn.nystrom import FeatureMap, one_shot
@@ -19,15 +19,13 @@ from kreinlearn.panel import Panel
 from kreinlearn.passes import Plan, moments_pass
 from kreinlearn.reduce import Gram, map_blocks
 from kreinlearn.rows import evaluate, over
-from kreinlearn.solvers.least_squares import leave_one_out, ridge_fold
+from kreinlearn.solvers.least_squares import leave_one_out
 from kreinlearn.solvers.result import Fold
 from kreinlearn.tuning.folds import TRAINING, FoldRows, downdated
-from kreinlearn.tuning.search import Objective, Tuned, Unknowns, tune, tune_apart
+from kreinlearn.tuning.search import Objective, Tuned
 
 POWER_STEPS = 30  # of the iteration for the largest eigenvalue
 FEW_ROWS = 4  # to a landmark: features are formed then, and not only summed
-FINALISTS = 2  # similarities whose penalties are tuned before one is chosen
-SCREENED = 400  # rows that the finalists are found by, where each fold makes a map of its own
 ABSENT = -2  # the fold of rows that are left out of everything
 
 MapOf = Callable[[Array, float], tuple[Array, Array]]  # K_ZZ, eps -> W, S
@@ -95,13 +93,15 @@ class Problem:
             for k in present
         ]
 
-    def sampled(self, splits: list[FoldRows], most: int) -> list[FoldRows]:
+    def sampled(
+        self, splits: list[FoldRows], most: int, rng: np.random.Generator | None = None
+    ) -> list[FoldRows]:
         """The same splits of at most so many rows, drawn at random."""
         n = len(self.rows)
         if n <= most:
             return splits
         drawn = np.zeros(n, dtype=bool)
-        drawn[self.rng.choice(n, most, replace=False)] = True
+        drawn[(rng or self.rng).choice(n, most, replace=False)] = True
         return [
             replace(
                 split, train=split.train[drawn[split.train]], valid=split.valid[drawn[split.valid]]
@@ -117,13 +117,13 @@ class Problem:
             "lower n_landmarks or cv, raise memory_budget, or give the penalties",
         )  # fmt: skip
 
-    def thinned(self, most: int) -> Problem:
+    def thinned(self, most: int, rng: np.random.Generator) -> Problem:
         """The same of fewer rows, where folds make maps of all of them: cheaper to look at."""
         n = len(self.rows)
         if not self.honest or n <= most:
             return self
         folds = self.folds.copy()
-        folds[self.rng.choice(self.rows, n - most, replace=False)] = ABSENT
+        folds[rng.choice(self.rows, n - most, replace=False)] = ABSENT
         return replace(self, folds=folds)
 
     def _trained(self, rows: Array, k: int) -> Array:
@@ -279,65 +279,6 @@ def statistics_scale(statistics: Statistics, *, intercept: bool) -> float:
     whole = total_terms(statistics.terms()).centred(intercept=intercept)
     return gram_scale(whole.G, whole.n)
 
-
-class Choice(NamedTuple):
-    """A similarity that was tried, and what cross-validation says of it."""
-
-    kernel_params: dict[str, Any] | None
-    similarity: str | None  # made of a dissimilarity
-    loss: float
-    tuned: Tuned
-
-
-class Candidate(NamedTuple):
-    problem: Problem
-    kernel_params: dict[str, Any] | None = None
-    transform: str | None = None
-
-    def chosen(self) -> Problem:
-        if self.transform is not None:
-            self.problem.use(self.transform)
-        return self.problem
-
-
-def with_kernel(problem: Problem, kernel: Kernel) -> Problem:
-    """The same problem, rows and landmarks seen by another kernel."""
-    old = problem.panel
-    panel = Panel(kernel, old.X, old.rows, pool=old.pool, workers=problem.plan.workers)
-    panel.grow(old.landmarks)
-    panel.freeze()
-    return replace(problem, panel=panel)
-
-
-def choose_similarity(
-    candidates: list[Candidate], unknowns: Unknowns
-) -> tuple[Candidate, list[Choice]]:
-    """The best by cross-validated squared error on the rows held; no pair is evaluated twice.
-
-    All are tried with coarse penalties and few rows, the best of them with tuned ones and all.
-    """
-
-    def tried(number: int, *, coarse: bool) -> tuple[float, int, Choice]:
-        candidate = candidates[number]
-        problem = candidate.chosen()
-        tuned = _tuned_ridge(problem.thinned(SCREENED) if coarse else problem, unknowns, coarse)
-        choice = Choice(candidate.kernel_params, candidate.transform, tuned.loss, tuned)
-        return tuned.loss, number, choice
-
-    trials = sorted(tried(number, coarse=True) for number in range(len(candidates)))
-    trials[:FINALISTS] = sorted(tried(trial[1], coarse=False) for trial in trials[:FINALISTS])
-    return candidates[trials[0][1]], [trial[2] for trial in trials]
-
-
-def _tuned_ridge(problem: Problem, unknowns: Unknowns, coarse: bool) -> Tuned:
-    folds = terms_of(problem, problem.split_rows())
-    if not folds:
-        return Tuned(np.ones(2), np.inf, np.empty((0, 3)))
-    scale = gram_scale(folds[0].G, folds[0].n)
-    objective = MeanLoss(folds, ridge_fold)
-    if coarse:
-        return tune(objective, scale, unknowns, coarse=True)
-    return tune_apart(objective, scale, unknowns)
 
 
 def feature_bytes(problem: Problem, statistics: Statistics) -> int:

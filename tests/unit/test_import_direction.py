@@ -16,9 +16,9 @@ ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src"
 
 BASE = {"blocks", "kernels", "moments", "reduce", "spectrum"}
-NYSTROM = BASE | {"columns", "landmarks", "nystrom", "panel", "rows"}
+NYSTROM = BASE | {"columns", "landmarks", "nystrom", "panel", "progress", "rows", "squares"}
 APPROXIMATION = NYSTROM | {"approximation", "feature_rows", "passes"}
-LEARNING = APPROXIMATION | {"estimators", "learning", "persist", "progress", "solvers", "tuning"}
+LEARNING = APPROXIMATION | {"choosing", "estimators", "learning", "persist", "solvers", "tuning"}
 LEARNING |= {"distributed", "store"}
 REPORTING = LEARNING | {"datasets", "inspection", "plotting", "report"}
 
@@ -32,6 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "solvers": set(),
     "tuning": BASE | {"solvers"},
     "learning": APPROXIMATION | {"solvers", "tuning"},
+    "choosing": APPROXIMATION | {"learning", "solvers", "tuning"},
     "store": BASE | {"panel"},
     "distributed": APPROXIMATION | {"solvers", "store"},
     "persist": APPROXIMATION,

@@ -10,11 +10,10 @@ import pytest
 
 from kreinlearn.kernels import DeltaGauss, Gaussian, Precomputed, dissimilarity, pairwise
 from kreinlearn.kernels.callables import CallableKernel
+from kreinlearn.choosing import Candidate, choose_similarity, with_kernel
 from kreinlearn.learning import (
     ABSENT,
-    Candidate,
     Problem,
-    choose_similarity,
     features_of,
     folds_of,
     gather,
@@ -24,7 +23,6 @@ from kreinlearn.learning import (
     terms_of,
     total_terms,
     whole_gram,
-    with_kernel,
 )
 from kreinlearn.nystrom import FeatureMap, landmark_map
 from kreinlearn.panel import Panel
@@ -248,8 +246,8 @@ def test_a_fold_learns_from_nothing_that_its_validation_rows_say(similarity):
 
 def test_thinned_problems_leave_rows_out_of_everything():
     problem = of_vectors(np.arange(N), seed=3)
-    assert problem.thinned(N) is problem
-    thin = problem.thinned(45)
+    assert problem.thinned(N, rng()) is problem
+    thin = problem.thinned(45, rng())
     absent = np.flatnonzero(thin.folds == ABSENT)
     assert len(absent) == N - 45
     np.testing.assert_array_equal(problem.folds, NUMBERS)
@@ -262,7 +260,7 @@ def test_thinned_problems_leave_rows_out_of_everything():
 
 def test_few_landmarks_are_cheap_enough_as_they_are():
     problem = of_vectors(FEW)
-    assert problem.thinned(10) is problem
+    assert problem.thinned(10, rng()) is problem
 
 
 def test_sampled_splits():

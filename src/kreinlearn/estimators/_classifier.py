@@ -27,6 +27,7 @@ from kreinlearn.solvers.result import signed_penalty
 from kreinlearn.tuning.folds import FoldRows
 
 PART = 0.7  # of the rows, at least, in a part that calibrates
+WAY_ROWS = 4096  # that "ovr" or "ovo" is chosen by, at the most
 SolveRows = Callable[[Any, Any, Any, Any], tuple[Any, Any]]  # Phi, Y, w, penalty -> coef, intercept
 
 
@@ -158,7 +159,7 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
             return str(self.multi_class)
         if feature_bytes(problem, statistics) > problem.plan.budget:
             return "ovr"  # which streams
-        splits = problem.split_rows(statistics.map)
+        splits = problem.sampled(problem.split_rows(statistics.map), WAY_ROWS)
         labels = np.argmax(problem.Y[problem.rows], axis=1)
         self.multi_class_errors_ = cross_validated_errors(
             problem, splits, labels, len(self.classes_), self._solve_rows, self._penalties(values)

@@ -18,21 +18,13 @@ from sklearn.utils.validation import (
 from kreinlearn._warnings import warn
 from kreinlearn.approximation import fit_core, grow_landmarks, open_panel
 from kreinlearn.blocks import as_generator, length
+from kreinlearn.choosing import Candidate, choose_similarity, with_kernel
 from kreinlearn.estimators._base import KreinEstimator
 from kreinlearn.estimators._scoring import cross_validated_score
 from kreinlearn.kernels import resolve
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, TRANSFORMS
 from kreinlearn.kernels.precomputed import Precomputed, PrecomputedDissimilarity
-from kreinlearn.learning import (
-    Candidate,
-    Problem,
-    Statistics,
-    choose_similarity,
-    folds_of,
-    gather,
-    statistics_scale,
-    with_kernel,
-)
+from kreinlearn.learning import Problem, Statistics, folds_of, gather, statistics_scale
 from kreinlearn.nystrom import OVERSAMPLING, FeatureMap, landmark_map
 from kreinlearn.reduce import serial_blas
 from kreinlearn.solvers.result import Fold, signed_penalty
