@@ -65,7 +65,8 @@ class CallableKernel(Kernel):
             K = self.func(A, B, **(self.params or {}))
         return as_block(K, length(A), length(B))
 
-    anew = block
+    def anew(self, A: Objects, B: Objects) -> Array:
+        return self.block(A, B)
 
     def spans(self, n: int) -> list[tuple[int, int]]:
         """Rows of each call of ``block``, wherever it runs."""
@@ -105,8 +106,6 @@ class PairwiseKernel(CallableKernel):
         return np.array([self._row(a, B) for a in A], dtype=np.float64).reshape(
             length(A), length(B)
         )
-
-    anew = block
 
     def _row(self, a: Any, B: Objects) -> list[float]:
         func, params, values = self.func, self.params or {}, list[float]()
