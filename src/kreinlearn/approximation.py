@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from kreinlearn.blocks import length, require_memory
 from kreinlearn.columns import LandmarkColumns
 from kreinlearn.kernels._base import Array, Kernel, Objects
 from kreinlearn.kernels._columns import squared_norms
+from kreinlearn.kernels.callables import DIAGONAL_SQUARE, CallableKernel
 from kreinlearn.landmarks import SELECTORS, WHOLE_SAMPLE, weighted_draw
 from kreinlearn.nystrom import (
     OVERSAMPLING,
@@ -25,10 +27,11 @@ from kreinlearn.nystrom import (
     whiten,
 )
 from kreinlearn.panel import Panel, pool_size
-from kreinlearn.passes import Plan, all_columns, candidate_count, gram_pass
+from kreinlearn.passes import Plan, all_columns, announce, candidate_count, gram_pass
 from kreinlearn.reduce import Gram, gram_of
 from kreinlearn.rows import Rows, over
 from kreinlearn.spectrum import power_of_two_scale
+from kreinlearn.squares import pairs_among
 
 ERROR_ROWS = 256  # sampled rows of an error estimate
 
@@ -58,8 +61,10 @@ def open_panel(kernel: Kernel, X: Objects, plan: Plan, rng: np.random.Generator)
     n = length(X)
     _require_room(n, plan)
     pool = _pool(n, plan, rng)
+    _announce(kernel, X, plan)
+    common: dict[str, Any] = {"workers": plan.workers, "progress": plan.progress}
     if isinstance(plan.landmarks, str):
-        panel = Panel(kernel, Rows(X), pool, workers=plan.workers)
+        panel = Panel(kernel, Rows(X), pool, **common)
         if plan.landmarks in WHOLE_SAMPLE and len(pool) < n:
             _require_sketch(n, kernel, plan)
             panel.look_at_all_rows()
@@ -69,9 +74,7 @@ def open_panel(kernel: Kernel, X: Objects, plan: Plan, rng: np.random.Generator)
     else:
         outside = plan.landmarks
         numbers = np.arange(-length(outside), 0)
-    panel = Panel(
-        kernel, Rows(X, outside), np.union1d(numbers, pool), pool=pool, workers=plan.workers
-    )
+    panel = Panel(kernel, Rows(X, outside), np.union1d(numbers, pool), pool=pool, **common)
     panel.grow(numbers)
     panel.freeze()
     return panel
@@ -89,6 +92,48 @@ def _pool(n: int, plan: Plan, rng: np.random.Generator) -> Array:
         elif plan.landmarks == "uniform":
             size = plan.n_landmarks
     return np.sort(rng.choice(eligible, size, replace=False))
+
+
+def _announce(kernel: Kernel, X: Objects, plan: Plan) -> None:
+    """What the fit will cost, before it evaluates anything."""
+    at_least = "" if plan.tol is None else "at least "
+    pairs = pairs_of_fit(kernel, length(X), plan)
+    announce(plan.progress, kernel, X, X, pairs, plan.workers, at_least)
+
+
+def pairs_of_fit(kernel: Kernel, n: int, plan: Plan) -> int:
+    """Pairs that a fit evaluates: all rows with the landmarks, as these grow, and the core's."""
+    m, given = plan.n_landmarks, not isinstance(plan.landmarks, str)
+    outside = given and not (isinstance(plan.landmarks, np.ndarray) and plan.landmarks.ndim == 1)
+    growth = [m] if given or m >= n else growth_of(plan.landmarks, m, plan.sketch)
+    pairs = pairs_of_growth(kernel, n + m * outside, growth)
+    if plan.core == "ls" and m < n:
+        pairs += pairs_among(kernel, extra_rows(n, m))
+    if "greedy" in str(plan.landmarks) and m < n and not kernel.is_dissimilarity:
+        own = DIAGONAL_SQUARE if type(kernel) is CallableKernel else 1
+        pairs += own * pool_size(n, m)  # k(x, x)
+    return pairs
+
+
+def growth_of(scheme: str, m: int, sketch: int) -> list[int]:
+    """Columns that a selector evaluates at a time."""
+    if scheme in WHOLE_SAMPLE:
+        return [sketch, m]
+    if "greedy" not in scheme:
+        return [m]
+    growth = [-(-m // 2) if scheme.startswith("medoids") else -(-m // 4)]
+    while (have := sum(growth)) < m:
+        growth.append(min(have, m - have))
+    return growth
+
+
+def pairs_of_growth(kernel: Kernel, n: int, growth: Sequence[int]) -> int:
+    """n rows with columns that come in so many at a time: pairs of two columns are mirrored."""
+    total = before = 0
+    for k in growth:
+        total += pairs_among(kernel, k) + k * max(n - before - k, 0)
+        before += k
+    return total
 
 
 def _room_for(n: int, m: int) -> int:
@@ -156,11 +201,16 @@ def _least_squares(
     C = panel.C / unit
     rest = np.setdiff1d(panel.rows[panel.rows >= 0], Z)
     uniform = np.setdiff1d(panel.pool, Z)
-    extra = min(2 * m, -(-2 * (n - m) // 3))  # never all pairs, however many the landmarks
+    extra = extra_rows(n, m)
     R = np.concatenate([Z, _extra_rows(C @ T, panel, rest, uniform, extra, rng)])
     K_RR = panel.similarities(R) / unit
     M = least_squares_core(C[panel.positions(R)] @ T, K_RR, n)
     return least_squares_map(T, M)
+
+
+def extra_rows(n: int, m: int) -> int:
+    """Rows beside the landmarks: never all pairs, however many the landmarks."""
+    return min(2 * m, -(-2 * (n - m) // 3))
 
 
 def _extra_rows(

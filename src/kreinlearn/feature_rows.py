@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from kreinlearn.blocks import rows, take, tiles
 from kreinlearn.columns import LandmarkColumns
 from kreinlearn.kernels._base import Array, Objects
 from kreinlearn.moments import Moments, Terms
+from kreinlearn.progress import Progress
 from kreinlearn.reduce import map_blocks, sum_over_blocks
 from kreinlearn.rows import evaluate, over
 
@@ -27,6 +29,7 @@ class FeatureRows:
     intercept: bool
     held: Array | None = None  # (n, m): k(x, Z) / unit of all rows
     workers: int = 1
+    progress: Progress = field(default_factory=Progress)
 
     @property
     def p(self) -> int:
@@ -49,14 +52,16 @@ class FeatureRows:
             np.matmul(C, dual, out=out[here])
             out[here] += constant
 
-        map_blocks(one_tile, tiles(self.n), workers=self.workers)
+        with self._step(self.n):
+            map_blocks(one_tile, tiles(self.n), workers=self.workers)
         return out
 
     def terms(self, numbers: Array, weights: Array, targets: Array) -> tuple[Array, Array]:
         """sum w phi phi' and sum w t phi over sorted row numbers."""
         Y = targets.reshape(len(numbers), -1)
         few = len(numbers) <= self.p  # rows are mapped then, and sums otherwise
-        found = self._terms_of_few(numbers, weights, Y) if few else self._sums(numbers, weights, Y)
+        with self._step(len(numbers)):
+            found = (self._terms_of_few if few else self._sums)(numbers, weights, Y)
         A, b = with_constant(found, self.intercept)
         return A, b.reshape(self.p, *targets.shape[1:])
 
@@ -79,8 +84,14 @@ class FeatureRows:
             return np.take(self.held, numbers, axis=0)
         return self._evaluate(take(self.X, numbers), numbers)
 
+    def _step(self, n: int) -> AbstractContextManager[None]:
+        """Progress of rows that are evaluated again."""
+        held = self.held is not None
+        return nullcontext() if held else self.progress.step("rows again", n, n * len(self.W))
+
     def _evaluate(self, A: Objects, numbers: Array) -> Array:
         C = evaluate(self.columns, A, numbers, self.landmarks)
+        self.progress.add(len(C), C.size)
         return np.asarray(over(C, self.unit), dtype=np.float64)
 
 

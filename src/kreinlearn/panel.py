@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,10 +11,11 @@ import numpy as np
 from kreinlearn.blocks import TILE, Scratch, length, row_blocks, tiles
 from kreinlearn.columns import LandmarkColumns
 from kreinlearn.kernels._base import Array, Kernel, Objects, symmetrised
-from kreinlearn.kernels.callables import PairwiseKernel
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, Transform, check_dissimilarities
+from kreinlearn.progress import Progress
 from kreinlearn.reduce import Gram, map_blocks, sum_over_blocks
 from kreinlearn.rows import KnownSquares, Rows, evaluate, over, places_of, runs
+from kreinlearn.squares import evaluate_square, pairs_among, parts_of, rows_a_part
 
 SAFE_EXPONENT = 100  # kernels within 4^+-50 need no scaling before they are squared
 POOL_ROWS = 8192
@@ -41,9 +42,11 @@ class Panel:
     """
 
     def __init__(
-        self, kernel: Kernel, X: Rows, rows: Array, *, pool: Array | None = None, workers: int = 1
-    ) -> None:
+        self, kernel: Kernel, X: Rows, rows: Array, *, pool: Array | None = None, workers: int = 1,
+        progress: Progress | None = None,
+    ) -> None:  # fmt: skip
         self.kernel, self.X = kernel, X
+        self.progress = Progress() if progress is None else progress
         self.pool = rows if pool is None else pool  # a uniform sample of all rows
         self.workers = workers if kernel.threads else 1
         self.eps = float(np.finfo(np.float64).eps)  # of the kernel values
@@ -74,8 +77,11 @@ class Panel:
         new = np.asarray(new, dtype=np.intp)
         self._take_back()
         missing = new[~np.isin(new, self.columns)]
-        if len(missing):
-            block = self._evaluate(missing)
+        if k := len(missing):
+            others = len(self.rows) - len(self.columns) - k
+            pairs = others * k + pairs_among(self.kernel, k)
+            with self.progress.step("landmarks", others + k, pairs):
+                block = self._evaluate(missing)
             self.raw = np.hstack([self.raw, block]) if len(self.columns) else block
             self.columns = np.concatenate([self.columns, missing])
         self.keep(np.concatenate([self.landmarks, new]))
@@ -123,12 +129,12 @@ class Panel:
             block[np.ix_(places, which)] = part[places]
 
     def _fill(self, block: Array, places: Array, new: Array) -> None:
-        """block[places] = k(rows[places], new), straight into runs of neighbouring places."""
+        """block[places] = k(rows[places], new), straight into runs of neighbours if vectors."""
         columns = self.kernel.columns(self._as_columns(new))
         direct = self.kernel.takes == "vectors"
 
-        def one_run(span: tuple[int, int]) -> None:
-            here, numbers = slice(*span), self.rows[slice(*span)]
+        def one_part(here: Any) -> None:
+            numbers = self.rows[here]
             A = self.X.take(numbers)
             out = block[here] if direct and getattr(A, "dtype", None) == block.dtype else None
             K = evaluate(columns, A, numbers, new, out)
@@ -136,8 +142,14 @@ class Panel:
                 check_dissimilarities(K)
             if out is None:
                 block[here] = K
+            self.progress.add(len(numbers), K.size)
 
-        map_blocks(one_run, runs(places, TILE), workers=self.workers)
+        if direct:
+            parts: list[Any] = [slice(*run) for run in runs(places, TILE)]
+        else:
+            spans = parts_of(len(places), rows_a_part(self.kernel))
+            parts = [places[slice(*span)] for span in spans]
+        map_blocks(one_part, parts, workers=self.workers)
 
     def _as_columns(self, numbers: Array) -> Objects:
         if self.kernel.takes == "precomputed":
@@ -164,24 +176,22 @@ class Panel:
             return self.squares.between(A, B, shared)
         if np.array_equal(A, B):
             return self._evaluate_square(A)
-        return evaluate(self.kernel.columns(self._as_columns(B)), self.X.take(A), A, B)
+        K = evaluate(self.kernel.columns(self._as_columns(B)), self.X.take(A), A, B)
+        self.progress.add(len(A), K.size)
+        return K
 
     def _evaluate_square(self, numbers: Array) -> Array:
         objects = self.X.take(numbers)
         if self.kernel.takes == "precomputed":
             K = symmetrised(self.kernel.columns(self._as_columns(numbers))(objects))
         else:
-            K = evaluate(self._symmetric(numbers), objects, numbers, numbers)
+            own = self._diagonal[self.positions(numbers)]
+            K = evaluate_square(self.kernel, objects, numbers, own, self.workers, self.progress)
         if K.dtype == np.float32:
             self.eps = float(np.finfo(np.float32).eps)
         if self.kernel.is_dissimilarity:
             check_dissimilarities(K, np.diagonal(K))
         return K
-
-    def _symmetric(self, numbers: Array) -> Callable[[Objects], Array]:
-        if isinstance(self.kernel, PairwiseKernel):
-            return partial(self.kernel.symmetric, diagonal=self._diagonal[self.positions(numbers)])
-        return self.kernel.symmetric
 
     def freeze(self) -> None:
         """The columns evaluated so far are the reference set of a dissimilarity, from now on."""
@@ -267,7 +277,8 @@ class Panel:
         def add(total: Gram, block: Any) -> None:
             total.add(load(block)[1])
 
-        return sum_over_blocks(add, blocks, lambda: Gram.zeros(m), workers=self.workers)
+        with self._streaming():
+            return sum_over_blocks(add, blocks, lambda: Gram.zeros(m), workers=self.workers)
 
     def map_rows(self, function: Callable[[Array], Array], out: Array) -> Array:
         """out = function(C / unit) over the candidates, a tile at a time."""
@@ -277,8 +288,14 @@ class Panel:
             here, C = load(block)
             out[here] = function(C)
 
-        map_blocks(one_tile, blocks, workers=self.workers)
+        with self._streaming():
+            map_blocks(one_tile, blocks, workers=self.workers)
         return out
+
+    def _streaming(self) -> AbstractContextManager[None]:
+        """A step of all rows, if their values are not held."""
+        n = length(self.X.X) if self.whole else 0
+        return self.progress.step("landmarks", n, n * len(self.columns)) if n else nullcontext()
 
     def _loader(self) -> tuple[Callable[[Any], tuple[slice, Array]], Iterable[Any]]:
         """From a block of candidates to their places and C / unit; and all the blocks."""
@@ -291,6 +308,7 @@ class Panel:
         def load(block: tuple[Array, Objects]) -> tuple[slice, Array]:
             numbers, A = block
             C = evaluate(columns, A, numbers, self.landmarks, scratch.get(A, len(self.columns)))
+            self.progress.add(len(numbers), len(numbers) * len(self.columns))
             return slice(numbers[0], numbers[-1] + 1), over(C, unit)
 
         return load, row_blocks(self.X.X, self.rows[:0])
@@ -314,7 +332,9 @@ class Panel:
         K[:, known] = raw[:, places_of(numbers[known], columns)]
         K[known] = K[:, known].T
         if not known.all():
-            K[np.ix_(~known, ~known)] = square = self.square(numbers[~known])
+            n = int(np.count_nonzero(~known))
+            with self.progress.step("sampled pairs", n, pairs_among(self.kernel, n)):
+                K[np.ix_(~known, ~known)] = square = self.square(numbers[~known])
             if self.kernel.takes in ("objects", "any"):  # worth remembering
                 self.squares.add(numbers[~known], square)
         if self.transform is None:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import closing
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 
-from kreinlearn.blocks import TILE, Scratch, length, require_memory, row_blocks, rows, tiles
+from kreinlearn.blocks import TILE, Scratch, length, require_memory, row_blocks, rows, take
 from kreinlearn.columns import LandmarkColumns
-from kreinlearn.kernels._base import Array, Objects
+from kreinlearn.kernels._base import Array, Kernel, Objects
 from kreinlearn.moments import Moments, Targets, lanes_for, moments_of
 from kreinlearn.nystrom import PILOT_RTOL, whiten
 from kreinlearn.panel import Panel
+from kreinlearn.progress import TIMED_ROWS, Progress, seconds_a_pair
 from kreinlearn.reduce import Gram, map_blocks, sum_over_blocks
 from kreinlearn.rows import evaluate, naming, over, require_finite
+from kreinlearn.squares import parts_of, process_count
 
 LEVERAGE_PROBES = 16  # random directions that estimate the pilot leverage of a row
+TIMED_SHARE = 50  # of the pairs of a run, one in so many is evaluated to say how long it will take
+TIMED_COLUMNS = 1024
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Plan:
     single: bool = False  # float32 blocks multiplied in float32
     eligible: Array | None = None  # rows that may be landmarks; None: all
     sample: bool = False  # a pool of rows is wanted beside the landmarks
-    tiles: Callable[[Iterable[Any]], Any] = field(default=iter)  # a generator that shows progress
+    progress: Progress = field(default_factory=Progress)
 
     @property
     def sketch(self) -> int:
@@ -118,8 +122,10 @@ def moments_pass(
         if pilot is not None:
             keys = _reservoir_keys(scaled @ pilot.astype(scaled.dtype), seed, numbers[0])
             total.reservoir.add(keys, numbers, raw)
+        plan.progress.add(len(numbers), raw.size)
 
-    with closing(plan.tiles(row_blocks(X, known, targets.by_group))) as blocks:  # an error ends it
+    blocks, n = row_blocks(X, known, targets.by_group), length(X) - len(known)
+    with plan.progress.step("kernel rows", n, n * len(panel.columns)):
         total = sum_groups(
             blocks, columns, unit, panel.landmarks, targets, scratch=scratch, look_at=look_at,
             reservoir=(size, len(panel.columns)), workers=workers, single=plan.single,
@@ -215,8 +221,11 @@ def all_columns(panel: Panel, columns: LandmarkColumns, plan: Plan) -> Array:
     def one_block(block: tuple[Array, Objects]) -> None:
         numbers, A = block
         C[numbers] = evaluate(columns, A, numbers, panel.landmarks)
+        plan.progress.add(len(numbers), len(numbers) * width)
 
-    map_blocks(one_block, row_blocks(X, here), workers=panel.workers)
+    width, others = len(panel.columns), n - len(here)
+    with plan.progress.step("kernel rows", others, others * width):
+        map_blocks(one_block, row_blocks(X, here), workers=panel.workers)
     return C
 
 
@@ -233,11 +242,15 @@ def transform_blocks(
     workers: int,
     *,
     buffered: bool = False,
+    n_rows: int = TILE,
+    progress: Progress | None = None,
 ) -> Array:
-    """out = k(X, Z) @ W, a tile at a time; ``buffered`` if the kernel writes values of X's type."""
+    """out = k(X, Z) @ W, ``n_rows`` at a time; ``buffered`` if the kernel writes in X's type."""
     scratch = Scratch(useful=buffered and columns.transform is None)
+    progress = Progress() if progress is None else progress
+    n, width = length(X), n_evaluated(columns, len(W))
 
-    def one_tile(span: tuple[int, int]) -> None:
+    def one_part(span: tuple[int, int]) -> None:
         numbers, here = np.arange(*span), out[slice(*span)]
         with naming(numbers, len(W)), np.errstate(over="ignore", invalid="ignore"):
             A = rows(X, *span)
@@ -245,6 +258,37 @@ def transform_blocks(
             np.matmul(C, W.astype(C.dtype, copy=False), out=here, casting="same_kind")
         if not np.isfinite(here).all():
             require_finite(C, numbers, np.arange(len(W)))
+        progress.add(len(here), len(here) * width)
 
-    map_blocks(one_tile, tiles(length(X)), workers=workers)
+    with progress.step("new rows", n, n * width):
+        map_blocks(one_part, parts_of(n, n_rows), workers=workers)
     return out
+
+
+def n_evaluated(columns: LandmarkColumns, m: int) -> int:
+    """Columns evaluated for m landmarks: the reference set of a dissimilarity may be larger."""
+    if columns.landmarks is None or columns.transform is None:
+        return m
+    return max(columns.transform.n_reference, int(columns.landmarks.max(initial=-1)) + 1)
+
+
+def announce(
+    progress: Progress, kernel: Kernel, A: Objects, Z: Objects, pairs: int, workers: int,
+    at_least: str = "",
+) -> None:  # fmt: skip
+    """Say what so many pairs will take, if that is long, of a kernel on objects or a callable."""
+    if not progress.verbose or kernel.takes not in ("objects", "any"):
+        return
+    own = np.random.default_rng(0)  # what is fitted does not depend on what is said
+    a, z = own.integers(length(A), size=TIMED_ROWS), own.integers(length(Z), size=TIMED_COLUMNS)
+
+    def columns(k: int) -> Callable[[int], Array]:
+        evaluate = kernel.columns(take(Z, z[:k]))
+        return lambda i: evaluate(take(A, a[i : i + 1]))
+
+    with suppress(Exception):  # it will come again, with the number of the row
+        most = min(pairs // TIMED_SHARE, 2 * TIMED_ROWS * TIMED_COLUMNS)
+        seconds = seconds_a_pair(columns, most)
+        cores = workers if kernel.threads else process_count(kernel)
+        if seconds is not None:
+            progress.announce(pairs, pairs * seconds / cores, cores, at_least)

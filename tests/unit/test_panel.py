@@ -21,6 +21,7 @@ from kreinlearn.kernels.dissimilarity import TRANSFORMS
 from kreinlearn.panel import POOL_ROWS, Panel, pool_size
 from kreinlearn.rows import Rows, require_finite, runs
 from tests import oracles
+from tests.unit.recorded import Recorded
 
 RNG = np.random.default_rng(5)
 N = 60
@@ -681,3 +682,43 @@ def test_the_unit_of_a_zero_kernel_is_one():
     assert panel.unit == 1.0
     panel.grow(ROWS[[4, 2]])
     assert panel.unit == 1.0
+
+
+# Progress
+
+
+@pytest.mark.parametrize("kind", ["pairwise", "block", "vectors", "precomputed"])
+def test_progress_is_told_of_every_evaluation(kind):
+    X, kernel = {
+        "pairwise": (list(range(50)), pairwise(Counted(K))),
+        "block": (list(range(50)), CallableKernel(lambda A, B: K[np.ix_(A, B)])),
+        "vectors": (POINTS[:50], DeltaGauss(6.0, 4.0)),
+        "precomputed": (K[:50, :50], Precomputed()),
+    }[kind]
+    seen = Recorded()
+    panel = Panel(kernel.fit(X, RNG), Rows(X), ROWS, progress=seen)
+    panel.grow(ROWS[[4, 2]])
+    panel.grow(ROWS[[9, 4, 11, 3]])
+    among = {2: 3, 3: 6} if kind == "pairwise" else {2: 4, 3: 9}
+    first, second = 28 * 2 + among[2], 25 * 3 + among[3]
+    assert seen.steps == [("landmarks", 30, first), ("landmarks", 28, second)]
+    if kind != "precomputed":  # whose square is read
+        assert seen.done == (58, first + second)
+    if kind == "pairwise":
+        assert seen.done[1] == sum(kernel.func.pairs.values())
+    panel.similarities(ROWS[[2, 20, 21]])
+    assert seen.steps[2] == ("sampled pairs", 2, among[2])
+
+
+def test_progress_of_rows_that_are_streamed():
+    X, seen = np.random.default_rng(1).normal(size=(5000, 3)), Recorded()
+    panel = Panel(DeltaGauss(6.0, 4.0).fit(X, RNG), Rows(X), np.arange(40), progress=seen)
+    panel.look_at_all_rows()
+    panel.grow([7, 3])
+    del seen.steps[:]
+    seen.done = (0, 0)
+    panel.gram()
+    panel.map_rows(lambda C: C, np.empty((5000, 2)))
+    assert seen.steps == [("landmarks", 5000, 10_000)] * 2
+    assert seen.done == (10_000, 20_000)
+    assert seen.open == 0

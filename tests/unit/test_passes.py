@@ -29,6 +29,7 @@ from kreinlearn.passes import (
 )
 from kreinlearn.rows import Rows
 from tests import oracles
+from tests.unit.recorded import Recorded
 
 N, M = 2 * TILE + 300, 12
 X = np.random.default_rng(3).normal(size=(N, 3))
@@ -292,35 +293,46 @@ def test_an_error_of_the_kernel_gets_a_note_and_ends_the_blocks():
             raise ZeroDivisionError("of the person's own")
         return np.ones((len(A), len(B)))
 
-    state = []
-
-    def tiles(blocks):
-        try:
-            yield from blocks
-        finally:
-            state.append("closed")
-
     rows = np.array([1, 5, 9])
     panel = Panel(CallableKernel(k), Rows(list(range(N))), rows)
     panel.grow([5])
+    seen = Recorded()
     with pytest.raises(ZeroDivisionError, match="person's own") as caught:
-        gram_pass(panel, panel.evaluator(), replace(PLAN, tiles=tiles), rng())
-    assert state == ["closed"]
+        gram_pass(panel, panel.evaluator(), replace(PLAN, progress=seen), rng())
+    assert seen.open == 0
     (note,) = caught.value.__notes__
     assert f"on rows {TILE}..{2 * TILE - 1} against 1 landmarks" in note
 
 
-def test_progress_sees_every_block_that_is_streamed():
-    seen = []
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("core", ["plain", "ls"])
+def test_progress_sees_every_row_that_is_streamed(core, workers):
+    panel, seen = panel_of(DeltaGauss(6.0, 4.0), X, workers=workers), Recorded()
+    rest, m = N - len(KNOWN), len(panel.columns)
+    plan = replace(PLAN, core=core, progress=seen)
+    gram_pass(panel, panel.evaluator(), plan, rng())
+    assert seen.steps == [("kernel rows", rest, rest * m)]
+    assert seen.done == (rest, rest * m)
 
-    def tiles(blocks):
-        for block in blocks:
-            seen.append(block[0])
-            yield block
 
-    panel = panel_of(DeltaGauss(6.0, 4.0), X)
-    gram_pass(panel, panel.evaluator(), replace(PLAN, tiles=tiles), rng())
-    np.testing.assert_array_equal(np.concatenate(seen), np.setdiff1d(np.arange(N), KNOWN))
+def test_progress_of_all_columns_at_once():
+    panel, seen = panel_of(DeltaGauss(6.0, 4.0), X), Recorded()
+    rest, m = N - len(KNOWN), len(panel.columns)
+    all_columns(panel, panel.evaluator(), replace(PLAN, progress=seen))
+    assert seen.steps == [("kernel rows", rest, rest * m)]
+    assert seen.done == (rest, rest * m)
+
+
+@pytest.mark.parametrize("n_rows", [1, 100, TILE])
+def test_progress_of_new_objects_in_parts(n_rows):
+    panel, seen = panel_of(DeltaGauss(6.0, 4.0), X), Recorded()
+    columns, m = panel.evaluator(), len(panel.landmarks)
+    W = rng().normal(size=(m, 2))
+    out = np.empty((250, 2))
+    transform_blocks(X[:250], columns, W, out, 2, n_rows=n_rows, progress=seen)
+    assert seen.steps == [("new rows", 250, 250 * m)]
+    assert seen.done == (250, 250 * m)
+    np.testing.assert_allclose(out, columns(X[:250]) @ W, rtol=1e-12, atol=1e-12)
 
 
 # Memory

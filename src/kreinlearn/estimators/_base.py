@@ -46,10 +46,11 @@ from kreinlearn.kernels.precomputed import PickedColumns, Precomputed, Precomput
 from kreinlearn.landmarks import SELECTORS, WHOLE_SAMPLE
 from kreinlearn.nystrom import FeatureMap
 from kreinlearn.panel import Panel
-from kreinlearn.passes import Plan, transform_blocks
-from kreinlearn.progress import shown
+from kreinlearn.passes import Plan, announce, n_evaluated, transform_blocks
+from kreinlearn.progress import Progress
 from kreinlearn.reduce import serial_blas, worker_count
 from kreinlearn.rows import places_of
+from kreinlearn.squares import rows_a_part
 
 DEFAULT_TOL = 0.05  # of rank="auto"
 # attributes of a fit, beside those that end with _
@@ -239,7 +240,7 @@ class KreinEstimator(BaseEstimator):
             budget=budget_bytes(self.memory_budget),
             tol=self._tolerance(),
             single=self.dtype == "float32",
-            tiles=shown(n, "kernel rows", self.verbose),
+            progress=Progress(self.verbose, self.kernel),
         )
 
     def _route(self) -> str:
@@ -345,8 +346,13 @@ class KreinEstimator(BaseEstimator):
         workers = worker_count(self.n_jobs) if self.kernel_.threads else 1
         same_type = getattr(X, "dtype", None) == getattr(self.landmarks_, "dtype", object)
         buffered = self.kernel_.takes == "vectors" and same_type
-        out = np.empty((n, r), out_type)
-        return transform_blocks(X, self._columns, W, out, workers, buffered=buffered)
+        out, progress = np.empty((n, r), out_type), Progress(self.verbose, self.kernel)
+        pairs = n * n_evaluated(self._columns, len(W))
+        announce(progress, self.kernel_, X, self.landmarks_, pairs, workers)
+        return transform_blocks(
+            X, self._columns, W, out, workers, buffered=buffered,
+            n_rows=rows_a_part(self.kernel_), progress=progress,
+        )  # fmt: skip
 
     def _require_room(self, n_bytes: int, what: str) -> None:
         """MemoryError if a result exceeds memory_budget, or all free memory if that is not set."""

@@ -1,0 +1,86 @@
+"""Kernel values among numbered objects, each pair once: in strips, where threads can share them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from kreinlearn.blocks import TILE, rows
+from kreinlearn.kernels._base import Array, Kernel, Objects
+from kreinlearn.kernels._objects import ObjectKernel
+from kreinlearn.kernels.callables import PairwiseKernel
+from kreinlearn.kernels.graphs import _CountKernel
+from kreinlearn.kernels.shapes import _Contour
+from kreinlearn.progress import Progress
+from kreinlearn.reduce import map_blocks
+from kreinlearn.rows import evaluate
+
+STRIPS = 16  # enough for a few workers, few enough to pack the columns anew for each
+STRIP_ROWS = (16, 256)  # the fewest and the most
+WHOLE = (_CountKernel, _Contour)  # packing objects anew for each strip costs more than it saves
+
+
+def pairs_among(kernel: Kernel, n: int) -> int:
+    """Evaluations of a square: each pair once, unless the kernel is a function of whole blocks."""
+    once = kernel.takes == "objects" or isinstance(kernel, PairwiseKernel)
+    return n * (n + 1) // 2 if once else n * n
+
+
+def process_count(kernel: Kernel) -> int:
+    """Processes in which a kernel of Python functions is evaluated; 1: in line."""
+    return int(getattr(getattr(kernel, "processes", None), "jobs", 1))
+
+
+def by_pairs(kernel: Kernel) -> bool:
+    """Whether a square may be evaluated in parts; processes want it whole."""
+    if isinstance(kernel, PairwiseKernel):
+        return process_count(kernel) == 1
+    return isinstance(kernel, ObjectKernel) and not isinstance(kernel, WHOLE)
+
+
+def rows_a_part(kernel: Kernel) -> int:
+    """Rows that a worker evaluates at a time: fewer than a tile of a kernel on objects."""
+    fine = kernel.takes in ("objects", "any") and (kernel.threads or by_pairs(kernel))
+    return STRIP_ROWS[1] if fine else TILE
+
+
+def parts_of(n: int, size: int) -> list[tuple[int, int]]:
+    return [(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def strips(n: int) -> list[tuple[int, int]]:
+    """Rows 0..n in parts that depend on n alone."""
+    return parts_of(n, int(np.clip(-(-n // STRIPS), *STRIP_ROWS)))
+
+
+def evaluate_square(
+    kernel: Kernel, objects: Objects, numbers: Array, own: Array, workers: int, progress: Progress
+) -> Array:  # (n, n)
+    """As ``kernel.symmetric``; ``own`` are the k(x, x) that are known, for a pairwise kernel.
+
+    Each strip of rows is evaluated by itself and against all later columns.
+    """
+    n = len(numbers)
+
+    def square(A: Objects, here: slice) -> Array:
+        known = {"diagonal": own[here]} if isinstance(kernel, PairwiseKernel) else {}
+        return evaluate(partial(kernel.symmetric, **known), A, numbers[here], numbers[here])
+
+    def one_strip(span: tuple[int, int]) -> None:
+        here, after = slice(*span), slice(span[1], n)
+        A, h = rows(objects, *span), span[1] - span[0]
+        K[here, here] = square(A, here)
+        if span[1] < n:
+            columns = kernel.columns(rows(objects, span[1], n))
+            K[here, after] = evaluate(columns, A, numbers[here], numbers[after])
+            K[after, here] = K[here, after].T
+        progress.add(h, pairs_among(kernel, h) + h * (n - span[1]))
+
+    if by_pairs(kernel):
+        K = np.empty((n, n))
+        map_blocks(one_strip, strips(n), workers=workers)
+    else:
+        K = square(objects, slice(None))
+        progress.add(n, pairs_among(kernel, n))
+    return K
