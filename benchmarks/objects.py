@@ -155,7 +155,9 @@ def error_table(results: dict[str, Found]) -> Table:
     for name, one in results.items():
         first = next(iter(one.figures.values()))[0]
         errors = [f"{one.errors[m].mean:.2f}" if m in one.errors else "" for m in METHODS]
-        sizes = f"{first.n_train} / {first.n_test}" + (f", {first.folds} splits" * (first.folds > 1))
+        sizes = f"{first.n_train} / {first.n_test}" + (
+            f", {first.folds} splits" * (first.folds > 1)
+        )
         table.rows.append([name, ALL_SETS[name].distance, sizes, *errors])
     return table
 
@@ -171,7 +173,12 @@ def seconds_table(results: dict[str, Found]) -> Table:
 
 
 def difference_table(results: dict[str, Found]) -> Table:
-    header = ("set", *(f"{m} less {NEIGHBOUR}" for m in OURS), "best of all", "our better less best")
+    header = (
+        "set",
+        *(f"{m} less {NEIGHBOUR}" for m in OURS),
+        "best of all",
+        "our better less best",
+    )
     title = "Differences of errors, percentage points ± paired standard error"
     table = Table(title, header)
     for name, one in results.items():
@@ -179,7 +186,9 @@ def difference_table(results: dict[str, Found]) -> Table:
         if mine is None or NEIGHBOUR not in one.errors:
             continue
         best = min(one.errors, key=lambda m: one.errors[m].mean)
-        cells = [str(difference(one.errors[m], one.errors[NEIGHBOUR])) for m in OURS if m in one.errors]
+        cells = [
+            str(difference(one.errors[m], one.errors[NEIGHBOUR])) for m in OURS if m in one.errors
+        ]
         table.rows.append([name, *cells, best, str(difference(one.errors[mine], one.errors[best]))])
     return table
 
@@ -188,7 +197,10 @@ def checks(results: dict[str, Found]) -> Iterator[Check]:
     complete = {name: one for name, one in results.items() if set(METHODS) <= set(one.errors)}
     n, whole = len(complete), len(complete) == len(SETS)
     for mine in OURS:
-        gaps = {name: difference(one.errors[mine], one.errors[NEIGHBOUR]) for name, one in complete.items()}
+        gaps = {
+            name: difference(one.errors[mine], one.errors[NEIGHBOUR])
+            for name, one in complete.items()
+        }
         below = sum(gap.mean < 0 for gap in gaps.values())
         worse = [name for name, gap in gaps.items() if gap.mean > gap.standard_error]
         yield Check(

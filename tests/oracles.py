@@ -247,3 +247,14 @@ def centred_on(D_XZ: Array, D_XR: Array, D_ZR: Array, D_RR: Array) -> Array:
     """-1/2 (d^2(x, z) - mean_r d^2(x, r) - mean_r d^2(z, r) + mean_rr d^2(r, r))."""
     a_x, a_z = (D_XR**2).mean(axis=1), (D_ZR**2).mean(axis=1)
     return np.asarray(-0.5 * (D_XZ**2 - a_x[:, None] - a_z + (D_RR**2).mean()))
+
+
+def edit_cost(x: Any, z: Any, gap: int, substitution: int) -> int:
+    D = np.zeros((len(x) + 1, len(z) + 1), dtype=int)
+    D[:, 0], D[0] = gap * np.arange(len(x) + 1), gap * np.arange(len(z) + 1)
+    for i, a in enumerate(x):
+        for j, b in enumerate(z):
+            D[i + 1, j + 1] = min(
+                D[i, j] + (0 if a == b else substitution), D[i, j + 1] + gap, D[i + 1, j] + gap
+            )
+    return int(D[-1, -1])

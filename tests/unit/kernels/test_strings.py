@@ -28,6 +28,7 @@ from kreinlearn.kernels.strings import (
     JaroWinkler,
     Levenshtein,
 )
+from tests.oracles import edit_cost
 from tests.unit.kernels.object_checks import (
     check_bad_object,
     check_copies,
@@ -75,17 +76,6 @@ def by_rapidfuzz(kernel: Any) -> Callable[[Any, Any], float]:
 
 
 # Definitions
-
-
-def edit_cost(x: Any, z: Any, gap: int, substitution: int) -> int:
-    D = np.zeros((len(x) + 1, len(z) + 1), dtype=int)
-    D[:, 0], D[0] = gap * np.arange(len(x) + 1), gap * np.arange(len(z) + 1)
-    for i, a in enumerate(x):
-        for j, b in enumerate(z):
-            D[i + 1, j + 1] = min(
-                D[i, j] + (0 if a == b else substitution), D[i, j + 1] + gap, D[i + 1, j] + gap
-            )
-    return int(D[-1, -1])
 
 
 def damerau(x: Any, z: Any) -> int:
