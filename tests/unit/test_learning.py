@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kreinlearn.choosing import Candidate, choose_similarity, with_kernel
 from kreinlearn.kernels import DeltaGauss, Gaussian, Precomputed, dissimilarity, pairwise
 from kreinlearn.kernels.callables import CallableKernel
-from kreinlearn.choosing import Candidate, choose_similarity, with_kernel
 from kreinlearn.learning import (
     ABSENT,
     Problem,

@@ -55,8 +55,8 @@ class SpectrumSVC(KreinClassifier):
     C : weight of the errors, or "auto": of seven values from 0.01 to 10,000 over the mean
         self-similarity the one of the best cross-validated accuracy, the smaller one if equal.
     similarity : from a dissimilarity to a similarity, by the training objects: "squared" (centred
-        squares, the paper's), "linear", "exp", "narrow_exp", "local1", "local3", "local7" or
-        "inverse".
+        squares, the paper's), "linear", "exp", "narrow_exp", "inverse", "local1", "local3",
+        "local7", "local_exp1", "local_exp3", "local_exp7", "local_inverse1", "local_inverse3".
     class_weight : dict, "balanced" or None: weights of the errors; H does not depend on it.
     cv : folds that tune: an int, a splitter, "loo", or None: 5. Each fold corrects the spectrum
         of its own training part.
