@@ -335,7 +335,7 @@ class Panel:
             n = int(np.count_nonzero(~known))
             with self.progress.step("sampled pairs", n, pairs_among(self.kernel, n)):
                 K[np.ix_(~known, ~known)] = square = self.square(numbers[~known])
-            if self.kernel.takes in ("objects", "any"):  # worth remembering
+            if self.kernel.on_objects:  # worth remembering
                 self.squares.add(numbers[~known], square)
         if self.transform is None:
             return K

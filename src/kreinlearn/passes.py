@@ -277,7 +277,7 @@ def announce(
     at_least: str = "",
 ) -> None:  # fmt: skip
     """Say what so many pairs will take, if that is long, of a kernel on objects or a callable."""
-    if not progress.verbose or kernel.takes not in ("objects", "any"):
+    if not progress.verbose or not kernel.on_objects:
         return
     own = np.random.default_rng(0)  # what is fitted does not depend on what is said
     a, z = own.integers(length(A), size=TIMED_ROWS), own.integers(length(Z), size=TIMED_COLUMNS)

@@ -23,7 +23,7 @@ WHOLE = (_CountKernel, _Contour)  # packing objects anew for each strip costs mo
 
 def pairs_among(kernel: Kernel, n: int) -> int:
     """Evaluations of a square: each pair once, unless the kernel is a function of whole blocks."""
-    once = kernel.takes == "objects" or isinstance(kernel, PairwiseKernel)
+    once = kernel.takes in ("objects", "records") or isinstance(kernel, PairwiseKernel)
     return n * (n + 1) // 2 if once else n * n
 
 
@@ -41,7 +41,7 @@ def by_pairs(kernel: Kernel) -> bool:
 
 def rows_a_part(kernel: Kernel) -> int:
     """Rows that a worker evaluates at a time: fewer than a tile of a kernel on objects."""
-    fine = kernel.takes in ("objects", "any") and (kernel.threads or by_pairs(kernel))
+    fine = kernel.on_objects and (kernel.threads or by_pairs(kernel))
     return STRIP_ROWS[1] if fine else TILE
 
 

@@ -382,6 +382,6 @@ class KreinEstimator(BaseEstimator):
         tags.input_tags.pairwise = kernel.takes == "precomputed"
         tags.input_tags.positive_only = getattr(kernel, "of_dissimilarities", False)
         tags.input_tags.sparse = kernel.sparse
-        tags.input_tags.string = kernel.takes in ("objects", "any", "records")
+        tags.input_tags.string = kernel.on_objects
         tags.input_tags.categorical = tags.input_tags.allow_nan = kernel.takes == "records"
         return tags

@@ -112,7 +112,7 @@ def _values(X: Any, prepared: Any, kernel: Kernel, chosen: Array) -> Values:
     Z = kernel.select(prepared, chosen)
     few = take(Z, np.arange(min(PROBED, len(chosen))))
     M = evaluate(kernel.symmetric, Z, chosen, chosen)
-    both, again = (np.asarray(kernel.columns(few)(few)) for _ in range(2))
+    both, again = (np.asarray(kernel.anew(few, few)) for _ in range(2))
     asymmetry, drift, of_self = (
         _relative(_largest(part), both) for part in (both - both.T, both - again, np.diagonal(both))
     )

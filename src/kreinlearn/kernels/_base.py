@@ -27,10 +27,15 @@ class Kernel(BaseEstimator):
     whatever depends on data is resolved by ``fit`` into attributes with a trailing underscore.
     """
 
-    takes = "vectors"  # or "objects", "precomputed"
+    takes = "vectors"  # or "objects", "records" (rows of a table), "any", "precomputed"
     is_dissimilarity = False
     sparse = False  # CSR rows are accepted
     threads = True  # several threads may evaluate at once
+
+    @property
+    def on_objects(self) -> bool:
+        """Whether a value may cost so much that none should be evaluated twice."""
+        return self.takes not in ("vectors", "precomputed")
 
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
         return self
