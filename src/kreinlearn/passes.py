@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -111,25 +111,24 @@ def moments_pass(
         return groups, unit
     size = candidate_count(m) // 2 if plan.core == "ls" else 0
     workers = _affordable_workers(panel, plan, size, targets.n_groups)
-    pilot, seed, scratch = None, int(rng.integers(2**63)), panel.scratch()
+    work = RowWork(
+        columns, panel.landmarks, unit, targets.Y.shape[1], targets.n_groups, len(panel.columns),
+        buffered=panel.scratch().useful, single=plan.single, seed=int(rng.integers(2**63)),
+    )  # fmt: skip
     if size:
         T = whiten(np.sum([group.gram.matrix for group in groups], axis=0), PILOT_RTOL)
         pilot = T @ rng.standard_normal((T.shape[1], LEVERAGE_PROBES))
+        work = replace(work, size=size, pilot=pilot)
 
-    def look_at(total: PassTotal, numbers: Array, raw: Array, scaled: Array) -> None:
+    def look_at(numbers: Array, scaled: Array) -> None:
         if hold is not None:
             hold[numbers] = scaled
-        if pilot is not None:
-            keys = _reservoir_keys(scaled @ pilot.astype(scaled.dtype), seed, numbers[0])
-            total.reservoir.add(keys, numbers, raw)
-        plan.progress.add(len(numbers), raw.size)
+        plan.progress.add(len(numbers), len(numbers) * work.width)
 
-    blocks, n = row_blocks(X, known, targets.by_group), length(X) - len(known)
+    n = length(X) - len(known)
     with plan.progress.step("kernel rows", n, n * len(panel.columns)):
-        total = sum_groups(
-            blocks, columns, unit, panel.landmarks, targets, scratch=scratch, look_at=look_at,
-            reservoir=(size, len(panel.columns)), workers=workers, single=plan.single,
-        )  # fmt: skip
+        blocks = row_blocks(X, known, targets.by_group)
+        total = sum_groups(blocks, work, targets, look_at=look_at, workers=workers)
     for mine, theirs in zip(total.groups, groups, strict=True):
         mine += theirs
     if size:
@@ -137,41 +136,64 @@ def moments_pass(
     return total.groups, unit
 
 
-def sum_groups(
-    blocks: Iterable[tuple[Array, Objects]],
-    columns: LandmarkColumns,
-    unit: float,
-    landmarks: Array,
-    targets: Targets,
-    *,
-    scratch: Scratch,
-    look_at: Callable[[PassTotal, Array, Array, Array], None] | None = None,
-    reservoir: tuple[int, int] = (0, 0),
-    workers: int = 1,
-    single: bool = False,
-) -> PassTotal:
-    """Moments of C / unit a group; ``look_at`` sees the rows of every block on the way."""
-    m, q = len(landmarks), targets.Y.shape[1]
+@dataclass(frozen=True)
+class RowWork:
+    """What a pass does with a block of rows: the same in this process and in another."""
 
-    def add(total: PassTotal, block: tuple[Array, Objects]) -> None:
-        numbers, A = block
-        with naming(numbers, m):
-            raw = columns.raw(A, scratch.get(A, reservoir[1] or m))
-            C = columns.finish(raw)
-        scaled = over(C, unit)
+    columns: LandmarkColumns
+    landmarks: Array
+    unit: float
+    n_outputs: int
+    n_groups: int
+    width: int  # columns evaluated
+    buffered: bool = False  # the kernel writes to a buffer
+    single: bool = False
+    seed: int = 0
+    size: int = 0  # of the reservoir
+    pilot: Array | None = None  # (m, LEVERAGE_PROBES)
+
+    def zero(self) -> PassTotal:
+        m, q = len(self.landmarks), self.n_outputs
+        zeros = [Moments.zeros(m, q, single=self.single) for _ in range(self.n_groups)]
+        return PassTotal(zeros, Reservoir.empty(self.size, self.width))
+
+    def add(
+        self, total: PassTotal, numbers: Array, A: Objects, targets: Targets, scratch: Scratch
+    ) -> Array:
+        """Moments of C / unit a group, C / unit itself, and the rows of the largest keys."""
+        with naming(numbers, len(self.landmarks)):
+            raw = self.columns.raw(A, scratch.get(A, self.width))
+            C = self.columns.finish(raw)
+        scaled = over(C, self.unit)
         for g, span in targets.spans(numbers):
             total.groups[g].add(scaled[span], *targets.of(numbers[span]))
             if not np.isfinite(total.groups[g].gram.sums).all():
-                require_finite(C, numbers, landmarks)
+                require_finite(C, numbers, self.landmarks)
+        if self.pilot is not None:
+            projected = scaled @ self.pilot.astype(scaled.dtype)
+            keys = _reservoir_keys(projected, self.seed, numbers[0])
+            total.reservoir.add(keys, numbers, raw)
+        return scaled
+
+
+def sum_groups(
+    blocks: Iterable[tuple[Array, Objects]],
+    work: RowWork,
+    targets: Targets,
+    *,
+    look_at: Callable[[Array, Array], None] | None = None,
+    workers: int = 1,
+) -> PassTotal:
+    """Moments of C / unit a group; ``look_at`` sees numbers and C / unit of every block."""
+    scratch = Scratch(work.buffered)
+
+    def add(total: PassTotal, block: tuple[Array, Objects]) -> None:
+        scaled = work.add(total, *block, targets, scratch)
         if look_at is not None:
-            look_at(total, numbers, raw, scaled)
+            look_at(block[0], scaled)
 
-    def zero() -> PassTotal:
-        zeros = [Moments.zeros(m, q, single=single) for _ in range(targets.n_groups)]
-        return PassTotal(zeros, Reservoir.empty(*reservoir))
-
-    lanes = lanes_for(m, targets.n_groups)
-    return sum_over_blocks(add, blocks, zero, workers=workers, lanes=lanes)
+    lanes = lanes_for(len(work.landmarks), work.n_groups)
+    return sum_over_blocks(add, blocks, work.zero, workers=workers, lanes=lanes)
 
 
 def gram_pass(

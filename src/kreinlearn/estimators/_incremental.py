@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from kreinlearn.blocks import Scratch, as_generator, length, row_blocks
+from kreinlearn.blocks import as_generator, length, row_blocks
 from kreinlearn.estimators._learner import KreinLearner
 from kreinlearn.learning import MeanLoss, Problem, Statistics, gather, gram_scale
 from kreinlearn.moments import Moments, Targets, total_terms
 from kreinlearn.nystrom import FeatureMap
-from kreinlearn.passes import sum_groups
+from kreinlearn.passes import RowWork, sum_groups
 from kreinlearn.reduce import serial_blas, worker_count
 from kreinlearn.tuning.folds import TRAINING, downdated
 from kreinlearn.tuning.search import Tuned, given, tune_apart
@@ -93,12 +93,12 @@ class Incremental(KreinLearner):
             groups = sums.rng.integers(k - 1, size=n)
         targets = Targets(Y, w, groups, k)
         workers = worker_count(self.n_jobs) if self.kernel_.threads else 1
-        nothing = np.empty(0, dtype=np.intp)
-        total = sum_groups(
-            row_blocks(X, nothing, targets.by_group), self._columns, sums.unit,
-            np.arange(len(sums.map.W)), targets, scratch=Scratch(useful=False), workers=workers,
-            single=self.dtype == "float32",
-        )  # fmt: skip
+        nothing, m = np.empty(0, dtype=np.intp), len(sums.map.W)
+        work = RowWork(
+            self._columns, np.arange(m), sums.unit, Y.shape[1], k, m, single=self.dtype == "float32"
+        )
+        blocks = row_blocks(X, nothing, targets.by_group)
+        total = sum_groups(blocks, work, targets, workers=workers)
         for mine, new in zip(sums.groups, total.groups, strict=True):
             mine += new
 
