@@ -89,7 +89,7 @@ def _similarity(model: Any, X: Any, kernel: Kernel, chosen: Any, rng: np.random.
         return similarity_from(K) if kernel.of_dissimilarities else K
     Z = kernel.select(X, chosen)
     K = evaluate(kernel.symmetric, Z, chosen, chosen)
-    if isinstance(kernel, CallableKernel):
+    if kernel.untrusted:
         model._probe(kernel, Z, K, rng, "K is made symmetric")
     if not kernel.is_dissimilarity:
         return K
