@@ -11,9 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from kreinlearn._warnings import warn
-from kreinlearn.blocks import budget_bytes, in_words, length, take
+from kreinlearn.blocks import budget_bytes, in_words, length
 from kreinlearn.kernels._base import Array, Kernel, Objects
 from kreinlearn.kernels._keys import Key, key_of, keys_of
+from kreinlearn.kernels._missing import block_at, fill, fill_square, part_of
 
 Evaluate = Callable[[Objects, Objects], Array]  # rows, columns -> values
 EvaluateSquare = Callable[[Objects, Array], Array]  # objects, k(z, z) with NaN where not known
@@ -84,10 +85,8 @@ def remembered(kernel: Kernel, A: Objects, Z: Objects, evaluate: Evaluate) -> Ar
         return evaluate(A, Z)
     table, a, z = memory.table(kernel), keys_of(A), keys_of(Z)
     K = memory.known(table, a, z)
-    missing = np.isnan(K)
-    if missing.any():
-        for i, j in _rectangles(missing):
-            K[_at(i, j)] = table.seen(evaluate(_part(A, i), _part(Z, j)))
+    if np.isnan(K).any():
+        fill(K, lambda i, j: table.seen(evaluate(part_of(A, i), part_of(Z, j))))
         memory.keep(table, a, z, K)
     return K.astype(table.dtype, copy=False)
 
@@ -111,14 +110,11 @@ def remembered_square(
     for given in (memory.known_own(table, z), own):
         np.fill_diagonal(K, np.where(np.isnan(given), np.diagonal(K), given))
     if np.isnan(K).any():
-        squares, order = _squares(np.isnan(K))
-        for i in squares:
-            K[_at(i, i)] = table.seen(evaluate_square(_part(Z, i), np.diagonal(K)[i]))
-        missing = np.isnan(K)
-        for i, j in _rectangles(np.triu(missing[np.ix_(order, order)])):
-            part = table.seen(evaluate(_part(Z, order[i]), _part(Z, order[j])))
-            K[_at(order[i], order[j])] = part
-            K[_at(order[j], order[i])] = part.T
+        fill_square(
+            K,
+            lambda i, j: table.seen(evaluate(part_of(Z, i), part_of(Z, j))),
+            lambda i: table.seen(evaluate_square(part_of(Z, i), np.diagonal(K)[i])),
+        )
         memory.keep(table, z, z, K)
         memory.keep_own(table, z, np.diagonal(K))
     return K.astype(table.dtype, copy=False)
@@ -135,49 +131,9 @@ def remembered_diagonal(
     own = memory.known_own(table, a)
     missing = np.flatnonzero(np.isnan(own))
     if len(missing):
-        own[missing] = table.seen(evaluate(_part(A, missing)))
+        own[missing] = table.seen(evaluate(part_of(A, missing)))
         memory.keep_own(table, a, own)
     return own.astype(table.dtype, copy=False)
-
-
-def _part(X: Objects, numbers: Array) -> Objects:
-    return X if len(numbers) == length(X) else take(X, numbers)
-
-
-def _at(i: Array, j: Array) -> Any:
-    """The block of rows i and columns j, of an array; slices if they are runs."""
-    runs = [slice(k[0], k[-1] + 1) for k in (i, j) if len(k) and (np.diff(k) == 1).all()]
-    return tuple(runs) if len(runs) == 2 else np.ix_(i, j)
-
-
-def _alike(M: Array) -> list[Array]:
-    """Numbers of the columns of a boolean matrix, equal columns together."""
-    groups: dict[bytes, list[int]] = {}
-    for j, column in enumerate(np.packbits(M, axis=0).T):
-        groups.setdefault(column.tobytes(), []).append(j)
-    return [np.array(group) for group in groups.values()]
-
-
-def _rectangles(missing: Array) -> Iterator[tuple[Array, Array]]:
-    """Rows and columns of blocks that hold all that is missing, each entry once, and no other."""
-    for columns in _alike(missing):
-        rows = np.flatnonzero(missing[:, columns[0]])
-        if len(rows):
-            yield rows, columns
-
-
-def _squares(missing: Array) -> tuple[list[Array], Array]:
-    """Groups of objects no two of which are known, and all objects, like beside like.
-
-    Also each object of which nothing but k(z, z) is missing.
-    """
-    off = missing & ~np.eye(len(missing), dtype=bool)
-    groups = _alike(off | np.eye(len(off), dtype=bool))  # unknown to each other, alike to others
-    single = np.array([group[0] for group in groups if len(group) == 1], dtype=np.intp)
-    several = [group for group in groups if len(group) > 1]
-    order = [*several, *(single[same] for same in _alike(off[:, single]))]
-    lonely = [np.array([i]) for i in single if missing[i, i]]
-    return several + lonely, np.concatenate([np.empty(0, dtype=np.intp), *order])
 
 
 # The memory
@@ -205,7 +161,7 @@ class _Table:
         i, j = _places(self.rows, a), _places(self.columns, z)
         if not i.any() or not j.any():
             return np.full((len(a), len(z)), np.nan)
-        return np.array(self.values[_at(i, j)])
+        return np.array(self.values[block_at(i, j)])
 
     def grow(self, n_rows: int, n_columns: int, room: int) -> bool:
         """Whether there is a place for each, in ``room`` bytes."""
@@ -267,7 +223,7 @@ class _Memory:
             if fits:
                 table.rows |= rows
                 table.columns |= columns
-                table.values[_at(_places(table.rows, a), _places(table.columns, z))] = K
+                table.values[block_at(_places(table.rows, a), _places(table.columns, z))] = K
             first = not fits and not self.full
             self.full = self.full or not fits
         if first:
