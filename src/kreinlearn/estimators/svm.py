@@ -187,7 +187,7 @@ class KreinSVC(KreinClassifier):
             start = of_few.values
             growth = np.divide(of_all.values, start, out=growth, where=start > 0)
         Y, w = problem.held()
-        outputs = some_outputs(Y.shape[1])
+        outputs = some_outputs(Y)
         w = np.ones(len(Y)) if w is None else w
         objective = HingeObjective(few, Y[:, outputs], w, intercept=self.fit_intercept)
         tuned = tune(
@@ -230,7 +230,7 @@ class KreinSVC(KreinClassifier):
         rows = self._rows(problem, statistics)
         strength = None if self.lambda_l1 == "auto" else float(self.lambda_l1)
         norms = None if self.penalty == "l1" else values
-        outputs = some_outputs(problem.Y.shape[1])
+        outputs = some_outputs(problem.held()[0])
         found = fit_sparse(problem, statistics, rows, strength, norms, outputs, self.max_iter)
         self.lambda_l1_, self.l1_path_ = found.strength, found.trials
         self._keep_steps(found.n_iter, found.converged)
@@ -278,9 +278,9 @@ class KreinSVC(KreinClassifier):
             )
 
 
-def some_outputs(q: int) -> Any:
-    """A few of many outputs, evenly spread: penalties are common to all."""
-    return np.unique(np.linspace(0, q - 1, TUNED_OUTPUTS).astype(np.intp))
+def some_outputs(Y: Any) -> Any:
+    """A few of many outputs, those that vary most: they make up most of the loss."""
+    return np.sort(np.argsort(-Y.var(axis=0), kind="stable")[:TUNED_OUTPUTS])
 
 
 def singular(statistics: Statistics, penalty: Any, *, intercept: bool) -> bool:
