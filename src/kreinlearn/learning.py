@@ -21,7 +21,7 @@ from kreinlearn.reduce import Gram, map_blocks
 from kreinlearn.rows import evaluate, over
 from kreinlearn.solvers.least_squares import leave_one_out
 from kreinlearn.solvers.result import Fold
-from kreinlearn.tuning.folds import TRAINING, FoldRows, downdated
+from kreinlearn.tuning.folds import TRAINING, FoldRows, downdated, terms_by_one_map
 from kreinlearn.tuning.search import Objective, Tuned
 
 POWER_STEPS = 30  # of the iteration for the largest eigenvalue
@@ -244,6 +244,8 @@ def folds_of(problem: Problem, statistics: Statistics) -> list[Fold]:
 
 def terms_of(problem: Problem, splits: list[FoldRows]) -> list[Fold]:
     Y, w = problem.held()
+    if splits and not problem.honest:
+        return terms_by_one_map(splits, Y, w, intercept=problem.intercept)
     return [split.terms(Y, w, intercept=problem.intercept) for split in splits]
 
 

@@ -98,3 +98,16 @@ class FoldRows:
         if intercept and len(self.train):
             Phi = Phi - Phi[self.train].mean(axis=0)
         return fold_of(of(self.train), of(self.valid), self.S, intercept=intercept)
+
+
+def terms_by_one_map(
+    splits: Sequence[FoldRows], Y: Array, w: Array | None, *, intercept: bool
+) -> list[Fold]:
+    """The terms of splits that share their features: those of every row are summed once."""
+    Phi, S = splits[0].Phi, splits[0].S
+    parts = [split.valid for split in splits]
+    parts.append(np.setdiff1d(splits[0].train, np.concatenate(parts)))  # in every training part
+    if intercept:
+        Phi = Phi - Phi[np.concatenate(parts)].mean(axis=0)
+    groups = [Terms.of_rows(Phi[rows], Y[rows], None if w is None else w[rows]) for rows in parts]
+    return downdated(groups, S, intercept=intercept)

@@ -16,6 +16,7 @@ from kreinlearn.tuning.folds import (
     fold_of,
     given_folds,
     random_folds,
+    terms_by_one_map,
 )
 
 RNG = np.random.default_rng(21)
@@ -188,3 +189,22 @@ def test_rows_far_from_zero_lose_no_digits_to_their_mean():
     near = by_rows(train, valid, W, True)
     np.testing.assert_allclose(far.G, near["G"], rtol=0, atol=1e-5 * near["G"].max())
     np.testing.assert_allclose(far.G_valid, near["G_valid"], rtol=0, atol=1e-5 * near["G"].max())
+
+
+@weighted
+@with_or_without
+def test_splits_of_one_map_have_the_terms_of_each_for_itself(w, intercept):
+    numbers = RNG.integers(0, 4, N)
+    numbers[:7] = TRAINING
+    drawn = RNG.random(N) < 0.8  # the others are in no part
+    splits = [
+        FoldRows(PHI, S, *(np.flatnonzero(part & drawn) for part in (numbers != k, numbers == k)))
+        for k in range(4)
+    ]
+    together = terms_by_one_map(splits, Y, w, intercept=intercept)
+    for split, fold in zip(splits, together, strict=True):
+        alone = split.terms(Y, w, intercept=intercept)
+        for name in ("G", "B", "n", "G_valid", "B_valid", "yy_valid", "n_valid"):
+            np.testing.assert_allclose(
+                getattr(fold, name), getattr(alone, name), rtol=1e-11, atol=1e-11
+            )
