@@ -7,12 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from statistics import median
 from typing import Any, TypeAlias
 
 LONG_RUN = 10.0  # seconds that are worth a word beforehand
 PERIODS = ((86400, "days"), (3600, "h"), (60, "min"))  # each from two of them on
 TIMED_SECONDS = 0.03  # what took that long is believed
-TIMED_ROWS = 4
+TIMED_ROWS = 5  # of which the median counts: a process may have to wait its turn
 
 Add: TypeAlias = Callable[[int, int], None]  # rows, pairs
 
@@ -131,15 +132,17 @@ def seconds_a_pair(columns: Callable[[int], Callable[[int], Any]], most: int) ->
 
     Of at most ``most`` pairs; None if these are too few to say. The first call may compile.
     """
-    k, seconds, found = 1, 0.0, None
+    k, found, spent = 1, None, 0.0
     columns(1)(0)
-    while seconds < TIMED_SECONDS and 2 * TIMED_ROWS * k <= most:
-        row = columns(k)
-        start, i = time.perf_counter(), 0
-        while i < TIMED_ROWS and (not i or seconds < TIMED_SECONDS):
+    while spent < TIMED_SECONDS and 2 * TIMED_ROWS * k <= most:
+        row, times = columns(k), list[float]()
+        for i in range(TIMED_ROWS):
+            start = time.perf_counter()
             row(i)
-            seconds, i = time.perf_counter() - start, i + 1
-        found, k = seconds / (i * k), 4 * k
+            times.append(time.perf_counter() - start)
+            if sum(times) > 3 * TIMED_SECONDS:
+                break
+        found, spent, k = median(times) / k, sum(times), 4 * k
     return found
 
 

@@ -23,7 +23,7 @@ SETS = [RNG.normal(size=(size, 2)) for size in RNG.integers(3, 7, 90)]
 BAGS = [set(word) for word in WORDS]
 OBJECTS = {
     "levenshtein": WORDS, "jaro_winkler": WORDS, "smith_waterman": [w.upper() + "A" for w in WORDS],
-    "dtw": SERIES, "msm": SERIES, "hausdorff": SETS, "procrustes": SETS,
+    "dtw": SERIES, "hausdorff": SETS, "procrustes": SETS,
     "jaccard_sets": BAGS,
 }  # fmt: skip
 
@@ -49,7 +49,7 @@ def test_strips_are_all_rows_once(n):
 
 @pytest.mark.parametrize("name", OBJECTS)
 def test_any_number_of_workers_gives_the_symmetric_values(name):
-    for package in {"dtw": ["aeon"], "msm": ["aeon"], "smith_waterman": ["parasail"]}.get(name, []):
+    for package in {"dtw": ["aeon"], "smith_waterman": ["parasail"]}.get(name, []):
         pytest.importorskip(package)
     X = OBJECTS[name]
     kernel = resolve(name).fit(X, RNG)
