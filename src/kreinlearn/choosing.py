@@ -44,7 +44,10 @@ class Candidate(NamedTuple):
 def with_kernel(problem: Problem, kernel: Kernel) -> Problem:
     """The same problem, rows and landmarks seen by another kernel."""
     old = problem.panel
-    panel = Panel(kernel, old.X, old.rows, pool=old.pool, workers=problem.plan.workers)
+    plan = problem.plan
+    panel = Panel(
+        kernel, old.X, old.rows, pool=old.pool, workers=plan.workers, progress=plan.progress
+    )
     panel.grow(old.landmarks)
     panel.freeze()
     return replace(problem, panel=panel)

@@ -14,7 +14,8 @@ from kreinlearn.estimators._learner import KreinLearner
 from kreinlearn.learning import MeanLoss, Problem, Statistics, gather, gram_scale
 from kreinlearn.moments import Moments, Targets, total_terms
 from kreinlearn.nystrom import FeatureMap
-from kreinlearn.passes import RowWork, sum_groups
+from kreinlearn.passes import RowWork, n_evaluated, sum_groups
+from kreinlearn.progress import Progress
 from kreinlearn.reduce import serial_blas, worker_count
 from kreinlearn.tuning.folds import TRAINING, downdated
 from kreinlearn.tuning.search import Tuned, given, tune_apart
@@ -97,8 +98,12 @@ class Incremental(KreinLearner):
         work = RowWork(
             self._columns, np.arange(m), sums.unit, Y.shape[1], k, m, single=self.dtype == "float32"
         )
-        blocks = row_blocks(X, nothing, targets.by_group)
-        total = sum_groups(blocks, work, targets, workers=workers)
+        progress, width = Progress(self.verbose, self.kernel), n_evaluated(self._columns, m)
+        with progress.step("new rows", n, n * width):
+            total = sum_groups(
+                row_blocks(X, nothing, targets.by_group), work, targets, workers=workers,
+                look_at=lambda numbers, _: progress.add(len(numbers), len(numbers) * width),
+            )  # fmt: skip
         for mine, new in zip(sums.groups, total.groups, strict=True):
             mine += new
 
