@@ -21,7 +21,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
 import kreinlearn
-from benchmarks import tables
+from benchmarks import object_sets, tables
 from benchmarks.learners import NearestNeighbour, RawSVC, chosen, fitted_quietly
 from benchmarks.object_sets import ALL_SETS, QUICK_SETS, SETS, available, matrices, n_splits
 from kreinlearn import KreinRidgeClassifier, KreinSVC, SpectrumSVC
@@ -274,7 +274,11 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Found]:
     section = Section(HEADING, checks=list(checks(results)))
     made = [section.checked, error_table(results), difference_table(results)]
     made += [seconds_table(results), chosen_table(results)]
-    made[0].notes += [*missing, *__doc__.splitlines()[2:]]
+    made[0].notes += [
+        *missing,
+        *__doc__.splitlines()[2:],
+        *(object_sets.__doc__ or "").splitlines()[2:],
+    ]
     for table in made:
         table.show(tables.console())
     words = sys.argv[1:] if arguments is None else arguments
