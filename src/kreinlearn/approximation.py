@@ -63,6 +63,7 @@ def open_panel(kernel: Kernel, X: Objects, plan: Plan, rng: np.random.Generator)
     pool = _pool(n, plan, rng)
     _announce(kernel, X, plan)
     common: dict[str, Any] = {"workers": plan.workers, "progress": plan.progress}
+    common["store"] = plan.store
     if isinstance(plan.landmarks, str):
         panel = Panel(kernel, Rows(X), pool, **common)
         if plan.landmarks in WHOLE_SAMPLE and len(pool) < n:

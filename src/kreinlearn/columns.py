@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from kreinlearn.kernels._base import Array, Columns, Objects
@@ -16,6 +17,14 @@ class LandmarkColumns:
     landmarks: Array | None = None  # their places among the evaluated columns; None: all, in order
     transform: Transform | None = None
     offsets: Array | None = None  # a(z)
+    stored: Callable[..., Array] | None = None  # numbers, rows -> raw, while they are fitted
+
+    def of_rows(self, numbers: Array, A: Objects, out: Array | None = None) -> Array:
+        """Of rows of the fit, by number: from its store, where it has one."""
+        return self.finish(self.raw_of_rows(numbers, A, out))
+
+    def raw_of_rows(self, numbers: Array, A: Objects, out: Array | None = None) -> Array:
+        return self.raw(A, out) if self.stored is None else self.stored(numbers, A, out)
 
     def __call__(self, A: Objects, out: Array | None = None) -> Array:
         return self.finish(self.raw(A, out))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -90,7 +91,7 @@ class FeatureRows:
         return nullcontext() if held else self.progress.step("rows again", n, n * len(self.W))
 
     def _evaluate(self, A: Objects, numbers: Array) -> Array:
-        C = evaluate(self.columns, A, numbers, self.landmarks)
+        C = evaluate(partial(self.columns.of_rows, numbers), A, numbers, self.landmarks)
         self.progress.add(len(C), C.size)
         return np.asarray(over(C, self.unit), dtype=np.float64)
 

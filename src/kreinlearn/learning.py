@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -282,7 +283,6 @@ def statistics_scale(statistics: Statistics, *, intercept: bool) -> float:
     return gram_scale(whole.G, whole.n)
 
 
-
 def feature_bytes(problem: Problem, statistics: Statistics) -> int:
     return 8 * len(problem.Y) * len(statistics.map.S)
 
@@ -299,10 +299,14 @@ def features_of(problem: Problem, statistics: Statistics) -> Array:
 
     def one_block(block: tuple[Array, Objects]) -> None:
         numbers, A = block
-        C = evaluate(statistics.columns, A, numbers, panel.landmarks)
+        values = partial(statistics.columns.of_rows, numbers)
+        C = evaluate(values, A, numbers, panel.landmarks)
         Phi[numbers] = over(C, statistics.unit) @ statistics.map.W
+        plan.progress.add(len(numbers), len(numbers) * width)
 
-    map_blocks(one_block, row_blocks(panel.X.X, problem.rows), workers=panel.workers)
+    width, others = len(panel.columns), n - len(problem.rows)
+    with plan.progress.step("rows again", others, others * width):
+        map_blocks(one_block, row_blocks(panel.X.X, problem.rows), workers=panel.workers)
     return Phi
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,9 +45,9 @@ class Panel:
 
     def __init__(
         self, kernel: Kernel, X: Rows, rows: Array, *, pool: Array | None = None, workers: int = 1,
-        progress: Progress | None = None,
+        progress: Progress | None = None, store: Any = None,
     ) -> None:  # fmt: skip
-        self.kernel, self.X = kernel, X
+        self.kernel, self.X, self.store = kernel, X, store
         self.progress = Progress() if progress is None else progress
         self.pool = rows if pool is None else pool  # a uniform sample of all rows
         self.workers = workers if kernel.threads else 1
@@ -130,14 +132,14 @@ class Panel:
 
     def _fill(self, block: Array, places: Array, new: Array) -> None:
         """block[places] = k(rows[places], new), straight into runs of neighbours if vectors."""
-        columns = self.kernel.columns(self._as_columns(new))
+        columns = self._columns(new)
         direct = self.kernel.takes == "vectors"
 
         def one_part(here: Any) -> None:
             numbers = self.rows[here]
             A = self.X.take(numbers)
             out = block[here] if direct and getattr(A, "dtype", None) == block.dtype else None
-            K = evaluate(columns, A, numbers, new, out)
+            K = evaluate(partial(columns.of_rows, numbers), A, numbers, new, out)
             if self.kernel.is_dissimilarity:
                 check_dissimilarities(K)
             if out is None:
@@ -150,6 +152,13 @@ class Panel:
             spans = parts_of(len(places), rows_a_part(self.kernel))
             parts = [places[slice(*span)] for span in spans]
         map_blocks(one_part, parts, workers=self.workers)
+
+    def _columns(self, numbers: Array) -> LandmarkColumns:
+        """Raw values to rows ``numbers``, by way of the store if there is one."""
+        Z = self._as_columns(numbers)
+        columns = self.kernel.columns(Z)
+        stored = None if self.store is None else self.store.columns(columns, Z, numbers)
+        return LandmarkColumns(columns, stored=stored)
 
     def _as_columns(self, numbers: Array) -> Objects:
         if self.kernel.takes == "precomputed":
@@ -176,7 +185,7 @@ class Panel:
             return self.squares.between(A, B, shared)
         if np.array_equal(A, B):
             return self._evaluate_square(A)
-        K = evaluate(self.kernel.columns(self._as_columns(B)), self.X.take(A), A, B)
+        K = evaluate(partial(self._columns(B).of_rows, A), self.X.take(A), A, B)
         self.progress.add(len(A), K.size)
         return K
 
@@ -186,7 +195,9 @@ class Panel:
             K = symmetrised(self.kernel.columns(self._as_columns(numbers))(objects))
         else:
             own = self._diagonal[self.positions(numbers)]
-            K = evaluate_square(self.kernel, objects, numbers, own, self.workers, self.progress)
+            K = evaluate_square(
+                self.kernel, objects, numbers, own, self.workers, self.progress, self.store
+            )
         if K.dtype == np.float32:
             self.eps = float(np.finfo(np.float32).eps)
         if self.kernel.is_dissimilarity:
@@ -307,7 +318,8 @@ class Panel:
 
         def load(block: tuple[Array, Objects]) -> tuple[slice, Array]:
             numbers, A = block
-            C = evaluate(columns, A, numbers, self.landmarks, scratch.get(A, len(self.columns)))
+            values, room = partial(columns.of_rows, numbers), scratch.get(A, len(self.columns))
+            C = evaluate(values, A, numbers, self.landmarks, room)
             self.progress.add(len(numbers), len(numbers) * len(self.columns))
             return slice(numbers[0], numbers[-1] + 1), over(C, unit)
 
@@ -359,18 +371,20 @@ class Panel:
     def _evaluate_diagonal(self, numbers: Array) -> Array:
         if self.kernel.takes == "precomputed":
             return self.kernel.diagonal(numbers)
-        values = evaluate(self._own_values, self.X.take(numbers), numbers, np.array(["itself"]))
-        return values[:, 0]
+        values = self._own_values
+        if self.store is not None:
+            values = partial(self.store.diagonal, numbers)
+        return evaluate(values, self.X.take(numbers), numbers, np.array(["itself"]))[:, 0]
 
     def _own_values(self, objects: Objects) -> Array:
         return self.kernel.diagonal(objects)[:, None]
 
     def evaluator(self) -> LandmarkColumns:
         """What predicts: from any rows of objects to their similarities to the landmarks."""
-        columns = self.kernel.columns(self._as_columns(self.columns))
+        columns = self._columns(self.columns)
         if self.transform is None:
-            return LandmarkColumns(columns)
+            return columns
         a = self.offsets
         assert a is not None
         offsets = a[self.positions(self.landmarks)]
-        return LandmarkColumns(columns, self.places, self.transform, offsets)
+        return replace(columns, landmarks=self.places, transform=self.transform, offsets=offsets)

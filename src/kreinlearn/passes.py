@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -41,6 +42,7 @@ class Plan:
     eligible: Array | None = None  # rows that may be landmarks; None: all
     sample: bool = False  # a pool of rows is wanted beside the landmarks
     progress: Progress = field(default_factory=Progress)
+    store: Any = None  # of kernel values; None: none are kept
 
     @property
     def sketch(self) -> int:
@@ -162,7 +164,7 @@ class RowWork:
     ) -> Array:
         """Moments of C / unit a group, C / unit itself, and the rows of the largest keys."""
         with naming(numbers, len(self.landmarks)):
-            raw = self.columns.raw(A, scratch.get(A, self.width))
+            raw = self.columns.raw_of_rows(numbers, A, scratch.get(A, self.width))
             C = self.columns.finish(raw)
         scaled = over(C, self.unit)
         for g, span in targets.spans(numbers):
@@ -242,7 +244,7 @@ def all_columns(panel: Panel, columns: LandmarkColumns, plan: Plan) -> Array:
 
     def one_block(block: tuple[Array, Objects]) -> None:
         numbers, A = block
-        C[numbers] = evaluate(columns, A, numbers, panel.landmarks)
+        C[numbers] = evaluate(partial(columns.of_rows, numbers), A, numbers, panel.landmarks)
         plan.progress.add(len(numbers), len(numbers) * width)
 
     width, others = len(panel.columns), n - len(here)

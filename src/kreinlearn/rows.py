@@ -12,6 +12,8 @@ import scipy.sparse as sp
 from kreinlearn.blocks import first_not_finite, take
 from kreinlearn.kernels._base import Array, Objects
 
+NOTHING_KEPT = "; nothing of this fit was kept, which store=path would do"
+
 
 class Rows(NamedTuple):
     """The objects of a fit by row number; numbers below zero are objects from outside X."""
@@ -83,9 +85,10 @@ def naming(numbers: Array, n_landmarks: int) -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        kept = any("is kept in the store" in note for note in getattr(error, "__notes__", ()))
         error.add_note(
             f"while evaluating the kernel on rows {numbers.min()}..{numbers.max()} "
-            f"against {n_landmarks} landmarks; nothing of this fit was kept"
+            f"against {n_landmarks} landmarks{'' if kept else NOTHING_KEPT}"
         )
         raise
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -55,8 +56,9 @@ def strips(n: int) -> list[tuple[int, int]]:
 
 
 def evaluate_square(
-    kernel: Kernel, objects: Objects, numbers: Array, own: Array, workers: int, progress: Progress
-) -> Array:  # (n, n)
+    kernel: Kernel, objects: Objects, numbers: Array, own: Array, workers: int, progress: Progress,
+    store: Any = None,
+) -> Array:  # (n, n)  # fmt: skip
     """As ``kernel.symmetric``; ``own`` are the k(x, x) that are known, for a pairwise kernel.
 
     Each strip of rows is evaluated by itself and against all later columns.
@@ -65,19 +67,25 @@ def evaluate_square(
 
     def square(A: Objects, here: slice) -> Array:
         known = {"diagonal": own[here]} if isinstance(kernel, PairwiseKernel) else {}
-        return evaluate(partial(kernel.symmetric, **known), A, numbers[here], numbers[here])
+        symmetric = partial(kernel.symmetric, **known)
+        if store is not None:
+            symmetric = partial(store.square, numbers[here], own[here])
+        return evaluate(symmetric, A, numbers[here], numbers[here])
 
     def one_strip(span: tuple[int, int]) -> None:
         here, after = slice(*span), slice(span[1], n)
         A, h = rows(objects, *span), span[1] - span[0]
         K[here, here] = square(A, here)
         if span[1] < n:
-            columns = kernel.columns(rows(objects, span[1], n))
+            Z = rows(objects, span[1], n)
+            columns: Any = kernel.columns(Z)
+            if store is not None:
+                columns = partial(store.columns(columns, Z, numbers[after]), numbers[here])
             K[here, after] = evaluate(columns, A, numbers[here], numbers[after])
             K[after, here] = K[here, after].T
         progress.add(h, pairs_among(kernel, h) + h * (n - span[1]))
 
-    if by_pairs(kernel):
+    if by_pairs(kernel) or (store is not None and isinstance(kernel, PairwiseKernel)):
         K = np.empty((n, n))
         map_blocks(one_strip, strips(n), workers=workers)
     else:

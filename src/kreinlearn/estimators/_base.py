@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -19,6 +20,7 @@ from sklearn.utils.validation import (
 from kreinlearn._warnings import warn
 from kreinlearn.approximation import Fitted, fit_map, fit_map_to_tolerance
 from kreinlearn.blocks import budget_bytes, free_memory, length, require_memory, take
+from kreinlearn.estimators._storing import open_store
 from kreinlearn.estimators._validation import (
     are_row_numbers,
     as_objects,
@@ -76,6 +78,7 @@ class KreinEstimator(BaseEstimator):
         "precomputed_columns": [StrOptions({"all", "landmarks"})],
         "dtype": [StrOptions({"float32", "float64"}), None],
         "memory_budget": [Interval(Real, 1, None, closed="left"), str, None],
+        "store": [str, os.PathLike, None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state", np.random.Generator],
         "verbose": ["verbose"],
@@ -230,6 +233,7 @@ class KreinEstimator(BaseEstimator):
                 f"{wanted}={rank} exceeds n_landmarks={m} (n_samples={n}); "
                 f"lower {wanted} or {remedy}"
             )
+        by_number = isinstance(landmarks, str) or are_row_numbers(landmarks)
         return Plan(
             n_landmarks=m,
             rank=rank,
@@ -241,6 +245,7 @@ class KreinEstimator(BaseEstimator):
             tol=self._tolerance(),
             single=self.dtype == "float32",
             progress=Progress(self.verbose, self.kernel),
+            store=open_store(self, kernel, X, None if by_number else landmarks),
         )
 
     def _route(self) -> str:
@@ -319,7 +324,7 @@ class KreinEstimator(BaseEstimator):
         self.signature_ = feature_map.S.astype(np.int8)
         self.eigenvalues_ = feature_map.Lambda
         self.rank_ = len(feature_map.S)
-        self._columns = fitted.columns
+        self._columns = replace(fitted.columns, stored=None)
         if given and self.precomputed_columns == "landmarks":
             self._expect_landmark_columns(fitted)
         self._map = feature_map

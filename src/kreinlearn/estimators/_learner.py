@@ -21,6 +21,7 @@ from kreinlearn.blocks import as_generator, length
 from kreinlearn.choosing import Candidate, choose_similarity, with_kernel
 from kreinlearn.estimators._base import KreinEstimator
 from kreinlearn.estimators._scoring import cross_validated_score
+from kreinlearn.estimators._storing import storing
 from kreinlearn.kernels import resolve
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, TRANSFORMS
 from kreinlearn.kernels.precomputed import Precomputed, PrecomputedDissimilarity
@@ -216,6 +217,7 @@ class KreinLearner(KreinEstimator):
         by_fold = self._tunes() and not problem.honest and self.cv != "loo"
         return gather(problem, self._core, by_fold=by_fold)
 
+    @storing
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         rng = as_generator(self.random_state)
         try:

@@ -85,6 +85,7 @@ class SimilarityRidge(SimilarityFeatures, KreinRegressor):
         symmetrize: str = "average",
         dtype: Any = None,
         memory_budget: Any = None,
+        store: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = 0,
@@ -103,6 +104,7 @@ class SimilarityRidge(SimilarityFeatures, KreinRegressor):
         self.symmetrize = symmetrize
         self.dtype = dtype
         self.memory_budget = memory_budget
+        self.store = store
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -155,6 +157,7 @@ class SimilarityRidgeClassifier(SimilarityFeatures, LeastSquaresClassifier):
         symmetrize: str = "average",
         dtype: Any = None,
         memory_budget: Any = None,
+        store: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = 0,
@@ -176,6 +179,7 @@ class SimilarityRidgeClassifier(SimilarityFeatures, LeastSquaresClassifier):
         self.symmetrize = symmetrize
         self.dtype = dtype
         self.memory_budget = memory_budget
+        self.store = store
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -132,7 +132,7 @@ class KreinRidge(KreinRegressor):
 
     Parameters
     ----------
-    kernel, landmarks, precomputed_columns, symmetrize, dtype, memory_budget, n_jobs,
+    kernel, landmarks, precomputed_columns, symmetrize, dtype, memory_budget, store, n_jobs,
     random_state, verbose : as in ``KreinNystroem``.
     kernel_params : parameters of the kernel; a list of such dicts, or "auto", a small grid of
         widths, are searched by cross-validated squared error.
@@ -193,6 +193,7 @@ class KreinRidge(KreinRegressor):
         symmetrize: str = "average",
         dtype: Any = None,
         memory_budget: Any = None,
+        store: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = 0,
@@ -214,6 +215,7 @@ class KreinRidge(KreinRegressor):
         self.symmetrize = symmetrize
         self.dtype = dtype
         self.memory_budget = memory_budget
+        self.store = store
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -301,6 +303,7 @@ class KreinRidgeClassifier(LeastSquaresClassifier):
         symmetrize: str = "average",
         dtype: Any = None,
         memory_budget: Any = None,
+        store: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = 0,
@@ -325,6 +328,7 @@ class KreinRidgeClassifier(LeastSquaresClassifier):
         self.symmetrize = symmetrize
         self.dtype = dtype
         self.memory_budget = memory_budget
+        self.store = store
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

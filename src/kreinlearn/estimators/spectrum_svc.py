@@ -21,6 +21,7 @@ from kreinlearn.blocks import as_generator, budget_bytes, length, require_memory
 from kreinlearn.estimators._base import KreinEstimator
 from kreinlearn.estimators._classifier import KreinClassifier, class_scores, pairs_of, require_two
 from kreinlearn.estimators._learner import KreinLearner
+from kreinlearn.estimators._storing import storing
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels._base import symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
@@ -60,8 +61,8 @@ class SpectrumSVC(KreinClassifier):
     class_weight : dict, "balanced" or None: weights of the errors; H does not depend on it.
     cv : folds that tune: an int, a splitter, "loo", or None: 5. Each fold corrects the spectrum
         of its own training part.
-    kernel, kernel_params, symmetrize, dtype, memory_budget, n_jobs, random_state, verbose : as in
-        ``KreinNystroem``.
+    kernel, kernel_params, symmetrize, dtype, memory_budget, store, n_jobs, random_state, verbose :
+        as in ``KreinNystroem``.
 
     Attributes
     ----------
@@ -88,7 +89,7 @@ class SpectrumSVC(KreinClassifier):
             name: KreinEstimator._parameter_constraints[name]
             for name in (
                 *("kernel", "kernel_params", "symmetrize", "dtype"),
-                *("memory_budget", "n_jobs", "random_state", "verbose"),
+                *("memory_budget", "store", "n_jobs", "random_state", "verbose"),
             )
         },
         **{name: KreinClassifier._parameter_constraints[name] for name in ("class_weight", "cv")},
@@ -116,6 +117,7 @@ class SpectrumSVC(KreinClassifier):
         symmetrize: str = "average",
         dtype: Any = None,
         memory_budget: Any = None,
+        store: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = 0,
@@ -130,6 +132,7 @@ class SpectrumSVC(KreinClassifier):
         self.symmetrize = symmetrize
         self.dtype = dtype
         self.memory_budget = memory_budget
+        self.store = store
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -149,6 +152,7 @@ class SpectrumSVC(KreinClassifier):
 
     # Fitting
 
+    @storing
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         rng = as_generator(self.random_state)
         seed = int(rng.integers(2**63))
@@ -210,7 +214,7 @@ class SpectrumSVC(KreinClassifier):
             self.C_grid_ = np.array([whole.unboxed(value) for value in C_GRID])
         self.dual_coef_ = whole.dual(solution.alpha)
         self.intercept_ = self._intercept = solution.intercept
-        self._columns = panel.evaluator()
+        self._columns = replace(panel.evaluator(), stored=None)
         if not whole.H.any():
             warn("the corrected matrix is zero: the larger of two classes is predicted")
         if not solution.converged:

@@ -104,6 +104,7 @@ class KreinSVC(KreinClassifier):
         symmetrize: str = "average",
         dtype: Any = None,
         memory_budget: Any = None,
+        store: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = 0,
@@ -131,6 +132,7 @@ class KreinSVC(KreinClassifier):
         self.symmetrize = symmetrize
         self.dtype = dtype
         self.memory_budget = memory_budget
+        self.store = store
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -19,6 +19,7 @@ from kreinlearn._warnings import warn
 from kreinlearn.approximation import ERROR_ROWS, ErrorEstimate, Fitted, estimate_error
 from kreinlearn.blocks import as_generator, length, take
 from kreinlearn.estimators._base import KreinEstimator
+from kreinlearn.estimators._storing import storing
 from kreinlearn.estimators._validation import precision
 from kreinlearn.nystrom import EPS, WHITEN_RTOL, FeatureMap, eigen_map, one_shot
 from kreinlearn.passes import Plan
@@ -100,6 +101,10 @@ class KreinNystroem(_KreinTransformer):
         made symmetric, and k(x, z) is used as it is, with z the landmark.
     dtype : "float32", "float64", or None: as the data.
     memory_budget : bytes, or a text such as "2GB"; None is a quarter of the free memory.
+    store : a folder that keeps the kernel values of ``fit`` on disk, for kernels that take long.
+        A fit that was killed goes on where it stopped, and no other fit (other penalties, more
+        landmarks, more rows after the same ones) evaluates a pair again; if the rows, the kernel,
+        its parameters or its version differ it is refused. ``predict`` does not use it.
     n_jobs : worker threads (None: as many as BLAS uses), or processes for Python callables.
     random_state : int, RandomState, Generator or None.
     verbose : on a terminal, show the progress of the pass over streamed rows.
@@ -143,6 +148,7 @@ class KreinNystroem(_KreinTransformer):
         symmetrize: str = "average",
         dtype: Any = None,
         memory_budget: Any = None,
+        store: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = 0,
@@ -159,10 +165,12 @@ class KreinNystroem(_KreinTransformer):
         self.symmetrize = symmetrize
         self.dtype = dtype
         self.memory_budget = memory_budget
+        self.store = store
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
+    @storing
     def _fit(self, X: Any) -> Fitted:
         rng = as_generator(self.random_state)
         X, kernel = self._prepared(X, rng)
@@ -223,7 +231,7 @@ class KreinPCA(_KreinTransformer):
     ----------
     n_components : number of axes.
     kernel, n_landmarks, landmarks, core, kernel_params, precomputed_columns, symmetrize, dtype,
-    memory_budget, n_jobs, random_state, verbose : as in ``KreinNystroem``.
+    memory_budget, store, n_jobs, random_state, verbose : as in ``KreinNystroem``.
 
     Attributes
     ----------
@@ -258,6 +266,7 @@ class KreinPCA(_KreinTransformer):
         symmetrize: str = "average",
         dtype: Any = None,
         memory_budget: Any = None,
+        store: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = 0,
@@ -272,10 +281,12 @@ class KreinPCA(_KreinTransformer):
         self.symmetrize = symmetrize
         self.dtype = dtype
         self.memory_budget = memory_budget
+        self.store = store
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
+    @storing
     def _fit(self, X: Any) -> Fitted:
         rng = as_generator(self.random_state)
         X, kernel = self._prepared(X, rng)

@@ -165,6 +165,7 @@ class KreinVCRidge(VarianceConstrained, KreinRegressor):
         symmetrize: str = "average",
         dtype: Any = None,
         memory_budget: Any = None,
+        store: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = 0,
@@ -187,6 +188,7 @@ class KreinVCRidge(VarianceConstrained, KreinRegressor):
         self.symmetrize = symmetrize
         self.dtype = dtype
         self.memory_budget = memory_budget
+        self.store = store
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -249,6 +251,7 @@ class KreinVCRidgeClassifier(VarianceConstrained, LeastSquaresClassifier):
         symmetrize: str = "average",
         dtype: Any = None,
         memory_budget: Any = None,
+        store: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = 0,
@@ -274,6 +277,7 @@ class KreinVCRidgeClassifier(VarianceConstrained, LeastSquaresClassifier):
         self.symmetrize = symmetrize
         self.dtype = dtype
         self.memory_budget = memory_budget
+        self.store = store
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

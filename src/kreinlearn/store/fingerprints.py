@@ -1,0 +1,217 @@
+"""Fingerprints that are the same in every process: of objects, of functions, of kernels."""
+
+from __future__ import annotations
+
+import functools
+import reprlib
+import sys
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from importlib import metadata
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, NoneType
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from kreinlearn.kernels._base import Array, Kernel, Objects
+
+PLAIN: set[Any] = {bytes, int, bool, float, complex, NoneType, range}  # repr says all there is
+CODE = ("co_code", "co_consts", "co_names", "co_varnames", "co_freevars")
+IMMUTABLE = (str, tuple, frozenset, np.ndarray, np.generic, FunctionType, *PLAIN)
+LIBRARIES = {"strings": "rapidfuzz", "series": "aeon", "alignment": "parasail"}
+LIBRARIES |= {"scikit": "scikit-learn", "EarthMover": "POT"}  # by module, or by class
+
+
+def fingerprint(X: Objects) -> str:
+    """Of rows of any kind: an array, a sparse matrix or a sequence of objects."""
+    seen = _Digest()
+    table = isinstance(X, np.ndarray) or sp.issparse(X)
+    for x in [X] if table else X:
+        try:
+            seen.feed(x)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise TypeError(
+                f"store= cannot recognise a {type(x).__name__} in a later process ({error}); "
+                "give objects that hold only data, or pass store=None"
+            ) from error
+    return seen.text
+
+
+class _Digest:
+    """A hash that is fed objects; each says its type and its length, so none runs into another."""
+
+    def __init__(self) -> None:
+        self._hash = blake2b(digest_size=16)
+
+    @property
+    def text(self) -> str:
+        return self._hash.hexdigest()
+
+    def feed(self, x: Any) -> None:
+        kind = type(x)
+        if kind is str:
+            self._add(b"str", x.encode("utf8", "surrogatepass"))
+        elif kind in PLAIN:
+            self._add(kind.__name__.encode(), repr(x).encode())
+        elif isinstance(x, np.ndarray | np.generic):
+            self._feed_array(np.asarray(x))
+        elif isinstance(x, list | tuple):
+            self._feed_all(kind, x)
+        elif isinstance(x, set | frozenset):
+            self._feed_all(kind, sorted(_of(item) for item in x))
+        elif isinstance(x, dict):
+            self._feed_all(kind, [part for item in x.items() for part in item])
+        else:
+            self._feed_other(x)
+
+    def _add(self, tag: bytes, content: bytes) -> None:
+        self._hash.update(b"%s %d:%s" % (tag, len(content), content))
+
+    def _feed_array(self, x: Array) -> None:
+        if x.dtype.hasobject:
+            return self._feed_all(np.ndarray, [x.shape, *x.ravel().tolist()])
+        self._add(f"array {x.dtype.str} {x.shape}".encode(), x.tobytes())
+
+    def _feed_all(self, kind: type, items: Iterable[Any]) -> None:
+        items = list(items)
+        self._add(_name(kind).encode(), str(len(items)).encode())
+        for item in items:
+            self.feed(item)
+
+    def _feed_other(self, x: Any) -> None:
+        kind = type(x)
+        if sp.issparse(x):
+            x = sp.csr_array(x)
+            self._feed_all(sp.csr_array, [x.shape, x.data, x.indices, x.indptr])
+        elif isinstance(x, Kernel):
+            self._feed_all(kind, _parameters(x).items())
+        elif isinstance(x, type | BuiltinFunctionType):
+            self._feed_all(kind, [_name(x)])
+        elif isinstance(x, FunctionType):
+            self._feed_all(kind, [x.__qualname__, *_code(x.__code__), *_bound(x)])
+        elif isinstance(x, MethodType):
+            self._feed_all(kind, [x.__func__, x.__self__])
+        elif hasattr(x, "py_func"):  # numba's
+            self.feed(x.py_func)
+        elif callable(getattr(x, "nodes", None)):  # a graph, without what it caches
+            self._feed_all(kind, [list(x.nodes(data=True)), list(x.edges(data=True))])
+        else:
+            self._feed_all(kind, _state(x))
+
+
+def _of(x: Any) -> str:
+    seen = _Digest()
+    seen.feed(x)
+    return seen.text
+
+
+def _name(x: Any) -> str:
+    return f"{getattr(x, '__module__', '')}.{getattr(x, '__qualname__', x)}"
+
+
+def _code(code: CodeType) -> list[Any]:
+    """What a function does: not where it stands in its file."""
+    parts = [getattr(code, name) for name in CODE]
+    return [
+        [_code(part) if isinstance(part, CodeType) else part for part in value]
+        if isinstance(value, tuple) else value
+        for value in parts
+    ]  # fmt: skip
+
+
+def _bound(function: FunctionType) -> list[Any]:
+    """Defaults, and what is enclosed; not what may change by itself, a counter in a list say."""
+    values = [cell.cell_contents for cell in function.__closure__ or ()]
+    enclosed = [value for value in values if isinstance(value, IMMUTABLE)]
+    return [function.__defaults__, function.__kwdefaults__, enclosed]
+
+
+def _state(x: Any) -> list[Any]:
+    """What a copy of an object is made from, and what it does if it is called."""
+    if isinstance(x, functools.partial):
+        return [x.func, x.args, x.keywords]
+    made = x.__reduce_ex__(4)
+    if isinstance(made, str):
+        return [made]
+    _, args, state, items, pairs = (*made, None, None, None)[:5]
+    code = [vars(kind)["__call__"] for kind in type(x).__mro__ if "__call__" in vars(kind)]
+    own = [call for call in code if isinstance(call, FunctionType)]
+    return [args, state, *own, list(items or ()), list(pairs or ())]
+
+
+# Kernels
+
+
+def description(kernel: Kernel) -> dict[str, Any]:
+    """What makes the values of a kernel what they are, for JSON."""
+    parameters = {
+        name: {"value": _in_words(value), "fingerprint": _of(value)}
+        for name, value in sorted(_parameters(kernel).items())
+    }
+    return {"kernel": _name(type(kernel)), "parameters": parameters, "versions": _versions(kernel)}
+
+
+def _parameters(kernel: Kernel) -> dict[str, Any]:
+    """As given, and as fitted."""
+    fitted = {name: value for name, value in vars(kernel).items() if name.endswith("_")}
+    return {**kernel.get_params(deep=False), **fitted}
+
+
+def _in_words(value: Any) -> str:
+    named = callable(value) and hasattr(value, "__qualname__")
+    return _name(value) if named else reprlib.repr(value)
+
+
+def _versions(kernel: Kernel) -> dict[str, str]:
+    found = {"kreinlearn": metadata.version("kreinlearn")}
+    for part in _inside(kernel):
+        package, *within = type(part).__module__.split(".")
+        library = LIBRARIES.get(within[-1] if within else "") or LIBRARIES.get(type(part).__name__)
+        if package != "kreinlearn":
+            found |= _version_of(part)
+        elif library:
+            found[library] = metadata.version(library)
+    return dict(sorted(found.items()))
+
+
+def _inside(value: Any) -> Iterator[Any]:
+    """Kernels and functions, those within others too."""
+    if isinstance(value, Kernel):
+        yield value
+        for part in _parameters(value).values():
+            yield from _inside(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _inside(part)
+    elif callable(value) and not isinstance(value, type):
+        yield value
+
+
+def _version_of(part: Any) -> dict[str, str]:
+    """Of the package of a person's function or class, and of Python, whose code it is."""
+    package = str(getattr(part, "__module__", None) or "").partition(".")[0]
+    version = getattr(sys.modules.get(package), "__version__", None)
+    own = {package: version} if isinstance(version, str) else {}
+    return {"python": f"{sys.version_info.major}.{sys.version_info.minor}", **own}
+
+
+def difference(here: dict[str, Any], there: dict[str, Any]) -> str | None:
+    """In words, the first thing in which two descriptions differ."""
+    if here["kernel"] != there["kernel"]:
+        return f"the kernel is {here['kernel']} here and {there['kernel']} in the store"
+    for what in ("parameters", "versions"):
+        for name in sorted({*here[what], *there[what]}):
+            mine, theirs = here[what].get(name), there[what].get(name)
+            if mine != theirs:
+                return _differs(name, mine, theirs, what)
+    return None
+
+
+def _differs(name: str, mine: Any, theirs: Any, what: str) -> str:
+    if what == "versions":
+        return f"the version of {name} is {mine} here and {theirs} in the store"
+    a, b = (None if value is None else value["value"] for value in (mine, theirs))
+    if a == b:
+        return f"the kernel's {name} ({a}) is not what it was: it, or what it holds, has changed"
+    return f"the kernel's {name} is {a} here and {b} in the store"

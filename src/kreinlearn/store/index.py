@@ -1,0 +1,125 @@
+"""Which block holds which pair: blocks are rows x columns by number, looked up both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kreinlearn.kernels._base import Array
+
+
+class Numbers:
+    """Row numbers in a given order, found by number."""
+
+    def __init__(self, numbers: Array) -> None:
+        self.numbers = np.asarray(numbers, dtype=np.int64)
+        rising = bool((np.diff(self.numbers) > 0).all())
+        self._order = None if rising else np.argsort(self.numbers, kind="stable")
+        self._sorted = self.numbers if self._order is None else self.numbers[self._order]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def span(self) -> tuple[int, int]:
+        return int(self._sorted[0]), int(self._sorted[-1])
+
+    def find(self, wanted: Array) -> tuple[Array, Array]:
+        """Places in ``wanted`` of those that are here, and their places here."""
+        if not len(self) or not len(wanted):
+            return np.empty(0, np.intp), np.empty(0, np.intp)
+        at = np.minimum(np.searchsorted(self._sorted, wanted), len(self) - 1)
+        found = np.flatnonzero(self._sorted[at] == wanted)
+        here = at[found]
+        return found, here if self._order is None else self._order[here]
+
+
+class Block:
+    """Values of rows x columns: in memory until they are on the disk, from ``chunk`` on."""
+
+    def __init__(
+        self, rows: Numbers, columns: Numbers, kind: str, values: Array | None, chunk: int = -1
+    ) -> None:
+        self.rows, self.columns, self.kind = rows, columns, kind
+        self.values, self.chunk = values, chunk
+
+    @property
+    def size(self) -> int:
+        return len(self.rows) * len(self.columns)
+
+
+class Overlap(NamedTuple):
+    """Where a block meets rows and columns that are asked for; mirrored: rows are its columns."""
+
+    block: Block
+    wanted: tuple[Array, Array]  # places in what is asked for
+    here: tuple[Array, Array]  # places in the block
+    mirrored: bool
+
+
+class Index:
+    """All blocks of a store."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self._spans: Array | None = None  # (blocks, 2): least and greatest row
+        self._as_column: Numbers | None = None  # every number that is a column
+
+    def add(self, block: Block) -> None:
+        self.blocks.append(block)
+        self._spans = self._as_column = None
+
+    def replace(self, old: list[Block], new: list[Block]) -> None:
+        gone = set(map(id, old))
+        self.blocks = [block for block in self.blocks if id(block) not in gone] + new
+        self._spans = self._as_column = None
+
+    def overlaps(self, rows: Array, columns: Array, mirror: bool) -> list[Overlap]:
+        """Blocks that hold some of the pairs rows x columns; the mirrored ones last."""
+        found = list(self._of(rows, columns, mirrored=False))
+        if mirror and self.blocks:
+            if self._as_column is None:
+                parts = {id(block.columns): block.columns.numbers for block in self.blocks}
+                self._as_column = Numbers(np.unique(np.concatenate(list(parts.values()))))
+            places, _ = self._as_column.find(rows)
+            for part in self._of(columns, rows[places], mirrored=True) if len(places) else ():
+                found.append(part._replace(wanted=(places[part.wanted[0]], part.wanted[1])))
+        return found
+
+    def _of(self, rows: Array, columns: Array, *, mirrored: bool) -> Iterator[Overlap]:
+        seen: dict[int, tuple[Array, Array]] = {}  # blocks share their columns
+        for block in self._near(rows):
+            key = id(block.columns)
+            if key not in seen:
+                seen[key] = block.columns.find(columns)
+            j, block_j = seen[key]
+            if not len(j):
+                continue
+            i, block_i = block.rows.find(rows)
+            if len(i):
+                wanted = (j, i) if mirrored else (i, j)
+                yield Overlap(block, wanted, (block_i, block_j), mirrored)
+
+    def _near(self, rows: Array) -> list[Block]:
+        if not len(rows) or not self.blocks:
+            return []
+        if self._spans is None:
+            self._spans = np.array([block.rows.span for block in self.blocks])
+        near = (self._spans[:, 0] <= rows.max()) & (self._spans[:, 1] >= rows.min())
+        return [self.blocks[k] for k in np.flatnonzero(near)]
+
+
+def as_runs(numbers: Array) -> list[Any]:
+    """Numbers for JSON: [first, last + 1] for neighbours that rise by one, single ones as such."""
+    ends = np.flatnonzero(np.diff(numbers) != 1) + 1
+    return [
+        int(run[0]) if len(run) == 1 else [int(run[0]), int(run[-1]) + 1]
+        for run in np.split(numbers, ends)
+    ]
+
+
+def from_runs(runs: list[Any]) -> Array:
+    parts = [np.arange(*run) if isinstance(run, list) else np.array([run]) for run in runs]
+    return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
