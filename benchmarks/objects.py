@@ -194,7 +194,7 @@ def difference_table(results: dict[str, Found]) -> Table:
         mine = better(one)
         if mine is None or NEIGHBOUR not in one.errors:
             continue
-        best = min(one.errors, key=lambda m: one.errors[m].mean)
+        best = best_of(one)
         cells = [
             str(difference(one.errors[m], one.errors[NEIGHBOUR])) for m in OURS if m in one.errors
         ]
