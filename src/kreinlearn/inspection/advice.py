@@ -4,14 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kreinlearn.inspection.findings import SMALL, Inspection, percent
+from kreinlearn.inspection.findings import ROUNDING, SHUFFLES, SMALL, Inspection, percent
 
 EXACT_LEARNERS = 1000  # objects up to which a learner takes all as landmarks
 
 
+# What to pass if a similarity turns out to be none, and what becomes of an asymmetric one.
+AS_DISSIMILARITY = {
+    "matrix": 'kernel="precomputed_dissimilarity"',
+    "function of pairs": "kernel=dissimilarity(pairwise(f))",
+    "function of blocks": "kernel=dissimilarity(f)",
+}
+ROWS = "rows use k(x, z) with z the landmark"
+IF_ASYMMETRIC = {
+    "matrix": "The matrix is averaged with its transpose",
+    "function of pairs": "Each pair of landmarks is evaluated in one direction and mirrored, other "
+    + ROWS,
+    "function of blocks": f"Values among landmarks are averaged with their transpose, other {ROWS}",
+    "kernel": f"Values among landmarks are made symmetric, other {ROWS}",
+}
+
+
 def advice(found: Inspection) -> str:
-    parts = (_repairs, _definiteness, _labels, _size)
+    parts = [_misread, _repairs]
+    parts += [_nothing] if found.indistinct else [_definiteness, _labels, _size]
     return " ".join(sentence for part in parts for sentence in part(found))
+
+
+def _misread(found: Inspection) -> Iterator[str]:
+    if found.looks_like_dissimilarity:
+        yield (
+            "This looks like a dissimilarity: objects have 0 with themselves and no value is "
+            f"negative. If it is one pass {AS_DISSIMILARITY[found.given]}: what is said here takes "
+            "it for a similarity and does not hold. If it is a similarity all the same:"
+        )
 
 
 def _repairs(found: Inspection) -> Iterator[str]:
@@ -22,13 +48,23 @@ def _repairs(found: Inspection) -> Iterator[str]:
         )
     if found.asymmetry:
         yield (
-            "It is not symmetric. The estimators average k(x, z) and k(z, x); if the two "
-            "directions mean different things, decide for one of them yourself."
+            f"It is not symmetric. {IF_ASYMMETRIC[found.given]}; if the two directions mean "
+            "different things, decide for one of them yourself."
         )
     if found.self_dissimilarity:
-        yield "Objects differ from themselves: subtract that, or pass a similarity instead."
-    if found.duplicates:
+        yield (
+            "Objects differ from themselves, which the estimators refuse: subtract that, or pass "
+            "a similarity instead. Here d(x, x) counts as zero."
+        )
+    if found.duplicates and not found.indistinct:
         yield "Some objects cannot be told apart: drop repeated ones before folds are cut."
+
+
+def _nothing(found: Inspection) -> Iterator[str]:
+    if found.n_sampled == 1:
+        yield "There is one object and none to compare it with: there is nothing to learn from."
+    else:
+        yield "No two of these objects can be told apart by it: there is nothing to learn from."
 
 
 def _definiteness(found: Inspection) -> Iterator[str]:
@@ -58,16 +94,18 @@ def _definiteness(found: Inspection) -> Iterator[str]:
 
 
 def _labels(found: Inspection) -> Iterator[str]:
-    if found.label_signal is None or found.positive_definite:
+    if found.label_excess is None or found.positive_definite:
         return
-    chance = found.indefiniteness[found.n_sampled]
-    if found.label_signal > 0.5 * chance:
+    if found.label_excess > 1 + ROUNDING:
         yield (
-            "The labels use the negative part: cutting it off (clip), or methods that fail on it, "
-            "would lose signal."
+            f"The labels use the negative part, more than any of {SHUFFLES} shuffles of them does: "
+            "cutting it off (clip), or methods that fail on it, would lose signal."
         )
     else:
-        yield "The labels hardly use the negative part: it looks like noise; clipping costs little."
+        yield (
+            "The labels use the negative part no more than shuffled ones may: it looks like noise; "
+            "clipping costs little."
+        )
 
 
 def _size(found: Inspection) -> Iterator[str]:
