@@ -22,7 +22,14 @@ from kreinlearn.reduce import Gram, map_blocks
 from kreinlearn.rows import evaluate, over
 from kreinlearn.solvers.least_squares import leave_one_out
 from kreinlearn.solvers.result import Fold
-from kreinlearn.tuning.folds import TRAINING, FoldRows, downdated, terms_by_one_map
+from kreinlearn.tuning.folds import (
+    TRAINING,
+    FoldRows,
+    as_groups,
+    downdated,
+    terms_by_one_map,
+    with_fold,
+)
 from kreinlearn.tuning.search import Objective, Tuned
 
 POWER_STEPS = 30  # of the iteration for the largest eigenvalue
@@ -51,11 +58,14 @@ class Problem:
 
     def __post_init__(self) -> None:
         rows = self.panel.landmarks[self.panel.landmarks >= 0]
-        n = len(self.Y) if self.weights is None else np.count_nonzero(self.weights)
-        self.honest = 2 * len(rows) > n  # each fold makes a map of its own
+        self.honest = 2 * len(rows) > self.n_weighted  # each fold makes a map of its own
         if not self.honest:  # a landmark row is no test of the map it made
-            self.folds = self.folds.copy()
-            self.folds[rows] = TRAINING
+            self.folds = with_fold(self.folds, rows, TRAINING)
+
+    @property
+    def n_weighted(self) -> int:
+        """Rows that weigh anything."""
+        return len(self.Y) if self.weights is None else int(np.count_nonzero(self.weights))
 
     @property
     def inside(self) -> Array:
@@ -123,9 +133,8 @@ class Problem:
         n = len(self.rows)
         if not self.honest or n <= most:
             return self
-        folds = self.folds.copy()
-        folds[rng.choice(self.rows, n - most, replace=False)] = ABSENT
-        return replace(self, folds=folds)
+        left_out = rng.choice(self.rows, n - most, replace=False)
+        return replace(self, folds=with_fold(self.folds, left_out, ABSENT))
 
     def _trained(self, rows: Array, k: int) -> Array:
         """Places of the rows that are in the training part of a fold; those outside X are."""
@@ -202,7 +211,7 @@ def gather(
     targets = Targets(problem.Y, problem.weights)
     if by_fold:  # the last group is in every training part
         folds = problem.folds if folds is None else folds
-        groups = np.where(folds == TRAINING, problem.n_folds, folds)
+        groups = as_groups(folds, problem.n_folds)
         targets = replace(targets, groups=groups, n_groups=problem.n_folds + 1)
     panel, plan = problem.panel, problem.plan
     columns = panel.evaluator()

@@ -25,6 +25,7 @@ class Targets:
     weights: Array | None = None  # (n,)
     groups: Array | None = None  # (n,), 0 .. n_groups - 1
     n_groups: int = 1
+    first: int = 0  # number of the first row
 
     @classmethod
     def none(cls, n: int) -> Self:
@@ -34,13 +35,14 @@ class Targets:
         """The same row numbers, those of one group together."""
         if self.groups is None:
             return numbers
-        return np.asarray(numbers[np.argsort(self.groups[numbers], kind="stable")])
+        return np.asarray(numbers[np.argsort(self.groups[numbers - self.first], kind="stable")])
 
     def spans(self, numbers: Array) -> list[tuple[int, slice]]:
         """Groups and their places among row numbers that are ordered by group."""
         if self.groups is None:
             return [(0, slice(0, len(numbers)))]
-        ends = np.searchsorted(self.groups[numbers], np.arange(self.n_groups + 1))
+        groups = self.groups[numbers - self.first]
+        ends = np.searchsorted(groups, np.arange(self.n_groups + 1))
         return [
             (g, slice(int(ends[g]), int(ends[g + 1])))
             for g in range(self.n_groups)
@@ -48,8 +50,9 @@ class Targets:
         ]
 
     def of(self, numbers: Array) -> tuple[Array, Array | None]:
-        Y = np.asarray(self.Y[numbers], dtype=np.float64)
-        return Y, None if self.weights is None else self.weights[numbers]
+        at = numbers - self.first
+        Y = np.asarray(self.Y[at], dtype=np.float64)
+        return Y, None if self.weights is None else self.weights[at]
 
 
 @dataclass
@@ -190,9 +193,10 @@ def moments_of(
     order = None if grouped is None else np.argsort(grouped[numbers], kind="stable")
     m, q = C.shape[1], targets.Y.shape[1]
     found = [Moments.zeros(m, q, single=single) for _ in range(targets.n_groups)]
+    Y, w = targets.of(numbers)
     for g, span in targets.spans(numbers if order is None else numbers[order]):
         here = span if order is None else order[span]
-        found[g] = _moments(C[here], *targets.of(numbers[here]), workers)
+        found[g] = _moments(C[here], Y[here], None if w is None else w[here], workers)
     return found
 
 

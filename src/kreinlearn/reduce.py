@@ -41,9 +41,32 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def serial_blas() -> AbstractContextManager[Any]:
+class _SerialBlas:
+    """The limit is the process's: it is set by the first who enters, lifted by the last."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside = threading.Lock(), 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._limit = _controller().limit(limits=1)
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._limit.restore_original_limits()
+
+
+_SERIAL_BLAS = _SerialBlas()
+
+
+def serial_blas() -> AbstractContextManager[None]:
     """One BLAS and OpenMP thread inside: our workers are the threads, and results repeat."""
-    return _controller().limit(limits=1)  # type: ignore[no-any-return]
+    return _SERIAL_BLAS
 
 
 def worker_count(n_jobs: int | None) -> int:

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from kreinlearn.blocks import tiles
-from kreinlearn.reduce import Gram, map_blocks, sum_over_blocks, worker_count
+from kreinlearn.reduce import (
+    Gram,
+    _controller,
+    map_blocks,
+    serial_blas,
+    sum_over_blocks,
+    worker_count,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -137,3 +144,17 @@ def test_gram_products_run_side_by_side():
 def test_worker_count():
     assert worker_count(3) == 3
     assert worker_count(None) >= 1
+
+
+def test_blas_stays_serial_until_the_last_has_left():
+    def threads():
+        return [lib["num_threads"] for lib in _controller().info() if lib["user_api"] == "blas"]
+
+    with _controller().limit(limits=2):
+        before, first, second = threads(), serial_blas(), serial_blas()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)  # they do not leave in the order of a stack
+        assert set(threads()) == {1}
+        second.__exit__(None, None, None)
+        assert threads() == before

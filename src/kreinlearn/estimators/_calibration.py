@@ -22,7 +22,7 @@ def calibration_of(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
             "probability=True needs at least two members of every class, got a class with one; "
             "drop it, or pass probability=False"
         )
-    folds = StratifiedKFold(fold_count(len(y), labels), shuffle=True, random_state=0)
+    folds = StratifiedKFold(fold_count(len(y), np.bincount(labels)), shuffle=True, random_state=0)
     calibrated = CalibratedClassifierCV(model, method="sigmoid", cv=folds, ensemble=False)
     calibrated.fit(X, y, sample_weight)
     (found,) = calibrated.calibrated_classifiers_

@@ -17,7 +17,7 @@ from kreinlearn.nystrom import FeatureMap
 from kreinlearn.passes import RowWork, n_evaluated, sum_groups
 from kreinlearn.progress import Progress
 from kreinlearn.reduce import serial_blas, worker_count
-from kreinlearn.tuning.folds import TRAINING, downdated
+from kreinlearn.tuning.folds import TRAINING, downdated, with_fold
 from kreinlearn.tuning.search import Tuned, given, tune_apart
 
 LEAST_VALIDATED = 0.2  # of all weight, for penalties to be tuned anew
@@ -122,6 +122,5 @@ class Incremental(KreinLearner):
 
 def _apart(problem: Problem) -> Any:
     """Folds of the first part for later use: landmarks are always trained on."""
-    folds = problem.folds.copy()
-    folds[problem.panel.landmarks[problem.panel.landmarks >= 0]] = TRAINING
-    return folds
+    inside = problem.panel.landmarks[problem.panel.landmarks >= 0]
+    return with_fold(problem.folds, inside, TRAINING)

@@ -27,9 +27,10 @@ from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, TRANSFORMS
 from kreinlearn.kernels.precomputed import Precomputed, PrecomputedDissimilarity
 from kreinlearn.learning import Problem, Statistics, folds_of, gather, statistics_scale
 from kreinlearn.nystrom import OVERSAMPLING, FeatureMap, landmark_map
+from kreinlearn.panel import POOL_ROWS
 from kreinlearn.reduce import serial_blas
 from kreinlearn.solvers.result import Fold, signed_penalty
-from kreinlearn.tuning.folds import fold_count, given_folds, random_folds
+from kreinlearn.tuning.folds import TileFolds, fold_count, given_folds, random_folds
 from kreinlearn.tuning.search import Tuned, Unknowns, pattern_search
 
 MOST_LANDMARKS = 1000  # of n_landmarks="auto"
@@ -92,8 +93,11 @@ class KreinLearner(KreinEstimator):
     def _folds(self, n: int, X: Any, y: Any, labels: Any, rng: np.random.Generator) -> Any:
         """A fold number for each row, and how many folds there are."""
         if self.cv is None or isinstance(self.cv, Integral):
-            k = fold_count(n, labels) if self.cv is None else int(self.cv)
-            return random_folds(n, min(k, n), rng, labels), min(k, n)
+            counts = None if labels is None else np.bincount(labels)
+            k = min(fold_count(n, counts) if self.cv is None else int(self.cv), n)
+            if n <= POOL_ROWS:
+                return random_folds(n, k, rng, labels), k
+            return np.asarray(TileFolds(n, k, int(rng.integers(2**63)))), k
         if isinstance(self.cv, str):  # "loo"
             return np.arange(n), n
         splits = list(check_cv(self.cv, y, classifier=labels is not None).split(X, y))
@@ -107,10 +111,9 @@ class KreinLearner(KreinEstimator):
     def _fold_terms(self, problem: Problem, statistics: Statistics) -> list[Fold]:
         folds = folds_of(problem, statistics)
         if not folds:
-            n = len(problem.Y) if problem.weights is None else np.count_nonzero(problem.weights)
             raise ValueError(
-                f"n_samples={n} of positive weight leaves no fold to tune the penalties on; "
-                "give lambda_plus and lambda_minus, or another cv"
+                f"n_samples={problem.n_weighted} of positive weight leaves no fold to tune the "
+                "penalties on; give lambda_plus and lambda_minus, or another cv"
             )
         return folds
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kreinlearn.blocks import TILE
 from kreinlearn.moments import Terms, total_terms
 from kreinlearn.solvers.result import Fold
 
@@ -18,9 +19,9 @@ MAX_FOLDS = 5
 TRAINING = -1  # the fold of rows that are in every training part
 
 
-def fold_count(n: int, labels: Array | None) -> int:
+def fold_count(n: int, counts: Array | None) -> int:
     """min(5, smallest class), or min(5, n); never below 2."""
-    smallest = n if labels is None else int(np.bincount(labels).min())
+    smallest = n if counts is None else int(counts.min())
     return max(2, min(MAX_FOLDS, smallest))
 
 
@@ -32,6 +33,55 @@ def random_folds(n: int, k: int, rng: np.random.Generator, labels: Array | None 
         order = order[np.argsort(labels[order], kind="stable")]
     folds[order] = np.arange(n) % k
     return folds
+
+
+@dataclass(frozen=True)
+class TileFolds:
+    """Folds of many rows: drawn a tile at a time, so that any rows' are known without the rest.
+
+    ``folds[numbers]`` gives them, ``np.asarray(folds)`` those of all rows.
+    """
+
+    n: int
+    k: int
+    seed: int
+    apart: Array = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # sorted row numbers
+    fold: int = TRAINING  # of the rows apart
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, numbers: Array) -> Array:
+        numbers = np.asarray(numbers)
+        found = np.empty(len(numbers), dtype=np.intp)
+        for tile in np.unique(numbers // TILE):
+            here = numbers // TILE == tile
+            found[here] = self._of_tile(int(tile))[numbers[here] - tile * TILE]
+        found[np.isin(numbers, self.apart)] = self.fold
+        return found
+
+    def _of_tile(self, tile: int) -> Array:
+        size = min(TILE, self.n - tile * TILE)
+        return np.random.default_rng([self.seed, tile]).permutation(np.arange(size) % self.k)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.asarray(self[np.arange(self.n)], dtype)
+
+
+def with_fold(folds: Any, rows: Array, fold: int) -> Any:
+    """The same folds but for some rows, which are all in ``fold``."""
+    if isinstance(folds, TileFolds):
+        return replace(folds, apart=np.union1d(folds.apart, rows), fold=fold)
+    folds = folds.copy()
+    folds[rows] = fold
+    return folds
+
+
+def as_groups(folds: Any, k: int) -> Any:
+    """Groups to be summed in: those of the folds, and a last one that is in every training part."""
+    if isinstance(folds, TileFolds):
+        return replace(folds, fold=k)
+    return np.where(folds == TRAINING, k, folds)
 
 
 def given_folds(n: int, splits: Sequence[tuple[Array, Array]]) -> Array:

@@ -6,17 +6,21 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold, LeaveOneOut
 
+from kreinlearn.blocks import TILE
 from kreinlearn.moments import Terms
 from kreinlearn.tuning.folds import (
     MAX_FOLDS,
     TRAINING,
     FoldRows,
+    TileFolds,
+    as_groups,
     downdated,
     fold_count,
     fold_of,
     given_folds,
     random_folds,
     terms_by_one_map,
+    with_fold,
 )
 
 RNG = np.random.default_rng(21)
@@ -71,7 +75,7 @@ def test_number_of_folds(n, expected):
 @pytest.mark.parametrize(("sizes", "expected"), [((9, 7), 5), ((30, 3), 3), ((30, 1, 40), 2)])
 def test_number_of_folds_by_the_smallest_class(sizes, expected):
     labels = np.repeat(np.arange(len(sizes)), sizes)
-    assert fold_count(len(labels), labels) == expected
+    assert fold_count(len(labels), np.bincount(labels)) == expected
 
 
 def test_folds_that_are_given():
@@ -208,3 +212,35 @@ def test_splits_of_one_map_have_the_terms_of_each_for_itself(w, intercept):
             np.testing.assert_allclose(
                 getattr(fold, name), getattr(alone, name), rtol=1e-11, atol=1e-11
             )
+
+
+# Folds of many rows
+
+
+def test_folds_of_tiles_are_equal_parts_of_each_tile():
+    n, k = 3 * TILE + 700, 5
+    folds = np.asarray(TileFolds(n, k, 7))
+    for start in range(0, n, TILE):
+        counts = np.bincount(folds[start : start + TILE], minlength=k)
+        assert counts.max() - counts.min() <= 1
+    assert abs(np.corrcoef(folds[:TILE], folds[TILE : 2 * TILE])[0, 1]) < 0.1
+    assert abs(np.corrcoef(folds[: TILE - 1], folds[1:TILE])[0, 1]) < 0.1
+    assert np.mean(folds == np.asarray(TileFolds(n, k, 8))) < 0.3
+
+
+def test_the_fold_of_a_row_is_known_without_the_others():
+    n = 3 * TILE + 700
+    folds = TileFolds(n, 5, 7)
+    numbers = np.random.default_rng(0).integers(n, size=300)
+    np.testing.assert_array_equal(folds[numbers], np.asarray(folds)[numbers])
+    assert len(folds) == n
+
+
+def test_folds_of_tiles_change_as_those_in_an_array():
+    n, rows = 2 * TILE + 5, np.array([2 * TILE, 3, 70])
+    lazy = with_fold(TileFolds(n, 4, 0), rows, TRAINING)
+    array = with_fold(np.asarray(TileFolds(n, 4, 0)), rows, TRAINING)
+    assert np.count_nonzero(array == TRAINING) == 3
+    np.testing.assert_array_equal(np.asarray(lazy), array)
+    np.testing.assert_array_equal(np.asarray(as_groups(lazy, 4)), as_groups(array, 4))
+    assert np.asarray(as_groups(lazy, 4)).max() == 4
