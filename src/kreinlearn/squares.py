@@ -29,21 +29,24 @@ def pairs_among(kernel: Kernel, n: int) -> int:
 
 
 def process_count(kernel: Kernel) -> int:
-    """Processes in which a kernel of Python functions is evaluated; 1: in line."""
+    """Processes in which a kernel that holds the GIL is evaluated; 1: in line."""
     return int(getattr(getattr(kernel, "processes", None), "jobs", 1))
 
 
 def by_pairs(kernel: Kernel) -> bool:
-    """Whether a square may be evaluated in parts; processes want it whole."""
-    if isinstance(kernel, PairwiseKernel):
-        return process_count(kernel) == 1
-    return isinstance(kernel, ObjectKernel) and not isinstance(kernel, WHOLE)
+    """Whether a square may be evaluated in parts."""
+    on_objects = isinstance(kernel, ObjectKernel) and not isinstance(kernel, WHOLE)
+    return on_objects or isinstance(kernel, PairwiseKernel)
 
 
 def rows_a_part(kernel: Kernel) -> int:
-    """Rows that a worker evaluates at a time: fewer than a tile of a kernel on objects."""
+    """Rows that a worker evaluates at a time: fewer than a tile of a kernel on objects.
+
+    Processes want more: they share them, and report what is done.
+    """
     fine = kernel.on_objects and (kernel.threads or by_pairs(kernel))
-    return STRIP_ROWS[1] if fine else TILE
+    in_line = kernel.threads or process_count(kernel) == 1
+    return STRIP_ROWS[1] if fine and in_line else TILE
 
 
 def parts_of(n: int, size: int) -> list[tuple[int, int]]:
@@ -85,7 +88,7 @@ def evaluate_square(
             K[after, here] = K[here, after].T
         progress.add(h, pairs_among(kernel, h) + h * (n - span[1]))
 
-    if by_pairs(kernel) or (store is not None and isinstance(kernel, PairwiseKernel)):
+    if by_pairs(kernel) and (store is not None or process_count(kernel) == 1):
         K = np.empty((n, n))
         map_blocks(one_strip, strips(n), workers=workers)
     else:

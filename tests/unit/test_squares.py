@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
+from kreinlearn._parts import counting
 from kreinlearn.kernels import DeltaGauss, dissimilarity, pairwise, resolve
 from kreinlearn.kernels._objects import ObjectKernel
+from kreinlearn.kernels._processes import Processes
 from kreinlearn.kernels.callables import CallableKernel
 from kreinlearn.panel import Panel
 from kreinlearn.rows import Rows
@@ -148,11 +151,55 @@ def test_which_kernels_go_by_parts():
     assert rows_a_part(CallableKernel(max)) == rows_a_part(DeltaGauss()) == 2048
 
 
-def test_processes_want_a_square_whole():
-    class Two:
-        jobs = 2
+def test_processes_share_large_parts():
+    for kernel in (pairwise(max), resolve("earth_mover"), resolve("graph_edit")):
+        assert rows_a_part(kernel) == 256
+        kernel.processes = Processes(2)
+        assert rows_a_part(kernel) == 2048
+    words = resolve("levenshtein")
+    combined = words + words
+    combined.processes = Processes(2)  # of no use to its parts, which threads share
+    assert rows_a_part(combined) == 256
 
-    kernel = pairwise(max)
-    kernel.processes = Two()
-    assert not by_pairs(kernel)
-    assert rows_a_part(kernel) == 2048
+
+class Told(Recorded):
+    """On a terminal, so that parts are told of too."""
+
+    @contextmanager
+    def step(self, what, rows, pairs=0):
+        self.told = []
+        with super().step(what, rows, pairs), counting(lambda *part: self.told.append(part)):
+            yield
+
+
+def absolute(a, b):
+    return abs(a - b)
+
+
+def block(A, B):
+    return np.abs(np.subtract.outer(A, B))
+
+
+@pytest.mark.parametrize("kind", ["pairwise", "block", "objects"])
+def test_processes_tell_of_every_part(kind):
+    n = 280
+    X = list(range(n)) if kind != "objects" else [np.full((1, 1), float(i)) for i in range(n)]
+    kernels = {
+        "pairwise": pairwise(absolute),
+        "block": CallableKernel(block),
+        "objects": resolve("earth_mover"),
+    }
+    kernel, seen = kernels[kind], Told()
+    kernel.processes = Processes(2)
+    kernel.fit(X, RNG)
+    K = square_of(kernel, X, progress=seen)
+    np.testing.assert_array_equal(K, block(np.arange(n), np.arange(n)))
+    assert seen.done == (n, pairs_among(kernel, n))
+    assert np.sum(seen.told, axis=0).tolist() == list(seen.done)
+    assert len(seen.told) >= {"pairwise": 50, "block": 3, "objects": 8}[kind]
+
+    with seen.step("rectangle", n, n * 90):
+        K = kernel.columns(X[:90])(X)
+    np.testing.assert_array_equal(K, block(np.arange(n), np.arange(90)))
+    assert np.sum(seen.told, axis=0).tolist() == [n, n * 90]
+    assert len(seen.told) >= 3

@@ -97,15 +97,16 @@ class KreinNystroem(_KreinTransformer):
     kernel_params : parameters of a kernel given by name.
     precomputed_columns : "all" or "landmarks": the columns of a matrix given to ``transform``.
     symmetrize : "average" (with a warning) or "raise", for an asymmetric similarity. A given
-        matrix is averaged with its transpose; of a callable only the values among landmarks are
-        made symmetric, and k(x, z) is used as it is, with z the landmark.
+        matrix is averaged with its transpose; of a callable k(x, z) counts with z the landmark,
+        and of two landmarks the order that was evaluated, or the mean, counts for both.
     dtype : "float32", "float64", or None: as the data.
     memory_budget : bytes, or a text such as "2GB"; None is a quarter of the free memory.
     store : a folder that keeps the kernel values of ``fit`` on disk, for kernels that take long.
         A fit that was killed goes on where it stopped, and no other fit (other penalties, more
         landmarks, more rows after the same ones) evaluates a pair again; if the rows, the kernel,
         its parameters or its version differ it is refused. ``predict`` does not use it.
-    n_jobs : worker threads (None: as many as BLAS uses), or processes for Python callables.
+    n_jobs : worker threads (None: as many as BLAS uses), or processes (None: none) for Python
+        callables, "earth_mover" and "graph_edit", which hold the GIL.
     random_state : int, RandomState, Generator or None.
     verbose : on a terminal, show the progress of the pass over streamed rows.
 

@@ -1,22 +1,31 @@
-"""Python functions in other processes: function and objects go there once, then by number."""
+"""Kernels that hold the GIL, in other processes: kernel and objects go once, then by number."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 import shutil
 import tempfile
+import traceback
 import weakref
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import joblib
+import numpy as np
 
-from kreinlearn.kernels._base import Array, Objects
+from kreinlearn._parts import part_done
+from kreinlearn.blocks import length, rows
+from kreinlearn.kernels._base import Array, Kernel, Objects
 from kreinlearn.reduce import serial_blas
 
 PART = 256  # objects a file
+CHUNKS_PER_JOB = 4  # parts of an evaluation, at least
+CHUNKS = 64  # and at most: each that is done is progress
+CHUNK_PAIRS = 256  # which are worth a part
 
 
 class Processes:
@@ -45,29 +54,80 @@ class Processes:
         """A ticket for objects of the fit; others as they are, to be sent with the call."""
         return (self._fit and self._fit.find(A)) or A
 
-    def map(
-        self, kernel: Any, method: str, calls: Iterable[tuple[Any, ...]], Z: Shelf
+    def rectangle(
+        self, kernel: Kernel, A: Objects, Z: Shelf, spans: Sequence[tuple[int, int]]
+    ) -> Array:
+        """k(A, Z), rows ``spans`` a call."""
+        calls = ((self.packed(rows(A, *span)),) for span in spans)
+        pairs = np.full(length(A), length(Z.objects))
+        return np.concatenate(self._map(kernel, "anew", calls, Z, _sizes(spans, pairs)))
+
+    def square(self, kernel: Kernel, Z: Objects, *known: Any, fewest: int = 1) -> Array:
+        """k(Z, Z) from ``kernel.upper_rows(*known, start, stop, Z)``, zeros below its diagonal."""
+        pairs = np.arange(length(Z), 0, -1)
+        spans = chunks(pairs, self.jobs, fewest)
+        calls = [(*known, *span) for span in spans]
+        upper = self._map(kernel, "upper_rows", calls, Shelf(Z), _sizes(spans, pairs))
+        return mirrored(np.concatenate(upper))
+
+    def _map(
+        self,
+        kernel: Kernel,
+        method: str,
+        calls: Iterable[tuple[Any, ...]],
+        Z: Shelf,
+        sizes: list[tuple[int, int]],
     ) -> list[Array]:
         """kernel.method(*call, Z) for all calls, in order; if one fails, no file is left."""
+        found = list[Array]()
         try:
             function = self._function(kernel).ticket()
             columns = (self._fit and self._fit.find(Z.objects)) or Z.ticket()
             todo = (joblib.delayed(_called)(function, method, call, columns) for call in calls)
-            return list(joblib.Parallel(n_jobs=self.jobs, backend="loky", max_nbytes=None)(todo))
+            how = {"backend": "loky", "max_nbytes": None, "return_as": "generator"}
+            with closing(joblib.Parallel(n_jobs=self.jobs, **how)(todo)) as parts:
+                for (n_rows, pairs), part in zip(sizes, parts, strict=True):
+                    found.append(part)
+                    part_done(n_rows // self._sharing(), pairs // self._sharing())
         except BaseException:
             self._remove()
             Z.remove()
             raise
+        return found
 
-    def _function(self, kernel: Any) -> Shelf:
-        given, known = (type(kernel), kernel.func, kernel.params), self._functions.get(kernel)
-        if known is None or any(a is not b for a, b in zip(known.objects, given, strict=True)):
-            known = self._functions[kernel] = Shelf(given, f"the kernel function {kernel.func!r}")
+    def _function(self, kernel: Kernel) -> Shelf:
+        params, known = kernel.get_params(deep=False), self._functions.get(kernel)
+        if known is None or any(params[name] is not known.objects[1][name] for name in params):
+            what = f"the kernel {getattr(kernel, 'func', kernel)!r}"
+            known = self._functions[kernel] = Shelf((type(kernel), params), what)
         return known
+
+    def _sharing(self) -> int:
+        """Kernels that evaluate the same pairs, as parts of a combination do."""
+        return len({(type(k), getattr(k, "func", None)) for k in self._functions}) or 1
 
     def _remove(self) -> None:
         for shelf in filter(None, [*self._functions.values(), self._fit]):
             shelf.remove()
+
+
+def chunks(pairs: Array, jobs: int, fewest: int = 1) -> list[tuple[int, int]]:
+    """Rows in parts of about as many pairs, from those of each row; ``fewest`` rows if possible."""
+    n, ends = len(pairs), np.cumsum(pairs)
+    wanted = min(int(pairs.sum()) // CHUNK_PAIRS, n // fewest, CHUNKS)
+    shares = np.linspace(0, pairs.sum(), max(wanted, CHUNKS_PER_JOB * jobs) + 1)[1:-1]
+    cuts = np.unique([0, *np.minimum(np.searchsorted(ends, shares) + 1, n), n])
+    return list(itertools.pairwise(cuts.astype(int).tolist()))
+
+
+def _sizes(spans: Sequence[tuple[int, int]], pairs: Array) -> list[tuple[int, int]]:
+    return [(stop - start, int(pairs[start:stop].sum())) for start, stop in spans]
+
+
+def mirrored(K: Array) -> Array:
+    """The symmetric matrix of an upper triangle."""
+    upper = np.triu(K)
+    return np.asarray(upper + np.triu(K, 1).T)
 
 
 class Shelf:
@@ -155,11 +215,11 @@ class Ticket(NamedTuple):
 def _called(function: Ticket, method: str, call: tuple[Any, ...], columns: Ticket) -> Array:
     for folder in [folder for folder in _READ if not Path(folder).exists()]:
         del _READ[folder]
-    kind, func, params = function.objects()
+    kind, params = function.objects()
     given = [item.objects() if isinstance(item, Ticket) else item for item in call]
     try:
         with serial_blas():
-            K: Array = getattr(kind(func, params), method)(*given, columns.objects())
+            K: Array = getattr(kind(**params), method)(*given, columns.objects())
     except Exception as error:
         raise _sendable(error) from None
     return K
@@ -168,9 +228,18 @@ def _called(function: Ticket, method: str, call: tuple[Any, ...], columns: Ticke
 def _sendable(error: Exception) -> Exception:
     """The error, or one that says the same if it would not survive the way back."""
     try:
-        pickle.loads(pickle.dumps(joblib.wrap_non_picklable_objects(error)))
-        return error
-    except Exception:
-        said = RuntimeError(f"{type(error).__name__}: {error}")
-        said.__notes__ = getattr(error, "__notes__", [])
-        return said
+        sealed = joblib.wrap_non_picklable_objects(error, keep_wrapper=False)
+        back = pickle.loads(pickle.dumps(sealed))
+        if _said(back) == _said(error):
+            return error
+    except Exception:  # of the class of an error, whatever it is
+        pass
+    text = "".join(traceback.format_exception(error)).rstrip()
+    return RuntimeError(
+        f"the kernel raised {type(error).__name__}: {error}; such an error cannot come back from "
+        f"another process, where it was:\n{text}"
+    )
+
+
+def _said(error: Exception) -> tuple[str, str, Any]:
+    return type(error).__name__, str(error), getattr(error, "__notes__", None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import reprlib
 from collections.abc import Callable, Mapping
 from typing import Any, Self
@@ -13,9 +12,8 @@ import numpy as np
 from kreinlearn.blocks import length, rows, take
 from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, symmetry_rtol
 from kreinlearn.kernels._memory import remembered, remembered_diagonal, remembered_square
-from kreinlearn.kernels._processes import Processes, Shelf
+from kreinlearn.kernels._processes import Processes, Shelf, chunks, mirrored
 
-CHUNKS_PER_JOB = 4
 CALL_ROWS = 128  # a call of a block function, however many processes: values stay the same
 DIAGONAL_SQUARE = 8  # objects a call for k(x, x): an eighth of the calls, eight times the pairs
 
@@ -68,7 +66,7 @@ class CallableKernel(Kernel):
     def anew(self, A: Objects, B: Objects) -> Array:
         return self.block(A, B)
 
-    def spans(self, n: int) -> list[tuple[int, int]]:
+    def spans(self, n: int, width: int) -> list[tuple[int, int]]:
         """Rows of each call of ``block``, wherever it runs."""
         return [(start, min(start + CALL_ROWS, n)) for start in range(0, n, CALL_ROWS)]
 
@@ -119,10 +117,11 @@ class PairwiseKernel(CallableKernel):
             raise
         return values
 
-    def spans(self, n: int) -> list[tuple[int, int]]:
-        """A few parts for each process."""
-        parts = 1 if self.processes is None else self.processes.jobs * CHUNKS_PER_JOB
-        return list(itertools.pairwise(np.unique(np.linspace(0, n, parts + 1, dtype=int)).tolist()))
+    def spans(self, n: int, width: int) -> list[tuple[int, int]]:
+        """A few parts for each process, more of many pairs."""
+        if self.processes is None:
+            return [(0, n)]
+        return chunks(np.full(n, width), self.processes.jobs)
 
     def diagonal(self, A: Objects) -> Array:
         if self.is_dissimilarity:
@@ -140,15 +139,11 @@ class PairwiseKernel(CallableKernel):
         return CallableColumns(self, B).evaluate(A, B)
 
     def _square(self, Z: Objects, own: Array) -> Array:
-        m = length(Z)
-        if self.processes is None or m < 2:
-            K = self._upper_rows(own, 0, m, Z)
-        else:
-            calls = [(own, *span) for span in self.spans(m)]
-            K = np.concatenate(self.processes.map(self, "_upper_rows", calls, Shelf(Z)))
-        return np.asarray(K + np.triu(K, 1).T)
+        if self.processes is None or length(Z) < 2:
+            return mirrored(self.upper_rows(own, 0, length(Z), Z))
+        return self.processes.square(self, Z, own)
 
-    def _upper_rows(self, own: Array, start: int, stop: int, Z: Objects) -> Array:
+    def upper_rows(self, own: Array, start: int, stop: int, Z: Objects) -> Array:
         """Rows start..stop of the upper triangle, zeros below it."""
         part = np.zeros((stop - start, length(Z)))
         for i in range(start, stop):
@@ -172,14 +167,12 @@ class CallableColumns:
     def evaluate(self, A: Objects, Z: Objects) -> Array:
         """k(A, Z); the columns, or some of them."""
         kernel, processes = self.kernel, self.kernel.processes
-        spans = kernel.spans(length(A))
+        spans = kernel.spans(length(A), length(Z))
         if len(spans) < 2:
             return kernel.block(A, Z)
         if processes is None:
             return np.concatenate([kernel.block(rows(A, *span), Z) for span in spans])
-        calls = ((processes.packed(rows(A, *span)),) for span in spans)
-        shelf = self.Z if Z is self.Z.objects else Shelf(Z)
-        return np.concatenate(processes.map(kernel, "block", calls, shelf))
+        return processes.rectangle(kernel, A, self.Z if Z is self.Z.objects else Shelf(Z), spans)
 
 
 def pairwise(f: Callable[..., float], **params: Any) -> PairwiseKernel:

@@ -34,6 +34,7 @@ from kreinlearn.kernels._graphs import (
     overlap,
 )
 from kreinlearn.kernels._objects import ObjectKernel
+from kreinlearn.kernels._slow import SlowKernel
 from kreinlearn.kernels._widths import number
 
 WL_METRICS = ("euclidean", "l1", "bray_curtis")
@@ -278,7 +279,7 @@ def _rest(
     return insert.sum(), more
 
 
-class GraphEdit(_GraphKernel):
+class GraphEdit(SlowKernel, _GraphKernel):
     """d(x, z) = min over assignments of the sum of node costs, at most the edit distance.
 
     A node is deleted or inserted for node_cost + 1/2 edge_cost degree, or substituted for
@@ -293,7 +294,6 @@ class GraphEdit(_GraphKernel):
     """
 
     is_dissimilarity = True
-    threads = False
 
     def __init__(
         self, node_cost: float = 1.0, edge_cost: float = 1.0, label_cost: float = 1.0

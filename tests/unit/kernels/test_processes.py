@@ -20,8 +20,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from kreinlearn import KreinNystroem, KreinRidgeClassifier, SpectrumSVC, dissimilarity, pairwise
-from kreinlearn.kernels import callables, remembering, resolve
-from kreinlearn.kernels._processes import PART, Processes, Shelf, _sendable
+from kreinlearn.kernels import _processes, remembering, resolve
+from kreinlearn.kernels._processes import PART, Processes, Shelf, _sendable, chunks
 from kreinlearn.kernels.combine import LinearCombination
 
 N = 40
@@ -230,7 +230,8 @@ def test_the_same_bits_in_any_number_of_parts(
     X = list(A) if as_list else A
     seen = []
     for jobs, parts in ((1, 4), (2, 4), (2, 1), (2, 7)):
-        monkeypatch.setattr(callables, "CHUNKS_PER_JOB", parts)
+        for name in ("CHUNKS_PER_JOB", "CHUNKS"):
+            monkeypatch.setattr(_processes, name, parts)
         k = resolve(kernel)
         k.processes = None if jobs == 1 else Processes(jobs)
         k.fit(X, np.random.default_rng(0))
@@ -242,6 +243,84 @@ def test_the_same_bits_in_any_number_of_parts(
             assert_array_equal(K, L)
 
 
+def test_rows_in_parts_of_as_many_pairs() -> None:
+    """By the sums of a list, not of an array."""
+    for n, jobs, fewest in [(0, 2, 1), (1, 2, 1), (3, 2, 1), (40, 2, 32), (200, 2, 1), (900, 3, 9)]:
+        for pairs in (np.arange(n, 0, -1), np.full(n, 7), np.full(n, 0)):
+            spans = chunks(pairs, jobs, fewest)
+            assert [i for span in spans for i in range(*span)] == list(range(n))
+            most = max(64, 4 * jobs) if fewest == 1 else max(n // fewest, 4 * jobs)
+            assert len(spans) <= most
+            sizes = [sum(pairs.tolist()[slice(*span)]) for span in spans]
+            fair = sum(sizes) / max(len(spans), 1)
+            assert all(abs(size - fair) <= max(pairs) for size in sizes[: n and -1])
+    assert len(chunks(np.arange(200, 0, -1), 2)) > 50
+    assert len(chunks(np.full(200, 1), 2)) == 8
+
+
+def molecules(n: int) -> list[Any]:
+    rng = np.random.default_rng(5)
+    sizes = rng.integers(1, 7, n)
+    edges = [[(i, int(rng.integers(i))) for i in range(1, size)] for size in sizes]
+    return [(rng.integers(3, size=len(e) + 1).tolist(), e) for e in edges]
+
+
+def point_sets(n: int) -> list[Any]:
+    rng = np.random.default_rng(6)
+    return [rng.normal(size=(size, 2)) for size in rng.integers(1, 5, n)]
+
+
+SLOW = {"graph_edit": molecules, "earth_mover": point_sets}
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_kernels_that_hold_the_gil_are_evaluated_elsewhere(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if name == "earth_mover":
+        pytest.importorskip("ot")
+    X = SLOW[name](90)
+    kinds = [KreinNystroem(name, n_landmarks=m, random_state=0) for m in (None, 25)]
+    in_line = [model.fit(X).transform(X) for model in kinds]
+    here = type(resolve(name))
+    values = here.values
+    most = 16 * 16
+
+    def few(self: Any, A: Any, Z: Any) -> Any:
+        K = values(self, A, Z)
+        assert K.size <= most, "evaluated in this process"
+        return K
+
+    monkeypatch.setattr(here, "values", few)
+    for model, expected in zip(kinds, in_line, strict=True):
+        model.set_params(n_jobs=2)
+        assert_array_equal(model.fit(X).transform(X), expected)
+        assert model.kernel_.processes.jobs == 2
+        assert_array_equal(pickle.loads(pickle.dumps(model)).transform(X), expected)
+
+
+def test_an_object_that_is_unsound_has_its_number_elsewhere_too() -> None:
+    X = molecules(80)
+    model = KreinNystroem("graph_edit", n_landmarks=20, n_jobs=2, random_state=0).fit(X)
+    X[70] = (["C"], [(0, 4)])
+    with pytest.raises(ValueError, match=r"(object|graph) 70 \(of 80\)"):
+        model.transform(X)
+    with pytest.raises(ValueError, match=r"(object|graph) 70 \(of 80\)"):
+        model.fit(X)
+
+
+def test_parts_of_a_combination_in_the_same_processes() -> None:
+    X = point_sets(60)
+    pytest.importorskip("ot")
+    kernel = LinearCombination([dissimilarity(pairwise(spread)), resolve("earth_mover")], [1, 0.5])
+    models = [KreinNystroem(kernel, n_landmarks=20, n_jobs=n, random_state=0) for n in (1, 2)]
+    assert_array_equal(*(model.fit(X).transform(X) for model in models))
+
+
+def spread(a: Any, b: Any) -> float:
+    return float(abs(np.ptp(a) - np.ptp(b)))
+
+
 # Faults
 
 
@@ -250,15 +329,56 @@ class Broken(Exception):
         super().__init__(f"{text} ({code})")  # so it cannot be unpickled
 
 
-def test_an_error_that_would_not_come_back() -> None:
-    error = Broken(7, "no such thing")
+class Doubled(Exception):
+    def __init__(self, text: str) -> None:
+        super().__init__(f"there: {text}")  # so it comes back as "there: there: ..."
+
+
+class Forgetful(Exception):
+    def __reduce__(self) -> Any:
+        return Forgetful, self.args  # without its notes
+
+
+def no_such_thing(kind: Any, *args: Any) -> None:
+    raise kind(*args)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (Broken(7, "no such thing"), "Broken: no such thing (7)"),
+        (Doubled("not"), "Doubled: there: not"),
+        (Forgetful("not"), "Forgetful: not"),
+    ],
+)
+def test_an_error_that_would_not_come_back(error: Exception, said: str) -> None:
     error.add_note("of these two")
     other = _sendable(error)
     assert type(other) is RuntimeError
-    assert str(other) == "Broken: no such thing (7)"
-    assert other.__notes__ == ["of these two"]
+    assert str(other).startswith(f"the kernel raised {said}; ")
+    assert "of these two" in str(other)
+
+
+def test_an_error_that_comes_back() -> None:
     kept = KeyError("here")
+    kept.add_note("of these two")
     assert _sendable(kept) is kept
+
+
+def broken(a: Parcel, b: Parcel) -> float:
+    if {a.number, b.number} == {17, 30}:
+        no_such_thing(Broken, 7, "no such thing")
+    return float(a.number == b.number)
+
+
+def test_its_traceback_and_objects_are_told(log: Log) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        KreinNystroem(pairwise(broken), n_landmarks=None, n_jobs=2).fit(log.parcels(N))
+    text = str(caught.value)
+    assert "the kernel raised Broken: no such thing (7)" in text
+    assert "in no_such_thing" in text
+    assert "raise kind(*args)" in text
+    assert "the function was given Parcel 17 and Parcel 30" in text
 
 
 def fault(a: Parcel, b: Parcel, kind: str, n: int = 17) -> float:

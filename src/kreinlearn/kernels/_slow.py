@@ -1,0 +1,61 @@
+"""Kernels on objects that hold the GIL: threads do not help, processes do."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+
+from kreinlearn.blocks import length, objects_of
+from kreinlearn.kernels._base import Array, Columns, Objects
+from kreinlearn.kernels._objects import SQUARE, ObjectColumns, ObjectKernel
+from kreinlearn.kernels._processes import Processes, Shelf, chunks
+
+FEWEST_ROWS = 32  # a part, for which columns are packed anew
+
+
+class SlowKernel(ObjectKernel):
+    """With ``processes`` blocks and squares are evaluated there; bit for bit as in line."""
+
+    threads = False
+    processes: Processes | None = None  # None: in line; the estimator sets it on its own copy
+
+    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        super().fit(X, rng)
+        if self.processes is not None:
+            self.processes.begin_fit(self, objects_of(X))
+        return self
+
+    def columns(self, Z: Objects) -> Columns:
+        return SlowColumns(self, objects_of(Z))
+
+    def _fill_square(self, Z: Objects, K: Array) -> None:
+        if self.processes is None or len(Z) <= SQUARE:
+            super()._fill_square(Z, K)
+        else:
+            K[:] = self.processes.square(self, Z, fewest=FEWEST_ROWS)
+
+    def upper_rows(self, start: int, stop: int, Z: Objects) -> Array:
+        """Rows start..stop of the upper triangle, zeros left of them."""
+        here, part = Z[start:stop], np.zeros((stop - start, len(Z)))
+        part[:, start:stop] = self.symmetric(here)
+        if stop < len(Z):
+            part[:, stop:] = self.anew(here, Z[stop:])
+        return part
+
+
+class SlowColumns(ObjectColumns):
+    kernel: SlowKernel
+
+    def __init__(self, kernel: SlowKernel, Z: Objects) -> None:
+        super().__init__(kernel, Z)
+        self.shelf = Shelf(Z)
+
+    def evaluate(self, A: Objects, Z: Objects) -> Array:
+        """As in line, once all rows are known to be sound: an error names their numbers."""
+        processes, pairs = self.kernel.processes, np.full(length(A), length(Z))
+        if processes is None or len(spans := chunks(pairs, processes.jobs, FEWEST_ROWS)) < 2:
+            return super().evaluate(A, Z)
+        self.kernel.packed(A, like=self.packed)
+        shelf = self.shelf if Z is self.Z else Shelf(Z)
+        return processes.rectangle(self.kernel, A, shelf, spans)
