@@ -73,7 +73,7 @@ class Kernel(BaseEstimator):
         """k(A, B) evaluated in line, whatever is known of it: what a probe compares."""
         return self.columns(B)(A)
 
-    # k1 + k2, k1 - k2, k1 * k2, 2.0 * k1, -k1
+    # k1 + k2, k1 - k2, k1 * k2, 2.0 * k1, k1 / 2.0, -k1, sum([k1, k2])
 
     __array_ufunc__ = None  # numpy's numbers leave it to the kernel as well
 
@@ -81,6 +81,12 @@ class Kernel(BaseEstimator):
         from kreinlearn.kernels import combine
 
         return combine.added(self, other, 1.0)
+
+    def __radd__(self, other: Any) -> Kernel:
+        """``sum`` starts with 0."""
+        from kreinlearn.kernels import combine
+
+        return self if combine.is_zero(other) else combine.added(self, other, 1.0)
 
     def __sub__(self, other: Any) -> Kernel:
         from kreinlearn.kernels import combine
@@ -93,6 +99,11 @@ class Kernel(BaseEstimator):
         return combine.multiplied(self, other)
 
     __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Kernel:
+        from kreinlearn.kernels import combine
+
+        return combine.divided(self, other)
 
     def __neg__(self) -> Kernel:
         return self * -1.0

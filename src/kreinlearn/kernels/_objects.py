@@ -119,16 +119,19 @@ class ObjectColumns:
         return self.kernel.values(self.kernel.packed(A, like=columns), columns)
 
 
-def library(module: str, extra: str) -> Any:
-    """A module of an optional package; ImportError names the extra that brings it."""
+def library(module: str, extra: str, package: str = "") -> Any:
+    """A module of an optional package; ImportError names the extra that brings it.
+
+    ``package`` is what pip calls it, where that is not the name of the module.
+    """
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        package = module.partition(".")[0]
+        name = module.partition(".")[0]
         raise ImportError(
-            f"this kernel needs {package}, which is not installed: "
+            f"this kernel needs {package or name}, which is not installed: "
             f'pip install "kreinlearn[{extra}]"',
-            name=package,
+            name=name,
         ) from error
 
 

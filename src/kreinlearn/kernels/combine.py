@@ -271,7 +271,7 @@ def _onto(function: np.ufunc, total: Array, K: Array, out: Array | None) -> Arra
 
 
 class LinearCombination(_Combination):
-    """k(x, z) = sum_i weights[i] kernels[i](x, z): what k1 + k2, k1 - k2, 2.0 * k1 and -k1 make.
+    """k(x, z) = sum_i weights[i] kernels[i](x, z): what k1 + k2, k1 - k2, 2 * k1, k1 / 2, -k1 make.
 
     Dissimilarities make a dissimilarity if no weight is negative.
 
@@ -360,6 +360,20 @@ def multiplied(left: Kernel, right: Any) -> Kernel:
     for part in (left, _kernel(right)):
         kernels += part.kernels if type(part) is Product else [part]
     return Product(kernels).sound()
+
+
+def divided(left: Kernel, right: Any) -> Kernel:
+    """A kernel over a number."""
+    if not isinstance(right, Real):
+        raise TypeError(f"a kernel cannot be divided by {right!r}; divide it by a number, k / 2.0")
+    divisor = number(right, "a divisor", positive=False)
+    if divisor == 0:
+        raise ValueError("a kernel cannot be divided by 0; pass another number, k / 2.0")
+    return multiplied(left, 1 / divisor)
+
+
+def is_zero(other: Any) -> bool:
+    return type(other) is not bool and isinstance(other, Real) and bool(other == 0)
 
 
 def _kernel(other: Any) -> Kernel:

@@ -18,9 +18,11 @@ DISSIMILARITY_RANGE = (2.0**-480, 2.0**480)  # dissimilarities whose squares kee
 
 
 def dissimilarity(metric: str | Callable[..., Any] | Kernel, **params: Any) -> Kernel:
-    """A dissimilarity d(x, z) for ``kernel=``: k = -1/2 d^2, centred on a reference set.
+    """A dissimilarity d(x, z) for ``kernel=``, of which learners make a similarity.
 
-    ``metric`` is a metric name, a callable d(A, B) -> matrix, or ``pairwise(f)``.
+    ``metric`` is a metric name, a callable d(A, B) -> matrix, or ``pairwise(f)``. Learners choose
+    the transformation (``similarity="auto"``) or take the one that is named: with "squared" it is
+    k = -1/2 d^2, centred on a reference set. Estimators without ``similarity`` take that one.
     """
     from kreinlearn.kernels import scikit
 
@@ -153,7 +155,7 @@ class LocalScaling:
             return np.exp(K, out=K)
         np.sqrt(np.negative(K, out=K), out=K)
         if self.tail == "exp":
-            return np.exp(np.negative(K, out=K), out=K)
+            return np.asarray(np.exp(np.negative(K, out=K), out=K))
         K += 1.0
         return np.reciprocal(K, out=K)
 

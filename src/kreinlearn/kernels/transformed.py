@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,11 +17,13 @@ from kreinlearn.kernels.dissimilarity import (
     TRANSFORMS,
     Exponential,
     Inverse,
+    Transform,
     check_dissimilarities,
     dissimilarity,
 )
 
 SAMPLE = 1000  # objects whose k(x, x) say what is small
+FLOOR = 0.1  # of their median: values grow up to 10 times as much as those of a median object
 
 
 class _OfOne(Composite):
@@ -63,6 +66,7 @@ class SimilarityOf(_OfOne):
     kernel : a dissimilarity: a kernel, a name, or a function d(A, B)
     transform : one of these names
     n_reference : number of reference objects; what uses a(x) evaluates as many distances more
+    width : positive number, times s, and times a(x) of the local ones; the first two have none
 
     >>> import numpy as np
     >>> X = [[0.0], [1.0], [4.0]]
@@ -72,10 +76,13 @@ class SimilarityOf(_OfOne):
            [0.429, 0.5  , 1.   ]])
     """
 
-    def __init__(self, kernel: Any, transform: str = "exp", n_reference: int = 200) -> None:
+    def __init__(
+        self, kernel: Any, transform: str = "exp", n_reference: int = 200, width: float = 1.0
+    ) -> None:
         self.kernel = kernel
         self.transform = transform
         self.n_reference = n_reference
+        self.width = width
 
     def _resolved(self, spec: Any) -> Kernel:
         return _dissimilarity(spec)
@@ -96,6 +103,12 @@ class SimilarityOf(_OfOne):
             raise ValueError(
                 f"n_reference={m!r} is not allowed; pass a number of objects, 1 or more"
             )
+        width = number(self.width, "width", positive=True)
+        if self.transform in ("squared", "linear") and width != 1:
+            raise ValueError(
+                f"width={self.width!r} has no meaning with transform={self.transform!r}, which "
+                'has no scale; leave it at 1, or choose another transform, "exp" say'
+            )
         return super().sound()
 
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
@@ -106,7 +119,7 @@ class SimilarityOf(_OfOne):
         D = self.parts_[0].symmetric(self.reference_)
         _require_finite(D, f"objects {chosen[0]}..{chosen[-1]}")
         check_dissimilarities(D, np.diagonal(D))
-        self.transform_ = TRANSFORMS[self.transform](D)
+        self.transform_ = _widened(TRANSFORMS[self.transform](D), self.width)
         self.to_reference_ = None
         if not isinstance(self.transform_, Exponential | Inverse):  # these have no a(x)
             self.to_reference_ = self.parts_[0].columns(self.reference_)
@@ -117,7 +130,8 @@ class SimilarityOf(_OfOne):
         check_is_fitted(self)
         if self.to_reference_ is None:
             return self.transform_.offsets(np.empty((length(A), 0)))
-        return self.transform_.offsets(_distances(self.to_reference_, A))
+        a = self.transform_.offsets(_distances(self.to_reference_, A))
+        return np.asarray(a * self.width) if self.width != 1 else a
 
     def columns(self, Z: Objects) -> Columns:
         return SimilarityColumns(self, Z)
@@ -130,6 +144,13 @@ class SimilarityOf(_OfOne):
         a, D = self.offsets(Z), self.parts[0].symmetric(Z)
         check_dissimilarities(D, np.diagonal(D))
         return symmetrised(self.transform_.similarity(D, a, a))
+
+
+def _widened(transform: Transform, width: float) -> Transform:
+    """With s times ``width``, if there is an s."""
+    if isinstance(transform, Exponential | Inverse):
+        return replace(transform, s=width * transform.s)
+    return transform
 
 
 def _dissimilarity(spec: Any) -> Kernel:
@@ -167,12 +188,14 @@ def _require_finite(D: Array, where: str) -> None:
         )
 
 
-def similarity_of(kernel: Any, transform: str = "exp", n_reference: int = 200) -> SimilarityOf:
+def similarity_of(
+    kernel: Any, transform: str = "exp", n_reference: int = 200, width: float = 1.0
+) -> SimilarityOf:
     """A similarity made of a dissimilarity, for sums, products and ``kernel=``: ``SimilarityOf``.
 
     Learners take a dissimilarity itself and choose the transformation: their ``similarity=``.
     """
-    return SimilarityOf(_dissimilarity(kernel), transform, n_reference).sound()
+    return SimilarityOf(_dissimilarity(kernel), transform, n_reference, width).sound()
 
 
 # A similarity over its own size
@@ -183,10 +206,10 @@ class Normalized(_OfOne):
 
     c is ``floor`` times the median of the |k(x, x)| that are not zero, of up to 1000 objects of
     the fit; if all are zero, c is 1. So k(x, x) becomes its sign, or k(x, x) / c where it is
-    smaller than c, and no value grows by more than 1 / c.
+    smaller than c, and an object without size is divided by that of a small one, not blown up.
 
     kernel : a similarity: a kernel, or its name
-    floor : positive number; raise it where k(x, x) passes through zero
+    floor : positive number; a small one lets objects with k(x, x) near zero outweigh all others
 
     >>> import numpy as np
     >>> from kreinlearn.kernels import pairwise
@@ -197,7 +220,7 @@ class Normalized(_OfOne):
            [ 0.378,  1.069,  1.   ]])
     """
 
-    def __init__(self, kernel: Any, floor: float = 1e-6) -> None:
+    def __init__(self, kernel: Any, floor: float = FLOOR) -> None:
         self.kernel = kernel
         self.floor = floor
 
@@ -262,6 +285,6 @@ def _over_roots(K: Array, rows: Array, columns: Array) -> Array:
     return np.asarray(R, K.dtype)
 
 
-def normalized(kernel: Any, floor: float = 1e-6) -> Normalized:
+def normalized(kernel: Any, floor: float = FLOOR) -> Normalized:
     """A kernel divided by the sizes of its objects: ``Normalized``."""
     return Normalized(resolve(kernel), floor).sound()

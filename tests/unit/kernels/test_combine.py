@@ -124,7 +124,7 @@ def test_operators_by_hand() -> None:
         (0.5 * (f - 2 * g) + f, 1.5 * F - G),
         (-(f - g) * g, (G - F) * G),
         (
-            normalized(f + g * (1 / 7)) - 3.0 * f,
+            normalized(f + g * (1 / 7), floor=1e-6) - 3.0 * f,
             (F + G / 7) / np.sqrt(np.outer(sizes, sizes)) - 3 * F,
         ),
     ]:
@@ -424,6 +424,26 @@ def test_only_kernels_and_numbers_go_with_kernels(bad: Any) -> None:
     ):
         with pytest.raises(TypeError, match=r"cannot be combined with .* resolve\(\.\.\.\)"):
             operate()
+
+
+def test_sums_of_lists_and_kernels_over_numbers() -> None:
+    f, g = Gaussian(1.0), Gaussian(2.0)
+    assert_array_equal(fitted(sum([f, g]))(X), fitted(f + g)(X))
+    assert sum([f]) is f
+    assert 0.0 + f is np.int64(0) + f is f
+    assert_array_equal(fitted((f - g) / 4)(X), fitted(f - g)(X) / 4)
+    assert (f / np.float64(2)).weights == [0.5]
+    for other in (1, "gaussian", False):
+        with pytest.raises(TypeError, match="a kernel cannot be combined with"):
+            other + f
+    with pytest.raises(ValueError, match="a kernel cannot be divided by 0; pass another number"):
+        f / 0
+    with pytest.raises(ValueError, match=r"a divisor=nan is not allowed; pass a finite"):
+        f / np.nan
+    with pytest.raises(
+        TypeError, match=r"cannot be divided by Gaussian\(.*; divide it by a number"
+    ):
+        f / g
 
 
 @pytest.mark.parametrize("weight", [np.nan, np.inf, True])

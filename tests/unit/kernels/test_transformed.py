@@ -25,7 +25,8 @@ from kreinlearn import (
     dissimilarity,
     pairwise,
 )
-from kreinlearn.kernels import Gaussian, Hausdorff, Kernel, Sigmoid
+from kreinlearn.datasets import make_noisy_strings
+from kreinlearn.kernels import Gaussian, Hausdorff, Kernel, Sigmoid, resolve
 from kreinlearn.kernels.combine import LinearCombination
 from kreinlearn.kernels.dissimilarity import TRANSFORMS
 from kreinlearn.kernels.transformed import (
@@ -64,10 +65,12 @@ def places(k: Any) -> Any:
     return np.array([known[id(word)] for word in k.reference_])
 
 
-def by_definition(name: str, x: Any, z: Any, R: Any, D: Any = D) -> float:
+def by_definition(name: str, x: Any, z: Any, R: Any, width: float = 1.0) -> float:
     """k(x, z) by object numbers, R those of the reference set."""
     pairs = sorted(D[i, j] for n, i in enumerate(R) for j in R[n + 1 :])
     s, d = float(np.median(pairs)), D[x, z]
+    if name not in ("squared", "linear"):
+        d /= width
     if name in ("exp", "narrow_exp"):
         return float(np.exp(-d / (s * (0.3 if name == "narrow_exp" else 1.0))))
     if name == "inverse":
@@ -101,6 +104,37 @@ def test_every_transformation_from_the_definition(name: str, n_reference: int) -
         assert K[x, z] == pytest.approx(by_definition(name, x, z, R), rel=1e-12, abs=1e-12)
     assert_allclose(k(WORDS, WORDS[:7]), K[:, :7], atol=1e-12)
     assert_allclose(k.diagonal(WORDS), np.diag(K), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(set(TRANSFORMS) - {"squared", "linear"}))
+def test_a_width_is_a_factor_of_the_scale(name: str) -> None:
+    k = fitted(similarity_of(LETTERS, name, 12, width=2.5))
+    K, R = k(WORDS), places(k)
+    for x, z in RNG.integers(len(WORDS), size=(60, 2)):
+        assert K[x, z] == pytest.approx(by_definition(name, x, z, R, 2.5), rel=1e-12)
+    assert_allclose(k(WORDS, WORDS[:7]), K[:, :7], atol=1e-12)
+    assert_array_equal(k.diagonal(WORDS), 1.0)
+
+
+def test_a_search_over_widths() -> None:
+    model = KreinRidgeClassifier(similarity_of(LETTERS), lambda_plus=0.1, random_state=0)
+    widths = [0.01, 1.0, 3.0]
+    search = GridSearchCV(model, {"kernel__width": widths}, cv=3).fit(WORDS, Y)
+    assert len(set(search.cv_results_["mean_test_score"])) > 1
+    s = float(np.median(D[np.triu_indices(60, 1)]))
+    best = search.best_params_["kernel__width"]
+    assert_allclose(search.best_estimator_.kernel_(WORDS), np.exp(-D / (s * best)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["squared", "linear"])
+def test_what_has_no_scale_has_no_width(name: str) -> None:
+    with pytest.raises(
+        ValueError, match=rf"width=2.0 has no meaning with transform='{name}'.*at 1"
+    ):
+        similarity_of(LETTERS, name, width=2.0)
+    for bad in (0.0, -1.0, np.inf, "median", None):
+        with pytest.raises(ValueError, match=r"width=.* is not allowed; pass a positive finite"):
+            fitted(SimilarityOf(LETTERS, width=bad))
 
 
 @pytest.mark.parametrize("name", sorted(TRANSFORMS))
@@ -315,7 +349,7 @@ def test_normalised_values_from_the_definition(words: list[str]) -> None:
 
 def test_self_similarity_becomes_its_sign_exactly() -> None:
     X = RNG.normal(size=(200, 3))
-    k = fitted(normalized(Sigmoid(gain=1.0, bias=-2.0)), X)
+    k = fitted(normalized(Sigmoid(gain=1.0, bias=-2.0), floor=1e-6), X)
     own = np.tanh(np.sum(X**2, axis=1) - 2.0)
     assert {-1.0, 1.0} == set(k.diagonal(X)) == set(np.diag(k(X)))
     assert_array_equal(k.diagonal(X), np.sign(own))
@@ -336,6 +370,29 @@ def test_zero_and_tiny_self_similarities() -> None:
     assert k([0.0], x).tolist() == [[0.0] * 7]
     zero = fitted(normalized(pairwise(lambda a, b: abs(a - b))), x)  # k(x, x) = 0 throughout
     assert_array_equal(zero(x), np.abs(np.subtract.outer(x, x)))
+
+
+def test_an_object_without_size_is_not_blown_up() -> None:
+    words = ["XXX", "ACD", "", "WWW"]
+    raw, k = resolve("needleman_wunsch"), fitted(normalized("needleman_wunsch"), words)
+    own = np.abs(np.diag(raw(words)))
+    middle = np.median(own[own > 0])
+    assert own.min() == 0
+    assert k.least_ == pytest.approx(0.1 * middle)
+    above = own >= 0.1 * middle
+    assert_array_equal(np.abs(np.diag(k(words)))[above], 1.0)
+    small = np.abs(raw(words)) <= middle
+    assert np.abs(k(words))[small].max() <= 10.0
+
+
+def test_an_empty_string_hardly_changes_a_classifier() -> None:
+    words, y = make_noisy_strings(120, noise=12, length=24, random_state=0)
+    train = list(words[:80])
+    model = KreinRidgeClassifier(normalized("needleman_wunsch"), random_state=0)
+    before = model.fit(train, y[:80]).score(words[80:], y[80:])
+    after = model.fit([*train, ""], [*y[:80], y[0]]).score(words[80:], y[80:])
+    assert before >= 0.85
+    assert after >= before - 0.05
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
@@ -412,7 +469,8 @@ def test_use_before_fit(kernel: Kernel) -> None:
 def test_parts_inside_parts() -> None:
     points = [RNG.normal(size=(k, 2)) for k in RNG.integers(1, 6, 20)]
     inner = LinearCombination([Hausdorff(), "modified_hausdorff"], [0.5, 0.5])
-    k = fitted(normalized(similarity_of(inner, "linear") * similarity_of(inner)), points)
+    product = similarity_of(inner, "linear") * similarity_of(inner)
+    k = fitted(normalized(product, floor=1e-6), points)
     H, M = Hausdorff()(points), fitted(LinearCombination(["modified_hausdorff"]), points)(points)
     J = np.eye(20) - 1 / 20
     P = 0.5 * (H + M)
