@@ -12,10 +12,13 @@ if TYPE_CHECKING:
     from kreinlearn.estimators.variance import KreinVCRidge, KreinVCRidgeClassifier
     from kreinlearn.inspection import Inspection, indefiniteness, inspect
     from kreinlearn.kernels import dissimilarity, normalized, pairwise, register, similarity_of
+    from kreinlearn.predicting import predict_to
+    from kreinlearn.sources import Blocks, table
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "Blocks",
     "Inspection",
     "KreinNystroem",
     "KreinPCA",
@@ -32,8 +35,10 @@ __all__ = [
     "inspect",
     "normalized",
     "pairwise",
+    "predict_to",
     "register",
     "similarity_of",
+    "table",
 ]
 
 # Where the public names are; imported when they are first asked for, so that a command that
@@ -47,6 +52,8 @@ _PLACES = {
     "estimators.variance": ("KreinVCRidge", "KreinVCRidgeClassifier"),
     "inspection": ("Inspection", "indefiniteness", "inspect"),
     "kernels": ("dissimilarity", "normalized", "pairwise", "register", "similarity_of"),
+    "predicting": ("predict_to",),
+    "sources": ("Blocks", "table"),
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
 

@@ -17,12 +17,53 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _UNITS |= {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
+class Source:
+    """Rows read when they are wanted, by any thread: numbers (n, d), or objects (n,).
+
+    A slice or numbers of rows give an array of ``dtype``, or a list of objects.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]  # object, if rows are objects
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def __getitem__(self, span: slice) -> Any:
+        raise NotImplementedError
+
+    def take(self, numbers: Any) -> Any:
+        raise NotImplementedError
+
+
+class Part(Source):
+    """Neighbouring rows of whatever has been validated as a whole."""
+
+    def __init__(self, X: Any, start: int, stop: int) -> None:
+        self.X, self.start = X, start
+        self.shape = (stop - start, *getattr(X, "shape", (0,))[1:])
+        self.dtype = getattr(X, "dtype", np.dtype(object))
+
+    def __getitem__(self, span: slice) -> Any:
+        start, stop, _ = span.indices(len(self))
+        return rows(self.X, self.start + start, self.start + stop)
+
+    def take(self, numbers: Any) -> Any:
+        return take(self.X, self.start + np.asarray(numbers))
+
+
 def length(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def take(X: Any, indices: Any) -> Any:
     """Rows of X by number, in the given order; a list of objects stays a list."""
+    if isinstance(X, Source):
+        return X.take(indices)
     if isinstance(X, np.ndarray) or sp.issparse(X):
         return X[np.asarray(indices)]
     return [X[int(i)] for i in indices]

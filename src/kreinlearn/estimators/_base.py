@@ -19,7 +19,8 @@ from sklearn.utils.validation import (
 
 from kreinlearn._warnings import warn
 from kreinlearn.approximation import Fitted, fit_map, fit_map_to_tolerance
-from kreinlearn.blocks import budget_bytes, free_memory, length, require_memory, take
+from kreinlearn.blocks import Source, budget_bytes, free_memory, length, require_memory, take
+from kreinlearn.estimators._sources import rows_for
 from kreinlearn.estimators._storing import open_store
 from kreinlearn.estimators._validation import (
     are_row_numbers,
@@ -57,7 +58,7 @@ from kreinlearn.squares import rows_a_part
 DEFAULT_TOL = 0.05  # of rank="auto"
 # attributes of a fit, beside those that end with _
 PRIVATE = {"_calibration", "_columns", "_intercept", "_map", "_mean", "_n_chosen", "_one_output"}
-PRIVATE |= {"_shift", "_sums"}
+PRIVATE |= {"_column", "_shift", "_sums"}
 
 
 class KreinEstimator(BaseEstimator):
@@ -111,7 +112,10 @@ class KreinEstimator(BaseEstimator):
         return [np.float64, np.float32] if self.dtype is None else [np.dtype(self.dtype)]
 
     def _validated(self, X: Any, kernel: Kernel, *, reset: bool) -> Any:
-        """X as the kernel takes it: an array or CSR matrix, or a list of objects."""
+        """X as the kernel takes it: an array or CSR matrix, a list of objects, or a source."""
+        X = rows_for(self, X, kernel, reset=reset)
+        if isinstance(X, Source):
+            return X
         if kernel.takes == "precomputed":
             return self._validated_matrix(X, kernel, reset=reset)
         require_apart(X, kernel)
@@ -267,13 +271,15 @@ class KreinEstimator(BaseEstimator):
 
     def _landmark_choice(self, X: Any, kernel: Kernel) -> Any:
         if isinstance(self.landmarks, str):
-            vectors = isinstance(X, np.ndarray) and kernel.takes != "precomputed"
+            dense = isinstance(X, np.ndarray | Source) and X.ndim == 2
+            vectors = dense and kernel.takes != "precomputed"
             return scheme_for(self.landmarks, vectors)
         if are_row_numbers(self.landmarks):
             return checked_row_numbers(self.landmarks, length(X))
         if kernel.takes == "precomputed":
             raise ValueError("with a precomputed matrix landmarks are row numbers or a scheme")
-        return self._validated(self.landmarks, kernel, reset=False)
+        Z = self._validated(self.landmarks, kernel, reset=False)
+        return np.asarray(Z) if isinstance(Z, Source) else Z  # a memory map
 
     def _fit_map(self, X: Any, kernel: Kernel, plan: Plan, rng: np.random.Generator) -> Fitted:
         with serial_blas():

@@ -24,6 +24,7 @@ from kreinlearn.estimators._validation import (
 )
 from kreinlearn.learning import Problem, Statistics, feature_bytes, features_of
 from kreinlearn.solvers.result import signed_penalty
+from kreinlearn.sources import opened, with_target
 from kreinlearn.tuning.folds import FoldRows
 
 PART = 0.7  # of the rows, at least, in a part that calibrates
@@ -93,8 +94,13 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
         ways = self.multi_class == "auto" and len(self.classes_) > 2
         return bool(ways or super()._chooses(kernel))
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy on objects X with labels y, which may be a column of a table X."""
+        return float(super().score(*with_target(X, y), sample_weight=sample_weight))
+
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         if self.probability:
+            X, y = with_target(X, y)
             X = self._sliceable(X)
         super()._fit(X, y, sample_weight)
         if not self.probability:
@@ -107,6 +113,11 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
 
     def _sliceable(self, X: Any) -> Any:
         """X of which scikit-learn can take parts; a vector of distances as a matrix."""
+        if opened(X) is not None and not isinstance(X, np.memmap):
+            raise TypeError(
+                f"probability=True fits parts of the rows again, which are taken from memory; got "
+                f"a {type(X).__name__}: pass an array or list, or probability=False"
+            )
         kernel = self._resolved_kernel()
         if kernel.takes == "precomputed" and is_condensed(X):
             X = square_of_condensed(X, kernel)

@@ -30,6 +30,7 @@ from kreinlearn.nystrom import OVERSAMPLING, FeatureMap, landmark_map
 from kreinlearn.panel import POOL_ROWS
 from kreinlearn.reduce import serial_blas
 from kreinlearn.solvers.result import Fold, signed_penalty
+from kreinlearn.sources import with_target
 from kreinlearn.tuning.folds import TileFolds, fold_count, given_folds, random_folds
 from kreinlearn.tuning.search import Tuned, Unknowns, pattern_search
 
@@ -236,6 +237,7 @@ class KreinLearner(KreinEstimator):
     def _prepared_problem(
         self, X: Any, y: Any, sample_weight: Any, rng: np.random.Generator, classes: Any = None
     ) -> Problem:
+        X, y = with_target(X, y)
         X, kernel = self._prepared(X, rng)
         self._require_targets(X, y)
         y, Y, labels = self._encoded(y, classes)

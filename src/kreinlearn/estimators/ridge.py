@@ -22,6 +22,7 @@ from kreinlearn.learning import (
 from kreinlearn.moments import Centred, Terms, total_terms
 from kreinlearn.solvers.least_squares import ridge, ridge_fold, ridge_rows
 from kreinlearn.solvers.result import Fold, Solution, signed_penalty
+from kreinlearn.sources import with_target
 from kreinlearn.tuning.search import Tuned, Unknowns, given, tune, tune_apart
 
 LARGEST = 1e150  # targets, whose squares are summed
@@ -117,6 +118,10 @@ class KreinRegressor(RegressorMixin, MultiOutputMixin, LeastSquares):
 
     def _fold_model(self, coef: Any, intercept: Any) -> FoldRegressor:
         return FoldRegressor(coef, intercept + self._shift, self._one_output)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2 on objects X with targets y, which may be a column of a table X."""
+        return float(super().score(*with_target(X, y), sample_weight=sample_weight))
 
     def predict(self, X: Any) -> Any:
         """The target of each object."""

@@ -28,6 +28,7 @@ from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
 from kreinlearn.panel import Panel
 from kreinlearn.progress import shown
 from kreinlearn.reduce import serial_blas
+from kreinlearn.sources import with_target
 from kreinlearn.spectrum import CORRECTIONS, SpectrumCorrection, correct, power_of_two_scale
 
 Array = NDArray[Any]
@@ -156,6 +157,7 @@ class SpectrumSVC(KreinClassifier):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         rng = as_generator(self.random_state)
         seed = int(rng.integers(2**63))
+        X, y = with_target(X, y)
         X, kernel = self._prepared(X, np.random.default_rng(seed))
         self._require_targets(X, y)
         y, _, labels = self._encoded(y)

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from kreinlearn.blocks import as_generator, length
+from kreinlearn.estimators._sources import in_memory
 from kreinlearn.estimators._validation import looks_like_distances
 from kreinlearn.estimators.transformer import KreinNystroem
 from kreinlearn.inspection import findings
@@ -22,6 +23,7 @@ from kreinlearn.inspection.sample import require_room, similarity_from
 from kreinlearn.inspection.values import Values, values_of, without_diagonal
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels.precomputed import Precomputed
+from kreinlearn.sources import with_target
 from kreinlearn.spectrum import indefiniteness_of, indefiniteness_of_matrix, signed_eigh
 
 SAMPLE_SIZE = 1000
@@ -31,7 +33,7 @@ LANDMARKS_A_RANK = 2  # the default comes within a third of the best approximati
 @validate_params(
     {
         "kernel": [str, callable, Kernel],
-        "y": ["array-like", None],
+        "y": ["array-like", str, None],
         "kernel_params": [dict, None],
         "n_samples": [Interval(Integral, 2, None, closed="left")],
         "n_jobs": [Integral, None],
@@ -57,7 +59,8 @@ def inspect(
     ----------
     X : a square matrix for ``"precomputed"`` and ``"precomputed_dissimilarity"``, else objects.
     kernel, kernel_params : as in ``KreinNystroem``.
-    y : labels or numbers; if given, how much of them sits in the negative part.
+    y : labels or numbers, or the name of their column in a table X; if given, how much of them
+        sits in the negative part.
     n_samples : objects to look at, drawn uniformly where there are more. The indefiniteness grows
         with their number: it is given for a quarter, a half and all of them.
     n_jobs : processes for a function, threads for another kernel, as in ``KreinNystroem``; each
@@ -75,6 +78,7 @@ def inspect(
     (False, (2, 1, 1))
     """
     rng = as_generator(random_state)
+    X, y = with_target(in_memory(X) if str(kernel).startswith("precomputed") else X, y)
     model = KreinNystroem(kernel, kernel_params=kernel_params, n_jobs=n_jobs, verbose=verbose)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # what it would say is among the findings

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import pdist
 
+from kreinlearn.blocks import Source, take
 from kreinlearn.kernels._base import Array, Objects
 from kreinlearn.kernels._columns import REMEDY, floats, require_small, squared_norms
 
@@ -32,7 +33,8 @@ def spread(value: Any, name: str, X: Objects, rng: np.random.Generator, l1: bool
     """
     if not isinstance(value, str) or value not in ("median", "scale"):
         return number(value, name, positive=True, words=("median", "scale"))
-    X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+    if not isinstance(X, Source):
+        X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
     with np.errstate(over="ignore", invalid="ignore"):
         if value == "median":
             return _median_distance(X, rng, l1)
@@ -44,7 +46,7 @@ def _median_distance(X: Any, rng: np.random.Generator, l1: bool) -> float:
     """Median of the non-zero (squared, or l1) distances between up to SAMPLE rows."""
     n = X.shape[0]
     chosen = np.sort(rng.choice(n, SAMPLE, replace=False)) if n > SAMPLE else np.arange(n)
-    S = floats(X[chosen]).astype(np.float64)
+    S = floats(take(X, chosen)).astype(np.float64)
     distances = pdist(S, "cityblock") if l1 else _squared_distances(S)
     if not np.isfinite(distances).all():
         require_small(np.abs(S).sum(axis=1) if l1 else squared_norms(S), "row", chosen)
