@@ -5,17 +5,17 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from statistics import median
-from typing import Any, TypeAlias
+from typing import Any
+
+from kreinlearn._parts import Count, counting
 
 LONG_RUN = 10.0  # seconds that are worth a word beforehand
 PERIODS = ((86400, "days"), (3600, "h"), (60, "min"))  # each from two of them on
 TIMED_SECONDS = 0.03  # what took that long is believed
 TIMED_ROWS = 5  # of which the median counts: a process may have to wait its turn
-
-Add: TypeAlias = Callable[[int, int], None]  # rows, pairs
 
 
 class Progress:
@@ -23,7 +23,8 @@ class Progress:
 
     def __init__(self, verbose: int | bool = 0, kernel: Any = "kernel") -> None:
         self.verbose, self.kernel = verbose, kernel
-        self._add: Add | None = None
+        self._add: Count | None = None
+        self._ahead = (0, 0)  # rows and pairs shown already of what ``add`` will report
 
     @contextmanager
     def step(self, what: str, rows: int, pairs: int = 0) -> Iterator[None]:
@@ -31,16 +32,23 @@ class Progress:
         if self._add is not None or not self.verbose or not _terminal():
             yield
             return
-        with _bar(what, rows, pairs) as self._add:
+        with _bar(what, rows, pairs) as self._add, counting(self._part):
             try:
                 yield
             finally:
-                self._add = None
+                self._add, self._ahead = None, (0, 0)
 
     def add(self, rows: int, pairs: int = 0) -> None:
         """So many are done; any thread may say so."""
         if (add := self._add) is not None:
-            add(rows, pairs)
+            ahead, self._ahead = self._ahead, (0, 0)
+            add(rows - ahead[0], pairs - ahead[1])
+
+    def _part(self, rows: int, pairs: int) -> None:
+        """A part is done; ``add`` reports the whole of it, in this thread, as the only one."""
+        assert self._add is not None
+        self._add(rows, pairs)
+        self._ahead = (self._ahead[0] + rows, self._ahead[1] + pairs)
 
     def announce(self, pairs: int, seconds: float, cores: int = 1, at_least: str = "") -> None:
         """What a run of ``seconds`` will come to, if it is long: also where no bar is shown."""
@@ -54,7 +62,7 @@ def _terminal() -> bool:
 
 
 @contextmanager
-def _bar(what: str, rows: int, pairs: int) -> Iterator[Add]:
+def _bar(what: str, rows: int, pairs: int) -> Iterator[Count]:
     """A bar that goes when it is done, or given up."""
     from rich.console import Console
     from rich.progress import BarColumn, ProgressColumn, Task, TextColumn
@@ -144,18 +152,3 @@ def seconds_a_pair(columns: Callable[[int], Callable[[int], Any]], most: int) ->
                 break
         found, spent, k = median(times) / k, sum(times), 4 * k
     return found
-
-
-def shown(n_rows: int, what: str, verbose: int | bool) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """A wrapper of blocks (numbers, anything) that shows how many rows are done."""
-
-    def with_bar(blocks: Iterable[Any]) -> Iterator[Any]:
-        progress, so_far = Progress(verbose), 0
-        with progress.step(what, n_rows):
-            for numbers, block in blocks:
-                yield numbers, block
-                done = int(numbers[-1]) + 1
-                progress.add(done - so_far)
-                so_far = done
-
-    return with_bar

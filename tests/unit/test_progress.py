@@ -12,8 +12,10 @@ import time
 
 import numpy as np
 import pytest
+import rich.progress
 
 from kreinlearn import KreinNystroem, KreinRidge, KreinSVC, SpectrumSVC, progress
+from kreinlearn._parts import part_done
 from kreinlearn.kernels import pairwise
 from kreinlearn.kernels._objects import ObjectKernel
 from kreinlearn.progress import (
@@ -22,7 +24,6 @@ from kreinlearn.progress import (
     count_in_words,
     name_of,
     seconds_a_pair,
-    shown,
     state_in_words,
     time_in_words,
 )
@@ -198,15 +199,6 @@ def test_what_is_printed_to_a_file_goes_there(monkeypatch):
     assert file.getvalue() == "a result\n"
 
 
-@pytest.mark.parametrize("verbose", [0, 1])
-def test_blocks_come_through_as_they_are(verbose, monkeypatch):
-    terminal = open_terminal(monkeypatch)
-    given = [(np.arange(*span), f"objects {span}") for span in [(0, 20), (25, 40), (40, 50)]]
-    got = list(shown(50, "tested", verbose)(iter(given)))
-    assert all(a is c and b is d for (a, b), (c, d) in zip(got, given, strict=True))
-    assert ("tested" in terminal.getvalue()) == bool(verbose)
-
-
 # In words
 
 
@@ -302,6 +294,88 @@ def test_no_more_pairs_than_allowed_are_timed(most):
     found = seconds_a_pair(lambda k: lambda i: evaluated.append(k), most)
     assert (found is None) == (most < 10)
     assert sum(evaluated) <= max(most, 1)
+
+
+# Parts of what processes evaluate
+
+
+def states(text):
+    """Rows, pairs and rates of a bar, as they were drawn."""
+    found = re.findall(r"([\d,]+)/[\d,]+ rows, ([\d,]+)/[\d,]+ pairs(, [\d,.e]+ pairs/s)?", text)
+    return [(int(r.replace(",", "")), int(p.replace(",", "")), bool(rate)) for r, p, rate in found]
+
+
+def test_parts_are_shown_and_counted_once(monkeypatch):
+    terminal, shows = open_terminal(monkeypatch), Progress(1)
+    part_done(1, 1)  # to nobody
+    with shows.step("kernel rows", 100, 1000):
+        for _ in range(2):
+            part_done(20, 200)
+            part_done(25, 250)
+            shows.add(50, 500)
+        part_done(5, 5)  # given up
+    assert states(terminal.getvalue())[-1][:2] == (105, 1005)
+    with shows.step("kernel rows", 100, 1000):
+        shows.add(100, 1000)
+    assert states(terminal.getvalue())[-1][:2] == (100, 1000)
+
+
+def smaller(a, b):
+    return float(min(a[0], b[0]))
+
+
+@pytest.mark.parametrize("landmarks", [None, 40])
+def test_a_function_in_processes_moves_the_bar(landmarks, monkeypatch):
+    terminal = open_terminal(monkeypatch)
+    drawn = []
+    add = Progress.add
+    monkeypatch.setattr(Progress, "add", lambda self, *n: (drawn.append(n), add(self, *n)))
+    monkeypatch.setattr(rich.progress.Progress, "update", eagerly(rich.progress.Progress.update))
+    model = KreinNystroem(pairwise(smaller), n_landmarks=landmarks, n_jobs=2, verbose=1)
+    model.set_params(landmarks="uniform", random_state=0).fit(numbers(200))
+    seen = states(terminal.getvalue())
+    pairs = 200 * 201 // 2 if landmarks is None else 40 * 41 // 2 + 160 * 40
+    assert len(drawn) <= 3  # blocks
+    assert len({done for _, done, _ in seen}) > 10
+    assert max(done for _, done, _ in seen) == pairs
+    assert any(rate for _, done, rate in seen if 0 < done < pairs)
+
+
+def eagerly(update):
+    """Draws at once, not some times a second."""
+
+    def updated(self, *args, **more):
+        update(self, *args, **more)
+        self.refresh()
+
+    return updated
+
+
+# Steps of estimators
+
+
+@pytest.mark.parametrize(
+    ("learner", "params", "steps"),
+    [
+        (KreinSVC, {"memory_budget": "12MB"}, {"landmarks", "kernel rows", "rows again"}),
+        (SpectrumSVC, {}, {"landmarks", "tested"}),
+    ],
+)
+def test_every_long_step_is_shown(learner, params, steps, monkeypatch):
+    seen = set()
+    step = Progress.step
+
+    def recorded(self, what, rows, pairs=0):
+        assert self.verbose == 1
+        seen.add(what)
+        return step(self, what, rows, pairs)
+
+    monkeypatch.setattr(Progress, "step", recorded)
+    n = 90_000 if "memory_budget" in params else 100
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    few = {} if learner is SpectrumSVC else {"n_landmarks": 20}
+    learner("delta_gauss", verbose=1, random_state=0, **few, **params).fit(X, X[:, 0] > 0)
+    assert steps <= seen
 
 
 # What is announced, and what is evaluated

@@ -292,7 +292,9 @@ class KreinEstimator(BaseEstimator):
         return fitted
 
     def _probe_landmarks(
-        self, panel: Panel, used: str = "k(x, z) is used with z the landmark"
+        self,
+        panel: Panel,
+        used: str = "k(x, z) counts with z the landmark, of two landmarks one order or the mean",
     ) -> None:
         """Warnings about a person's functions in the kernel."""
         if panel.kernel.untrusted:

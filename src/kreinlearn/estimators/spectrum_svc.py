@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import closing
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
@@ -26,7 +25,7 @@ from kreinlearn.kernels import Kernel
 from kreinlearn.kernels._base import symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
 from kreinlearn.panel import Panel
-from kreinlearn.progress import shown
+from kreinlearn.progress import Progress
 from kreinlearn.reduce import serial_blas
 from kreinlearn.sources import with_target
 from kreinlearn.spectrum import CORRECTIONS, SpectrumCorrection, correct, power_of_two_scale
@@ -241,13 +240,11 @@ class SpectrumSVC(KreinClassifier):
         used = np.flatnonzero((sizes > 0) & (sizes < len(folds)))
         if not len(used):
             raise ValueError(f"n_samples={len(folds)} leaves no fold to choose C on; give C or cv")
-        tested = np.cumsum(sizes[used])  # rows, when a fold is done
-        blocks = (([end - 1], k) for end, k in zip(tested, used, strict=True))
-        right = np.zeros(len(C_GRID))
-        progress: Any = shown(int(sizes.sum()), "tested", self.verbose)
-        with closing(progress(blocks)) as splits:
-            for _, k in splits:
+        right, progress = np.zeros(len(C_GRID)), Progress(self.verbose)
+        with progress.step("tested", int(sizes[used].sum())):
+            for k in used:
                 right += self._right(panel, machine, folds == k)
+                progress.add(int(sizes[k]))
         self.cv_scores_ = right / machine.errors[np.isin(folds, used)].sum()
         self.folds_ = folds
         best = self.cv_scores_ >= (1 - TIE_RTOL) * self.cv_scores_.max()

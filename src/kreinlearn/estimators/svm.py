@@ -214,7 +214,7 @@ class KreinSVC(KreinClassifier):
         panel, n = problem.panel, len(problem.Y)
         return FeatureRows(
             panel.X.X, statistics.columns, panel.landmarks, statistics.unit, statistics.map.W, n,
-            self.fit_intercept, self._held, panel.workers,
+            self.fit_intercept, self._held, panel.workers, problem.plan.progress,
         )  # fmt: skip
 
     def _sparse(self, problem: Problem, statistics: Statistics, values: Any) -> Linear:

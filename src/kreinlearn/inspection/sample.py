@@ -11,7 +11,6 @@ from sklearn.utils._param_validation import Interval, validate_params
 from kreinlearn.blocks import as_generator, free_memory, in_words, length
 from kreinlearn.estimators.transformer import KreinNystroem
 from kreinlearn.kernels import Kernel, double_centre
-from kreinlearn.kernels.callables import CallableKernel
 from kreinlearn.kernels.dissimilarity import check_dissimilarities
 from kreinlearn.kernels.precomputed import Precomputed
 from kreinlearn.rows import evaluate
