@@ -419,7 +419,7 @@ def test_a_csv_file_without_names(tmp_path: Path) -> None:
 
 def test_blocks_that_can_be_read_once(tmp_path: Path) -> None:
     generator = (block for block in [X])
-    for data, what in ((lambda: ridge().fit(generator, Y), "X is a generator"),
+    for data, what in ((lambda: ridge().fit(generator, Y), "got a generator"),
                        (lambda: Blocks(generator), "Blocks got a generator"),
                        (lambda: Blocks(lambda: generator), "one iterator every time")):  # fmt: skip
         with pytest.raises(TypeError, match=f"{what}.*several times; pass Blocks"):

@@ -391,6 +391,11 @@ def test_a_target_is_a_column_of_the_file(tmp_path: Path) -> None:
     np.testing.assert_array_equal(model.predict(path), theirs.predict(X))  # y is left alone
     assert model.score(path, "y") == theirs.score(X, Y)
     assert model.score(table(path, columns=NAMES), "y") == theirs.score(X, Y)
+    again = [LEARNERS["ridge"][0]() for _ in range(2)]
+    for _ in range(2):
+        again[0].partial_fit(path, "y")
+        again[1].partial_fit(X, Y)
+    np.testing.assert_array_equal(again[0].coef_, again[1].coef_)
 
 
 def test_columns_of_a_file_are_found_by_name(tmp_path: Path) -> None:

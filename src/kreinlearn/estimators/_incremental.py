@@ -17,6 +17,7 @@ from kreinlearn.nystrom import FeatureMap
 from kreinlearn.passes import RowWork, n_evaluated, sum_groups
 from kreinlearn.progress import Progress
 from kreinlearn.reduce import serial_blas, worker_count
+from kreinlearn.sources import with_target
 from kreinlearn.tuning.folds import TRAINING, downdated, with_fold
 from kreinlearn.tuning.search import Tuned, given, tune_apart
 
@@ -62,6 +63,7 @@ class Incremental(KreinLearner):
 
     def _next_part(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> None:
         check_is_fitted(self)
+        X, y = with_target(X, y)
         X = self._validated(X, self.kernel_, reset=False)
         self._require_targets(X, y)
         shape = vars(self).get("_one_output")

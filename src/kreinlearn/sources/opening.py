@@ -17,6 +17,7 @@ from kreinlearn.sources.stored import ArrowTable, dataset_of, parquet
 from kreinlearn.sources.tables import Table
 from kreinlearn.sources.text import CsvFile
 
+SUFFIXES = (".npy", ".zarr", ".parquet", ".pq", ".csv", ".tsv", ".gz", ".arrow", ".feather")
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 PATHS = (
     "a path ends in .npy, .zarr, .parquet, .csv, .tsv or .arrow, or is a folder of Parquet files"
@@ -96,7 +97,10 @@ def _table_at(path: Path, columns: Any, texts: Sequence[str], **csv: Any) -> Tab
 
 
 def is_path(X: Any) -> bool:
-    return isinstance(X, str | os.PathLike)
+    """A path, or a text that looks like one: other texts are objects, and one alone is no input."""
+    if not isinstance(X, str):
+        return isinstance(X, os.PathLike)
+    return Path(X).suffix in SUFFIXES or os.sep in X or Path(X).exists()
 
 
 def _require_there(path: Path) -> None:
@@ -121,7 +125,9 @@ def opened(X: Any, column: str | None = None) -> Source | Table | None:
     if type(X).__module__.startswith("zarr.") and hasattr(X, "chunks"):
         return arrays.zarr_array(X, f"the zarr array {X.path or ''}".rstrip())
     if hasattr(X, "__next__"):
-        raise TypeError(f"X is a {type(X).__name__}: {ONCE}, or a list")
+        raise TypeError(
+            f"X must be a sequence of objects, got a {type(X).__name__}: {ONCE}, or a list"
+        )
     return _table_of(X)
 
 
