@@ -11,6 +11,7 @@ import numpy as np
 from kreinlearn.blocks import length, rows
 from kreinlearn.kernels._base import Array, Columns, Kernel, Objects
 from kreinlearn.kernels._missing import fill, fill_square, part_of
+from kreinlearn.kernels._processes import CHUNKS_PER_JOB
 from kreinlearn.kernels.callables import CALL_ROWS, PairwiseKernel
 from kreinlearn.store.values import OWN, Values
 
@@ -25,7 +26,7 @@ class Stored:
     def __init__(self, values: Values, kernel: Kernel, outside: Array) -> None:
         self.values, self.kernel, self.outside = values, kernel, outside
         self.mirror = kernel.takes != "vectors"  # k(x, z) stands for k(z, x)
-        self._pace = _Pace(_grain(kernel))
+        self._pace = _Pace(grain_of(kernel))
 
     def columns(self, columns: Columns, Z: Objects, numbers: Array) -> StoredColumns:
         """Of rows ``numbers``, whose objects are Z."""
@@ -161,10 +162,12 @@ class _Pace:
         self._rate = pairs / max(seconds, 1e-9)
 
 
-def _grain(kernel: Kernel) -> int:
-    """Rows that must stay together in a call, so that values are the same bit for bit."""
+def grain_of(kernel: Kernel) -> int:
+    """Rows that stay together in a call: for the same values bit for bit, and for all processes."""
     if kernel.takes == "vectors":
         return 0
     own = [kernel] if kernel.takes == "any" else []
     alone = all(isinstance(part, PairwiseKernel) for part in [*own, *kernel.untrusted])
-    return 1 if alone else CALL_ROWS
+    processes = getattr(kernel, "processes", None)
+    jobs = 1 if processes is None else CHUNKS_PER_JOB * processes.jobs
+    return jobs if alone else CALL_ROWS

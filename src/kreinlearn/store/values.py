@@ -154,8 +154,12 @@ class Values:
                 return
             try:
                 self._write(pending)
-            except OSError:
+            except OSError as error:
                 self._failed = True  # a full disk: what is in the log stays
+                error.add_note(
+                    f"what was written before is kept in the store {str(self.folder.path)!r}; make "
+                    "room, and fit again with it to go on from there"
+                )
                 raise
             except BaseException:
                 with self._lock:
@@ -179,8 +183,10 @@ class Values:
         assert block.values is not None
         chunks = [next(self._chunks) for _ in range(-(-block.size // self._chunk))]
         block.chunk = chunks[0]
+        whole = np.full(len(chunks) * self._chunk, np.nan)  # or zarr would read what was there
+        whole[: block.size] = block.values.ravel()
         start = block.chunk * self._chunk
-        self._array[start : start + block.size] = block.values.ravel()
+        self._array[start : start + len(whole)] = whole
         for chunk in chunks:
             sync(self.folder.path / "values" / "c" / str(chunk))
         number, columns = self._set(block.columns.numbers)
