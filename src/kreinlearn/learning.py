@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kreinlearn.approximation import Fitted
-from kreinlearn.blocks import require_memory, row_blocks
+from kreinlearn.blocks import Source, require_memory, row_blocks
 from kreinlearn.columns import LandmarkColumns
 from kreinlearn.kernels._base import Array, Objects, symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
@@ -46,10 +46,10 @@ class Problem:
     panel: Panel
     plan: Plan
     rng: np.random.Generator
-    y: Array  # as given
-    Y: Array  # (n, q)
-    weights: Array | None  # (n,), none if all are 1
-    folds: Array  # (n,) fold numbers
+    y: Any  # as given: arrays, or rows on workers
+    Y: Any  # (n, q)
+    weights: Any  # (n,), none if all are 1
+    folds: Any  # (n,) fold numbers
     n_folds: int
     intercept: bool
     map_of: MapOf
@@ -64,8 +64,10 @@ class Problem:
 
     @property
     def n_weighted(self) -> int:
-        """Rows that weigh anything."""
-        return len(self.Y) if self.weights is None else int(np.count_nonzero(self.weights))
+        """Rows that weigh anything; those that are elsewhere all do."""
+        if self.weights is None or isinstance(self.weights, Source):
+            return len(self.Y)
+        return int(np.count_nonzero(self.weights))
 
     @property
     def inside(self) -> Array:

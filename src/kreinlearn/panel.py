@@ -58,6 +58,7 @@ class Panel:
 
     def _open(self, rows: Array) -> None:
         """Hold these rows, and no column of them yet."""
+        self.X.hold(rows)
         self.rows, self.raw = rows, np.empty((len(rows), 0))
         self.columns = self.landmarks = np.empty(0, dtype=np.intp)  # row numbers
         self.dropped = Dropped(self.columns, self.raw)

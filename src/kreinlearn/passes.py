@@ -129,8 +129,11 @@ def moments_pass(
 
     n = length(X) - len(known)
     with plan.progress.step("kernel rows", n, n * len(panel.columns)):
-        blocks = row_blocks(X, known, targets.by_group)
-        total = sum_groups(blocks, work, targets, look_at=look_at, workers=workers)
+        if hasattr(X, "sum_rows"):  # rows that are elsewhere, and summed there
+            total = X.sum_rows(work, targets, known)
+        else:
+            blocks = row_blocks(X, known, targets.by_group)
+            total = sum_groups(blocks, work, targets, look_at=look_at, workers=workers)
     for mine, theirs in zip(total.groups, groups, strict=True):
         mine += theirs
     if size:

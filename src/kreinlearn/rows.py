@@ -21,6 +21,11 @@ class Rows(NamedTuple):
     X: Objects
     outside: Objects | None = None
 
+    def hold(self, numbers: Array) -> None:
+        """Fetch rows that are elsewhere before they are asked for a few at a time."""
+        if hasattr(self.X, "hold"):
+            self.X.hold(numbers[numbers >= 0])
+
     def take(self, numbers: Array) -> Objects:
         """Objects in the order of the numbers, of which those below zero come first."""
         if self.outside is None or numbers.min(initial=0) >= 0:

@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "learning": APPROXIMATION | {"solvers", "tuning"},
     "choosing": APPROXIMATION | {"learning", "solvers", "tuning"},
     "store": BASE | {"panel"},
-    "distributed": APPROXIMATION | {"solvers", "store"},
+    "distributed": APPROXIMATION,
     "persist": APPROXIMATION,
     "estimators": LEARNING - {"estimators"},
     "sources": {"blocks"},

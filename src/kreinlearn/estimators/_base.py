@@ -20,6 +20,8 @@ from sklearn.utils.validation import (
 from kreinlearn._warnings import warn
 from kreinlearn.approximation import Fitted, fit_map, fit_map_to_tolerance
 from kreinlearn.blocks import Source, budget_bytes, free_memory, length, require_memory, take
+from kreinlearn.distributed import DaskRows, is_dask
+from kreinlearn.estimators._dask import rows_on_workers, to_fit_on
 from kreinlearn.estimators._sources import rows_for
 from kreinlearn.estimators._storing import open_store
 from kreinlearn.estimators._validation import (
@@ -85,6 +87,7 @@ class KreinEstimator(BaseEstimator):
         "verbose": ["verbose"],
     }
 
+    _takes_dask = False
     n_features_in_: int
     feature_names_in_: Any
 
@@ -113,6 +116,10 @@ class KreinEstimator(BaseEstimator):
 
     def _validated(self, X: Any, kernel: Kernel, *, reset: bool) -> Any:
         """X as the kernel takes it: an array or CSR matrix, a list of objects, or a source."""
+        if is_dask(X):
+            X = rows_on_workers(self, X, kernel, reset=reset)
+            if isinstance(X, Source):
+                return X
         X = rows_for(self, X, kernel, reset=reset)
         if isinstance(X, Source):
             return X
@@ -168,7 +175,8 @@ class KreinEstimator(BaseEstimator):
         X = self._validated(X, kernel, reset=True)
         if isinstance(kernel, Precomputed):
             X = self._training_matrix(X, kernel)
-        return X, self._with_processes(kernel).fit(X, rng)
+        kernel = kernel if isinstance(X, DaskRows) else self._with_processes(kernel)
+        return X, kernel.fit(to_fit_on(kernel, X), rng)
 
     def _with_processes(self, kernel: Kernel, first: Kernel | None = None) -> Kernel:
         """A kernel of Python functions evaluates in as many processes as ``n_jobs`` says.

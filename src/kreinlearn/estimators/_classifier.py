@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -11,10 +12,25 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
-from sklearn.utils.validation import _check_y, check_is_fitted
+from sklearn.utils.multiclass import _ovr_decision_function
+from sklearn.utils.validation import check_is_fitted
 
+from kreinlearn.distributed import (
+    DaskRows,
+    accuracy,
+    is_dask,
+    lazily,
+    tally,
+    weighted_by_class,
+)
 from kreinlearn.estimators._calibration import calibration_of, probabilities
+from kreinlearn.estimators._dask import (
+    Labels,
+    checked_labels,
+    checked_weights,
+    labels_of_block,
+    require_weight,
+)
 from kreinlearn.estimators._learner import KreinLearner, Linear
 from kreinlearn.estimators._scoring import FoldClassifier
 from kreinlearn.estimators._validation import (
@@ -43,11 +59,13 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
     }
 
     probability = False  # unless it is a parameter
+    _check_targets = staticmethod(labels_of_block)
 
     def _encoded(self, y: Any, classes: Any = None) -> tuple[Any, Any, Any]:
         """y, targets +-1 (n, q), and the number of each row's class."""
-        y = _check_y(y, estimator=self)
-        check_classification_targets(y)
+        if isinstance(y, DaskRows):
+            return self._encoded_there(y)
+        y = checked_labels(y, type(self).__name__)
         found, labels = np.unique(y, return_inverse=True)
         self.classes_ = found if classes is None else np.unique(classes)
         if classes is not None:
@@ -56,29 +74,49 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
                 raise ValueError(f"y has labels {unknown} that are not among classes={classes!r}")
             labels = np.searchsorted(self.classes_, y)
         require_two(self.classes_)
-        return y, one_vs_rest(labels, len(self.classes_)).astype(np.int8), labels
+        return y, targets_of(y, self.classes_), labels
+
+    def _encoded_there(self, y: DaskRows) -> tuple[Any, Any, Labels]:
+        """The same of labels on workers: they are counted there, and stay there."""
+        found = Labels(y, tally(y, None))
+        self.classes_ = found.tally.labels
+        require_two(self.classes_)
+        k = len(self.classes_)
+        encode = partial(targets_of, classes=self.classes_)
+        return y, y.mapped(encode, np.int8, 1 if k == 2 else k), found
 
     def _weights(self, sample_weight: Any, X: Any, labels: Any, *, part: bool = False) -> Any:
         w = super()._weights(sample_weight, X, labels, part=part)
+        if isinstance(labels, Labels):
+            return self._weights_there(w, labels)
         if self.class_weight is not None:
-            w = self._of_classes(w, labels)[labels] * (1.0 if w is None else w)
+            of_classes = self._of_classes(np.bincount(labels, w, len(self.classes_)))
+            w = of_classes[labels] * (1.0 if w is None else w)
         if w is not None and not part:
             left = np.unique(labels[w > 0])
             if len(left) < 2:
                 require_two(self.classes_[left], " of positive weight")
         return w
 
-    def _of_classes(self, w: Any, labels: Any) -> Any:
-        """class_weight, as numbers; 0 for a class whose rows weigh nothing."""
+    def _weights_there(self, w: Any, labels: Labels) -> Any:
+        if self.class_weight is None:
+            return w
+        totals = labels.tally if w is None else tally(labels.y, w)
+        of_classes = self._of_classes(totals.weights)
+        require_weight(int(totals.counts[of_classes == 0].sum()))
+        return weighted_by_class(labels.y, w, self.classes_, of_classes)
+
+    def _of_classes(self, totals: Any) -> Any:
+        """class_weight, as numbers, from the weight of each class; 0 if its rows weigh nothing."""
+        classes, given = self.classes_, self.class_weight
         with np.errstate(divide="ignore"):
-            found = compute_class_weight(
-                self.class_weight, classes=self.classes_, y=self.classes_[labels], sample_weight=w
-            )
-        found[np.bincount(labels, w, len(self.classes_)) == 0] = 0.0
+            found = compute_class_weight(given, classes=classes, y=classes, sample_weight=totals)
+        found[totals == 0] = 0.0
         if not (np.isfinite(found) & (found >= 0)).all():
             raise ValueError(f"class_weight={self.class_weight!r} must be finite and not negative")
         return found
 
+    @lazily
     def predict(self, X: Any) -> Any:
         """The class of each object."""
         scores = self.decision_function(X)
@@ -86,6 +124,7 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
             return self.classes_[(scores > 0).astype(np.intp)]
         return self.classes_[np.argmax(scores, axis=1)]
 
+    @lazily
     def decision_function(self, X: Any) -> Any:
         """Scores (n,) of two classes, positive for the second; (n, n_classes) of more."""
         return class_scores(self._decision(X), len(self.classes_), self.multi_class_)
@@ -96,10 +135,18 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy on objects X with labels y, which may be a column of a table X."""
+        if is_dask(X):
+            check = partial(self._check_targets, estimator=type(self).__name__)
+            return accuracy(self, X, (y, check), (sample_weight, checked_weights))
         return float(super().score(*with_target(X, y), sample_weight=sample_weight))
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         if self.probability:
+            if is_dask(X):
+                raise TypeError(
+                    "probability=True fits parts of the rows again, and takes no dask collection; "
+                    "pass probability=False"
+                )
             X, y = with_target(X, y)
             X = self._sliceable(X)
         super()._fit(X, y, sample_weight)
@@ -148,6 +195,7 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
         return clone(self).set_params(**found)
 
     @available_if(lambda self: self.probability)
+    @lazily
     def predict_proba(self, X: Any) -> Any:
         """Probabilities (n, n_classes); they rise with the decision values of a class."""
         check_is_fitted(self)
@@ -166,6 +214,13 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
 
     def _way(self, problem: Problem, statistics: Statistics, values: Any) -> str:
         """ "ovr" or "ovo": as asked for, or as the folds say; ties go to "ovr"."""
+        if isinstance(problem.Y, DaskRows):
+            if self.multi_class == "ovo":
+                raise ValueError(
+                    'multi_class="ovo" holds features of all rows, those of a dask collection are '
+                    'not held; pass multi_class="ovr"'
+                )
+            return "ovr"
         if self.multi_class != "auto":
             return str(self.multi_class)
         if feature_bytes(problem, statistics) > problem.plan.budget:
@@ -200,6 +255,11 @@ def one_vs_rest(labels: Any, n_classes: int) -> Any:
     """+-1, a column a class; one column, + for the second, if there are two."""
     numbers = np.arange(n_classes) if n_classes > 2 else np.array([1])
     return np.where(labels[:, None] == numbers, 1.0, -1.0)
+
+
+def targets_of(y: Any, classes: Any) -> Any:
+    """+-1 of labels, as small integers."""
+    return one_vs_rest(np.searchsorted(classes, y), len(classes)).astype(np.int8)
 
 
 def pairs_of(n_classes: int) -> list[tuple[int, int]]:

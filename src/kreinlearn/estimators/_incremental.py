@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.blocks import as_generator, length, row_blocks
+from kreinlearn.distributed import is_dask
 from kreinlearn.estimators._learner import KreinLearner
 from kreinlearn.learning import MeanLoss, Problem, Statistics, gather, gram_scale
 from kreinlearn.moments import Moments, Targets, total_terms
@@ -39,6 +40,8 @@ class Incremental(KreinLearner):
     """Least squares whose statistics add up."""
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> None:
+        if is_dask(X):
+            raise TypeError("partial_fit takes parts in memory; give fit the whole dask collection")
         if hasattr(self, "_sums"):
             self._next_part(X, y, sample_weight, classes)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,7 +20,9 @@ from kreinlearn._warnings import warn
 from kreinlearn.approximation import fit_core, grow_landmarks, open_panel
 from kreinlearn.blocks import as_generator, length
 from kreinlearn.choosing import Candidate, choose_similarity, with_kernel
+from kreinlearn.distributed import DaskRows, sums
 from kreinlearn.estimators._base import KreinEstimator
+from kreinlearn.estimators._dask import beside, checked_weights, class_counts, require_weight
 from kreinlearn.estimators._scoring import cross_validated_score
 from kreinlearn.estimators._storing import storing
 from kreinlearn.kernels import resolve
@@ -78,6 +81,9 @@ class KreinLearner(KreinEstimator):
         """Weights of the rows, or None if all are 1; ``part``: other rows were seen before."""
         if sample_weight is None:
             return None
+        if isinstance(sample_weight, DaskRows):
+            require_weight(sums(sample_weight, sample_weight).without)
+            return sample_weight
         return _check_sample_weight(
             sample_weight, np.empty((length(X), 1)), dtype=np.float64, ensure_non_negative=True,
             allow_all_zero_weights=part,
@@ -94,11 +100,15 @@ class KreinLearner(KreinEstimator):
     def _folds(self, n: int, X: Any, y: Any, labels: Any, rng: np.random.Generator) -> Any:
         """A fold number for each row, and how many folds there are."""
         if self.cv is None or isinstance(self.cv, Integral):
-            counts = None if labels is None else np.bincount(labels)
-            k = min(fold_count(n, counts) if self.cv is None else int(self.cv), n)
+            k = min(fold_count(n, class_counts(labels)) if self.cv is None else int(self.cv), n)
             if n <= POOL_ROWS:
                 return random_folds(n, k, rng, labels), k
-            return np.asarray(TileFolds(n, k, int(rng.integers(2**63)))), k
+            folds = TileFolds(n, k, int(rng.integers(2**63)))
+            return folds if isinstance(X, DaskRows) else np.asarray(folds), k
+        if isinstance(X, DaskRows):
+            raise ValueError(
+                f"folds of a dask collection are drawn, got cv={self.cv!r}; pass an int"
+            )
         if isinstance(self.cv, str):  # "loo"
             return np.arange(n), n
         splits = list(check_cv(self.cv, y, classifier=labels is not None).split(X, y))
@@ -126,7 +136,7 @@ class KreinLearner(KreinEstimator):
         """Landmarks chosen, rows split, and the similarity found."""
         rank = getattr(self, "rank", None)
         plan = self._plan(X, kernel, rank)
-        if w is not None and not w.all():
+        if w is not None and not isinstance(w, DaskRows) and not w.all():
             eligible = np.flatnonzero(w)
             m = min(plan.n_landmarks, len(eligible))
             plan = replace(plan, eligible=eligible, n_landmarks=m)
@@ -239,10 +249,17 @@ class KreinLearner(KreinEstimator):
     ) -> Problem:
         X, y = with_target(X, y)
         X, kernel = self._prepared(X, rng)
+        y, sample_weight = self._beside(X, y, sample_weight)
         self._require_targets(X, y)
         y, Y, labels = self._encoded(y, classes)
         w = self._weights(sample_weight, X, labels, part=classes is not None)
         return self._problem(X, kernel, y, self._shifted(Y, w), w, labels, rng)
+
+    def _beside(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any]:
+        """Targets and weights where the rows are."""
+        check = partial(self._check_targets, estimator=type(self).__name__)
+        y = beside(X, y, check, "y")
+        return y, beside(X, sample_weight, checked_weights, "sample_weight")
 
     def _shifted(self, Y: Any, w: Any) -> Any:
         return Y

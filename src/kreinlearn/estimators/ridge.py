@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
-from sklearn.utils.validation import check_array
 
+from kreinlearn.distributed import DaskRows, is_dask, lazily, r_squared
 from kreinlearn.estimators._classifier import KreinClassifier
+from kreinlearn.estimators._dask import (
+    as_columns,
+    checked_numbers,
+    checked_weights,
+    less,
+    mean_of,
+)
 from kreinlearn.estimators._incremental import Incremental
 from kreinlearn.estimators._learner import Linear
 from kreinlearn.estimators._scoring import FoldRegressor
@@ -25,11 +33,11 @@ from kreinlearn.solvers.result import Fold, Solution, signed_penalty
 from kreinlearn.sources import with_target
 from kreinlearn.tuning.search import Tuned, Unknowns, given, tune, tune_apart
 
-LARGEST = 1e150  # targets, whose squares are summed
-
 
 class LeastSquares(Incremental):
     """Learners that need no more of the rows than sums of squares and products."""
+
+    _takes_dask = True
 
     def _learn(self, problem: Problem, statistics: Statistics) -> Linear:
         return self._finished(problem, statistics, self._found(problem, statistics))
@@ -91,6 +99,8 @@ class LeastSquares(Incremental):
 class KreinRegressor(RegressorMixin, MultiOutputMixin, LeastSquares):
     """Targets of one or more dimensions."""
 
+    _check_targets = staticmethod(checked_numbers)
+
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a further part of the data; landmarks are those of the first part."""
@@ -98,20 +108,16 @@ class KreinRegressor(RegressorMixin, MultiOutputMixin, LeastSquares):
         return self
 
     def _encoded(self, y: Any, classes: Any = None) -> tuple[Any, Any, None]:
-        if np.asarray(y).dtype.kind in "mM":  # scikit-learn would take them as numbers
-            raise TypeError("y must hold numbers, got dates; convert them first")
-        y = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y", estimator=self)
-        size = np.max(np.abs(y), initial=0.0)
-        if size > LARGEST:
-            raise ValueError(f"y is as large as {size:.3g}, too large to be squared; divide it")
+        if not isinstance(y, DaskRows):
+            y = checked_numbers(y, type(self).__name__)
         self._one_output = y.ndim == 1
-        return y, y.reshape(len(y), -1), None
+        return y, as_columns(y), None
 
     def _shifted(self, Y: Any, w: Any) -> Any:
         """Less their mean, which would drown what is learned when they are squared."""
         if not hasattr(self, "_sums"):
-            self._shift = np.average(Y, axis=0, weights=w) * self.fit_intercept
-        return Y - self._shift
+            self._shift = mean_of(Y, w) * self.fit_intercept
+        return less(Y, self._shift)
 
     def _shaped(self, values: Any) -> Any:
         return values[0] if self._one_output else values
@@ -121,8 +127,12 @@ class KreinRegressor(RegressorMixin, MultiOutputMixin, LeastSquares):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 on objects X with targets y, which may be a column of a table X."""
+        if is_dask(X):
+            check = partial(self._check_targets, estimator=type(self).__name__)
+            return r_squared(self, X, (y, check), (sample_weight, checked_weights))
         return float(super().score(*with_target(X, y), sample_weight=sample_weight))
 
+    @lazily
     def predict(self, X: Any) -> Any:
         """The target of each object."""
         scores = self._decision(X)

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from kreinlearn._warnings import warn
 from kreinlearn.approximation import ERROR_ROWS, ErrorEstimate, Fitted, estimate_error
 from kreinlearn.blocks import as_generator, length, take
+from kreinlearn.distributed import is_dask, lazily
 from kreinlearn.estimators._base import KreinEstimator
 from kreinlearn.estimators._storing import storing
 from kreinlearn.estimators._validation import precision
@@ -29,6 +30,7 @@ N_ROWS = {"n_rows": [Interval(Integral, 2, None, closed="left")]}  # of estimate
 
 
 class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KreinEstimator):
+    _takes_dask = True
     _mean: Any = 0.0  # of the features, where they are centred
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -41,6 +43,8 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """As ``fit(X).transform(X)``; if ``fit`` holds all rows nothing is evaluated again."""
         fitted = self._fit(X)
+        if is_dask(X):
+            return self.transform(X)
         inside, rows = fitted.panel.rows >= 0, fitted.panel.X.X
         if np.count_nonzero(inside) < length(rows):
             return self.transform(X)
@@ -48,6 +52,7 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
             Phi = fitted.panel.C[inside] @ self._map.W
         return self._centred(Phi.astype(precision(rows)))
 
+    @lazily
     def transform(self, X: Any) -> Any:
         """Features (n, rank_) of any objects; the signature is not applied."""
         check_is_fitted(self)
@@ -188,6 +193,7 @@ class KreinNystroem(_KreinTransformer):
             )
         return fitted
 
+    @lazily
     def eigenvectors(self, X: Any) -> Any:
         """Nystroem-extended eigenvectors (n, k), orthonormal on the training objects."""
         check_is_fitted(self)

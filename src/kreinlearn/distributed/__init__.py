@@ -1,0 +1,22 @@
+"""Dask collections as rows: the only part that imports dask, and only when one arrives."""
+
+from kreinlearn.distributed.blocks import is_dask
+from kreinlearn.distributed.rows import DaskRows, in_memory, like, rows_of
+from kreinlearn.distributed.targets import Tally, column_of, sums, tally, weighted_by_class
+from kreinlearn.distributed.using import accuracy, lazily, r_squared
+
+__all__ = [
+    "DaskRows",
+    "Tally",
+    "accuracy",
+    "column_of",
+    "in_memory",
+    "is_dask",
+    "lazily",
+    "like",
+    "r_squared",
+    "rows_of",
+    "sums",
+    "tally",
+    "weighted_by_class",
+]

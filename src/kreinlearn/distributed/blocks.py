@@ -1,0 +1,132 @@
+"""Blocks of a dask collection as delayed objects, and tasks that cut, pick and join their rows."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from kreinlearn.blocks import length, take
+from kreinlearn.kernels._base import Array, Objects
+from kreinlearn.reduce import serial_blas
+
+FAN_IN = 8  # results that one task adds up
+
+
+def is_dask(X: Any) -> bool:
+    """A dask collection, a delayed block or a list of them; dask is not imported to say so."""
+    first = X[0] if isinstance(X, list | tuple) and len(X) else X
+    return hasattr(first, "__dask_graph__") and type(first).__module__.startswith("dask")
+
+
+class Blocks(NamedTuple):
+    """Delayed blocks of rows, their lengths and what is known of all rows."""
+
+    blocks: list[Any]
+    lengths: list[int] | None  # None: not known yet
+    width: int | None = None  # columns; None: one dimension, or not known yet
+    dtype: Any = None
+
+
+def blocks_of(X: Any) -> Blocks:
+    """The blocks of a dask array, frame, series or bag, or of a list of delayed blocks."""
+    if isinstance(X, list | tuple):
+        return Blocks(list(X), None)
+    if hasattr(X, "chunks"):
+        if X.ndim > 1 and X.numblocks[1] > 1:
+            X = X.rechunk({1: -1}, method="tasks")  # p2p would start again when a worker dies
+        lengths = None if np.isnan(X.chunks[0]).any() else [int(c) for c in X.chunks[0]]
+        width = int(X.shape[1]) if X.ndim == 2 else None
+        return Blocks(X.to_delayed().ravel().tolist(), lengths, width, X.dtype)
+    if not hasattr(X, "to_delayed"):
+        return Blocks([X], None)
+    single = is_frame(X) and all(one == np.float32 for one in X.dtypes)
+    return Blocks(X.to_delayed(), None, None, np.dtype(np.float32) if single else None)
+
+
+def is_frame(X: Any) -> bool:
+    """A dask frame; a series is none."""
+    return hasattr(X, "columns") and X.ndim == 2
+
+
+def task(function: Any) -> Any:
+    """A function of which a call is a task, its key new with every call."""
+    import dask
+
+    return dask.delayed(function, pure=False, traverse=False)
+
+
+def constant(value: Any) -> Any:
+    """A value that many tasks share: part of the graph, so that it is not lost with a worker."""
+    import dask
+
+    return dask.delayed(value, pure=False, traverse=False)
+
+
+def computed(result: Any) -> Any:
+    """The value of a delayed result, by whatever scheduler is in use."""
+    import dask
+
+    with warnings.catch_warnings(), serial_blas():
+        warnings.filterwarnings("ignore", message="Sending large graph")
+        return dask.compute(result, traverse=False, optimize_graph=True)[0]
+
+
+def tree(results: Sequence[Any], merge: Any) -> Any:
+    """One delayed result of many, merged FAN_IN at a time, neighbours first: a fixed tree."""
+    results, merged = list(results), task(merge)
+    while len(results) > 1:
+        spans = range(0, len(results), FAN_IN)
+        results = [merged(results[i : i + FAN_IN]) for i in spans]
+    return results[0]
+
+
+# Tasks
+
+
+def added(totals: Sequence[Any]) -> Any:
+    """Their sum; a task may be run again, so what it is given stays as it is."""
+    total = copy.deepcopy(totals[0])
+    for other in totals[1:]:
+        total += other
+    return total
+
+
+def cut(block: Objects, start: int, stop: int) -> Objects:
+    return block[start:stop]
+
+
+def picked(block: Objects, numbers: Array) -> Objects:
+    return take(block, numbers)
+
+
+def joined(parts: Sequence[Objects]) -> Objects:
+    """Rows one after the other; lists stay lists."""
+    if len(parts) == 1:
+        return parts[0]
+    if sp.issparse(parts[0]):
+        return sp.vstack(parts, format="csr")
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    return [x for part in parts for x in part]
+
+
+class Seen(NamedTuple):
+    """What a block that has been read looks like."""
+
+    n: int
+    width: int | None
+    dtype: Any
+
+
+def looked_at(block: Objects) -> list[Seen]:
+    width = int(block.shape[1]) if getattr(block, "ndim", 1) == 2 else None
+    return [Seen(length(block), width, getattr(block, "dtype", np.dtype(object)))]
+
+
+def listed(parts: Sequence[list[Seen]]) -> list[Seen]:
+    return [seen for part in parts for seen in part]

@@ -1,0 +1,72 @@
+"""Sums over all rows on workers: fixed runs of whole tiles by global row number, a fixed tree.
+
+Chunks and workers decide only where a run is put together: the sums are the same, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kreinlearn.blocks import TILE, Scratch, row_blocks
+from kreinlearn.distributed import blocks as b
+from kreinlearn.kernels._base import Array, Objects
+from kreinlearn.moments import Targets
+from kreinlearn.passes import PassTotal, RowWork
+from kreinlearn.reduce import serial_blas
+
+RUNS, LONGEST = 32, 32  # about so many runs, of so many tiles at the most
+
+
+def runs_of(n: int) -> list[tuple[int, int]]:
+    """Spans of rows that a task sums: whole tiles, by the number of rows alone."""
+    step = TILE * int(np.clip(-(-n // TILE) // RUNS, 1, LONGEST))
+    return [(start, min(start + step, n)) for start in range(0, n, step)]
+
+
+def sum_rows(X: Any, work: RowWork, targets: Targets, known: Array) -> PassTotal:
+    """The sums of a pass over all rows but the known ones; only their total comes here."""
+    do, groups = b.constant(work), b.constant(targets.groups)
+    totals = []
+    for start, stop in runs_of(len(X)):
+        here = known[np.searchsorted(known, start) : np.searchsorted(known, stop)]
+        if len(here) < stop - start:
+            Y, w = (_piece(values, start, stop) for values in (targets.Y, targets.weights))
+            totals.append(b.task(run_total)(do, X.piece(start, stop), Y, w, groups, start, here))
+    total: PassTotal = b.computed(b.tree(totals, b.added))
+    return total
+
+
+def _piece(values: Any, start: int, stop: int) -> Any:
+    if values is None or isinstance(values, np.ndarray):
+        return values if values is None else values[start:stop]
+    return values.piece(start, stop)
+
+
+def run_total(
+    work: RowWork, A: Objects, Y: Array, w: Array | None, groups: Any, start: int, known: Array
+) -> PassTotal:
+    """The sums of a run of tiles that begins at row ``start``."""
+    numbers = np.arange(start, start + len(Y))
+    of_rows = None if groups is None else np.asarray(groups[numbers])
+    targets = Targets(Y, w, of_rows, work.n_groups, first=start)
+    total, scratch = work.zero(), Scratch(work.buffered)
+
+    def order(places: Array) -> Array:
+        return targets.by_group(places + start) - start
+
+    with serial_blas():
+        for places, block in row_blocks(A, known - start, None if groups is None else order):
+            work.add(total, places + start, block, targets, scratch)
+    return total
+
+
+def total_of(function: Callable[..., Any], *columns: Any) -> Any:
+    """Sum of ``function(rows, ...)`` over the runs of columns that belong together."""
+    results = [
+        b.task(function)(*(_piece(column, *run) for column in columns))
+        for run in runs_of(len(columns[0]))
+    ]
+    return b.computed(b.tree(results, b.added))
