@@ -223,7 +223,8 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
             return "ovr"
         if self.multi_class != "auto":
             return str(self.multi_class)
-        if feature_bytes(problem, statistics) > problem.plan.budget:
+        held = getattr(getattr(self, "_held", None), "nbytes", 0)  # kernel values, by KreinSVC
+        if held + feature_bytes(problem, statistics) > problem.plan.budget:
             return "ovr"  # which streams
         splits = problem.sampled(problem.split_rows(statistics.map), WAY_ROWS)
         labels = np.argmax(problem.Y[problem.rows], axis=1)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from kreinlearn import KreinSVC
 from kreinlearn.estimators.svm import some_outputs
 
 
@@ -11,3 +12,14 @@ def test_penalties_of_many_classes_are_tuned_on_the_largest():
     Y = np.where(labels[:, None] == np.arange(6), 1.0, -1.0)
     np.testing.assert_array_equal(some_outputs(Y), [1, 3, 4, 5])
     np.testing.assert_array_equal(some_outputs(Y[:, :2]), [0, 1])
+
+
+def test_pairs_of_classes_are_not_looked_at_where_features_and_kernel_values_do_not_fit():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 2))
+    y = rng.integers(0, 3, len(X))
+    model = KreinSVC("gaussian", n_landmarks=50, random_state=0, lambda_plus=1.0, lambda_minus=1.0)
+    room = 8 * 50 * len(X)  # kernel values of all rows; their features are as many
+    for budget, looked in ((1.5 * room, False), (4 * room, True)):
+        fitted = model.set_params(memory_budget=budget).fit(X, y)
+        assert hasattr(fitted, "multi_class_errors_") == looked
