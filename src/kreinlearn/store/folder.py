@@ -7,7 +7,7 @@ import json
 import os
 import socket
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -34,11 +34,12 @@ class Folder:
             raise _opening(error, self.path) from error
         self._log = -1
 
-    def run(self, fresh: dict[str, Any]) -> dict[str, Any]:
-        """What the store is of: as it was written, or ``fresh``, which is written now."""
+    def run(self, fresh: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """What the store is of: as it was written, or ``fresh()``, which is written now."""
         if not (self.path / "run.json").exists():
             self._require_empty()
-            write_whole(self.path / "run.json", json.dumps({"format": FORMAT, **fresh}, indent=1))
+            text = json.dumps({"format": FORMAT, **fresh()}, indent=1)
+            write_whole(self.path / "run.json", text)
         try:
             found: dict[str, Any] = json.loads((self.path / "run.json").read_text(encoding="utf8"))
             version = int(found["format"])

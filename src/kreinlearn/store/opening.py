@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import count, pairwise
 from typing import Any, NoReturn
 
@@ -18,6 +19,7 @@ from kreinlearn.store.values import Values
 
 PROBED = 8  # stored pairs of a person's function that are evaluated again
 Span = tuple[int, int, str]  # of rows: first, last + 1, fingerprint
+Mark = Callable[[int, int], str]  # first, last + 1 -> fingerprint
 
 
 @contextmanager
@@ -40,34 +42,35 @@ def _opened(
     folder: Folder, kernel: Kernel, X: Objects, outside: Objects | None
 ) -> tuple[Values, Array]:
     n, here = length(X), description(kernel)
-    run = folder.run({**here, "values": "float64", "rows": _spans(X, 0, n)})
+    mark = cache(lambda start, stop: fingerprint(rows(X, start, stop)))
+    run = folder.run(lambda: {**here, "values": "float64", "rows": _spans(mark, 0, n)})
     entries = folder.entries()
     spans = [*run["rows"], *(entry["data"] for entry in entries if "data" in entry)]
-    n_known = _require_same_rows(folder, spans, X)
+    n_known = _require_same_rows(folder, spans, mark, n)
     if differs := difference(here, run):
         _refuse(folder, differs)
     values = Values(folder, entries)
     if values.greatest >= n_known:
         _refuse(folder, f"the log has lost the fingerprints of rows from {n_known} on")
-    folder.append([{"data": span} for span in _spans(X, n_known, n)])
+    folder.append([{"data": span} for span in _spans(mark, n_known, n)])
     return values, _outside_names(folder, entries, values.least, outside)
 
 
-def _spans(X: Objects, start: int, n: int) -> list[Span]:
+def _spans(mark: Mark, start: int, n: int) -> list[Span]:
     """Fingerprints of the fixed tiles of rows start..n."""
     cuts = [start, *range((start // TILE + 1) * TILE, n, TILE), n] if start < n else []
-    return [(a, b, fingerprint(rows(X, a, b))) for a, b in pairwise(cuts)]
+    return [(a, b, mark(a, b)) for a, b in pairwise(cuts)]
 
 
-def _require_same_rows(folder: Folder, spans: list[Any], X: Objects) -> int:
-    """How many rows the store knows: X begins with them."""
-    end, n = 0, length(X)
-    for start, stop, mark in spans:
+def _require_same_rows(folder: Folder, spans: list[Any], mark: Mark, n: int) -> int:
+    """How many rows the store knows: the n rows of X begin with them."""
+    end = 0
+    for start, stop, known in spans:
         if start != end:
             break  # a line of the log is damaged
         if stop > n:
             _refuse(folder, f"X has {n} rows and the store {spans[-1][1]}: it grows, never shrinks")
-        if fingerprint(rows(X, start, stop)) != mark:
+        if mark(start, stop) != known:
             _refuse(folder, f"rows {start}..{stop - 1} of X differ from those in the store")
         end = stop
     return end
