@@ -700,7 +700,7 @@ def test_bad_input_30_kernel_raises(model: Fit) -> None:
         fit.fit([*X])
     assert caught.value.args == ("no licence", 7)
     _, note = caught.value.__notes__  # the first names the two objects
-    assert "while evaluating the kernel on rows 6..29 against 3 landmarks" in note
+    assert "while evaluating the kernel on rows 0..29 against 3 landmarks" in note
     with pytest.raises(NotFittedError):
         fit.transform([*X])
     fit.fit([*X[:10]])
