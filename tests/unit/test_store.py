@@ -25,9 +25,11 @@ from kreinlearn import (
     SimilarityRidge,
     SpectrumSVC,
 )
-from kreinlearn.kernels import pairwise
+from kreinlearn.kernels import pairwise, resolve
 from kreinlearn.kernels._objects import ObjectKernel
+from kreinlearn.kernels._processes import Processes
 from kreinlearn.store import values as values_module
+from kreinlearn.store.evaluation import grain_of
 from kreinlearn.store.fingerprints import description, fingerprint
 from kreinlearn.store.folder import Folder
 from kreinlearn.store.index import as_runs, from_runs
@@ -174,7 +176,7 @@ def test_vectors_bit_for_bit(
 ) -> None:
     monkeypatch.setattr("kreinlearn.panel.POOL_ROWS", 300)
     rows, common = np.random.default_rng(0).normal(size=(5000, 3)), {"n_landmarks": 20}
-    for dtype, n_jobs in (("float64", 1), ("float32", 2), ("float64", 2)):
+    for dtype, n_jobs in (("float64", 1), ("float32", 2), ("float64", 2), ("float32", 1)):
         X, y = rows.astype(dtype), np.sin(rows[:, 0])
         common |= {"landmarks": landmarks, "random_state": 0, "n_jobs": n_jobs, "dtype": dtype}
         common |= {"lambda_plus": 0.1, "lambda_minus": 0.1}
@@ -182,6 +184,21 @@ def test_vectors_bit_for_bit(
         kept = KreinRidge("delta_gauss", **common, store=tmp_path / dtype).fit(X, y)
         assert result(alone) == result(kept)
         assert np.array_equal(alone.predict(X[:50]), kept.predict(X[:50]))
+
+
+def test_single_precision_is_read_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kreinlearn.panel.POOL_ROWS", 100)
+    X = np.random.default_rng(0).normal(size=(600, 3)).astype("float32")
+    given = {"n_landmarks": 8, "random_state": 0, "dtype": "float32", "lambda_plus": 0.1}
+    found = set()
+    for store in (None, tmp_path, tmp_path):
+        model = KreinRidge(product_of_blocks, lambda_minus=0.1, **given, store=store)
+        found.add(result(model.fit(X, X[:, 0] ** 2)))
+    assert len(found) == 1
+
+
+def product_of_blocks(A: Any, B: Any) -> Any:
+    return np.tanh(A @ B.T)
 
 
 def test_threads_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,6 +229,14 @@ def test_functions_in_processes(n_jobs: int, tmp_path: Path) -> None:
     for _ in range(2):
         kept = KreinRidge(pairwise(gap), **common, n_jobs=n_jobs, store=tmp_path).fit(WORDS, y)
         assert result(kept) == result(alone)
+
+
+def test_rows_that_stay_together_in_a_call() -> None:
+    own = pairwise(gap)
+    assert [grain_of(resolve("gaussian")), grain_of(Met()), grain_of(own)] == [0, 1, 1]
+    assert grain_of(resolve(lambda A, B: A @ B.T)) == 128  # as without a store
+    own.processes = Processes(3)
+    assert grain_of(own) >= 2 * 3  # or some would have nothing to do
 
 
 def test_a_second_fit_calls_a_function_only_to_see_whether_it_is_the_same(tmp_path: Path) -> None:
