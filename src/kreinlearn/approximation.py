@@ -174,12 +174,16 @@ def grow_landmarks(panel: Panel, plan: Plan, rng: np.random.Generator) -> None:
 
 def fit_core(
     panel: Panel, gram: Gram, unit: float, n: int, plan: Plan, rng: np.random.Generator,
-    C: Array | None = None,
+    C: Array | None = None, R: Array | None = None,
 ) -> FeatureMap:  # fmt: skip
-    """The feature map of the plan's core, of kernels divided by ``unit``; rank not yet cut."""
+    """The feature map of the plan's core, of kernels divided by ``unit``; rank not yet cut.
+
+    ``R``: the rows that a least-squares core is fitted on, if they are known.
+    """
     m = len(panel.landmarks)
     if plan.core == "ls" and m < n:
-        return _least_squares(panel, gram.matrix, unit, n, rng)
+        R = rows_of_core(panel, gram.matrix, unit, n, rng) if R is None else R
+        return _least_squares(panel, gram.matrix, unit, n, R)
     k = None
     if plan.core == "truncated":
         k = plan.rank if plan.rank is not None else max(1, int(m / OVERSAMPLING))
@@ -194,19 +198,20 @@ def fit_core(
     return FeatureMap(W, S, E, Lambda)
 
 
-def _least_squares(
-    panel: Panel, G: Array, unit: float, n: int, rng: np.random.Generator
-) -> FeatureMap:
+def _least_squares(panel: Panel, G: Array, unit: float, n: int, R: Array) -> FeatureMap:
     T = whiten(G)
-    Z, m = panel.landmarks, len(panel.landmarks)
-    C = panel.C / unit
+    K_RR = panel.similarities(R) / unit
+    M = least_squares_core((panel.C / unit)[panel.positions(R)] @ T, K_RR, n)
+    return least_squares_map(T, M)
+
+
+def rows_of_core(panel: Panel, G: Array, unit: float, n: int, rng: np.random.Generator) -> Array:
+    """Rows whose pairs a least-squares core is fitted on: the landmarks and others."""
+    Z, Q = panel.landmarks, panel.C / unit @ whiten(G)
     rest = np.setdiff1d(panel.rows[panel.rows >= 0], Z)
     uniform = np.setdiff1d(panel.pool, Z)
-    extra = extra_rows(n, m)
-    R = np.concatenate([Z, _extra_rows(C @ T, panel, rest, uniform, extra, rng)])
-    K_RR = panel.similarities(R) / unit
-    M = least_squares_core(C[panel.positions(R)] @ T, K_RR, n)
-    return least_squares_map(T, M)
+    extra = extra_rows(n, len(Z))
+    return np.concatenate([Z, _extra_rows(Q, panel, rest, uniform, extra, rng)])
 
 
 def extra_rows(n: int, m: int) -> int:

@@ -97,7 +97,7 @@ class Problem:
         unit = self.panel.unit
         C = over(self.panel.C[self.inside], unit)
         if feature_map is None:
-            W, S = self._cut(C, *self.map_of(self.panel.K_ZZ / unit, self.panel.eps))
+            W, S = self.cut(C, *self.map_of(self.panel.K_ZZ / unit, self.panel.eps))
         else:
             W, S = feature_map.W, feature_map.S
         kept, Phi = (C, W) if columns else None, C @ W
@@ -149,10 +149,10 @@ class Problem:
         unit = panel.unit
         C = over(C[self.inside], unit)
         train, valid = self._trained(self.rows, k), np.flatnonzero(self.folds[self.rows] == k)
-        W, S = self._cut(C[train], *self.map_of(K_ZZ / unit, panel.eps))
+        W, S = self.cut(C[train], *self.map_of(K_ZZ / unit, panel.eps))
         return FoldRows(C @ W, S, train, valid, (C, W) if columns else None)
 
-    def _cut(self, C: Array, W: Array, S: Array) -> tuple[Array, Array]:
+    def cut(self, C: Array, W: Array, S: Array) -> tuple[Array, Array]:
         """The map cut to the rank asked for, as that of all rows will be."""
         if self.plan.rank is None or self.plan.rank >= len(S):
             return W, S

@@ -54,6 +54,7 @@ from kreinlearn.panel import Panel
 from kreinlearn.passes import Plan, announce, n_evaluated, transform_blocks
 from kreinlearn.progress import Progress
 from kreinlearn.reduce import serial_blas, worker_count
+from kreinlearn.rounding import require_approximated
 from kreinlearn.rows import places_of
 from kreinlearn.squares import rows_a_part
 
@@ -109,10 +110,17 @@ class KreinEstimator(BaseEstimator):
         """Parameters of the kernel, before any are searched for."""
         return self.kernel_params
 
+    _double = False  # float32 was asked for and is not enough
+
+    @property
+    def _dtype(self) -> Any:
+        """What X is converted to; None: float32 stays, all else becomes float64."""
+        return "float64" if self._double else self.dtype
+
     @property
     def _dtypes(self) -> list[Any]:
         """What X is converted to, unless it is of one of these types already."""
-        return [np.float64, np.float32] if self.dtype is None else [np.dtype(self.dtype)]
+        return [np.float64, np.float32] if self._dtype is None else [np.dtype(self._dtype)]
 
     def _validated(self, X: Any, kernel: Kernel, *, reset: bool) -> Any:
         """X as the kernel takes it: an array or CSR matrix, a list of objects, or a source."""
@@ -246,6 +254,8 @@ class KreinEstimator(BaseEstimator):
                 f"lower {wanted} or {remedy}"
             )
         by_number = isinstance(landmarks, str) or are_row_numbers(landmarks)
+        single = self._dtype == "float32" == str(getattr(X, "dtype", None))
+        single = single and kernel.takes != "precomputed"
         return Plan(
             n_landmarks=m,
             rank=rank,
@@ -255,7 +265,8 @@ class KreinEstimator(BaseEstimator):
             workers=worker_count(self.n_jobs),
             budget=budget_bytes(self.memory_budget),
             tol=self._tolerance(),
-            single=self.dtype == "float32",
+            single=single,
+            sample=single,
             progress=Progress(self.verbose, self.kernel),
             store=open_store(self, kernel, X, None if by_number else landmarks),
         )
@@ -296,6 +307,7 @@ class KreinEstimator(BaseEstimator):
             else:
                 shrink = self.rank == "auto"
                 fitted = fit_map_to_tolerance(kernel, X, plan, rng, shrink=shrink)
+            require_approximated(fitted.panel, plan)
         self._probe_landmarks(fitted.panel)
         return fitted
 
@@ -337,6 +349,8 @@ class KreinEstimator(BaseEstimator):
         self.landmark_indices_ = None if outside else panel.landmarks
         self.landmarks_ = panel.landmarks if given else panel.X.take(panel.landmarks)
         self.n_landmarks_ = len(panel.landmarks)
+        if panel.kernel.takes in ("vectors", "precomputed"):
+            self.dtype_ = precision(panel.X.X)
         self.signature_ = feature_map.S.astype(np.int8)
         self.eigenvalues_ = feature_map.Lambda
         self.rank_ = len(feature_map.S)

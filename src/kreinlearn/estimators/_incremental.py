@@ -18,6 +18,7 @@ from kreinlearn.nystrom import FeatureMap
 from kreinlearn.passes import RowWork, n_evaluated, sum_groups
 from kreinlearn.progress import Progress
 from kreinlearn.reduce import serial_blas, worker_count
+from kreinlearn.rounding import guarded, require_learned
 from kreinlearn.sources import with_target
 from kreinlearn.tuning.folds import TRAINING, downdated, with_fold
 from kreinlearn.tuning.search import Tuned, given, tune_apart
@@ -47,6 +48,7 @@ class Incremental(KreinLearner):
         else:
             self._first_part(X, y, sample_weight, classes)
 
+    @guarded
     def _first_part(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> None:
         if not (self.cv is None or isinstance(self.cv, Integral)):
             raise ValueError(f"partial_fit draws its folds: cv={self.cv!r} must be an int or None")
@@ -60,6 +62,7 @@ class Incremental(KreinLearner):
             problem = self._prepared_problem(X, y, sample_weight, rng, classes)
             statistics = gather(problem, self._core, by_fold=self._tunes(), folds=_apart(problem))
             values = self._found(problem, statistics)
+            require_learned(problem, values)
             model = self._finished_ovr(problem, statistics, values)
         self._keep_model(problem, statistics, model)
         self._sums = Sums(statistics.groups, statistics.map, statistics.unit, rng, values)
@@ -101,8 +104,9 @@ class Incremental(KreinLearner):
         workers = worker_count(self.n_jobs) if self.kernel_.threads else 1
         nothing, m = np.empty(0, dtype=np.intp), len(sums.map.W)
         work = RowWork(
-            self._columns, np.arange(m), sums.unit, Y.shape[1], k, m, single=self.dtype == "float32"
-        )
+            self._columns, np.arange(m), sums.unit, Y.shape[1], k, m,
+            single=self._dtype == "float32",
+        )  # fmt: skip
         progress, width = Progress(self.verbose, self.kernel), n_evaluated(self._columns, m)
         with progress.step("new rows", n, n * width):
             total = sum_groups(

@@ -32,6 +32,7 @@ from kreinlearn.learning import Problem, Statistics, folds_of, gather, statistic
 from kreinlearn.nystrom import OVERSAMPLING, FeatureMap, landmark_map
 from kreinlearn.panel import POOL_ROWS
 from kreinlearn.reduce import serial_blas
+from kreinlearn.rounding import guarded, require_learned
 from kreinlearn.solvers.result import Fold, signed_penalty
 from kreinlearn.sources import with_target
 from kreinlearn.tuning.folds import TileFolds, fold_count, given_folds, random_folds
@@ -231,6 +232,7 @@ class KreinLearner(KreinEstimator):
         by_fold = self._tunes() and not problem.honest and self.cv != "loo"
         return gather(problem, self._core, by_fold=by_fold)
 
+    @guarded
     @storing
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         rng = as_generator(self.random_state)
@@ -239,6 +241,9 @@ class KreinLearner(KreinEstimator):
                 problem = self._prepared_problem(X, y, sample_weight, rng)
                 statistics = self._statistics(problem)
                 model = self._learn(problem, statistics)
+                root = self._root(statistics.unit)
+                penalties = np.array([self.lambda_plus_, self.lambda_minus_]) / root / root
+                require_learned(problem, penalties)
             self._keep_model(problem, statistics, model)
         except BaseException:
             self._forget()

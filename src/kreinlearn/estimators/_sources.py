@@ -30,7 +30,7 @@ def rows_for(estimator: Any, X: Any, kernel: Kernel, *, reset: bool) -> Any:
     source = _source_for(estimator, data, kernel, reset=reset)
     if not isinstance(source, Checked):
         return source
-    source = source.within(budget, estimator.dtype)
+    source = source.within(budget, estimator._dtype)
     return RowObjects(source) if kernel.takes == "objects" and source.ndim == 2 else source
 
 

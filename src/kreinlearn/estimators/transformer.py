@@ -25,6 +25,7 @@ from kreinlearn.estimators._validation import precision
 from kreinlearn.nystrom import EPS, WHITEN_RTOL, FeatureMap, eigen_map, one_shot
 from kreinlearn.passes import Plan
 from kreinlearn.reduce import serial_blas
+from kreinlearn.rounding import guarded
 
 N_ROWS = {"n_rows": [Interval(Integral, 2, None, closed="left")]}  # of estimate_error
 
@@ -104,7 +105,8 @@ class KreinNystroem(_KreinTransformer):
     symmetrize : "average" (with a warning) or "raise", for an asymmetric similarity. A given
         matrix is averaged with its transpose; of a callable k(x, z) counts with z the landmark,
         and of two landmarks the order that was evaluated, or the mean, counts for both.
-    dtype : "float32", "float64", or None: as the data.
+    dtype : "float32", "float64", or None: as the data. float32 is checked on a sample of rows; if
+        it would change results by more than 0.001 of their spread, float64 is used, with a warning.
     memory_budget : bytes, or a text such as "2GB"; None is a quarter of the free memory.
     store : a folder that keeps the kernel values of ``fit`` on disk, for kernels that take long.
         A fit that was killed goes on where it stopped, and no other fit (other penalties, more
@@ -120,6 +122,7 @@ class KreinNystroem(_KreinTransformer):
     signature_ : (rank_,) signs of the dimensions.
     eigenvalues_ : of the approximation on the training objects, by decreasing magnitude.
     rank_, n_landmarks_, landmarks_, landmark_indices_, kernel_ : what was found.
+    dtype_ : in which vectors are held and evaluated.
     error_ : with ``tol``: the estimated relative error, its standard error, the rows sampled.
 
     Examples
@@ -176,6 +179,7 @@ class KreinNystroem(_KreinTransformer):
         self.random_state = random_state
         self.verbose = verbose
 
+    @guarded
     @storing
     def _fit(self, X: Any) -> Fitted:
         rng = as_generator(self.random_state)
@@ -293,6 +297,7 @@ class KreinPCA(_KreinTransformer):
         self.random_state = random_state
         self.verbose = verbose
 
+    @guarded
     @storing
     def _fit(self, X: Any) -> Fitted:
         rng = as_generator(self.random_state)
