@@ -8,7 +8,7 @@ import re
 import signal
 import threading
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -1245,14 +1245,6 @@ class Interrupted(Gaussian):
             return inner(A, out)
 
         return columns
-
-
-@pytest.fixture
-def heard() -> Iterator[None]:
-    """SIGINT raises, also where tests run in the background and it is ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @every

@@ -319,6 +319,7 @@ def test_bad_input_63_an_error_on_the_way(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["found.npy", "x.npy"]
 
 
+@pytest.mark.usefixtures("heard")
 def test_bad_input_64_interrupted_while_reading(tmp_path: Path) -> None:
     def slowly() -> Any:
         yield X

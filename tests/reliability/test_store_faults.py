@@ -160,6 +160,7 @@ def test_killed_while_it_writes(tmp_path: Path, alone: str) -> None:
     assert not list(chunks.glob("*.partial"))
 
 
+@pytest.mark.usefixtures("heard")
 def test_bad_input_64_control_c(
     tmp_path: Path, alone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

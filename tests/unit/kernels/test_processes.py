@@ -430,13 +430,10 @@ def test_a_process_that_dies(log: Log, folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.usefixtures("heard")
 def test_ctrl_c(log: Log, folder: Path) -> None:
     """In new processes, as others have died."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt) as caught:
-            run("interrupts", log.parcels(N))
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        run("interrupts", log.parcels(N))
     assert caught.traceback  # with all that the fit held
     assert list(folder.iterdir()) == []
