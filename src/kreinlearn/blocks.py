@@ -73,6 +73,14 @@ def rows(X: Any, start: int, stop: int) -> Any:
     return X[start:stop]
 
 
+def among(numbers: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Which numbers are in a sorted array."""
+    if not len(known):
+        return np.zeros(len(numbers), dtype=bool)
+    at = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+    return np.asarray(known[at] == numbers)
+
+
 def tiles(n: int) -> list[tuple[int, int]]:
     return [(start, min(start + TILE, n)) for start in range(0, n, TILE)]
 

@@ -96,6 +96,12 @@ def added(totals: Sequence[Any]) -> Any:
     return total
 
 
+def chained(block: Any, steps: Sequence[Any]) -> Any:
+    for step in steps:
+        block = step(block)
+    return block
+
+
 def cut(block: Objects, start: int, stop: int) -> Objects:
     return block[start:stop]
 

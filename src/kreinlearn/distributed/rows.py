@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from kreinlearn.blocks import TILE, Source, length, take
+from kreinlearn.blocks import TILE, Source, among, length, take
 from kreinlearn.distributed import blocks as b
 from kreinlearn.distributed.sums import sum_rows
 from kreinlearn.kernels._base import Array, Objects
@@ -22,9 +23,10 @@ class DaskRows(Source):
     """Rows by global number, whatever the chunks; those taken by number are held here."""
 
     def __init__(
-        self, blocks: list[Any], lengths: list[int], shape: tuple[int, ...], dtype: Any
-    ) -> None:
-        self.blocks, self.lengths = blocks, lengths
+        self, given: list[Any], lengths: list[int], shape: tuple[int, ...], dtype: Any,
+        steps: tuple[Callable[[Any], Any], ...] = (),
+    ) -> None:  # fmt: skip
+        self.given, self.steps, self.lengths = given, steps, lengths
         self.shape, self.dtype = shape, np.dtype(dtype)
         self.starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.intp)])
         self._numbers = np.empty(0, dtype=np.intp)  # of the rows held, sorted
@@ -33,9 +35,16 @@ class DaskRows(Source):
 
     def mapped(self, function: Callable[[Any], Any], dtype: Any, width: int | None) -> DaskRows:
         """Rows of ``function(block)``, made where the block is."""
-        blocks = [b.task(function)(block) for block in self.blocks]
         shape = (len(self),) if width is None else (len(self), width)
-        return DaskRows(blocks, self.lengths, shape, dtype)
+        return DaskRows(self.given, self.lengths, shape, dtype, (*self.steps, function))
+
+    @cached_property
+    def blocks(self) -> list[Any]:
+        """Delayed blocks, one task each from what was given."""
+        if not self.steps:
+            return self.given
+        step = b.task(partial(b.chained, steps=self.steps))
+        return [step(block) for block in self.given]
 
     def with_blocks_of(self, other: DaskRows) -> DaskRows:
         """The same rows in the blocks of other rows."""
@@ -66,19 +75,20 @@ class DaskRows(Source):
     def take(self, numbers: Any) -> Objects:
         numbers = np.asarray(numbers, dtype=np.intp)
         with self._lock:
-            self._hold(np.unique(numbers))
+            missing = ~among(numbers, self._numbers)
+            if missing.any() or self._rows is None:
+                self._fetch(np.unique(numbers[missing]))
             return take(self._rows, np.searchsorted(self._numbers, numbers))
 
     def hold(self, numbers: Array) -> None:
         """Fetch rows that will be asked for a few at a time."""
         self.take(numbers)
 
-    def _hold(self, numbers: Array) -> None:
-        new = numbers[~np.isin(numbers, self._numbers)]
+    def _fetch(self, new: Array) -> None:
         if self._rows is None:
             self._rows = self._fetched(new if len(new) else np.zeros(1, dtype=np.intp))[: len(new)]
             self._numbers = new
-        elif len(new):
+        else:
             both = np.concatenate([self._numbers, new])
             order = np.argsort(both)
             self._rows = take(b.joined([self._rows, self._fetched(new)]), order)
@@ -119,10 +129,9 @@ class DaskRows(Source):
 def rows_of(X: Any, read: Read) -> DaskRows:
     """The rows of a dask collection; what is not known of its blocks is looked up once."""
     found = b.blocks_of(X)
-    blocks = [b.task(read)(block) for block in found.blocks]
     lengths, width, dtype = found.lengths, found.width, found.dtype
     if lengths is None or dtype is None:
-        seen = _looked_up(blocks)
+        seen = _looked_up([b.task(read)(block) for block in found.blocks])
         lengths = [one.n for one in seen]
         full = [one for one in seen if one.n] or seen
         width, dtype = full[0].width, np.result_type(*(one.dtype for one in full))
@@ -130,7 +139,8 @@ def rows_of(X: Any, read: Read) -> DaskRows:
     keep = [i for i, n in enumerate(lengths) if n]
     n = sum(lengths)
     shape = (n,) if width is None else (n, width)
-    return DaskRows([blocks[i] for i in keep], [lengths[i] for i in keep], shape, dtype)
+    given = [found.blocks[i] for i in keep]
+    return DaskRows(given, [lengths[i] for i in keep], shape, dtype, (read,))
 
 
 def _looked_up(blocks: list[Any]) -> list[b.Seen]:

@@ -18,11 +18,12 @@ from kreinlearn.passes import PassTotal, RowWork
 from kreinlearn.reduce import serial_blas
 
 RUNS, LONGEST = 32, 32  # about so many runs, of so many tiles at the most
+COLUMN_RUNS = 4, 512  # the same of targets and weights alone, which cost little
 
 
-def runs_of(n: int) -> list[tuple[int, int]]:
+def runs_of(n: int, runs: int = RUNS, longest: int = LONGEST) -> list[tuple[int, int]]:
     """Spans of rows that a task sums: whole tiles, by the number of rows alone."""
-    step = TILE * int(np.clip(-(-n // TILE) // RUNS, 1, LONGEST))
+    step = TILE * int(np.clip(-(-n // TILE) // runs, 1, longest))
     return [(start, min(start + step, n)) for start in range(0, n, step)]
 
 
@@ -67,6 +68,6 @@ def total_of(function: Callable[..., Any], *columns: Any) -> Any:
     """Sum of ``function(rows, ...)`` over the runs of columns that belong together."""
     results = [
         b.task(function)(*(_piece(column, *run) for column in columns))
-        for run in runs_of(len(columns[0]))
+        for run in runs_of(len(columns[0]), *COLUMN_RUNS)
     ]
     return b.computed(b.tree(results, b.added))

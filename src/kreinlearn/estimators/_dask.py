@@ -115,8 +115,7 @@ def vectors(block: Any, dtypes: list[Any]) -> Any:
 
 
 def _objects(X: Any) -> DaskRows:
-    rows = rows_of(X, objects)
-    return DaskRows(rows.blocks, rows.lengths, (len(rows),), object)
+    return rows_of(X, objects).mapped(list, object, None)
 
 
 def objects(block: Any) -> Any:

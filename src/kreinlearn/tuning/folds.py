@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kreinlearn.blocks import TILE
+from kreinlearn.blocks import TILE, among
 from kreinlearn.moments import Terms, total_terms
 from kreinlearn.solvers.result import Fold
 
@@ -57,7 +57,7 @@ class TileFolds:
         for tile in np.unique(numbers // TILE):
             here = numbers // TILE == tile
             found[here] = self._of_tile(int(tile))[numbers[here] - tile * TILE]
-        found[np.isin(numbers, self.apart)] = self.fold
+        found[among(numbers, self.apart)] = self.fold
         return found
 
     def _of_tile(self, tile: int) -> Array:
