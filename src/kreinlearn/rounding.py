@@ -41,7 +41,7 @@ def guarded(fit: Fit) -> Fit:
 
     @wraps(fit)
     def once_or_twice(self: Any, *args: Any) -> Any:
-        self._double = False
+        vars(self).pop("_double", None)  # of an earlier fit
         try:
             with _unless_given_up(self.dtype == "float32"):
                 return fit(self, *args)
@@ -57,7 +57,11 @@ def guarded(fit: Fit) -> Fit:
                 ) from None
         warn(f'{what}: float64 is used; pass dtype="float64", or raise the penalties')
         self._double = True
-        return fit(self, *args)
+        try:
+            return fit(self, *args)
+        except BaseException:
+            del self._double
+            raise
 
     return once_or_twice  # type: ignore[return-value]
 
