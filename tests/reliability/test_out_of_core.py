@@ -487,14 +487,15 @@ def most():
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1000
 
 folder = Path(sys.argv[1])
+before = most()
 few = np.random.default_rng(0).normal(size=(9000, 20))
 made = dict(kernel="delta_gauss", n_landmarks=200, random_state=0, memory_budget="200MB", n_jobs=2)
 KreinRidge(**{**made, "n_landmarks": 20}).fit(few, few[:, 0])  # all is imported and compiled
-before = most()
+compiled = most()
 model = KreinRidge(**made).fit(folder / "x.npy", str(folder / "y.npy"))
 after_fit = most()
 predict_to(model, folder / "x.npy", folder / "found.npy")
-print(after_fit - before, most() - before)
+print(after_fit - compiled, most() - before)
 """
 
 
@@ -509,6 +510,7 @@ def test_a_million_rows_in_200_megabytes(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", MEMORY, str(tmp_path)], capture_output=True, text=True, timeout=280,
     )  # fmt: skip
-    fitted, predicted = map(float, done.stdout.split() or [np.inf, np.inf])
-    assert max(fitted, predicted) < 200, done.stderr
+    of_the_fit, of_all = map(float, done.stdout.split() or [np.inf, np.inf])
+    assert of_all < 200, done.stderr
+    assert of_the_fit < 120  # the file is of 160: it is not resident
     assert np.load(tmp_path / "found.npy", mmap_mode="r").shape == (n,)

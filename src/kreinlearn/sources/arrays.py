@@ -16,6 +16,7 @@ from kreinlearn.sources.base import (
     Array,
     Checked,
     Stream,
+    by_tile,
     library,
     require_some,
     stored_as,
@@ -49,7 +50,11 @@ class Mapped:
         return plain(self.mapped()[start:stop])
 
     def pick(self, numbers: Array) -> Array:
-        return plain(self.mapped()[numbers])
+        """A tile at a time: a row makes its neighbours resident, while they are mapped."""
+        found = np.empty((len(numbers), *self.shape[1:]), self.dtype)
+        for places in by_tile(numbers):
+            found[places] = self.mapped()[numbers[places]]
+        return plain(found)
 
 
 def _header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

@@ -40,6 +40,12 @@ def stored_as(dtype: Any) -> np.dtype[Any]:
     return np.dtype(dtype if np.dtype(dtype).kind in NUMBERS else object)
 
 
+def by_tile(numbers: Array) -> list[Array]:
+    """Places of sorted row numbers, those of one tile together."""
+    ends = np.flatnonzero(np.diff(numbers // TILE)) + 1
+    return np.split(np.arange(len(numbers)), ends) if len(numbers) else []
+
+
 def require_some(shape: tuple[int, ...], origin: str) -> None:
     if 0 in shape:
         what = "sample" if shape[0] == 0 else "feature"
@@ -265,8 +271,7 @@ class Stream:
         if len(numbers) and numbers[-1] - numbers[0] <= SCATTERED:
             start = int(numbers[0])
             return self.read(start, int(numbers[-1]) + 1)[numbers - start]
-        ends = np.flatnonzero(np.diff(numbers // TILE)) + 1
-        for places in np.split(np.arange(len(numbers)), ends) if len(numbers) else ():
+        for places in by_tile(numbers):
             start, stop = int(numbers[places[0]]), int(numbers[places[-1]]) + 1
             found[places] = self.read(start, stop)[numbers[places] - start]
         return found
