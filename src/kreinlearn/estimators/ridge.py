@@ -175,6 +175,7 @@ class KreinRidge(KreinRegressor):
     folds_ : fold of each training row, -1 if it is in every training part.
     similarity_, kernel_params_ : what was chosen, and
     choices_ : every (kernel_params, similarity, loss, penalties) tried, best first.
+    dtype_ : in which vectors are held and evaluated.
     signature_, eigenvalues_, rank_, n_landmarks_, landmarks_, landmark_indices_, kernel_ : as in
         ``KreinNystroem``.
 
