@@ -14,6 +14,7 @@ import kreinlearn as kl
 from kreinlearn.blocks import TILE
 from kreinlearn.distributed import DaskRows, rows_of
 from kreinlearn.distributed.sums import runs_of
+from kreinlearn.distributed.using import for_workers
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -137,7 +138,8 @@ def test_runs_are_whole_tiles_of_all_rows():
         assert runs[0][0] == 0
         assert runs[-1][1] == n
         assert all(start % TILE == 0 for start, _ in runs)
-        assert len(runs) <= max(64, n / (32 * TILE) + 1)
+        tiles = -(-n // TILE)
+        assert min(tiles, 32) <= len(runs) <= max(64, tiles / 32 + 1)
 
 
 # Collections
@@ -260,6 +262,17 @@ def test_nothing_is_computed_before_it_is_asked_for():
     np.testing.assert_array_equal(found[1].compute(), model.predict(X))
     single = features.transform(lazy.astype(np.float32))
     assert single.dtype == single.compute().dtype == np.float32
+
+
+def test_what_goes_to_workers_does_not_grow():
+    sizes = []
+    for n in (N, 4 * N):
+        model = kl.KreinRidge(**GIVEN).fit(np.tile(X, (4, 1))[:n], np.tile(Y, 4)[:n])
+        sizes.append(len(pickle.dumps(for_workers(model))))
+        assert model.n_jobs is None
+        assert for_workers(model).n_jobs == 1
+        assert len(model.folds_) == n  # the model itself is as it was
+    assert sizes[1] <= 1.01 * sizes[0]
 
 
 def test_rows_by_number_are_fetched_once():
