@@ -25,7 +25,7 @@ from benchmarks import object_sets, tables
 from benchmarks.learners import NearestNeighbour, RawSVC, chosen, fitted_quietly
 from benchmarks.object_sets import ALL_SETS, QUICK_SETS, SETS, available, matrices, n_splits
 from kreinlearn import KreinRidgeClassifier, KreinSVC, SpectrumSVC
-from kreinlearn.paper.paired import ALL, Errors, Figure, difference, errors_of
+from kreinlearn.paper.paired import ALL, Errors, Figure, best_of, difference, errors_of
 from kreinlearn.paper.tasks import Journal, Outcome, Task, outcome
 from kreinlearn.report import Check, Table, versions
 from kreinlearn.report.model import Section
@@ -157,16 +157,6 @@ def found(journal: Journal, splits: Sequence[Split]) -> dict[str, Found]:
     return results
 
 
-def better(one: Found) -> str | None:
-    """Of our two learners the one of the smaller error."""
-    return min((m for m in OURS if m in one.errors), key=lambda m: one.errors[m].mean, default=None)
-
-
-def best_of(one: Found) -> str:
-    """Of all methods that are compared."""
-    return min((m for m in METHODS if m in one.errors), key=lambda m: one.errors[m].mean)
-
-
 def error_table(results: dict[str, Found]) -> Table:
     table = Table("Test error, %", ("set", "distance", "training / test objects", *ALL_METHODS))
     for name, one in results.items():
@@ -199,10 +189,10 @@ def difference_table(results: dict[str, Found]) -> Table:
     title = "Differences of errors, percentage points ± paired standard error"
     table = Table(title, header)
     for name, one in results.items():
-        mine = better(one)
+        mine = best_of(one.errors, OURS)
         if mine is None or NEIGHBOUR not in one.errors:
             continue
-        best = best_of(one)
+        best = best_of(one.errors, METHODS) or mine
         cells = [
             str(difference(one.errors[m], one.errors[NEIGHBOUR])) for m in OURS if m in one.errors
         ]
@@ -238,8 +228,8 @@ def checks(results: dict[str, Found]) -> Iterator[Check]:
 
 
 def _within(one: Found) -> bool:
-    best = best_of(one)
-    gap = difference(one.errors[better(one) or best], one.errors[best])
+    mine, best = (one.errors[str(best_of(one.errors, names))] for names in (OURS, METHODS))
+    gap = difference(mine, best)
     return gap.mean <= gap.standard_error
 
 

@@ -74,7 +74,7 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
                 raise ValueError(f"y has labels {unknown} that are not among classes={classes!r}")
             labels = np.searchsorted(self.classes_, y)
         require_two(self.classes_)
-        return y, targets_of(y, self.classes_), labels
+        return y, one_vs_rest(labels, len(self.classes_), np.int8), labels
 
     def _encoded_there(self, y: DaskRows) -> tuple[Any, Any, Labels]:
         """The same of labels on workers: they are counted there, and stay there."""
@@ -252,15 +252,15 @@ def require_two(classes: Any, which: str = "") -> None:
         )
 
 
-def one_vs_rest(labels: Any, n_classes: int) -> Any:
+def one_vs_rest(labels: Any, n_classes: int, dtype: Any = np.float64) -> Any:
     """+-1, a column a class; one column, + for the second, if there are two."""
     numbers = np.arange(n_classes) if n_classes > 2 else np.array([1])
-    return np.where(labels[:, None] == numbers, 1.0, -1.0)
+    return np.where(labels[:, None] == numbers, dtype(1), dtype(-1))
 
 
 def targets_of(y: Any, classes: Any) -> Any:
     """+-1 of labels, as small integers."""
-    return one_vs_rest(np.searchsorted(classes, y), len(classes)).astype(np.int8)
+    return one_vs_rest(np.searchsorted(classes, y), len(classes), np.int8)
 
 
 def pairs_of(n_classes: int) -> list[tuple[int, int]]:
