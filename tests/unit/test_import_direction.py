@@ -21,6 +21,7 @@ APPROXIMATION = NYSTROM | {"approximation", "feature_rows", "passes"}
 LEARNING = APPROXIMATION | {"choosing", "estimators", "learning", "persist", "solvers", "tuning"}
 LEARNING |= {"distributed", "rounding", "store"}
 REPORTING = LEARNING | {"datasets", "inspection", "plotting", "predicting", "report"}
+REPORTING |= {"evaluation"}
 
 # What each part of the package may import; parts of one group must also not form a cycle.
 # A private module at the top ("_tolerances") may be imported by all and imports only its like.
@@ -42,7 +43,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "predicting": BASE | {"estimators"},
     "datasets": {"blocks", "kernels"},
     "inspection": LEARNING | {"datasets"},
-    "plotting": LEARNING | {"inspection"},
+    "evaluation": LEARNING | {"datasets", "inspection"},
+    "plotting": LEARNING | {"evaluation", "inspection"},
     "report": REPORTING - {"report"},
     "paper": REPORTING | {""},
     "demo": REPORTING | {""},
