@@ -15,7 +15,8 @@ from kreinlearn.kernels.callables import CallableKernel
 from kreinlearn.moments import Terms
 from kreinlearn.panel import Panel
 from kreinlearn.rows import Rows
-from kreinlearn.solvers.squared_hinge import DenseRows, finite_newton
+from kreinlearn.solvers.margins import DenseRows
+from kreinlearn.solvers.squared_hinge import finite_newton
 from tests import oracles
 
 RNG = np.random.default_rng(31)

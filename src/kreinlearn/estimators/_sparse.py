@@ -9,9 +9,9 @@ import numpy as np
 from kreinlearn.feature_rows import FeatureRows, with_constant
 from kreinlearn.learning import Problem, Statistics
 from kreinlearn.moments import total_terms
+from kreinlearn.solvers.margins import DenseRows, Rows, hinge_loss
 from kreinlearn.solvers.result import signed_penalty
 from kreinlearn.solvers.sparse import l1_max, l1_path
-from kreinlearn.solvers.squared_hinge import DenseRows, Rows, hinge_loss
 from kreinlearn.tuning.folds import FoldRows
 
 PATH = np.logspace(0, -4, 17)  # strengths, of the one at which no landmark is left

@@ -27,9 +27,10 @@ from kreinlearn.learning import (
 from kreinlearn.moments import total_terms
 from kreinlearn.nystrom import FeatureMap
 from kreinlearn.solvers.least_squares import ridge, ridge_fold
+from kreinlearn.solvers.margins import DenseRows
 from kreinlearn.solvers.result import signed_penalty
 from kreinlearn.solvers.span import in_span, scaling
-from kreinlearn.solvers.squared_hinge import DenseRows, finite_newton
+from kreinlearn.solvers.squared_hinge import finite_newton
 from kreinlearn.tuning.hinge import HingeObjective
 from kreinlearn.tuning.search import Tuned, Unknowns, given, one_penalty, tune, tune_apart
 

@@ -10,18 +10,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from kreinlearn.solvers.squared_hinge import (
-    MAX_ITER,
-    Array,
-    Gram,
-    HingeSolution,
-    HingeState,
-    Move,
-    Rows,
-    hinge_loss,
-    lock_step,
-    solve,
-)
+from kreinlearn.solvers.line_search import Move
+from kreinlearn.solvers.margins import Array, Gram, HingeState, RowMargins, Rows
+from kreinlearn.solvers.squared_hinge import MAX_ITER, HingeSolution, lock_step, solve
 
 TOL = 1e-10  # of each KKT condition, relative to 2 sqrt(H_jj * objective at 0), its largest value
 INNER = 0.1  # the model is solved this much more precisely
@@ -57,13 +48,11 @@ def sparse_newton(
         gain = l1_norm(z, weight) - l1_norm(target, weight) - D @ (gradient + H @ D)
         return _move(target, float(gain), z, scale * Q, weight, exact)
 
-    states, n_iter, converged = lock_step(rows, Y, weights, start, gram, propose, max_iter)
+    margins = RowMargins(rows, Y, weights)
+    states, n_iter, converged = lock_step(margins, start, gram, propose, max_iter)
     coef = np.column_stack([state.coef for state in states])
-    losses = [
-        hinge_loss(s.decision, y, weights)[0] + s.coef @ Q @ s.coef + l1_norm(s.coef, l1)
-        for s, y in zip(states, Y.T, strict=True)
-    ]
-    return HingeSolution(coef, n_iter, converged, np.array(losses), states)
+    penalties = [z @ Q @ z + l1_norm(z, l1) for z in coef.T]
+    return HingeSolution(coef, n_iter, converged, margins.losses(states) + penalties, states)
 
 
 def l1_norm(z: Array, l1: Array) -> float:

@@ -8,14 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kreinlearn.solvers.margins import DenseRows, HingeState, hinge_loss
 from kreinlearn.solvers.result import signed_penalty
-from kreinlearn.solvers.squared_hinge import (
-    DenseRows,
-    HingeState,
-    finite_newton,
-    hinge_gradient,
-    hinge_loss,
-)
+from kreinlearn.solvers.squared_hinge import finite_newton, hinge_gradient
 from kreinlearn.tuning.folds import FoldRows
 
 Array = NDArray[Any]

@@ -9,8 +9,9 @@ import pytest
 from sklearn.svm import LinearSVC
 
 from kreinlearn.solvers import sparse
+from kreinlearn.solvers.margins import DenseRows, HingeState
 from kreinlearn.solvers.sparse import l1_max, l1_path, sparse_newton
-from kreinlearn.solvers.squared_hinge import DenseRows, HingeState, finite_newton, solve
+from kreinlearn.solvers.squared_hinge import finite_newton, solve
 
 # Problems and oracles
 

@@ -9,18 +9,9 @@ import pytest
 from scipy.optimize import minimize, minimize_scalar
 from sklearn.svm import LinearSVC
 
-from kreinlearn.solvers.squared_hinge import (
-    GATHERED,
-    DenseRows,
-    HingeState,
-    Move,
-    finite_newton,
-    hinge_gradient,
-    hinge_loss,
-    line_minimum,
-    lock_step,
-    solve,
-)
+from kreinlearn.solvers.line_search import Line, Move, line_minimum
+from kreinlearn.solvers.margins import GATHERED, DenseRows, HingeState, RowMargins, hinge_loss
+from kreinlearn.solvers.squared_hinge import finite_newton, hinge_gradient, lock_step, solve
 
 EPS = np.finfo(np.float64).eps
 
@@ -387,7 +378,7 @@ def test_a_model_that_leads_uphill(gain):
         scales.append(scale)
         return Move(-down, gain * total, 0.0, 0.0)
 
-    states, n_iter, converged = lock_step(rows, Y, w, None, None, propose, 50)
+    states, n_iter, converged = lock_step(RowMargins(rows, Y, w), None, None, propose, 50)
     assert scales == ([1.0] if abs(gain) < 1 else [1.0, 1e4, 1e8, 1e12])
     assert n_iter == len(rows.passes) == len(scales)
     assert converged == (abs(gain) < 1)
@@ -509,7 +500,7 @@ def test_step_along_the_line_is_exact(n, n_kinks):
             np.empty(0), 0.0, float(pull - rng.uniform(0.01, 1) * (1 + abs(pull))),
             rng.choice([0.01, 1.0]), kinks, rng.uniform(0, 1, n_kinks) * rng.choice([0.01, 1]),
         )  # fmt: skip
-        t = line_minimum(margin, change, w, move)
+        t = line_minimum(Line(margin, change, w), move)
         assert t == pytest.approx(bisected(margin, change, w, move), rel=1e-11)
         around = t * (1 + np.linspace(-0.5, 1, 301))
         values = [line_value(margin, change, w, move, s) for s in around]
@@ -519,19 +510,19 @@ def test_step_along_the_line_is_exact(n, n_kinks):
 def test_step_along_a_line_that_gets_flat_ends_where_it_does():
     """The last row leaves at t = 3; after it there is neither loss nor penalty."""
     margin, change = np.array([1.0, 3.0, -1.0]), np.array([1.0, 1.0, 0.5])
-    assert line_minimum(margin, change, np.ones(3), Move(np.empty(0), 0.0, 0.0, 0.0)) == 3
+    assert line_minimum(Line(margin, change, np.ones(3)), Move(np.empty(0), 0.0, 0.0, 0.0)) == 3
 
 
 @pytest.mark.parametrize("quadratic", [0.0, 1.0])
 def test_no_step_where_the_line_rises(quadratic):
     rising = Move(np.empty(0), 0.0, 0.5, quadratic, np.array([2.0]), np.ones(1))
-    assert line_minimum(np.array([-1.0]), np.array([0.25]), np.ones(1), rising) == 0
+    assert line_minimum(Line(np.array([-1.0]), np.array([0.25]), np.ones(1)), rising) == 0
 
 
 def test_step_to_a_kink_between_straight_lines():
     """Half the slope is -2, then -1.5, -0.5 and 1: no row, no curvature."""
     move = Move(np.empty(0), 0.0, -2.0, 0.0, np.array([0.5, 3.0, 7.0]), np.array([0.5, 1.0, 1.5]))
-    assert line_minimum(np.empty(0), np.empty(0), np.empty(0), move) == 7
+    assert line_minimum(Line(np.empty(0), np.empty(0), np.empty(0)), move) == 7
 
 
 def test_solve_with_and_without_full_rank():

@@ -1,0 +1,173 @@
+"""The exact minimum of a squared hinge loss along a line, found by a few sums over its rows.
+
+Half the derivative in t is increasing, and linear between the t at which a row changes sides. A
+search asks for it at some t, and then for the kinks between two of them: rows may be anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def nothing() -> Array:
+    return np.empty(0)
+
+
+@dataclass
+class Kinks:
+    """Where rows change sides: from there on half the derivative has steps + t bends more."""
+
+    at: Array  # t, counted from the left end
+    steps: Array
+    bends: Array
+
+    def __iadd__(self, other: Self) -> Self:
+        self.at = np.concatenate([self.at, other.at])
+        self.steps = np.concatenate([self.steps, other.steps])
+        self.bends = np.concatenate([self.bends, other.bends])
+        return self
+
+
+@dataclass(frozen=True)
+class Move:
+    """A target, and the penalty on the way: penalty(t) = 2 t linear + t^2 quadratic + kinks."""
+
+    target: Array  # (p,)
+    gain: float  # of the objective, by the model
+    linear: float
+    quadratic: float
+    kinks: Array = field(default_factory=nothing)  # where half the slope jumps, sorted
+    jumps: Array = field(default_factory=nothing)
+    exact: bool = True  # the target minimises the model
+
+    def half_slope(self, ts: Array) -> Array:
+        """Half the derivative of the penalty, right of each t."""
+        heights = np.append(0.0, np.cumsum(self.jumps))
+        passed = heights[np.searchsorted(self.kinks, ts, "right")]
+        return np.asarray(self.linear + ts * self.quadratic + passed)
+
+    def between(self, low: float, high: float) -> Kinks:
+        here = slice(*np.searchsorted(self.kinks, [low, high], "right"))
+        jumps = self.jumps[here]
+        return Kinks(self.kinks[here] - low, jumps, np.zeros(len(jumps)))
+
+
+class Question(NamedTuple):
+    """Sums at each t, or the kinks between two of them."""
+
+    ts: Array  # rising
+    kinks: bool = False
+
+
+@dataclass
+class LineSums:
+    """Half the derivative of the loss at each t, its slope right of t, and where rows cross."""
+
+    values: Array  # (k,)
+    slopes: Array  # (k,)
+    crossed: Array  # (k - 1,): rows that change sides from one t to the next
+    last: float  # the t at which the last row changes sides
+
+    def __iadd__(self, other: Self) -> Self:
+        self.values = self.values + other.values
+        self.slopes = self.slopes + other.slopes
+        self.crossed = self.crossed + other.crossed
+        self.last = max(self.last, other.last)
+        return self
+
+
+class Line(NamedTuple):
+    """Rows on a line: sum w max(0, margin - t change)^2."""
+
+    margin: Array  # (n,)
+    change: Array  # (n,)
+    w: Array  # (n,)
+
+    def answer(self, question: Question) -> LineSums | Kinks:
+        return self._kinks(*question.ts) if question.kinks else self._sums(question.ts)
+
+    def _sums(self, ts: Array) -> LineSums:
+        values, slopes, inside = [], [], []
+        for t in ts:
+            left = np.maximum(self.margin - t * self.change, 0)
+            inside.append(left > 0)
+            pull = self.w * self.change * inside[-1]
+            values.append(-(pull @ left))
+            slopes.append(pull @ self.change)
+        here = self._crossing()
+        last = float(np.max(self.margin[here] / self.change[here], initial=0.0))
+        crossed = [np.count_nonzero(here & (a != b)) for a, b in pairwise(inside)]
+        return LineSums(np.array(values), np.array(slopes), np.array(crossed), last)
+
+    def _kinks(self, low: float, high: float) -> Kinks:
+        before, after = (self.margin > t * self.change for t in (low, high))
+        side = self._crossing() & (before != after)
+        c, w = self.change[side], self.w[side]
+        m = self.margin[side] - low * c
+        return Kinks(m / c, w * np.abs(c) * m, -w * np.abs(c) * c)
+
+    def _crossing(self) -> Array:
+        return np.asarray((self.change != 0) & (self.w > 0))
+
+
+def line_search(
+    move: Move, points: int = 2, most: float = np.inf
+) -> Generator[Question, Any, float]:
+    """t >= 0 that minimises the loss and the penalty; asks for ``points`` t at a time.
+
+    Kinks are asked for where there are at most so many, or between neighbouring numbers.
+    """
+    ts = np.linspace(0.0, 1.0, points)
+    while True:
+        sums: LineSums = yield Question(ts)
+        values, slopes = sums.values + move.half_slope(ts), sums.slopes + move.quadratic
+        if values[0] >= 0:
+            return float(ts[0])
+        k = int(np.argmax(values >= 0))
+        if not k:
+            last = max([sums.last, *move.kinks[-1:]])
+            if ts[-1] >= last:
+                return float(ts[-1] - values[-1] / slopes[-1] if slopes[-1] > 0 else ts[-1])
+            ts = np.unique(np.minimum(ts[-1] * 2.0 ** np.arange(points), last))
+            continue
+        ends = ts[k - 1 : k + 1]
+        if sums.crossed[k - 1] <= most:
+            break
+        ts = np.unique(np.linspace(ends[0], ends[1], points))
+        if len(ts) == 2:
+            return float(ends[1])
+    kinks: Kinks = yield Question(ends, kinks=True)
+    kinks += move.between(ends[0], ends[1])
+    return float(ends[0]) + _root(values[k - 1], slopes[k - 1], kinks, ends[1] - ends[0])
+
+
+def line_minimum(line: Line, move: Move) -> float:
+    """The same of rows that are here: t >= 0, exactly."""
+    search = line_search(move)
+    question = next(search)
+    while True:
+        try:
+            question = search.send(line.answer(question))
+        except StopIteration as end:
+            return float(end.value)
+
+
+def _root(value: float, slope: float, kinks: Kinks, end: float) -> float:
+    """Where value + t slope, to which steps + t bends are added at each kink, gets positive."""
+    order = np.argsort(kinks.at)
+    at = np.append(kinks.at[order], end)
+    values = value + np.append(0.0, np.cumsum(kinks.steps[order]))  # before at[k]
+    slopes = slope + np.append(0.0, np.cumsum(kinks.bends[order]))
+    after = np.append(values[1:] + slopes[1:] * at[:-1], np.inf)
+    k = int(np.argmax(after >= 0))
+    if slopes[k] <= 0:
+        return float(at[k])
+    return float(np.clip(-values[k] / slopes[k], at[k - 1] if k else 0.0, at[k]))

@@ -1,0 +1,206 @@
+"""Rows with their targets and weights, as Newton's method sees them: sums, and states unseen.
+
+Decision values, and which rows are active, stay where the rows are: here, or on other machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kreinlearn.solvers.line_search import Line, Move, line_minimum
+
+CANCELLED = 0.1  # A is built anew when taking rows away leaves less than this part of its trace
+GATHERED = 2048  # rows copied at a time
+
+Array = NDArray[Any]
+Gram = tuple[Array, Array]  # A (p, p), shared by all outputs, or (q, p, p); b (p, q)
+
+
+@dataclass(frozen=True)
+class HingeState:
+    """Where one output stands. A and b do not know the penalty: another one may start from here."""
+
+    coef: Array  # (p,)
+    decision: Any  # of the rows: (n,), if they are here
+    active: Any  # the rows in A and b: (n,), if they are here
+    A: Array  # (p, p)
+    b: Array  # (p,)
+
+
+class Step(NamedTuple):
+    """The best point on the way to a target."""
+
+    state: HingeState  # A and b are those of before
+    t: float
+    same: bool  # it is the target, and no row has changed sides
+
+
+class Margins(Protocol):
+    """Outputs 0..q-1 and what is asked of their rows, for some of them at a time."""
+
+    @property
+    def p(self) -> int: ...
+    @property
+    def totals(self) -> Sequence[float]:
+        """Weight of the rows of each output."""
+
+    def start(self, gram: Gram | None) -> list[HingeState]:
+        """Coefficients zero, hence all rows active: the first target is the ridge solution."""
+
+    def up_to_date(self, states: Mapping[int, HingeState]) -> dict[int, HingeState]:
+        """A and b of the rows that are active now."""
+
+    def walk(self, states: Mapping[int, HingeState], moves: Mapping[int, Move]) -> dict[int, Step]:
+        """To the best point on the way of each move: one pass over the features for all."""
+
+    def losses(self, states: Sequence[HingeState]) -> Array:
+        """Weighted squared hinge loss of all outputs."""
+
+
+def walked(state: HingeState, move: Move, t: float, decision: Any) -> Step:
+    """Part of the way; the rows' decision values there go with it."""
+    coef = state.coef + t * (move.target - state.coef)
+    return Step(replace(state, coef=coef, decision=decision), t, False)
+
+
+def arrived(state: HingeState, move: Move, decision: Any) -> Step:
+    """All of the way, and the model was right: no row has changed sides."""
+    return Step(replace(state, coef=move.target, decision=decision), 1.0, True)
+
+
+def cancelled(A: Array, before: Array) -> bool:
+    """Whether rounding may be left of a sum from which most was taken away."""
+    return bool(A.trace() < CANCELLED * before.trace())
+
+
+# Rows that are here
+
+
+class Rows(Protocol):
+    """Features phi (n, p), seen only through products and sums over rows."""
+
+    @property
+    def n(self) -> int: ...
+    @property
+    def p(self) -> int: ...
+
+    def decision(self, Z: Array) -> Array:
+        """Features times Z: (p, q) -> (n, q), one pass for all columns."""
+
+    def terms(self, numbers: Array, weights: Array, targets: Array) -> tuple[Array, Array]:
+        """sum w phi phi' and sum w t phi over sorted row numbers: (k,), (k,), (k,) -> (p, p), (p,).
+
+        Targets (k, q) give (p, q).
+        """
+
+
+@dataclass(frozen=True)
+class DenseRows:
+    """Features in memory, rows gathered a tile at a time."""
+
+    Phi: Array  # (n, p)
+
+    @property
+    def n(self) -> int:
+        return int(self.Phi.shape[0])
+
+    @property
+    def p(self) -> int:
+        return int(self.Phi.shape[1])
+
+    def decision(self, Z: Array) -> Array:
+        return np.asarray(self.Phi @ Z)
+
+    def terms(self, numbers: Array, weights: Array, targets: Array) -> tuple[Array, Array]:
+        A, b = np.zeros((self.p, self.p)), np.zeros((self.p, *targets.shape[1:]))
+        buffer = np.empty((min(len(numbers), GATHERED), self.p))
+        for start in range(0, len(numbers), GATHERED):
+            part = slice(start, start + GATHERED)
+            root, R = np.sqrt(weights[part]), buffer[: len(numbers) - start]
+            np.take(self.Phi, numbers[part], axis=0, out=R, mode="clip")
+            R *= root[:, None]
+            A += R.T @ R
+            b += R.T @ (root * targets[part].T).T
+        return A, b
+
+
+class RowMargins:
+    """Margins of rows whose decision values are arrays (n,)."""
+
+    def __init__(self, rows: Rows, Y: Array, weights: Array) -> None:
+        self.rows, self.p = rows, rows.p
+        self.Y = np.asfortranarray(Y)  # (n, q): -1, +1, or 0 for a row that is not in this problem
+        self.W = [np.where(y != 0, weights, 0.0) for y in self.Y.T]
+        self.totals = [float(w.sum()) for w in self.W]
+
+    def start(self, gram: Gram | None) -> list[HingeState]:
+        active, q = [w > 0 for w in self.W], len(self.W)
+        if gram is not None:
+            A, b = np.broadcast_to(gram[0], (q, self.p, self.p)), gram[1]
+        elif all(np.array_equal(mask, active[0]) for mask in active):
+            one, b = self._terms(active[0], self.Y, self.W[0])
+            A = np.broadcast_to(one, (q, self.p, self.p))
+        else:
+            each = [self._terms(active[k], self.Y[:, k], self.W[k]) for k in range(q)]
+            A, b = np.array([A for A, _ in each]), np.column_stack([b for _, b in each])
+        zero, nowhere = np.zeros(self.p), np.zeros(self.rows.n)
+        return [HingeState(zero, nowhere, active[k], A[k], b[:, k]) for k in range(q)]
+
+    def up_to_date(self, states: Mapping[int, HingeState]) -> dict[int, HingeState]:
+        return {k: self._up_to_date(k, state) for k, state in states.items()}
+
+    def _up_to_date(self, k: int, state: HingeState) -> HingeState:
+        y, w = self.Y[:, k], self.W[k]
+        active = active_rows(state.decision, y, w)
+        changed = active != state.active
+        if not changed.any():
+            return state
+        A, b = state.A, state.b
+        if changed.sum() < active.sum():
+            for sign, moved in ((1, changed & active), (-1, changed & state.active)):
+                part = self._terms(moved, y, w)
+                A, b = A + sign * part[0], b + sign * part[1]
+        if A is state.A or cancelled(A, state.A):
+            A, b = self._terms(active, y, w)
+        return replace(state, active=active, A=A, b=b)
+
+    def _terms(self, mask: Array, y: Array, w: Array) -> tuple[Array, Array]:
+        numbers = np.flatnonzero(mask)
+        if not len(numbers):
+            return np.zeros((self.p, self.p)), np.zeros((self.p, *y.shape[1:]))
+        return self.rows.terms(numbers, w[numbers], y[numbers])
+
+    def walk(self, states: Mapping[int, HingeState], moves: Mapping[int, Move]) -> dict[int, Step]:
+        decisions = self.rows.decision(np.column_stack([move.target for move in moves.values()]))
+        return {
+            k: self._step(k, states[k], move, np.ascontiguousarray(decision))
+            for decision, (k, move) in zip(decisions.T, moves.items(), strict=True)
+        }
+
+    def _step(self, k: int, state: HingeState, move: Move, decision: Array) -> Step:
+        y, w = self.Y[:, k], self.W[k]
+        if np.array_equal(active_rows(decision, y, w), state.active):
+            return arrived(state, move, decision)
+        change = decision - state.decision
+        t = line_minimum(Line(1 - y * state.decision, y * change, w), move)
+        return walked(state, move, t, state.decision + t * change if t else state.decision)
+
+    def losses(self, states: Sequence[HingeState]) -> Array:
+        each = zip(states, self.Y.T, self.W, strict=True)
+        return np.array([hinge_loss(state.decision, y, w)[0] for state, y, w in each])
+
+
+def active_rows(decision: Array, y: Array, w: Array) -> Array:
+    return np.asarray((y * decision < 1) & (w > 0))
+
+
+def hinge_loss(decision: Array, Y: Array, weights: Array) -> tuple[float, Array]:
+    """Weighted squared hinge loss, summed over rows with Y != 0 and outputs, and its gradient."""
+    margin = np.where(Y != 0, np.maximum(1 - Y * decision, 0), 0.0)
+    weighted = (weights * margin.T).T
+    return float(np.vdot(weighted, margin)), -2 * weighted * Y
