@@ -7,25 +7,25 @@ medians of interleaved repetitions; wall seconds stand beside it.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
-import subprocess
-import sys
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
-import sklearn
 from rich.console import Console
-from rich.table import Table
 from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks.bound import bound
+from benchmarks.timing import (
+    Row,
+    interleaved,
+    markdown_of,
+    ratio_row,
+    resident_megabytes,
+    said_by,
+    spent,
+    table_of,
+)
 from kreinlearn import KreinNystroem
 from kreinlearn.blocks import TILE
 from kreinlearn.kernels import DeltaGauss
@@ -39,43 +39,7 @@ from kreinlearn.rows import Rows
 D = 20
 KERNEL = {"width": 50.0, "ratio": 5.0}  # exp(-0.02 d2) - exp(-0.1 d2): two exponentials a value
 WORKERS = worker_count(None)
-
-
-@dataclass
-class Row:
-    what: str
-    measured: str
-    target: str = ""
-    holds: bool | None = None
-    note: str = ""
-
-
-@dataclass
-class Timing:
-    """CPU and wall seconds of one call."""
-
-    cpu: float
-    wall: float
-
-
-def timed(work: Callable[[], Any]) -> Timing:
-    cpu, wall = time.process_time(), time.perf_counter()
-    work()
-    return Timing(time.process_time() - cpu, time.perf_counter() - wall)
-
-
-def interleaved(
-    works: dict[str, Callable[[], Any]], repetitions: int, *, warm: bool = True
-) -> dict[str, Timing]:
-    """Median timing of each, all of them once a round, after one round that does not count."""
-    if warm:
-        for work in works.values():
-            work()
-    rounds = [{name: timed(work) for name, work in works.items()} for _ in range(repetitions)]
-    return {
-        name: Timing(*np.median([(r[name].cpu, r[name].wall) for r in rounds], axis=0))
-        for name in works
-    }
+TITLES = "The core against its bound", "Speed and memory of the core"
 
 
 def data(n: int, dtype: type = np.float64) -> Any:
@@ -101,12 +65,6 @@ def one_pass(X: Any, m: int) -> Any:
 def fitted(X: Any, m: int, **params: Any) -> KreinNystroem:
     Z = np.sort(np.random.default_rng(0).choice(len(X), m, replace=False))
     return KreinNystroem(DeltaGauss(**KERNEL), landmarks=Z, core="plain", **params).fit(X)
-
-
-def ratio_row(what: str, timing: Timing, floor: float, target: float, note: str = "") -> Row:
-    ratio = timing.cpu / floor
-    shown = f"{ratio:.2f} x ({timing.cpu:.2f} s CPU, {timing.wall:.2f} s wall)"
-    return Row(what, shown, f"<= {target}", ratio <= target, note)
 
 
 # The rows of the table
@@ -225,15 +183,14 @@ def peers(n: int, repetitions: int) -> list[Row]:
     }
     rows = [
         Row(f"{label}, n = {n:.0e}, m = {m}, over the bound",
-            f"{t[key].cpu / floor:.1f} x ({t[key].cpu:.2f} s CPU, {t[key].wall:.2f} s wall)")
+            f"{t[key].cpu / floor:.1f} x ({spent(t[key])})")
         for key, label in names.items()
     ]  # fmt: skip
     for key in ("gram", "svd", "sgt"):
-        spent = t[f"{key} only"]
         rows.append(
             Row(
                 f'eigendecomposition alone, method="{key}", kernel values given',
-                f"{spent.cpu:.2f} s CPU, {spent.wall:.2f} s wall",
+                spent(t[f"{key} only"]),
                 note="from G = C'C" if key == "gram" else "from C",
             )
         )
@@ -242,9 +199,7 @@ def peers(n: int, repetitions: int) -> list[Row]:
 
 def peak_of_fit(n: int, m: int) -> float:
     """Peak resident megabytes above those with X in memory, of one fit in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.core", "--peak", str(n), str(m)]
-    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return float(output)
+    return float(said_by("benchmarks.core", "--peak", str(n), str(m)))
 
 
 def print_peak(n: int, m: int) -> None:
@@ -253,12 +208,6 @@ def print_peak(n: int, m: int) -> None:
     before = resident_megabytes("VmRSS")
     fitted(X, m)
     print(resident_megabytes("VmHWM") - before)
-
-
-def resident_megabytes(which: str) -> float:
-    """VmRSS now, VmHWM at most (getrusage would count what the parent process had)."""
-    with open("/proc/self/status", encoding="ascii") as file:
-        return next(int(line.split()[1]) / 1e3 for line in file if line.startswith(which))
 
 
 def memory_and_growth(n: int, m: int) -> list[Row]:
@@ -275,31 +224,7 @@ def memory_and_growth(n: int, m: int) -> list[Row]:
     ]  # fmt: skip
 
 
-# Output
-
-
-def table_of(rows: list[Row], title: str = "The core against its bound") -> Table:
-    table = Table("what", "measured", "target", "", "note", title=title)
-    for row in rows:
-        verdict = "" if row.holds is None else ("holds" if row.holds else "MISSED")
-        table.add_row(row.what, row.measured, row.target, verdict, row.note)
-    return table
-
-
-def markdown_of(rows: list[Row], command: str, title: str = "Speed and memory of the core") -> str:
-    load = ", ".join(f"{v:.1f}" for v in os.getloadavg())
-    head = (
-        f"# {title}\n\nWritten by `{command}` on {date.today()}: "
-        f"{platform.machine()}, {os.cpu_count()} cores, load average {load}; Python "
-        f"{platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}, "
-        f"scikit-learn {sklearn.__version__}. CPU seconds of the whole process, medians.\n\n"
-        "| what | measured | target | | note |\n|---|---|---|---|---|\n"
-    )
-    verdict = {None: "", True: "holds", False: "missed"}
-    lines = (
-        f"| {r.what} | {r.measured} | {r.target} | {verdict[r.holds]} | {r.note} |" for r in rows
-    )
-    return head + "\n".join(lines) + "\n"
+# The command
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -321,12 +246,12 @@ def main(argv: list[str] | None = None) -> None:
         lambda: memory_and_growth(n, m),
     ):
         rows += part()
-    Console(width=160).print(table_of(rows))
+    Console(width=160).print(table_of(rows, TITLES[0]))
     if options.write:
         target = Path(__file__).parent / "results" / "core.md"
         target.parent.mkdir(exist_ok=True)
         command = "python -m benchmarks.core" + (" --quick" if options.quick else "") + " --write"
-        target.write_text(markdown_of(rows, command), encoding="utf-8")
+        target.write_text(markdown_of(rows, command, TITLES[1]), encoding="utf-8")
 
 
 if __name__ == "__main__":

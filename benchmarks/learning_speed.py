@@ -17,7 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from benchmarks.bound import bound
-from benchmarks.core import KERNEL, D, Row, Timing, data, interleaved, markdown_of, table_of
+from benchmarks.core import KERNEL, D, data
+from benchmarks.timing import Row, Timing, interleaved, markdown_of, spent, table_of
 from kreinlearn import KreinNystroem, KreinRidge, KreinRidgeClassifier, KreinSVC
 from kreinlearn.kernels import DeltaGauss
 
@@ -35,10 +36,6 @@ def labels(X: Any, n_classes: int) -> Any:
     """Classes of equal size along the noisy function: neighbours overlap."""
     y = targets(X)
     return np.searchsorted(np.quantile(y, np.arange(1, n_classes) / n_classes), y)
-
-
-def spent(timing: Timing) -> str:
-    return f"{timing.cpu:.2f} s CPU, {timing.wall:.2f} s wall"
 
 
 def kernel() -> DeltaGauss:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import tables
-from benchmarks.core import resident_megabytes
+from benchmarks.timing import forget_peak, resident_megabytes, said_by
 from kreinlearn import KreinRidgeClassifier, KreinSVC
 from kreinlearn.blocks import rows, tiles
 from kreinlearn.datasets import load_dataset, make_noisy_strings
@@ -56,12 +55,6 @@ def bare(X: list[str], Z: list[str]) -> None:
         cdist(rows(X, start, stop), Z, scorer=Levenshtein.distance, workers=1, dtype=np.uint8)
 
 
-def forget_peak() -> float:
-    """Resident megabytes now; VmHWM is counted from here on."""
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    return resident_megabytes("VmRSS")
-
-
 def measured(learner: str, n: int | None) -> dict[str, float | str]:
     from rapidfuzz.distance import Levenshtein
     from rapidfuzz.process import cdist
@@ -87,9 +80,7 @@ def measured(learner: str, n: int | None) -> dict[str, float | str]:
 
 
 def in_a_process(learner: str, n: int | None) -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks.words", "--one", learner, str(n or 0)]
-    output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-    found: dict[str, Any] = json.loads(output.splitlines()[-1])
+    found: dict[str, Any] = said_by("benchmarks.words", "--one", learner, str(n or 0))
     return found
 
 
