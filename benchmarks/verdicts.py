@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 from benchmarks.learners import KREIN, Comparison, Method, features, two_lambdas
 from benchmarks.tables import Table
+from kreinlearn.evaluation.paired import LEVEL, Difference
 from kreinlearn.paper.paired import (
-    LEVEL,
     MULTICLASS,
-    Difference,
     Errors,
     Figure,
     Results,

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from kreinlearn.estimators.svm import KreinSVC
     from kreinlearn.estimators.transformer import KreinNystroem, KreinPCA
     from kreinlearn.estimators.variance import KreinVCRidge, KreinVCRidgeClassifier
+    from kreinlearn.evaluation import Evaluation, evaluate
     from kreinlearn.inspection import Inspection, indefiniteness, inspect
     from kreinlearn.kernels import dissimilarity, normalized, pairwise, register, similarity_of
     from kreinlearn.predicting import predict_to
@@ -19,6 +20,7 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "Blocks",
+    "Evaluation",
     "Inspection",
     "KreinNystroem",
     "KreinPCA",
@@ -31,6 +33,7 @@ __all__ = [
     "SimilarityRidgeClassifier",
     "SpectrumSVC",
     "dissimilarity",
+    "evaluate",
     "indefiniteness",
     "inspect",
     "normalized",
@@ -50,6 +53,7 @@ _PLACES = {
     "estimators.svm": ("KreinSVC",),
     "estimators.transformer": ("KreinNystroem", "KreinPCA"),
     "estimators.variance": ("KreinVCRidge", "KreinVCRidgeClassifier"),
+    "evaluation": ("Evaluation", "evaluate"),
     "inspection": ("Inspection", "indefiniteness", "inspect"),
     "kernels": ("dissimilarity", "normalized", "pairwise", "register", "similarity_of"),
     "predicting": ("predict_to",),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from kreinlearn._files import replacing
 from kreinlearn.blocks import TILE, Part, budget_bytes, length
 from kreinlearn.estimators._base import KreinEstimator
 from kreinlearn.sources.base import library
@@ -59,7 +59,7 @@ def predict_to(estimator: Any, X: Any, path: Any, method: str = "predict") -> Pa
     rows = estimator._validated(X, estimator.kernel_, reset=False)
     parts = _parts(estimator, rows, getattr(estimator, method))
     first = next(parts)
-    with _replacing(path) as temporary:
+    with replacing(path) as temporary:
         names = _names(estimator, method, first)
         with WRITERS[path.suffix](temporary, length(rows), first, names) as write:
             write(first)
@@ -90,19 +90,6 @@ def _names(estimator: Any, method: str, values: Any) -> list[str]:
     if len(classes) == values.shape[1]:
         return [str(label) for label in classes]
     return [f"{method}{j}" for j in range(values.shape[1])]
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """A file beside the one that it replaces once all is on disk; it goes if anything fails."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -10,14 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
+from kreinlearn.evaluation.paired import Difference, paired_difference
 from kreinlearn.paper.tasks import Row
 
 Array = NDArray[Any]
 ALL = "all"  # the target of all classes at once
 MULTICLASS, ONE_VS_REST = "multiclass", "one against the rest"
-LEVEL = 0.05
 
 
 class Figure(NamedTuple):
@@ -160,43 +159,11 @@ def found(rows: Iterable[Row]) -> Found:
 # Two methods
 
 
-class Difference(NamedTuple):
-    """Errors of a less those of b, unit by unit; p: one-sided, small where a is worse."""
-
-    mean: float
-    standard_error: float
-    p: float  # t of the folds, as if they were independent
-    p_corrected: float  # Nadeau and Bengio's; NaN where there is one split
-
-    def __str__(self) -> str:
-        return f"{round(self.mean, 2) + 0.0:+.2f} ± {self.standard_error:.2f}"  # never -0.00
-
-    @property
-    def p_better(self) -> float:
-        return 1 - self.p
-
-    @property
-    def p_corrected_better(self) -> float:
-        return 1 - self.p_corrected
-
-
 def difference(a: Errors, b: Errors) -> Difference:
     if a.units != b.units:
         raise ValueError("the two methods were not measured on the same folds")
-    d = a.values - b.values
-    J, mean, variance = len(d), float(d.mean()), float(d.var(ddof=1))
-    if np.ptp(d) == 0:  # rounding aside
-        variance = 0.0
-    plain = _one_sided(mean, variance / J, J - 1)
-    corrected = _one_sided(mean, (1 / J + a.ratio) * variance, J - 1)
-    return Difference(mean, math.sqrt(variance / J), plain, math.nan if a.one_split else corrected)
-
-
-def _one_sided(mean: float, variance: float, freedom: int) -> float:
-    """P(T > t): 1/2 where there is no difference at all."""
-    if variance == 0:
-        return 0.5 if mean == 0 else float(mean < 0)
-    return float(student.sf(mean / math.sqrt(variance), freedom))
+    found = paired_difference(a.values, b.values, a.ratio)
+    return found._replace(p_corrected=math.nan) if a.one_split else found
 
 
 def best_of(results: dict[str, Errors], names: Iterable[str]) -> str | None:

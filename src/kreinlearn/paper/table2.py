@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from kreinlearn.evaluation.paired import Difference
 from kreinlearn.paper import sets
 from kreinlearn.paper.classifying import (
     EXACT,
@@ -21,7 +22,7 @@ from kreinlearn.paper.classifying import (
     place,
     scheme_tasks,
 )
-from kreinlearn.paper.paired import ALL, Cell, Difference, Errors, difference
+from kreinlearn.paper.paired import ALL, Cell, Errors, difference
 from kreinlearn.paper.scale import Scale
 from kreinlearn.paper.sets import DISSIMILARITY
 from kreinlearn.paper.tasks import Measurements, Task

@@ -1,0 +1,394 @@
+"""evaluate: the same folds for all, errors and tests by their definitions, every kind of X."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_1samp, ttest_rel
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import r2_score
+from sklearn.model_selection import KFold
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
+import kreinlearn
+from kreinlearn import KreinRidge, KreinRidgeClassifier, evaluate, pairwise
+from kreinlearn.estimators.transformer import KreinNystroem
+from kreinlearn.evaluation import Evaluation, Score
+from kreinlearn.evaluation.neighbours import NUMBERS, NearestNeighbours
+from kreinlearn.evaluation.paired import paired_difference
+
+FEW = ["KreinRidgeClassifier", "k nearest neighbours", "always the most frequent class"]
+NUMERIC = ["KreinRidge", "k nearest neighbours", "always the mean"]
+
+
+def blobs(n: int = 60, classes: int = 3, seed: int = 0) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % classes
+    return rng.normal(size=(n, 2)) + 3 * np.column_stack([y, y % 2]), y
+
+
+def words(n: int = 60, seed: int = 0) -> tuple[list[str], Any]:
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    return ["".join(rng.choice(list("abx" if c else "aby"), rng.integers(4, 9))) for c in y], y
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """Keeps what it is shown; says the first label it saw."""
+
+    seen: list[tuple[Any, Any]] = []
+
+    def fit(self, X: Any, y: Any) -> Recorder:
+        self.first_, self.X_ = y[0], X
+        return self
+
+    def predict(self, X: Any) -> Any:
+        self.seen.append((self.X_, X))
+        return np.full(len(X), self.first_)
+
+
+# Folds
+
+
+def test_every_learner_sees_the_same_stratified_folds_that_cover_all_objects() -> None:
+    X, y = np.arange(50.0)[:, None], np.repeat(["a", "b", "c"], [30, 13, 7])
+    Recorder.seen = []
+    pair = [("one", Recorder()), ("two", Recorder())]
+    found = evaluate(X, y, learners=pair, cv=5, random_state=3)
+    tests = [test.ravel().astype(int) for _, test in Recorder.seen]
+    trains = [train.ravel().astype(int) for train, _ in Recorder.seen]
+    assert found.n_folds == 5
+    assert len(tests) == 10
+    assert all(np.array_equal(a, b) for a, b in zip(tests[:5], tests[5:], strict=True))
+    assert sorted(np.concatenate(tests[:5])) == list(range(50))
+    for train, test in zip(trains, tests, strict=True):
+        assert set(train) | set(test) == set(range(50))
+        assert not set(train) & set(test)
+        counts = Counter(y[test])
+        assert counts["a"] == 6
+        assert counts["b"] in (2, 3)
+        assert counts["c"] in (1, 2)
+
+
+def test_no_more_folds_than_the_smallest_class_has_objects() -> None:
+    X, y = blobs(30, 2)
+    y[:] = 0
+    y[:3] = 1
+    assert evaluate(X, y, learners=FEW[2:], cv=10).n_folds == 3
+
+
+def test_a_splitter_is_taken_as_it_is() -> None:
+    X, y = blobs(30)
+    Recorder.seen = []
+    splitter = KFold(4, shuffle=True, random_state=0)
+    found = evaluate(X, y, learners=[("r", Recorder())], cv=splitter)
+    assert found.n_folds == 4
+    for (_, test), (_, rows) in zip(Recorder.seen, splitter.split(X), strict=True):
+        np.testing.assert_array_equal(test, X[rows])
+
+
+# Errors
+
+
+def test_errors_are_those_of_the_estimator_fitted_by_hand() -> None:
+    X, y = blobs()
+    splits = list(KFold(3, shuffle=True, random_state=1).split(X))
+    own = KreinRidgeClassifier("delta_gauss", random_state=7)
+    found = evaluate(X, y, "delta_gauss", learners=[("own", own)], cv=splits)
+    expected = [
+        100 * np.mean(own.fit(X[train], y[train]).predict(X[test]) != y[test])
+        for train, test in splits
+    ]
+    np.testing.assert_allclose(found.scores[0].errors, expected)
+    np.testing.assert_allclose(found.scores[0].mean, np.mean(expected))
+    np.testing.assert_allclose(
+        found.scores[0].standard_error, np.std(expected, ddof=1) / math.sqrt(3)
+    )
+
+
+def test_the_error_of_numbers_is_one_less_r_squared_pooled_over_equal_folds() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] + 0.1 * rng.normal(size=60)
+    splits = list(KFold(3).split(X))
+    own = KreinRidge("gaussian", random_state=0)
+    found = evaluate(X, y, learners=[("own", own), "always the mean"], cv=splits)
+    predicted = np.concatenate([own.fit(X[a], y[a]).predict(X[b]) for a, b in splits])
+    assert found.task == "regression"
+    assert found.metric == "1 - R^2"
+    np.testing.assert_allclose(found.scores[0].mean, 1 - r2_score(y, predicted))
+    assert found.scores[-1].name == "always the mean"
+    assert 0.95 < found.scores[-1].mean < 1.2
+
+
+def test_random_state_repeats_everything() -> None:
+    X, y = words()
+    a, b = (evaluate(X, y, "levenshtein", learners=FEW, random_state=5) for _ in range(2))
+    for one, two in zip(a.scores, b.scores, strict=True):
+        assert one.name == two.name
+        np.testing.assert_array_equal(one.errors, two.errors)
+
+
+# Kinds of X
+
+
+def test_objects_and_the_matrix_of_their_distances_give_the_same_errors() -> None:
+    X, y = words(50)
+    D = pairwise(lambda a, b: float(_levenshtein(a, b)))(X)
+    splits = list(KFold(3, shuffle=True, random_state=0).split(y))
+    for learner in FEW:
+        objects = evaluate(X, y, "levenshtein", learners=[learner], cv=splits, random_state=1)
+        matrix = evaluate(
+            D, y, "precomputed_dissimilarity", learners=[learner], cv=splits, random_state=1
+        )
+        np.testing.assert_allclose(objects.scores[0].errors, matrix.scores[0].errors)
+        assert objects.scores[0].mean < 50 or learner.startswith("always")
+
+
+def _levenshtein(a: str, b: str) -> int:
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        last, row[0] = row[0], i
+        for j, z in enumerate(b, 1):
+            last, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, last + (x != z))
+    return row[-1]
+
+
+def test_no_pair_of_a_function_is_evaluated_by_each_learner_again() -> None:
+    X, y = words(40)
+    counted: Counter[tuple[str, str]] = Counter()
+
+    def similarity(a: str, b: str) -> float:
+        counted[min(a, b), max(a, b)] += 1
+        return -float(_levenshtein(a, b))
+
+    found = evaluate(X, y, pairwise(similarity), learners=FEW, cv=4, random_state=0)
+    assert all(score.failed is None for score in found.scores)
+    distinct = len(set(X))
+    assert len(counted) <= distinct * (distinct + 1) // 2
+    # beside once each: probes, a few pairs a fit, of what the function is like
+    assert np.median(list(counted.values())) == 1
+    assert any("evaluated once" in note for note in found.notes)
+
+
+def test_a_precomputed_similarity() -> None:
+    X, y = blobs(40, 2)
+    found = evaluate(X @ X.T, y, "precomputed", learners=FEW, random_state=0)
+    assert all(score.failed is None for score in found.scores)
+    assert found.best is not None
+    assert found.best.mean < 20
+
+
+# Neighbours
+
+
+@pytest.mark.parametrize("classifies", [True, False])
+def test_nearest_neighbours_are_those_of_scikit_learn(classifies: bool) -> None:
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(80, 3)), rng.normal(size=(30, 3))
+    y: Any = (X[:, 0] > 0).astype(int) if classifies else X[:, 0]
+    theirs: Any = KNeighborsClassifier if classifies else KNeighborsRegressor
+    own = NearestNeighbours(KreinNystroem("euclidean"), classifies=classifies).fit(X, y)
+    losses = {}
+    for k in NUMBERS:
+        left_out = [
+            theirs(k).fit(np.delete(X, i, 0), np.delete(y, i)).predict(X[i : i + 1])[0]
+            for i in range(len(X))
+        ]
+        losses[k] = np.mean((np.array(left_out) - y) ** 2)
+    assert own.k_ == min(losses, key=lambda k: losses[k])
+    np.testing.assert_allclose(own.predict(new), theirs(own.k_).fit(X, y).predict(new))
+
+
+def test_neighbours_of_a_similarity_are_by_its_squared_distance() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    K = X @ X.T
+    ours = NearestNeighbours(KreinNystroem("precomputed"), classifies=True)
+    ours.fit(K[:40, :40], y[:40])
+    by_rows = NearestNeighbours(KreinNystroem("linear"), classifies=True).fit(X[:40], y[:40])
+    assert ours.k_ == by_rows.k_
+    np.testing.assert_array_equal(ours.predict(K[40:, :40]), by_rows.predict(X[40:]))
+
+
+# Failures
+
+
+class Refuses(Recorder):
+    def fit(self, X: Any, y: Any) -> Recorder:
+        raise RuntimeError("no\nthank you")
+
+
+def test_a_learner_that_fails_is_a_row_that_says_why_and_stands_last() -> None:
+    X, y = blobs(30)
+    found = evaluate(X, y, learners=[("bad", Refuses()), FEW[2]])
+    assert [score.name for score in found.scores] == [FEW[2], "bad"]
+    assert found.scores[-1].failed == "failed, RuntimeError: no thank you"
+    assert "RuntimeError" in found.rows()[-1][0]
+    assert json.loads(json.dumps(found.to_dict()))["scores"][-1]["mean"] is None
+    only = evaluate(X, y, learners=[("bad", Refuses())])
+    assert only.best is None
+    assert "no thank you" in only.verdict
+    assert "bad" in str(only)
+
+
+def test_an_interrupt_is_no_failure_of_a_learner() -> None:
+    class Interrupted(Recorder):
+        def fit(self, X: Any, y: Any) -> Recorder:
+            raise KeyboardInterrupt
+
+    X, y = blobs(30)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(X, y, learners=[("bad", Interrupted())])
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"y": None}, "y, which is None"),
+        ({"y": np.zeros(30, dtype=int)}, "one class"),
+        ({"y": np.full(30, 0.5)}, "nothing to learn"),
+        ({"y": np.arange(29)}, "inconsistent numbers of samples"),
+        ({"learners": ["KreinRigde"]}, "KreinRigde"),
+        ({"learners": []}, "empty"),
+        ({"cv": 1}, "cv"),
+        ({"task": "clustering"}, "task"),
+        ({"y": np.array(["a", *"b" * 29])}, "two objects or more"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_refused(change: dict[str, Any], says: str) -> None:
+    X, y = blobs(30)
+    with pytest.raises(ValueError, match=says):
+        evaluate(**{"X": X, "y": y, "learners": FEW[2:], **change})
+
+
+def test_warnings_of_fits_are_told_once() -> None:
+    X, y = blobs(40, 2)
+    K = X @ X.T
+    K[0, 1] += 1.0
+    found = evaluate(K, y, "precomputed", learners=FEW)
+    assert sum("asymmetric" in note for note in found.notes) == 1
+
+
+# Tasks
+
+
+@pytest.mark.parametrize(
+    ("y", "task"),
+    [
+        (np.arange(60) % 3, "classification"),
+        (np.array(["a", "b"] * 30), "classification"),
+        (np.linspace(0.1, 1, 60), "regression"),
+        (np.arange(60), "regression"),
+        (np.arange(60.0) // 2, "regression"),
+    ],
+)
+def test_the_task_is_that_of_y(y: Any, task: str) -> None:
+    X, _ = blobs(60)
+    name = FEW[2] if task == "classification" else NUMERIC[2]
+    assert evaluate(X, y, learners=[name]).task == task
+
+
+def test_learners_that_need_all_pairs_are_left_out_where_there_are_too_many() -> None:
+    from kreinlearn.evaluation.learners import learners_for
+
+    few, none = learners_for("classification", "auto", 3000)
+    many, said = learners_for("classification", "auto", 3001)
+    assert len(few) == 8
+    assert none == []
+    assert len(many) == 6
+    assert len(said) == 2
+
+
+# What is said
+
+
+def made(*errors: list[float], kinds: str = "kbt", folds: int = 5, task: str = "") -> Evaluation:
+    names = {"k": "Krein learner", "b": "baseline", "t": "trivial"}
+    scores = [
+        Score(f"L{i}", names[kind], np.array(error), 0.1, 0.01)
+        for i, (kind, error) in enumerate(zip(kinds, errors, strict=True))
+    ]
+    scores.sort(key=lambda score: score.mean)
+    task = task or "classification"
+    return Evaluation(task, "error, %", 100, folds, 0.25, "k", scores)
+
+
+def test_the_paired_test_is_the_corrected_resampled_t() -> None:
+    a, b = np.array([4.0, 6, 5, 9, 3]), np.array([3.0, 4, 5, 6, 4])
+    gap = paired_difference(a, b, 0.25)
+    plain = ttest_rel(a, b, alternative="greater")
+    np.testing.assert_allclose(gap.p, plain.pvalue)
+    # variance (1/J + ratio) s^2 instead of s^2 / J: t shrinks by sqrt(1 + J ratio)
+    t = ttest_1samp(a - b, 0).statistic / math.sqrt(1 + 5 * 0.25)
+    from scipy.stats import t as student
+
+    np.testing.assert_allclose(gap.p_either, 2 * student.sf(abs(t), 4))
+
+
+def test_a_verdict_says_whether_the_difference_is_more_than_chance() -> None:
+    near = made([4, 5, 4, 5, 4], [5, 4, 5, 5, 5], [50, 51, 50, 49, 50])
+    far = made([4, 5, 4, 5, 4], [14, 15, 15, 15, 14], [50, 51, 50, 49, 50])
+    assert "L0 errs on 4.4 % (s.e. 0.2), L1 on 4.8 %" in near.verdict
+    assert "may be chance" in near.verdict
+    assert "larger than chance" in far.verdict
+    few = made([4, 5, 4], [14, 15, 15], [50, 51, 50], folds=3)
+    assert "3 folds are too few" in few.verdict
+
+
+def test_a_verdict_on_nothing() -> None:
+    noise = made([49, 52, 50, 48, 51], [53, 50, 50, 52, 51], [50, 51, 50, 49, 51])
+    assert noise.verdict.startswith("Nothing was learnt that is sure")
+    worse = made([55, 52, 56], [53, 54, 57], [50, 51, 50], folds=3)
+    assert worse.verdict.startswith("Nothing was learnt: L2 errs on")
+
+
+def test_a_baseline_that_wins_is_compared_with_the_best_krein_learner() -> None:
+    found = made([9, 9, 8, 9, 9], [4, 5, 4, 4, 4], [7, 7, 6, 7, 7], kinds="kbk")
+    assert "L1 errs on" in found.verdict
+    assert "L2 on 6.8 %" in found.verdict
+
+
+def test_rows_csv_and_dict_agree(tmp_path: Path) -> None:
+    X, y = blobs(40, 2)
+    found = evaluate(X, y, learners=[*FEW, ("bad", Refuses())], random_state=0)
+    path = tmp_path / "found.csv"
+    path.write_text("old", encoding="utf8")
+    found.to_csv(path)
+    with path.open(encoding="utf8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    plain = json.loads(json.dumps(found.to_dict()))
+    assert [line["name"] for line in lines] == [s["name"] for s in plain["scores"]]
+    for line, score, row in zip(lines, plain["scores"], found.rows(), strict=True):
+        assert row[0].startswith(score["name"])
+        if score["failed"] is None:
+            assert float(line["mean"]) == pytest.approx(score["mean"])
+            folds = [float(line[f"fold_{j}"]) for j in range(1, 6)]
+            np.testing.assert_allclose(folds, score["errors"])
+            assert float(line["mean"]) == pytest.approx(np.mean(folds))
+        else:
+            assert line["fold_1"] == ""
+            assert score["errors"] == []
+    assert len(found.header) == len(found.rows()[0])
+    assert list(tmp_path.iterdir()) == [path]
+    assert found.verdict in str(found)
+
+
+def test_progress_is_told_after_every_fit() -> None:
+    X, y = blobs(30)
+    told: list[tuple[int, int, str]] = []
+    evaluate(X, y, learners=FEW[1:], cv=3, progress=lambda *news: told.append(news))
+    assert [(done, total) for done, total, _ in told] == [(i, 6) for i in range(1, 7)]
+    assert {name for *_, name in told} == set(FEW[1:])
+
+
+def test_public_names() -> None:
+    assert kreinlearn.evaluate is evaluate
+    assert kreinlearn.Evaluation is Evaluation
