@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kreinlearn.evaluation import Evaluation, evaluate
     from kreinlearn.inspection import Inspection, indefiniteness, inspect
     from kreinlearn.kernels import dissimilarity, normalized, pairwise, register, similarity_of
+    from kreinlearn.persist import ModelFormatError, load, save
     from kreinlearn.predicting import predict_to
     from kreinlearn.sources import Blocks, table
 
@@ -29,6 +30,7 @@ __all__ = [
     "KreinSVC",
     "KreinVCRidge",
     "KreinVCRidgeClassifier",
+    "ModelFormatError",
     "SimilarityRidge",
     "SimilarityRidgeClassifier",
     "SpectrumSVC",
@@ -36,10 +38,12 @@ __all__ = [
     "evaluate",
     "indefiniteness",
     "inspect",
+    "load",
     "normalized",
     "pairwise",
     "predict_to",
     "register",
+    "save",
     "similarity_of",
     "table",
 ]
@@ -56,6 +60,7 @@ _PLACES = {
     "evaluation": ("Evaluation", "evaluate"),
     "inspection": ("Inspection", "indefiniteness", "inspect"),
     "kernels": ("dissimilarity", "normalized", "pairwise", "register", "similarity_of"),
+    "persist": ("ModelFormatError", "load", "save"),
     "predicting": ("predict_to",),
     "sources": ("Blocks", "table"),
 }

@@ -8,7 +8,7 @@ import warnings
 LIBRARIES = {"joblib", "kreinlearn", "sklearn"}
 
 
-def warn(message: str, category: type[Warning] = UserWarning) -> None:
+def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     level, frame = 2, sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in LIBRARIES:
         level, frame = level + 1, frame.f_back

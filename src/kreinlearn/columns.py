@@ -18,6 +18,7 @@ class LandmarkColumns:
     transform: Transform | None = None
     offsets: Array | None = None  # a(z)
     stored: Callable[..., Array] | None = None  # numbers, rows -> raw, while they are fitted
+    objects: Objects = None  # of the evaluated columns
 
     def of_rows(self, numbers: Array, A: Objects, out: Array | None = None) -> Array:
         """Of rows of the fit, by number: from its store, where it has one."""

@@ -159,7 +159,7 @@ class Panel:
         Z = self._as_columns(numbers)
         columns = self.kernel.columns(Z)
         stored = None if self.store is None else self.store.columns(columns, Z, numbers)
-        return LandmarkColumns(columns, stored=stored)
+        return LandmarkColumns(columns, stored=stored, objects=Z)
 
     def _as_columns(self, numbers: Array) -> Objects:
         if self.kernel.takes == "precomputed":

@@ -52,6 +52,7 @@ from kreinlearn.landmarks import SELECTORS, WHOLE_SAMPLE
 from kreinlearn.nystrom import FeatureMap
 from kreinlearn.panel import Panel
 from kreinlearn.passes import Plan, announce, n_evaluated, transform_blocks
+from kreinlearn.persist import save
 from kreinlearn.progress import Progress
 from kreinlearn.reduce import serial_blas, worker_count
 from kreinlearn.rounding import require_approximated
@@ -366,9 +367,17 @@ class KreinEstimator(BaseEstimator):
             places = rows if given is None else places_of(rows, given)
             self.feature_names_in_ = self.feature_names_in_[places]
         self.n_features_in_ = self.n_landmarks_
-        self._columns = replace(fitted.columns, raw=PickedColumns(np.arange(self.n_landmarks_)))
+        columns = np.arange(self.n_landmarks_)
+        self._columns = replace(fitted.columns, raw=PickedColumns(columns), objects=columns)
 
     # Using
+
+    def save(self, path: Any, *, external_kernel: bool = False) -> None:
+        """Write the fitted estimator to a file of data, for ``kreinlearn.load``.
+
+        The file holds the landmarks, which are training data: see ``kreinlearn.save``.
+        """
+        save(self, path, external_kernel=external_kernel)
 
     def _project(self, X: Any, W: Any) -> Any:
         """k(X, Z) @ W for new objects, in the precision of X."""

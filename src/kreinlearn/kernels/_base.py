@@ -137,11 +137,16 @@ def register(name: str, factory: Callable[..., Kernel], *, replace: bool = False
     _REGISTRY[name] = factory
 
 
-def _require_free(name: str) -> None:
+def is_known(name: str) -> bool:
+    """Whether ``resolve`` knows the name: it is registered, or scikit-learn's."""
     from kreinlearn.kernels import scikit
 
     theirs = name in scikit.sklearn_kernel_names() or name in scikit.sklearn_metric_names()
-    if name in _REGISTRY or theirs:
+    return name in _REGISTRY or theirs
+
+
+def _require_free(name: str) -> None:
+    if is_known(name):
         what = "is registered already" if name in _REGISTRY else "is a name of scikit-learn"
         raise ValueError(f"kernel {name!r} {what}; pass replace=True to change it")
 

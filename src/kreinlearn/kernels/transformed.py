@@ -120,10 +120,14 @@ class SimilarityOf(_OfOne):
         _require_finite(D, f"objects {chosen[0]}..{chosen[-1]}")
         check_dissimilarities(D, np.diagonal(D))
         self.transform_ = _widened(TRANSFORMS[self.transform](D), self.width)
-        self.to_reference_ = None
+        self.use_reference()
+        return self
+
+    def use_reference(self) -> None:
+        """The distances to reference objects, where the transformation wants them."""
+        self.to_reference_: Columns | None = None
         if not isinstance(self.transform_, Exponential | Inverse):  # these have no a(x)
             self.to_reference_ = self.parts_[0].columns(self.reference_)
-        return self
 
     def offsets(self, A: Objects) -> Array:
         """a(x)."""

@@ -1,0 +1,7 @@
+"""Model files: data, never objects."""
+
+from kreinlearn.persist.errors import ModelFormatError
+from kreinlearn.persist.loading import load
+from kreinlearn.persist.saving import save
+
+__all__ = ["ModelFormatError", "load", "save"]
