@@ -52,7 +52,7 @@ def interleaved(
             work()
     rounds = [{name: timed(work) for name, work in works.items()} for _ in range(repetitions)]
     return {
-        name: Timing(*np.median([(r[name].cpu, r[name].wall) for r in rounds], axis=0))
+        name: Timing(*np.median([(r[name].cpu, r[name].wall) for r in rounds], axis=0).tolist())
         for name in works
     }
 

@@ -1,0 +1,103 @@
+"""One fit from files on disk, in a process of its own: seconds, memory, error, passes."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import warnings
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.bound import bound
+from benchmarks.scale_sets import ABOUT, LABELS, NUMBERS, SETS, error, rows_at
+from benchmarks.timing import Timing, forget_peak, resident_megabytes, timed
+from kreinlearn import KreinRidge, KreinRidgeClassifier, KreinSVC
+from kreinlearn.kernels import DeltaGauss
+from kreinlearn.kernels._columns import DistanceColumns
+from kreinlearn.reduce import worker_count
+
+LEARNERS = {
+    "KreinRidge": (KreinRidge, NUMBERS),
+    "KreinRidgeClassifier": (KreinRidgeClassifier, LABELS),
+    "KreinSVC": (KreinSVC, LABELS),
+}
+BUDGET = "2GB"
+REPEATED, REPETITIONS = 100_000, 3  # rows up to which a fit is repeated
+BOUNDS = 3  # of the bare bound, before the fits and after them
+WARM_ROWS = 3000
+
+
+class Tally:
+    """Kernel values that were evaluated, by any thread."""
+
+    def __init__(self) -> None:
+        self.values, self._lock = 0, threading.Lock()
+
+    def add(self, values: int) -> None:
+        with self._lock:
+            self.values += values
+
+
+class CountedColumns(DistanceColumns):
+    def __init__(self, tally: Tally, *given: Any) -> None:
+        self.tally = tally
+        super().__init__(*given)
+
+    def __call__(self, A: Any, out: Any = None) -> Any:
+        found = super().__call__(A, out)
+        self.tally.add(found.size)
+        return found
+
+
+class CountedDeltaGauss(DeltaGauss):
+    """The same kernel, at the same speed; copies of it count together."""
+
+    tally = Tally()
+
+    def columns(self, Z: Any) -> Any:
+        return CountedColumns(self.tally, Z, self._apply())
+
+
+def measured(folder: Path, name: str, m: int, learner: str) -> dict[str, Any]:
+    """Of a fit with its tuning, all parameters but the kernel and m being the defaults."""
+    about = json.loads((folder / ABOUT).read_text("utf8"))
+    n, d = about["n"], about["d"]
+    kind, kernel = LEARNERS[learner][1], CountedDeltaGauss(**SETS[name].kernel)
+    X, X_test = rows_at(folder, "train"), rows_at(folder, "test")
+    y, y_test = (np.load(folder / f"{part}_{kind}.npy") for part in ("train", "test"))
+    model = LEARNERS[learner][0](kernel, n_landmarks=m, memory_budget=BUDGET, random_state=0)
+    warm(model, d, y, X_test)
+    floors = [bound(n, m, d).total for _ in range(BOUNDS)]
+    before, counted = forget_peak(), kernel.tally.values
+    repetitions = REPETITIONS if n <= REPEATED else 1
+    fits = [timed(lambda: model.fit(X, y)) for _ in range(repetitions)]
+    peak = resident_megabytes("VmHWM") - before
+    counted = (kernel.tally.values - counted) / repetitions
+    floors += [bound(n, m, d).total for _ in range(BOUNDS)]
+    predicted = timed(partial(model.predict, X_test))
+    fit = Timing(*np.median([(t.cpu, t.wall) for t in fits], axis=0).tolist())
+    return {
+        "set": name, "n": n, "d": d, "m": m, "learner": learner, "kind": kind,
+        "cpu": fit.cpu, "wall": fit.wall, "bound": float(np.median(floors)),
+        "workers": worker_count(None), "peak": peak, "predict_cpu": predicted.cpu,
+        "predict_wall": predicted.wall, "n_test": len(y_test),
+        "error": error(kind, model.predict(X_test), y_test), **about[kind],
+        "evaluated": counted / (n * m), "passes": getattr(model, "n_iter_", None),
+        "classes": len(np.unique(y)) if kind == LABELS else None, "load": os.getloadavg()[0],
+        "lambda_plus": float(model.lambda_plus_), "lambda_minus": float(model.lambda_minus_),
+    }  # fmt: skip
+
+
+def warm(model: Any, d: int, y: Any, X_test: Any) -> None:
+    """Compile and import what a fit and a prediction need, before anything is measured."""
+    rng = np.random.default_rng(0)
+    some = rng.choice(len(y), WARM_ROWS)
+    least = min(20, model.n_landmarks)
+    small = type(model)(**{**model.get_params(deep=False), "n_landmarks": least})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # columns without names, rare classes
+        small.fit(rng.standard_normal((WARM_ROWS, d)), y[some]).predict(X_test)

@@ -1,0 +1,38 @@
+"""The rows of the table of targets, and the peers: what other benchmarks measure, run here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+from benchmarks import core, learning_speed, scale_dask
+from benchmarks.timing import Row
+
+
+class Sizes(NamedTuple):
+    n: int
+    m: int
+    n_small: int  # of the comparisons with peers
+    repetitions: int
+    chunk: int
+
+
+FULL = Sizes(10**6, 1000, 10**5, 3, scale_dask.CHUNK)
+QUICK = Sizes(20_000, 50, 20_000, 1, 4096)
+DASK_LANDMARKS = 500  # at most
+
+PARTS: dict[str, Callable[[Sizes], list[Row]]] = {
+    "kernel block": lambda s: core.kernel_block(s.repetitions),
+    "passes": lambda s: core.passes(s.n, s.m, s.repetitions),
+    "memory and growth": lambda s: core.memory_and_growth(s.n, s.m),
+    "landmarks": lambda s: core.landmark_rows(s.n_small, s.repetitions),
+    "svm": lambda s: learning_speed.machine(s.n_small, s.repetitions),
+    "pipeline": lambda s: learning_speed.pipeline(s.n_small, s.repetitions),
+    "peers": lambda s: core.peers(s.n_small, s.repetitions),
+    "dask": lambda s: scale_dask.compared(s.n, min(s.m, DASK_LANDMARKS), s.chunk, s.repetitions),
+}
+
+
+def measured(part: str, sizes: Sizes) -> list[dict[str, Any]]:
+    return [asdict(row) for row in PARTS[part](sizes)]

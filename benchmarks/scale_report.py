@@ -1,0 +1,219 @@
+"""What the scale benchmark found: tables, checks and the drawing of seconds and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import kreinlearn
+from benchmarks import scale, scale_sets, tables
+from benchmarks.scale_fit import BUDGET, LEARNERS
+from benchmarks.scale_sets import LABELS
+from benchmarks.timing import Row, load_average
+from kreinlearn.blocks import budget_bytes
+from kreinlearn.paper.figures import Line, Panel, drawn
+from kreinlearn.paper.tasks import Outcome
+from kreinlearn.report import (
+    Check,
+    Document,
+    Picture,
+    Section,
+    Table,
+    provenance,
+    to_markdown,
+    versions,
+)
+from kreinlearn.report import show as show_document
+
+HEADING = "Scale"
+GROWTH = 10.5  # seconds of a fit, ten times the rows
+FLAT = 100.0  # bytes more for a row more: targets, folds and what scikit-learn copies of them
+FALKON = Row(
+    "Falkon (CPU, Gaussian kernel) at n = 1e5, m = 500", "not measured", ">= 9 x faster", None,
+    "it cannot be installed from PyPI",
+)  # fmt: skip
+
+Found = dict[str, Any]  # of one fit
+
+
+def document(found: Sequence[Outcome], command: str, missing: list[str], whole: bool) -> Document:
+    """``whole``: the sizes are those of the targets, and not the quick ones."""
+    fits = [one.rows[0] for one in found if one.key.startswith("fit/")]
+    rows = [Row(**row) for one in found if one.key.startswith("part/") for row in one.rows]
+    minutes = sum(one.cpu for one in found) / 60
+    about = f"The measurements took {minutes:.0f} minutes of CPU time in all."
+    lead = [provenance(command, versions(kreinlearn.__version__)),
+            f"Load average when this page was written: {load_average()}. {about}",
+            " ".join((scale.__doc__ or "").splitlines()[2:]),
+            " ".join((scale_sets.__doc__ or "").splitlines()[2:]), *missing]  # fmt: skip
+    first = Section("Fits", [fit_table(fits), *drawings(fits)], list(checks(fits, whole)))
+    second = Section("Targets and peers", checks=[check(row, whole) for row in rows if row.target])
+    if rows:
+        second.checks.append(check(FALKON, whole))
+        second.blocks.append(peer_table([row for row in rows if not row.target]))
+    return Document(HEADING, list(lead), [first, second])
+
+
+# Fits
+
+
+def fit_table(fits: Sequence[Found]) -> Table:
+    header = (
+        "set", "training rows", "columns", "m", "learner", "fit, CPU s", "fit, wall s",
+        "CPU / bound", "wall / (bound / cores)", "kernel values / (n m)", "Newton passes",
+        "peak, MB", "predict, CPU s", "predict, wall s", "test error", "linear", "constant",
+        "best possible", "load",
+    )  # fmt: skip
+    return Table(
+        "Fit with tuning, and prediction of the test rows",
+        header,
+        [cells(one) for one in fits],
+        [
+            f'memory_budget="{BUDGET}". Test errors are shares of wrong classes in per cent, of '
+            "KreinRidge the root of the mean square; beside them those of a linear model (ridge "
+            "regression, or a classifier by it), of a constant, and of the signal without noise.",
+            "Seconds up to 100,000 rows are medians of three fits, others of one; load is the "
+            "average over the minute before the end of the case.",
+        ],
+    )
+
+
+def cells(one: Found) -> list[str]:
+    def shown(value: float | None) -> str:
+        if value is None:
+            return ""
+        return f"{100 * value:.2f} %" if one["kind"] == LABELS else f"{value:.4g}"
+
+    errors = [shown(one.get(k)) for k in ("error", "linear", "constant", "best")]
+    passes = "" if one["passes"] is None else str(one["passes"])
+    wall = one["wall"] * one["workers"] / one["bound"]
+    return [
+        one["set"], f"{one['n']:,}", str(one["d"]), str(one["m"]), one["learner"],
+        f"{one['cpu']:.2f}", f"{one['wall']:.2f}", f"{one['cpu'] / one['bound']:.2f}",
+        f"{wall:.2f}", f"{one['evaluated']:.2f}", passes, f"{one['peak']:.0f}",
+        f"{one['predict_cpu']:.2f}", f"{one['predict_wall']:.2f}", *errors, f"{one['load']:.1f}",
+    ]  # fmt: skip
+
+
+def checks(fits: Sequence[Found], whole: bool) -> Iterator[Check]:
+    for learner in LEARNERS:
+        for m in dict.fromkeys(one["m"] for one in fits):
+            mine = {
+                one["n"]: one
+                for one in fits
+                if (one["set"], one["m"], one["learner"]) == ("synthetic", m, learner)
+            }
+            if len(mine) > 1:
+                yield growth_of(mine, f"{learner}, m = {m}", whole)
+                yield memory_of(mine, f"{learner}, m = {m}", whole)
+    worse = [one for one in fits if one["error"] >= min(one["linear"], one["constant"])]
+    named = "; not " + ", ".join(case_of(one) for one in worse) if worse else ""
+    yield Check(
+        "fewer errors than a linear model and a constant",
+        f"{len(fits) - len(worse)} of {len(fits)} fits{named}",
+        "all",
+        not worse if fits else None,
+    )
+
+
+def case_of(one: Found) -> str:
+    return f"{one['learner']} on {one['set']}, m = {one['m']}"
+
+
+def growth_of(mine: dict[int, Found], which: str, whole: bool) -> Check:
+    """CPU seconds, ten times the rows: of 1e5 and 1e6 where they are there."""
+    few = min(mine)
+    many = 10 * few if 10 * few in mine else max(mine)
+    growth = mine[many]["cpu"] / mine[few]["cpu"]
+    what = f"growth of the fit, {few:.0e} to {many:.0e} rows: {which}"
+    judged = whole and many == 10 * few
+    return Check(what, f"{growth:.2f} x", f"<= {GROWTH}", growth <= GROWTH if judged else None)
+
+
+def memory_of(mine: dict[int, Found], which: str, whole: bool) -> Check:
+    """Least squares hold nothing of a row; the machine holds rows within the budget."""
+    few, many = min(mine), max(mine)
+    peaks = mine[few]["peak"], mine[many]["peak"]
+    if which.startswith("KreinSVC"):
+        most = max(one["peak"] for one in mine.values())
+        limit = budget_bytes(BUDGET) / 1e6
+        return Check(f"peak of memory: {which}", f"{most:.0f} MB", f"<= {BUDGET}", most <= limit)
+    grown = 1e6 * (peaks[1] - peaks[0]) / (many - few)
+    shown = f"{grown:.0f} bytes a row more ({peaks[0]:.0f} to {peaks[1]:.0f} MB)"
+    what = f"flat memory, {few:.0e} to {many:.0e} rows: {which}"
+    return Check(what, shown, f"<= {FLAT:g} bytes", grown <= FLAT if whole else None)
+
+
+# Targets and peers
+
+
+def check(row: Row, whole: bool) -> Check:
+    found = f"{row.measured}; {row.note}" if row.note else row.measured
+    return Check(row.what, found, row.target, row.holds if whole else None)
+
+
+def peer_table(rows: Sequence[Row]) -> Table:
+    cells = [[row.what, row.measured, row.note] for row in rows]
+    return Table("What stands beside", ("what", "measured", "note"), cells)
+
+
+# The drawing
+
+
+def drawings(fits: Sequence[Found]) -> list[Any]:
+    made = [one for one in fits if one["set"] == "synthetic"]
+    if not made:
+        return []
+    landmarks = list(dict.fromkeys(one["m"] for one in made))
+    panels = [seconds_panel(made, m) for m in landmarks] + [
+        memory_panel(made, m) for m in landmarks
+    ]
+    return [
+        drawn(
+            "scale", panels, columns=len(panels), xlabel="training rows", ylabel="", xlog=True,
+            ylog=True, caption="Seconds of CPU time of a fit with its tuning, and peak of memory "
+            "above that before the fit, against the number of rows (synthetic set).",
+            alt="Seconds of every learner and of the bare bound, and megabytes, over rows; the "
+            "table of fits has the numbers.",
+        )
+    ]  # fmt: skip
+
+
+def seconds_panel(made: Sequence[Found], m: int) -> Panel:
+    bounds = {one["n"]: one["bound"] for one in made if one["m"] == m}
+    bare = Line("bare bound", list(bounds), list(bounds.values()), dashed=True)
+    return Panel(f"fit, s of CPU, m = {m}", [*lines(made, m, "cpu"), bare])
+
+
+def memory_panel(made: Sequence[Found], m: int) -> Panel:
+    rows = sorted({one["n"] for one in made if one["m"] == m})
+    budget = [budget_bytes(BUDGET) / 1e6] * len(rows)
+    return Panel(
+        f"memory, MB, m = {m}",
+        [*lines(made, m, "peak"), Line("memory budget", rows, budget, dashed=True)],
+    )
+
+
+def lines(made: Sequence[Found], m: int, what: str) -> list[Line]:
+    return [
+        Line(learner, [one["n"] for one in mine], [one[what] for one in mine])
+        for learner in LEARNERS
+        if (mine := [one for one in made if (one["m"], one["learner"]) == (m, learner)])
+    ]
+
+
+# Output
+
+
+def show(document: Document) -> None:
+    show_document(document, tables.console())
+
+
+def write(document: Document, path: Path) -> None:
+    """The page, and the drawing beside it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(to_markdown(document, "."), encoding="utf8")
+    for picture in document.pictures:
+        assert isinstance(picture, Picture)
+        path.with_suffix(".svg").write_text(picture.svg, encoding="utf8")

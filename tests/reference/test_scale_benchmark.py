@@ -1,0 +1,168 @@
+"""benchmarks.scale at small size: what it measures, by another route, and what the page says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from benchmarks import scale, scale_dask, scale_fit, scale_parts, scale_report, scale_sets
+from benchmarks.timing import Row
+from kreinlearn.kernels import DeltaGauss
+from kreinlearn.paper.tasks import Journal
+
+N, M, TEST = 20_000, 50, 5_000
+ONLY = f"fit/synthetic/{N}/m={M}/KreinSVC"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("scale") / "synthetic"
+    scale_sets.write("synthetic", N, TEST, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def fits(folder: Path) -> dict[str, Any]:
+    return {name: scale_fit.measured(folder, "synthetic", M, name) for name in scale_fit.LEARNERS}
+
+
+# The set
+
+
+def test_the_signal_is_that_of_its_definition() -> None:
+    data = scale_sets.synthetic(3000)
+    half = np.random.default_rng(5).standard_normal((8, 20)) / (1 + np.arange(20) / 2)
+    f = np.zeros(3000)
+    for sign, c in zip(np.tile([1.0, -1.0], 8), np.vstack([half, -half]), strict=True):
+        d = ((data.X - c) ** 2).sum(axis=1)
+        f += sign * (np.exp(-d / 4) - np.exp(-5 * d / 4))
+    f = (f - np.median(f)) / f.std()
+    np.testing.assert_allclose(data.best["numbers"], f, atol=1e-8)
+    noise = data.targets["numbers"] - f
+    assert 0.48 < noise.std() < 0.52
+    assert np.array_equal(data.targets["labels"], data.targets["numbers"] > 0)
+
+
+def test_parts_do_not_meet_and_baselines_are_those_of_scikit_learn(folder: Path) -> None:
+    X, T = np.load(folder / "train.npy"), np.load(folder / "test.npy")
+    assert (X.shape, T.shape) == ((N, 20), (TEST, 20))
+    assert not set(X[:, 0]) & set(T[:, 0])
+    y, t = (np.load(folder / f"{part}_numbers.npy") for part in ("train", "test"))
+    about = json.loads((folder / "about.json").read_text("utf8"))["numbers"]
+    assert about["constant"] == pytest.approx(np.sqrt(np.mean((t - y.mean()) ** 2)))
+    residual = t - Ridge().fit(X, y).predict(T)
+    assert about["linear"] == pytest.approx(np.sqrt(np.mean(residual**2)))
+    labels = np.load(folder / "test_labels.npy")
+    assert np.array_equal(labels, t > 0)
+
+
+def test_columns_with_names_come_back_from_parquet(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    scale_sets._write_rows(tmp_path / "train", X, ("a", "b"))
+    found = scale_sets.rows_at(tmp_path, "train").numbers()
+    np.testing.assert_array_equal(found[0:30], X)
+
+
+# One fit
+
+
+def test_a_fit_learns_what_a_linear_model_cannot(fits: dict[str, Any]) -> None:
+    for one in fits.values():
+        assert one["best"] < one["error"] < 0.6 * one["linear"]
+        assert (one["n"], one["d"], one["m"], one["n_test"]) == (N, 20, M, TEST)
+        assert one["cpu"] > 0
+        assert one["bound"] > 0
+    assert fits["KreinSVC"]["passes"] > 1
+
+
+def test_kernel_values_are_counted_once(fits: dict[str, Any]) -> None:
+    for one in fits.values():  # of pairs among landmarks one half
+        assert 0.99 <= one["evaluated"] < 1.1
+    kernel = scale_fit.CountedDeltaGauss(width=3.0).fit(np.eye(3), np.random.default_rng(0))
+    before = kernel.tally.values
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    plain = DeltaGauss(width=3.0).fit(np.eye(3), np.random.default_rng(0))
+    np.testing.assert_array_equal(kernel.columns(X[:7])(X), plain.columns(X[:7])(X))
+    assert kernel.tally.values - before == 40 * 7
+
+
+# The run and its page
+
+
+def test_a_run_writes_journal_page_and_drawing(tmp_path: Path) -> None:
+    journal, page = tmp_path / "scale.jsonl", tmp_path / "scale.md"
+    words = ["--quick", "--only", ONLY, "--journal", str(journal), "--write", str(page)]
+    scale.main(words)
+    before = journal.read_bytes()
+    scale.main([*words, "--report-only"])
+    assert journal.read_bytes() == before
+    versions = scale.versions(scale.kreinlearn.__version__)
+    ((key, one),) = Journal(journal, versions).outcomes.items()
+    assert key == ONLY
+    assert one.cpu > one.rows[0]["cpu"]  # its process did more than the fit
+    cells = " | ".join(scale_report.cells(one.rows[0]))
+    assert f"| {cells} |" in page.read_text("utf8")
+    root = ElementTree.fromstring(page.with_suffix(".svg").read_text("utf8"))
+    drawn = " ".join(root.itertext())
+    assert "bare bound" in drawn
+    assert "memory budget" in drawn
+
+
+def test_cases_are_those_asked_for_and_missing_sets_are_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scale.main(["--list"])
+    keys = capsys.readouterr().out.split("\n")
+    fitted = {"/".join(key.split("/")[1:3]) for key in keys if key.startswith("fit/")}
+    sizes = {f"synthetic/{n}" for n in (10**5, 3 * 10**5, 10**6, 3 * 10**6)}
+    assert fitted == sizes | {"covertype/all", "flights3m/all"}
+    assert sum(key.startswith("part/") for key in keys) == len(scale_parts.PARTS)
+    monkeypatch.delenv("KREINLEARN_DATA", raising=False)
+    there, missing = scale.available(scale.cases(quick=False))
+    assert not any("covertype" in case.key or "flights3m" in case.key for case in there)
+    assert [text.split()[0] for text in missing] == ["covertype", "flights3m"]
+
+
+def found(**more: Any) -> dict[str, Any]:
+    return {"set": "synthetic", "n": 10**5, "m": 500, "learner": "KreinRidge", "cpu": 2.0,
+            "peak": 50.0, "error": 0.1, "linear": 0.3, "constant": 0.5, **more}  # fmt: skip
+
+
+def test_the_checks_of_fits() -> None:
+    good = [found(), found(n=10**6, cpu=20.0, peak=120.0), found(n=3 * 10**6, cpu=61.0, peak=300.0)]
+    growth, flat, fewer = scale_report.checks(good, True)
+    assert (growth.found, growth.holds, flat.holds, fewer.holds) == ("10.00 x", True, True, True)
+    bad = [found(), found(n=10**6, cpu=21.2, peak=150.0, error=0.4)]
+    assert [check.holds for check in scale_report.checks(bad, True)] == [False, False, False]
+    assert [check.holds for check in scale_report.checks(bad, False)][:2] == [None, None]
+    machine = [found(learner="KreinSVC", peak=p, n=n) for p, n in ((900.0, 10**5), (2001.0, 10**6))]
+    _, memory, _ = scale_report.checks(machine, True)
+    assert (memory.found, memory.holds) == ("2001 MB", False)
+
+
+def test_rows_with_a_target_are_checks() -> None:
+    row = Row("fit", "1.2 x", "<= 1.15", False, "noted")
+    assert scale_report.check(row, True).cells == ["fit", "MISS", "1.2 x; noted", "<= 1.15"]
+    assert scale_report.check(row, False).verdict == "not measured"
+
+
+def test_parts_of_other_benchmarks_give_rows() -> None:
+    sizes = scale_parts.QUICK._replace(n=5000)
+    rows = scale_parts.measured("passes", sizes)
+    assert sum(bool(row["target"]) for row in rows) == 4
+    json.dumps(rows)  # as a process says them
+
+
+def test_dask_and_this_process_get_the_same_rows() -> None:
+    pytest.importorskip("dask")
+    X, y = scale_dask.here(5000, 2048)
+    assert X.shape == (5000, 20)
+    assert scale_dask.sizes(5000, 2048) == [2048, 2048, 904]
+    np.testing.assert_array_equal(X[2048:4096], scale_dask.block(1, 2048))
+    np.testing.assert_array_equal(y[:2048], scale_dask.two_classes(X[:2048]))
