@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable, Sequence
+from io import BufferedReader
 from typing import Any, BinaryIO, NamedTuple
 
 from kreinlearn.persist.errors import ModelFormatError, require
@@ -87,7 +88,7 @@ def write(file: BinaryIO, members: Sequence[tuple[str, Sequence[Buffer]]]) -> No
     file.write(_tail(len(written), len(directory), written[-1].stop))
 
 
-def read_directory(file: BinaryIO, size: int) -> dict[str, Member]:
+def read_directory(file: BufferedReader, size: int) -> dict[str, Member]:
     """The members of a file of this many bytes, which fill it without gaps."""
     require(size >= TAIL.size, "it is too short to be one")
     file.seek(size - TAIL.size)
@@ -132,7 +133,7 @@ def _entry(text: bytes, start: int) -> Member:
 class Content:
     """The content of one member, read once from its begin to its end and then checked."""
 
-    def __init__(self, file: BinaryIO, member: Member) -> None:
+    def __init__(self, file: BufferedReader, member: Member) -> None:
         self.file, self.member, self.left, self._crc = file, member, member.size, 0
         file.seek(member.start)
         told = _exactly(file, len(member.local))
@@ -159,7 +160,7 @@ class Content:
             require(not damaged, f"member {self.member.name!r} is damaged: its checksum is wrong")
 
 
-def _exactly(file: BinaryIO, size: int) -> bytes:
+def _exactly(file: BufferedReader, size: int) -> bytes:
     text = file.read(size)
     if len(text) != size:
         raise ModelFormatError("the file ended while it was read")

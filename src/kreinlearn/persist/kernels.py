@@ -88,7 +88,8 @@ def require_registered(name: str) -> None:
 
 def learned(kernel: Kernel, write: Write, path: str) -> Json:
     """What a fitted kernel knows beside its parameters; of equal parts, once."""
-    names = vars(kernel).keys() - kernel.get_params(deep=False).keys() - DERIVED
+    fresh = type(kernel)(**kernel.get_params(deep=False))
+    names = vars(kernel).keys() - vars(fresh).keys() - DERIVED
     held = {name: write(vars(kernel)[name], f"{path}.{name}") for name in sorted(names)}
     if not isinstance(kernel, Composite):
         return {"fitted": held}

@@ -7,7 +7,8 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, BinaryIO
+from io import BufferedReader
+from typing import Any
 
 import numpy as np
 from sklearn.calibration import _CalibratedClassifier, _SigmoidCalibration
@@ -64,7 +65,7 @@ def load(path: Any, *, kernel: Any = None) -> Any:
 
 
 @contextmanager
-def _opened(path: Any) -> Iterator[tuple[BinaryIO, int]]:
+def _opened(path: Any) -> Iterator[tuple[BufferedReader, int]]:
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # of a folder open says so
         raise OSError(f"{os.fspath(path)!r} is no regular file; load reads a file that save wrote")
@@ -72,7 +73,7 @@ def _opened(path: Any) -> Iterator[tuple[BinaryIO, int]]:
         yield file, os.fstat(file.fileno()).st_size
 
 
-def _loaded(file: BinaryIO, size: int, kernel: Any) -> Any:
+def _loaded(file: BufferedReader, size: int, kernel: Any) -> Any:
     begin = file.read(4)
     require(begin[:1] != b"\x80", "it looks like a pickle, which may run code and is never read")
     require(begin == b"PK\3\4", "it is no ZIP file, and save writes one")
@@ -114,7 +115,7 @@ def _rebuilt(header: dict[str, Any], reader: Reader, given: Any) -> Any:
     found = reader.value(header["map"])
     require((found is not None) == (name in TRANSFORMERS), "its feature map is missing")
     if isinstance(found, FeatureMap):
-        require_map(found, state)
+        require_map(found, state["n_landmarks_"], state["rank_"], len(state["eigenvalues_"]))
     if name != "SpectrumSVC":
         estimator._map = found  # makes it fitted
     _require_as_saved(estimator, _values(header["check"], reader))

@@ -6,8 +6,9 @@ import io
 import re
 from collections.abc import Iterator
 from hashlib import sha256
+from io import BufferedReader
 from math import prod
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -75,7 +76,7 @@ def as_npy(array: Array) -> list[Buffer]:
 class Stored:
     """The arrays of a model that is being read: each is wanted exactly once."""
 
-    def __init__(self, file: BinaryIO, members: dict[str, Member], hashes: Any) -> None:
+    def __init__(self, file: BufferedReader, members: dict[str, Member], hashes: Any) -> None:
         require(
             isinstance(hashes, dict) and hashes.keys() == members.keys(),
             "its members are not those that its header names",

@@ -114,7 +114,7 @@ def require_consistent(name: str, state: dict[str, Any], columns: Any) -> None:
     """ModelFormatError unless all parts of a model are there, and of shapes that agree."""
     for wanted in sorted(REQUIRED[name]):
         require(wanted in state, f"its {wanted} is missing")
-    sizes = {"m": _size(state["n_landmarks_"]), "c": _rows(state, "classes_")}
+    sizes: dict[str, Any] = {"m": _size(state["n_landmarks_"]), "c": _rows(state, "classes_")}
     sizes |= {"d": state.get("n_features_in_"), "q": _rows(state, "_intercept")}
     sizes |= {"r": state.get("rank_"), "k": _rows(state, "eigenvalues_")}
     for attribute, value in state.items():
@@ -123,6 +123,8 @@ def require_consistent(name: str, state: dict[str, Any], columns: Any) -> None:
         if not _fits(value, kind, shapes, sizes, attribute):
             raise ModelFormatError(f"its {attribute} does not fit the rest of the model")
     _require_outputs(name, state, sizes)
+    if "_sums" in state:
+        require_sums(state["_sums"], sizes["m"], sizes["q"])
     places = columns.landmarks
     n_landmarks = length(columns.objects) if places is None else len(places)
     require(n_landmarks == sizes["m"], f"it has {n_landmarks} landmarks, and says {sizes['m']}")
@@ -227,8 +229,21 @@ def _is_finite(x: Any, shape: tuple[Any, ...]) -> bool:
     return good and bool(np.isfinite(x).all())
 
 
-def require_map(found: FeatureMap, state: dict[str, Any]) -> None:
-    m, r, k = state["n_landmarks_"], state["rank_"], len(state["eigenvalues_"])
+def require_map(found: FeatureMap, m: int, r: int, k: int) -> None:
+    """ModelFormatError unless it is of m landmarks, r dimensions and k eigenvalues."""
     shapes = {"W": (m, r), "S": (r,), "E": (m, k), "Lambda": (k,)}
     good = all(_is_finite(getattr(found, name), shape) for name, shape in shapes.items())
     require(good, "its feature map does not fit its landmarks")
+
+
+def require_sums(sums: Any, m: int, q: int) -> None:
+    """ModelFormatError unless ``partial_fit`` can go on: sums of m landmarks and q outputs."""
+    require_map(sums.map, m, len(sums.map.S), len(sums.map.Lambda))
+    damaged = "the sums that its partial_fit goes on from are damaged"
+    require(sums.unit > 0 and len(sums.groups) > 0, damaged)
+    require(_is_finite(sums.values, (2,)) or _is_finite(sums.values, (3,)), damaged)
+    for group in sums.groups:
+        shapes = {"cross": (m, q), "y_sums": (q,), "y_squares": (q,)}
+        good = all(_is_finite(getattr(group, name), shape) for name, shape in shapes.items())
+        gram = _is_finite(group.gram.triangle, (m, m)) and _is_finite(group.gram.sums, (m,))
+        require(good and gram and group.weight >= 0, damaged)

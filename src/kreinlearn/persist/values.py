@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from kreinlearn.kernels._base import Array, Kernel
-from kreinlearn.persist.columns import NotData, read_column, write_column
+from kreinlearn.persist.columns import NotData, write_column
 from kreinlearn.persist.errors import ModelFormatError, require
 from kreinlearn.persist.kernels import kernel_of, spec_of
 from kreinlearn.persist.members import DTYPES, Arrays, Stored
+from kreinlearn.persist.objects import read_column
 
 Json = Any
 LONE = re.compile("[\ud800-\udfff]")  # halves of characters, of which JSON would join two

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from kreinlearn._files import sync
 from kreinlearn._warnings import warn
 
 FORMAT = 1
@@ -126,15 +127,6 @@ def write_whole(path: Path, text: str) -> None:
         partial.unlink(missing_ok=True)
         raise
     sync(path.parent)
-
-
-def sync(path: Path) -> None:
-    """What was written of a file, or the names in a folder, reaches the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _locked(path: Path) -> int:

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from kreinlearn._files import sync
 from kreinlearn._warnings import warn
 from kreinlearn.kernels._base import Array
 from kreinlearn.kernels._missing import block_at
 from kreinlearn.kernels._objects import library
-from kreinlearn.store.folder import Entry, Folder, sync, write_whole
+from kreinlearn.store.folder import Entry, Folder, write_whole
 from kreinlearn.store.index import Block, Index, Numbers, as_runs, from_runs
 
 CHUNK = 2**17  # values: a tile of 2,048 rows x 64 columns
