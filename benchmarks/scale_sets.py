@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.linear_model import Ridge, RidgeClassifier
 
+from kreinlearn import table
 from kreinlearn.blocks import rows, tiles
 from kreinlearn.datasets import load_dataset
 from kreinlearn.kernels import DeltaGauss
-from kreinlearn.sources import table
 
 D = 20
 NOISE = 0.5  # deviations of the signal
