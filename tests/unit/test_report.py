@@ -16,6 +16,7 @@ from kreinlearn.report import (
     Picture,
     Section,
     Table,
+    Verdict,
     provenance,
     show,
     to_html,
@@ -97,7 +98,19 @@ def page(document: Document) -> Page:
 def test_the_page_is_balanced_named_and_in_a_language(page: Page) -> None:
     assert page.all("html")[0][0]["lang"] == "en"
     assert page.all("title")[0][1] == "Title <b>"
-    assert page.all("meta")[1][0]["content"] == "width=device-width, initial-scale=1"
+    assert page.all("meta")[2][0]["content"] == "width=device-width, initial-scale=1"
+
+
+def test_the_page_forbids_scripts_and_whatever_is_elsewhere(page: Page) -> None:
+    policy = page.all("meta")[1][0]
+    assert policy["http-equiv"] == "Content-Security-Policy"
+    assert policy["content"].startswith("default-src 'none'; style-src 'unsafe-inline';")
+
+
+def test_the_verdict_stands_out_and_comes_first() -> None:
+    text = to_html(Document("t", [Verdict("a < b"), "then"], [Section("s")]))
+    assert text.index("<h1>") < text.index('<p class="verdict">a &lt; b</p>') < text.index("then")
+    assert "a \\< b" in to_markdown(Document("t", [Verdict("a < b")]))
 
 
 def test_text_is_text(page: Page) -> None:
@@ -114,7 +127,9 @@ def test_ids_are_unique_and_what_refers_to_them_finds_them(page: Page, document:
     assert len(ids) == len(set(ids)) >= 4 + 2 + 2
     links = [attrs.get("href", attrs.get("xlink:href")) for _, attrs in page.elements]
     inner = [link[1:] for link in links if link]
-    labels = [attrs["aria-labelledby"] for _, attrs in page.elements if "aria-labelledby" in attrs]
+    labels = [
+        label for _, attrs in page.elements for label in attrs.get("aria-labelledby", "").split()
+    ]
     urls = re.findall(r"url\(#([^)]+)\)", to_html(document))
     assert len(urls) == 4
     assert set(inner) | set(labels) | set(urls) <= set(ids)
@@ -136,7 +151,9 @@ def test_headings_come_in_order(page: Page) -> None:
 
 def test_every_picture_says_what_it_shows(page: Page) -> None:
     drawn = page.all("svg")
-    assert [attrs["aria-label"] for attrs, _ in drawn] == [NASTY, "the same"]
+    texts = {attrs["id"]: text for tag in ("title", "desc") for attrs, text in page.all(tag)[-2:]}
+    named = [[texts[name] for name in attrs["aria-labelledby"].split()] for attrs, _ in drawn]
+    assert named == [[NASTY, NASTY], ["Again", "the same"]]
     assert {attrs["role"] for attrs, _ in drawn} == {"img"}
     assert all("5 < 6" in text for _, text in drawn)
 

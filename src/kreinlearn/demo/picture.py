@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kreinlearn.demo.approximation import LANDMARKS_PER_RANK, REPEATS, Findings
 from kreinlearn.demo.learning import FOLDS, Score
-from kreinlearn.spectrum import indefiniteness_of
-
-Array = NDArray[Any]
+from kreinlearn.plotting import SpectrumDisplay
+from kreinlearn.plotting.comparison import draw_errors
 
 
 def draw(found: Findings, scores: Sequence[Score], output: Path) -> None:
@@ -24,33 +22,13 @@ def draw(found: Findings, scores: Sequence[Score], output: Path) -> None:
     figure = Figure(figsize=(11.5, 8.4), layout="constrained")
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(2, 2, width_ratios=(1, 1.2), height_ratios=(1.15, 1))
-    _draw_spectrum(figure.add_subplot(grid[0, 0]), found.eigenvalues)
+    SpectrumDisplay(found.eigenvalues).plot(figure.add_subplot(grid[0, 0]))
     _draw_ratios(figure.add_subplot(grid[0, 1]), found)
     lower = grid[1, :].subgridspec(1, 2, width_ratios=(1.4, 1))
     errors = figure.add_subplot(lower[0])
     _draw_errors(errors, scores)
     _draw_seconds(figure.add_subplot(lower[1], sharey=errors), scores)
     figure.savefig(output, format="png", dpi=150)
-
-
-def _draw_spectrum(axes: Any, eigenvalues: Array) -> None:
-    styles = {
-        "positive": (eigenvalues[eigenvalues > 0], "#08306b", "-", "o", "#08306b"),
-        "negative": (-eigenvalues[eigenvalues < 0], "#e6550d", "--", "s", "white"),
-    }
-    for sign, (values, colour, line, marker, face) in styles.items():
-        number = np.arange(1, len(values) + 1)
-        shown = np.unique(np.geomspace(1, len(values), 25).astype(int)) - 1
-        axes.plot(
-            number, values, line, color=colour, marker=marker, markerfacecolor=face,
-            markevery=shown.tolist(), markersize=5, linewidth=1.2, label=f"{sign} ({len(values)})",
-        )  # fmt: skip
-    axes.set(
-        xscale="log", yscale="log", xlabel="position among those of its sign", ylabel="|eigenvalue|"
-    )
-    axes.set_title(f"Signed spectrum: indefiniteness {indefiniteness_of(eigenvalues):.1%}")
-    axes.grid(alpha=0.3)
-    axes.legend(loc="lower left")
 
 
 def _draw_ratios(axes: Any, found: Findings) -> None:
@@ -77,14 +55,10 @@ def _draw_ratios(axes: Any, found: Findings) -> None:
 
 
 def _draw_errors(axes: Any, scores: Sequence[Score]) -> None:
-    for row, score in enumerate(scores):
-        axes.errorbar(
-            100 * score.mean, row, xerr=100 * score.standard_error, color="black", marker="o",
-            markerfacecolor=_face(score), markersize=7, elinewidth=1.2, capsize=3,
-        )  # fmt: skip
+    means = [100 * score.mean for score in scores]
+    errors = [100 * score.standard_error for score in scores]
     names = [f"{score.method}, {score.chosen.landmarks}" for score in scores]
-    axes.set_yticks(range(len(scores)), names)
-    axes.invert_yaxis()
+    draw_errors(axes, names, means, errors, [_is_krein(score) for score in scores])
     axes.set_xlim(left=0)
     axes.set(ylabel="method, landmarks", xlabel=f"% wrong in {FOLDS} folds (bars: standard error)")
     axes.set_title("Pentagon or heptagon? (filled: Krein learners)")
@@ -94,7 +68,8 @@ def _draw_errors(axes: Any, scores: Sequence[Score]) -> None:
 def _draw_seconds(axes: Any, scores: Sequence[Score]) -> None:
     for row, score in enumerate(scores):
         seconds = float(np.median(score.seconds))
-        axes.plot(seconds, row, "o", color="black", markerfacecolor=_face(score), markersize=7)
+        face = "black" if _is_krein(score) else "white"
+        axes.plot(seconds, row, "o", color="black", markerfacecolor=face, markersize=6)
     axes.tick_params(labelleft=False)
     axes.set_xlim(left=0)
     axes.set_xlabel("seconds a fit, tuning included (median)")
@@ -102,5 +77,5 @@ def _draw_seconds(axes: Any, scores: Sequence[Score]) -> None:
     axes.grid(alpha=0.3)
 
 
-def _face(score: Score) -> str:
-    return "black" if score.method.startswith("Krein") else "white"
+def _is_krein(score: Score) -> bool:
+    return score.method.startswith("Krein")

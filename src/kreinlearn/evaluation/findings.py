@@ -90,7 +90,7 @@ class Evaluation:
             return (f"{score.name}: {score.failed}", *[""] * 7)
         own = (self.shown(score.mean), self.shown(score.standard_error))
         beyond = (self.shown(gap.mean), self.shown(gap.standard_error), in_words(gap.p_either))
-        seconds = (f"{score.fit_seconds:.2g}", f"{score.predict_seconds:.2g}")
+        seconds = map(seconds_in_words, (score.fit_seconds, score.predict_seconds))
         return (score.name, *own, *(("", "", "") if score is self.best else beyond), *seconds)
 
     def to_dict(self) -> dict[str, Any]:
@@ -142,6 +142,13 @@ class Evaluation:
 
 def in_words(p: float) -> str:
     return f"{p:.2f}" if p >= 0.01 else f"{p:.3f}" if p >= 0.001 else "< 0.001"
+
+
+def seconds_in_words(seconds: float) -> str:
+    """Two figures, and none that nobody needs."""
+    if seconds < 0.001:
+        return "< 0.001"
+    return f"{seconds:.2g}" if seconds < 10 else f"{seconds:,.0f}"
 
 
 def beyond_chance(gap: Difference, n_folds: int) -> bool:

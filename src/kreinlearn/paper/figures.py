@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Iterable, Sequence
 from itertools import pairwise, zip_longest
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kreinlearn.plotting._style import COLOURS, MARKS, SETTINGS, log_ticks, mark, short
 from kreinlearn.report import Picture
-from kreinlearn.report.svg import lean
+from kreinlearn.report.svg import drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,35 +21,12 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-# Okabe and Ito's colours, told apart by colour-blind readers; in grey the marks do it.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#000000", "#cc79a7", "#56b4e9", "#e69f00", "#7f6000")
-MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")  # one more than colours: pairs do not recur
 PAPER = "the paper"
 FENCE = 3.0  # quartile ranges beyond the quartiles at which a panel ends
 # Inches: of the figure, of a row of panels, of a panel in a row of few
 WIDTH, HEIGHT, WIDEST = 10.0, 2.0, 3.2
 # and the room for what stands at the left, below, above and between panels, and a line of legend.
 LEFT, BOTTOM, ABOVE, BESIDE, LEGEND = 0.65, 0.55, 0.28, 0.36, 0.19
-SETTINGS: Any = {
-    "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "kreinlearn",
-    "text.parse_math": False,  # a dollar is a dollar
-    "font.size": 8,
-    "axes.titlesize": 9,
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.formatter.use_mathtext": False,
-    "axes.formatter.limits": (-4, 5),
-    "grid.color": "#e3e3e3",
-    "grid.linewidth": 0.6,
-    "lines.linewidth": 1.3,
-    "lines.markersize": 4.2,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "legend.frameon": False,
-}
 
 
 class Line(NamedTuple):
@@ -114,7 +91,7 @@ def drawn(
                 _draw(axes, panel, looks, xlog, ylog)
         _label(figure, bottom, xlabel, ylabel)
         figure.legend(handles=entries, loc="lower center", ncols=abreast, borderaxespad=0.2)
-        return Picture(name, caption, alt, _svg(figure))
+        return Picture(name, caption, alt, drawing(figure))
 
 
 def looks_of(panels: Iterable[Panel]) -> dict[str, Look]:
@@ -163,9 +140,9 @@ def _draw(axes: Axes, panel: Panel, looks: dict[str, Look], xlog: bool, ylog: bo
                 x, np.full(len(x), edge), linestyle="", marker=caret, clip_on=False, color=colour
             )
     if xlog:
-        _mark(axes.xaxis, rank_ticks(np.concatenate([curve.x for curve in curves])))
+        mark(axes.xaxis, rank_ticks(np.concatenate([curve.x for curve in curves])))
     if ylog:
-        _mark(axes.yaxis, log_ticks(low, high))
+        mark(axes.yaxis, log_ticks(low, high))
 
 
 def style(line: Line, looks: dict[str, Look]) -> dict[str, Any]:
@@ -203,33 +180,9 @@ def rank_ticks(x: Array) -> list[float]:
     return log_ticks(values[0], values[-1])
 
 
-def log_ticks(low: float, high: float) -> list[float]:
-    """A few round numbers of the range."""
-    powers = [10.0**e for e in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
-    for digits in ((1, 2, 5), (1, 3), (1,)):
-        ticks = [d * p for p in powers for d in digits if low <= d * p <= high]
-        if len(ticks) <= 5:
-            break
-    else:
-        ticks = ticks[:: math.ceil(len(ticks) / 5)]
-    return ticks if len(ticks) > 1 else [float(f"{v:.2g}") for v in (low, high)]
-
-
 def fitting(title: str, width: float) -> float:
     """The size, in points, at which a title takes no more than so many inches."""
     return min(9.0, 9.0 * (width + 0.1) / (0.066 * max(1, len(title))))
-
-
-def _mark(axis: Any, ticks: list[float]) -> None:
-    axis.set_ticks(ticks, [short(tick) for tick in ticks])
-    axis.set_ticks([], minor=True)
-
-
-def short(value: float) -> str:
-    """1000, 20k, 3M."""
-    if value >= 1e6:
-        return f"{value / 1e6:g}M"
-    return f"{value / 1e3:g}k" if value >= 1e4 else f"{value:g}"
 
 
 # The whole
@@ -277,10 +230,3 @@ def legend_columns(entries: Sequence[Line2D], width: float) -> int:
     fitting = max(1, int(width / (0.5 + 0.075 * longest)))
     lines = math.ceil(len(entries) / fitting) or 1
     return math.ceil(len(entries) / lines) or 1
-
-
-def _svg(figure: Figure) -> str:
-    file = io.StringIO()
-    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    figure.savefig(file, format="svg", metadata=nothing)
-    return lean(file.getvalue())

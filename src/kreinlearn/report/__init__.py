@@ -9,9 +9,11 @@ from kreinlearn.report.model import (
     Picture,
     Section,
     Table,
+    Verdict,
     provenance,
     versions,
 )
+from kreinlearn.report.pages import write_report
 from kreinlearn.report.terminal import show
 
 __all__ = [
@@ -21,9 +23,11 @@ __all__ = [
     "Picture",
     "Section",
     "Table",
+    "Verdict",
     "provenance",
     "show",
     "to_html",
     "to_markdown",
     "versions",
+    "write_report",
 ]

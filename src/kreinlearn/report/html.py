@@ -6,15 +6,17 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from importlib.resources import files
 
-from kreinlearn.report.model import LONG, Block, Document, Picture, Table, listed, runs
+from kreinlearn.report.model import LONG, Block, Document, Picture, Table, Verdict, listed, runs
 from kreinlearn.report.svg import inlined
 
 VERDICTS = {"PASS": "v pass", "MISS": "v miss", "not measured": "v"}
 SHORT = 12  # characters of a cell that does not wrap
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>
@@ -32,7 +34,8 @@ PAGE = """<!DOCTYPE html>
 def to_html(document: Document) -> str:
     style = (files("kreinlearn.report") / "style.css").read_text(encoding="utf8")
     content = "\n".join(_content(document))
-    return PAGE.format(title=escape(document.title), style=style, content=content)
+    title = escape(document.title)
+    return PAGE.format(title=title, policy=POLICY, style=style, content=content)
 
 
 def _content(document: Document) -> Iterator[str]:
@@ -68,6 +71,8 @@ def _blocks(numbers: dict[int, int], blocks: Iterable[Block]) -> Iterator[str]:
             yield _table(block, numbers[id(block)])
         elif isinstance(block, Picture):
             yield _picture(block, numbers[id(block)])
+        elif isinstance(block, Verdict):
+            yield f'<p class="verdict">{inline(block)}</p>'
         elif items := listed(block):
             yield "<ul>\n" + "\n".join(f"<li>{inline(item)}</li>" for item in items) + "\n</ul>"
         else:
@@ -127,9 +132,11 @@ def _class(names: str) -> str:
 
 def _picture(picture: Picture, number: int) -> str:
     name = f"figure-{number}"
-    caption = f"<b>Figure {number}.</b> {inline(picture.caption)}"
+    svg = inlined(picture.svg, name, picture.caption, picture.alt)
+    caption = f'<figcaption id="{name}"><b>Figure {number}.</b> {inline(picture.caption)}'
+    if picture.fluid:
+        return f'<figure class="picture fluid">\n{svg}\n{caption}</figcaption>\n</figure>'
     return (
         f'<figure class="picture">\n<div class="scroll" role="region" aria-labelledby="{name}" '
-        f'tabindex="0">\n{inlined(picture.svg, name, picture.alt)}\n</div>\n'
-        f'<figcaption id="{name}">{caption}</figcaption>\n</figure>'
+        f'tabindex="0">\n{svg}\n</div>\n{caption}</figcaption>\n</figure>'
     )

@@ -55,6 +55,7 @@ class Picture:
     caption: str
     alt: str
     svg: str
+    fluid: bool = False  # as wide as the page, on a phone too; else it scrolls there
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,10 @@ class Check:
     @property
     def cells(self) -> list[str]:
         return [self.what, self.verdict, self.found, self.limit]
+
+
+class Verdict(str):
+    """The sentence that a reader who reads but one should read."""
 
 
 # A text is a paragraph, or a list where every line begins with "- "; `code` may stand in both.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+from typing import Any
 from xml.etree import ElementTree
 
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
@@ -10,6 +12,14 @@ FONT = "font-family: 'DejaVu Sans', Verdana, sans-serif"  # the first is what wa
 
 ElementTree.register_namespace("", SVG)
 ElementTree.register_namespace("xlink", XLINK)
+
+
+def drawing(figure: Any) -> str:
+    """A figure of matplotlib as a drawing, the same each time."""
+    file = io.StringIO()
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    figure.savefig(file, format="svg", metadata=nothing)
+    return lean(file.getvalue())
 
 
 def lean(svg: str) -> str:
@@ -36,11 +46,9 @@ def _inked(text: str | None) -> str | None:
     return text if text and text.strip() else None
 
 
-def inlined(svg: str, prefix: str, alt: str) -> str:
-    """A drawing as an element of a page: labelled, its ids no one else's."""
+def inlined(svg: str, prefix: str, title: str, alt: str) -> str:
+    """A drawing as an element of a page: named, described, its ids no one else's."""
     root = ElementTree.fromstring(svg)
-    root.set("role", "img")
-    root.set("aria-label", alt)
     for element in root.iter():
         for name, value in element.attrib.items():
             if name == "id":
@@ -49,4 +57,10 @@ def inlined(svg: str, prefix: str, alt: str) -> str:
                 element.set(name, re.sub("^#", f"#{prefix}-", value))
             else:
                 element.set(name, re.sub(r"url\(#", f"url(#{prefix}-", value))
+    for place, (tag, text) in enumerate((("title", title), ("desc", alt))):
+        child = ElementTree.Element(f"{{{SVG}}}{tag}", {"id": f"{prefix}-{tag}-text"})
+        child.text = text
+        root.insert(place, child)
+    root.set("role", "img")
+    root.set("aria-labelledby", f"{prefix}-title-text {prefix}-desc-text")
     return ElementTree.tostring(root, encoding="unicode")

@@ -12,19 +12,16 @@ import numpy as np
 import pytest
 
 from kreinlearn.paper.figures import (
-    COLOURS,
-    MARKS,
     PAPER,
     Line,
     Panel,
     drawn,
     fitting,
     limits,
-    log_ticks,
     looks_of,
     rank_ticks,
-    short,
 )
+from kreinlearn.plotting._style import COLOURS, MARKS, log_ticks, short
 from kreinlearn.report import Picture
 
 RANKS = (5, 10, 25, 50, 100)

@@ -1,0 +1,78 @@
+"""How all pictures look: told apart without colours, quiet, and labelled with round numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito's colours, told apart by colour-blind readers; in grey the marks do it.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#000000", "#cc79a7", "#56b4e9", "#e69f00", "#7f6000")
+INK, SECOND = COLOURS[0], COLOURS[1]  # what is positive or chosen, and what is negative or other
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")  # one more than colours: pairs do not recur
+SETTINGS: Any = {
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "kreinlearn",
+    "text.parse_math": False,  # a dollar is a dollar
+    "font.size": 8,
+    "axes.titlesize": 9,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.formatter.use_mathtext": False,
+    "axes.formatter.limits": (-4, 5),
+    "grid.color": "#e3e3e3",
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 4.2,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "legend.frameon": False,
+}
+
+MISSING = 'pictures need matplotlib, which is not installed: pip install "kreinlearn[plot]"'
+
+
+def axes_for(ax: Any, size: tuple[float, float] = (5.4, 3.8)) -> Axes:
+    """The axes given, or those of a new figure of pyplot."""
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError(MISSING, name="matplotlib") from error
+    return pyplot.subplots(figsize=size, layout="constrained")[1]
+
+
+def tidy(axes: Axes) -> None:
+    """A light grid below what is drawn, and no box around it."""
+    axes.grid(True, color="#e3e3e3", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """A few round numbers of the range."""
+    powers = [10.0**e for e in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
+    for digits in ((1, 2, 5), (1, 3), (1,)):
+        ticks = [d * p for p in powers for d in digits if low <= d * p <= high]
+        if len(ticks) <= 5:
+            break
+    else:
+        ticks = ticks[:: math.ceil(len(ticks) / 5)]
+    return ticks if len(ticks) > 1 else [float(f"{v:.2g}") for v in (low, high)]
+
+
+def mark(axis: Any, ticks: list[float]) -> None:
+    axis.set_ticks(ticks, [short(tick) for tick in ticks])
+    axis.set_ticks([], minor=True)
+
+
+def short(value: float) -> str:
+    """1000, 20k, 3M."""
+    if value >= 1e6:
+        return f"{value / 1e6:g}M"
+    return f"{value / 1e3:g}k" if value >= 1e4 else f"{value:g}"
