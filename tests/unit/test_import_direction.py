@@ -48,7 +48,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": REPORTING - {"report"},
     "paper": REPORTING | {""},
     "demo": REPORTING | {""},
-    "cli": REPORTING | {"", "demo", "paper"},
+    "reading": {"blocks", "sources"},
+    "cli": REPORTING | {"", "demo", "paper", "reading"},
     "__main__": {"cli"},
     "": REPORTING,  # kreinlearn/__init__.py: the public names
 }

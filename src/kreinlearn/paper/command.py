@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kreinlearn.paper import ranges
 from kreinlearn.paper.measuring import duration, measure
+from kreinlearn.paper.names import FOLDER, NAMES, REPORT, RESULTS
 from kreinlearn.paper.scale import QUICK, Scale
 from kreinlearn.paper.tasks import Journal, MixedMeasurements, Task
 from kreinlearn.report import (
@@ -31,21 +32,7 @@ if TYPE_CHECKING:
 
     from kreinlearn.paper.parts import Part
 
-# The names of parts.PARTS and what they are: known without importing them.
-NAMES = {
-    "indefiniteness": "the paper's iota",
-    "rank-error": "Figure 1",
-    "time-error": "Figure 2",
-    "rank-classification": "Figures 3 and 7",
-    "table1": "Table 1",
-    "table2": "Table 2",
-    "size-time": "Figure 8",
-    "flops": "the count of operations",
-    "propositions": "Propositions 1 and 2",
-}
-FOLDER = Path("kreinlearn-paper")
-JOURNAL, REPORT, RESULTS = "measurements.jsonl", "report.html", "RESULTS.md"
-FIGURES, FAILURES = "figures", "failures.txt"
+JOURNAL, FIGURES, FAILURES = "measurements.jsonl", "figures", "failures.txt"
 WIDTH = 160  # of a console that is no terminal
 TITLE = "Scalable learning in reproducing kernel Krein spaces: the experiments, run again"
 WHAT = (

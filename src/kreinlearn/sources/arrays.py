@@ -32,7 +32,7 @@ class Mapped:
         self.path = path
         with path.open("rb") as file:
             try:
-                self.shape, self.fortran, self.dtype = _header(file)
+                self.shape, self.fortran, self.dtype = header_of(file)
             except ValueError as error:
                 raise ValueError(f"{path} is no .npy file: {error}") from error
             self.offset = file.tell()
@@ -57,7 +57,7 @@ class Mapped:
         return plain(found)
 
 
-def _header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def header_of(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     version = np.lib.format.read_magic(file)
     if version == (1, 0):
         return np.lib.format.read_array_header_1_0(file)

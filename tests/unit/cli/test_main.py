@@ -12,7 +12,8 @@ import pytest
 
 import kreinlearn
 from kreinlearn import cli
-from kreinlearn.paper.command import NAMES
+from kreinlearn.cli import reproducing
+from kreinlearn.paper.names import NAMES
 from kreinlearn.paper.scale import ALL, QUICK
 from kreinlearn.paper.tasks import JournalError
 
@@ -26,7 +27,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         seen.append((*arguments, options))
         return 0
 
-    monkeypatch.setattr(cli, "reproduce", reproduce)
+    monkeypatch.setattr(reproducing, "reproduce", reproduce)
     return seen
 
 
@@ -106,7 +107,7 @@ def test_a_data_folder_that_is_not_there_is_said(
     [
         (JournalError("the journal is not ours"), 1, "kreinlearn: the journal is not ours"),
         (PermissionError(13, "Permission denied", "x"), 1,
-         "kreinlearn: [Errno 13] Permission denied: 'x'"),
+         "kreinlearn: x: Permission denied"),
         (KeyboardInterrupt(), 130, "interrupted"),
     ],
 )  # fmt: skip
@@ -120,7 +121,7 @@ def test_what_may_happen_is_one_line(
     def reproduce(*arguments: Any, **options: Any) -> int:
         raise error
 
-    monkeypatch.setattr(cli, "reproduce", reproduce)
+    monkeypatch.setattr(reproducing, "reproduce", reproduce)
     assert cli.main(["reproduce", "all"]) == status
     assert capsys.readouterr().err == line + "\n"
 
@@ -132,7 +133,7 @@ def test_a_folder_that_cannot_be_made_is_one_line(
     folder = str(tmp_path / "file" / "below")
     assert cli.main(["reproduce", "indefiniteness", "--quick", "--output", folder]) == 1
     error = capsys.readouterr().err
-    assert error.startswith("kreinlearn: [Errno ")
+    assert error.startswith(f"kreinlearn: {folder}: Not a directory")
     assert error.count("\n") == 1
 
 

@@ -1,0 +1,139 @@
+"""kreinlearn completion: scripts for shells, made of the parsers."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, NamedTuple
+
+from kreinlearn.cli.parser import parser
+
+FILES = "@files"  # instead of words: names of files
+
+
+class Command(NamedTuple):
+    """Words of a command, and what follows those that take a value."""
+
+    name: str
+    help: str
+    flags: dict[str, str]  # flag -> what it is for
+    values: dict[str, str]  # flag -> words to choose from, or FILES; "": no value
+    words: str  # what else there may be
+
+
+def run(options: argparse.Namespace) -> int:
+    script = {"bash": bash, "zsh": zsh, "fish": fish}[options.shell]
+    print(script(commands()), end="")
+    return 0
+
+
+def commands() -> list[Command]:
+    from kreinlearn.demo.command import parser as demo
+
+    (choices,) = [a for a in parser()._actions if isinstance(a, argparse._SubParsersAction)]
+    helps = {action.dest: action.help or "" for action in choices._choices_actions}
+    found = {**choices.choices, "demo": demo("kreinlearn demo")}
+    return [_command(name, helps[name], one) for name, one in found.items()]
+
+
+def _command(name: str, what: str, found: argparse.ArgumentParser) -> Command:
+    flags: dict[str, str] = {}
+    values: dict[str, str] = {}
+    words = ""
+    for action in found._actions:
+        for flag in action.option_strings:
+            flags[flag] = action.help or ""
+            values[flag] = "" if action.nargs == 0 else _choices(action)
+        if not action.option_strings:
+            words = _choices(action)
+    return Command(name, what, flags, values, words)
+
+
+def _choices(action: Any) -> str:
+    """What may follow; "-" where nothing is known of it."""
+    if action.choices is not None:
+        return " ".join(map(str, action.choices))
+    if action.dest == "kernel":
+        from kreinlearn.cli.kernels import names
+
+        return " ".join(names())
+    if action.dest == "estimator":
+        from kreinlearn.cli.values import ESTIMATORS
+
+        return " ".join(ESTIMATORS)
+    return FILES if getattr(action.type, "__name__", "") == "Path" else "-"
+
+
+# Shells
+
+
+def bash(found: list[Command]) -> str:
+    cases = "".join(_bash_case(command) for command in found)
+    return f"""# kreinlearn in bash: source <(kreinlearn completion bash)
+_kreinlearn() {{
+    local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}"
+    local flags="" values="" words="{" ".join(c.name for c in found)} --help --version"
+    if (( COMP_CWORD > 1 )); then
+        words=""
+        case "${{COMP_WORDS[1]}}" in
+{cases}        esac
+    fi
+    if [[ "$values" == "{FILES}" || ( -z "$values" && "$word" != -* && "$words" == "{FILES}" ) ]]
+    then
+        COMPREPLY=( $(compgen -f -- "$word") )
+    elif [[ -n "$values" ]]; then
+        COMPREPLY=( $(compgen -W "${{values#-}}" -- "$word") )
+    elif [[ "$word" == -* ]]; then
+        COMPREPLY=( $(compgen -W "$flags $words" -- "$word") )
+    else
+        COMPREPLY=( $(compgen -W "$words" -- "$word") )
+    fi
+}}
+complete -o filenames -F _kreinlearn kreinlearn
+"""
+
+
+def _bash_case(command: Command) -> str:
+    taking: dict[str, list[str]] = {}
+    for flag, words in command.values.items():
+        if words:
+            taking.setdefault(words, []).append(flag)
+    lines = "".join(
+        f'                    {"|".join(flags)}) values="{words}" ;;\n'
+        for words, flags in taking.items()
+    )
+    inner = f'                case "$before" in\n{lines}                esac\n' if lines else ""
+    return (
+        f"            {command.name})\n"
+        f'                flags="{" ".join(command.flags)}" words="{command.words}"\n'
+        f"{inner}                ;;\n"
+    )
+
+
+def zsh(found: list[Command]) -> str:
+    """The function of bash, which zsh understands."""
+    head = "# kreinlearn in zsh: source <(kreinlearn completion zsh)\n"
+    load = "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n"
+    return head + load + bash(found).partition("\n")[2]
+
+
+def fish(found: list[Command]) -> str:
+    lines = ["# kreinlearn in fish: kreinlearn completion fish | source"]
+    first = "complete -c kreinlearn -n __fish_use_subcommand"
+    lines += [f"{first} -f -a {command.name} -d {_quoted(command.help)}" for command in found]
+    for command in found:
+        here = f"complete -c kreinlearn -n '__fish_seen_subcommand_from {command.name}'"
+        for flag, what in command.flags.items():
+            dash = f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}"
+            lines.append(f"{here} {dash}{_fish_value(command.values[flag])} -d {_quoted(what)}")
+        if command.words not in ("", "-", FILES):
+            lines.append(f"{here} -f -a {_quoted(command.words)}")
+    return "\n".join(lines) + "\n"
+
+
+def _fish_value(words: str) -> str:
+    return {"": "", "-": " -x", FILES: " -r -F"}.get(words, f" -x -a {_quoted(words)}")
+
+
+def _quoted(text: str) -> str:
+    text = text.replace("%%", "%")
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

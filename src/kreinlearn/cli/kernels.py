@@ -1,0 +1,59 @@
+"""The similarity that is meant: by its name, or by what the file holds."""
+
+from __future__ import annotations
+
+import argparse
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from kreinlearn.estimators._validation import looks_like_distances
+from kreinlearn.kernels import Kernel, registered, resolve
+from kreinlearn.kernels._base import symmetry_rtol
+from kreinlearn.kernels.scikit import sklearn_kernel_names, sklearn_metric_names
+
+CORNER = 300  # rows and columns of a matrix that are looked at
+
+
+def names() -> list[str]:
+    return sorted({*registered(), *sklearn_kernel_names(), *sklearn_metric_names()})
+
+
+def params_of(options: argparse.Namespace) -> dict[str, Any]:
+    return dict(options.kernel_param)
+
+
+def named(options: argparse.Namespace) -> Kernel | None:
+    """None if it is left to the file; a wrong name or parameter is a wrong call."""
+    name, params = options.kernel, params_of(options)
+    if name is None:
+        if params:
+            options.parser.error("--kernel-param is of a kernel: give --kernel too")
+        return None
+    if name not in names():
+        close = get_close_matches(name.lower(), names(), n=3)
+        meant = f"did you mean {' or '.join(close)}? " * bool(close)
+        options.parser.error(f"--kernel {name}: {meant}kernels are {', '.join(names())}")
+    try:
+        return resolve(name, params)
+    except (TypeError, ValueError) as error:
+        known = resolve(name).get_params()
+        takes = ", ".join(f"{one}={value}" for one, value in known.items()) or "none"
+        options.parser.error(f"--kernel-param: {error.__cause__ or error}; there are: {takes}")
+        raise  # it has not come back
+
+
+def for_numbers(X: Any) -> tuple[str, str]:
+    """A name and why: a matrix that is square and symmetric holds similarities of objects."""
+    if X.ndim == 2 and X.shape[0] == X.shape[1] > 2 and _is_symmetric(X[:CORNER, :CORNER]):
+        if looks_like_distances(np.asarray(X[:CORNER, :CORNER])):
+            why = "a square, symmetric matrix with a zero diagonal and no negative value"
+            return "precomputed_dissimilarity", why
+        return "precomputed", "a square, symmetric matrix"
+    return "gaussian", "numbers"
+
+
+def _is_symmetric(corner: Any) -> bool:
+    gap, largest = np.abs(corner - corner.T).max(), np.abs(corner).max()
+    return bool(gap <= symmetry_rtol(corner.dtype) * largest)

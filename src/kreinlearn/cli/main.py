@@ -1,0 +1,94 @@
+"""From words to an exit status: 0, 1 if something failed, 2 for a wrong call, 130 after Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from kreinlearn.cli.messages import Talk, one_line
+from kreinlearn.cli.parser import parser
+
+# What a file, a flag or a full disk may lead to; all else is a mistake of this program.
+EXPECTED = (ArithmeticError, ImportError, MemoryError, OSError, TypeError, ValueError)
+MODULES = {
+    "inspect": "inspecting",
+    "fit": "fitting",
+    "predict": "predicting",
+    "evaluate": "evaluating",
+    "approximate": "approximating",
+    "reproduce": "reproducing",
+    "completion": "completion",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command and gives its exit status."""
+    debug = bool(os.environ.get("KREINLEARN_DEBUG"))
+    try:
+        try:
+            with terminated():
+                options, rest = parser().parse_known_args(argv)
+                debug = debug or getattr(options, "debug", False)
+                return _run(options, rest)
+        finally:
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # `| head`: nobody reads on, and the flush at exit must not complain
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        print(f"kreinlearn: {_said(error)}", file=sys.stderr)
+        return 1
+
+
+def _said(error: Exception) -> str:
+    said = one_line(error)
+    if isinstance(error, EXPECTED):
+        return said
+    kind = type(error).__name__
+    return f"internal error, {kind}: {said}; with KREINLEARN_DEBUG=1 it shows where"
+
+
+def _run(options: Any, rest: list[str]) -> int:
+    if options.command == "demo":  # has a parser of its own, which its options are left to
+        from kreinlearn.demo import main as demonstrate
+
+        return demonstrate(rest, prog="kreinlearn demo")
+    if rest:
+        options.parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    command = import_module(f"kreinlearn.cli.{MODULES[options.command]}")
+    status: int
+    if not hasattr(options, "quiet"):
+        status = command.run(options)
+        return status
+    with Talk(options.quiet, options.verbose).listening() as talk:
+        status = command.run(options, talk)
+    return status
+
+
+@contextmanager
+def terminated() -> Iterator[None]:
+    """``kill`` ends a command as Ctrl-C does: what it began to write goes."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: Any) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,89 @@
+"""What is said beside the results, on stderr: notes, warnings and errors, a line each."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+# Names of the Python interface, and the flags that are meant.
+FLAGS = {
+    "n_landmarks": "--landmarks",
+    "memory_budget": "--memory",
+    "kernel_params": "--kernel-param",
+    "random_state": "--seed",
+    "n_jobs": "--jobs",
+    "probability": "--probabilities",
+    "kernel": "--kernel",
+    "store": "--store",
+    "rank": "--rank",
+    "tol": "--tol",
+    "cv": "--cv",
+}
+GIVEN = re.compile(rf"\b({'|'.join(FLAGS)})=(?=\S)")
+NAMED = re.compile(rf"(?<![\w-])'?\b({'|'.join(name for name in FLAGS if '_' in name)})\b'?")
+SENTENCES = (
+    (re.compile(r"^Input y contains NaN\.?"), "the target has missing values."),
+    (re.compile(r"^Input X contains"), "the file contains"),
+    (re.compile(r"\bn_samples\b"), "the number of objects"),
+    (re.compile(r"\bpass (--[\w-]+)[ =]None\b"), r"leave \1 out"),
+    (re.compile(r"\bpass (?=--)"), "give "),
+)
+
+
+def in_flags(text: str) -> str:
+    """A message of the library in the terms of the command line."""
+    text = GIVEN.sub(lambda found: f"{FLAGS[found[1]]} ", text)
+    text = NAMED.sub(lambda found: FLAGS[found[1]], text)
+    for pattern, better in SENTENCES:
+        text = pattern.sub(better, text)
+    return text
+
+
+def one_line(error: BaseException) -> str:
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        name = f"{error.filename}: " if error.filename is not None else ""
+        text = f"{name}{error.strerror}"
+    if isinstance(error, MemoryError) and not text:
+        text = "the memory is full; lower --memory or --landmarks"
+    lines = [text or type(error).__name__, *getattr(error, "__notes__", ())]
+    return in_flags("; ".join(" ".join(line.split()) for line in lines))
+
+
+class Talk:
+    """Notes and warnings, each once; with --quiet none of them."""
+
+    def __init__(self, quiet: bool = False, verbose: bool = False) -> None:
+        self.quiet, self.verbose = quiet, verbose
+        self._said: set[str] = set()
+
+    @property
+    def level(self) -> int:
+        """The parameter ``verbose`` of estimators: a bar on a terminal, a word before long runs."""
+        return 0 if self.quiet else 1
+
+    def note(self, text: str) -> None:
+        if not self.quiet and text not in self._said:
+            self._said.add(text)
+            print(text, file=sys.stderr, flush=True)
+
+    def detail(self, text: str) -> None:
+        if self.verbose:
+            self.note(text)
+
+    @contextmanager
+    def listening(self) -> Iterator[Talk]:
+        """Warnings of the library come as notes; those about its own code with --verbose only."""
+
+        def show(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
+            if self.verbose or issubclass(category, UserWarning):
+                self.note(f"warning: {in_flags(' '.join(str(message).split()))}")
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.showwarning = show
+            yield self
