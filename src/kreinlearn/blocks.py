@@ -6,6 +6,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,13 @@ def take(X: Any, indices: Any) -> Any:
     return [X[int(i)] for i in indices]
 
 
+def row_bytes(X: Any) -> int:
+    """Of a row that is copied when it is read: nothing of an array or list in memory."""
+    if not isinstance(X, Source):
+        return 0
+    return X.dtype.itemsize * int(np.prod(X.shape[1:]))
+
+
 def rows(X: Any, start: int, stop: int) -> Any:
     return X[start:stop]
 
@@ -95,18 +103,33 @@ def tiles_without(n: int, known: np.ndarray) -> Iterator[np.ndarray]:
             yield np.flatnonzero(keep) + start
 
 
+Read = Callable[[], Any]  # the objects of a block
+
+
 def row_blocks(
     X: Any, known: np.ndarray, order: Callable[[np.ndarray], np.ndarray] | None = None
 ) -> Iterator[tuple[np.ndarray, Any]]:
     """Numbers and objects of each fixed tile of X, without the rows in ``known``."""
+    return ((numbers, read()) for numbers, read in blocks_to_read(X, known, order))
+
+
+def blocks_to_read(
+    X: Any, known: np.ndarray, order: Callable[[np.ndarray], np.ndarray] | None = None
+) -> Iterator[tuple[np.ndarray, Read]]:
+    """The same, objects being taken when ``read()`` is called; those of a source are read now."""
     for numbers in tiles_without(length(X), known):
         ordered = numbers if order is None else order(numbers)
-        if ordered is not numbers:
-            yield ordered, take(X, ordered)
-        elif numbers[-1] - numbers[0] + 1 == len(numbers):
-            yield numbers, rows(X, int(numbers[0]), int(numbers[-1]) + 1)
-        else:
-            yield numbers, take(X, numbers)
+        read = partial(_objects_at, X, ordered)
+        yield ordered, partial(_given, read()) if isinstance(X, Source) else read
+
+
+def _objects_at(X: Any, numbers: np.ndarray) -> Any:
+    neighbours = len(numbers) == numbers[-1] - numbers[0] + 1 and (np.diff(numbers) == 1).all()
+    return rows(X, int(numbers[0]), int(numbers[-1]) + 1) if neighbours else take(X, numbers)
+
+
+def _given(block: Any) -> Any:
+    return block
 
 
 class Scratch(threading.local):

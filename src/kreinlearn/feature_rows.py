@@ -78,7 +78,7 @@ class FeatureRows:
             return Moments.zeros(len(self.W), Y.shape[1])
 
         parts = tiles(len(numbers))
-        return sum_over_blocks(add, parts, zero, workers=self.workers).terms(self.W)
+        return sum_over_blocks(add, parts, zero, len(numbers), workers=self.workers).terms(self.W)
 
     def _columns_of(self, numbers: Array) -> Array:
         if self.held is not None:

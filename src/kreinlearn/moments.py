@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreinlearn.blocks import tiles
-from kreinlearn.reduce import LANES, Gram, sum_over_blocks
+from kreinlearn.reduce import Gram, sum_over_blocks
+from kreinlearn.runs import SPARE
 
 Array = NDArray[Any]
 
-SUM_BYTES = 200 * 2**20  # of all accumulators together; beyond it there are fewer lanes
+SUM_BYTES = 200 * 2**20  # of the sums that are held; beyond it workers wait for one another
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,12 @@ class Moments:
         self.y_squares += other.y_squares
         self.weight += other.weight
         return self
+
+    def clear(self) -> None:
+        self.gram.clear()
+        for sums in (self.cross, self.y_sums, self.y_squares):
+            sums[...] = 0.0
+        self.weight = 0.0
 
     def terms(self, W: Array) -> Terms:  # (m, r)
         """The same sums of features Phi = C W."""
@@ -177,12 +184,10 @@ def symmetric_product(W: Array, G: Array) -> Array:
     return np.asarray(0.5 * (P + P.T))
 
 
-def lanes_for(m: int, n_groups: int) -> int:
-    """Accumulators of a pass: fewer where they are large, whatever the memory and the threads."""
-    lanes = LANES
-    while lanes > 2 and lanes * n_groups * 8 * m * m > SUM_BYTES:
-        lanes //= 2
-    return lanes
+def spare_for(m: int, n_groups: int, workers: int) -> int:
+    """Sums that may wait for those of earlier rows: none where they are large."""
+    room = SUM_BYTES // max(n_groups * 8 * m * m, 1)
+    return int(np.clip(room - workers - 2, 0, SPARE)) if workers > 1 else 0
 
 
 def moments_of(
@@ -206,5 +211,5 @@ def _moments(C: Array, Y: Array, w: Array | None, workers: int) -> Moments:
         total.add(C[here], Y[here], None if w is None else w[here])
 
     m, q = C.shape[1], Y.shape[1]
-    zero = lambda: Moments.zeros(m, q)  # noqa: E731
-    return sum_over_blocks(add, tiles(len(C)), zero, workers=workers, lanes=lanes_for(m, 1))
+    zero, spare = lambda: Moments.zeros(m, q), spare_for(m, 1, workers)
+    return sum_over_blocks(add, tiles(len(C)), zero, len(C), workers=workers, spare=spare)

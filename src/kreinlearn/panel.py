@@ -290,7 +290,8 @@ class Panel:
             total.add(load(block)[1])
 
         with self._streaming():
-            return sum_over_blocks(add, blocks, lambda: Gram.zeros(m), workers=self.workers)
+            n, zero = len(self.candidates), lambda: Gram.zeros(m)
+            return sum_over_blocks(add, blocks, zero, n, workers=self.workers)
 
     def map_rows(self, function: Callable[[Array], Array], out: Array) -> Array:
         """out = function(C / unit) over the candidates, a tile at a time."""

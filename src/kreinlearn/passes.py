@@ -10,15 +10,27 @@ from typing import Any, Self
 
 import numpy as np
 
-from kreinlearn.blocks import TILE, Scratch, length, require_memory, row_blocks, rows, take
+from kreinlearn.blocks import (
+    TILE,
+    Read,
+    Scratch,
+    blocks_to_read,
+    length,
+    require_memory,
+    row_blocks,
+    row_bytes,
+    rows,
+    take,
+)
 from kreinlearn.columns import LandmarkColumns
 from kreinlearn.kernels._base import Array, Kernel, Objects
-from kreinlearn.moments import Moments, Targets, lanes_for, moments_of
+from kreinlearn.moments import Moments, Targets, moments_of, spare_for
 from kreinlearn.nystrom import PILOT_RTOL, whiten
 from kreinlearn.panel import Panel
 from kreinlearn.progress import TIMED_ROWS, Progress, seconds_a_pair
 from kreinlearn.reduce import Gram, map_blocks, sum_over_blocks
 from kreinlearn.rows import evaluate, naming, over, require_finite
+from kreinlearn.runs import LONGEST, depth_of
 from kreinlearn.squares import parts_of, process_count
 
 LEVERAGE_PROBES = 16  # random directions that estimate the pilot leverage of a row
@@ -77,6 +89,9 @@ class Reservoir:
         self.add(other.keys, other.numbers, other.raw)
         return self
 
+    def clear(self) -> None:
+        self.keys, self.numbers, self.raw = self.keys[:0], self.numbers[:0], self.raw[:0]
+
 
 @dataclass
 class PassTotal:
@@ -88,6 +103,11 @@ class PassTotal:
             mine += theirs
         self.reservoir += other.reservoir
         return self
+
+    def clear(self) -> None:
+        for group in self.groups:
+            group.clear()
+        self.reservoir.clear()
 
 
 def moments_pass(
@@ -132,8 +152,8 @@ def moments_pass(
         if hasattr(X, "sum_rows"):  # rows that are elsewhere, and summed there
             total = X.sum_rows(work, targets, known)
         else:
-            blocks = row_blocks(X, known, targets.by_group)
-            total = sum_groups(blocks, work, targets, look_at=look_at, workers=workers)
+            blocks = blocks_to_read(X, known, targets.by_group)
+            total = sum_groups(blocks, work, targets, length(X), look_at=look_at, workers=workers)
     for mine, theirs in zip(total.groups, groups, strict=True):
         mine += theirs
     if size:
@@ -182,9 +202,10 @@ class RowWork:
 
 
 def sum_groups(
-    blocks: Iterable[tuple[Array, Objects]],
+    blocks: Iterable[tuple[Array, Read]],
     work: RowWork,
     targets: Targets,
+    n: int,
     *,
     look_at: Callable[[Array, Array], None] | None = None,
     workers: int = 1,
@@ -192,13 +213,14 @@ def sum_groups(
     """Moments of C / unit a group; ``look_at`` sees numbers and C / unit of every block."""
     scratch = Scratch(work.buffered)
 
-    def add(total: PassTotal, block: tuple[Array, Objects]) -> None:
-        scaled = work.add(total, *block, targets, scratch)
+    def add(total: PassTotal, block: tuple[Array, Read]) -> None:
+        numbers, read = block
+        scaled = work.add(total, numbers, read(), targets, scratch)
         if look_at is not None:
-            look_at(block[0], scaled)
+            look_at(numbers, scaled)
 
-    lanes = lanes_for(len(work.landmarks), work.n_groups)
-    return sum_over_blocks(add, blocks, work.zero, workers=workers, lanes=lanes)
+    spare = spare_for(len(work.landmarks), work.n_groups, workers)
+    return sum_over_blocks(add, blocks, work.zero, n, workers=workers, spare=spare)
 
 
 def gram_pass(
@@ -220,10 +242,10 @@ def _reservoir_keys(projected: Array, seed: int, first_row: int) -> Array:
 
 def _affordable_workers(panel: Panel, plan: Plan, size: int, n_groups: int = 1) -> int:
     """As many workers as the budget has room for; MemoryError if it has room for none."""
-    m, width = len(panel.landmarks), len(panel.columns)
-    lanes = lanes_for(m, n_groups)
-    fixed = 8 * (n_groups * lanes + 3) * m * m + 8 * lanes * size * width  # sums and reservoirs
-    each = 8 * TILE * (width + (m if panel.transform is not None else 0)) + 8 * m
+    m, width, n = len(panel.landmarks), len(panel.columns), length(panel.X.X)
+    total = 8 * (n_groups * m * m + size * width)  # sums and a reservoir
+    fixed = depth_of(n) * total + 3 * 8 * m * m
+    each = total + 8 * TILE * (width + (m if panel.transform is not None else 0)) + 8 * m
     each += 8 * (TILE + 2 * size) * width if size else 0  # a reservoir while it takes in a tile
     require_memory(
         fixed + each,
@@ -231,6 +253,8 @@ def _affordable_workers(panel: Panel, plan: Plan, size: int, n_groups: int = 1) 
         f"one pass with {m} landmarks",
         "raise memory_budget or lower n_landmarks; rows are streamed already",
     )
+    each += LONGEST * TILE * row_bytes(panel.X.X)  # a run that is read ahead
+    fixed += spare_for(m, n_groups, panel.workers) * total
     return max(1, min(panel.workers, (plan.budget - fixed) // each))
 
 

@@ -1,7 +1,7 @@
 """The one seam: a pass over the data is a function of a row block whose terms are summed.
 
-Sums are reproducible: block t goes to lane t mod LANES, each lane adds its blocks in order, and
-the lanes are added in a fixed tree. Threads and memory decide only who adds what when.
+Sums are reproducible: rows fall into runs of whole tiles by their number alone, a run is added in
+order, and runs are added in a fixed tree. Threads and memory decide only who adds what when.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import joblib
 import numpy as np
@@ -22,17 +22,12 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from kreinlearn.blocks import tiles
+from kreinlearn.runs import SPARE, Queue, Run, Total, Tree
 
-LANES = 8
+STRIP = 128  # columns of a triangle that are added at a time
 
 Array = NDArray[Any]
 Block = TypeVar("Block")
-
-
-class Total(Protocol):
-    def __iadd__(self, other: Any) -> Self: ...
-
-
 T = TypeVar("T", bound=Total)
 
 
@@ -81,80 +76,61 @@ def sum_over_blocks(
     add: Callable[[T, Block], None],
     blocks: Iterable[Block],
     zero: Callable[[], T],
+    n: int,
     *,
     workers: int = 1,
-    lanes: int = LANES,
+    spare: int = SPARE,
 ) -> T:
-    """Sum of the terms of all blocks; ``add(total, block)`` adds one block's terms in place."""
-    totals = [zero() for _ in range(lanes)]
-    queue = _Queue(blocks, lanes)
+    """Sum of the terms of all blocks; ``add(total, block)`` adds one block's terms in place.
+
+    A block is in one of the tiles of n rows, and begins with a row number or several.
+    """
+    queue = Queue(blocks, n)
+    tree = Tree[T](workers + spare)
+
+    def total_of(run: Run) -> T:
+        total = tree.unused()
+        if total is None:
+            total = zero()
+        else:
+            total.clear()
+        for block in queue.blocks_of(run):
+            add(total, block)
+        return total
 
     def work() -> None:
-        for ticket, block in queue:
-            lane = ticket % lanes
-            if queue.wait_for_turn(lane, ticket):
-                add(totals[lane], block)
-                queue.next_turn(lane)
+        while (run := queue.claim()) is not None and tree.may_begin(run.number):
+            tree.put(run.number, total_of(run))  # and nothing here holds it any longer
 
-    _run(work, min(workers, lanes), queue)
-    return _tree_sum(totals)
+    _run(work, workers, queue.stop, tree.stop)
+    return tree.total(zero)
 
 
 def map_blocks(
     apply: Callable[[Block], None], blocks: Iterable[Block], *, workers: int = 1
 ) -> None:
     """``apply`` on every block, in worker threads; it writes its own rows of a result."""
-    queue = _Queue(blocks, 0)
+    queue = Queue(blocks)
 
     def work() -> None:
-        for _, block in queue:
+        for block in queue:
             apply(block)
 
-    _run(work, workers, queue)
+    _run(work, workers, queue.stop)
 
 
-class _Queue:
-    """Blocks handed out in order, and the turns of the lanes; stops for all when one fails."""
-
-    def __init__(self, blocks: Iterable[Any], lanes: int) -> None:
-        self._blocks = enumerate(blocks)
-        self._turns = list(range(lanes))
-        self._pull = threading.Lock()
-        self._moved = threading.Condition()
-        self._stopped = False
-
-    def __iter__(self) -> Iterator[tuple[int, Any]]:
-        while not self._stopped:
-            with self._pull:
-                item = next(self._blocks, None)
-            if item is None:
-                return
-            yield item
-
-    def wait_for_turn(self, lane: int, ticket: int) -> bool:
-        with self._moved:
-            self._moved.wait_for(lambda: self._stopped or self._turns[lane] == ticket)
-            return not self._stopped
-
-    def next_turn(self, lane: int) -> None:
-        with self._moved:
-            self._turns[lane] += len(self._turns)
-            self._moved.notify_all()
-
-    def stop(self) -> None:
-        with self._moved:
-            self._stopped = True
-            self._moved.notify_all()
-
-
-def _run(work: Callable[[], None], workers: int, queue: _Queue) -> None:
+def _run(work: Callable[[], None], workers: int, *stops: Callable[[], None]) -> None:
     """``work`` in every worker; the first error, Ctrl-C included, stops them all and is raised."""
+
+    def stop() -> None:
+        for one in stops:
+            one()
 
     def guarded() -> None:
         try:
             work()
         except BaseException:
-            queue.stop()
+            stop()
             raise
 
     with serial_blas():
@@ -166,15 +142,7 @@ def _run(work: Callable[[], None], workers: int, queue: _Queue) -> None:
                 for future in futures:
                     future.result()
             finally:
-                queue.stop()
-
-
-def _tree_sum(totals: list[T]) -> T:
-    while len(totals) > 1:
-        for i in range(len(totals) // 2):
-            totals[2 * i].__iadd__(totals[2 * i + 1])
-        totals = totals[::2]
-    return totals[0]
+                stop()
 
 
 @dataclass
@@ -201,9 +169,21 @@ class Gram:
             add_gram(np.asarray(C, dtype=np.float64), self.triangle)
 
     def __iadd__(self, other: Self) -> Self:
-        self.triangle += other.triangle
+        for strip in self._strips():
+            self.triangle[strip] += other.triangle[strip]
         self.sums += other.sums
         return self
+
+    def clear(self) -> None:
+        for strip in self._strips():
+            self.triangle[strip] = 0.0
+        self.sums[:] = 0.0
+
+    def _strips(self) -> Iterator[tuple[slice, slice]]:
+        """The upper triangle in parts: what is below stays untouched."""
+        m = len(self.sums)
+        for j in range(0, m, STRIP):
+            yield slice(0, min(j + STRIP, m)), slice(j, j + STRIP)
 
     @property
     def matrix(self) -> Array:  # (m, m)
@@ -217,7 +197,9 @@ def gram_of(C: Array, workers: int = 1) -> Gram:
     def add(total: Gram, span: tuple[int, int]) -> None:
         total.add(C[slice(*span)])
 
-    return sum_over_blocks(add, tiles(len(C)), lambda: Gram.zeros(C.shape[1]), workers=workers)
+    return sum_over_blocks(
+        add, tiles(len(C)), lambda: Gram.zeros(C.shape[1]), len(C), workers=workers
+    )
 
 
 def _blas(name: str) -> Any:

@@ -13,7 +13,6 @@ from sklearn.model_selection import KFold
 import kreinlearn as kl
 from kreinlearn.blocks import TILE
 from kreinlearn.distributed import DaskRows, rows_of
-from kreinlearn.distributed.sums import runs_of
 from kreinlearn.distributed.using import for_workers
 
 dask = pytest.importorskip("dask")
@@ -129,17 +128,6 @@ def test_chunks_and_schedulers_change_no_bit():
             model.fit(array(X, chunks), array(Y, chunks), array(W, "small"))
             found.append((model.dual_coef_.tobytes(), model.intercept_))
     assert len(set(found)) == 1
-
-
-def test_runs_are_whole_tiles_of_all_rows():
-    for n in (1, TILE, TILE + 1, 40 * TILE, 70 * TILE + 5, 10_000_000):
-        runs = runs_of(n)
-        assert [start for start, _ in runs[1:]] == [stop for _, stop in runs[:-1]]
-        assert runs[0][0] == 0
-        assert runs[-1][1] == n
-        assert all(start % TILE == 0 for start, _ in runs)
-        tiles = -(-n // TILE)
-        assert min(tiles, 32) <= len(runs) <= max(64, tiles / 32 + 1)
 
 
 # Collections

@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src"
 
-BASE = {"blocks", "kernels", "moments", "reduce", "sources", "spectrum"}
+BASE = {"blocks", "kernels", "moments", "reduce", "runs", "sources", "spectrum"}
 NYSTROM = BASE | {"columns", "landmarks", "nystrom", "panel", "progress", "rows", "squares"}
 APPROXIMATION = NYSTROM | {"approximation", "feature_rows", "passes"}
 LEARNING = APPROXIMATION | {"choosing", "estimators", "learning", "persist", "solvers", "tuning"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from itertools import pairwise
 
@@ -13,11 +14,11 @@ import kreinlearn.moments
 from kreinlearn.blocks import TILE
 from kreinlearn.kernels import DeltaGauss, Precomputed
 from kreinlearn.kernels.callables import CallableKernel
-from kreinlearn.moments import Moments, Targets, Terms, lanes_for, moments_of, symmetric_product
+from kreinlearn.moments import Moments, Targets, Terms, moments_of, spare_for, symmetric_product
 from kreinlearn.panel import Panel
 from kreinlearn.passes import Plan, moments_pass
-from kreinlearn.reduce import LANES
 from kreinlearn.rows import Rows
+from kreinlearn.runs import SPARE
 from tests import oracles
 
 RNG = np.random.default_rng(11)
@@ -235,13 +236,21 @@ def test_targets_of_rows():
     assert none[1] is None
 
 
-def test_large_sums_have_fewer_lanes(monkeypatch):
-    assert lanes_for(1, 1) == LANES
+def test_large_sums_do_not_wait(monkeypatch):
+    assert spare_for(1, 1, 2) == SPARE == 2
     monkeypatch.setattr(kreinlearn.moments, "SUM_BYTES", 8 * 100**2 * 10)  # ten sums of 100 x 100
-    found = [lanes_for(100, groups) for groups in (1, 2, 3, 5, 6, 1000)]
-    assert found == [8, 4, 2, 2, 2, 2]
-    assert lanes_for(101, 1) == 8  # 8 of 10
-    assert lanes_for(120, 1) == 4
+    assert [spare_for(100, groups, 2) for groups in (1, 2, 3, 1000)] == [2, 1, 0, 0]
+    assert [spare_for(100, 1, workers) for workers in (1, 6, 7, 8)] == [0, 2, 1, 0]
+
+
+def test_cleared_sums_are_those_of_nothing():
+    total = Moments.zeros(3, 2)
+    C, Y = RNG.normal(size=(20, 3)), RNG.normal(size=(20, 2))
+    total.add(C, Y, None)
+    total.clear()
+    assert pickle.dumps(total) == pickle.dumps(Moments.zeros(3, 2))
+    total.add(C, Y, None)
+    np.testing.assert_allclose(total.gram.matrix, C.T @ C)
 
 
 # One pass over held and streamed rows

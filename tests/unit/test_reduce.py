@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from kreinlearn.blocks import tiles
+from kreinlearn.blocks import TILE, tiles
 from kreinlearn.reduce import (
     Gram,
     _controller,
@@ -22,7 +22,7 @@ RNG = np.random.default_rng(0)
 
 
 class Order:
-    """Records which blocks were added to a lane, in which order, and how lanes are merged."""
+    """Records which blocks were added to a run, in which order, and how runs are merged."""
 
     def __init__(self):
         self.seen = []
@@ -31,23 +31,43 @@ class Order:
         self.seen = [self.seen, other.seen]
         return self
 
+    def clear(self):
+        self.seen = []
 
-def add_number(total, number):
-    total.seen.append(number)
+
+def add_number(total, block):
+    total.seen.append(block[0] // TILE)
+
+
+def of_tiles(numbers):
+    return [(number * TILE,) for number in numbers]
+
+
+def nested(runs):
+    """What one sum of runs looks like: each is added to those before it."""
+    total = runs[0]
+    for run in runs[1:]:
+        total = [total, run]
+    return total
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
 def test_blocks_are_added_in_a_fixed_order_and_tree(workers):
-    def slow_for_some(total, number):
-        time.sleep(0.002 * (number % 3))
-        add_number(total, number)
+    def slow_for_some(total, block):
+        time.sleep(0.002 * (block[0] // TILE % 3))
+        add_number(total, block)
 
-    total = sum_over_blocks(slow_for_some, range(10), Order, workers=workers, lanes=4)
-    assert total.seen == [[[0, 4, 8], [1, 5, 9]], [[2, 6], [3, 7]]]
+    numbers = [t for t in range(40) if t not in (3, *range(10, 15))]  # a run has no block
+    total = sum_over_blocks(slow_for_some, of_tiles(numbers), Order, 40 * TILE, workers=workers)
+    runs = [list(range(at, at + 5)) for at in range(0, 30, 5)]
+    runs += [[30, 31], [32, 33], [34, 35], [36], [37], [38], [39]]  # shorter towards the end
+    del runs[2]
+    runs[0].remove(3)
+    assert total.seen == [nested(runs[:8]), nested(runs[8:])]
 
 
 def test_no_blocks_give_zero():
-    total = sum_over_blocks(lambda *_: None, [], lambda: Gram.zeros(3))
+    total = sum_over_blocks(lambda *_: None, [], lambda: Gram.zeros(3), 5000)
     assert not total.matrix.any()
 
 
@@ -56,25 +76,25 @@ def test_no_blocks_give_zero():
 def test_the_first_error_stops_all_and_is_raised(workers, error):
     done, before = [], threading.active_count()
 
-    def add(total, number):
-        if number == 5:
+    def add(total, block):
+        if block[0] == 5 * TILE:
             raise error("block 5")
         time.sleep(0.001)
-        done.append(number)
+        done.append(block)
 
     with pytest.raises(error, match="block 5"):
-        sum_over_blocks(add, range(1000), Order, workers=workers)
+        sum_over_blocks(add, of_tiles(range(1000)), Order, 1000 * TILE, workers=workers)
     assert len(done) < 100
     assert threading.active_count() <= before
 
 
 def test_an_error_of_the_source_is_raised():
     def source():
-        yield 1
+        yield (1,)
         raise OSError("no more")
 
     with pytest.raises(OSError, match="no more"):
-        sum_over_blocks(add_number, source(), Order, workers=2)
+        sum_over_blocks(add_number, source(), Order, 5000, workers=2)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
@@ -84,12 +104,25 @@ def test_gram_is_the_cross_product(workers):
         lambda total, span: total.add(C[slice(*span)]),
         tiles(5000),
         lambda: Gram.zeros(17),
+        5000,
         workers=workers,
     )
     exact = np.einsum("ij,ik->jk", C.astype(np.longdouble), C.astype(np.longdouble))
     np.testing.assert_allclose(gram.matrix, exact.astype(float), rtol=0, atol=1e-13 * 5000)
     np.testing.assert_array_equal(gram.matrix, gram.matrix.T)
     np.testing.assert_allclose(gram.sums, C.sum(0), atol=1e-10)
+
+
+def test_sums_of_wide_grams_and_those_that_are_used_again():
+    C = RNG.normal(size=(40, 300))
+    first, second = Gram.zeros(300), Gram.zeros(300)
+    first.add(C[:25])
+    second.add(C[25:])
+    first += second
+    np.testing.assert_allclose(first.matrix, C.T @ C, atol=1e-12)
+    second.clear()
+    assert not second.triangle.any()
+    assert not second.sums.any()
 
 
 def test_single_precision_blocks_are_summed_in_double():

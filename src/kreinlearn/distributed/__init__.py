@@ -2,13 +2,21 @@
 
 from kreinlearn.distributed.blocks import is_dask
 from kreinlearn.distributed.rows import DaskRows, in_memory, like, rows_of
-from kreinlearn.distributed.targets import Tally, column_of, sums, tally, weighted_by_class
+from kreinlearn.distributed.targets import (
+    Tally,
+    class_totals,
+    column_of,
+    sums,
+    tally,
+    weighted_by_class,
+)
 from kreinlearn.distributed.using import accuracy, lazily, r_squared
 
 __all__ = [
     "DaskRows",
     "Tally",
     "accuracy",
+    "class_totals",
     "column_of",
     "in_memory",
     "is_dask",

@@ -13,8 +13,7 @@ import scipy.sparse as sp
 from kreinlearn.blocks import length, take
 from kreinlearn.kernels._base import Array, Objects
 from kreinlearn.reduce import serial_blas
-
-FAN_IN = 8  # results that one task adds up
+from kreinlearn.runs import FAN_IN
 
 
 def is_dask(X: Any) -> bool:

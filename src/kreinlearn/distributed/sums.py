@@ -10,21 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.blocks import TILE, Scratch, row_blocks
+from kreinlearn.blocks import Scratch, row_blocks
 from kreinlearn.distributed import blocks as b
 from kreinlearn.kernels._base import Array, Objects
 from kreinlearn.moments import Targets
 from kreinlearn.passes import PassTotal, RowWork
 from kreinlearn.reduce import serial_blas
-
-RUNS, LONGEST = 32, 32  # about so many runs, of so many tiles at the most
-COLUMN_RUNS = 4, 512  # the same of targets and weights alone, which cost little
-
-
-def runs_of(n: int, runs: int = RUNS, longest: int = LONGEST) -> list[tuple[int, int]]:
-    """Spans of rows that a task sums: whole tiles, by the number of rows alone."""
-    step = TILE * int(np.clip(-(-n // TILE) // runs, 1, longest))
-    return [(start, min(start + step, n)) for start in range(0, n, step)]
+from kreinlearn.runs import COLUMN_RUNS, runs_of
 
 
 def sum_rows(X: Any, work: RowWork, targets: Targets, known: Array) -> PassTotal:

@@ -13,6 +13,7 @@ from kreinlearn.distributed import blocks as b
 from kreinlearn.distributed.rows import DaskRows, rows_of, spread
 from kreinlearn.distributed.sums import total_of
 from kreinlearn.kernels._base import Array
+from kreinlearn.runs import COLUMN_RUNS, Tree, runs_of
 
 Check = Callable[[Any], Array]  # a block of targets or weights, as it comes
 
@@ -87,9 +88,26 @@ def tally(y: DaskRows, w: DaskRows | None) -> Tally:
     return found
 
 
-def sums(y: DaskRows, w: DaskRows | None) -> Sums:
-    found: Sums = total_of(Sums.of, y, w)
+def sums(y: Any, w: Any) -> Sums:
+    """On workers or here: the same numbers, bit for bit."""
+    found: Sums = (total_of if isinstance(y, DaskRows) else total_here)(Sums.of, y, w)
     return found
+
+
+def class_totals(labels: Array, w: Array | None, n_classes: int) -> Array:
+    """Weight of each class, labels being numbers of classes; as ``tally`` has it."""
+    totals: Array = total_here(partial(np.bincount, minlength=n_classes), labels, w)
+    return totals
+
+
+def total_here(function: Callable[..., Any], *columns: Array | None) -> Any:
+    """As ``total_of``, of columns in memory."""
+    assert columns[0] is not None
+    tree: Tree[Any] = Tree(1)
+    for i, run in enumerate(runs_of(len(columns[0]), *COLUMN_RUNS)):
+        here = slice(*run)
+        tree.put(i, function(*(None if column is None else column[here] for column in columns)))
+    return tree.total(lambda: function(*columns))
 
 
 def weighted_by_class(y: DaskRows, w: DaskRows | None, classes: Array, of: Array) -> DaskRows:

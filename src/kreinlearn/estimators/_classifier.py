@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from kreinlearn.distributed import (
     DaskRows,
     accuracy,
+    class_totals,
     is_dask,
     lazily,
     tally,
@@ -90,7 +91,7 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
         if isinstance(labels, Labels):
             return self._weights_there(w, labels)
         if self.class_weight is not None:
-            of_classes = self._of_classes(np.bincount(labels, w, len(self.classes_)))
+            of_classes = self._of_classes(class_totals(labels, w, len(self.classes_)))
             w = of_classes[labels] * (1.0 if w is None else w)
         if w is not None and not part:
             left = np.unique(labels[w > 0])

@@ -166,8 +166,6 @@ def as_columns(y: Any) -> Any:  # (n,) or (n, q) -> (n, q)
 
 
 def mean_of(Y: Any, w: Any) -> Any:
-    if not isinstance(Y, DaskRows):
-        return np.average(Y, axis=0, weights=w)
     found = sums(Y, w)
     return found.targets / found.weight
 

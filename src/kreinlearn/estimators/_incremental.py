@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from kreinlearn.blocks import as_generator, length, row_blocks
+from kreinlearn.blocks import as_generator, blocks_to_read, length
 from kreinlearn.distributed import is_dask
 from kreinlearn.estimators._learner import KreinLearner
 from kreinlearn.learning import MeanLoss, Problem, Statistics, gather, gram_scale
@@ -110,7 +110,7 @@ class Incremental(KreinLearner):
         progress, width = Progress(self.verbose, self.kernel), n_evaluated(self._columns, m)
         with progress.step("new rows", n, n * width):
             total = sum_groups(
-                row_blocks(X, nothing, targets.by_group), work, targets, workers=workers,
+                blocks_to_read(X, nothing, targets.by_group), work, targets, n, workers=workers,
                 look_at=lambda numbers, _: progress.add(len(numbers), len(numbers) * width),
             )  # fmt: skip
         for mine, new in zip(sums.groups, total.groups, strict=True):
