@@ -9,8 +9,9 @@ PY := .venv/bin/python
 stamp = .venv/$(1)-$(shell { pwd; cat requirements/$(1).txt pyproject.toml 2>/dev/null; } | cksum | tr ' ' '-')
 DEMO := $(call stamp,demo)
 TEST := $(call stamp,test)
+DOCS := $(call stamp,docs)
 
-# $(1): demo or test; $(2): what a reader should expect
+# $(1): demo, test or docs; $(2): what a reader should expect
 define install
 	@echo "Installing requirements/$(1).txt into .venv: $(2), once only ..."
 	@rm -f .venv/$(1)-*
@@ -21,11 +22,12 @@ define install
 	@touch $@
 endef
 
-.PHONY: help demo test lint lock clean
+.PHONY: help demo test lint docs lock clean
 help:
 	@echo "make demo    install what the demonstration needs, run it"
 	@echo "make test    install everything, then lint, types and all tests"
 	@echo "make lint    ruff and mypy only"
+	@echo "make docs    the manual, into build/docs"
 	@echo "make lock    resolve requirements/*.txt anew (UPGRADE=--upgrade for the newest)"
 	@echo "make clean   remove .venv, caches and builds"
 
@@ -40,9 +42,14 @@ lint: $(TEST)
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 
+# The examples run, so it takes a few minutes; -W: a warning is an error.
+docs: $(DOCS)
+	$(PY) -m sphinx -W --keep-going -n -q -b html -d build/doctrees docs build/docs
+	@echo "Open build/docs/index.html"
+
 # Where .venv is missing or its interpreter is gone, every stamp is void.
 ifneq ($(shell $(PY) -c "print(1)" 2>/dev/null),1)
-.PHONY: $(PY) $(DEMO) $(TEST)
+.PHONY: $(PY) $(DEMO) $(TEST) $(DOCS)
 endif
 
 $(PY):
@@ -58,7 +65,10 @@ $(DEMO): | $(PY)
 $(TEST): | $(DEMO)
 	$(call install,test,1 GB more on disk and one to three minutes)
 
-# test.txt first, demo.txt within it: `make test` after `make demo` only adds packages.
+$(DOCS): | $(DEMO)
+	$(call install,docs,1 GB more on disk and one to three minutes)
+
+# test.txt first, demo.txt and docs.txt within it: `make test` after `make demo` only adds packages.
 COMPILE = "$$dir/bin/uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
   --no-header --no-annotate --no-emit-index-url -c requirements/constraints.in $(UPGRADE)
 lock:
@@ -67,7 +77,8 @@ lock:
 	"$$dir/bin/python" -m pip install --quiet --disable-pip-version-check uv; \
 	$(COMPILE) --extra all --extra test -o requirements/test.txt pyproject.toml requirements/build.in; \
 	$(COMPILE) --extra plot -c requirements/test.txt -o requirements/demo.txt pyproject.toml requirements/build.in; \
-	for lock in test demo; do \
+	$(COMPILE) --extra all --extra docs -c requirements/test.txt -o requirements/docs.txt pyproject.toml requirements/build.in; \
+	for lock in test demo docs; do \
 	  { echo "# Written by make lock from pyproject.toml and requirements/build.in."; \
 	    grep -vE '^(#|--?(i|f|index-url|extra-index-url|find-links|trusted-host)[ =])' requirements/$$lock.txt; \
 	  } > "$$dir/$$lock.txt"; \
@@ -75,5 +86,5 @@ lock:
 	done
 
 clean:
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist docs/auto_examples docs/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +
