@@ -48,9 +48,9 @@ class Unregistered(TypeError):
 
 def spec_of(kernel: Kernel, write: Write, path: str) -> Json:
     """Name and parameters of a kernel object; ``Unregistered`` if it has no name."""
-    parameters = kernel.get_params(deep=False)
+    known, parameters = _name(kernel), kernel.get_params(deep=False)
     held = {name: write(value, f"{path}.{name}") for name, value in parameters.items()}
-    return {"name": _name(kernel), "parameters": held}
+    return {"name": known, "parameters": held}
 
 
 def _name(kernel: Kernel) -> str:

@@ -123,15 +123,18 @@ WRITERS: tuple[tuple[Any, Callable[[Writer, Any, str], Json]], ...] = (
 def _field_types(cls: Any) -> dict[str, str]:
     """Fields of a dataclass or NamedTuple, and their types in words."""
     names = [field.name for field in fields_of(cls)] if is_dataclass(cls) else cls._fields
-    return {name: str(cls.__annotations__[name]).removesuffix(" ").strip("'") for name in names}
+    given = [cls.__annotations__[name] for name in names]
+    words = [getattr(one, "__forward_arg__", one) for one in given]  # of a NamedTuple
+    return dict(zip(names, words, strict=True))
 
 
 def _is_a(value: Any, wanted: str) -> bool:
     """Whether a value is of the type of a field, which is given in words."""
     if wanted.startswith("list["):
         return type(value) is list and all(type(one).__name__ == wanted[5:-1] for one in value)
-    found = {"ndarray": "Array", "Generator": "np.random.Generator"}.get(type(value).__name__)
-    return wanted in ("Any", type(value).__name__, found)
+    kind = type(value).__name__
+    known = {"ndarray": "Array", "Generator": "np.random.Generator", "float64": "float"}
+    return wanted in ("Any", kind, known.get(kind))
 
 
 class Reader:
