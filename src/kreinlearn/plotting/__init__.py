@@ -1,6 +1,16 @@
 """Pictures of similarities and models, as display classes of scikit-learn's kind."""
 
 from kreinlearn.plotting.comparison import ComparisonDisplay
+from kreinlearn.plotting.embedding import EmbeddingDisplay, LandmarkDisplay
+from kreinlearn.plotting.penalties import PenaltyDisplay
+from kreinlearn.plotting.ranks import RankErrorDisplay
 from kreinlearn.plotting.spectrum import SpectrumDisplay
 
-__all__ = ["ComparisonDisplay", "SpectrumDisplay"]
+__all__ = [
+    "ComparisonDisplay",
+    "EmbeddingDisplay",
+    "LandmarkDisplay",
+    "PenaltyDisplay",
+    "RankErrorDisplay",
+    "SpectrumDisplay",
+]

@@ -1,5 +1,7 @@
 """What a long computation found, as one document: on the terminal, as Markdown, as HTML."""
 
+from typing import TYPE_CHECKING, Any
+
 from kreinlearn.report.html import to_html
 from kreinlearn.report.markdown import to_markdown
 from kreinlearn.report.model import (
@@ -13,8 +15,10 @@ from kreinlearn.report.model import (
     provenance,
     versions,
 )
-from kreinlearn.report.pages import write_report
 from kreinlearn.report.terminal import show
+
+if TYPE_CHECKING:
+    from kreinlearn.report.pages import write_report
 
 __all__ = [
     "Block",
@@ -31,3 +35,12 @@ __all__ = [
     "versions",
     "write_report",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """``write_report`` knows estimators: a command that shows a table starts without them."""
+    if name != "write_report":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from kreinlearn.report.pages import write_report
+
+    return write_report

@@ -1,0 +1,421 @@
+"""Displays: what is drawn, read back from matplotlib, is what another computation gives."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+from matplotlib import pyplot  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
+
+from kreinlearn import (  # noqa: E402
+    KreinNystroem,
+    KreinPCA,
+    KreinRidge,
+    KreinRidgeClassifier,
+    KreinSVC,
+    KreinVCRidge,
+    KreinVCRidgeClassifier,
+    SimilarityRidge,
+    SpectrumSVC,
+    plotting,
+)
+from kreinlearn.evaluation import Evaluation, Score  # noqa: E402
+from kreinlearn.plotting import (  # noqa: E402
+    ComparisonDisplay,
+    EmbeddingDisplay,
+    LandmarkDisplay,
+    PenaltyDisplay,
+    RankErrorDisplay,
+    SpectrumDisplay,
+)
+
+
+@pytest.fixture(autouse=True)
+def no_figure_is_left() -> Iterator[None]:
+    yield
+    pyplot.close("all")
+
+
+def vectors(n: int = 60, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).normal(size=(n, 3))
+
+
+def indefinite(n: int = 40, seed: int = 0) -> Any:
+    A = np.random.default_rng(seed).normal(size=(n, n))
+    return (A + A.T) / 2
+
+
+def dissimilarities(n: int = 40) -> Any:
+    X = vectors(n)
+    return np.abs(X[:, None] - X).sum(axis=2) ** 1.5
+
+
+def drawn_text(ax: Any) -> str:
+    ax.figure.canvas.draw()
+    axes = ax.figure.axes
+    texts = [t.get_text() for a in axes for t in a.findobj(matplotlib.text.Text)]
+    return "\n".join(texts)
+
+
+# Spectrum
+
+
+def test_a_spectrum_is_that_of_the_matrix() -> None:
+    K = indefinite()
+    model = KreinNystroem("precomputed", n_landmarks=None, core="plain").fit(K)
+    display = SpectrumDisplay.from_estimator(model)
+    D = np.linalg.eigvalsh(K)
+    expected = {"positive": np.sort(D[D > 0])[::-1], "negative": np.sort(-D[D < 0])[::-1]}
+    for sign, values in expected.items():
+        x, y = display.lines_[sign].get_data()
+        np.testing.assert_array_equal(x, np.arange(1, len(values) + 1))
+        np.testing.assert_allclose(y, values, rtol=1e-6)
+        assert display.lines_[sign].get_label() == f"{sign} ({len(values)})"
+    share = 100 * -D[D < 0].sum() / np.abs(D).sum()
+    assert f"{share:.3g} %" in display.ax_.get_title()
+
+
+def test_a_spectrum_relative_to_its_largest_and_of_one_sign() -> None:
+    display = SpectrumDisplay.from_predictions([-4.0, 0.0, -1.0], relative=True)
+    assert list(display.lines_) == ["negative"]
+    np.testing.assert_allclose(display.lines_["negative"].get_ydata(), [1, 0.25])
+    assert display.ax_.get_ylabel() == "|eigenvalue|, of the largest"
+    with pytest.raises(ValueError, match="not zero"):
+        SpectrumDisplay.from_predictions([0.0, 0.0])
+
+
+def test_signs_are_told_apart_without_colours() -> None:
+    lines = SpectrumDisplay.from_predictions([3.0, 1.0, -2.0, -1.0]).lines_
+    looks = [(ln.get_marker(), ln.get_linestyle(), ln.get_markerfacecolor() == "white")
+             for ln in lines.values()]  # fmt: skip
+    assert all(a != b for a, b in zip(*looks, strict=True))
+
+
+# Rank
+
+
+def test_errors_by_rank_are_those_of_the_truncated_matrix() -> None:
+    K = indefinite()
+    model = KreinNystroem("precomputed", n_landmarks=None, core="plain").fit(K)
+    display = RankErrorDisplay.from_estimator(model, K, ranks=[1, 5, 20, 39])
+    D, U = np.linalg.eigh(K)
+    order = np.argsort(-np.abs(D))
+    for k, error, best in zip(display.ranks, display.errors, display.optimum, strict=True):
+        kept = order[:k]
+        missed = np.linalg.norm(K - (U[:, kept] * D[kept]) @ U[:, kept].T) / np.linalg.norm(K)
+        assert error == pytest.approx(missed, rel=1e-6)
+        assert best == pytest.approx(missed, rel=1e-6)
+    assert display.optimum_line_ is not None
+    np.testing.assert_array_equal(display.line_.get_xdata(), [1, 5, 20, 39])
+    np.testing.assert_array_equal(display.line_.get_ydata(), display.errors)
+
+
+def test_the_last_error_is_that_of_the_approximation_and_a_sample_estimates_it() -> None:
+    X = vectors(150)
+    model = KreinNystroem("delta_gauss", n_landmarks=30, random_state=0).fit(X)
+    exact = RankErrorDisplay.from_estimator(model, X)
+    K = model.kernel_(X, X)
+    missed = np.linalg.norm(K - model.approximate(X)) / np.linalg.norm(K)
+    assert exact.errors[-1] == pytest.approx(missed, rel=1e-6)
+    assert exact.standard_errors is None
+    some = RankErrorDisplay.from_estimator(model, X, n_rows=70, random_state=0)
+    assert some.optimum is None
+    gaps = np.abs(some.errors - exact.errors)
+    assert np.all(gaps <= 5 * np.asarray(some.standard_errors) + 1e-12)
+    np.testing.assert_array_equal(some.ranks, exact.ranks)
+
+
+@pytest.mark.parametrize("ranks", [[0], [31], [], [2.5]])
+def test_ranks_that_are_not_there_are_refused(ranks: list[Any]) -> None:
+    X = vectors()
+    model = KreinNystroem("delta_gauss", n_landmarks=30, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="from 1 to rank_"):
+        RankErrorDisplay.from_estimator(model, X, ranks=ranks)
+
+
+# Penalties
+
+
+def test_losses_are_those_of_cross_validation_by_hand() -> None:
+    rng = np.random.default_rng(0)
+    X = vectors(40)
+    y = X[:, 0] ** 2 + 0.1 * rng.normal(size=40)
+    fixed: Any = {"kernel": lambda A, B: np.tanh(0.4 * A @ B.T - 1)}
+    model = KreinRidge(**fixed, n_landmarks=None, random_state=0).fit(X, y)
+    display = PenaltyDisplay.from_estimator(model, X, y, grid=4)
+    for i, j in ((0, 0), (1, 3), (3, 2)):
+        plus, minus = display.lambda_plus[j], display.lambda_minus[i]
+        missed = 0.0
+        for k in range(5):
+            train, test = model.folds_ != k, model.folds_ == k
+            own = KreinRidge(**fixed, n_landmarks=None, lambda_plus=plus, lambda_minus=minus)
+            missed += np.sum((own.fit(X[train], y[train]).predict(X[test]) - y[test]) ** 2)
+        assert display.losses[i, j] == pytest.approx(missed / 40, rel=1e-6)
+    assert display.chosen == (model.lambda_plus_, model.lambda_minus_)
+    assert display.criterion == "cross-validated squared error"
+    assert not np.allclose(display.losses, display.losses.T)  # the axes are not confused
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        KreinRidge("delta_gauss", n_landmarks=15),
+        KreinRidge("delta_gauss", n_landmarks=15, cv="loo"),
+        KreinVCRidge("delta_gauss"),
+        KreinVCRidge("delta_gauss", radius="tuned"),
+        KreinRidgeClassifier("delta_gauss", kernel_params="auto"),
+        KreinVCRidgeClassifier("delta_gauss", n_landmarks=15),
+        KreinSVC("delta_gauss"),
+        KreinSVC("delta_gauss", n_landmarks=15),
+    ],
+    ids=lambda learner: f"{type(learner).__name__}-{learner.n_landmarks}-{learner.cv}",
+)
+def test_the_loss_where_it_was_tried_is_what_the_search_saw(learner: Any) -> None:
+    X = vectors(60)
+    y: Any = X[:, 0] * X[:, 1]
+    if hasattr(learner, "class_weight"):
+        y = np.where(y > 0.3, "c", np.where(y > -0.3, "b", "a"))
+    model = learner.set_params(random_state=0).fit(X, y)
+    from kreinlearn.plotting._criterion import criterion_of
+
+    loss = criterion_of(model, X, y).loss
+    assert loss(model.lambda_plus_, model.lambda_minus_) == pytest.approx(model.cv_loss_, rel=1e-5)
+
+
+def test_a_dissimilarity_is_transformed_as_in_the_fit() -> None:
+    D = dissimilarities()
+    y = (D[0] > np.median(D[0])).astype(int)
+    model = KreinRidgeClassifier("precomputed_dissimilarity", random_state=0).fit(D, y)
+    display = PenaltyDisplay.from_estimator(model, D, y, grid=3)
+    assert display.losses.min() >= 0.9 * model.cv_loss_
+    assert display.losses.shape == (3, 3)
+
+
+def test_the_chosen_penalties_are_marked_where_they_are() -> None:
+    losses = np.arange(12.0).reshape(3, 4)
+    display = PenaltyDisplay.from_predictions(
+        [1, 10, 100, 1000], [1, 10, 100], losses, chosen=(10, 1e9), criterion="error"
+    )
+    assert display.chosen_ is not None
+    assert [float(v[0]) for v in display.chosen_.get_data()] == [10, 100]  # the edge
+    assert display.ax_.get_xscale() == display.ax_.get_yscale() == "log"
+    text = drawn_text(display.ax_)
+    assert "error" in text
+    assert "chosen" in text
+    with pytest.raises(ValueError, match=r"\(3, 4\) goes with"):
+        PenaltyDisplay.from_predictions([1, 10, 100, 1000], [1, 10, 100], losses.T)
+    PenaltyDisplay.from_predictions([1, 10], [1, 10], np.ones((2, 2)))  # flat
+
+
+@pytest.mark.parametrize("learner", [SimilarityRidge(), KreinNystroem()])
+def test_a_model_without_two_penalties_is_refused(learner: Any) -> None:
+    X = vectors()
+    with pytest.raises(TypeError, match="two penalties"):
+        PenaltyDisplay.from_estimator(learner.fit(X, X[:, 0]), X, X[:, 0])
+
+
+# Embedding
+
+
+def classical_scaling(D: Any) -> tuple[Any, Any]:
+    """Torgerson's: the two largest |eigenvalues| of -1/2 J D^2 J."""
+    J = np.eye(len(D)) - 1 / len(D)
+    values, U = np.linalg.eigh(-0.5 * J @ D**2 @ J)
+    order = np.argsort(-np.abs(values))[:2]
+    return U[:, order] * np.sqrt(np.abs(values[order])), values[order]
+
+
+def test_an_embedding_is_classical_scaling() -> None:
+    D = dissimilarities()
+    model = KreinPCA(kernel="precomputed_dissimilarity", n_landmarks=None, core="plain").fit(D)
+    display = EmbeddingDisplay.from_estimator(model, D)
+    expected, values = classical_scaling(D)
+    offsets = np.asarray(display.scatters_["objects"].get_offsets())
+    np.testing.assert_allclose(np.abs(offsets), np.abs(expected), atol=1e-6)
+    np.testing.assert_allclose(display.eigenvalues, values, rtol=1e-6)
+    np.testing.assert_allclose(offsets, model.transform(D), atol=1e-9)
+
+
+@pytest.mark.parametrize("core", ["plain", "ls"])
+def test_axes_of_an_approximation_are_its_eigenvectors(core: str) -> None:
+    X = vectors(80)
+    model = KreinNystroem("delta_gauss", n_landmarks=40, core=core, random_state=0).fit(X)
+    display = EmbeddingDisplay.from_estimator(model, X, axes=(3, 1))
+    D, U = np.linalg.eigh(model.approximate(X))
+    order = np.argsort(-np.abs(D))[[3, 1]]
+    expected = U[:, order] * np.sqrt(np.abs(D[order]))
+    np.testing.assert_allclose(np.abs(display.coordinates), np.abs(expected), atol=1e-6)
+    signs = ["negative" if d < 0 else "positive" for d in D[order]]
+    assert display.ax_.get_xlabel().startswith(f"{signs[0]} axis 4, eigenvalue {D[order[0]]:+.3g}")
+    assert display.ax_.get_ylabel().startswith(f"{signs[1]} axis 2")
+
+
+def test_a_negative_axis_is_dashed_and_imaginary() -> None:
+    ax = EmbeddingDisplay.from_predictions(vectors()[:, :2], [5.0, -2.0]).ax_
+    text = drawn_text(ax)
+    assert "positive axis 1, eigenvalue +5" in text
+    assert "negative axis 2, eigenvalue -2" in text
+    y_ticks = [t.get_text() for t in ax.get_yticklabels()]
+    x_ticks = [t.get_text() for t in ax.get_xticklabels()]
+    assert any(t.endswith("i") for t in y_ticks)
+    assert not any(t.endswith("i") for t in x_ticks)
+    assert ax.spines["left"].get_linestyle() != ax.spines["bottom"].get_linestyle()
+
+
+def test_classes_have_marks_of_their_own_and_every_object_is_drawn() -> None:
+    X, y = vectors(30)[:, :2], np.array(["a", "<b>", "$c$"] * 10)
+    display = EmbeddingDisplay.from_predictions(X, [1.0, 1.0], y)
+    for name, points in display.scatters_.items():
+        np.testing.assert_array_equal(points.get_offsets(), X[y == name])
+    shapes = {str(points.get_paths()[0].vertices.round(3)) for points in
+              display.scatters_.values()}  # fmt: skip
+    assert len(shapes) == 3
+    legend = [t.get_text() for t in display.ax_.get_legend().get_texts()]
+    assert legend == [r"\$c\$", "<b>", "a"]
+    many = EmbeddingDisplay.from_predictions(X, [1.0, 1.0], np.arange(30))
+    assert len(many.scatters_) == 30
+    assert len(many.ax_.get_legend().get_texts()) == 12
+    assert "18 more" in many.ax_.get_legend().get_title().get_text()
+
+
+def test_numbers_are_shown_by_shade() -> None:
+    X = vectors(30)
+    display = EmbeddingDisplay.from_predictions(X[:, :2], [1.0, 1.0], X[:, 2])
+    np.testing.assert_array_equal(display.scatters_["objects"].get_array(), X[:, 2])
+    with pytest.raises(ValueError, match="y has 29"):
+        EmbeddingDisplay.from_predictions(X[:, :2], [1.0, 1.0], X[1:, 2])
+
+
+# Landmarks
+
+
+def test_landmarks_lie_where_their_objects_do() -> None:
+    X = vectors(80)
+    model = KreinNystroem("delta_gauss", n_landmarks=20, random_state=0).fit(X)
+    display = LandmarkDisplay.from_estimator(model, X)
+    whole = np.asarray(display.objects_.get_offsets())
+    np.testing.assert_allclose(
+        display.landmarks_.get_offsets(), whole[model.landmark_indices_], atol=1e-9
+    )
+    assert display.ax_.get_legend().get_texts()[1].get_text() == "20 landmarks"
+
+
+def test_landmarks_of_a_matrix_and_of_a_learner() -> None:
+    D = dissimilarities()
+    y = D[0]
+    model = KreinRidge("precomputed_dissimilarity", n_landmarks=12, random_state=0).fit(D, y)
+    display = LandmarkDisplay.from_estimator(model, D)
+    offsets = np.asarray(display.landmarks_.get_offsets())
+    np.testing.assert_array_equal(offsets, display.coordinates[model.landmark_indices_])
+    sizes, weights = display.landmarks_.get_sizes(), np.abs(model.dual_coef_)
+    np.testing.assert_array_equal(np.argsort(sizes), np.argsort(weights))
+    with pytest.raises(ValueError, match="the one that was fitted"):
+        LandmarkDisplay.from_estimator(model, D[:5])
+
+
+# Comparison
+
+
+def test_a_comparison_draws_each_learner_and_leaves_out_who_failed() -> None:
+    scores = [
+        Score("mine", "Krein learner", np.array([2.0, 4.0]), 0.1, 0.1),
+        Score("theirs", "baseline", np.array([5.0, 6.0]), 0.1, 0.1),
+        Score("constant", "trivial", np.array([60.0, 62.0]), 0.1, 0.1),
+        Score("broken", "baseline", np.empty(0), np.nan, np.nan, "why"),
+    ]
+    found = Evaluation("classification", "error, %", 10, 2, 1.0, "k", scores)
+    ax = ComparisonDisplay.from_evaluation(found).ax_
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["mine", "theirs", "constant"]
+    marks = [c.lines[0] for c in ax.containers]
+    assert [float(m.get_xdata()[0]) for m in marks] == [3.0, 5.5]
+    assert [m.get_markerfacecolor() for m in marks] == ["black", "white"]
+    bars = [c.lines[2][0].get_segments()[0][:, 0] for c in ax.containers]
+    np.testing.assert_allclose(bars, [[2.0, 4.0], [5.0, 6.0]])  # s.e. of two: half their gap
+    assert "61.0" in drawn_text(ax)  # at the edge
+    assert ax.get_xlim()[1] < 10
+
+
+# All
+
+
+def displays() -> list[Any]:
+    X = vectors()
+    y = X[:, 0]
+    nystroem = KreinNystroem("delta_gauss", n_landmarks=20, random_state=0).fit(X)
+    ridge = KreinRidge("delta_gauss", n_landmarks=20, random_state=0).fit(X, y)
+    return [
+        lambda ax: SpectrumDisplay.from_estimator(nystroem, ax=ax),
+        lambda ax: RankErrorDisplay.from_estimator(nystroem, X, ax=ax),
+        lambda ax: PenaltyDisplay.from_estimator(ridge, X, y, grid=3, ax=ax),
+        lambda ax: EmbeddingDisplay.from_estimator(ridge, X, y, ax=ax),
+        lambda ax: LandmarkDisplay.from_estimator(ridge, X, ax=ax),
+    ]
+
+
+def test_axes_are_labelled_titled_and_where_they_were_asked_for() -> None:
+    for make in displays():
+        ax = Figure().add_subplot()
+        display = make(ax)
+        assert display.ax_ is ax
+        assert display.figure_ is ax.figure
+        assert pyplot.get_fignums() == []
+        assert ax.get_xlabel()
+        assert ax.get_ylabel()
+        assert ax.get_title()
+        again = display.plot()
+        assert again is display
+        assert display.ax_ is not ax
+        assert len(pyplot.get_fignums()) == 1
+        pyplot.close("all")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda m, X: SpectrumDisplay.from_estimator(m),
+        lambda m, X: RankErrorDisplay.from_estimator(m, X),
+        lambda m, X: EmbeddingDisplay.from_estimator(m, X),
+        lambda m, X: LandmarkDisplay.from_estimator(m, X),
+    ],
+)
+def test_a_machine_without_signed_axes_is_refused(make: Any) -> None:
+    X = vectors()
+    with pytest.raises(TypeError, match="SpectrumSVC"):
+        make(SpectrumSVC(C=1.0).fit(X, X[:, 0] > 0), X)
+
+
+def test_axes_that_are_not_there_are_refused() -> None:
+    X = vectors()
+    model = KreinPCA(random_state=0).fit(X)
+    with pytest.raises(ValueError, match="two numbers from 0 to 1"):
+        EmbeddingDisplay.from_estimator(model, X, axes=(0, 2))
+
+
+def test_all_displays_are_public() -> None:
+    assert set(plotting.__all__) >= {
+        *("SpectrumDisplay", "RankErrorDisplay", "PenaltyDisplay", "EmbeddingDisplay"),
+        "LandmarkDisplay",
+    }
+
+
+def test_matplotlib_is_imported_when_something_is_drawn_and_missed_in_a_line() -> None:
+    code = """
+import sys
+sys.modules["matplotlib"] = None
+from kreinlearn.plotting import SpectrumDisplay
+try:
+    SpectrumDisplay.from_predictions([1.0, -1.0])
+except ImportError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip().endswith('pip install "kreinlearn[plot]"'), done.stderr
