@@ -26,6 +26,7 @@ from kreinlearn.reading import (
     opened,
     target_of,
 )
+from kreinlearn.reading.columns import listed, require_column
 from kreinlearn.sources import Blocks, table
 
 ROOM = 4  # a file is read into memory where that many times its size fits the budget
@@ -54,13 +55,32 @@ def load(options: argparse.Namespace, talk: Talk, *, streams: bool = False) -> G
         options.parser.error("--target is needed: what is to be predicted (or --labels FILE)")
     kernel = kernels.named(options)
     file = open_file(options)
+    if not isinstance(file, Variables):
+        file = _with_names(file, kernel, talk)
+    _require_names(file, options)
     if isinstance(file, Variables):
         given = _from_variables(file, options, kernel)
     else:
-        given = _from_sheet(_with_names(file, kernel, talk), options, kernel, streams)
+        given = _from_sheet(file, options, kernel, streams)
+    _say_what_was_chosen(given, options, talk)
+    return replace(given, target=_target(file, options, given))
+
+
+def _require_names(file: Sheet | Variables, options: argparse.Namespace) -> None:
+    """Columns or arrays that the options name, before any is read."""
+    inside = options.needs_target is None or options.labels is None
+    for name in (options.target if inside else None, options.id, *(options.column or ())):
+        if name is not None:
+            what = "array" if isinstance(file, Variables) else "column"
+            require_column(name, file.names, file.path, what)
+
+
+def _say_what_was_chosen(given: Given, options: argparse.Namespace, talk: Talk) -> None:
     if options.kernel is None:
         talk.note(f"kernel: {given.kernel} (--kernel names another)")
-    return replace(given, target=_target(file, options, given))
+    names = [given.column] if given.column is not None else given.names
+    if not options.column and names:
+        talk.note(f"columns: {listed(names)} (--column names others)")
 
 
 def open_file(options: argparse.Namespace) -> Sheet | Variables:
@@ -134,12 +154,22 @@ def _guessed(
     rows = _Rows(sheet, options, streams)
     chosen = options.column or (kinds.others if len(kinds.others) == 1 else kinds.numbers)
     if len(chosen) == 1 and chosen[0] not in kinds.numbers:
+        _require_texts(sheet, chosen[0])
         return replace(rows.objects(chosen[0]), kernel="levenshtein")
     if not chosen:
         _object_columns(sheet, kinds, text=True)
     given = rows.numbers(chosen)
     name, _ = kernels.for_numbers(given.X) if isinstance(given.X, np.ndarray) else ("gaussian", "")
     return replace(given, kernel=name)
+
+
+def _require_texts(sheet: Sheet, name: str) -> None:
+    first = next(sheet.blocks([name]), None)
+    if first is not None and not isinstance(first.columns[0][0], str):
+        raise ValueError(
+            f"{sheet.path}: {name} holds no texts; name a similarity of such objects with --kernel "
+            "(dtw for series, hausdorff for sets of points, ...)"
+        )
 
 
 def _number_columns(sheet: Sheet, kinds: gathering.Kinds) -> list[str]:
@@ -187,18 +217,20 @@ class _Rows:
         parts = gathering.parts(self.sheet, names, convert)
         if not self.on_disk or in_memory:
             return gathering.whole(parts, self.sheet)
-        return Blocks(parts)
+        rows = Blocks(parts)
+        rows.origin = str(self.sheet.path)
+        return rows
 
     def numbers(self, names: Sequence[str], in_memory: bool = False) -> Given:
         if self.on_disk and isinstance(self.sheet, ArrowSheet) and not in_memory:
-            return Given(table(self.sheet.path, list(names)), self.kernel)
+            return Given(table(self.sheet.path, list(names)), self.kernel, names=tuple(names))
         convert = gathering.number_rows(self.sheet, names)
         known = None if _is_numbered(self.sheet) else tuple(names)
         return Given(self._read(names, convert, in_memory), self.kernel, names=known)
 
     def objects(self, name: str) -> Given:
         if self.on_disk and isinstance(self.sheet, ArrowSheet):
-            return Given(table(self.sheet.path, name), self.kernel)
+            return Given(table(self.sheet.path, name), self.kernel, name)
         return Given(self._read([name], gathering.objects(self.sheet, name)), self.kernel, name)
 
     def records(self, names: Sequence[str], numeric: Sequence[str]) -> Given:
@@ -248,5 +280,6 @@ def remember_columns(model: Any, given: Given) -> None:
     """So that predict finds them by name; a table that was left on disk has said so itself."""
     if given.column is not None:
         model._column = given.column
-    if given.names is not None:
+    if given.names is not None and model.kernel_.takes != "records":  # which knows them
         model.feature_names_in_ = np.array(given.names, dtype=object)
+        model.n_features_in_ = len(given.names)

@@ -33,8 +33,8 @@ def named(options: argparse.Namespace) -> Kernel | None:
         return None
     if name not in names():
         close = get_close_matches(name.lower(), names(), n=3)
-        meant = f"did you mean {' or '.join(close)}? " * bool(close)
-        options.parser.error(f"--kernel {name}: {meant}kernels are {', '.join(names())}")
+        meant = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(names())}"
+        options.parser.error(f"--kernel {name}: there is no such kernel; {meant}")
     try:
         return resolve(name, params)
     except (TypeError, ValueError) as error:

@@ -10,6 +10,8 @@ import numpy as np
 
 from kreinlearn.reading import CsvSheet, Sheet, Target, Variables, gathering, opened, target_of
 
+BARE = "1"  # the first column of a file without names
+
 
 def labels_in(options: argparse.Namespace, n: int, task: str) -> Target:
     """The target of ``n`` objects, from the file --labels."""
@@ -30,7 +32,7 @@ def labels_in(options: argparse.Namespace, n: int, task: str) -> Target:
             f"{path} has {len(values)} labels for the {n} objects of {options.file}; there must "
             "be one for each"
         )
-    return target_of(values, name, where, places, task)
+    return target_of(values, path.name if name == BARE else name, where, places, task)
 
 
 def _only(names: Sequence[str], path: Any) -> str:
@@ -45,5 +47,5 @@ def _column(file: Sheet, name: str | None, n: int) -> tuple[Sheet, str]:
         return file, name or _only(file.names, file.path)
     _only(file.names, file.path)
     bare = file.without_header()
-    values, _ = gathering.column(bare, "1")
-    return (bare, "1") if len(values) == n else (file, file.names[0])
+    values, _ = gathering.column(bare, BARE)
+    return (bare, BARE) if len(values) == n else (file, file.names[0])

@@ -21,6 +21,7 @@ FLAGS = {
     "store": "--store",
     "rank": "--rank",
     "tol": "--tol",
+    "task": "--task",
     "cv": "--cv",
 }
 GIVEN = re.compile(rf"\b({'|'.join(FLAGS)})=(?=\S)")
@@ -28,7 +29,9 @@ NAMED = re.compile(rf"(?<![\w-])'?\b({'|'.join(name for name in FLAGS if '_' in 
 SENTENCES = (
     (re.compile(r"^Input y contains NaN\.?"), "the target has missing values."),
     (re.compile(r"^Input X contains"), "the file contains"),
+    (re.compile(r": array=.*Reshape your data.*"), ""),
     (re.compile(r"\bn_samples\b"), "the number of objects"),
+    (re.compile(r"\by (?=is\b|has\b|are\b|contains\b|must\b)"), "the target "),
     (re.compile(r"\bpass (--[\w-]+)[ =]None\b"), r"leave \1 out"),
     (re.compile(r"\bpass (?=--)"), "give "),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from kreinlearn import __version__
 from kreinlearn.cli import values
@@ -16,8 +16,15 @@ SHELLS = ("bash", "zsh", "fish")
 TASKS = ("auto", "classification", "regression")
 
 
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line; the flags are in --help."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
 def parser() -> argparse.ArgumentParser:
-    result = argparse.ArgumentParser(
+    result = Parser(
         prog="kreinlearn",
         description="Learning from any symmetric similarity or dissimilarity.",
         epilog=EPILOGS[""],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -26,6 +27,8 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     output = options.output
     if output != STDOUT and output.suffix not in SUFFIXES:
         options.parser.error(f"-o {output}: it must end in one of {', '.join(SUFFIXES)}, or be -")
+    if options.file.suffix == ".krein" != options.model.suffix:
+        options.parser.error(f"the model comes first: predict {options.file} {options.model}")
     require_free(output, options.force, [options.file, options.model])
     import kreinlearn
     from kreinlearn.cli.data import open_file
@@ -36,6 +39,8 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     model.set_params(memory_budget=options.memory, n_jobs=options.jobs)
     _check(model, options)
     blocks = rows_of(model, open_file(options), options)
+    # Columns are found by name here, and rows are passed without.
+    warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
     n = 0
     with written(output) as write:
         for rows in blocks:

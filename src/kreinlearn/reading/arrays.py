@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -129,21 +129,21 @@ def _mat_shapes(path: Path) -> dict[str, tuple[int, ...]]:
     with path.open("rb") as file:
         if file.read(len(HDF5)) == HDF5:
             raise ValueError(f"{path} is of MATLAB 7.3; save it again: save(name, '-v7')")
-    return {name: shape for name, shape, _ in _as_mat(path, whosmat)}
+    return {name: shape for name, shape, _ in _as_mat(path, lambda: whosmat(path))}
 
 
 def _mat(path: Path, name: str) -> Any:
     from scipy.io import loadmat
 
-    return _as_mat(path, loadmat, variable_names=[name])[name]
+    return _as_mat(path, lambda: loadmat(path, variable_names=[name])[name])
 
 
-def _as_mat(path: Path, read: Any, **options: Any) -> Any:
+def _as_mat(path: Path, read: Callable[[], Any]) -> Any:
     try:
-        return read(path, **options)
-    except OSError:
-        raise
+        return read()
     except Exception as error:  # of any kind, where bytes are damaged
+        if isinstance(error, OSError) and error.errno:
+            raise
         raise ValueError(f"{path} is no .mat file, or damaged: {error}") from None
 
 

@@ -17,6 +17,8 @@ from kreinlearn.reading.text import text_of
 Array = NDArray[Any]
 # As float() has it, less its underscores and its names of what is not finite.
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+INFINITE = ("inf", "infinity")
+MOSTLY = 0.9
 MISSING = ("", "na", "nan", "n/a", "null", "none", "?")
 
 
@@ -34,9 +36,14 @@ def is_missing(value: Any) -> bool:
 
 
 def is_numeric(values: Sequence[Any]) -> bool:
-    """A column of numbers, some of which may be missing."""
+    """A column of numbers: some may be missing, and a few others are mistakes to be told of."""
     known = [value for value in values if not is_missing(value)]
-    return bool(known) and all(map(is_number, known))
+    return bool(known) and sum(map(_looks_like_one, known)) >= MOSTLY * len(known)
+
+
+def _looks_like_one(value: Any) -> bool:
+    infinite = isinstance(value, str) and value.strip().lower().lstrip("+-") in INFINITE
+    return infinite or isinstance(value, float) or is_number(value)
 
 
 def as_number(value: Any) -> float | None:

@@ -51,8 +51,10 @@ def opened(
     found = sheet(path, encoding=encoding, delimiter=delimiter, header=header)
     if found is not None:
         return found
-    hint = ALIKE.get(suffix, f"it must end in one of {', '.join((*SHEETS, *ARRAYS))}")
-    raise ValueError(f"{path}: what is in it is told by the end of its name; {hint}")
+    if suffix in ALIKE:
+        raise ValueError(f"{path} is not read: {ALIKE[suffix]}")
+    known = ", ".join((*SHEETS, *ARRAYS))
+    raise ValueError(f"{path}: the end of a name tells what is in the file; it must be of {known}")
 
 
 def sheet(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -58,10 +59,21 @@ class Mapped:
 
 
 def header_of(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    version = np.lib.format.read_magic(file)
-    if version == (1, 0):
-        return np.lib.format.read_array_header_1_0(file)
-    return np.lib.format.read_array_header_2_0(file)
+    """Shape, whether in Fortran's order, and type; ValueError if it is none of numpy's."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of an old or damaged one
+            if np.lib.format.read_magic(file) == (1, 0):
+                found = np.lib.format.read_array_header_1_0(file)
+            else:
+                found = np.lib.format.read_array_header_2_0(file)
+    except OSError:
+        raise
+    except Exception as error:  # of any kind, where bytes are damaged
+        raise ValueError(f"its header is damaged ({error})") from error
+    if any(size < 0 for size in found[0]):
+        raise ValueError(f"its header is damaged: a shape of {found[0]}")
+    return found
 
 
 class Given:
