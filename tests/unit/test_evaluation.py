@@ -343,6 +343,32 @@ def test_a_verdict_says_whether_the_difference_is_more_than_chance() -> None:
     assert "3 folds are too few" in few.verdict
 
 
+def test_a_constant_is_beaten_object_by_object() -> None:
+    """12 of 40 wrong against 20 of 40, and the same of twelve times as many."""
+    rng = np.random.default_rng(0)
+    constant = 100.0 * (np.arange(40) % 2)
+    wrong = 100.0 * np.isin(np.arange(40), rng.choice(40, 12, replace=False))
+
+    def found(learned: Any, other: Any) -> Evaluation:
+        scores = [
+            Score(name, kind, np.array([part.mean() for part in np.split(losses, 4)]), 0, 0,
+                  losses=losses)
+            for name, kind, losses in (("L", "Krein learner", learned), ("C", "trivial", other))
+        ]  # fmt: skip
+        return Evaluation("classification", "error, %", 40, 4, 1 / 3, "k", scores)
+
+    assert "Nothing was learnt that is sure" in found(wrong, constant).verdict
+    more = [np.tile(losses, 12) for losses in (wrong, constant)]
+    assert found(*more).verdict == "L errs on 30.0 % (s.e. 0.0)."
+
+
+def test_losses_of_objects_make_up_the_errors_of_folds() -> None:
+    X, y = blobs(40, 2)
+    for score in evaluate(X, y, learners=FEW, cv=5, random_state=0).scores:
+        np.testing.assert_allclose(score.losses.reshape(5, 8).mean(axis=1), score.errors)
+        assert set(score.losses) <= {0.0, 100.0}
+
+
 def test_a_verdict_on_nothing() -> None:
     noise = made([49, 52, 50, 48, 51], [53, 50, 50, 52, 51], [50, 51, 50, 49, 51])
     assert noise.verdict.startswith("Nothing was learnt that is sure")

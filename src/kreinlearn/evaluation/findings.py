@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from kreinlearn._files import replacing
@@ -29,6 +30,7 @@ class Score:
     fit_seconds: float  # mean of the folds
     predict_seconds: float
     failed: str | None = None  # why there are no errors
+    losses: Array = field(default_factory=lambda: np.empty(0))  # of objects, as they were tested
 
     @property
     def mean(self) -> float:

@@ -216,8 +216,8 @@ class Run:
                 found.append(_score(learner, fits, failed))
         return found
 
-    def _one(self, learner: Learner, fold: int) -> tuple[float, float, float] | str:
-        """Error and seconds, or why there are none."""
+    def _one(self, learner: Learner, fold: int) -> tuple[Array, float, float] | str:
+        """Losses of objects and seconds, or why there are none."""
         train, test = self.folds[fold]
         try:
             model = learner.make(self.common, self.seed + fold)
@@ -226,19 +226,18 @@ class Run:
             fitted = time.perf_counter()
             predicted = model.predict(self.data.part(test, train))
             end = time.perf_counter()
-            return self.targets.error(predicted, test), fitted - start, end - fitted
+            return self.targets.losses(predicted, test), fitted - start, end - fitted
         except Exception as error:  # a row says so, and the others go on
             return f"failed, {type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _score(learner: Learner, fits: list[Any], failed: str | None) -> Score:
     if failed is not None:
-        none = np.empty(0)
-        return Score(learner.name, learner.kind, none, np.nan, np.nan, failed)
-    errors, fitting, predicting = np.array(fits).T
-    return Score(
-        learner.name, learner.kind, errors, float(fitting.mean()), float(predicting.mean())
-    )
+        return Score(learner.name, learner.kind, np.empty(0), np.nan, np.nan, failed)
+    losses, fitting, predicting = zip(*fits, strict=True)
+    errors = np.array([part.mean() for part in losses])
+    seconds = float(np.mean(fitting)), float(np.mean(predicting))
+    return Score(learner.name, learner.kind, errors, *seconds, losses=np.concatenate(losses))
 
 
 @contextmanager
@@ -250,6 +249,12 @@ def recorded() -> Iterator[list[warnings.WarningMessage]]:
 
 
 def _distinct(said: list[warnings.WarningMessage]) -> list[str]:
-    texts = list(dict.fromkeys(f"Warning: {w.message}" for w in said))
+    texts = list(dict.fromkeys(_told(str(w.message)) for w in said))
     left = len(texts) - MOST_NOTED
     return texts[:MOST_NOTED] + ([f"{left} further warnings of fits."] if left > 0 else [])
+
+
+def _told(message: str) -> str:
+    if message.startswith("remembering("):
+        return "Values of pairs exceed memory_budget: some were evaluated more than once."
+    return f"Warning: {message}"

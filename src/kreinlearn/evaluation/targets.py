@@ -31,12 +31,13 @@ class Targets:
     def metric(self) -> str:
         return "1 - R^2" if self.labels is None else "error, %"
 
-    def error(self, predicted: Array, rows: Array) -> float:
-        """Percentage of wrong labels; of numbers the squared error over the variance of all."""
+    def losses(self, predicted: Array, rows: Array) -> Array:  # (len(rows),)
+        """100 if a label is wrong; of numbers the squared error over the variance of all."""
         if self.labels is not None:
-            return float(100 * np.mean(np.asarray(predicted) != self.y[rows]))
+            return 100.0 * (np.asarray(predicted) != self.y[rows])
         squares = np.square(np.asarray(predicted, dtype=np.float64) - self.y[rows])
-        return float(squares.mean() / self.y.var(axis=0).mean())
+        by_object = squares.reshape(len(rows), -1).mean(axis=1)
+        return np.asarray(by_object / self.y.var(axis=0).mean())
 
 
 def targets_of(y: Any, n: int, task: str) -> Targets:
