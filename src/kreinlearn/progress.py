@@ -6,9 +6,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from statistics import median
-from typing import Any
+from typing import Any, Protocol
 
 from kreinlearn._parts import Count, counting
 
@@ -18,21 +19,34 @@ TIMED_SECONDS = 0.03  # what took that long is believed
 TIMED_ROWS = 5  # of which the median counts: a process may have to wait its turn
 
 
-class Progress:
-    """What the evaluations of a fit report to; silent unless ``verbose``."""
+class Tasks(Protocol):
+    """Somebody else who shows steps, of so many rows or pairs."""
 
-    def __init__(self, verbose: int | bool = 0, kernel: Any = "kernel") -> None:
-        self.verbose, self.kernel = verbose, kernel
+    def step(self, what: str, total: int) -> AbstractContextManager[Callable[[int], None]]: ...
+
+
+class Progress:
+    """What the evaluations of a fit report to; silent unless ``verbose`` or with ``tasks``."""
+
+    def __init__(
+        self, verbose: int | bool = 0, kernel: Any = "kernel", tasks: Tasks | None = None
+    ) -> None:
+        self.verbose, self.kernel, self.tasks = verbose, kernel, tasks
         self._add: Count | None = None
         self._ahead = (0, 0)  # rows and pairs shown already of what ``add`` will report
 
     @contextmanager
     def step(self, what: str, rows: int, pairs: int = 0) -> Iterator[None]:
-        """A bar while inside, on a terminal; a step within a step is part of it."""
-        if self._add is not None or not self.verbose or not _terminal():
+        """A task while inside, if callbacks want them, or a bar on a terminal.
+
+        A step within a step is part of it.
+        """
+        shown = self.tasks is not None or (self.verbose and _terminal())
+        if self._add is not None or not shown:
             yield
             return
-        with _bar(what, rows, pairs) as self._add, counting(self._part):
+        count = _bar if self.tasks is None else partial(_task, self.tasks)
+        with count(what, rows, pairs) as self._add, counting(self._part):
             try:
                 yield
             finally:
@@ -59,6 +73,12 @@ class Progress:
 
 def _terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
+
+
+@contextmanager
+def _task(tasks: Tasks, what: str, rows: int, pairs: int) -> Iterator[Count]:
+    with tasks.step(what, pairs or rows) as add:
+        yield lambda more_rows, more_pairs: add(more_pairs if pairs else more_rows)
 
 
 @contextmanager

@@ -571,3 +571,10 @@ def test_nothing_of_the_extra_is_imported_without_need() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() in ("[]", "['pyarrow']"), done.stderr
+
+
+def test_small_blocks_may_be_read_far_ahead() -> None:
+    A = np.arange(4.0 * BEHIND).reshape(-1, 2)
+    source = Blocks(lambda: iter(np.array_split(A, 200)))
+    for start in (len(A) - 5, 3, len(A) // 2):
+        np.testing.assert_array_equal(source[start : start + 5], A[start : start + 5])

@@ -17,7 +17,8 @@ from kreinlearn.distributed import blocks as b
 from kreinlearn.distributed.rows import rows_of
 from kreinlearn.distributed.targets import column_of
 
-LEFT_HERE = ("folds_", "cv_trials_", "choices_", "_sums")  # what prediction has no use for
+# what prediction has no use for
+LEFT_HERE = ("folds_", "cv_trials_", "choices_", "_sums", "_skl_callbacks")
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import (
     _check_feature_names,
@@ -21,6 +22,7 @@ from kreinlearn._warnings import warn
 from kreinlearn.approximation import Fitted, fit_map, fit_map_to_tolerance
 from kreinlearn.blocks import Source, budget_bytes, free_memory, length, require_memory, take
 from kreinlearn.distributed import DaskRows, is_dask
+from kreinlearn.estimators._callbacks import tasks_of
 from kreinlearn.estimators._dask import rows_on_workers, to_fit_on
 from kreinlearn.estimators._sources import rows_for
 from kreinlearn.estimators._storing import open_store
@@ -65,7 +67,7 @@ PRIVATE = {"_calibration", "_columns", "_intercept", "_map", "_mean", "_n_chosen
 PRIVATE |= {"_column", "_shift", "_sums"}
 
 
-class KreinEstimator(BaseEstimator):
+class KreinEstimator(CallbackSupportMixin, BaseEstimator):
     """Common parameters, validation at the border, and the way from objects to a feature map."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -177,6 +179,9 @@ class KreinEstimator(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_map")
 
+    def _progress(self) -> Progress:
+        return Progress(self.verbose, self.kernel, tasks_of(self))
+
     def _prepared(self, X: Any, rng: np.random.Generator) -> tuple[Any, Kernel]:
         """X validated, and the kernel fitted to it."""
         self._forget()
@@ -268,7 +273,7 @@ class KreinEstimator(BaseEstimator):
             tol=self._tolerance(),
             single=single,
             sample=single,
-            progress=Progress(self.verbose, self.kernel),
+            progress=self._progress(),
             store=open_store(self, kernel, X, None if by_number else landmarks),
         )
 
@@ -390,7 +395,7 @@ class KreinEstimator(BaseEstimator):
         workers = worker_count(self.n_jobs) if self.kernel_.threads else 1
         same_type = getattr(X, "dtype", None) == getattr(self.landmarks_, "dtype", object)
         buffered = self.kernel_.takes == "vectors" and same_type
-        out, progress = np.empty((n, r), out_type), Progress(self.verbose, self.kernel)
+        out, progress = np.empty((n, r), out_type), self._progress()
         pairs = n * n_evaluated(self._columns, len(W))
         announce(progress, self.kernel_, X, self.landmarks_, pairs, workers)
         return transform_blocks(

@@ -25,6 +25,7 @@ from kreinlearn.distributed import (
     weighted_by_class,
 )
 from kreinlearn.estimators._calibration import calibration_of, probabilities
+from kreinlearn.estimators._callbacks import reported
 from kreinlearn.estimators._dask import (
     Labels,
     checked_labels,
@@ -141,6 +142,7 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
             return accuracy(self, X, (y, check), (sample_weight, checked_weights))
         return float(super().score(*with_target(X, y), sample_weight=sample_weight))
 
+    @reported
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         if self.probability:
             if is_dask(X):
@@ -193,7 +195,7 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
             found["landmarks"] = "auto" if by_number else self.landmarks
         if getattr(self, "rank", None) is not None and self.rank > PART * self._n_chosen:
             found["rank"] = None  # more than a part's landmarks may have
-        return clone(self).set_params(**found)
+        return clone(self).set_callbacks().set_params(**found)
 
     @available_if(lambda self: self.probability)
     @lazily

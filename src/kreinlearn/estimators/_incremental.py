@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.blocks import as_generator, blocks_to_read, length
 from kreinlearn.distributed import is_dask
+from kreinlearn.estimators._callbacks import reported
 from kreinlearn.estimators._learner import KreinLearner
 from kreinlearn.learning import MeanLoss, Problem, Statistics, gather, gram_scale
 from kreinlearn.moments import Moments, Targets, total_terms
 from kreinlearn.nystrom import FeatureMap
 from kreinlearn.passes import RowWork, n_evaluated, sum_groups
-from kreinlearn.progress import Progress
 from kreinlearn.reduce import serial_blas, worker_count
 from kreinlearn.rounding import guarded, require_learned
 from kreinlearn.sources import with_target
@@ -40,6 +40,7 @@ class Sums:
 class Incremental(KreinLearner):
     """Least squares whose statistics add up."""
 
+    @reported
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> None:
         if is_dask(X):
             raise TypeError("partial_fit takes parts in memory; give fit the whole dask collection")
@@ -107,7 +108,7 @@ class Incremental(KreinLearner):
             self._columns, np.arange(m), sums.unit, Y.shape[1], k, m,
             single=self._dtype == "float32",
         )  # fmt: skip
-        progress, width = Progress(self.verbose, self.kernel), n_evaluated(self._columns, m)
+        progress, width = self._progress(), n_evaluated(self._columns, m)
         with progress.step("new rows", n, n * width):
             total = sum_groups(
                 blocks_to_read(X, nothing, targets.by_group), work, targets, n, workers=workers,

@@ -22,6 +22,7 @@ from kreinlearn.blocks import as_generator, length
 from kreinlearn.choosing import Candidate, choose_similarity, with_kernel
 from kreinlearn.distributed import DaskRows, sums
 from kreinlearn.estimators._base import KreinEstimator
+from kreinlearn.estimators._callbacks import reported
 from kreinlearn.estimators._dask import beside, checked_weights, class_counts, require_weight
 from kreinlearn.estimators._scoring import cross_validated_score
 from kreinlearn.estimators._storing import storing
@@ -232,6 +233,7 @@ class KreinLearner(KreinEstimator):
         by_fold = self._tunes() and not problem.honest and self.cv != "loo"
         return gather(problem, self._core, by_fold=by_fold)
 
+    @reported
     @guarded
     @storing
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:

@@ -18,6 +18,7 @@ from kreinlearn._warnings import warn
 from kreinlearn.approximation import grow_landmarks, open_panel
 from kreinlearn.blocks import as_generator, budget_bytes, length, require_memory, take
 from kreinlearn.estimators._base import KreinEstimator
+from kreinlearn.estimators._callbacks import reported
 from kreinlearn.estimators._classifier import KreinClassifier, class_scores, pairs_of, require_two
 from kreinlearn.estimators._learner import KreinLearner
 from kreinlearn.estimators._storing import storing
@@ -25,7 +26,6 @@ from kreinlearn.kernels import Kernel
 from kreinlearn.kernels._base import symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
 from kreinlearn.panel import Panel
-from kreinlearn.progress import Progress
 from kreinlearn.reduce import serial_blas
 from kreinlearn.sources import with_target
 from kreinlearn.spectrum import CORRECTIONS, SpectrumCorrection, correct, power_of_two_scale
@@ -152,6 +152,7 @@ class SpectrumSVC(KreinClassifier):
 
     # Fitting
 
+    @reported
     @storing
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         rng = as_generator(self.random_state)
@@ -240,7 +241,7 @@ class SpectrumSVC(KreinClassifier):
         used = np.flatnonzero((sizes > 0) & (sizes < len(folds)))
         if not len(used):
             raise ValueError(f"n_samples={len(folds)} leaves no fold to choose C on; give C or cv")
-        right, progress = np.zeros(len(C_GRID)), Progress(self.verbose)
+        right, progress = np.zeros(len(C_GRID)), self._progress()
         with progress.step("tested", int(sizes[used].sum())):
             for k in used:
                 right += self._right(panel, machine, folds == k)

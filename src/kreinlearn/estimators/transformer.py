@@ -20,6 +20,7 @@ from kreinlearn.approximation import ERROR_ROWS, ErrorEstimate, Fitted, estimate
 from kreinlearn.blocks import as_generator, length, take
 from kreinlearn.distributed import is_dask, lazily
 from kreinlearn.estimators._base import KreinEstimator
+from kreinlearn.estimators._callbacks import reported
 from kreinlearn.estimators._storing import storing
 from kreinlearn.estimators._validation import precision
 from kreinlearn.nystrom import EPS, WHITEN_RTOL, FeatureMap, eigen_map, one_shot
@@ -179,6 +180,7 @@ class KreinNystroem(_KreinTransformer):
         self.random_state = random_state
         self.verbose = verbose
 
+    @reported
     @guarded
     @storing
     def _fit(self, X: Any) -> Fitted:
@@ -297,6 +299,7 @@ class KreinPCA(_KreinTransformer):
         self.random_state = random_state
         self.verbose = verbose
 
+    @reported
     @guarded
     @storing
     def _fit(self, X: Any) -> Fitted:

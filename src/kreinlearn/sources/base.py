@@ -255,7 +255,7 @@ class Stream:
                 raise EOFError
             self._window.append((self._end, piece))
             self._end += len(piece)
-            while self._window[0][0] + len(self._window[0][1]) <= start - BEHIND:
+            while self._window and self._window[0][0] + len(self._window[0][1]) <= start - BEHIND:
                 self._window.popleft()
         parts = [
             piece[max(start - at, 0) : max(stop - at, 0)]
