@@ -81,6 +81,7 @@ LEFT_OUT = {
     "folds_": "a number for every training row: a file would grow with them",
     "choices_": "a trail; what was chosen is in kernel_params_ and similarity_",
     "_metadata_request": "how scikit-learn passes metadata to a fit",
+    "_skl_callbacks": "who is told of a fit",
 }
 # Parameters that only a fit uses, and what stands for them where they are not data.
 FIT_ONLY: dict[str, Any] = {"cv": None, "scoring": None, "random_state": None}
