@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from kreinlearn.blocks import rows, take, tiles
+from kreinlearn.blocks import TILE, Part, row_blocks, take, tiles
 from kreinlearn.columns import LandmarkColumns
 from kreinlearn.kernels._base import Array, Objects
 from kreinlearn.moments import Moments, Terms
@@ -17,9 +19,20 @@ from kreinlearn.reduce import map_blocks, sum_over_blocks
 from kreinlearn.rows import evaluate, over
 
 
+class Known(NamedTuple):
+    """Rows that the first pass did not evaluate, as they were known, and how it ordered others."""
+
+    numbers: Array  # sorted
+    values: Array  # (len(numbers), m): k(x, Z) / unit
+    order: Callable[[Array], Array] | None = None  # of the row numbers of a tile
+
+
 @dataclass(frozen=True)
 class FeatureRows:
-    """phi(x) = (k(x, Z) W / unit, 1): what is summed is k(x, Z), and W is applied to the sums."""
+    """phi(x) = (k(x, Z) W / unit, 1): what is summed is k(x, Z), and W is applied to the sums.
+
+    A tile is evaluated as in the first pass, so that its values are those that were held.
+    """
 
     X: Objects
     columns: LandmarkColumns
@@ -29,6 +42,8 @@ class FeatureRows:
     n: int
     intercept: bool
     held: Array | None = None  # (n, m): k(x, Z) / unit of all rows
+    known: Known | None = None
+    whole: bool = True  # a row's values depend on the tile they are evaluated in, by rounding
     workers: int = 1
     progress: Progress = field(default_factory=Progress)
 
@@ -46,11 +61,7 @@ class FeatureRows:
 
         def one_tile(span: tuple[int, int]) -> None:
             here = slice(*span)
-            if self.held is not None:
-                C = self.held[here]
-            else:
-                C = self._evaluate(rows(self.X, *span), np.arange(*span))
-            np.matmul(C, dual, out=out[here])
+            np.matmul(self._tile(*span), dual, out=out[here])
             out[here] += constant
 
         with self._step(self.n):
@@ -61,29 +72,65 @@ class FeatureRows:
         """sum w phi phi' and sum w t phi over sorted row numbers."""
         Y = targets.reshape(len(numbers), -1)
         few = len(numbers) <= self.p  # rows are mapped then, and sums otherwise
-        with self._step(len(numbers)):
+        with self._step(self._evaluated(numbers)):
             found = (self._terms_of_few if few else self._sums)(numbers, weights, Y)
         A, b = with_constant(found, self.intercept)
         return A, b.reshape(self.p, *targets.shape[1:])
 
     def _terms_of_few(self, numbers: Array, weights: Array, Y: Array) -> Terms:
-        return Terms.of_rows(self._columns_of(numbers) @ self.W, Y, weights)
+        return Terms.of_rows(self._columns_of(numbers, self.workers) @ self.W, Y, weights)
 
     def _sums(self, numbers: Array, weights: Array, Y: Array) -> Terms:
+        parts, m = tiles(len(numbers)), len(self.W)
+        many = len(parts) >= self.workers  # threads take parts, or else tiles of a part
+
         def add(total: Moments, span: tuple[int, int]) -> None:
             part = slice(*span)
-            total.add(self._columns_of(numbers[part]), Y[part], weights[part])
+            C = self._columns_of(numbers[part], 1 if many else self.workers)
+            total.add(C, Y[part], weights[part])
 
         def zero() -> Moments:
-            return Moments.zeros(len(self.W), Y.shape[1])
+            return Moments.zeros(m, Y.shape[1])
 
-        parts = tiles(len(numbers))
-        return sum_over_blocks(add, parts, zero, len(numbers), workers=self.workers).terms(self.W)
+        workers = self.workers if many else 1
+        return sum_over_blocks(add, parts, zero, len(numbers), workers=workers).terms(self.W)
 
-    def _columns_of(self, numbers: Array) -> Array:
+    def _columns_of(self, numbers: Array, workers: int) -> Array:
+        """k(x, Z) / unit of sorted row numbers."""
         if self.held is not None:
             return np.take(self.held, numbers, axis=0)
-        return self._evaluate(take(self.X, numbers), numbers)
+        if not self.whole:
+            return self._evaluate(take(self.X, numbers), numbers)
+        out = np.empty((len(numbers), len(self.W)))
+
+        def one_tile(start: int) -> None:
+            here = slice(*np.searchsorted(numbers, [start, start + TILE]))
+            C = self._tile(start, min(start + TILE, self.n))
+            np.take(C, numbers[here] - start, axis=0, out=out[here], mode="clip")
+
+        map_blocks(one_tile, (TILE * np.unique(numbers // TILE)).tolist(), workers=workers)
+        return out
+
+    def _tile(self, start: int, stop: int) -> Array:
+        if self.held is not None:
+            return np.asarray(self.held[start:stop])
+        if self.known is None:
+            return self._evaluate(self.X[start:stop], np.arange(start, stop))
+        C, order = np.empty((stop - start, len(self.W))), self.known.order
+        among = slice(*np.searchsorted(self.known.numbers, [start, stop]))
+        inside = self.known.numbers[among] - start
+        C[inside] = self.known.values[among]
+
+        def ordered(places: Array) -> Array:
+            return places if order is None else order(places + start) - start
+
+        for places, block in row_blocks(Part(self.X, start, stop), inside, ordered):
+            C[places] = self._evaluate(block, places + start)
+        return C
+
+    def _evaluated(self, numbers: Array) -> int:
+        """Rows that these take to evaluate, about."""
+        return TILE * len(np.unique(numbers // TILE)) if self.whole else len(numbers)
 
     def _step(self, n: int) -> AbstractContextManager[None]:
         """Progress of rows that are evaluated again."""

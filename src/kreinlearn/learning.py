@@ -78,6 +78,13 @@ class Problem:
     def rows(self) -> Array:
         return np.asarray(self.panel.rows[self.inside])
 
+    def targets(self, *, by_fold: bool, folds: Any = None) -> Targets:
+        """Of all rows; by fold, the last group is in every training part."""
+        if not by_fold:
+            return Targets(self.Y, self.weights)
+        groups = as_groups(self.folds if folds is None else folds, self.n_folds)
+        return Targets(self.Y, self.weights, groups, self.n_folds + 1)
+
     def held(self) -> tuple[Array, Array | None]:
         """Targets and weights of the rows in the panel."""
         return Targets(self.Y, self.weights).of(self.rows)
@@ -207,14 +214,10 @@ def gather(
     *,
     by_fold: bool,
     folds: Array | None = None,
-    hold: Array | None = None,
+    hold: Any = None,
 ) -> Statistics:
     """One pass over all rows, then the feature map; ``hold`` takes in C / unit."""
-    targets = Targets(problem.Y, problem.weights)
-    if by_fold:  # the last group is in every training part
-        folds = problem.folds if folds is None else folds
-        groups = as_groups(folds, problem.n_folds)
-        targets = replace(targets, groups=groups, n_groups=problem.n_folds + 1)
+    targets = problem.targets(by_fold=by_fold, folds=folds)
     panel, plan = problem.panel, problem.plan
     columns = panel.evaluator()
     moments, unit = moments_pass(panel, columns, plan, problem.rng, targets, hold)

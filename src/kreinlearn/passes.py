@@ -116,12 +116,12 @@ def moments_pass(
     plan: Plan,
     rng: np.random.Generator,
     targets: Targets,
-    hold: Array | None = None,
+    hold: Any = None,
 ) -> tuple[list[Moments], float]:
     """Moments of C / unit over all rows of X; rows of the panel are not evaluated again.
 
     For the least-squares core the panel also takes in rows drawn by their pilot leverage.
-    ``hold`` (n, m), if given, is filled with C / unit.
+    ``hold`` (n, m), if given, is filled with C / unit; rows that are elsewhere keep theirs.
     """
     X, m, unit = panel.X.X, len(panel.landmarks), panel.unit
     known = panel.rows[panel.rows >= 0]
@@ -150,7 +150,7 @@ def moments_pass(
     n = length(X) - len(known)
     with plan.progress.step("kernel rows", n, n * len(panel.columns)):
         if hasattr(X, "sum_rows"):  # rows that are elsewhere, and summed there
-            total = X.sum_rows(work, targets, known)
+            total = X.sum_rows(work, targets, known, hold)
         else:
             blocks = blocks_to_read(X, known, targets.by_group)
             total = sum_groups(blocks, work, targets, length(X), look_at=look_at, workers=workers)

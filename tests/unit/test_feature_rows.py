@@ -54,7 +54,8 @@ def feature_rows(name="vectors", *, intercept=True, unit=1.0, held=False, worker
     panel.grow(Z)
     panel.freeze()
     return FeatureRows(
-        objects, panel.evaluator(), Z, unit, W, N, intercept, C / unit if held else None, workers
+        objects, panel.evaluator(), Z, unit, W, N, intercept, C / unit if held else None,
+        workers=workers,
     )
 
 

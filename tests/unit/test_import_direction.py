@@ -36,7 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rounding": APPROXIMATION | {"learning", "solvers"},
     "choosing": APPROXIMATION | {"learning", "solvers", "tuning"},
     "store": BASE | {"panel"},
-    "distributed": APPROXIMATION,
+    "distributed": APPROXIMATION | {"solvers"},
     "persist": APPROXIMATION,
     "estimators": LEARNING - {"estimators"},
     "sources": {"blocks"},

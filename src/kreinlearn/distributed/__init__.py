@@ -1,6 +1,7 @@
 """Dask collections as rows: the only part that imports dask, and only when one arrives."""
 
 from kreinlearn.distributed.blocks import is_dask
+from kreinlearn.distributed.hinge import DaskMargins
 from kreinlearn.distributed.rows import DaskRows, in_memory, like, rows_of
 from kreinlearn.distributed.targets import (
     Tally,
@@ -11,9 +12,12 @@ from kreinlearn.distributed.targets import (
     weighted_by_class,
 )
 from kreinlearn.distributed.using import accuracy, lazily, r_squared
+from kreinlearn.distributed.values import KernelRuns, room
 
 __all__ = [
+    "DaskMargins",
     "DaskRows",
+    "KernelRuns",
     "Tally",
     "accuracy",
     "class_totals",
@@ -23,6 +27,7 @@ __all__ = [
     "lazily",
     "like",
     "r_squared",
+    "room",
     "rows_of",
     "sums",
     "tally",

@@ -67,8 +67,10 @@ class DaskRows(Source):
             parts.append(self.blocks[i] if whole else b.task(b.cut)(self.blocks[i], lo, hi))
         return parts[0] if len(parts) == 1 else b.task(b.joined)(parts)
 
-    def sum_rows(self, work: RowWork, targets: Targets, known: Array) -> PassTotal:
-        return sum_rows(self, work, targets, known)
+    def sum_rows(
+        self, work: RowWork, targets: Targets, known: Array, hold: Any = None
+    ) -> PassTotal:
+        return sum_rows(self, work, targets, known, hold)
 
     # A few of them, here
 

@@ -5,7 +5,7 @@ Chunks and workers decide only where a run is put together: the sums are the sam
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -19,16 +19,21 @@ from kreinlearn.reduce import serial_blas
 from kreinlearn.runs import COLUMN_RUNS, runs_of
 
 
-def sum_rows(X: Any, work: RowWork, targets: Targets, known: Array) -> PassTotal:
-    """The sums of a pass over all rows but the known ones; only their total comes here."""
+def sum_rows(X: Any, work: RowWork, targets: Targets, known: Array, hold: Any = None) -> PassTotal:
+    """The sums of a pass over all rows but the known ones; only their total comes here.
+
+    ``hold``, if given, keeps kernel values on the workers.
+    """
     do, groups = b.constant(work), b.constant(targets.groups)
     totals = []
     for start, stop in runs_of(len(X)):
         here = known[np.searchsorted(known, start) : np.searchsorted(known, stop)]
         if len(here) < stop - start:
             Y, w = (_piece(values, start, stop) for values in (targets.Y, targets.weights))
-            totals.append(b.task(run_total)(do, X.piece(start, stop), Y, w, groups, start, here))
-    total: PassTotal = b.computed(b.tree(totals, b.added))
+            run = (do, X.piece(start, stop), Y, w, groups, start, here)
+            held = None if hold is None else hold.total_of_run(*run)
+            totals.append(b.task(run_total)(*run) if held is None else held)
+    total: PassTotal = (b if hold is None else hold).computed(b.tree(totals, b.added))
     return total
 
 
@@ -42,17 +47,36 @@ def run_total(
     work: RowWork, A: Objects, Y: Array, w: Array | None, groups: Any, start: int, known: Array
 ) -> PassTotal:
     """The sums of a run of tiles that begins at row ``start``."""
+    targets = targets_of_run(work, Y, w, groups, start)
+    blocks = row_blocks(aligned(A), known - start, order_of(targets))
+    return total_of_blocks(work, blocks, targets)
+
+
+def aligned(A: Any) -> Any:
+    """An array from another process may begin anywhere, and be multiplied in another order."""
+    return np.require(A, requirements="A") if isinstance(A, np.ndarray) else A
+
+
+def targets_of_run(work: RowWork, Y: Array, w: Array | None, groups: Any, start: int) -> Targets:
     numbers = np.arange(start, start + len(Y))
     of_rows = None if groups is None else np.asarray(groups[numbers])
-    targets = Targets(Y, w, of_rows, work.n_groups, first=start)
+    return Targets(Y, w, of_rows, work.n_groups, first=start)
+
+
+def order_of(targets: Targets) -> Callable[[Array], Array] | None:
+    """Of the places of a tile: rows of one group together."""
+    first = targets.first
+    return None if targets.groups is None else lambda at: targets.by_group(at + first) - first
+
+
+def total_of_blocks(
+    work: RowWork, blocks: Iterable[tuple[Array, Any]], targets: Targets
+) -> PassTotal:
+    """The sums of blocks, each with the places of its rows in the run."""
     total, scratch = work.zero(), Scratch(work.buffered)
-
-    def order(places: Array) -> Array:
-        return targets.by_group(places + start) - start
-
     with serial_blas():
-        for places, block in row_blocks(A, known - start, None if groups is None else order):
-            work.add(total, places + start, block, targets, scratch)
+        for places, block in blocks:
+            work.add(total, places + targets.first, block, targets, scratch)
     return total
 
 

@@ -84,6 +84,11 @@ def _require_sums(estimator: Any) -> None:
             f"landmarks={scheme!r} holds a sketch of all rows, which stay on workers; pass "
             'landmarks="auto", which looks at a sample of them'
         )
+    if getattr(estimator, "penalty", "l2") != "l2":
+        raise ValueError(
+            f"penalty={estimator.penalty!r} looks at single rows on the way to a few landmarks, and "
+            'those of a dask collection are only summed; pass penalty="l2"'
+        )
     if getattr(estimator, "method", "gram") != "gram":
         raise ValueError(
             f"method={estimator.method!r} holds all kernel values, those of a dask collection are "

@@ -12,10 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kreinlearn._warnings import warn
+from kreinlearn.distributed import DaskMargins, DaskRows, KernelRuns, room
 from kreinlearn.estimators._classifier import KreinClassifier
 from kreinlearn.estimators._learner import Linear
 from kreinlearn.estimators._sparse import fit_sparse
-from kreinlearn.feature_rows import FeatureRows, with_constant
+from kreinlearn.feature_rows import FeatureRows, Known, with_constant
 from kreinlearn.learning import (
     MeanLoss,
     Problem,
@@ -24,13 +25,14 @@ from kreinlearn.learning import (
     statistics_scale,
     terms_of,
 )
-from kreinlearn.moments import total_terms
+from kreinlearn.moments import Targets, total_terms
 from kreinlearn.nystrom import FeatureMap
+from kreinlearn.rows import over
 from kreinlearn.solvers.least_squares import ridge, ridge_fold
-from kreinlearn.solvers.margins import DenseRows
+from kreinlearn.solvers.margins import DenseRows, Margins, RowMargins
 from kreinlearn.solvers.result import signed_penalty
 from kreinlearn.solvers.span import in_span, scaling
-from kreinlearn.solvers.squared_hinge import finite_newton
+from kreinlearn.solvers.squared_hinge import newton
 from kreinlearn.tuning.hinge import HingeObjective
 from kreinlearn.tuning.search import Tuned, Unknowns, given, one_penalty, tune, tune_apart
 
@@ -78,6 +80,8 @@ class KreinSVC(KreinClassifier):
         "lambda_l1": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
+
+    _takes_dask = True
 
     def __init__(
         self,
@@ -144,7 +148,8 @@ class KreinSVC(KreinClassifier):
         try:
             self._fit(X, y, sample_weight)
         finally:
-            self.__dict__.pop("_held", None)  # however it ended
+            for name in ("_held", "_known"):  # however it ended
+                self.__dict__.pop(name, None)
         return self
 
     def _chooses(self, kernel: Any) -> bool:
@@ -157,10 +162,17 @@ class KreinSVC(KreinClassifier):
     def _statistics(self, problem: Problem) -> Statistics:
         """Kernel values of all rows are held if the budget has room for them."""
         n, m = len(problem.Y), len(problem.panel.landmarks)
-        fits = 8 * n * m <= problem.plan.budget
-        self._held = np.empty((n, m)) if fits else None
-        by_fold = self._tunes() and not problem.honest
-        return gather(problem, self._core, by_fold=by_fold, hold=self._held)
+        size, budget = 8 * n * m, problem.plan.budget
+        if isinstance(problem.Y, DaskRows):
+            there = room(budget, given=self.memory_budget is not None)
+            self._held: Any = KernelRuns(keep=size <= there)
+        else:
+            self._held = np.empty((n, m)) if size <= budget else None
+        self._known = problem.rows  # a core may take in others
+        return gather(problem, self._core, by_fold=self._by_fold(problem), hold=self._held)
+
+    def _by_fold(self, problem: Problem) -> bool:
+        return self._tunes() and not problem.honest
 
     def _learn(self, problem: Problem, statistics: Statistics) -> Linear:
         root = self._root(statistics.unit)
@@ -189,9 +201,8 @@ class KreinSVC(KreinClassifier):
             of_few = tune(MeanLoss(terms_of(problem, few), ridge_fold), scale, unknowns)
             start = of_few.values
             growth = np.divide(of_all.values, start, out=growth, where=start > 0)
-        Y, w = problem.held()
+        Y, w = weighted(*problem.held())
         outputs = some_outputs(Y)
-        w = np.ones(len(Y)) if w is None else w
         objective = HingeObjective(few, Y[:, outputs], w, intercept=self.fit_intercept)
         tuned = tune(
             objective, scale, unknowns, start=start, restarts=self.n_restarts, rng=problem.rng
@@ -201,21 +212,35 @@ class KreinSVC(KreinClassifier):
         return self._for_score(problem, statistics, unknowns, tuned)
 
     def _finished_ovr(self, problem: Problem, statistics: Statistics, values: Any) -> Linear:
-        Y, w = problem.Y, problem.weights
-        w = np.ones(len(Y)) if w is None else w
-        scale, unit = scaling(w.sum() * signed_penalty(statistics.map.S, *values))
+        total = total_terms(statistics.terms())
+        scale, unit = scaling(total.n * signed_penalty(statistics.map.S, *values))
         if not unit.all() and singular(statistics, unit, intercept=self.fit_intercept):
             self._warn_singular()
-        rows = self._rows(problem, statistics).with_map(statistics.map.W * scale)
-        total = total_terms(statistics.terms()).rescaled(scale)
-        model = self._newton(rows, Y, w, unit, with_constant(total, self.fit_intercept))
+        margins = self._margins(problem, statistics, statistics.map.W * scale, total.n)
+        gram = with_constant(total.rescaled(scale), self.fit_intercept)
+        model = self._newton(margins, unit, gram)
         return Linear(scale[:, None] * model.coef, model.intercept)
 
+    def _margins(self, problem: Problem, statistics: Statistics, W: Any, total: float) -> Margins:
+        """Where the rows are."""
+        held, q = self._held, problem.Y.shape[1]
+        if isinstance(held, KernelRuns):
+            Y, w = weighted(*Targets(problem.Y, problem.weights).of(held.numbers))
+            return DaskMargins(held, Y, w, W, self.fit_intercept, [total] * q)
+        rows = self._rows(problem, statistics).with_map(W)
+        return RowMargins(rows, *weighted(problem.Y, problem.weights))
+
     def _rows(self, problem: Problem, statistics: Statistics) -> FeatureRows:
-        panel, n = problem.panel, len(problem.Y)
+        panel, n, unit = problem.panel, len(problem.Y), statistics.unit
+        known = None
+        if self._held is None:
+            values = over(panel.C[panel.positions(self._known)], unit)
+            order = problem.targets(by_fold=self._by_fold(problem)).by_group
+            known = Known(self._known, values, order)
         return FeatureRows(
-            panel.X.X, statistics.columns, panel.landmarks, statistics.unit, statistics.map.W, n,
-            self.fit_intercept, self._held, panel.workers, problem.plan.progress,
+            panel.X.X, statistics.columns, panel.landmarks, unit, statistics.map.W, n,
+            self.fit_intercept, self._held, known, panel.kernel.takes == "vectors",
+            panel.workers, problem.plan.progress,
         )  # fmt: skip
 
     def _sparse(self, problem: Problem, statistics: Statistics, values: Any) -> Linear:
@@ -260,15 +285,15 @@ class KreinSVC(KreinClassifier):
         F, unit, back = in_span(Phi, penalty)
         if self.fit_intercept:
             F = np.column_stack([F, np.ones(len(F))])
-        model = self._newton(DenseRows(F), Y, w, unit)
+        model = self._newton(RowMargins(DenseRows(F), Y, w), unit)
         return back @ model.coef, model.intercept
 
-    def _newton(self, rows: Any, Y: Any, w: Any, penalty: Any, gram: Any = None) -> Linear:
+    def _newton(self, margins: Margins, penalty: Any, gram: Any = None) -> Linear:
         r = len(penalty)
-        padded = np.append(penalty, np.zeros(rows.p - r))
-        found = finite_newton(rows, Y, w, padded, gram=gram, max_iter=self.max_iter)
+        padded = np.append(penalty, np.zeros(margins.p - r))
+        found = newton(margins, padded, gram=gram, max_iter=self.max_iter)
         self._keep_steps(found.n_iter, found.converged)
-        constant = found.coef[r] if rows.p > r else np.zeros(Y.shape[1])
+        constant = found.coef[r] if margins.p > r else np.zeros(found.coef.shape[1])
         return Linear(found.coef[:r], constant)
 
     def _keep_steps(self, n_iter: int, converged: bool) -> None:
@@ -279,6 +304,11 @@ class KreinSVC(KreinClassifier):
                 "increase max_iter, or the penalties",
                 ConvergenceWarning,
             )
+
+
+def weighted(Y: Any, w: Any) -> tuple[Any, Any]:
+    """Targets and their weights, also where all are 1."""
+    return Y, np.ones(len(Y)) if w is None else w
 
 
 def some_outputs(Y: Any) -> Any:

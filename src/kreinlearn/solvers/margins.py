@@ -62,10 +62,14 @@ class Margins(Protocol):
         """Weighted squared hinge loss of all outputs."""
 
 
+def point(state: HingeState, move: Move, t: float) -> Array:
+    """Coefficients on the way."""
+    return np.asarray(state.coef + t * (move.target - state.coef))
+
+
 def walked(state: HingeState, move: Move, t: float, decision: Any) -> Step:
     """Part of the way; the rows' decision values there go with it."""
-    coef = state.coef + t * (move.target - state.coef)
-    return Step(replace(state, coef=coef, decision=decision), t, False)
+    return Step(replace(state, coef=point(state, move, t), decision=decision), t, False)
 
 
 def arrived(state: HingeState, move: Move, decision: Any) -> Step:
