@@ -90,8 +90,8 @@ def _classes(y: Any) -> Targets:
     if len(several) < len(classes):
         alone = [str(c) for c in classes[counts == 1]]
         shown = ", ".join(alone[:5]) + (", ..." if len(alone) > 5 else "")
+        what = "One class has" if len(alone) == 1 else f"{len(alone)} classes have"
         notes.append(
-            f"{len(alone)} classes have one object each ({shown}): when it is left out no learner "
-            "can know its class."
+            f"{what} one object only ({shown}): when it is left out no learner can know its class."
         )
     return Targets("classification", y, labels, int(several.min()), tuple(notes))

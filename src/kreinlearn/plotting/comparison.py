@@ -51,16 +51,22 @@ class ComparisonDisplay(Display):
     def _drawn(self) -> list[Any]:
         return [score for score in self.evaluation.scores if score.failed is None]
 
+    @property
+    def right(self) -> float:
+        """End of the axis: a constant that errs far more than all learners lies beyond it."""
+        ends = np.array([s.mean + np.nan_to_num(s.standard_error) for s in self._drawn])
+        learned = np.array([score.kind != TRIVIAL for score in self._drawn])
+        largest = float(ends[learned].max(initial=0.0)) or float(ends.max(initial=0.0)) or 1.0
+        return 1.08 * (float(ends.max()) if ends.max() <= BEYOND * largest else 1.2 * largest)
+
     @classmethod
     def from_evaluation(cls, evaluation: Evaluation, *, ax: Any = None) -> Self:
         return cls(evaluation).plot(ax)
 
     def _draw(self, ax: Axes) -> None:
-        found, scores = self.evaluation, self._drawn
+        found, scores, right = self.evaluation, self._drawn, self.right
         means = np.array([score.mean for score in scores])
         errors = np.nan_to_num([score.standard_error for score in scores])
-        learned = np.array([score.kind != TRIVIAL for score in scores])
-        right = _right_end(means + errors, learned)
         inside = means <= right
         krein = np.array([score.kind == KREIN for score in scores])
         names = [shortened(score.name) for score in scores]
@@ -78,12 +84,6 @@ class ComparisonDisplay(Display):
 
 def shortened(name: str) -> str:
     return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
-
-
-def _right_end(ends: Any, learned: Any) -> float:
-    """Of the axis: a constant that errs far more than all learners is marked at the edge."""
-    largest = float(ends[learned].max(initial=0.0)) or float(ends.max(initial=0.0)) or 1.0
-    return 1.08 * (float(ends.max()) if ends.max() <= BEYOND * largest else 1.2 * largest)
 
 
 def draw_errors(

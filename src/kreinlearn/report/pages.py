@@ -129,10 +129,11 @@ def _of_evaluation(found: Evaluation) -> Section:
 def _comparison(found: Evaluation) -> Block:
     told = [f"{s.name} {found.shown(s.mean)}" for s in found.scores if not s.failed]
     display = ComparisonDisplay(found)
+    beyond = any(score.mean > display.right for score in found.scores)
     return _drawn(
         "errors",
         f"Mean {found.metric} of each learner; bars are one standard error, Krein learners are "
-        "filled. A triangle at the edge lies beyond it.",
+        f"filled.{' A triangle at the edge lies beyond it.' if beyond else ''}",
         f"Dot plot of {found.metric} by learner: {', '.join(told)}.",
         display.plot,
         display.size[1],
