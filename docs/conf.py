@@ -10,6 +10,7 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ["COLUMNS"] = "78"  # of the usage of commands
 
 import kreinlearn  # noqa: E402
 
@@ -32,6 +33,7 @@ source_suffix = {".rst": "restructuredtext"}
 exclude_patterns = ["_ext", "auto_examples/*.ipynb", "auto_examples/*.py", "auto_examples/*.md5"]
 templates_path = ["_templates"]
 nitpicky = True
+smartquotes = False  # in docstrings "auto" is a value
 suppress_warnings = ["myst.header", "config.cache"]
 
 # API pages
@@ -96,6 +98,6 @@ html_theme_options = {
     "footer_start": ["sphinx-version"],
     "footer_end": ["theme-version"],
     "show_prev_next": True,
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 5,
 }
 html_sidebars: dict[str, list[str]] = {"index": []}

@@ -6,8 +6,10 @@ follows the colon for a type. Mathematics in them (``|x - z|``, ``f_+``) is no m
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from itertools import groupby
 from typing import Any
 
@@ -70,9 +72,21 @@ def rewritten(lines: list[str]) -> Iterator[str]:
             yield from paragraph(block, section)
 
 
+FIELD = re.compile(r"^    (\w+): [^#\n]+#\s*(.+)$", re.MULTILINE)
+
+
+def fields(kind: type) -> Iterator[str]:
+    """Of a dataclass, with the comments that say what they are."""
+    yield from ("", "Attributes", "----------")
+    for name, words in FIELD.findall(inspect.getsource(kind)):
+        yield from (name, f"    {escaped(words)}")
+
+
 def process(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     if str(getattr(obj, "__module__", "kreinlearn")).startswith("kreinlearn"):
         lines[:] = list(rewritten(lines))
+        if what == "class" and is_dataclass(obj):
+            lines += fields(obj)
 
 
 def setup(app: Any) -> dict[str, bool]:
