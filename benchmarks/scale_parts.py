@@ -29,7 +29,7 @@ PARTS: dict[str, Callable[[Sizes], list[Row]]] = {
     "landmarks": lambda s: core.landmark_rows(s.n_small, s.repetitions),
     "svm": lambda s: learning_speed.machine(s.n_small, s.repetitions),
     "pipeline": lambda s: learning_speed.pipeline(s.n_small, s.repetitions),
-    "peers": lambda s: core.peers(s.n_small, s.repetitions),
+    "peers": lambda s: core.peers(s.n_small, 1),  # the slowest of all, and far from ours
     "dask": lambda s: scale_dask.compared(s.n, min(s.m, DASK_LANDMARKS), s.chunk, s.repetitions),
 }
 

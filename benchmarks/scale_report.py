@@ -73,6 +73,8 @@ def fit_table(fits: Sequence[Found]) -> Table:
             f'memory_budget="{BUDGET}". Test errors are shares of wrong classes in per cent, of '
             "KreinRidge the root of the mean square; beside them those of a linear model (ridge "
             "regression, or a classifier by it), of a constant, and of the signal without noise.",
+            "Kernel values above 1 (n m) are rows evaluated again: where the values of all rows do "
+            "not fit the budget, KreinSVC evaluates them in every Newton pass.",
             "Seconds up to 100,000 rows are medians of three fits, others of one; load is the "
             "average over the minute before the end of the case.",
         ],
