@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from kreinlearn.paper.ranges import Range, compared
 from kreinlearn.paper.scale import ALL, QUICK, Scale
 from kreinlearn.paper.tasks import Journal, MixedMeasurements, Task
 from kreinlearn.report import Section
-from tests.unit.paper.tiny import Part, ran, registry, section
+from tests.unit.paper.tiny import Part, begun, ran, registry, section
 
 ROOT = Path(__file__).parents[3]
 BOTH = ("low", "high")
@@ -212,11 +212,15 @@ def started(folder: Path, seconds: float, jobs: int) -> Iterator[subprocess.Pope
 def until_measured(folder: Path, n: int) -> None:
     """Until so many outcomes are in the journal."""
     journal = folder / "measurements.jsonl"
+    until(lambda: journal.exists() and journal.read_bytes().count(b"\n") > n, "so many are kept")
+
+
+def until(holds: Callable[[], bool], what: str) -> None:
     for _ in range(2400):
-        if journal.exists() and journal.read_bytes().count(b"\n") > n:
+        if holds():
             return
         time.sleep(0.1)
-    raise AssertionError("too little was measured within four minutes")
+    raise AssertionError(f"not within four minutes: {what}")
 
 
 def living(session: int) -> Iterator[int]:
@@ -242,10 +246,11 @@ def ended(session: int) -> bool:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 def test_interrupted_it_keeps_what_it_has_and_leaves_no_process(tmp_path: Path) -> None:
-    with started(tmp_path, 60.0, 2) as process:
+    with started(tmp_path, 600.0, 2) as process:
         until_measured(tmp_path, 1)
+        until(lambda: len(begun(tmp_path)) == 3, "both workers are at it")  # and not at imports
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does it: the workers get it, too
-        out, err = process.communicate(timeout=50)
+        out, err = process.communicate(timeout=240)
         assert ended(process.pid)
     assert process.returncode == 130
     assert out == ""

@@ -24,15 +24,21 @@ class Part(NamedTuple):  # as parts.Part, which knows all of the paper
 
 
 def noted(folder: Path, i: int, seconds: float = 0.0) -> list[Row]:
-    """The square of a number, after a while; says in a file that it was computed."""
+    """The square of a number, after a while; says in files that it is and was computed."""
+    with open(folder / "begun.txt", "a") as file:
+        file.write(f"{i}\n")
     time.sleep(seconds)
     with open(folder / "ran.txt", "a") as file:
         file.write(f"{i}\n")
     return [{"i": i, "square": i * i}]
 
 
-def ran(folder: Path) -> list[int]:
-    path = folder / "ran.txt"
+def begun(folder: Path) -> list[int]:
+    return ran(folder, "begun.txt")
+
+
+def ran(folder: Path, name: str = "ran.txt") -> list[int]:
+    path = folder / name
     return sorted(map(int, path.read_text().split())) if path.exists() else []
 
 
