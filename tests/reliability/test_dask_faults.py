@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -147,3 +150,105 @@ def test_bad_input_68_a_task_that_always_dies_is_an_error(tmp_path):
     ):
         model.fit(*rows())
     assert not hasattr(model, "dual_coef_")
+
+
+def test_bad_input_33_a_kernel_that_cannot_be_sent(client):
+    lock, calls = threading.Lock(), []
+
+    def locked(A, B):
+        calls.append(lock)
+        return np.tanh(np.asarray(A) @ np.asarray(B).T)
+
+    model = model_with(locked)
+    with pytest.raises(
+        TypeError, match=r"locked cannot be sent to workers .*scheduler=\"threads\""
+    ):
+        model.fit(*rows())
+    assert not calls
+    with dask.config.set(scheduler="threads"):
+        assert model.fit(*rows()).predict(X[:5]).shape == (5,)
+    assert calls
+
+
+# Schedulers that are elsewhere
+
+SCHEDULER = """
+import asyncio, sys
+from distributed import Scheduler
+async def main():
+    async with Scheduler(port=0, dashboard_address=":0", host="127.0.0.1") as scheduler:
+        print(scheduler.address, flush=True)
+        await scheduler.finished()
+asyncio.run(main())
+"""
+WORKER = """
+import asyncio, sys
+from distributed import Worker
+async def main():
+    async with Worker(sys.argv[1], nthreads=1, dashboard_address=":0") as worker:
+        print(worker.address, flush=True)
+        await worker.finished()
+asyncio.run(main())
+"""
+
+
+@contextmanager
+def process(code, *args):
+    """A Python process, and the first line that it prints."""
+    command = [sys.executable, "-c", code, *args]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, text=True, **pipes) as running:
+        try:
+            yield running, running.stdout.readline().strip()
+        finally:
+            running.kill()
+
+
+@contextmanager
+def elsewhere():
+    """A scheduler, its two workers, each started by itself, and the client of them."""
+    with process(SCHEDULER) as (scheduler, address), ExitStack() as workers:
+        for _ in range(2):
+            workers.enter_context(process(WORKER, address))
+        short = {"distributed.comm.timeouts.connect": "3s", "distributed.comm.retry.count": 0}
+        with dask.config.set(short), distributed.Client(address, timeout="20s") as client:
+            client.wait_for_workers(2, timeout=30)
+            yield scheduler, client
+
+
+def test_bad_input_69_a_scheduler_elsewhere_works_until_it_dies(tmp_path, undisturbed):
+    log, ended = tmp_path / "log", []
+    model = model_with(kernel_with(log, os.getpid()))
+
+    def fit_again():
+        try:
+            model.fit(*rows())
+        except BaseException as error:
+            ended.append(error)
+
+    with elsewhere() as (scheduler, client):
+        assert client.scheduler.address.startswith("tcp://")
+        np.testing.assert_array_equal(model.fit(*rows()).dual_coef_, undisturbed[0])
+        assert len(evaluated(log)) == 2  # both have worked
+        before, give_up = evaluated(log).total(), time.monotonic() + 60
+        thread = threading.Thread(target=fit_again, daemon=True)
+        thread.start()
+        while evaluated(log).total() < before + 2 * TILE and time.monotonic() < give_up:
+            time.sleep(0.01)
+        os.kill(scheduler.pid, signal.SIGKILL)
+        thread.join(60)
+    assert not thread.is_alive()
+    assert isinstance(ended[0], Exception)
+    assert not hasattr(model, "dual_coef_")
+
+
+def test_a_cluster_of_threads(undisturbed):
+    threads = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
+    with (
+        distributed.LocalCluster(**threads, dashboard_address=":0", silence_logs=50) as cluster,
+        distributed.Client(cluster),
+    ):
+        model = model_with(kernel_with("", os.getpid())).fit(*rows())
+        found = model.predict(rows()[0]).compute()
+    np.testing.assert_array_equal(model.dual_coef_, undisturbed[0])
+    np.testing.assert_allclose(found, undisturbed[1], rtol=0, atol=1e-10)

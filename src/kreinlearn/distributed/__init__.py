@@ -1,6 +1,6 @@
 """Dask collections as rows: the only part that imports dask, and only when one arrives."""
 
-from kreinlearn.distributed.blocks import is_dask
+from kreinlearn.distributed.blocks import is_dask, require_sendable
 from kreinlearn.distributed.hinge import DaskMargins
 from kreinlearn.distributed.rows import DaskRows, in_memory, like, rows_of
 from kreinlearn.distributed.targets import (
@@ -27,6 +27,7 @@ __all__ = [
     "lazily",
     "like",
     "r_squared",
+    "require_sendable",
     "room",
     "rows_of",
     "sums",

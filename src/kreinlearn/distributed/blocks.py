@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from kreinlearn.blocks import length, take
 from kreinlearn.kernels._base import Array, Objects
+from kreinlearn.progress import name_of
 from kreinlearn.reduce import serial_blas
 from kreinlearn.runs import FAN_IN
 
@@ -73,6 +74,24 @@ def computed(result: Any) -> Any:
     with warnings.catch_warnings(), serial_blas():
         warnings.filterwarnings("ignore", message="Sending large graph")
         return dask.compute(result, traverse=False, optimize_graph=True)[0]
+
+
+def require_sendable(kernel: Any) -> None:
+    """TypeError for a kernel that cannot go to the workers of the scheduler in use."""
+    from cloudpickle import dumps
+    from dask.base import get_scheduler
+    from dask.local import get_sync
+    from dask.threaded import get as get_threaded
+
+    if get_scheduler() in (None, get_sync, get_threaded):  # of this process
+        return
+    try:
+        dumps(kernel)
+    except Exception as error:
+        raise TypeError(
+            f"the kernel {name_of(kernel)} cannot be sent to workers in other processes ({error}); "
+            'define it without what cannot be pickled, or use dask.config.set(scheduler="threads")'
+        ) from error
 
 
 def tree(results: Sequence[Any], merge: Any) -> Any:

@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
 from kreinlearn._warnings import warn
 from kreinlearn.approximation import Fitted, fit_map, fit_map_to_tolerance
 from kreinlearn.blocks import Source, budget_bytes, free_memory, length, require_memory, take
-from kreinlearn.distributed import DaskRows, is_dask
+from kreinlearn.distributed import DaskRows, is_dask, require_sendable
 from kreinlearn.estimators._callbacks import tasks_of
 from kreinlearn.estimators._dask import rows_on_workers, to_fit_on
 from kreinlearn.estimators._sources import rows_for
@@ -128,6 +128,7 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
     def _validated(self, X: Any, kernel: Kernel, *, reset: bool) -> Any:
         """X as the kernel takes it: an array or CSR matrix, a list of objects, or a source."""
         if is_dask(X):
+            require_sendable(kernel)
             X = rows_on_workers(self, X, kernel, reset=reset)
             if isinstance(X, Source):
                 return X
