@@ -191,6 +191,16 @@ def test_the_loss_where_it_was_tried_is_what_the_search_saw(learner: Any) -> Non
     assert loss(model.lambda_plus_, model.lambda_minus_) == pytest.approx(model.cv_loss_, rel=1e-5)
 
 
+def test_the_loss_does_not_depend_on_the_unit_of_the_kernel() -> None:
+    from kreinlearn.plotting._criterion import criterion_of
+
+    X = vectors(50)
+    K = np.tanh(X @ X.T - 1) * 2.0**400  # beyond what is squared as it is
+    model = KreinRidge("precomputed", n_landmarks=15, random_state=0).fit(K, X[:, 0])
+    loss = criterion_of(model, K, X[:, 0]).loss
+    assert loss(model.lambda_plus_, model.lambda_minus_) == pytest.approx(model.cv_loss_, rel=1e-5)
+
+
 def test_a_dissimilarity_is_transformed_as_in_the_fit() -> None:
     D = dissimilarities()
     y = (D[0] > np.median(D[0])).astype(int)
@@ -243,6 +253,14 @@ def test_an_embedding_is_classical_scaling() -> None:
     np.testing.assert_allclose(np.abs(offsets), np.abs(expected), atol=1e-6)
     np.testing.assert_allclose(display.eigenvalues, values, rtol=1e-6)
     np.testing.assert_allclose(offsets, model.transform(D), atol=1e-9)
+
+
+def test_components_are_centred() -> None:
+    X = vectors()
+    model = KreinPCA(3, kernel="delta_gauss", random_state=0).fit(X)
+    display = EmbeddingDisplay.from_estimator(model, X, axes=(2, 0))
+    np.testing.assert_allclose(display.coordinates, model.transform(X)[:, [2, 0]], atol=1e-9)
+    np.testing.assert_allclose(display.coordinates.mean(axis=0), 0, atol=1e-9)
 
 
 @pytest.mark.parametrize("core", ["plain", "ls"])
