@@ -146,7 +146,8 @@ def test_sklearn_check(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
-# By chance folds of repeated rows may lead to the same penalties: there a failure is only allowed.
+# By chance folds of repeated rows may lead to the same penalties, as they do for two classifiers
+# on the data of the checks (not on other data): there a failure is only allowed.
 @parametrize_with_checks(
     list(TUNED.values()), expected_failed_checks=expected_to_fail, xfail_strict=False
 )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import joblib
 import numpy as np
 import scipy.sparse as sp
 
@@ -78,7 +80,6 @@ def computed(result: Any) -> Any:
 
 def require_sendable(kernel: Any) -> None:
     """TypeError for a kernel that cannot go to the workers of the scheduler in use."""
-    from cloudpickle import dumps
     from dask.base import get_scheduler
     from dask.local import get_sync
     from dask.threaded import get as get_threaded
@@ -86,7 +87,7 @@ def require_sendable(kernel: Any) -> None:
     if get_scheduler() in (None, get_sync, get_threaded):  # of this process
         return
     try:
-        dumps(kernel)
+        pickle.dumps(joblib.wrap_non_picklable_objects(kernel, keep_wrapper=False))
     except Exception as error:
         raise TypeError(
             f"the kernel {name_of(kernel)} cannot be sent to workers in other processes ({error}); "
