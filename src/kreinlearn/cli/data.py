@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from math import isqrt
 from typing import Any
@@ -140,7 +140,8 @@ def _from_sheet(
     if kernel.takes == "precomputed":
         return rows.numbers(options.column or _matrix_columns(sheet, kinds), in_memory=True)
     if kernel.takes == "records":
-        return rows.records(options.column or [*kinds.numbers, *kinds.others], kinds.numbers)
+        chosen = options.column or [*kinds.numbers, *kinds.others]
+        return rows.records(chosen, set(kinds.numbers) - set(kernel.get_params()["categorical"]))
     if kernel.takes == "objects":
         chosen = options.column or _object_columns(sheet, kinds, isinstance(kernel, TextKernel))
         return rows.objects(chosen[0]) if len(chosen) == 1 else rows.numbers(chosen)
@@ -150,17 +151,31 @@ def _from_sheet(
 def _guessed(
     sheet: Sheet, options: argparse.Namespace, kinds: gathering.Kinds, streams: bool
 ) -> Given:
-    """Without --kernel: texts where there is a column of them, else numbers, else a matrix."""
+    """Without --kernel: a matrix if it is one, texts where one column holds them, or numbers."""
     rows = _Rows(sheet, options, streams)
+    if not options.column and (matrix := _matrix(sheet, kinds, rows)) is not None:
+        return matrix
     chosen = options.column or (kinds.others if len(kinds.others) == 1 else kinds.numbers)
     if len(chosen) == 1 and chosen[0] not in kinds.numbers:
         _require_texts(sheet, chosen[0])
         return replace(rows.objects(chosen[0]), kernel="levenshtein")
     if not chosen:
         _object_columns(sheet, kinds, text=True)
-    given = rows.numbers(chosen)
-    name, _ = kernels.for_numbers(given.X) if isinstance(given.X, np.ndarray) else ("gaussian", "")
-    return replace(given, kernel=name)
+    return replace(rows.numbers(chosen), kernel="gaussian")
+
+
+def _matrix(sheet: Sheet, kinds: gathering.Kinds, rows: _Rows) -> Given | None:
+    """As many rows as columns of numbers, and symmetric; the first column may name the rows."""
+    named = set(kinds.others) <= {sheet.names[0]}
+    first = next(sheet.blocks(kinds.numbers), None) if named and len(kinds.numbers) > 2 else None
+    if first is None or len(first.places) != len(kinds.numbers):
+        return None
+    try:
+        given = rows.numbers(kinds.numbers, in_memory=True)
+    except ValueError:  # numbers are missing
+        return None
+    name = kernels.for_numbers(given.X)
+    return replace(given, kernel=name) if name.startswith("precomputed") else None
 
 
 def _require_texts(sheet: Sheet, name: str) -> None:
@@ -233,7 +248,7 @@ class _Rows:
             return Given(table(self.sheet.path, name), self.kernel, name)
         return Given(self._read([name], gathering.objects(self.sheet, name)), self.kernel, name)
 
-    def records(self, names: Sequence[str], numeric: Sequence[str]) -> Given:
+    def records(self, names: Sequence[str], numeric: Collection[str]) -> Given:
         convert = gathering.records(self.sheet, names, numeric)
         return Given(self._read(names, convert, True), self.kernel, names=tuple(names))
 
@@ -249,7 +264,7 @@ def _from_variables(file: Variables, options: argparse.Namespace, kernel: Kernel
     X = file.get(variable(file, options, kernel))
     if kernel is not None:
         return Given(X, options.kernel)
-    return Given(X, "levenshtein" if isinstance(X, list) else kernels.for_numbers(X)[0])
+    return Given(X, "levenshtein" if isinstance(X, list) else kernels.for_numbers(X))
 
 
 def variable(file: Variables, options: argparse.Namespace, kernel: Kernel | None) -> str:

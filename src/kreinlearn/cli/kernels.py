@@ -44,14 +44,12 @@ def named(options: argparse.Namespace) -> Kernel | None:
         raise  # it has not come back
 
 
-def for_numbers(X: Any) -> tuple[str, str]:
-    """A name and why: a matrix that is square and symmetric holds similarities of objects."""
-    if X.ndim == 2 and X.shape[0] == X.shape[1] > 2 and _is_symmetric(X[:CORNER, :CORNER]):
-        if looks_like_distances(np.asarray(X[:CORNER, :CORNER])):
-            why = "a square, symmetric matrix with a zero diagonal and no negative value"
-            return "precomputed_dissimilarity", why
-        return "precomputed", "a square, symmetric matrix"
-    return "gaussian", "numbers"
+def for_numbers(X: Any) -> str:
+    """A matrix that is square and symmetric holds similarities of objects, or distances."""
+    corner = np.asarray(X[:CORNER, :CORNER]) if X.ndim == 2 else None
+    if corner is None or not X.shape[0] == X.shape[1] > 2 or not _is_symmetric(corner):
+        return "gaussian"
+    return "precomputed_dissimilarity" if looks_like_distances(corner) else "precomputed"
 
 
 def _is_symmetric(corner: Any) -> bool:

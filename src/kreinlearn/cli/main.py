@@ -30,7 +30,7 @@ MODULES = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command and gives its exit status."""
-    debug = bool(os.environ.get("KREINLEARN_DEBUG"))
+    debug, options = bool(os.environ.get("KREINLEARN_DEBUG")), None
     try:
         try:
             with terminated():
@@ -48,12 +48,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if debug:
             traceback.print_exc()
-        print(f"kreinlearn: {_said(error)}", file=sys.stderr)
+        print(f"kreinlearn: {_said(error, options)}", file=sys.stderr)
         return 1
 
 
-def _said(error: Exception) -> str:
+def _said(error: Exception, options: Any) -> str:
     said = one_line(error)
+    if isinstance(error, OSError) and error.errno and error.filename is None:
+        return f"{getattr(options, 'output', None) or 'output'}: {said}"  # a full disk, say
     if isinstance(error, EXPECTED):
         return said
     kind = type(error).__name__

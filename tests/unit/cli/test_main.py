@@ -17,6 +17,8 @@ from kreinlearn.paper.names import NAMES
 from kreinlearn.paper.scale import ALL, QUICK
 from kreinlearn.paper.tasks import JournalError
 
+COMMANDS = ("inspect", "fit", "predict", "evaluate", "approximate")
+
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
@@ -138,7 +140,11 @@ def test_a_folder_that_cannot_be_made_is_one_line(
 
 
 def test_help_has_every_part_and_examples(capsys: pytest.CaptureFixture[str]) -> None:
-    for words, expected in ((["--help"], ["demo", "reproduce"]), (["reproduce", "--help"], NAMES)):
+    for words, expected in (
+        (["--help"], [*COMMANDS, "demo", "reproduce"]),
+        *(([name, "--help"], ["--force", "--debug"]) for name in COMMANDS),
+        (["reproduce", "--help"], NAMES),
+    ):
         with pytest.raises(SystemExit) as exit:
             cli.main(words)
         text = capsys.readouterr().out

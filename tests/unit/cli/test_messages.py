@@ -1,0 +1,128 @@
+"""Messages of the library in the terms of flags, values as JSON, words as values."""
+
+from __future__ import annotations
+
+import errno
+import json
+import warnings
+from argparse import ArgumentTypeError
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kreinlearn import KreinRidge
+from kreinlearn.cli import values
+from kreinlearn.cli.messages import Talk, in_flags, one_line
+from kreinlearn.cli.output import plain
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("n_landmarks=9 exceeds n_samples=5; lower it", "--landmarks 9 exceeds the number of ob"),
+        ("raise memory_budget, or n_landmarks", "raise --memory, or --landmarks"),
+        ("pass kernel_params=None", "leave --kernel-param out"),
+        ('pass kernel="precomputed"', 'give --kernel "precomputed"'),
+        ('pass task="regression" if y are numbers', 'give --task "regression" if the target are'),
+        ("The 'n_jobs' parameter", "The --jobs parameter"),
+        ("Input y contains NaN.", "the target has missing values."),
+        ("Input X contains NaN: row 3", "the file contains NaN: row 3"),
+        ("Expected 2D array, got 1D array instead: array=[1. 2.]. Reshape your data either using",
+         "Expected 2D array, got 1D array instead"),
+        ("a kernel of low rank", "a kernel of low rank"),
+        ("my_cv=3 and kernels=4", "my_cv=3 and kernels=4"),
+    ],
+)  # fmt: skip
+def test_in_flags(text: str, expected: str) -> None:
+    assert in_flags(text).startswith(expected)
+
+
+def test_a_real_error_of_an_estimator_names_flags() -> None:
+    with pytest.raises(MemoryError) as caught:
+        KreinRidge(memory_budget=10).fit(np.eye(50), np.arange(50))
+    said = one_line(caught.value)
+    assert "--memory" in said
+    assert "memory_budget" not in said
+
+
+def test_one_line() -> None:
+    error = ValueError("first\n  second")
+    error.add_note("a\nnote")
+    assert one_line(error) == "first second; a note"
+    assert one_line(OSError(errno.ENOENT, "No such file", "x.csv")) == "x.csv: No such file"
+    assert one_line(OSError(errno.ENOSPC, "No space left")) == "No space left"
+    assert "--memory" in one_line(MemoryError())
+    assert one_line(KeyboardInterrupt()) == "KeyboardInterrupt"
+
+
+def test_warnings_are_lines_each_once(capsys: pytest.CaptureFixture[str]) -> None:
+    def warn() -> None:
+        for _ in range(2):
+            warnings.warn("n_landmarks=3\nis few", UserWarning, stacklevel=1)
+            warnings.warn("a detail", DeprecationWarning, stacklevel=1)
+
+    for talk, expected in (
+        (Talk(), "warning: --landmarks 3 is few\n"),
+        (Talk(verbose=True), "warning: --landmarks 3 is few\nwarning: a detail\n"),
+        (Talk(quiet=True), ""),
+    ):
+        with talk.listening():
+            warn()
+        assert capsys.readouterr().err == expected
+
+
+def test_whatever_is_found_is_json() -> None:
+    found = {
+        "nan": float("nan"), "inf": np.float64("-inf"), "n": np.int8(3), "flag": np.bool_(True),
+        "array": np.array([[1.0, np.nan]]), 5: ("a", None), "other": {1}, "path": values,
+    }  # fmt: skip
+    text = json.dumps(plain(found), allow_nan=False)
+    back = json.loads(text)
+    assert back["nan"] is None
+    assert back["inf"] is None
+    assert back["array"] == [[1.0, None]]
+    assert back["5"] == ["a", None]
+    assert (back["n"], back["flag"], back["other"]) == (3, True, "{1}")
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "expected"),
+    [
+        (values.landmarks, "auto", "auto"), (values.landmarks, "all", None),
+        (values.landmarks, "12", 12), (values.landmarks, "0.25", 0.25),
+        (values.landmarks, "1.0", 1.0), (values.rank, "auto", "auto"), (values.rank, "7", 7),
+        (values.memory, "2GB", "2GB"), (values.jobs, "-1", -1),
+        (values.encoding, "latin1", "iso8859-1"), (values.delimiter, ";", ";"),
+        (values.delimiter, "tab", "\t"), (values.delimiter, "\\t", "\t"),
+        (values.share, "0.05", 0.05), (values.estimator, "svc", "svc"),
+        (values.assignment, "width=2.5", ("width", 2.5)),
+        (values.assignment, "a=true", ("a", True)), (values.assignment, "a=None", ("a", None)),
+        (values.assignment, "a=1,2,x", ("a", (1, 2, "x"))),
+        (values.assignment, "a=blosum62", ("a", "blosum62")),
+        (values.assignment, "a=b=c", ("a", "b=c")),
+        (values.assignment, "a=['x']", ("a", ["x"])), (values.assignment, "a=", ("a", "")),
+    ],
+)  # fmt: skip
+def test_words_as_values(read: Any, text: str, expected: Any) -> None:
+    found = read(text)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        *((values.landmarks, text) for text in ("0", "-1", "0.0", "1.5", "many", "nan", "1e3")),
+        *((values.memory, text) for text in ("", "0", "2 apples", "-1GB")),
+        *((values.jobs, text) for text in ("0", "two", "1.5")),
+        *((values.share, text) for text in ("0", "-1", "nan", "inf", "x")),
+        *((values.folds, text) for text in ("1", "2.5", "x")),
+        *((values.delimiter, text) for text in ("", ",,", '"', "\n")),
+        *((values.assignment, text) for text in ("a", "=1", "a b=1", "1=2")),
+        (values.encoding, "rot99"), (values.estimator, "Nystroem"), (values.seed, "-1"),
+    ],
+)  # fmt: skip
+def test_words_that_are_no_values(read: Any, text: str) -> None:
+    with pytest.raises(ArgumentTypeError):
+        read(text)
