@@ -30,11 +30,11 @@ def truth(X):
 
 n = int(os.environ.get("KREINLEARN_EXAMPLE_ROWS", 1_000_000))
 rng = np.random.default_rng(0)
-path = Path(tempfile.mkdtemp()) / "rows.npy"
+folder = tempfile.TemporaryDirectory()
+path = Path(folder.name) / "rows.npy"
 np.save(path, rng.normal(size=(n, 3)))
 X = np.load(path, mmap_mode="r")
-y = truth(X) + rng.normal(size=n)
-fresh = rng.normal(size=(5_000, 3))
+y, fresh = truth(X) + rng.normal(size=n), rng.normal(size=(5_000, 3))
 sizes = [n // 100, n // 10, n]
 
 # %%
@@ -56,3 +56,4 @@ for m, marker in ((30, "o"), (150, "s")):
 plt.gca().set(xscale="log", xlabel="rows", ylabel="root mean square error", ylim=(0, None))
 plt.legend(frameon=False)
 plt.show()
+folder.cleanup()

@@ -20,7 +20,8 @@ from kreinlearn import KreinRidgeClassifier, load, save
 from kreinlearn.datasets import make_noisy_strings
 
 X, y = make_noisy_strings(700, n_classes=4, noise=9, random_state=0)
-folder = Path(tempfile.mkdtemp())
+temporary = tempfile.TemporaryDirectory()
+folder = Path(temporary.name)
 counts = [15, 30, 60, 120, None]
 sizes, errors, shown = [], [], []
 for m in counts:
@@ -39,6 +40,7 @@ with zipfile.ZipFile(folder / "60.krein") as file:
     for member in file.infolist()[:6]:
         print(f"{member.file_size:>8,}  {member.filename}")
 print("a landmark in it:", load(folder / "60.krein").landmarks_[0])
+temporary.cleanup()
 
 # %%
 fig, ax = plt.subplots(figsize=(6.6, 3.8), layout="constrained")

@@ -25,7 +25,8 @@ from kreinlearn.kernels import Levenshtein
 strings, y = make_noisy_strings(60, n_classes=3, noise=8, random_state=0)
 D = Levenshtein()(strings)
 D += np.tril(np.random.default_rng(0).integers(0, 2, D.shape), -1)  # the other person's half
-path = Path(tempfile.mkdtemp()) / "distances.csv"
+folder = tempfile.TemporaryDirectory()
+path = Path(folder.name) / "distances.csv"
 with path.open("w", newline="", encoding="utf-8") as file:
     csv.writer(file).writerows(
         [["", *strings], *([s, *d] for s, d in zip(strings, D.tolist(), strict=True))]
@@ -36,6 +37,7 @@ with path.open(newline="", encoding="utf-8") as file:
     header, *lines = csv.reader(file)
 assert [line[0] for line in lines] == header[1:]  # the same order in rows and columns
 D = np.array([line[1:] for line in lines], dtype=float)
+folder.cleanup()
 print(inspect(D, "precomputed_dissimilarity", y=y, random_state=0))
 
 # %%

@@ -72,7 +72,7 @@ def rewritten(lines: list[str]) -> Iterator[str]:
             yield from paragraph(block, section)
 
 
-FIELD = re.compile(r"^    (\w+): [^#\n]+#\s*(.+)$", re.MULTILINE)
+FIELD = re.compile(r"^    (\w+): [^#\n]+?(?:#\s*(.+))?$", re.MULTILINE)
 
 
 def fields(kind: type) -> Iterator[str]:

@@ -66,7 +66,7 @@ class KernelTable(Generated):
             families.setdefault(kind.__module__.rpartition(".")[2], []).append(kind)
         for family, (title, extra) in FAMILIES.items():
             yield from [title, "-" * len(title), "", extra, ""]
-            yield from [".. list-table::", "   :header-rows: 1", "   :widths: 22 14 40 24", ""]
+            yield from [".. list-table::", "   :header-rows: 1", "   :widths: auto", ""]
             yield from ["   * - name", "     - kind", "     - what", "     - parameters"]
             for kind in sorted(families.pop(family), key=lambda kind: named_kernels()[kind]):
                 yield from self.row(kind)

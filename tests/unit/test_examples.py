@@ -25,7 +25,9 @@ def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_an_example_runs_and_draws(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_example_runs_and_draws(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = os.getcwd()
     try:
         runpy.run_path(str(path))
@@ -36,6 +38,7 @@ def test_an_example_runs_and_draws(path: Path, capsys: pytest.CaptureFixture[str
     assert all(ax.get_xlabel() or ax.get_ylabel() or not ax.axison for ax in drawn)
     assert os.getcwd() == before
     assert "Traceback" not in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == [], "an example leaves files behind"
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -54,7 +54,10 @@ def there(name: str) -> bool:
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_code_on_a_page_gives_what_it_shows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_on_a_page_gives_what_it_shows(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     if "plotting" in text_of(path):
         pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.setattr(kernels._base, "_REGISTRY", dict(kernels._base._REGISTRY))
