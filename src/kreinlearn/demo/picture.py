@@ -11,6 +11,7 @@ import numpy as np
 from kreinlearn.demo.approximation import LANDMARKS_PER_RANK, REPEATS, Findings
 from kreinlearn.demo.learning import FOLDS, Score
 from kreinlearn.plotting import SpectrumDisplay
+from kreinlearn.plotting._style import tidy
 from kreinlearn.plotting.comparison import draw_errors
 
 
@@ -50,7 +51,7 @@ def _draw_ratios(axes: Any, found: Findings) -> None:
     axes.set_yticks(ticks, [f"{tick:,.0f}" for tick in ticks])
     axes.minorticks_off()
     axes.set_title(f"Approximation from {LANDMARKS_PER_RANK}k landmarks (bars: {REPEATS} draws)")
-    axes.grid(alpha=0.3)
+    tidy(axes)
     axes.legend(title="landmarks, core", loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
@@ -62,7 +63,7 @@ def _draw_errors(axes: Any, scores: Sequence[Score]) -> None:
     axes.set_xlim(left=0)
     axes.set(ylabel="method, landmarks", xlabel=f"% wrong in {FOLDS} folds (bars: standard error)")
     axes.set_title("Pentagon or heptagon? (filled: Krein learners)")
-    axes.grid(alpha=0.3)
+    tidy(axes)
 
 
 def _draw_seconds(axes: Any, scores: Sequence[Score]) -> None:
@@ -74,7 +75,7 @@ def _draw_seconds(axes: Any, scores: Sequence[Score]) -> None:
     axes.set_xlim(left=0)
     axes.set_xlabel("seconds a fit, tuning included (median)")
     axes.set_title("What it takes")
-    axes.grid(alpha=0.3)
+    tidy(axes)
 
 
 def _is_krein(score: Score) -> bool:
