@@ -17,6 +17,7 @@ import pytest
 
 import kreinlearn as kl
 from kreinlearn.blocks import TILE
+from kreinlearn.distributed import DaskMargins
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -129,6 +130,64 @@ def test_bad_input_67_a_worker_killed_amidst_a_fit(client, tmp_path, undisturbed
     wanted = undisturbed[0]
     np.testing.assert_allclose(model.dual_coef_, wanted, rtol=0, atol=1e-10 * abs(wanted).max())
     assert evaluated(log).total() > N - M  # what was lost is evaluated again
+
+
+LABELS = np.where(Y > 0, "up", "down")
+MACHINE = {"lambda_plus": 1e-4, "lambda_minus": 1e-4}
+
+
+def machine_with(kernel):
+    return model_with(kernel, kl.KreinSVC).set_params(**MACHINE)
+
+
+@pytest.fixture(scope="module")
+def undisturbed_machine():
+    model = machine_with(kernel_with("", os.getpid())).fit(X, LABELS)
+    assert model.n_iter_ > 3
+    return model.dual_coef_
+
+
+def labelled():
+    return rows()[0], da.from_array(LABELS, chunks=5000)
+
+
+def test_a_machine_evaluates_nothing_twice_without_a_fault(client, tmp_path, undisturbed_machine):
+    log = tmp_path / "log"
+    model = machine_with(kernel_with(log, os.getpid())).fit(*labelled())
+    np.testing.assert_allclose(model.dual_coef_, undisturbed_machine, rtol=0, atol=1e-10)
+    assert evaluated(log).total() == N - M
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_worker_killed_between_steps_of_a_machine(
+    client, tmp_path, undisturbed_machine, most, monkeypatch
+):
+    """Its kernel values and decision values are lost; from the second step on, one a step."""
+    log, killed, steps, walk = tmp_path / "log", [], [], DaskMargins.walk
+
+    def walk_on(self, states, moves):
+        steps.append(len(states))
+        if len(steps) > 1 and len(killed) < most:
+            killed.append(next(pid for pid in evaluated(log) if pid not in killed))
+            os.kill(killed[-1], signal.SIGKILL)
+        return walk(self, states, moves)
+
+    monkeypatch.setattr(DaskMargins, "walk", walk_on)
+    model = machine_with(kernel_with(log, os.getpid())).fit(*labelled())
+    assert len(killed) == most
+    wanted = undisturbed_machine
+    np.testing.assert_allclose(model.dual_coef_, wanted, rtol=0, atol=1e-10 * abs(wanted).max())
+    assert evaluated(log).total() > N - M  # what was lost is evaluated again
+
+
+def test_a_worker_killed_amidst_the_pass_of_a_machine(client, tmp_path, undisturbed_machine):
+    log = tmp_path / "log"
+    with Killer(log, 1) as killer:
+        model = machine_with(kernel_with(log, os.getpid())).fit(*labelled())
+    assert killer.killed
+    wanted = undisturbed_machine
+    np.testing.assert_allclose(model.dual_coef_, wanted, rtol=0, atol=1e-10 * abs(wanted).max())
+    assert evaluated(log).total() > N - M
 
 
 def test_a_worker_killed_amidst_a_prediction(client, tmp_path, undisturbed):

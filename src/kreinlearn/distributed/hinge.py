@@ -30,7 +30,7 @@ from kreinlearn.moments import SUM_BYTES
 from kreinlearn.solvers.line_search import Move, line_search
 from kreinlearn.solvers.margins import Gram, HingeState, Step, arrived, cancelled, point, walked
 
-POINTS = 16  # of a line that are looked at at a time
+POINTS = (*np.linspace(0, 2, 13), 3.0, 5.0, 9.0)  # of a line that are looked at first
 MOST_KINKS = 2**14  # that come to the client, of an output: 24 bytes each
 
 

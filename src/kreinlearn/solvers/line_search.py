@@ -6,7 +6,7 @@ search asks for it at some t, and then for the kinks between two of them: rows m
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
@@ -119,13 +119,13 @@ class Line(NamedTuple):
 
 
 def line_search(
-    move: Move, points: int = 2, most: float = np.inf
+    move: Move, first: Sequence[float] = (0.0, 1.0), most: float = np.inf
 ) -> Generator[Question, Any, float]:
-    """t >= 0 that minimises the loss and the penalty; asks for ``points`` t at a time.
+    """t >= 0 that minimises the loss and the penalty; asks for ``first``, then as many t at a time.
 
-    Kinks are asked for where there are at most so many, or between neighbouring numbers.
+    Kinks are asked for where there are at most so many.
     """
-    ts = np.linspace(0.0, 1.0, points)
+    ts, points = np.array(first), len(first)
     while True:
         sums: LineSums = yield Question(ts)
         values, slopes = sums.values + move.half_slope(ts), sums.slopes + move.quadratic
