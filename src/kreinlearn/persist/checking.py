@@ -44,32 +44,40 @@ def require_same_kernel(kernel: Any, objects: Any, before: Any) -> None:
     )
 
 
-def outputs(estimator: Any) -> tuple[Array, Array]:
+def outputs(estimator: Any) -> Array:  # (2, k)
     """What the model makes of kernel values that are no object's, and the size of its terms.
 
     They come from a formula, so that no kernel is evaluated.
     """
-    columns, (weights, constant) = estimator._columns, _weights(estimator)
+    columns, weights = estimator._columns, _weights(estimator)
     given = estimator.kernel_.takes == "precomputed"
     n = estimator.n_features_in_ if given else length(columns.objects)
     row = 1.0 + np.cos(np.arange(n, dtype=np.float64))[None]
     with np.errstate(all="ignore"):
         C = columns(row) if given else columns.finish(row)
-        return C @ weights + constant, np.abs(C) @ np.abs(weights) + np.abs(constant)
+        found = np.concatenate([C @ weights, np.abs(C) @ np.abs(weights)])
+    return np.hstack([found, _probabilities(estimator)])
 
 
-def _weights(estimator: Any) -> tuple[Array, Any]:
-    """What prediction multiplies kernel values by, and adds."""
+def _probabilities(estimator: Any) -> Array:  # (2, k)
+    """Of one decision value, by each sigmoid of the calibration."""
+    calibration = vars(estimator).get("_calibration")
+    sigmoids = [] if calibration is None else calibration.calibrators
+    found = [float(sigmoid.predict(np.array([0.5]))[0]) for sigmoid in sigmoids]
+    return np.array([found, [1.0] * len(found)])
+
+
+def _weights(estimator: Any) -> Array:
+    """What prediction multiplies kernel values by."""
     if type(estimator).__name__ in TRANSFORMERS:
-        return np.hstack([estimator._map.W, estimator._map.E]), 0.0
-    dual = estimator.dual_coef_
-    return dual.reshape(len(dual), -1), estimator._intercept
+        return np.hstack([estimator._map.W, estimator._map.E])
+    dual: Array = estimator.dual_coef_
+    return dual.reshape(len(dual), -1)
 
 
-def require_same_outputs(now: tuple[Array, Array], before: Any) -> None:
-    values, size = now
-    good = isinstance(before, np.ndarray) and before.shape == values.shape
+def require_same_outputs(now: Array, before: Any) -> None:
+    good = isinstance(before, np.ndarray) and before.shape == now.shape
     require(good and before.dtype == np.float64, "values to check the model by are missing")
     with np.errstate(all="ignore"):
-        same = (np.abs(values - before) <= RTOL * size) | (values == before)
+        same = (np.abs(now - before) <= RTOL * before[1]) | (now == before)
     require(same.all(), "its arrays do not give what the model gave when it was saved")

@@ -94,7 +94,7 @@ def read_directory(file: BufferedReader, size: int) -> dict[str, Member]:
     file.seek(size - TAIL.size)
     tail = _exactly(file, TAIL.size)
     _, _, _, _, _, _, _, n, length, start, *_ = TAIL.unpack(tail)
-    whole = tail == _tail(n, length, start) and start + length == size - TAIL.size
+    whole = start + length == size - TAIL.size and tail == _tail(n, length, start)
     require(whole, "its end is not as save writes it: it was cut short, changed or packed anew")
     require(0 < n <= MOST_MEMBERS, f"it has {n} members, and 1 to {MOST_MEMBERS} are allowed")
     most = n * (CENTRAL.size + LONGEST_NAME + 28)

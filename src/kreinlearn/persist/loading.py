@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.calibration import _CalibratedClassifier, _SigmoidCalibration
 
-from kreinlearn.blocks import take
+from kreinlearn.blocks import budget_bytes, take
 from kreinlearn.columns import LandmarkColumns
 from kreinlearn.kernels._base import Kernel
 from kreinlearn.nystrom import FeatureMap
@@ -32,6 +32,8 @@ from kreinlearn.persist.state import (
     require_map,
 )
 from kreinlearn.persist.values import Reader
+
+MOST_JOBS = 1024  # that a file may ask for
 
 
 def load(path: Any, *, kernel: Any = None) -> Any:
@@ -101,7 +103,7 @@ def _rebuilt(header: dict[str, Any], reader: Reader, given: Any) -> Any:
     warn_of_versions(name, header["written_by"])
     cls = getattr(import_module(f"kreinlearn.estimators.{ESTIMATORS[name]}"), name)
     estimator = cls(**_parameters(cls, header["parameters"], reader, given))
-    estimator._validate_params()
+    _require_parameters(estimator)
     state = _values(header["state"], reader)
     for key, value in state.items():
         require(key in STORED, f"it has an attribute {key!r:.80}")
@@ -116,6 +118,8 @@ def _rebuilt(header: dict[str, Any], reader: Reader, given: Any) -> Any:
     require((found is not None) == (name in TRANSFORMERS), "its feature map is missing")
     if isinstance(found, FeatureMap):
         require_map(found, state["n_landmarks_"], state["rank_"], len(state["eigenvalues_"]))
+        shown = (state["signature_"], found.S), (state["eigenvalues_"], found.Lambda)
+        require(all(np.array_equal(*pair) for pair in shown), "its spectrum is not that of its map")
     if name != "SpectrumSVC":
         estimator._map = found  # makes it fitted
     _require_as_saved(estimator, _values(header["check"], reader))
@@ -148,6 +152,15 @@ def _parameters(cls: Any, nodes: Any, reader: Reader, given: Any) -> dict[str, A
     return {"kernel": kernel, **values}
 
 
+def _require_parameters(estimator: Any) -> None:
+    """An error unless a fit would take them; prediction uses memory and threads of this machine."""
+    estimator._validate_params()
+    budget_bytes(estimator.memory_budget)
+    jobs = estimator.n_jobs
+    good = jobs is None or (type(jobs) is not bool and 0 < abs(jobs) <= MOST_JOBS)
+    require(good, f"its n_jobs is {jobs!r:.40}")
+
+
 def _columns(kernel: Kernel, parts: dict[str, Any], state: dict[str, Any]) -> LandmarkColumns:
     wanted = {"objects", "landmarks", "transform", "offsets"}
     require(parts.keys() == wanted, "its landmarks are missing")
@@ -169,7 +182,8 @@ def _calibrate(estimator: Any, sigmoids: Any) -> None:
         return
     k = len(estimator.classes_)
     good = isinstance(sigmoids, np.ndarray) and sigmoids.shape == (1 if k == 2 else k, 2)
-    require(good and np.isfinite(sigmoids).all(), "its probabilities do not fit its classes")
+    good = good and sigmoids.dtype == np.float64 and bool(np.isfinite(sigmoids).all())
+    require(good, "its probabilities do not fit its classes")
     found = [_SigmoidCalibration() for _ in sigmoids]
     for sigmoid, (slope, constant) in zip(found, sigmoids.tolist(), strict=True):
         sigmoid.a_, sigmoid.b_ = slope, constant

@@ -102,7 +102,7 @@ def _header(estimator: Any, writer: Writer, external: bool) -> dict[str, Any]:
             "sigmoids": writer.value(_sigmoids(estimator), "sigmoids"),
             "check": {
                 "kernel": writer.value(kernel_values(kernel, columns.objects), "check.kernel"),
-                "outputs": writer.value(outputs(estimator)[0], "check.outputs"),
+                "outputs": writer.value(outputs(estimator), "check.outputs"),
             },
         }  # fmt: skip
     except NotData as error:
@@ -111,7 +111,7 @@ def _header(estimator: Any, writer: Writer, external: bool) -> dict[str, Any]:
 
 def _written_columns(columns: LandmarkColumns, writer: Writer) -> dict[str, Any]:
     return {
-        "objects": writer.value(columns.objects, "landmarks"),
+        "objects": writer.objects(columns.objects, "landmarks"),
         "landmarks": writer.value(columns.landmarks, "landmarks.places"),
         "transform": writer.value(columns.transform, "transform"),
         "offsets": writer.value(columns.offsets, "offsets"),

@@ -155,7 +155,9 @@ def _fits(value: Any, kind: str, shapes: str, sizes: dict[str, Any], name: str) 
         return False
     letters = {"labels": "UOibuf", "integers": "iu", "signs": "i"}.get(kind, "f")
     array = np.asarray(value)
-    if array.dtype.kind not in letters or (kind == "numbers" and not np.isfinite(array).all()):
+    if array.dtype.kind not in letters:
+        return False
+    if kind == "numbers" and not (array.dtype == np.float64 and np.isfinite(array).all()):
         return False
     if kind == "signs" and not np.isin(array, (-1, 1)).all():
         return False
@@ -178,7 +180,9 @@ def _require_outputs(name: str, state: dict[str, Any], sizes: dict[str, Any]) ->
         return
     q, c = sizes["q"], sizes["c"]
     dual, alone = np.ndim(state["dual_coef_"]), np.ndim(state["intercept_"]) == 0
-    require((dual == 1) == alone and (dual == 2 or q == 1), "its coefficients do not fit together")
+    good = (dual == 1) == alone and (dual == 2 or q == 1)
+    good = good and np.array_equal(np.ravel(state["intercept_"]), state["_intercept"])
+    require(good, "its coefficients do not fit together")
     if name in REGRESSORS:
         require(state["_one_output"] == alone, "its outputs do not fit its coefficients")
         return
@@ -202,7 +206,8 @@ def require_columns(kernel: Kernel, parts: dict[str, Any], state: dict[str, Any]
         require(places is transform is offsets is None, "its similarities are transformed")
         return
     known = type(transform).__module__ == "kreinlearn.kernels.dissimilarity"
-    require(known and 0 < transform.n_reference <= n, "the transformation of its distances is lost")
+    good = known and all(isinstance(x, str) or np.isfinite(x) for x in vars(transform).values())
+    require(good and 0 < transform.n_reference <= n, "the transformation of its distances is lost")
     wanted = (n if places is None else len(places),)
     require(_is_finite(offsets, wanted), "the transformation of its distances is damaged")
 
@@ -217,7 +222,8 @@ def _are_objects(takes: str, objects: Any, state: dict[str, Any]) -> bool:
     if not isinstance(values, np.ndarray):
         return takes == "any" and isinstance(objects, list)
     good = objects.ndim == 2 and values.dtype.kind == "f" and bool(np.isfinite(values).all())
-    return good and type(d) is int and objects.shape[1] == d
+    known = takes == "any" or values.dtype == state.get("dtype_", values.dtype)
+    return good and known and type(d) is int and objects.shape[1] == d
 
 
 def _are_places(x: Any, n: int) -> bool:
@@ -226,7 +232,7 @@ def _are_places(x: Any, n: int) -> bool:
 
 
 def _is_finite(x: Any, shape: tuple[Any, ...]) -> bool:
-    good = isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.shape == shape
+    good = isinstance(x, np.ndarray) and x.dtype == np.float64 and x.shape == shape
     return good and bool(np.isfinite(x).all())
 
 

@@ -63,13 +63,18 @@ class Writer:
         return {"type": "object", "column": write_column(self.arrays, [x], path)}
 
     def sequence(self, x: Any, path: str) -> Json:
-        kind = "list" if type(x) is list else "tuple"
         short = len(x) <= SHORT or any(isinstance(item, Kernel) for item in x)
-        if type(x) in (list, tuple) and short:
-            items = [self.value(item, f"{path}.{i}") for i, item in enumerate(x)]
-            return {"type": kind, "items": items}
+        if type(x) not in (list, tuple) or not short:
+            return self.objects(x, path)
+        items = [self.value(item, f"{path}.{i}") for i, item in enumerate(x)]
+        return {"type": type(x).__name__, "items": items}
+
+    def objects(self, x: Any, path: str) -> Json:
+        """As columns, however few; an array as it is."""
+        if isinstance(x, np.ndarray):
+            return self.array(x, path)
         if type(x) in (list, tuple):
-            return {"type": kind, "column": write_column(self.arrays, list(x), path)}
+            return {"type": type(x).__name__, "column": write_column(self.arrays, list(x), path)}
         return {"type": "object", "column": write_column(self.arrays, [x], path)}
 
     def mapping(self, x: dict[Any, Any], path: str) -> Json:
@@ -215,8 +220,8 @@ class Reader:
         require(same, f"a {of} in it has other fields than it should")
         values = {name: self.value(held[name]) for name in types}
         for name, value in values.items():
-            good = _is_a(value, types[name])
-            require(good, f"{name} of a {of} in it is {value!r:.80}")
+            if not _is_a(value, types[name]):
+                raise ModelFormatError(f"{name} of a {of} in it is {value!r:.80}")
         return cls(**values)
 
 

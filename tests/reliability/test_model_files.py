@@ -1,0 +1,303 @@
+"""Files of models that are damaged, hostile or of another time: an error, never a wrong answer."""
+
+from __future__ import annotations
+
+import errno
+import io
+import itertools
+import json
+import os
+import pickle
+import resource
+import signal
+import time
+import tracemalloc
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.exceptions import InconsistentVersionWarning
+
+import kreinlearn
+from kreinlearn import ModelFormatError
+from kreinlearn.persist.header import versions
+from tests.reliability import damage
+from tests.unit.persist_cases import METHODS
+
+FILES = 5000
+LONGEST = 2.0  # seconds of CPU that any of them may take
+MOST = 2**20  # bytes beside the file
+
+
+def strings() -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    X = ["".join(rng.choice(list("abc"), size=rng.integers(1, 6))) for _ in range(18)]
+    y = np.array(["a", "b", "c"])[np.arange(18) % 3]
+    model = kreinlearn.KreinRidgeClassifier(
+        "levenshtein", similarity="local3", n_landmarks=9, probability=True, multi_class="ovr",
+        random_state=0,
+    )  # fmt: skip
+    return model.fit(X, y), X
+
+
+def vectors() -> tuple[Any, Any]:
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    return kreinlearn.KreinNystroem("delta_gauss", n_landmarks=5, random_state=0).fit(X), X
+
+
+def given() -> tuple[Any, Any]:
+    X = np.abs(np.subtract.outer(np.arange(12.0), np.arange(12.0)))
+    y = np.sin(np.arange(12))
+    model = kreinlearn.KreinRidge("precomputed_dissimilarity", similarity="squared", random_state=0)
+    return model.partial_fit(X, y), X
+
+
+def machine() -> tuple[Any, Any]:
+    X = [set(word) for word in ("ab", "abc", "bcd", "de", "ef", "efg", "a", "g")]
+    return kreinlearn.SpectrumSVC("jaccard_sets", C=1.0).fit(X, np.arange(8) % 2), X
+
+
+MODELS = {"strings": strings, "vectors": vectors, "given": given, "machine": machine}
+
+
+def answers(model: Any, X: Any) -> list[bytes]:
+    found = [getattr(model, name)(X) for name in METHODS if hasattr(model, name)]
+    return [np.asarray(one).tobytes() for one in found]
+
+
+def cases(text: bytes, rng: np.random.Generator) -> Any:
+    """All containers, some of all lies, and then accidents without end."""
+    lies = some(list(damage.lies(text, rng)), 300, rng)
+    return itertools.chain(
+        damage.other_containers(text), lies, sealed(text, 300, rng), damage.accidents(text, rng)
+    )
+
+
+def sealed(text: bytes, n: int, rng: np.random.Generator) -> Iterator[damage.Case]:
+    for group in (damage.other_arrays(text), damage.other_headers(text)):
+        for what, make in some(list(group), n, rng):
+            yield what, make()
+
+
+def some(items: list[Any], n: int, rng: np.random.Generator) -> list[Any]:
+    return [items[i] for i in rng.permutation(len(items))[:n]]
+
+
+def another_model(what: str) -> bool:
+    """A landmark of other content, sealed anew, is no damage: it is another sound model."""
+    return what.startswith("landmarks.") and (" one " in what or " all " in what)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_damaged_files_are_refused_or_harmless(name: str, tmp_path: Path) -> None:
+    model, X = MODELS[name]()
+    path = tmp_path / "m.krein"
+    model.save(path)
+    text, right = path.read_bytes(), answers(model, X)
+    assert answers(kreinlearn.load(path), X) == right
+    rng, seen, wrong = np.random.default_rng(1), Counter[str](), []
+    for what, damaged in itertools.islice(cases(text, rng), FILES // len(MODELS)):
+        path.write_bytes(damaged)
+        begun = time.process_time()
+        try:
+            same = answers(kreinlearn.load(path), X) == right
+            seen["harmless" if same else "wrong"] += 1
+            if not same and not another_model(what):
+                wrong.append((what, "other answers"))
+        except ModelFormatError:
+            seen["refused"] += 1
+        except Exception as error:  # a small memory_budget is a sound one, and says so
+            if not ("memory_budget" in what and isinstance(error, MemoryError)):
+                wrong.append((what, repr(error)[:100]))
+        assert time.process_time() - begun < LONGEST, what
+    assert wrong == []
+    assert seen["refused"] > 0.9 * seen.total()
+
+
+def test_memory_is_bounded_by_the_file(tmp_path: Path) -> None:
+    """Sizes that lie, bombs and endless headers take no memory that is not in the file."""
+    model, _ = vectors()
+    path = tmp_path / "m.krein"
+    model.save(path)
+    text, rng = path.read_bytes(), np.random.default_rng(2)
+    lies = some(list(damage.lies(text, rng)), 60, rng)
+    tracemalloc.start()
+    for what, damaged in itertools.chain(
+        damage.other_containers(text), lies, sealed(text, 60, rng)
+    ):
+        path.write_bytes(damaged)
+        del damaged
+        tracemalloc.reset_peak()
+        before, _ = tracemalloc.get_traced_memory()
+        with suppress(ModelFormatError):
+            kreinlearn.load(path)
+        _, peak = tracemalloc.get_traced_memory()
+        assert peak - before < MOST, what
+    tracemalloc.stop()
+
+
+# Rows of the list of bad inputs
+
+
+def saved(path: Path, kernel: Any = "gaussian") -> Any:
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    model = kreinlearn.KreinRidge(kernel, random_state=0).fit(X, np.sin(X[:, 0]))
+    model.save(path)
+    return model
+
+
+def resealed(path: Path, **changed: Any) -> None:
+    members = damage.members_of(path.read_bytes())
+    header = {**json.loads(members["header.json"]), **changed}
+    path.write_bytes(damage.sealed(members, header))
+
+
+def test_bad_input_34_pickle_of_a_model_with_a_lambda() -> None:
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    model = kreinlearn.KreinRidge(lambda A, B: A @ B.T).fit(X, X[:, 0])
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        pickle.dumps(model)
+
+
+def test_bad_input_35_an_unregistered_callable_at_save(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    model = kreinlearn.KreinRidge(lambda A, B: A @ B.T).fit(X, X[:, 0])
+    with pytest.raises(TypeError, match=r"register\(name, factory\).*external_kernel=True"):
+        model.save(tmp_path / "m.krein")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("fault", ["limit", "fsync", "interrupt"])
+def test_bad_input_63_a_full_disk_while_saving(
+    fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "m.krein"
+    model = saved(path)
+    before = path.read_bytes()
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def interrupted(handle: int) -> None:
+        raise KeyboardInterrupt
+
+    if fault == "limit":
+        with small_files(2000), pytest.raises(OSError, match=r"too large|No space") as caught:
+            model.save(path)
+        assert caught.value.errno in (errno.EFBIG, errno.ENOSPC)
+    else:
+        monkeypatch.setattr(os, "fsync", full if fault == "fsync" else interrupted)
+        with pytest.raises(OSError if fault == "fsync" else KeyboardInterrupt):
+            model.save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@contextmanager
+def small_files(size: int) -> Iterator[None]:
+    """No file of this process may grow beyond so many bytes."""
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_bad_input_70_a_truncated_or_flipped_file(tmp_path: Path) -> None:
+    path = tmp_path / "m.krein"
+    saved(path)
+    text = path.read_bytes()
+    for damaged in (text[:-1], text[: len(text) // 2], text[:10], b"", text.replace(b"a", b"b", 1)):
+        path.write_bytes(damaged)
+        with pytest.raises(ModelFormatError, match=r"m\.krein' cannot be loaded: "):
+            kreinlearn.load(path)
+    assert issubclass(ModelFormatError, ValueError)
+
+
+class Evil:
+    def __reduce__(self) -> Any:
+        return os.mkdir, ("evil",)
+
+
+def test_bad_input_71_a_pickle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "m.krein"
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        path.write_bytes(pickle.dumps(Evil(), protocol))
+        with pytest.raises(ModelFormatError, match="pickle" if protocol > 1 else "no ZIP file"):
+            kreinlearn.load(path)
+    saved(path)
+    members = damage.members_of(path.read_bytes())
+    evil = io.BytesIO()
+    np.save(evil, np.array([Evil()], dtype=object), allow_pickle=True)
+    for name in members.keys() - {"header.json"}:
+        path.write_bytes(damage.sealed({**members, name: evil.getvalue()}))
+        with pytest.raises(ModelFormatError, match="type is not allowed"):
+            kreinlearn.load(path)
+    assert not (tmp_path / "evil").exists()
+
+
+def test_bad_input_72_a_zip_bomb(tmp_path: Path) -> None:
+    path = tmp_path / "m.krein"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("header.json", bytes(10**8))
+    tracemalloc.start()
+    with pytest.raises(ModelFormatError, match="not as save writes it"):
+        kreinlearn.load(path)
+    assert tracemalloc.get_traced_memory()[1] < 2**20
+    tracemalloc.stop()
+
+
+def test_bad_input_73_names_that_lead_elsewhere_and_duplicates(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "b"
+    folder.mkdir(parents=True)
+    path = folder / "m.krein"
+    saved(path)
+    items = list(damage.members_of(path.read_bytes()).items())
+    for extra in ("../../x", "/x", items[1][0]):
+        path.write_bytes(damage.packed([*items, (extra, b"x")]))
+        with pytest.raises(ModelFormatError, match="members"):
+            kreinlearn.load(path)
+    assert sorted(tmp_path.rglob("*")) == [tmp_path / "a", folder, path]
+
+
+def test_bad_input_74_a_newer_format(tmp_path: Path) -> None:
+    path = tmp_path / "m.krein"
+    saved(path)
+    resealed(path, version=2, something="new")
+    with pytest.raises(ModelFormatError, match="written by a newer version of kreinlearn"):
+        kreinlearn.load(path)
+
+
+@pytest.mark.parametrize("library", ["kreinlearn", "scikit-learn"])
+def test_bad_input_75_another_version_of_a_library(library: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.krein"
+    model = saved(path)
+    resealed(path, written_by={**versions(), library: "0.0.1"})
+    with pytest.warns(InconsistentVersionWarning, match=rf"saved by {library} 0\.0\.1"):
+        found = kreinlearn.load(path)
+    assert found.predict([[0.5, 1.0]]) == model.predict([[0.5, 1.0]])
+
+
+def test_files_that_are_not_there_or_no_files(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        kreinlearn.load(tmp_path / "none.krein")
+    with pytest.raises(IsADirectoryError):
+        kreinlearn.load(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="no regular file"):
+        kreinlearn.load(tmp_path / "pipe")
+    model = saved(tmp_path / "m.krein")
+    with pytest.raises(FileNotFoundError):
+        model.save(tmp_path / "none" / "m.krein")
+    with pytest.raises(IsADirectoryError):
+        model.save(tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.krein", "pipe"]
