@@ -297,17 +297,12 @@ def statistics_scale(statistics: Statistics, *, intercept: bool) -> float:
     return gram_scale(whole.G, whole.n)
 
 
-def feature_bytes(problem: Problem, statistics: Statistics) -> int:
-    return 8 * len(problem.Y) * len(statistics.map.S)
-
-
 def features_of(problem: Problem, statistics: Statistics) -> Array:
     """Phi of all rows, held in memory: rows of the panel are not evaluated again."""
     panel, plan = problem.panel, problem.plan
     n, r = len(problem.Y), len(statistics.map.S)
-    needed = feature_bytes(problem, statistics)
     remedy = 'pass multi_class="ovr", or raise memory_budget'
-    require_memory(needed, plan.budget, f"one-vs-one holds features, {n} x {r}, and", remedy)
+    require_memory(8 * n * r, plan.budget, f"one-vs-one holds features, {n} x {r}, and", remedy)
     Phi = np.empty((n, r))
     Phi[problem.rows] = over(panel.C[problem.inside], statistics.unit) @ statistics.map.W
 

@@ -40,7 +40,8 @@ from kreinlearn.estimators._validation import (
     is_condensed,
     square_of_condensed,
 )
-from kreinlearn.learning import Problem, Statistics, feature_bytes, features_of
+from kreinlearn.learning import Problem, Statistics, features_of
+from kreinlearn.panel import POOL_ROWS
 from kreinlearn.solvers.result import signed_penalty
 from kreinlearn.sources import opened, with_target
 from kreinlearn.tuning.folds import FoldRows
@@ -226,9 +227,8 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
             return "ovr"
         if self.multi_class != "auto":
             return str(self.multi_class)
-        held = getattr(getattr(self, "_held", None), "nbytes", 0)  # kernel values, by KreinSVC
-        if held + feature_bytes(problem, statistics) > problem.plan.budget:
-            return "ovr"  # which streams
+        if len(problem.Y) > POOL_ROWS:
+            return "ovr"  # which streams, here and on workers
         splits = problem.sampled(problem.split_rows(statistics.map), WAY_ROWS)
         labels = np.argmax(problem.Y[problem.rows], axis=1)
         self.multi_class_errors_ = cross_validated_errors(

@@ -275,7 +275,8 @@ class KreinRidgeClassifier(LeastSquaresClassifier):
     Parameters
     ----------
     class_weight : dict, "balanced" or None.
-    multi_class : "ovr" (a column a class), "ovo" (a pair of classes), or "auto": by the folds.
+    multi_class : "ovr" (a column a class), "ovo" (a pair of classes), or "auto": by the folds, and
+        "ovr" of more than 8192 objects.
     probability : whether ``predict_proba`` is wanted: scikit-learn's ``CalibratedClassifierCV``
         fits a sigmoid to decision values of left-out objects, at the price of further fits.
     others : as in ``KreinRidge``.

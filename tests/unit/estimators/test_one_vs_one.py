@@ -16,6 +16,7 @@ from kreinlearn import (
 )
 from kreinlearn.estimators._classifier import class_scores, one_vs_one, one_vs_rest, pairs_of
 from kreinlearn.kernels import GaussianCombination
+from kreinlearn.panel import POOL_ROWS
 from kreinlearn.solvers.least_squares import ridge_rows
 from tests import oracles
 
@@ -220,6 +221,19 @@ def test_ties_go_to_one_vs_rest():
     model = KreinRidgeClassifier("gaussian", random_state=0).fit(far, y)
     assert model.multi_class_errors_ == {"ovr": 0.0, "ovo": 0.0}
     assert model.multi_class_ == "ovr"
+
+
+@pytest.mark.parametrize("extra", [0, 1])
+@pytest.mark.parametrize("budget", ["64 MB", "4 GB"])
+def test_of_many_rows_one_vs_rest_whatever_the_memory(extra, budget):
+    """Rows beyond these may be on workers, which hold no features."""
+    many = np.tile(X, (POOL_ROWS // N + 1, 1))[: POOL_ROWS + extra]
+    y = np.resize(LABELS, len(many))
+    params = {"n_landmarks": 10, "lambda_plus": 0.1, "lambda_minus": 0.1, "random_state": 0}
+    model = KreinRidgeClassifier("gaussian", memory_budget=budget, **params).fit(many, y)
+    assert hasattr(model, "multi_class_errors_") == (extra == 0)
+    if extra:
+        assert model.multi_class_ == "ovr"
 
 
 # Classes that a fold, or a pair, has none of
