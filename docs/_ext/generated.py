@@ -126,21 +126,19 @@ class CommandLine(Generated):
 
 
 class Measured(Include):
-    """A page of benchmarks/results without its title, and the picture of that name."""
+    """A page of benchmarks/results without its title, with the pictures beside it."""
 
     def run(self) -> list[nodes.Node]:
         name = self.arguments[0]
         if not (RESULTS / f"{name}.md").exists():
             text = f"Not measured here yet: python -m benchmarks.{name} --write does it."
             return [nodes.note("", nodes.paragraph(text=text))]
-        picture = self.picture(name) if (RESULTS / f"{name}.svg").exists() else []
         self.arguments = [f"/../benchmarks/results/{name}.md"]
         self.options |= {"parser": Parser, "start-line": 1}
-        return picture + super().run()
-
-    def picture(self, name: str) -> list[nodes.Node]:
-        path = f"/../benchmarks/results/{name}.svg"
-        return [nodes.image(uri=path, alt=f"What benchmarks.{name} measured; the figures follow.")]
+        found = super().run()
+        for image in [image for node in found for image in node.findall(nodes.image)]:
+            image["uri"] = f"/../benchmarks/results/{Path(image['uri']).name}"
+        return found
 
 
 def setup(app: Any) -> dict[str, bool]:
