@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -10,13 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kreinlearn.blocks import TILE, Part, row_blocks, take, tiles
+from kreinlearn.blocks import TILE, Part, among, row_blocks, take, tiles
 from kreinlearn.columns import LandmarkColumns
 from kreinlearn.kernels._base import Array, Objects
 from kreinlearn.moments import Moments, Terms
 from kreinlearn.progress import Progress
 from kreinlearn.reduce import map_blocks, sum_over_blocks
 from kreinlearn.rows import evaluate, over
+
+Wanted = Callable[[slice, Array], Array]  # rows, their decision values -> which: (k,)
 
 
 class Known(NamedTuple):
@@ -25,6 +28,33 @@ class Known(NamedTuple):
     numbers: Array  # sorted
     values: Array  # (len(numbers), m): k(x, Z) / unit
     order: Callable[[Array], Array] | None = None  # of the row numbers of a tile
+
+
+class Kept:
+    """k(x, Z) / unit of the rows of a pass that will be asked for, as many as there is room for."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self._lock = most, threading.Lock()
+        self.clear()
+
+    def clear(self) -> None:
+        self.numbers, self.values = np.empty(0, dtype=np.intp), np.empty((0, 0))
+        self._parts: dict[int, tuple[Array, Array]] = {}
+        self._count = 0
+
+    def add(self, numbers: Array, C: Array) -> None:
+        """Of a tile, by any thread."""
+        with self._lock:
+            if not len(numbers) or self._count + len(numbers) > self.most:
+                return
+            self._count += len(numbers)
+        self._parts[int(numbers[0])] = numbers, C
+
+    def close(self) -> None:
+        parts, self._parts = [self._parts[first] for first in sorted(self._parts)], {}
+        if parts:
+            self.numbers = np.concatenate([numbers for numbers, _ in parts])
+            self.values = np.concatenate([C for _, C in parts])
 
 
 @dataclass(frozen=True)
@@ -44,6 +74,7 @@ class FeatureRows:
     held: Array | None = None  # (n, m): k(x, Z) / unit of all rows
     known: Known | None = None
     whole: bool = True  # a row's values depend on the tile they are evaluated in, by rounding
+    kept: Kept | None = None
     workers: int = 1
     progress: Progress = field(default_factory=Progress)
 
@@ -54,18 +85,26 @@ class FeatureRows:
     def with_map(self, W: Array) -> FeatureRows:
         return replace(self, W=W)
 
-    def decision(self, Z: Array) -> Array:  # (p, q) -> (n, q)
-        r = self.W.shape[1]
+    def decision(self, Z: Array, wanted: Wanted | None = None) -> Array:  # (p, q) -> (n, q)
+        """Values of the rows that are ``wanted`` next are kept, if they are not held anyway."""
+        r, kept = self.W.shape[1], self.kept
         dual, constant = self.W @ Z[:r], Z[r] if self.intercept else 0.0
         out = np.empty((self.n, Z.shape[1]))
 
         def one_tile(span: tuple[int, int]) -> None:
-            here = slice(*span)
-            np.matmul(self._tile(*span), dual, out=out[here])
+            here, C = slice(*span), self._tile(*span)
+            np.matmul(C, dual, out=out[here])
             out[here] += constant
+            if kept is not None and wanted is not None:
+                places = np.flatnonzero(wanted(here, out[here]))
+                kept.add(places + here.start, C[places])
 
+        if kept is not None:
+            kept.clear()
         with self._step(self.n):
             map_blocks(one_tile, tiles(self.n), workers=self.workers)
+        if kept is not None:
+            kept.close()
         return out
 
     def terms(self, numbers: Array, weights: Array, targets: Array) -> tuple[Array, Array]:
@@ -99,6 +138,15 @@ class FeatureRows:
         """k(x, Z) / unit of sorted row numbers."""
         if self.held is not None:
             return np.take(self.held, numbers, axis=0)
+        out, left = np.empty((len(numbers), len(self.W))), np.ones(len(numbers), dtype=bool)
+        if self.kept is not None and len(self.kept.numbers):
+            left = ~among(numbers, self.kept.numbers)
+            out[~left] = self.kept.values[np.searchsorted(self.kept.numbers, numbers[~left])]
+        if left.any():
+            out[left] = self._again(numbers[left], workers)
+        return out
+
+    def _again(self, numbers: Array, workers: int) -> Array:
         if not self.whole:
             return self._evaluate(take(self.X, numbers), numbers)
         out = np.empty((len(numbers), len(self.W)))
@@ -130,6 +178,8 @@ class FeatureRows:
 
     def _evaluated(self, numbers: Array) -> int:
         """Rows that these take to evaluate, about."""
+        if self.kept is not None:
+            numbers = numbers[~among(numbers, self.kept.numbers)]
         return TILE * len(np.unique(numbers // TILE)) if self.whole else len(numbers)
 
     def _step(self, n: int) -> AbstractContextManager[None]:

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from kreinlearn.blocks import TILE
-from kreinlearn.feature_rows import FeatureRows, with_constant
+from kreinlearn.feature_rows import FeatureRows, Kept, with_constant
 from kreinlearn.kernels import DeltaGauss, SklearnMetric
 from kreinlearn.kernels.callables import CallableKernel
 from kreinlearn.moments import Terms
@@ -54,7 +54,14 @@ def feature_rows(name="vectors", *, intercept=True, unit=1.0, held=False, worker
     panel.grow(Z)
     panel.freeze()
     return FeatureRows(
-        objects, panel.evaluator(), Z, unit, W, N, intercept, C / unit if held else None,
+        objects,
+        panel.evaluator(),
+        Z,
+        unit,
+        W,
+        N,
+        intercept,
+        C / unit if held else None,
         workers=workers,
     )
 
@@ -179,3 +186,33 @@ def test_a_constant_beside_the_terms():
     A, b = with_constant(terms, False)
     assert_close(A, (Phi.T * w) @ Phi)
     assert_close(b, (Phi.T * w) @ Y)
+
+
+@pytest.mark.parametrize(("most", "again"), [(N, 0), (700, TILE), (0, N)])
+def test_rows_on_the_move_are_kept_as_far_as_there_is_room(most, again):
+    """Their values are those of the tile they were evaluated in; a tile of them, or nothing."""
+    Phi, evaluated = features("callable", 1.0, True), []
+
+    def counted(A, B):
+        evaluated.append(len(A))
+        return delta_gauss(A, B)
+
+    panel = Panel(CallableKernel(delta_gauss), Rows(list(X)), Z)
+    panel.grow(Z)
+    panel.kernel.func = counted
+    rows = replace(feature_rows("callable"), columns=panel.evaluator(), kept=Kept(most))
+    coef = RNG.normal(size=(rows.p, 1))
+    moving = RNG.permutation(N) < N // 2
+    found = rows.decision(coef, lambda here, values: moving[here])
+    assert_close(found, Phi @ coef)
+    assert sum(evaluated) == N
+    numbers = np.flatnonzero(moving)
+    assert sum(numbers >= TILE) <= 700 < sum(numbers < TILE)
+    evaluated.clear()
+    for part in (numbers, numbers[::50]):
+        A, b = rows.terms(part, np.ones(len(part)), np.ones(len(part)))
+        assert_close(A, Phi[part].T @ Phi[part])
+        assert_close(b, Phi[part].sum(axis=0))
+    assert sum(evaluated) == 2 * again
+    rows.decision(coef)
+    assert not len(rows.kept.numbers)

@@ -16,7 +16,7 @@ from kreinlearn.distributed import DaskMargins, DaskRows, KernelRuns, room
 from kreinlearn.estimators._classifier import KreinClassifier
 from kreinlearn.estimators._learner import Linear
 from kreinlearn.estimators._sparse import fit_sparse
-from kreinlearn.feature_rows import FeatureRows, Known, with_constant
+from kreinlearn.feature_rows import FeatureRows, Kept, Known, with_constant
 from kreinlearn.learning import (
     MeanLoss,
     Problem,
@@ -37,6 +37,7 @@ from kreinlearn.tuning.hinge import HingeObjective
 from kreinlearn.tuning.search import Tuned, Unknowns, given, one_penalty, tune, tune_apart
 
 TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
+KEPT = 0.25  # of the budget, for kernel values of rows on the move where not all are held
 TUNED_OUTPUTS = 4  # classes, of many, whose loss is looked at
 
 
@@ -232,14 +233,15 @@ class KreinSVC(KreinClassifier):
 
     def _rows(self, problem: Problem, statistics: Statistics) -> FeatureRows:
         panel, n, unit = problem.panel, len(problem.Y), statistics.unit
-        known = None
+        known = kept = None
         if self._held is None:
+            kept = Kept(int(KEPT * problem.plan.budget / (8 * len(panel.landmarks))))
             values = over(panel.C[panel.positions(self._known)], unit)
             order = problem.targets(by_fold=self._by_fold(problem)).by_group
             known = Known(self._known, values, order)
         return FeatureRows(
             panel.X.X, statistics.columns, panel.landmarks, unit, statistics.map.W, n,
-            self.fit_intercept, self._held, known, panel.kernel.takes == "vectors",
+            self.fit_intercept, self._held, known, panel.kernel.takes == "vectors", kept,
             panel.workers, problem.plan.progress,
         )  # fmt: skip
 

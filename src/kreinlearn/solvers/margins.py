@@ -5,7 +5,7 @@ Decision values, and which rows are active, stay where the rows are: here, or on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -16,6 +16,7 @@ from kreinlearn.solvers.line_search import Line, Move, line_minimum
 
 CANCELLED = 0.1  # A is built anew when taking rows away leaves less than this part of its trace
 GATHERED = 2048  # rows copied at a time
+REACH = 1.5  # steps that are not much longer than a whole one are usual
 
 Array = NDArray[Any]
 Gram = tuple[Array, Array]  # A (p, p), shared by all outputs, or (q, p, p); b (p, q)
@@ -85,6 +86,9 @@ def cancelled(A: Array, before: Array) -> bool:
 # Rows that are here
 
 
+Wanted = Callable[[slice, Array], Array]  # rows, their decision values -> which: (k,)
+
+
 class Rows(Protocol):
     """Features phi (n, p), seen only through products and sums over rows."""
 
@@ -93,8 +97,11 @@ class Rows(Protocol):
     @property
     def p(self) -> int: ...
 
-    def decision(self, Z: Array) -> Array:
-        """Features times Z: (p, q) -> (n, q), one pass for all columns."""
+    def decision(self, Z: Array, wanted: Wanted | None = None) -> Array:
+        """Features times Z: (p, q) -> (n, q), one pass for all columns.
+
+        ``wanted`` says whose terms may be asked for next, which is worth knowing to some.
+        """
 
     def terms(self, numbers: Array, weights: Array, targets: Array) -> tuple[Array, Array]:
         """sum w phi phi' and sum w t phi over sorted row numbers: (k,), (k,), (k,) -> (p, p), (p,).
@@ -117,7 +124,7 @@ class DenseRows:
     def p(self) -> int:
         return int(self.Phi.shape[1])
 
-    def decision(self, Z: Array) -> Array:
+    def decision(self, Z: Array, wanted: Wanted | None = None) -> Array:
         return np.asarray(self.Phi @ Z)
 
     def terms(self, numbers: Array, weights: Array, targets: Array) -> tuple[Array, Array]:
@@ -180,7 +187,16 @@ class RowMargins:
         return self.rows.terms(numbers, w[numbers], y[numbers])
 
     def walk(self, states: Mapping[int, HingeState], moves: Mapping[int, Move]) -> dict[int, Step]:
-        decisions = self.rows.decision(np.column_stack([move.target for move in moves.values()]))
+        def crossing(rows: slice, values: Array) -> Array:
+            """On another side before long."""
+            found = np.zeros(len(values), dtype=bool)
+            for value, k in zip(values.T, moves, strict=True):
+                now, y, w = states[k].decision[rows], self.Y[rows, k], self.W[k][rows]
+                found |= active_rows(now + REACH * (value - now), y, w) != states[k].active[rows]
+            return found
+
+        targets = np.column_stack([move.target for move in moves.values()])
+        decisions = self.rows.decision(targets, crossing)
         return {
             k: self._step(k, states[k], move, np.ascontiguousarray(decision))
             for decision, (k, move) in zip(decisions.T, moves.items(), strict=True)

@@ -78,7 +78,7 @@ class Watched:
     n = property(lambda self: len(self.Phi))
     p = property(lambda self: self.Phi.shape[1])
 
-    def decision(self, Z):
+    def decision(self, Z, wanted=None):
         self.passes.append(Z.shape[1])
         return self.Phi @ Z
 
