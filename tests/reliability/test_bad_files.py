@@ -164,6 +164,7 @@ def test_bad_input_81_empty_missing_or_another_file(
          "KreinSVC is for classification"),
         ("fit x.csv --target label -o m.krein --quiet --verbose", "not allowed with"),
         ("predict m.krein x.csv -o out.txt", "it must end in one of .csv, .tsv, .jsonl, .parquet"),
+        ("predict m.krein x.csv --id prediction", "what is written has a column of that name"),
         ("predict x.csv m.krein", "the model comes first: predict m.krein x.csv"),
         ("approximate x.csv -o out.csv", "it must end in one of .npz, .zarr"),
         ("completion tcsh", "invalid choice: 'tcsh'"),

@@ -23,26 +23,14 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     if output.suffix not in SUFFIXES:
         options.parser.error(f"-o {output}: it must end in one of {', '.join(SUFFIXES)}")
     require_free(output, options.force, [options.file])
-    from kreinlearn.cli import data, kernels
-    from kreinlearn.estimators.transformer import KreinNystroem
+    from kreinlearn.cli import data
     from kreinlearn.predicting import predict_to
     from kreinlearn.sources.base import library
 
     if output.suffix == ".zarr":
         library("zarr")  # before any work
     given = data.load(options, talk, streams=True)
-    model = KreinNystroem(
-        given.kernel,
-        kernel_params=kernels.params_of(options) or None,
-        n_landmarks=options.landmarks,
-        rank=options.rank,
-        tol=options.tol,
-        store=options.store,
-        memory_budget=options.memory,
-        n_jobs=options.jobs,
-        random_state=options.seed,
-        verbose=talk.level,
-    )
+    model = _model(given.kernel, options, talk)
     with tempfile.TemporaryDirectory(dir=output.absolute().parent, prefix=".kreinlearn-") as home:
         features = Path(home) / "features.npy"
         model.fit(given.X)
@@ -60,6 +48,24 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         rows = [(name.replace("_", " "), value) for name, value in found.items()]
         show_pairs(str(output), rows[1:])
     return 0
+
+
+def _model(kernel: str, options: argparse.Namespace, talk: Talk) -> Any:
+    from kreinlearn.cli import kernels
+    from kreinlearn.estimators.transformer import KreinNystroem
+
+    return KreinNystroem(
+        kernel,
+        kernel_params=kernels.params_of(options) or None,
+        n_landmarks=options.landmarks,
+        rank=options.rank,
+        tol=options.tol,
+        store=options.store,
+        memory_budget=options.memory,
+        n_jobs=options.jobs,
+        random_state=options.seed,
+        verbose=talk.level,
+    )
 
 
 def _found(model: Any, given: Any, options: argparse.Namespace) -> dict[str, Any]:

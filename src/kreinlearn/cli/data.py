@@ -63,6 +63,7 @@ def load(options: argparse.Namespace, talk: Talk, *, streams: bool = False) -> G
     else:
         given = _from_sheet(file, options, kernel, streams)
     _say_what_was_chosen(given, options, talk)
+    talk.detail(f"{given.n:,} objects in {options.file}")
     return replace(given, target=_target(file, options, given))
 
 

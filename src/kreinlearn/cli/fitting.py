@@ -29,6 +29,7 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     start = time.perf_counter()
     model.fit(given.X, target.values)
     seconds = time.perf_counter() - start
+    talk.detail(f"fitted in {seconds:.2g} s")
     data.remember_columns(model, given)
     model.set_params(verbose=0, store=None)
     kreinlearn.save(model, options.output)

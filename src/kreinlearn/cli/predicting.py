@@ -29,6 +29,10 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         options.parser.error(f"-o {output}: it must end in one of {', '.join(SUFFIXES)}, or be -")
     if options.file.suffix == ".krein" != options.model.suffix:
         options.parser.error(f"the model comes first: predict {options.file} {options.model}")
+    if options.id == "prediction":
+        options.parser.error(
+            "--id prediction: what is written has a column of that name; rename it"
+        )
     require_free(output, options.force, [options.file, options.model])
     import kreinlearn
     from kreinlearn.cli.data import open_file

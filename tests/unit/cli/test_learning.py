@@ -50,7 +50,7 @@ def test_predictions_are_those_of_the_python_interface(
     monkeypatch.setattr("kreinlearn.cli.data.ROOM", 4 if memory is None else 10**6)
     given = [] if memory is None else ["--memory", memory]  # rows stay on disk
     file = words_in(Path(f"words{suffix}"), text=WORDS, label=LABELS, other=np.arange(60))
-    new = words_in(Path(f"new{suffix}"), other=np.arange(25), text=NEW)
+    new = words_in(Path(f"new{suffix}"), other=np.arange(25), note=NEW[::-1], text=NEW)
     run("fit", file, "--target", "label", *TEXT, *given, "--landmarks", "20", "-o", "m.krein")
     run("predict", "m.krein", new, "--scores", "--quiet", "-o", "out.csv")
     model = kreinlearn.KreinRidgeClassifier("levenshtein", n_landmarks=20, random_state=0)

@@ -47,6 +47,30 @@ print(status, *(name for name in ("sklearn", "numba", "pyarrow", "rich") if name
     assert "there is no folder" in done.stderr
 
 
+def test_tables_of_text_need_no_extra(tmp_path: Path) -> None:
+    lines = "".join(f"{i % 7},{i % 5},{'pq'[i % 2]}\n" for i in range(30))
+    (tmp_path / "n.csv").write_text("a,b,label\n" + lines)
+    code = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("pyarrow", "zarr", "pandas", "polars", "rapidfuzz", "matplotlib"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+from kreinlearn.cli import main
+assert main("fit n.csv --target label -o m.krein --quiet".split()) == 0
+assert main("predict m.krein n.csv -o o.csv --quiet".split()) == 0
+assert main("fit n.parquet --target label -o p.krein --quiet".split()) == 1
+"""
+    (tmp_path / "n.parquet").write_bytes(b"PAR1")
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert 'needs pyarrow, which is not installed: pip install "kreinlearn[scale]"' in done.stderr
+    assert len((tmp_path / "o.csv").read_text().splitlines()) == 31
+
+
 def test_a_reader_that_goes_away_is_no_error_to_be_told(tmp_path: Path) -> None:
     lines = "".join(f"{'ab'[i % 2] * 3}{i % 97},{'pq'[i % 2]}\n" for i in range(60_000))
     (tmp_path / "w.csv").write_text("text,label\n" + lines)
