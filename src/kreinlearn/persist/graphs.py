@@ -30,11 +30,14 @@ def is_network(x: Any) -> bool:
 
 
 def network_parts(graphs: Sequence[Any]) -> dict[str, Any]:
-    """Of each graph its own data, nodes with data, and edges (with keys) with data."""
+    """Of each graph its own data, nodes and edges (with keys), and the data of these."""
+    edges = [list(_edges(x)) for x in graphs]
     return {
         "about": [dict(x.graph) for x in graphs],
-        "nodes": [[(node, dict(data)) for node, data in x.nodes(data=True)] for x in graphs],
-        "edges": [[(*edge[:-1], dict(edge[-1])) for edge in _edges(x)] for x in graphs],
+        "nodes": [list(x.nodes) for x in graphs],
+        "of_nodes": [[dict(data) for _, data in x.nodes(data=True)] for x in graphs],
+        "edges": [[edge[:-1] for edge in part] for part in edges],
+        "of_edges": [[dict(edge[-1]) for edge in part] for part in edges],
     }
 
 
@@ -44,21 +47,19 @@ def _edges(graph: Any) -> Any:
 
 def networks_of(column: Any, name: Any) -> list[Any]:
     column.require(isinstance(name, str) and name in NETWORKS)
-    make = getattr(library("networkx", "graphs"), name)
-    about, nodes, edges = (column.items(part) for part in ("about", "nodes", "edges"))
-    column.require(len(about) == len(nodes) == len(edges))
-    column.require(all(type(x) is dict for x in about))
-    length = 4 if name.startswith("Multi") else 3
-    for parts, size in ((nodes, 2), (edges, length)):
-        column.require(all(type(part) is list for part in parts))
-        entries = [entry for part in parts for entry in part]
-        column.require(all(type(x) is tuple and len(x) == size for x in entries))
-        column.require(all(type(x[-1]) is dict for x in entries))
+    parts = [column.items(part) for part in ("about", "nodes", "of_nodes", "edges", "of_edges")]
+    column.require(len({len(part) for part in parts}) == 1)
+    make, ends = getattr(library("networkx", "graphs"), name), 3 if "Multi" in name else 2
     found = []
-    for own, some, ends in zip(about, nodes, edges, strict=True):
+    for about, nodes, of_nodes, edges, of_edges in zip(*parts, strict=True):
+        column.require(type(about) is dict and {type(x) for x in (nodes, edges)} == {list})
+        column.require(all(type(edge) is tuple and len(edge) == ends for edge in edges))
+        column.require(all(type(data) is dict for data in (*of_nodes, *of_edges)))
         graph = make()
-        graph.graph.update(own)
-        graph.add_nodes_from(some)
-        graph.add_edges_from(ends)
+        graph.graph.update(about)
+        graph.add_nodes_from(zip(nodes, of_nodes, strict=True))
+        pairs = zip(edges, of_edges, strict=True)
+        graph.add_edges_from((*edge, data) for edge, data in pairs)
+        column.require(len(graph) == len(nodes) and graph.number_of_edges() == len(edges))
         found.append(graph)
     return found
