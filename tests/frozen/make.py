@@ -54,7 +54,8 @@ def models() -> dict[str, tuple[Any, Any]]:
     inside = normalized(similarity_of("levenshtein", "local3", n_reference=8))
     chosen: dict[str, Any] = {"n_landmarks": 8, "random_state": 0}
     classifier = KreinRidgeClassifier("levenshtein", probability=True, **chosen)
-    given = KreinRidge("precomputed_dissimilarity", n_landmarks=5, cv=2, random_state=0)
+    penalties = {"lambda_plus": 0.1, "lambda_minus": 0.2}
+    given = KreinRidge("precomputed_dissimilarity", **penalties, **chosen)
     return {
         "nystroem": (KreinNystroem("delta_gauss", n_landmarks=6, random_state=0).fit(X), X[:4]),
         "pca": (KreinPCA(kernel=Gaussian() - 0.5 * Sigmoid(), random_state=0).fit(X), X[:4]),
