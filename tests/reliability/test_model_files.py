@@ -301,3 +301,29 @@ def test_files_that_are_not_there_or_no_files(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
         model.save(tmp_path)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["m.krein", "pipe"]
+
+
+def test_an_array_of_another_model_is_found_by_its_hash(tmp_path: Path) -> None:
+    """Whole, of the right shape and with the right checksum of the ZIP, but not what was saved."""
+    path, other = tmp_path / "m.krein", tmp_path / "other.krein"
+    saved(path)
+    saved(other, "sigmoid")
+    members, strange = (damage.members_of(one.read_bytes()) for one in (path, other))
+    for name in ("dual_coef_.npy", "cv_trials_.npy", "landmark_indices_.npy"):
+        changed = strange[name] if strange[name] != members[name] else members[name][::-1]
+        path.write_bytes(damage.packed(list({**members, name: changed}.items())))
+        with pytest.raises(ModelFormatError, match=r"sha256 is another|no array that save writes"):
+            kreinlearn.load(path)
+
+
+def test_no_byte_of_the_structure_may_differ(tmp_path: Path) -> None:
+    """Else two readers could find two models in one file."""
+    path = tmp_path / "m.krein"
+    saved(path)
+    taken = []
+    for what, damaged in damage.lies(path.read_bytes(), np.random.default_rng(3)):
+        path.write_bytes(damaged)
+        with suppress(ModelFormatError):
+            kreinlearn.load(path)
+            taken.append(what)
+    assert taken == []
