@@ -158,36 +158,25 @@ def test_a_machine_evaluates_nothing_twice_without_a_fault(client, tmp_path, und
     assert evaluated(log).total() == N - M
 
 
-@pytest.mark.parametrize("most", [1, 2])
-def test_a_worker_killed_between_steps_of_a_machine(
-    client, tmp_path, undisturbed_machine, most, monkeypatch
+def test_both_workers_killed_between_steps_of_a_machine(
+    client, tmp_path, undisturbed_machine, monkeypatch
 ):
-    """Its kernel values and decision values are lost; from the second step on, one a step."""
+    """Kernel values and decision values are lost: one worker's at the second step, then those."""
     log, killed, steps, walk = tmp_path / "log", [], [], DaskMargins.walk
 
     def walk_on(self, states, moves):
         steps.append(len(states))
-        if len(steps) > 1 and len(killed) < most:
+        if len(steps) > 1 and len(killed) < 2:
             killed.append(next(pid for pid in evaluated(log) if pid not in killed))
             os.kill(killed[-1], signal.SIGKILL)
         return walk(self, states, moves)
 
     monkeypatch.setattr(DaskMargins, "walk", walk_on)
     model = machine_with(kernel_with(log, os.getpid())).fit(*labelled())
-    assert len(killed) == most
+    assert len(killed) == 2
     wanted = undisturbed_machine
     np.testing.assert_allclose(model.dual_coef_, wanted, rtol=0, atol=1e-10 * abs(wanted).max())
     assert evaluated(log).total() > N - M  # what was lost is evaluated again
-
-
-def test_a_worker_killed_amidst_the_pass_of_a_machine(client, tmp_path, undisturbed_machine):
-    log = tmp_path / "log"
-    with Killer(log, 1) as killer:
-        model = machine_with(kernel_with(log, os.getpid())).fit(*labelled())
-    assert killer.killed
-    wanted = undisturbed_machine
-    np.testing.assert_allclose(model.dual_coef_, wanted, rtol=0, atol=1e-10 * abs(wanted).max())
-    assert evaluated(log).total() > N - M
 
 
 def test_a_worker_killed_amidst_a_prediction(client, tmp_path, undisturbed):
