@@ -23,8 +23,9 @@ dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
-# what the cluster itself opens and closes when its processes are killed
 pytestmark = [
+    pytest.mark.slow,
+    # what the cluster itself opens and closes when its processes are killed
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]

@@ -499,6 +499,7 @@ print(after_fit - compiled, most() - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 def test_a_million_rows_in_200_megabytes(tmp_path: Path) -> None:
     n, d, rng = 1_000_000, 20, np.random.default_rng(0)

@@ -27,6 +27,7 @@ from kreinlearn.store import evaluation, values
 from tests.reliability.slow_fit import Slow, X, Y, mark, model
 
 pytest.importorskip("zarr")
+pytestmark = pytest.mark.slow
 
 Pair = tuple[float, float]
 CHUNK = 256
