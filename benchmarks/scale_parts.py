@@ -25,7 +25,6 @@ DASK_LANDMARKS = 500  # at most
 PARTS: dict[str, Callable[[Sizes], list[Row]]] = {
     "kernel block": lambda s: core.kernel_block(s.repetitions),
     "passes": lambda s: core.passes(s.n, s.m, s.repetitions),
-    "memory and growth": lambda s: core.memory_and_growth(s.n, s.m),
     "landmarks": lambda s: core.landmark_rows(s.n_small, s.repetitions),
     "svm": lambda s: learning_speed.machine(s.n_small, s.repetitions),
     "pipeline": lambda s: learning_speed.pipeline(s.n_small, s.repetitions),

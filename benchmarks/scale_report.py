@@ -28,7 +28,9 @@ from kreinlearn.report import show as show_document
 
 HEADING = "Scale"
 GROWTH = 10.5  # seconds of a fit, ten times the rows
+MOST = 350.0  # megabytes of least squares with a million rows, 1000 landmarks
 FLAT = 100.0  # bytes more for a row more: targets, folds and what scikit-learn copies of them
+MEASURED_MEMORY = ("synthetic", 10**6, 1000, "KreinRidge")
 FALKON = Row(
     "Falkon (CPU, Gaussian kernel) at n = 1e5, m = 500", "not measured", ">= 9 x faster", None,
     "it cannot be installed from PyPI",
@@ -109,6 +111,10 @@ def checks(fits: Sequence[Found], whole: bool) -> Iterator[Check]:
             if len(mine) > 1:
                 yield growth_of(mine, f"{learner}, m = {m}", whole)
                 yield memory_of(mine, f"{learner}, m = {m}", whole)
+    for one in fits:
+        if (one["set"], one["n"], one["m"], one["learner"]) == MEASURED_MEMORY:
+            what = f"memory above X, {one['n']:.0e} rows: {case_of(one)}"
+            yield Check(what, f"{one['peak']:.0f} MB", f"<= {MOST:g} MB", one["peak"] <= MOST)
     worse = [one for one in fits if one["error"] >= min(one["linear"], one["constant"])]
     named = "; not " + ", ".join(case_of(one) for one in worse) if worse else ""
     yield Check(
