@@ -19,7 +19,8 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 def reported(fit: Fit) -> Fit:
     """A ``_fit`` whose beginning and end callbacks are told of; one within another is part of it.
 
-    They are set up and taken down by scikit-learn's context of ``fit``.
+    scikit-learn's context of ``fit`` takes them down, however it ends; a task that fails has no
+    end, as in its own estimators.
     """
 
     @wraps(fit)
@@ -52,7 +53,10 @@ class Tasks:
 
     @contextmanager
     def step(self, what: str, total: int) -> Iterator[Callable[[int], None]]:
-        """A task of so many rows or pairs; what is yielded says how many more are done."""
+        """A task of so many rows or pairs; what is yielded says how many more are done.
+
+        It ends when it is complete: a bar would show one that failed as done.
+        """
         parts = min(total, PARTS)
         task, lock = self.context.subcontext(task_name=what, max_subtasks=parts), threading.Lock()
         task.call_on_fit_task_begin(estimator=self.estimator)

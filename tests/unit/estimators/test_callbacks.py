@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -96,6 +97,31 @@ def test_a_fit_that_fails_takes_callbacks_down():
     assert recorder.of("end") == []
     model.fit(X[:50], X[:50, 0])
     assert recorder.of("end")[-1] == "fit"
+
+
+def test_a_step_that_fails_has_no_end_as_a_task_of_scikit_learn():
+    """One of its pipelines, of which a part fails, is the measure."""
+    recorder = Recorder()
+
+    def failing(A, B):
+        if "kernel rows" in recorder.of("begin"):
+            raise OverflowError("amidst it")
+        return A @ B.T
+
+    model = kl.KreinRidge(**{**GIVEN, "kernel": failing})
+    for each, fits in ((model, 1), (make_pipeline(StandardScaler(), clone(model)), 2)):
+        recorder.events.clear()
+        with pytest.raises(OverflowError, match="amidst it"):
+            each.set_callbacks(recorder, ProgressBar(max_propagation_depth=None)).fit(X, X[:, 0])
+        assert not [one for one in threading.enumerate() if "Monitor" in type(one).__name__]
+        assert recorder.of("setup") == recorder.of("teardown") == [type(each).__name__]
+        open_fits = recorder.of("begin").count("fit") - recorder.of("end").count("fit")
+        assert open_fits == fits
+        assert "kernel rows" not in recorder.of("end")
+        assert not {"_callback_fit_ctx", "_skl_callbacks_to_teardown"} & vars(each).keys()
+    recorder.events.clear()
+    model.set_params(kernel="gaussian").fit(X[:60], X[:60, 0])
+    assert sorted(recorder.of("begin")) == sorted(recorder.of("end"))
 
 
 def test_models_within_a_fit_are_part_of_it():
