@@ -515,3 +515,34 @@ def test_a_million_rows_in_200_megabytes(tmp_path: Path) -> None:
     assert of_all < 200, done.stderr
     assert of_the_fit < 120  # the file is of 160: it is not resident
     assert np.load(tmp_path / "found.npy", mmap_mode="r").shape == (n,)
+
+
+MACHINE = """
+import re
+import numpy as np
+from kreinlearn import KreinSVC
+
+def resident(which):
+    with open("/proc/self/status") as file:
+        return int(re.search(which + r":\\s+(\\d+)", file.read())[1]) / 1000
+
+X = np.random.default_rng(0).normal(size=(200_000, 6))
+y = np.digitize(np.sin(X[:, 0]) + X[:, 1] * X[:, 2], [-0.5, 0.5])
+made = dict(kernel="delta_gauss", lambda_plus=1e-4, lambda_minus=1e-4, random_state=0, n_jobs=2)
+KreinSVC(n_landmarks=20, **made).fit(X[:9000], y[:9000])  # all is imported and compiled
+before = resident("VmRSS")
+model = KreinSVC(n_landmarks=100, memory_budget="100MB", **made).fit(X, y)
+print(resident("VmHWM") - before, model.n_iter_)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+def test_a_machine_keeps_to_its_budget() -> None:
+    """All kernel values would be 160 MB."""
+    done = subprocess.run(
+        [sys.executable, "-c", MACHINE], capture_output=True, text=True, timeout=280,
+    )  # fmt: skip
+    peak, n_iter = map(float, done.stdout.split() or [np.inf, 0])
+    assert peak < 100, done.stderr
+    assert n_iter > 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -74,17 +75,19 @@ def kept(results: Sequence[Any], total: Any) -> tuple[list[Any], Any]:
 
 
 def room(budget: int, *, given: bool) -> int:
-    """Bytes that may be kept: half the memory of each worker, or ``budget`` in each, if given.
+    """Bytes that may be kept: half the memory of each worker, at most ``budget`` in each, if given.
 
-    Without a cluster the workers are threads, and the budget is that of this process.
+    Workers of one host that have no limit share the budget, if it is not given; without a cluster
+    the workers are threads, and the budget is that of this process.
     """
     import dask.base
 
     client = getattr(dask.base.get_scheduler(), "__self__", None)
     if client is None:
         return budget
-    workers = client.scheduler_info()["workers"].values()
-    limits = [ROOM * one["memory_limit"] or budget for one in workers]
+    workers = list(client.scheduler_info()["workers"].values())
+    unlimited = Counter(one["host"] for one in workers if not one["memory_limit"])
+    limits = [ROOM * one["memory_limit"] or budget / unlimited[one["host"]] for one in workers]
     return int(sum(min(limit, budget) if given else limit for limit in limits))
 
 

@@ -86,8 +86,8 @@ def _require_sums(estimator: Any) -> None:
         )
     if getattr(estimator, "penalty", "l2") != "l2":
         raise ValueError(
-            f"penalty={estimator.penalty!r} looks at single rows on the way to a few landmarks, and "
-            'those of a dask collection are only summed; pass penalty="l2"'
+            f"penalty={estimator.penalty!r} looks at single rows on the way to a few landmarks, "
+            'and those of a dask collection are only summed; pass penalty="l2"'
         )
     if getattr(estimator, "method", "gram") != "gram":
         raise ValueError(

@@ -37,8 +37,9 @@ from kreinlearn.tuning.hinge import HingeObjective
 from kreinlearn.tuning.search import Tuned, Unknowns, given, one_penalty, tune, tune_apart
 
 TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
-KEPT = 0.25  # of the budget, for kernel values of rows on the move where not all are held
+KEPT = 0.125  # of the budget, for kernel values of rows on the move where not all are held
 TUNED_OUTPUTS = 4  # classes, of many, whose loss is looked at
+ROW_NUMBERS = 6  # of a row and output: targets, weights, decisions now and next, their margins
 
 
 class KreinSVC(KreinClassifier):
@@ -162,8 +163,8 @@ class KreinSVC(KreinClassifier):
 
     def _statistics(self, problem: Problem) -> Statistics:
         """Kernel values of all rows are held if the budget has room for them."""
-        n, m = len(problem.Y), len(problem.panel.landmarks)
-        size, budget = 8 * n * m, problem.plan.budget
+        n, m, q = len(problem.Y), len(problem.panel.landmarks), problem.Y.shape[1]
+        size, budget = 8 * n * (m + ROW_NUMBERS * q), problem.plan.budget
         if isinstance(problem.Y, DaskRows):
             there = room(budget, given=self.memory_budget is not None)
             self._held: Any = KernelRuns(keep=size <= there)
@@ -235,7 +236,8 @@ class KreinSVC(KreinClassifier):
         panel, n, unit = problem.panel, len(problem.Y), statistics.unit
         known = kept = None
         if self._held is None:
-            kept = Kept(int(KEPT * problem.plan.budget / (8 * len(panel.landmarks))))
+            left = max(problem.plan.budget - 8 * ROW_NUMBERS * problem.Y.size, 0)
+            kept = Kept(int(KEPT * left / (8 * len(panel.landmarks))))
             values = over(panel.C[panel.positions(self._known)], unit)
             order = problem.targets(by_fold=self._by_fold(problem)).by_group
             known = Known(self._known, values, order)
