@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import logit
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import StratifiedKFold
 
@@ -23,14 +24,24 @@ def calibration_of(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
             "drop it, or pass probability=False"
         )
     folds = StratifiedKFold(fold_count(len(y), np.bincount(labels)), shuffle=True, random_state=0)
-    calibrated = CalibratedClassifierCV(model, method="sigmoid", cv=folds, ensemble=False)
-    calibrated.fit(X, y, sample_weight)
+    numbered = _with_numbered_classes(model, classes)  # as which its folds see them
+    calibrated = CalibratedClassifierCV(numbered, method="sigmoid", cv=folds, ensemble=False)
+    calibrated.fit(X, labels, sample_weight)
     (found,) = calibrated.calibrated_classifiers_
+    found.classes = classes
     for number, sigmoid in enumerate(found.calibrators):
         positive = labels == (number if len(classes) > 2 else 1)
         _never_fall(sigmoid, float(np.average(positive, weights=sample_weight)))
     found.estimator = None  # what it was fitted with is not needed
     return found
+
+
+def _with_numbered_classes(model: Any, classes: Any) -> Any:
+    given = model.class_weight
+    if not isinstance(given, dict):
+        return model
+    weights = {number: given[one] for number, one in enumerate(classes.tolist()) if one in given}
+    return clone(model).set_params(class_weight=weights)
 
 
 def _never_fall(sigmoid: Any, prior: float) -> None:

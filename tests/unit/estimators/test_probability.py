@@ -213,6 +213,18 @@ def test_probabilities_change_nothing_else(learner):
     np.testing.assert_array_equal(one.predict(X_NEW), other.predict(X_NEW))
 
 
+def test_weights_of_classes_go_by_their_labels():
+    """The same classes by letters or by numbers: the folds see numbers of their own."""
+    numbers = np.searchsorted(["a", "b", "c"], LABELS) + 1
+    by_letter = make(class_weight={"a": 5.0, "b": 1.0, "c": 0.2}).fit(X, LABELS)
+    by_number = make(class_weight={1: 5.0, 2: 1.0, 3: 0.2}).fit(X, numbers)
+    found = by_letter.predict_proba(X_NEW)
+    np.testing.assert_array_equal(found, by_number.predict_proba(X_NEW))
+    plain = make().fit(X, LABELS).predict_proba(X_NEW)
+    assert np.abs(found - plain).max() > 0.01
+    np.testing.assert_array_equal(by_letter.classes_, ["a", "b", "c"])
+
+
 def test_a_seed_repeats():
     one, again, other = (
         make(lambda_plus="auto", random_state=seed).fit(X, BINARY).predict_proba(X_NEW)
