@@ -390,8 +390,12 @@ def test_bad_input_84_only_known_kinds_of_files(tmp_path: Path) -> None:
     model = ridge().fit(X, Y)
     with pytest.raises(ValueError, match=r"must end in one of \.npy, \.csv, \.parquet"):
         predict_to(model, X, tmp_path / "found.txt")
-    with pytest.raises(ValueError, match="path to no known kind of file"):
-        ridge().fit(written(tmp_path, b"1", "x.txt"), Y)
+    for path in (written(tmp_path, b"1", "x.txt"), str(tmp_path / "x.txt")):
+        with pytest.raises(ValueError, match=r"path to no known kind of file; .*\.npy, \.zarr"):
+            ridge().fit(path, Y)
+    for call in (ridge().fit, lambda name, y: model.predict(name)):
+        with pytest.raises(FileNotFoundError, match=r"no such file; a path ends in \.npy, \.zarr"):
+            call("nowhere.txt", Y)
     with pytest.raises(ValueError, match="method='transform' is not among"):
         predict_to(model, X, tmp_path / "found.npy", "transform")
     assert not (tmp_path / "found.npy").exists()
@@ -427,6 +431,24 @@ def test_blocks_that_can_be_read_once(tmp_path: Path) -> None:
             data()
     with pytest.raises(TypeError, match="Blocks takes a function"):
         Blocks(3)  # type: ignore[arg-type]
+
+
+def test_a_list_of_blocks_is_not_taken_for_rows(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    model = ridge().fit(X, Y)
+    for cut in ([X[:20], X[20:]], [X[:25], X[25:]], (X[:20], X[20:]),
+                [pd.DataFrame(X[:20]), pd.DataFrame(X[20:])]):  # fmt: skip
+        for call in (lambda cut: ridge().fit(cut, Y), model.predict):
+            with pytest.raises(ValueError, match=r"of 2 blocks, .* pass kreinlearn\.Blocks\(X\)"):
+                call(cut)
+    np.testing.assert_array_equal(model.predict(Blocks([X[:20], X[20:]])), model.predict(X))
+
+
+def test_an_object_that_gives_one_iterator_twice(tmp_path: Path) -> None:
+    once = iter([X])
+    spent = type("Spent", (), {"__iter__": lambda self: once})()
+    with pytest.raises(TypeError, match=r"several times; pass Blocks"):
+        ridge().fit(spent, Y)
 
 
 def test_a_group_of_arrays_is_not_one(tmp_path: Path) -> None:

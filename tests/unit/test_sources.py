@@ -147,11 +147,30 @@ def blocks(folder: Path, X: Any) -> Any:
     return Blocks(lambda: iter(pieces))
 
 
+class Again:
+    """Blocks that can be iterated again, and that is all: no length, no array."""
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+
+    def __iter__(self) -> Iterator[Any]:
+        ends = [0, 1, 1, 5000, len(self.X)]
+        return (self.X[a:b] for a, b in pairwise(ends))
+
+
+def iterable(folder: Path, X: Any) -> Any:
+    return Again(X)
+
+
+def parquet_file(folder: Path, X: Any) -> Any:
+    return pq.ParquetFile(parquet(folder, X))
+
+
 FORMS: dict[str, Write] = {
     one.__name__: one
     for one in (
         *(memory_map, npy, fortran, zarr_array, zarr_path, parquet, parquet_folder, dataset),
-        *(filtered, feather, comma, tab, zipped, blocks),
+        *(filtered, feather, comma, tab, zipped, blocks, iterable, parquet_file),
     )
 } | {"table": lambda folder, X: arrow(X)}
 form = pytest.mark.parametrize("write", FORMS.values(), ids=FORMS.keys())
@@ -472,6 +491,38 @@ def test_inspect_and_indefiniteness_take_files(tmp_path: Path) -> None:
     assert mine.label_signal == theirs.label_signal
     path = npy(tmp_path, X)
     assert indefiniteness(path, "sigmoid", **given) == indefiniteness(X, "sigmoid", **given)
+
+
+@pytest.mark.parametrize("write", [iterable, parquet_file, dataset])
+def test_scores_inspect_and_files_of_predictions_take_them_too(
+    tmp_path: Path, write: Write
+) -> None:
+    data, model = write(tmp_path, X), LEARNERS["ridge"][0]()
+    assert model.fit(data, Y).score(data, Y) == reference("ridge").score(X, Y)
+    found = predict_to(model, data, tmp_path / "found.npy")
+    np.testing.assert_array_equal(np.load(found), reference("ridge").predict(X))
+    given = {"n_samples": 80, "random_state": 0}
+    mine, theirs = inspect(data, "sigmoid", **given), inspect(X, "sigmoid", **given)
+    np.testing.assert_array_equal(mine.eigenvalues, theirs.eigenvalues)
+
+
+def test_columns_of_an_open_parquet_file(tmp_path: Path) -> None:
+    whole = arrow(X, y=Y, word=words(N)).select(["word", "c", "y", "a", "b"])
+    pq.write_table(whole, tmp_path / "all.parquet", row_group_size=2000)
+    file = pq.ParquetFile(tmp_path / "all.parquet")
+    np.testing.assert_array_equal(source(table(file, columns=NAMES))[4000:4100], X[4000:4100])
+    _, y = with_target(file, "y")
+    np.testing.assert_array_equal(y, Y)
+    assert opened(file, "word").objects()[2100:2103] == words(N)[2100:2103]
+    assert not file.closed
+
+
+def test_blocks_of_objects_that_can_be_iterated_again() -> None:
+    given = words(60)
+    pieces = type("Pieces", (), {"__iter__": lambda self: iter([given[:7], given[7:]])})()
+    make = KreinRidge("levenshtein", n_landmarks=10, random_state=0)
+    wanted = make.fit(given, Y[:60]).dual_coef_
+    np.testing.assert_array_equal(make.fit(pieces, Y[:60]).dual_coef_, wanted)
 
 
 def test_rows_of_tables_are_read_into_memory(tmp_path: Path) -> None:

@@ -11,12 +11,14 @@ from kreinlearn.blocks import Part, Source, budget_bytes
 from kreinlearn.kernels import Kernel
 from kreinlearn.sources import Table, opened
 from kreinlearn.sources.base import Checked, RowObjects
+from kreinlearn.sources.opening import as_path
 
 
 def rows_for(estimator: Any, X: Any, kernel: Kernel, *, reset: bool) -> Any:
     """A validated source of rows; X itself if it is in memory, or what is read into memory."""
     if isinstance(X, Part):
         return X
+    X = as_path(X) if kernel.takes == "vectors" else X
     data = opened(X, None if reset else getattr(estimator, "_column", None))
     if data is None or (isinstance(X, np.memmap) and kernel.takes not in ("vectors", "any")):
         return X

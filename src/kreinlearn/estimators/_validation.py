@@ -53,6 +53,7 @@ def require_numbers(X: Any) -> None:
             f"Expected 2D array, got 1D array instead: one column, a {type(X).__name__}; "
             "pass the data frame"
         )
+    _require_no_blocks(X)
     names = _names_of_types(X)
     if "object" in names:
         _require_no_missing(np.asarray(X))
@@ -61,6 +62,16 @@ def require_numbers(X: Any) -> None:
             raise TypeError(f"X must hold numbers, got dates ({name}); convert them first")
         if name.startswith(CATEGORIES):
             raise ValueError(f"X must hold numbers, got categories ({name}); encode them first")
+
+
+def _require_no_blocks(X: Any) -> None:
+    """ValueError for a list of tables, which numpy would put one over the other, or refuse."""
+    shape = getattr(X[0], "shape", None) if isinstance(X, list | tuple) and len(X) else None
+    if isinstance(shape, tuple) and len(shape) == 2:
+        raise ValueError(
+            f"X is a {type(X).__name__} of {len(X)} blocks, the first of shape {shape}; pass "
+            "kreinlearn.Blocks(X), whose rows are those of all blocks"
+        )
 
 
 def _require_no_missing(X: Any) -> None:

@@ -18,6 +18,8 @@ ONCE = (
 class Blocks(Checked):
     """Rows that come in blocks: arrays of equal width, or lists of objects.
 
+    An object that can be iterated, and has no length, is taken as blocks without this.
+
     Parameters
     ----------
     blocks : a function that returns an iterator of blocks, or an object that gives a new one

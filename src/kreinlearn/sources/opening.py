@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Sized
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,8 @@ import numpy as np
 from kreinlearn.blocks import Source
 from kreinlearn.sources import arrays
 from kreinlearn.sources.base import library
-from kreinlearn.sources.iterables import ONCE
-from kreinlearn.sources.stored import ArrowTable, dataset_of, parquet
+from kreinlearn.sources.iterables import ONCE, Blocks
+from kreinlearn.sources.stored import ArrowTable, OpenParquet, dataset_of, parquet
 from kreinlearn.sources.tables import Table
 from kreinlearn.sources.text import CsvFile
 
@@ -37,7 +37,7 @@ def table(
     Parameters
     ----------
     data : path of a Parquet file, of a folder of them, or of a .csv, .tsv or .arrow file; or a
-        table or dataset of pyarrow.
+        table, dataset or ParquetFile of pyarrow.
     columns : a name, for kernels on objects: the column that holds them; or a list of names, for
         kernels on vectors. None: all columns of numbers, or the only one of texts.
     encoding, delimiter, header : of a CSV file; ``header=False`` if its first line has no names.
@@ -75,6 +75,8 @@ def _table_of(data: Any, columns: Any = None, texts: Sequence[str] = (), **csv: 
         return Table("the table", ArrowTable(whole))
     if hasattr(data, "get_fragments"):
         return Table("the dataset", dataset_of(data), by_name=True)
+    if hasattr(data, "iter_batches"):
+        return Table("the Parquet file", OpenParquet(data), by_name=True)
     return None
 
 
@@ -103,11 +105,17 @@ def is_path(X: Any) -> bool:
     return Path(X).suffix in SUFFIXES or os.sep in X or Path(X).exists()
 
 
+def as_path(X: Any) -> Any:
+    """A text that ends like a path as one, known or not: where no text can be an object."""
+    return Path(X) if isinstance(X, str) and Path(X).suffix else X
+
+
 def _require_there(path: Path) -> None:
     if not path.exists():
+        kinds = "" if path.suffix in SUFFIXES else f"; {PATHS}"
         raise FileNotFoundError(
-            f"X={str(path)!r} is taken as a path, and there is no such file; one text as an object "
-            "is passed in a list"
+            f"X={str(path)!r} is taken as a path, and there is no such file{kinds}; one text as an "
+            "object is passed in a list"
         )
 
 
@@ -128,7 +136,13 @@ def opened(X: Any, column: str | None = None) -> Source | Table | None:
         raise TypeError(
             f"X must be a sequence of objects, got a {type(X).__name__}: {ONCE}, or a list"
         )
-    return _table_of(X)
+    return Blocks(X) if _gives_blocks(X) else _table_of(X)
+
+
+def _gives_blocks(X: Any) -> bool:
+    """What can be iterated again, and is neither a sequence, an array nor lazy itself."""
+    others = hasattr(X, "__array__") or hasattr(X, "__dask_graph__") or hasattr(X, "columns")
+    return isinstance(X, Iterable) and not isinstance(X, Sized) and not others
 
 
 def _opened_path(path: Path, column: str | None) -> Source | Table:

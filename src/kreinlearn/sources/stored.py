@@ -55,13 +55,40 @@ class Group(NamedTuple):
     keys: dict[str, Any]
 
 
-class ParquetFiles:
-    """Files of one dataset, in its order; reading begins at any row group.
-
-    A row group is decoded a batch at a time, however large it is.
-    """
+class RowGroups:
+    """Reading begins at any row group, which is decoded a batch at a time, however large it is."""
 
     forward = True
+    starts: Any  # of the groups, and the end of the last
+
+    @property
+    def n(self) -> int:
+        return int(self.starts[-1])
+
+    def begin(self, start: int) -> int:
+        return int(self.starts[self._group(start)])
+
+    def _group(self, row: int) -> int:
+        last = len(self.starts) - 1
+        return max(0, min(int(np.searchsorted(self.starts, row, "right")) - 1, last))
+
+
+class OpenParquet(RowGroups):
+    """A file that somebody else has opened, and will close."""
+
+    def __init__(self, file: Any) -> None:
+        self.file, self.schema, metadata = file, file.schema_arrow, file.metadata
+        sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        self.starts = np.cumsum([0, *sizes])
+
+    def batches(self, names: Sequence[str], begin: int) -> Iterator[Any]:
+        groups = list(range(self._group(begin), len(self.starts) - 1))
+        for batch in self.file.iter_batches(BATCH, groups, list(names), use_threads=False):
+            yield batch.select(list(names))
+
+
+class ParquetFiles(RowGroups):
+    """Files of one dataset, in its order."""
 
     def __init__(self, dataset: Any) -> None:
         self.filesystem, self.schema = dataset.filesystem, dataset.schema
@@ -75,7 +102,6 @@ class ParquetFiles:
                 sizes.append(file.metadata.row_group(number).num_rows)
             file.close()
         self.starts = np.cumsum(sizes)
-        self.n = int(self.starts[-1])
 
     def _open(self, path: str) -> Any:
         file = self.filesystem.open_input_file(path)
@@ -92,12 +118,6 @@ class ParquetFiles:
                     f"column {field.name!r} is {field.type} in the first file and {there} in "
                     f"{path}; write the files alike"
                 )
-
-    def begin(self, start: int) -> int:
-        return int(self.starts[self._group(start)])
-
-    def _group(self, row: int) -> int:
-        return max(0, min(int(np.searchsorted(self.starts, row, "right")) - 1, len(self.groups)))
 
     def batches(self, names: Sequence[str], begin: int) -> Iterator[Any]:
         groups = self.groups[self._group(begin) :]
