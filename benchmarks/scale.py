@@ -140,6 +140,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--only", nargs="+", default=["*"], metavar="NAME", help='cases, such as "fit/*/KreinSVC"')
     add("--quick", action="store_true", help="few rows and landmarks")
     add("--list", action="store_true", help="the names of the cases")
+    add("--again", action="store_true", help="measure what the journal has already, too")
     add("--report-only", action="store_true", help="of what the journal has; nothing is measured")
     add("--journal", type=Path, default=JOURNAL, metavar="FILE", help="measurements, gone on with")
     add("--write", nargs="?", type=Path, const=RESULTS, metavar="FILE", help="page and drawing")
@@ -161,9 +162,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     there, missing = available(whole)
     wanted = [c for c in there if any(fnmatch(c.key, pattern) for pattern in options.only)]
     with Journal(options.journal, versions(kreinlearn.__version__)) as journal:
+        if options.again:
+            journal.forget(case.key for case in wanted)
         if not options.report_only:
             run(journal, wanted, QUICK_TEST if options.quick else TEST)
         found = [journal.outcomes[c.key] for c in whole if c.key in journal.outcomes]
+    left = [case.key for case in there if case.key not in {one.key for one in found}]
+    missing += [f"Not measured yet: {', '.join(left)}."] if left else []
     words = sys.argv[1:] if arguments is None else arguments
     command = tables.command_line("benchmarks.scale", words)
     document = scale_report.document(found, command, missing, whole=not options.quick)

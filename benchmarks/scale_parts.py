@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, NamedTuple
@@ -34,4 +35,9 @@ PARTS: dict[str, Callable[[Sizes], list[Row]]] = {
 
 
 def measured(part: str, sizes: Sizes) -> list[dict[str, Any]]:
-    return [asdict(row) for row in PARTS[part](sizes)]
+    """With the load of the machine beside every figure that is compared with a target."""
+    rows = PARTS[part](sizes)
+    for row in rows:
+        if row.target:
+            row.note = "; ".join(filter(None, (row.note, f"load {os.getloadavg()[0]:.1f}")))
+    return [asdict(row) for row in rows]

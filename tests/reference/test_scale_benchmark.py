@@ -95,7 +95,9 @@ def test_kernel_values_are_counted_once(fits: dict[str, Any]) -> None:
 # The run and its page
 
 
-def test_a_run_writes_journal_page_and_drawing(tmp_path: Path) -> None:
+def test_a_run_writes_journal_page_and_drawing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     journal, page = tmp_path / "scale.jsonl", tmp_path / "scale.md"
     words = ["--quick", "--only", ONLY, "--journal", str(journal), "--write", str(page)]
     scale.main(words)
@@ -108,10 +110,20 @@ def test_a_run_writes_journal_page_and_drawing(tmp_path: Path) -> None:
     assert one.cpu > one.rows[0]["cpu"]  # its process did more than the fit
     cells = " | ".join(scale_report.cells(one.rows[0]))
     assert f"| {cells} |" in page.read_text("utf8")
+    assert f"Not measured yet: fit/synthetic/5000/m={M}/KreinRidge, " in page.read_text("utf8")
     root = ElementTree.fromstring(page.with_suffix(".svg").read_text("utf8"))
     drawn = " ".join(root.itertext())
     assert "bare bound" in drawn
     assert "memory budget" in drawn
+    left: list[bool] = []
+    monkeypatch.setattr(
+        scale,
+        "run",
+        lambda journal, wanted, n: left.extend(c.key in journal.outcomes for c in wanted),
+    )
+    scale.main(words)
+    scale.main([*words, "--again"])
+    assert left == [True, False]
 
 
 def test_cases_are_those_asked_for_and_missing_sets_are_named(
@@ -146,6 +158,21 @@ def test_the_checks_of_fits() -> None:
     assert (memory.found, memory.holds) == ("2001 MB", False)
 
 
+def test_what_is_missed_has_a_reason() -> None:
+    machine = {"set": "synthetic", "learner": "KreinSVC", "m": 500}
+    slow = [found(**machine), found(**machine, n=10**6, cpu=30.0)]
+    (reason,) = scale_report.reasons(list(scale_report.checks(slow, True)))
+    assert reason.startswith("Missed: growth of the fit, 1e+05 to 1e+06 rows: KreinSVC, m = 500.")
+    assert not list(scale_report.reasons(list(scale_report.checks(slow, False))))
+
+
+def test_a_machine_that_was_not_quiet_is_named() -> None:
+    assert not list(scale_report.disturbed([found(load=2.5, workers=2)]))
+    fits = [found(load=2.5, workers=2), found(load=7.0, workers=2)]
+    (words,) = scale_report.disturbed(fits)
+    assert "from 2.5 to 7.0" in words
+
+
 def test_rows_with_a_target_are_checks() -> None:
     row = Row("fit", "1.2 x", "<= 1.15", False, "noted")
     assert scale_report.check(row, True).cells == ["fit", "MISS", "1.2 x; noted", "<= 1.15"]
@@ -155,7 +182,9 @@ def test_rows_with_a_target_are_checks() -> None:
 def test_parts_of_other_benchmarks_give_rows() -> None:
     sizes = scale_parts.QUICK._replace(n=5000)
     rows = scale_parts.measured("passes", sizes)
-    assert sum(bool(row["target"]) for row in rows) == 4
+    judged = [row for row in rows if row["target"]]
+    assert len(judged) == 4
+    assert all("load " in row["note"] for row in judged)
     json.dumps(rows)  # as a process says them
 
 
