@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._files import replacing
 from kreinlearn.blocks import TILE, Part, budget_bytes, length
+from kreinlearn.distributed import is_dask, parts
 from kreinlearn.estimators._base import KreinEstimator
 from kreinlearn.sources.base import library
 
@@ -21,6 +23,7 @@ SHARE = 8  # of the budget, for the results of a part
 METHODS = ("predict", "decision_function", "predict_proba", "transform")
 
 Write = Callable[[Any], Any]  # of one part
+Method = Callable[[Any], Any]  # of a fitted estimator
 
 
 def predict_to(estimator: Any, X: Any, path: Any, method: str = "predict") -> Path:
@@ -32,7 +35,9 @@ def predict_to(estimator: Any, X: Any, path: Any, method: str = "predict") -> Pa
     Parameters
     ----------
     estimator : a fitted estimator of this package.
-    X : whatever its ``predict`` takes: an array, objects, a path, ``table(...)``, ``Blocks(...)``.
+    X : whatever its ``predict`` takes: an array, objects, a path, ``table(...)``, ``Blocks(...)``;
+        a dask collection, of which a few blocks at a time are evaluated, and their results come
+        here. What blocks have in common, a shuffle say, is done again: persist it before.
     path : the file to write; its suffix says how.
     method : "predict", "decision_function", "predict_proba" or "transform".
 
@@ -48,6 +53,20 @@ def predict_to(estimator: Any, X: Any, path: Any, method: str = "predict") -> Pa
     (100,)
     """
     path = Path(path)
+    _require_known(estimator, path, method)
+    values = (_parts_of_lazy if is_dask(X) else _parts)(estimator, X, getattr(estimator, method))
+    first = next(values, None)
+    if first is None:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required")
+    with replacing(path) as temporary:
+        names = _names(estimator, method, first)
+        with WRITERS[path.suffix](temporary, first, names) as write:
+            for part in chain([first], values):
+                write(part)
+    return path
+
+
+def _require_known(estimator: Any, path: Path, method: str) -> None:
     if path.suffix not in WRITERS:
         raise ValueError(f"path={str(path)!r} must end in one of {', '.join(WRITERS)}")
     if not isinstance(estimator, KreinEstimator):
@@ -56,28 +75,27 @@ def predict_to(estimator: Any, X: Any, path: Any, method: str = "predict") -> Pa
         known = [name for name in METHODS if hasattr(estimator, name)]
         raise ValueError(f"method={method!r} is not among {known}, those of this estimator")
     check_is_fitted(estimator)
-    rows = estimator._validated(X, estimator.kernel_, reset=False)
-    parts = _parts(estimator, rows, getattr(estimator, method))
-    first = next(parts)
-    with replacing(path) as temporary:
-        names = _names(estimator, method, first)
-        with WRITERS[path.suffix](temporary, length(rows), first, names) as write:
-            write(first)
-            for values in parts:
-                write(values)
-    return path
 
 
-def _parts(estimator: Any, X: Any, method: Callable[[Any], Any]) -> Iterator[Any]:
+def _parts(estimator: Any, X: Any, method: Method) -> Iterator[Any]:
     """Results of whole tiles, as many at a time as the budget has room for; one to begin with."""
+    X = estimator._validated(X, estimator.kernel_, reset=False)
     n, start, step = length(X), 0, TILE
-    room = budget_bytes(estimator.memory_budget) // SHARE
     while start < n:
         stop = min(start + step, n)
         values = np.asarray(method(Part(X, start, stop)))
         yield values
-        tiles = room // max(TILE * (values.nbytes // len(values)), 1)
+        tiles = _room(estimator) // max(TILE * (values.nbytes // len(values)), 1)
         start, step = stop, TILE * int(max(1, min(tiles, MOST_TILES)))
+
+
+def _parts_of_lazy(estimator: Any, X: Any, method: Method) -> Iterator[Any]:
+    """Results of a few blocks of a dask collection at a time, evaluated by its workers."""
+    yield from parts(method(X), _room(estimator))
+
+
+def _room(estimator: Any) -> int:
+    return budget_bytes(estimator.memory_budget) // SHARE
 
 
 def _names(estimator: Any, method: str, values: Any) -> list[str]:
@@ -93,21 +111,32 @@ def _names(estimator: Any, method: str, values: Any) -> list[str]:
 
 
 @contextmanager
-def _npy(path: Path, n: int, first: Any, names: list[str]) -> Iterator[Write]:
+def _npy(path: Path, first: Any, names: list[str]) -> Iterator[Write]:
     if first.dtype.hasobject:
         raise TypeError(
             f"predictions are objects ({type(first[0]).__name__}), which a .npy file does not "
             "hold; write a .csv or .parquet file"
         )
+    n = 0
+
+    def header() -> None:  # as long for any n
+        said = {"descr": np.lib.format.dtype_to_descr(first.dtype), "fortran_order": False}
+        np.lib.format.write_array_header_2_0(file, {**said, "shape": (n, *first.shape[1:])})
+
+    def write(values: Any) -> None:
+        nonlocal n
+        n += len(values)
+        file.write(values.tobytes())
+
     with path.open("xb") as file:
-        shape = (n, *first.shape[1:])
-        header = {"descr": np.lib.format.dtype_to_descr(first.dtype), "fortran_order": False}
-        np.lib.format.write_array_header_2_0(file, {**header, "shape": shape})
-        yield lambda values: file.write(values.tobytes())
+        header()
+        yield write
+        file.seek(0)
+        header()
 
 
 @contextmanager
-def _csv(path: Path, n: int, first: Any, names: list[str]) -> Iterator[Write]:
+def _csv(path: Path, first: Any, names: list[str]) -> Iterator[Write]:
     with path.open("x", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(names)
@@ -115,7 +144,7 @@ def _csv(path: Path, n: int, first: Any, names: list[str]) -> Iterator[Write]:
 
 
 @contextmanager
-def _parquet(path: Path, n: int, first: Any, names: list[str]) -> Iterator[Write]:
+def _parquet(path: Path, first: Any, names: list[str]) -> Iterator[Write]:
     pa, pq = library("pyarrow"), library("pyarrow.parquet")
 
     def batch(values: Any) -> Any:

@@ -362,6 +362,42 @@ def test_targets_are_where_the_rows_are():
         model.estimate_error(array(X))
 
 
+def test_scores_take_targets_as_fits_do():
+    model = kl.KreinRidge(**GIVEN).fit(X, Y)
+    wanted = model.score(X, Y, W)
+    for y, w in ((array(Y), W), (Y, array(W))):
+        with pytest.raises(TypeError, match=r"\.compute\(\)"):
+            model.score(X, y, w)
+        with pytest.raises(TypeError, match=r"\.compute\(\)"):
+            kl.KreinRidge(**GIVEN).fit(X, y, w)
+        close(model.score(array(X), y, w), wanted)
+    few, chunks = slice(0, 3000), (1000, 2000)
+    found = model.score(X[few], array(Y[few], chunks), array(W[few], chunks))
+    assert found == model.score(X[few], Y[few], W[few])
+    labels = kl.KreinRidgeClassifier(**GIVEN).fit(X[few], LABELS[few])
+    found = labels.score(X[few], array(LABELS[few], chunks))
+    assert found == labels.score(X[few], LABELS[few])
+    with pytest.raises(TypeError, match=r"\.compute\(\)"):
+        labels.score(X, array(LABELS))
+
+
+def test_bad_input_08_columns_that_are_known_to_be_others_are_refused_at_once():
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    model = kl.KreinRidgeClassifier(**GIVEN).fit(X[:500], LABELS[:500])
+    features = kl.KreinNystroem(**GIVEN).fit(X[:500])
+    for call in (model.predict, model.decision_function, features.transform):
+        with pytest.raises(ValueError, match=r"X has 2 features, but \w+ is expecting 3 features"):
+            call(array(X)[:, :2])
+    frame = pd.DataFrame(X[:500], columns=["a", "b", "c"])
+    model.fit(frame, LABELS[:500])
+    wanted = model.predict(frame)
+    np.testing.assert_array_equal(model.predict(dd.from_pandas(frame, 3)).compute(), wanted)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(dd.from_pandas(frame[["a", "b"]], 3))
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(dd.from_pandas(frame[["c", "b", "a"]], 3))
+
+
 def test_blocks_must_be_alike():
     parts = [dask.delayed(X[:6000]), dask.delayed(X[6000:, :2])]
     with pytest.raises(ValueError, match=r"number of columns, \[2, 3\]"):

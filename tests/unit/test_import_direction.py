@@ -40,7 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "persist": APPROXIMATION,
     "estimators": LEARNING - {"estimators"},
     "sources": {"blocks"},
-    "predicting": BASE | {"estimators"},
+    "predicting": BASE | {"distributed", "estimators"},
     "datasets": {"blocks", "kernels"},
     "inspection": LEARNING | {"datasets"},
     "evaluation": LEARNING | {"datasets", "inspection"},

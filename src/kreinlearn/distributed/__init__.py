@@ -2,7 +2,7 @@
 
 from kreinlearn.distributed.blocks import is_dask, require_sendable
 from kreinlearn.distributed.hinge import DaskMargins
-from kreinlearn.distributed.rows import DaskRows, in_memory, like, rows_of
+from kreinlearn.distributed.rows import DaskRows, like, rows_of
 from kreinlearn.distributed.targets import (
     Tally,
     class_totals,
@@ -11,7 +11,7 @@ from kreinlearn.distributed.targets import (
     tally,
     weighted_by_class,
 )
-from kreinlearn.distributed.using import accuracy, lazily, r_squared
+from kreinlearn.distributed.using import accuracy, lazily, parts, r_squared
 from kreinlearn.distributed.values import KernelRuns, room
 
 __all__ = [
@@ -22,10 +22,10 @@ __all__ = [
     "accuracy",
     "class_totals",
     "column_of",
-    "in_memory",
     "is_dask",
     "lazily",
     "like",
+    "parts",
     "r_squared",
     "require_sendable",
     "room",

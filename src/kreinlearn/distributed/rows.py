@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.blocks import TILE, Source, among, length, take
+from kreinlearn.blocks import TILE, Source, among, take
 from kreinlearn.distributed import blocks as b
 from kreinlearn.distributed.sums import sum_rows
 from kreinlearn.kernels._base import Array, Objects
@@ -165,9 +165,3 @@ def spread(values: Array, rows: DaskRows) -> DaskRows:
     """An array in memory beside the blocks of rows."""
     cuts = np.split(values, rows.starts[1:-1])
     return DaskRows([b.constant(cut) for cut in cuts], rows.lengths, values.shape, values.dtype)
-
-
-def in_memory(X: Any, read: Read) -> Any:
-    """All rows of a small collection."""
-    rows = rows_of(X, read)
-    return rows.take(np.arange(length(rows)))

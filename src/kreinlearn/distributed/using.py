@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
 
 from kreinlearn.blocks import length, take
 from kreinlearn.distributed import blocks as b
-from kreinlearn.distributed.rows import rows_of
+from kreinlearn.distributed.rows import like, rows_of
 from kreinlearn.distributed.targets import column_of
+from kreinlearn.kernels._base import Array
 
 # what prediction has no use for
 LEFT_HERE = ("folds_", "cv_trials_", "choices_", "_sums", "_skl_callbacks")
+MOST_BLOCKS = 64  # whose results come here at a time
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -45,6 +47,7 @@ def mapped(estimator: Any, name: str, X: Any) -> Any:
 
     check_is_fitted(estimator)
     found = b.blocks_of(X)
+    _require_known_columns(estimator, X, found)
     result = _result_of(estimator, name, found)
     model, lengths = b.constant(for_workers(estimator)), found.lengths
     blocks = [
@@ -55,6 +58,28 @@ def mapped(estimator: Any, name: str, X: Any) -> Any:
         for i, block in enumerate(found.blocks)
     ]  # fmt: skip
     return da.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+def _require_known_columns(estimator: Any, X: Any, found: b.Blocks) -> None:
+    """ValueError now, not when it is computed, if columns are known to be others."""
+    frame = like(X)
+    if frame is not None:
+        _check_feature_names(estimator, frame, reset=False)
+    if frame is not None or found.width is not None:
+        some = np.empty((0, found.width or 0)) if frame is None else frame
+        _check_n_features(estimator, some, reset=False)
+
+
+def parts(results: Any, room: int) -> Iterator[Array]:
+    """A lazy array a few blocks at a time, as many as there is room for here; one to begin with."""
+    waiting, few, largest = results.to_delayed().ravel().tolist(), 1, 1
+    while waiting:
+        now, waiting = waiting[:few], waiting[few:]
+        values = b.computed(b.task(b.joined)(now))
+        largest = max(largest, values.nbytes // len(now))
+        few = max(1, min(room // largest, MOST_BLOCKS))
+        if len(values):
+            yield values
 
 
 def for_workers(estimator: Any) -> Any:

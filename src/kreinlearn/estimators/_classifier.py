@@ -29,9 +29,9 @@ from kreinlearn.estimators._callbacks import reported
 from kreinlearn.estimators._dask import (
     Labels,
     checked_labels,
-    checked_weights,
     labels_of_block,
     require_weight,
+    scored,
 )
 from kreinlearn.estimators._learner import KreinLearner, Linear
 from kreinlearn.estimators._scoring import FoldClassifier
@@ -138,10 +138,7 @@ class KreinClassifier(ClassifierMixin, KreinLearner):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy on objects X with labels y, which may be a column of a table X."""
-        if is_dask(X):
-            check = partial(self._check_targets, estimator=type(self).__name__)
-            return accuracy(self, X, (y, check), (sample_weight, checked_weights))
-        return float(super().score(*with_target(X, y), sample_weight=sample_weight))
+        return scored(self, X, y, sample_weight, accuracy, super().score)
 
     @reported
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:

@@ -21,7 +21,6 @@ from kreinlearn.distributed import (
     DaskRows,
     Tally,
     column_of,
-    in_memory,
     is_dask,
     like,
     rows_of,
@@ -32,6 +31,7 @@ from kreinlearn.kernels import Kernel
 from kreinlearn.kernels._objects import ObjectKernel
 from kreinlearn.landmarks import WHOLE_SAMPLE
 from kreinlearn.panel import POOL_ROWS
+from kreinlearn.sources import with_target
 
 LARGEST = 1e150  # targets, whose squares are summed
 
@@ -141,16 +141,31 @@ def to_fit_on(kernel: Kernel, X: Any) -> Any:
 
 def beside(X: Any, values: Any, check: Any, name: str) -> Any:
     """Targets or weights where the rows are: on workers, or in memory."""
-    if values is None or (not isinstance(X, DaskRows) and not is_dask(values)):
-        return values
-    if isinstance(X, DaskRows):
+    if isinstance(X, DaskRows) and values is not None:
         return column_of(values, X, check, name)
-    if length(X) > POOL_ROWS:
+    return column_here(values, check, name)
+
+
+def column_here(values: Any, check: Any, name: str) -> Any:
+    """Targets or weights of rows in memory, beside them if they are few."""
+    if not is_dask(values):
+        return values
+    rows = rows_of(values, check)
+    if len(rows) > POOL_ROWS:
         raise TypeError(
             f"{name} is a dask collection and X is in memory; pass both as dask collections, or "
             f"{name}.compute()"
         )
-    return in_memory(values, check)
+    return rows.take(np.arange(len(rows)))
+
+
+def scored(estimator: Any, X: Any, y: Any, sample_weight: Any, on_workers: Any, here: Any) -> float:
+    """A score of rows on workers, or that of scikit-learn here; columns are as in ``fit``."""
+    check = partial(estimator._check_targets, estimator=type(estimator).__name__)
+    if is_dask(X):
+        return float(on_workers(estimator, X, (y, check), (sample_weight, checked_weights)))
+    w = column_here(sample_weight, checked_weights, "sample_weight")
+    return float(here(*with_target(X, column_here(y, check, "y")), sample_weight=w))
 
 
 def checked_numbers(y: Any, estimator: str) -> Any:

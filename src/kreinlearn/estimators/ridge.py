@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
 
-from kreinlearn.distributed import DaskRows, is_dask, lazily, r_squared
+from kreinlearn.distributed import DaskRows, lazily, r_squared
 from kreinlearn.estimators._classifier import KreinClassifier
 from kreinlearn.estimators._dask import (
     as_columns,
     checked_numbers,
-    checked_weights,
     less,
     mean_of,
+    scored,
 )
 from kreinlearn.estimators._incremental import Incremental
 from kreinlearn.estimators._learner import Linear
@@ -30,7 +29,6 @@ from kreinlearn.learning import (
 from kreinlearn.moments import Centred, Terms, total_terms
 from kreinlearn.solvers.least_squares import ridge, ridge_fold, ridge_rows
 from kreinlearn.solvers.result import Fold, Solution, signed_penalty
-from kreinlearn.sources import with_target
 from kreinlearn.tuning.search import Tuned, Unknowns, given, tune, tune_apart
 
 
@@ -127,10 +125,7 @@ class KreinRegressor(RegressorMixin, MultiOutputMixin, LeastSquares):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 on objects X with targets y, which may be a column of a table X."""
-        if is_dask(X):
-            check = partial(self._check_targets, estimator=type(self).__name__)
-            return r_squared(self, X, (y, check), (sample_weight, checked_weights))
-        return float(super().score(*with_target(X, y), sample_weight=sample_weight))
+        return scored(self, X, y, sample_weight, r_squared, super().score)
 
     @lazily
     def predict(self, X: Any) -> Any:
