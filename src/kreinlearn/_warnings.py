@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 
-LIBRARIES = {"joblib", "kreinlearn", "sklearn"}
+LIBRARIES = {"contextlib", "joblib", "kreinlearn", "sklearn"}
 
 
 def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:

@@ -277,6 +277,18 @@ def test_what_differs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     refused("version of kreinlearn is 99 here and", X, store)
 
 
+def test_all_that_differs_is_named_the_kernel_first(tmp_path: Path) -> None:
+    X, store = numbers(70), tmp_path / "values"
+    for n in (50, 70):
+        fitted("ridge", X[:n], store)
+    rows, other = "X has 50 rows and the store 70", "kernel is tests.*MetSimilarity here .*"
+    refused(other + rows, X[:50], store, kernel=MetSimilarity())
+    refused(r"kernel's scale is 2.0 here and 1.0 in the store; " + rows, X[:50], store,
+            kernel=Met(2.0))  # fmt: skip
+    refused(other + "rows 0..49 of X differ", X[::-1], store, kernel=MetSimilarity())
+    refused(rows, X[:50], store)
+
+
 def test_parameters_found_in_the_data_are_part_of_the_kernel(tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(60, 2))
     model = KreinNystroem("gaussian", n_landmarks=5, random_state=0, store=tmp_path)

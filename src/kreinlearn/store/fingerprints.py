@@ -196,16 +196,16 @@ def _version_of(part: Any) -> dict[str, str]:
     return {"python": f"{sys.version_info.major}.{sys.version_info.minor}", **own}
 
 
-def difference(here: dict[str, Any], there: dict[str, Any]) -> str | None:
-    """In words, the first thing in which two descriptions differ."""
+def differences(here: dict[str, Any], there: dict[str, Any]) -> list[str]:
+    """In words, all in which two descriptions differ; of other kernels, that they are others."""
     if here["kernel"] != there["kernel"]:
-        return f"the kernel is {here['kernel']} here and {there['kernel']} in the store"
-    for what in ("parameters", "versions"):
-        for name in sorted({*here[what], *there[what]}):
-            mine, theirs = here[what].get(name), there[what].get(name)
-            if mine != theirs:
-                return _differs(name, mine, theirs, what)
-    return None
+        return [f"the kernel is {here['kernel']} here and {there['kernel']} in the store"]
+    return [
+        _differs(name, here[what].get(name), there[what].get(name), what)
+        for what in ("parameters", "versions")
+        for name in sorted({*here[what], *there[what]})
+        if here[what].get(name) != there[what].get(name)
+    ]
 
 
 def _differs(name: str, mine: Any, theirs: Any, what: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from kreinlearn.blocks import TILE, length, rows, take
 from kreinlearn.kernels._base import Array, Kernel, Objects, symmetry_rtol
 from kreinlearn.store.evaluation import Stored
-from kreinlearn.store.fingerprints import description, difference, fingerprint
+from kreinlearn.store.fingerprints import description, differences, fingerprint
 from kreinlearn.store.folder import Entry, Folder
 from kreinlearn.store.values import Values
 
@@ -46,9 +46,9 @@ def _opened(
     run = folder.run(lambda: {**here, "values": "float64", "rows": _spans(mark, 0, n)})
     entries = folder.entries()
     spans = [*run["rows"], *(entry["data"] for entry in entries if "data" in entry)]
-    n_known = _require_same_rows(folder, spans, mark, n)
-    if differs := difference(here, run):
-        _refuse(folder, differs)
+    n_known, other_rows = _known_rows(spans, mark, n)
+    if differs := [*differences(here, run), *other_rows]:
+        _refuse(folder, "; ".join(differs))
     values = Values(folder, entries)
     if values.greatest >= n_known:
         _refuse(folder, f"the log has lost the fingerprints of rows from {n_known} on")
@@ -62,18 +62,18 @@ def _spans(mark: Mark, start: int, n: int) -> list[Span]:
     return [(a, b, mark(a, b)) for a, b in pairwise(cuts)]
 
 
-def _require_same_rows(folder: Folder, spans: list[Any], mark: Mark, n: int) -> int:
-    """How many rows the store knows: the n rows of X begin with them."""
+def _known_rows(spans: list[Any], mark: Mark, n: int) -> tuple[int, list[str]]:
+    """How many rows the store knows, and, if the n rows of X do not begin with them, why."""
     end = 0
     for start, stop, known in spans:
         if start != end:
             break  # a line of the log is damaged
         if stop > n:
-            _refuse(folder, f"X has {n} rows and the store {spans[-1][1]}: it grows, never shrinks")
+            return end, [f"X has {n} rows and the store {spans[-1][1]}: it grows, never shrinks"]
         if mark(start, stop) != known:
-            _refuse(folder, f"rows {start}..{stop - 1} of X differ from those in the store")
+            return end, [f"rows {start}..{stop - 1} of X differ from those in the store"]
         end = stop
-    return end
+    return end, []
 
 
 def _refuse(folder: Folder, why: str) -> NoReturn:
