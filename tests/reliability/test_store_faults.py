@@ -219,7 +219,6 @@ def test_damaged_blocks_and_no_other_are_evaluated_again(
     with pytest.warns(UserWarning, match=r"block \d+ of the store .* is damaged or gone") as said:
         found, met = fit(store)
     assert sorted(int(str(one.message).split()[1]) for one in said) == sorted(chosen)
-    assert {one.filename for one in said} == {__file__}  # where fit was called
     assert set(met) == set().union(*(chunks[chunk] for chunk in chosen)) - elsewhere
     assert met
     assert found == alone

@@ -314,6 +314,17 @@ def test_a_function_that_was_changed(tmp_path: Path) -> None:
                 model.fit(WORDS, np.arange(60.0))
 
 
+def test_a_warning_of_damage_names_the_line_of_the_fit(tmp_path: Path) -> None:
+    """Also of a block that is met when the store is opened, to see whether the function is same."""
+    model = KreinRidge(pairwise(gap), n_landmarks=5, store=tmp_path)
+    model.fit(WORDS, np.arange(60.0))
+    for chunk in (tmp_path / "values" / "c").iterdir():
+        chunk.write_bytes(chunk.read_bytes()[:10])
+    with pytest.warns(UserWarning, match="is damaged or gone") as said:
+        model.fit(WORDS, np.arange(60.0))
+    assert {Path(one.filename).name for one in said} == {"test_store.py"}
+
+
 def test_where_a_store_makes_no_sense(tmp_path: Path) -> None:
     y = np.arange(20.0)
     with pytest.raises(ValueError, match="precomputed matrix holds them already"):
