@@ -39,15 +39,29 @@ MODELS = {
     "map": (kl.KreinNystroem(**GIVEN), None, None),
     "least-squares map": (kl.KreinNystroem(**GIVEN, core="ls"), None, None),
 }
+FEW = 4 * TILE + 900  # rows of a machine, which takes many passes; still more than are held
+SMALLER = {**GIVEN, "n_landmarks": 20}
+FIXED = {"lambda_plus": 1e-4, "lambda_minus": 1e-3, "multi_class": "ovr"}
+MACHINES = {
+    "machine": (kl.KreinSVC(**SMALLER), LABELS[:FEW] == "bb", None),
+    "machine of three classes": (kl.KreinSVC(**SMALLER, **FIXED), LABELS[:FEW], W[:FEW]),
+}
+IN_PROCESS = {**MODELS, **MACHINES}
 FOUND = ("dual_coef_", "intercept_", "coef_", "lambda_plus_", "lambda_minus_", "eigenvalues_")
 FOUND += ("landmark_indices_", "landmarks_", "normalization_")
 
 
-def fitted(name, rows=X, wrap=None, **params):
+def rows_for(name):
+    y = IN_PROCESS[name][1]
+    return X if y is None else X[: len(y)]
+
+
+def fitted(name, rows=None, wrap=None, **params):
     """What a fit finds, as bytes; ``wrap`` says how targets and weights come."""
-    model, y, w = MODELS[name]
+    model, y, w = IN_PROCESS[name]
     wrap = wrap or (lambda values: values)
     data = [wrap(values) for values in (y, w) if values is not None]
+    rows = rows_for(name) if rows is None else rows
     model = clone(model).set_params(**params).fit(rows, *data)
     found = {key: np.asarray(getattr(model, key)) for key in FOUND if hasattr(model, key)}
     assert len(found) >= 3
@@ -68,8 +82,8 @@ def wanted():
     return of
 
 
-def in_blocks(count):
-    parts = np.array_split(X, count)
+def in_blocks(count, rows=X):
+    parts = np.array_split(rows, count)
     return Blocks(lambda: iter(parts))
 
 
@@ -79,23 +93,23 @@ def test_runs_are_of_several_tiles_and_of_one():
     assert N % TILE
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", IN_PROCESS)
 @pytest.mark.parametrize("n_jobs", [2, 4])
 def test_threads_change_no_bit(name, n_jobs, wanted):
     assert fitted(name, n_jobs=n_jobs) == wanted(name)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", IN_PROCESS)
 def test_memory_changes_no_bit(name, wanted):
     for i, budget in enumerate(BUDGETS):
         assert fitted(name, n_jobs=2 - i % 2, memory_budget=budget) == wanted(name)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", IN_PROCESS)
 @pytest.mark.parametrize("count", CHUNKS)
 def test_blocks_of_a_source_change_no_bit(name, count, wanted):
-    n_jobs = 1 if count == 7 else 3
-    assert fitted(name, in_blocks(count), n_jobs=n_jobs, memory_budget="30MB") == wanted(name)
+    n_jobs, rows = 1 if count == 7 else 3, in_blocks(count, rows_for(name))
+    assert fitted(name, rows, n_jobs=n_jobs, memory_budget="30MB") == wanted(name)
 
 
 def test_files_change_no_bit(tmp_path, wanted):
@@ -105,17 +119,32 @@ def test_files_change_no_bit(tmp_path, wanted):
     assert fitted("ridge", np.asfortranarray(X), n_jobs=2) == wanted("ridge")
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("count", CHUNKS)
-def test_dask_changes_no_bit(name, count, wanted):
+def on_workers(name, count):
+    """Of dask collections in so many chunks, by one thread or by two."""
     dask, da = pytest.importorskip("dask"), pytest.importorskip("dask.array")
 
     def lazy(values):
-        return da.from_array(values, chunks=(-(-N // count), *values.shape[1:]))
+        return da.from_array(values, chunks=(-(-len(values) // count), *values.shape[1:]))
 
     threads = {1: ("sync", None), 7: ("threads", 1), 98: ("threads", 2)}[count]
     with dask.config.set(scheduler=threads[0], num_workers=threads[1]):
-        assert fitted(name, lazy(X), lazy) == wanted(name)
+        return fitted(name, lazy(rows_for(name)), lazy)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("count", CHUNKS)
+def test_dask_changes_no_bit(name, count, wanted):
+    assert on_workers(name, count) == wanted(name)
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_chunks_change_no_bit_of_a_machine_on_workers(name, wanted):
+    """Steps are summed in another order than in this process: equal to 1e-10."""
+    found = [on_workers(name, count) for count in CHUNKS]
+    assert found[0] == found[1] == found[2]
+    for key in ("dual_coef_", "intercept_", "lambda_plus_"):
+        there, here = (np.frombuffer(values[key]) for values in (found[0], wanted(name)))
+        np.testing.assert_allclose(there, here, rtol=0, atol=1e-10 * np.abs(here).max())
 
 
 def test_predictions_are_those_of_any_part():
