@@ -19,6 +19,7 @@ from kreinlearn.persist import container
 Case = tuple[str, bytes]
 Lazy = tuple[str, Callable[[], bytes]]
 GONE = object()
+HEADERS = ("header.json", "header.sha256")
 TWICE = b'{"format": 1, "format": 1}'
 JSON_VALUES: list[Any] = [
     None, True, False, 0, -1, 7, 10**30, 0.5, "x", "", [], {}, [[]], {"type": "x"}, {"type": []},
@@ -64,10 +65,15 @@ def members_of(text: bytes) -> dict[str, bytes]:
 def sealed(members: dict[str, bytes], header: Any = None) -> bytes:
     """A file of these members with the right sizes, CRCs and hashes."""
     header = json.loads(members["header.json"]) if header is None else header
-    arrays = {name: part for name, part in members.items() if name != "header.json"}
+    arrays = {name: part for name, part in members.items() if name not in HEADERS}
     if isinstance(header, dict) and isinstance(header.get("sha256"), dict):
         header["sha256"] = {name: sha256(part).hexdigest() for name, part in arrays.items()}
-    return packed([("header.json", json.dumps(header).encode()), *arrays.items()])
+    text = json.dumps(header).encode()
+    return packed([*zip(HEADERS, (text, digest(text)), strict=True), *arrays.items()])
+
+
+def digest(text: bytes) -> bytes:
+    return sha256(text).hexdigest().encode()
 
 
 def packed(members: list[tuple[str, bytes]]) -> bytes:
@@ -118,7 +124,7 @@ def _at(node: Any, path: tuple[Any, ...]) -> Any:
 def other_arrays(text: bytes) -> Iterator[Lazy]:
     """Every array replaced by others, and every two of them exchanged."""
     members = members_of(text)
-    names = [name for name in members if name != "header.json"]
+    names = [name for name in members if name not in HEADERS]
     for name in names:
         array = np.load(io.BytesIO(members[name]))
         for what, part in _replacements(array):
@@ -204,7 +210,8 @@ def other_containers(text: bytes) -> Iterator[Case]:
         b'{"a":1,"a":1}',
         b"1" * 5000,
     ):
-        yield f"header {header!r:.20}", packed([("header.json", header), *items[1:]])
+        sound = [("header.json", header), ("header.sha256", digest(header)), *items[2:]]
+        yield f"header {header!r:.20}", packed(sound)
 
 
 def _zip(members: dict[str, bytes], method: int) -> bytes:

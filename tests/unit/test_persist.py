@@ -27,6 +27,7 @@ from kreinlearn import ModelFormatError, dissimilarity, normalized, pairwise, re
 from kreinlearn.kernels import Kernel, LinearCombination, Normalized
 from kreinlearn.kernels._base import _REGISTRY
 from kreinlearn.persist import state
+from kreinlearn.plotting import EmbeddingDisplay, LandmarkDisplay, RankErrorDisplay
 from tests.unit.test_persist_round_trips import loaded, same
 
 # Everything of a fit is stored, or left out for a reason
@@ -111,6 +112,7 @@ def test_attributes_of_a_fit_come_back(name: str, fits: dict[str, Any], tmp_path
     for attribute in wanted & state.STORED.keys():
         assert equal(getattr(found, attribute), getattr(model, attribute)), attribute
     assert equal(found.landmarks_, model.landmarks_)
+    assert equal(vars(found).get("_map"), vars(model).get("_map"))
 
 
 def test_every_attribute_is_in_one_table_and_in_some_fit(fits: dict[str, Any]) -> None:
@@ -148,6 +150,55 @@ def test_scores_and_further_methods(fits: dict[str, Any], tmp_path: Path) -> Non
     assert found.transform(frame).equals(fits["pca"].transform(frame))
     with pytest.raises(ValueError, match="feature names should match"):
         found.transform(frame[["b", "a", "c"]])
+
+
+def test_pictures_of_a_loaded_learner(fits: dict[str, Any], tmp_path: Path) -> None:
+    before, found = fits["grid"], loaded(fits["grid"], tmp_path / "m.krein")
+    for model in (before, found):
+        model.shown = (
+            EmbeddingDisplay.from_estimator(model, numbers()).coordinates,
+            LandmarkDisplay.from_estimator(model, numbers()).landmarks,
+            RankErrorDisplay.from_estimator(model, numbers(), random_state=0).errors,
+        )
+    assert all(map(same, before.__dict__.pop("shown"), found.shown))
+
+
+def test_rows_of_a_frame_as_series(tmp_path: Path) -> None:
+    """Names of columns are known, and their number is not: objects are of any length."""
+    frame = pd.DataFrame(numbers(), columns=["a", "b", "c"])
+    model = kreinlearn.KreinRidgeClassifier("dtw", random_state=0).fit(frame, LABELS)
+    found = loaded(model, tmp_path / "m.krein")
+    assert found.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert same(found.predict(frame), model.predict(frame))
+    with pytest.raises(ValueError, match="feature names should match"):
+        found.predict(frame[["b", "a", "c"]])
+
+
+LONG = {
+    "one of many characters": ["x" * 4000, *(f"label {i}" for i in range(29))],
+    "of many characters": [f"{i:02d}" + "é" * 2000 for i in range(30)],
+    "of much room": np.array([f"{i:02d}" for i in range(30)], "<U3000"),
+    "numbers": np.arange(30) % 3,
+    "of halves": np.array(["a", "\ud800", "\udc00"], object)[np.arange(30) % 3],
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
+def test_classes_that_are_long(name: str, tmp_path: Path) -> None:
+    y = np.asarray(LONG[name])
+    model = kreinlearn.KreinRidgeClassifier("gaussian", lambda_plus=0.1, lambda_minus=0.1)
+    found = loaded(model.fit(numbers(), y), tmp_path / "m.krein")
+    assert equal(found.classes_, model.classes_)
+    assert equal(found.predict(numbers()), model.predict(numbers()))
+
+
+def test_many_names_of_features(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(4, 60_000))
+    frame = pd.DataFrame(X, columns=[f"a feature, number {i}" for i in range(60_000)])
+    model = kreinlearn.KreinNystroem("gaussian").fit(frame)
+    found = loaded(model, tmp_path / "m.krein")
+    assert equal(found.feature_names_in_, model.feature_names_in_)
 
 
 def test_it_can_be_fitted_again_and_saved_again(fits: dict[str, Any], tmp_path: Path) -> None:
@@ -344,7 +395,9 @@ def test_the_file_is_a_zip_that_others_read(fits: dict[str, Any], tmp_path: Path
         header = json.loads(file.read("header.json"))
         assert header["estimator"] == "KreinNystroem"
         assert header["parameters"]["kernel"] == "gaussian"
-        assert set(file.namelist()) == {"header.json", *header["sha256"]}
+        assert set(file.namelist()) == {"header.json", "header.sha256", *header["sha256"]}
+        digest = hashlib.sha256(file.read("header.json")).hexdigest()
+        assert file.read("header.sha256").decode() == digest
         for name, digest in header["sha256"].items():
             assert hashlib.sha256(file.read(name)).hexdigest() == digest
         W = np.load(io.BytesIO(file.read("map.W.npy")), allow_pickle=False)

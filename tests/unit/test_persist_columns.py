@@ -18,7 +18,7 @@ from hypothesis.extra import numpy as arrays
 from kreinlearn.datasets import Graph
 from kreinlearn.kernels._frames import Category
 from kreinlearn.persist import container
-from kreinlearn.persist.columns import NotData, write_column
+from kreinlearn.persist.columns import NotData, kind_of, write_column
 from kreinlearn.persist.members import DTYPES, Arrays, Stored
 from kreinlearn.persist.objects import read_column
 
@@ -117,6 +117,18 @@ def test_an_array_of_objects() -> None:
     x = np.empty((2, 2), object)
     x[0, 0], x[1, 1] = [1, "a"], {2}
     assert alike(round_trip([x, "b"]), [x, "b"])
+
+
+def test_texts_of_one_width_take_what_they_need_or_what_they_took() -> None:
+    """A long text among short ones is stored as wide as it is in memory: no file can say more."""
+    wide = np.array([["a" * 3000, "é"], *[["", "\U0001f600"]] * 40])
+    narrow = np.array(["abc", "de"])
+    empty = np.empty((3, 0), "<U9000")
+    assert [kind_of(x)[0] for x in (wide, narrow, empty)] == ["wide", "texts", "texts"]
+    xs = [wide, narrow, wide[:4], wide.T, wide.astype(">U3000"), empty, narrow.astype("<U900")]
+    found = round_trip(xs)
+    assert all(alike(a, b.astype(a.dtype)) for a, b in zip(found, xs, strict=True))
+    assert [x.dtype.itemsize for x in found] == [x.dtype.itemsize for x in xs]
 
 
 def test_categories_and_missing_values() -> None:

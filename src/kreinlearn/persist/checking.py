@@ -9,7 +9,6 @@ import numpy as np
 from kreinlearn.blocks import length, take
 from kreinlearn.kernels._base import Array, symmetry_rtol
 from kreinlearn.persist.errors import GivenError, ModelFormatError, require
-from kreinlearn.persist.state import TRANSFORMERS
 
 OBJECTS = 4  # whose pairs are evaluated
 RTOL = 1e-8  # of the sum of magnitudes: what another machine may round otherwise
@@ -56,7 +55,14 @@ def outputs(estimator: Any) -> Array:  # (2, k)
     with np.errstate(all="ignore"):
         C = columns(row) if given else columns.finish(row)
         found = np.concatenate([C @ weights, np.abs(C) @ np.abs(weights)])
-    return np.hstack([found, _probabilities(estimator)])
+    return np.hstack([found, _constants(estimator), _probabilities(estimator)])
+
+
+def _constants(estimator: Any) -> Array:  # (2, k)
+    """What prediction adds or takes away, and its size."""
+    held = vars(estimator)
+    constants = np.ravel(held.get("_intercept", held.get("_mean", [])))
+    return np.array([constants, np.abs(constants)])
 
 
 def _probabilities(estimator: Any) -> Array:  # (2, k)
@@ -68,11 +74,12 @@ def _probabilities(estimator: Any) -> Array:  # (2, k)
 
 
 def _weights(estimator: Any) -> Array:
-    """What prediction multiplies kernel values by."""
-    if type(estimator).__name__ in TRANSFORMERS:
-        return np.hstack([estimator._map.W, estimator._map.E])
-    dual: Array = estimator.dual_coef_
-    return dual.reshape(len(dual), -1)
+    """All that kernel values are multiplied by: for predictions, features and pictures."""
+    held, m = vars(estimator), estimator.n_landmarks_
+    parts = [held["dual_coef_"].reshape(m, -1)] if "dual_coef_" in held else []
+    if "_map" in held:
+        parts += [estimator._map.W, estimator._map.E]
+    return np.hstack(parts)
 
 
 def require_same_outputs(now: Array, before: Any) -> None:

@@ -30,6 +30,7 @@ BY_TYPE: dict[type, str] = {
     np.str_: "np.str_", Decimal: "decimal", date: "date", datetime: "datetime", time: "time",
     timedelta: "timedelta",
 }  # fmt: skip
+ROOM = 64  # bytes that texts of one width may take for each byte that is stored of them
 SPARSE = {"csr_array": sp.csr_array, "csr_matrix": sp.csr_matrix}
 
 
@@ -62,10 +63,22 @@ def _array_kind(x: Array) -> Kind:
     if x.dtype.kind in "biuf" and x.dtype.newbyteorder("<").str in DTYPES:
         return "array", x.dtype.newbyteorder("<").str, x.ndim
     if x.dtype.kind in "UmM":
-        return "texts" if x.dtype.kind == "U" else "times", x.dtype.newbyteorder("<").str, x.ndim
+        return _name_of(x), x.dtype.newbyteorder("<").str, x.ndim
     if x.dtype == object:
         return "objects", "|O", x.ndim
     raise NotData(f"an array of the type {x.dtype}")
+
+
+def _name_of(x: Array) -> str:
+    if x.dtype.kind != "U":
+        return "times"
+    n_bytes = int(np.char.str_len(x).sum()) + 8 * x.size  # texts and their sizes
+    return "wide" if is_roomy(x.dtype, x.size, n_bytes) else "texts"
+
+
+def is_roomy(dtype: np.dtype[Any], count: int, n_bytes: int) -> bool:
+    """Whether texts of one width take many times the bytes that would be stored of them."""
+    return dtype.itemsize * count > ROOM * n_bytes
 
 
 def write_column(arrays: Arrays, xs: Sequence[Any], path: str) -> Json:
@@ -124,6 +137,13 @@ def _times(xs: Sequence[Array]) -> Parts:
     return {**_arrays([x.astype(x.dtype.newbyteorder("<")).view(np.int64) for x in xs])}
 
 
+def _wide(xs: Sequence[Array]) -> Parts:
+    """The numbers of all characters, so that a file is as large as what is read from it."""
+    flat = [np.empty(0, np.uint32)]
+    flat += [x.astype(x.dtype.newbyteorder("<")).reshape(-1).view(np.uint32) for x in xs]
+    return {"values": np.concatenate(flat), **_shapes(xs)}
+
+
 def _shapes(xs: Sequence[Any]) -> Parts:
     return {"shape": np.array([x.shape for x in xs], dtype=np.int64).reshape(len(xs), -1)}
 
@@ -159,6 +179,7 @@ WRITE: dict[str, Callable[[Sequence[Any]], Parts]] = {
     "scalar": lambda xs: {"arrays": [np.asarray(x) for x in xs]},
     "array": _arrays,
     "texts": _object_arrays,
+    "wide": _wide,
     "times": _times,
     "objects": _object_arrays,
     **dict.fromkeys(("list", "tuple", "set", "frozenset"), _joined),

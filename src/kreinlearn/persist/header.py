@@ -14,7 +14,8 @@ from kreinlearn._warnings import warn
 from kreinlearn.persist.errors import ModelFormatError, require
 
 FORMAT, VERSION = "kreinlearn model", 1
-HEADER, LONGEST = "header.json", 2**25  # bytes
+HEADER, DIGEST = "header.json", "header.sha256"
+LONGEST = 2**20  # bytes
 FIELDS = {
     *("format", "version", "written_by", "estimator", "parameters", "not_stored", "kernel"),
     *("columns", "state", "map", "sigmoids", "check", "sha256"),

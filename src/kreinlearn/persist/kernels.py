@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 from kreinlearn.kernels import (
@@ -33,6 +33,20 @@ UNNAMED: dict[str, type[Kernel]] = {
     "given_matrix": Precomputed,
 }
 DERIVED = {"parts_", "to_reference_", "processes"}  # made again from what is stored
+# What kernels of this library learn from data: all of it is stored, and nothing else is taken.
+LEARNED: dict[str, set[str]] = {
+    **{key: {"width_"} for key in ("Gaussian", "DeltaGauss", "Epanechnikov", "Multiquadric")},
+    "GaussianCombination": {"unit_", "widths_"},
+    "Sigmoid": {"gain_"},
+    "TruncatedL1": {"radius_"},
+    "SklearnKernel": {"params_"},
+    "SklearnMetric": {"params_"},
+    "Gower": {"columns_", "numeric_", "ranges_"},
+    "Precomputed": {"diagonal_"},
+    "PrecomputedDissimilarity": {"c_", "diagonal_", "offsets_"},
+    "SimilarityOf": {"reference_", "transform_"},
+    "Normalized": {"least_"},
+}
 REMEDY = (
     "register it, register(name, factory), and pass the name as kernel; or save with "
     "external_kernel=True and give it again: load(path, kernel=...)"
@@ -105,14 +119,25 @@ def teach(kernel: Kernel, node: Json, read: Read) -> None:
     wanted = {"fitted", "parts", "places"} if composite else {"fitted"}
     good = isinstance(node, dict) and node.keys() == wanted and isinstance(node["fitted"], dict)
     require(good, "what its kernel has learned is not there")
+    _require_learned(kernel, node["fitted"].keys())
     for name, value in node["fitted"].items():
-        own = name.isidentifier() and name.endswith("_") and not name.startswith("_")
-        require(own or name == "landmark_rows", f"its kernel has learned a {name!r:.80}")
         setattr(kernel, name, read(value))
     if isinstance(kernel, Composite):
         kernel.parts_ = _taught_parts(kernel, node["parts"], node["places"], read)
     if isinstance(kernel, SimilarityOf):
         kernel.use_reference()
+
+
+def _require_learned(kernel: Kernel, names: Set[str]) -> None:
+    """ModelFormatError unless a fit of this kernel leaves these attributes."""
+    kind = type(kernel)
+    if kind.__module__.startswith("kreinlearn."):
+        more = {"landmark_rows"} if isinstance(kernel, Precomputed) else set()
+        good = names - more == LEARNED.get(kind.__name__, set())
+    else:  # of a person: as scikit-learn names them
+        own = [name.isidentifier() and name.endswith("_") and name[0] != "_" for name in names]
+        good = all(own) and not any(hasattr(kind, name) for name in names)
+    require(good, f"its kernel has learned {sorted(names)!s:.200}")
 
 
 def _taught_parts(kernel: Composite, nodes: Any, places: Any, read: Read) -> list[Kernel]:

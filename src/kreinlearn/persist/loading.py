@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from importlib import import_module
 from io import BufferedReader
 from typing import Any
@@ -16,20 +17,19 @@ from sklearn.calibration import _CalibratedClassifier, _SigmoidCalibration
 from kreinlearn.blocks import budget_bytes, take
 from kreinlearn.columns import LandmarkColumns
 from kreinlearn.kernels._base import Kernel
-from kreinlearn.nystrom import FeatureMap
 from kreinlearn.persist.checking import outputs, require_same_kernel, require_same_outputs
-from kreinlearn.persist.container import Content, read_directory
+from kreinlearn.persist.container import Content, Member, read_directory
 from kreinlearn.persist.errors import GivenError, ModelFormatError, require
-from kreinlearn.persist.header import EXTERNAL, HEADER, LONGEST, parsed, warn_of_versions
+from kreinlearn.persist.header import DIGEST, EXTERNAL, HEADER, LONGEST, parsed, warn_of_versions
 from kreinlearn.persist.kernels import fresh_kernel, require_registered, teach
 from kreinlearn.persist.members import Stored
 from kreinlearn.persist.state import (
+    ELSEWHERE,
     ESTIMATORS,
     STORED,
-    TRANSFORMERS,
     require_columns,
     require_consistent,
-    require_map,
+    require_map_of,
 )
 from kreinlearn.persist.values import Reader
 
@@ -64,6 +64,10 @@ def load(path: Any, *, kernel: Any = None) -> Any:
             return _loaded(file, size, kernel)
     except ModelFormatError as error:
         raise ModelFormatError(f"{os.fspath(path)!r} cannot be loaded: {error}") from error
+    except MemoryError as error:
+        raise ModelFormatError(
+            f"{os.fspath(path)!r} cannot be loaded: there is less free memory than it asks for"
+        ) from error
 
 
 @contextmanager
@@ -80,11 +84,7 @@ def _loaded(file: BufferedReader, size: int, kernel: Any) -> Any:
     require(begin[:1] != b"\x80", "it looks like a pickle, which may run code and is never read")
     require(begin == b"PK\3\4", "it is no ZIP file, and save writes one")
     members = read_directory(file, size)
-    first = members.pop(HEADER, None)
-    if first is None or first.start:
-        raise ModelFormatError(f"its first member is not {HEADER}")
-    require(first.size <= LONGEST, f"its header has {first.size} bytes")
-    header = parsed(Content(file, first).read(first.size))
+    header = _header(file, members)
     stored = Stored(file, members, header["sha256"])
     try:
         estimator = _rebuilt(header, Reader(stored), kernel)
@@ -95,6 +95,20 @@ def _loaded(file: BufferedReader, size: int, kernel: Any) -> Any:
         raise ModelFormatError(f"what it holds is no sound model ({why:.200})") from error
     stored.require_all_taken()
     return estimator
+
+
+def _header(file: BufferedReader, members: dict[str, Member]) -> dict[str, Any]:
+    """The header, which is no longer among the members then."""
+    first, digest = members.pop(HEADER, None), members.pop(DIGEST, None)
+    if first is None or first.start:
+        raise ModelFormatError(f"its first member is not {HEADER}")
+    require(first.size <= LONGEST, f"its header has {first.size} bytes, {LONGEST} are allowed")
+    text = Content(file, first).read(first.size)
+    if digest is None or digest.size != 64:
+        raise ModelFormatError(f"it has no {DIGEST}")
+    same = Content(file, digest).read(64) == sha256(text).hexdigest().encode()
+    require(same, "its header is not the one that was written: its sha256 is another")
+    return parsed(text)
 
 
 def _rebuilt(header: dict[str, Any], reader: Reader, given: Any) -> Any:
@@ -115,12 +129,10 @@ def _rebuilt(header: dict[str, Any], reader: Reader, given: Any) -> Any:
     estimator.landmarks_ = _landmarks(kernel, columns, state)
     _calibrate(estimator, reader.value(header["sigmoids"]))
     found = reader.value(header["map"])
-    require((found is not None) == (name in TRANSFORMERS), "its feature map is missing")
-    if isinstance(found, FeatureMap):
-        require_map(found, state["n_landmarks_"], state["rank_"], len(state["eigenvalues_"]))
-        shown = (state["signature_"], found.S), (state["eigenvalues_"], found.Lambda)
-        require(all(np.array_equal(*pair) for pair in shown), "its spectrum is not that of its map")
-    if name != "SpectrumSVC":
+    if name == "SpectrumSVC":
+        require(found is None, "it has a feature map, and its estimator has none")
+    else:
+        require_map_of(state, found)
         estimator._map = found  # makes it fitted
     _require_as_saved(estimator, _values(header["check"], reader))
     return estimator
@@ -136,6 +148,8 @@ def _parameters(cls: Any, nodes: Any, reader: Reader, given: Any) -> dict[str, A
     require(good, "its parameters are not those of its estimator")
     rest = {key: node for key, node in nodes.items() if key != "kernel"}
     values = {key: reader.value(node) for key, node in rest.items()}
+    for name in ELSEWHERE & values.keys():
+        require(values[name] is None, f"its {name} is {values[name]!r:.80}, and save leaves it out")
     if nodes["kernel"] == EXTERNAL:
         if given is None:
             raise GivenError(

@@ -23,6 +23,7 @@ HEADER = re.compile(
 )
 LONGEST_HEADER = 512
 MOST_DIMENSIONS = 8
+LONGEST_EMPTY = 2**20  # rows or columns of an array of no entries: it takes no byte of a file
 
 
 class Arrays:
@@ -114,12 +115,19 @@ def from_npy(content: Content) -> Array:
         raise ModelFormatError(f"{no_array}: its type is not allowed")
     dtype, fortran = np.dtype(found[1].decode()), found[2] == b"True"
     shape = tuple(_dimensions(found[3], no_array))
-    require(prod(shape) * dtype.itemsize == content.left, f"{no_array}: its size is another")
+    good = is_shape(shape) and prod(shape) * dtype.itemsize == content.left
+    require(good, f"{no_array}: its size is another")
     array = np.empty(shape[::-1] if fortran else shape, dtype)
     text = array.reshape(-1).view(np.uint8)
     content.fill(text)
     require(dtype.kind != "b" or text.max(initial=0) <= 1, no_array)
     return array.T if fortran else array
+
+
+def is_shape(shape: tuple[int, ...]) -> bool:
+    """Whether an array may have it; its entries are counted elsewhere."""
+    low, high = min(shape, default=0), max(shape, default=0)
+    return low > 0 or (low == 0 and high <= LONGEST_EMPTY)
 
 
 def _dimensions(text: bytes, no_array: str) -> Iterator[int]:

@@ -16,13 +16,15 @@ import numpy as np
 
 from kreinlearn.kernels._base import Array
 from kreinlearn.kernels._frames import Category
-from kreinlearn.persist.columns import SPARSE, Json
+from kreinlearn.persist.columns import SPARSE, Json, is_roomy
 from kreinlearn.persist.errors import ModelFormatError, require
 from kreinlearn.persist.graphs import graphs_of, networks_of
-from kreinlearn.persist.members import DTYPES, Stored
+from kreinlearn.persist.members import DTYPES, Stored, is_shape
 
 TEXT_DTYPE, TIME_DTYPE = re.compile(r"<U\d{1,9}"), re.compile(r"<[mM]8(\[\d*[a-zA-Z]+\])?")
-MORE = {"array": 2, "texts": 2, "times": 2, "objects": 2, "scalar": 2, "sparse": 1, "network": 1}
+MORE = {**dict.fromkeys(("array", "texts", "wide", "times", "objects", "scalar"), 2)}
+MORE |= {"sparse": 1, "network": 1}
+LAST = 0x10FFFF  # number of a character
 CONTAINERS: dict[str, Callable[[list[Any]], Any]] = {
     "list": list, "tuple": tuple, "set": set, "frozenset": frozenset,
 }  # fmt: skip
@@ -65,8 +67,9 @@ class Column:
         shapes = self.array("shape", np.int64, 2)
         good = type(ndim) is int and 0 <= ndim <= 8
         self.require(good and (shapes.shape[1] == ndim or not len(shapes)))
+        self.require(ndim > 0 or len(shapes) == total)  # of no dimension they take no byte
         found = [tuple(shape) for shape in shapes.tolist()]
-        self.require(all(0 <= d < 2**40 for shape in found for d in shape))
+        self.require(all(map(is_shape, found)))
         self.require(sum(map(prod, found)) == total)
         return found
 
@@ -138,7 +141,10 @@ def _read_by(make: Callable[[str], Any]) -> Callable[[Column], list[Any]]:
 
 def _read_arrays(column: Column, name: Any, ndim: Any) -> list[Array]:
     column.require(isinstance(name, str) and name in DTYPES)
-    values = column.array("values", np.dtype(name))
+    return _apart(column, column.array("values", np.dtype(name)), ndim)
+
+
+def _apart(column: Column, values: Array, ndim: Any) -> list[Array]:
     shapes = column.shapes(len(values), ndim)
     parts = _cut(values, map(prod, shapes))
     return [part.reshape(shape).copy() for part, shape in zip(parts, shapes, strict=True)]
@@ -164,9 +170,18 @@ def _read_text_arrays(column: Column, name: Any, ndim: Any) -> list[Array]:
     column.require(isinstance(name, str) and TEXT_DTYPE.fullmatch(name))
     found = _read_object_arrays(column, name, ndim)
     column.require(all(type(x) is str for array in found for x in array.flat))
-    widest = max((len(x) for array in found for x in array.flat), default=0)
-    column.require(int(name[2:]) <= 8 * widest + 64)  # no more room than texts explain
-    return [array.astype(_dtype(column, name)) for array in found]
+    dtype = _dtype(column, name)
+    for array in found:
+        n_bytes = sum(map(len, array.flat)) + 8 * array.size
+        column.require(not is_roomy(dtype, array.size, n_bytes))
+    return [array.astype(dtype) for array in found]
+
+
+def _read_wide(column: Column, name: Any, ndim: Any) -> list[Array]:
+    column.require(isinstance(name, str) and TEXT_DTYPE.fullmatch(name))
+    values, width = column.array("values", np.uint32), int(name[2:])
+    column.require(values.max(initial=0) <= LAST and width and len(values) % width == 0)
+    return _apart(column, values.view(_dtype(column, name)), ndim)
 
 
 def _dtype(column: Column, name: str) -> np.dtype[Any]:
@@ -200,12 +215,13 @@ def _read_dicts(column: Column) -> list[dict[Any, Any]]:
 def _read_sparse(column: Column, name: Any) -> list[Any]:
     column.require(isinstance(name, str) and name in SPARSE)
     parts = [column.items(part) for part in ("data", "indices", "indptr")]
-    shapes = column.array("shape", np.int64, 2).tolist()
-    column.require({len(part) for part in parts} <= {len(shapes)})
+    sizes = column.array("shape", np.int64, 2)
+    column.require({len(part) for part in parts} == {len(sizes)} and sizes.shape[1] == 2)
+    shapes = sizes.tolist()
     found = []
     for data, indices, indptr, shape in zip(*parts, shapes, strict=True):
         good = all(isinstance(x, np.ndarray) and x.ndim == 1 for x in (data, indices, indptr))
-        column.require(good and len(shape) == 2 and indices.dtype.kind == indptr.dtype.kind == "i")
+        column.require(good and indices.dtype.kind == indptr.dtype.kind == "i")
         matrix = SPARSE[name]((data, indices, indptr), shape=tuple(shape))
         matrix.check_format(full_check=True)  # a ValueError says what is wrong
         found.append(matrix)
@@ -235,6 +251,7 @@ READ: dict[str, Callable[..., list[Any]]] = {
     "scalar": _read_scalars,
     "array": _read_arrays,
     "texts": _read_text_arrays,
+    "wide": _read_wide,
     "times": _read_times,
     "objects": _read_object_arrays,
     **dict.fromkeys(CONTAINERS, _read_joined),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,13 @@ from kreinlearn.kernels.combine import alike
 from kreinlearn.persist import container
 from kreinlearn.persist.checking import kernel_values, outputs
 from kreinlearn.persist.columns import NotData
-from kreinlearn.persist.header import EXTERNAL, FORMAT, HEADER, LONGEST, VERSION, versions
+from kreinlearn.persist.header import DIGEST, EXTERNAL, FORMAT, HEADER, LONGEST, VERSION, versions
 from kreinlearn.persist.kernels import REMEDY, Unregistered, fresh_kernel, learned
 from kreinlearn.persist.members import Arrays
 from kreinlearn.persist.state import (
     ELSEWHERE,
     ESTIMATORS,
     FIT_ONLY,
-    TRANSFORMERS,
     stored_attributes,
 )
 from kreinlearn.persist.values import Writer
@@ -80,7 +80,8 @@ def save(estimator: Any, path: Any, *, external_kernel: bool = False) -> None:
             "parameters or classes are too many"
         )
     with replacing(Path(path)) as temporary, temporary.open("xb") as file:
-        container.write(file, [(HEADER, [text]), *arrays.members()])
+        digest = sha256(text).hexdigest().encode()
+        container.write(file, [(HEADER, [text]), (DIGEST, [digest]), *arrays.members()])
 
 
 def _header(estimator: Any, writer: Writer, external: bool) -> dict[str, Any]:
@@ -98,7 +99,7 @@ def _header(estimator: Any, writer: Writer, external: bool) -> dict[str, Any]:
             "parameters": parameters, "not_stored": not_stored, "state": state,
             "kernel": learned(kernel, writer.value, "kernel_"),
             "columns": _written_columns(columns, writer),
-            "map": writer.value(estimator._map, "map") if name in TRANSFORMERS else None,
+            "map": writer.value(vars(estimator).get("_map"), "map"),
             "sigmoids": writer.value(_sigmoids(estimator), "sigmoids"),
             "check": {
                 "kernel": writer.value(kernel_values(kernel, columns.objects), "check.kernel"),

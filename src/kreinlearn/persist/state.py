@@ -5,6 +5,7 @@ Every attribute of a fit is in one of the tables here: a test compares them with
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -69,13 +70,13 @@ STORED: dict[str, tuple[str, str]] = {
     "_sums": ("Sums", ""),
     "_sklearn_output_config": ("dict", ""),
 }
-# Made again from what is stored, by ``models``.
+# Made again from what is stored, by ``loading``.
 REBUILT = {
     "kernel_": "by its name and parameters, and what it has learned",
     "landmarks_": "the objects of the columns, or some of them",
     "_columns": "the kernel, the objects of its columns, and their transformation",
     "_calibration": "two numbers a sigmoid",
-    "_map": "of transformers; learners predict by dual_coef_, and have None",
+    "_map": "four arrays, of all but SpectrumSVC",
 }
 LEFT_OUT = {
     "folds_": "a number for every training row: a file would grow with them",
@@ -95,6 +96,7 @@ REQUIRED = {
     **{name: LEARNED | {"rank_", "classes_", "multi_class_"} for name in CLASSIFIERS},
     "SpectrumSVC": LEARNED | {"classes_"},
 }
+OUTPUTS = [{"transform": name} for name in ("default", "pandas", "polars")]  # of set_output
 PLAIN = {"int": int, "float": float, "bool": bool, "str": str, "dict": dict}
 
 
@@ -116,7 +118,8 @@ def require_consistent(name: str, state: dict[str, Any], columns: Any) -> None:
     for wanted in sorted(REQUIRED[name]):
         require(wanted in state, f"its {wanted} is missing")
     sizes: dict[str, Any] = {"m": _size(state["n_landmarks_"]), "c": _rows(state, "classes_")}
-    sizes |= {"d": state.get("n_features_in_"), "q": _rows(state, "_intercept")}
+    sizes |= {"d": state.get("n_features_in_", _rows(state, "feature_names_in_"))}
+    sizes |= {"q": _rows(state, "_intercept")}
     sizes |= {"r": state.get("rank_"), "k": _rows(state, "eigenvalues_")}
     for attribute, value in state.items():
         require(attribute in STORED, f"it has an attribute {attribute!r:.80}")
@@ -124,6 +127,8 @@ def require_consistent(name: str, state: dict[str, Any], columns: Any) -> None:
         if not _fits(value, kind, shapes, sizes, attribute):
             raise ModelFormatError(f"its {attribute} does not fit the rest of the model")
     _require_outputs(name, state, sizes)
+    shown = state.get("_sklearn_output_config", {})
+    require(shown in ({}, *OUTPUTS), f"its set_output is {shown!r:.80}")
     if "_sums" in state:
         require_sums(state["_sums"], sizes["m"], sizes["q"])
     places = columns.landmarks
@@ -182,13 +187,14 @@ def _require_outputs(name: str, state: dict[str, Any], sizes: dict[str, Any]) ->
     dual, alone = np.ndim(state["dual_coef_"]), np.ndim(state["intercept_"]) == 0
     good = (dual == 1) == alone and (dual == 2 or q == 1)
     good = good and np.array_equal(np.ravel(state["intercept_"]), state["_intercept"])
-    require(good, "its coefficients do not fit together")
+    require(good and q, "its coefficients do not fit together")
     if name in REGRESSORS:
         require(state["_one_output"] == alone, "its outputs do not fit its coefficients")
         return
     require(c is not None and c >= 2 and dual == 2, "its classes do not fit its coefficients")
     labels = state["classes_"].tolist()
-    require(len(set(labels)) == c, "one of its classes is there twice")
+    rising = all(a < b for a, b in pairwise(labels))
+    require(rising, "its classes are not in order, or one is there twice")
     way = "ovo" if name == "SpectrumSVC" else state["multi_class_"]
     wanted = {"ovr": c, "ovo": c * (c - 1) // 2}.get(way)
     require(q == (1 if c == 2 and wanted else wanted), f"it has {q} outputs for {c} classes")
@@ -197,7 +203,7 @@ def _require_outputs(name: str, state: dict[str, Any], sizes: dict[str, Any]) ->
 def require_columns(kernel: Kernel, parts: dict[str, Any], state: dict[str, Any]) -> None:
     """ModelFormatError unless these are objects that the kernel takes, transformed as they were."""
     objects, places = parts["objects"], parts["landmarks"]
-    require(_are_objects(kernel.takes, objects, state), "its landmarks are not what they should be")
+    require(_are_objects(kernel, objects, state), "its landmarks are not what they should be")
     n = length(objects)
     require(n > 0, "it has no landmarks")
     require(places is None or _are_places(places, n), "its landmarks are not among its columns")
@@ -212,10 +218,11 @@ def require_columns(kernel: Kernel, parts: dict[str, Any], state: dict[str, Any]
     require(_is_finite(offsets, wanted), "the transformation of its distances is damaged")
 
 
-def _are_objects(takes: str, objects: Any, state: dict[str, Any]) -> bool:
-    d = state.get("n_features_in_")
+def _are_objects(kernel: Kernel, objects: Any, state: dict[str, Any]) -> bool:
+    d, takes = state.get("n_features_in_"), kernel.takes
     if takes == "precomputed":
-        return type(d) is int and _are_places(objects, d)
+        known = isinstance(own := vars(kernel)["diagonal_"], np.ndarray) and own.ndim == 1
+        return type(d) is int and known and d <= len(own) and _are_places(objects, d)
     if takes in ("objects", "records"):
         return isinstance(objects, list)
     values = objects.data if sp.issparse(objects) else objects
@@ -223,7 +230,8 @@ def _are_objects(takes: str, objects: Any, state: dict[str, Any]) -> bool:
         return takes == "any" and isinstance(objects, list)
     good = objects.ndim == 2 and values.dtype.kind == "f" and bool(np.isfinite(values).all())
     known = takes == "any" or values.dtype == state.get("dtype_", values.dtype)
-    return good and known and type(d) is int and objects.shape[1] == d
+    known = known and (kernel.sparse or values is objects)
+    return good and known and type(d) is int and objects.shape[1] == d > 0
 
 
 def _are_places(x: Any, n: int) -> bool:
@@ -241,6 +249,16 @@ def require_map(found: FeatureMap, m: int, r: int, k: int) -> None:
     shapes = {"W": (m, r), "S": (r,), "E": (m, k), "Lambda": (k,)}
     good = all(_is_finite(getattr(found, name), shape) for name, shape in shapes.items())
     require(good, "its feature map does not fit its landmarks")
+
+
+def require_map_of(state: dict[str, Any], found: Any) -> None:
+    """ModelFormatError unless it is the map of an estimator with these attributes."""
+    require(isinstance(found, FeatureMap), "its feature map is missing")
+    spectrum = state.get("eigenvalues_", np.empty(0))  # an l1 penalty keeps none
+    require_map(found, state["n_landmarks_"], state["rank_"], len(spectrum))
+    good = np.array_equal(spectrum, found.Lambda)
+    good = good and np.array_equal(state.get("signature_", found.S), found.S)
+    require(good, "its spectrum is not that of its map")
 
 
 def require_sums(sums: Any, m: int, q: int) -> None:

@@ -16,15 +16,16 @@ from typing import Any
 import numpy as np
 
 from kreinlearn.kernels._base import Array, Kernel
-from kreinlearn.persist.columns import NotData, write_column
+from kreinlearn.persist.columns import NotData, is_roomy, write_column
 from kreinlearn.persist.errors import ModelFormatError, require
 from kreinlearn.persist.kernels import kernel_of, spec_of
 from kreinlearn.persist.members import DTYPES, Arrays, Stored
-from kreinlearn.persist.objects import read_column
+from kreinlearn.persist.objects import TEXT_DTYPE, read_column
 
 Json = Any
 LONE = re.compile("[\ud800-\udfff]")  # halves of characters, of which JSON would join two
 SHORT = 16  # items of a sequence that the header holds itself
+MOST = 2**15  # characters of all labels that the header holds itself
 NOT_FINITE = {"nan": np.nan, "inf": np.inf, "-inf": -np.inf}
 # What is made of fields, by the module of its class; no other class is ever made.
 RECORDS = {
@@ -94,8 +95,11 @@ class Writer:
 
     def labels(self, x: Array, path: str) -> Json:
         """A short array of classes or names, where a person can read it."""
+        name, n_bytes = x.dtype.newbyteorder("<").str, _n_bytes(x.tolist())
+        if n_bytes > MOST or not _is_dtype(name) or is_roomy(x.dtype, len(x), n_bytes):
+            return self.array(x, path)
         items = [self.value(item, f"{path}.{i}") for i, item in enumerate(x.tolist())]
-        return {"type": "labels", "dtype": x.dtype.str, "items": items}
+        return {"type": "labels", "dtype": name, "items": items}
 
     def generator(self, x: Any, path: str) -> Json:
         bits = x.bit_generator if isinstance(x, np.random.Generator) else x._bit_generator
@@ -182,13 +186,12 @@ class Reader:
     def labels(self, node: Json) -> Array:
         name, nodes = fields(node, "dtype", "items")
         items = self.items(nodes)
-        kind = LABELS.get(name[1:2]) if isinstance(name, str) else None
+        kind = LABELS.get(name[1:2]) if isinstance(name, str) and _is_dtype(name) else None
         good = kind is not None and all(type(item) in kind for item in items)
         require(good, "its classes or names are not of the type that it says")
-        if name[1:2] == "U":
-            widest = max(map(len, items), default=0)
-            require(name[2:].isdigit() and int(name[2:]) <= 8 * widest + 64, "its labels are wide")
-        array = np.empty(len(items), np.dtype(name))
+        dtype = np.dtype(name)
+        require(not is_roomy(dtype, len(items), _n_bytes(items)), "its labels are wide")
+        array = np.empty(len(items), dtype)
         array[:] = items
         require(name[1:2] == "O" or array.tolist() == items, "its classes do not fit their type")
         return array
@@ -229,6 +232,15 @@ LABELS: dict[str, tuple[type, ...]] = {
     "U": (str,), "b": (bool,), "i": (int,), "u": (int,), "f": (float,),
     "O": (str, bool, int, float, type(None)),
 }  # fmt: skip
+
+
+def _is_dtype(name: str) -> bool:
+    return name in DTYPES or name == "|O" or TEXT_DTYPE.fullmatch(name) is not None
+
+
+def _n_bytes(labels: list[Any]) -> int:
+    """That a header takes for them, at the least."""
+    return sum(len(str(label)) + 3 for label in labels)
 
 
 def fields(node: dict[str, Any], *names: str) -> list[Any]:
