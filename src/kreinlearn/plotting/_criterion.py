@@ -22,7 +22,7 @@ class Criterion(NamedTuple):
 
 
 def criterion_of(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Criterion:
-    """The loss that was minimised: same landmarks, similarity and folds."""
+    """The loss that was minimised: same landmarks, similarity and, unless it was loaded, folds."""
     copy = _as_fitted(model)
     rng = np.random.default_rng(0)
     with serial_blas():
@@ -36,8 +36,9 @@ def criterion_of(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Crite
             values = np.array([lambda_plus, lambda_minus]) / root / root
             return float(objective(values)[0])
 
-    hinge = isinstance(copy, KreinSVC)
-    return Criterion(loss, "squared hinge loss" if hinge else "squared error")
+    name = "squared hinge loss" if isinstance(copy, KreinSVC) else "squared error"
+    anew = "" if model.cv == "loo" or hasattr(model, "folds_") else ", folds drawn anew"
+    return Criterion(loss, name + anew)
 
 
 def _as_fitted(model: Any) -> Any:
@@ -50,10 +51,9 @@ def _as_fitted(model: Any) -> Any:
     landmarks = model.landmark_indices_
     found["landmarks"] = model.landmarks_ if landmarks is None else landmarks
     found["n_landmarks"] = "auto"
-    if model.cv != "loo":
+    if model.cv != "loo" and hasattr(model, "folds_"):  # a model file holds none
         found["cv"] = PredefinedSplit(model.folds_)
-    copy = clone(model).set_params(**found)
-    return copy
+    return clone(model).set_params(**found)
 
 
 def _objective(copy: Any, problem: Problem, statistics: Statistics, model: Any) -> Any:

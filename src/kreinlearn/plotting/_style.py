@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#000000", "#cc79a7", "#56b4e9", "#e69f00", "#7f6000")
 INK, SECOND = COLOURS[0], COLOURS[1]  # what is positive or chosen, and what is negative or other
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")  # one more than colours: pairs do not recur
+LONGEST = 32  # characters of a name
 SETTINGS: Any = {
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "kreinlearn",
@@ -63,12 +64,27 @@ def log_ticks(low: float, high: float) -> list[float]:
             break
     else:
         ticks = ticks[:: math.ceil(len(ticks) / 5)]
-    return ticks if len(ticks) > 1 else [float(f"{v:.2g}") for v in (low, high)]
+    return ticks if len(ticks) > 1 else _evenly(low, high)
+
+
+def _evenly(low: float, high: float) -> list[float]:
+    """Two round numbers or more of a range that is less than a decade."""
+    power = math.floor(math.log10(high - low)) if high > low else 0
+    for digit in (5, 2, 1, 0.5):
+        step = digit * 10.0**power
+        ticks = [step * k for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
+        if len(ticks) > 1:
+            return ticks
+    return [low]
 
 
 def mark(axis: Any, ticks: list[float]) -> None:
     axis.set_ticks(ticks, [short(tick) for tick in ticks])
     axis.set_ticks([], minor=True)
+
+
+def shortened(name: str) -> str:
+    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
 
 
 def short(value: float) -> str:

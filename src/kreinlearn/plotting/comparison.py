@@ -9,13 +9,12 @@ import numpy as np
 
 from kreinlearn.evaluation.findings import KREIN, TRIVIAL, Evaluation
 from kreinlearn.plotting._base import Display
+from kreinlearn.plotting._style import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BEYOND = 2.0  # times the largest of the others, from which a constant's error is not to scale
-
-LONGEST = 32  # characters of a name
 
 
 class ComparisonDisplay(Display):
@@ -80,10 +79,6 @@ class ComparisonDisplay(Display):
         ax.set_xlim(0, right)
         ax.set_xlabel(f"{found.metric} (± standard error)")
         ax.set_title("Errors of learners (filled: Krein learners)")
-
-
-def shortened(name: str) -> str:
-    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
 
 
 def draw_errors(

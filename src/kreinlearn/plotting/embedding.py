@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.blocks import length
-from kreinlearn.estimators._base import KreinEstimator
+from kreinlearn.plotting._axes import axes_of
 from kreinlearn.plotting._base import Display
-from kreinlearn.plotting._style import COLOURS, MARKS, SECOND
+from kreinlearn.plotting._style import COLOURS, MARKS, SECOND, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Array = NDArray[Any]
 MOST_NAMED = 12  # classes in a legend
+MOST_INSIDE = 6  # of them in one among the points; with more it stands beside them
 LANDMARK: Any = {"marker": "D", "facecolors": "none", "edgecolors": "black", "linewidths": 1.1}
 
 
@@ -31,6 +31,7 @@ class _OnAxes(Display):
     def __init__(self, coordinates: Any, eigenvalues: Any, numbers: Sequence[int] = (0, 1)) -> None:
         self.coordinates, self.eigenvalues = np.asarray(coordinates), np.asarray(eigenvalues)
         self.numbers = numbers
+        self.n_landmarks: int | None = None  # by which the axes were found
 
     def _label(self, ax: Axes) -> None:
         """A negative axis is dashed, its numbers are imaginary: there distances count as -."""
@@ -95,12 +96,16 @@ class EmbeddingDisplay(_OnAxes):
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any = None, *, axes: Sequence[int] = (0, 1), ax: Any = None
     ) -> Self:
-        """Objects X on two of the axes that a KreinPCA, KreinNystroem or Krein learner found.
+        """Objects X on two of the axes that a KreinPCA or KreinNystroem found.
 
-        Axes are numbered from 0, by decreasing magnitude of their eigenvalues.
+        Axes are numbered from 0, by decreasing magnitude of their eigenvalues. Of a learner they
+        are those of its similarity on X, approximated by least squares with its landmarks.
         """
-        found, values = coordinates_of(estimator, X, axes)
-        return cls(found, values, y, axes).plot(ax)
+        signed = axes_of(estimator, X)
+        found = signed.coordinates(X, axes)
+        made = cls(found, signed.D[list(axes)], y, axes)
+        made.n_landmarks = estimator.n_landmarks_
+        return made.plot(ax)
 
     @classmethod
     def from_predictions(
@@ -114,7 +119,7 @@ class EmbeddingDisplay(_OnAxes):
         self._check()
         self.scatters_: dict[Any, Any] = {}
         if self.y is None:
-            self._scatter(ax, slice(None), "objects", 0, label=None)
+            self._scatter(ax, slice(None), "objects", 0)
         elif length(self.y) != len(self.coordinates):
             raise ValueError(f"y has {length(self.y)} values for {len(self.coordinates)} objects")
         elif type_of_target(self.y).startswith("continuous"):
@@ -122,12 +127,13 @@ class EmbeddingDisplay(_OnAxes):
         else:
             self._by_class(ax, np.asarray(self.y))
         self._label(ax)
-        ax.set_title("Objects on two axes of the similarity")
+        by = "" if self.n_landmarks is None else f"\n(by {self.n_landmarks:,} landmarks)"
+        ax.set_title(f"Objects on two axes of the similarity{by}")
 
-    def _scatter(self, ax: Axes, rows: Any, name: Any, i: int, label: str | None) -> None:
+    def _scatter(self, ax: Axes, rows: Any, name: Any, i: int) -> None:
         at = self.coordinates[rows]
         self.scatters_[name] = ax.scatter(
-            at[:, 0], at[:, 1], s=26, marker=MARKS[i % len(MARKS)], label=label,
+            at[:, 0], at[:, 1], s=26, marker=MARKS[i % len(MARKS)],
             facecolors=COLOURS[i % len(COLOURS)] if i % 2 == 0 else "none",
             edgecolors=COLOURS[i % len(COLOURS)], linewidths=1.0, alpha=0.85,
         )  # fmt: skip
@@ -135,10 +141,19 @@ class EmbeddingDisplay(_OnAxes):
     def _by_class(self, ax: Axes, y: Array) -> None:
         classes = np.unique(y)
         for i, name in enumerate(classes):
-            label = str(name).replace("$", r"\$") if i < MOST_NAMED else None
-            self._scatter(ax, y == name, name, i, label)
-        more = f" ({len(classes) - MOST_NAMED} more)" if len(classes) > MOST_NAMED else ""
-        ax.legend(title=f"class{more}", frameon=True, framealpha=0.9)
+            self._scatter(ax, y == name, name, i)
+        names = [shortened(str(name)) for name in classes[:MOST_NAMED]]
+        handles = [self.scatters_[name] for name in classes[:MOST_NAMED]]
+        if left := len(classes) - len(names):
+            names.append(f"... and {left} more")
+            handles.append(ax.scatter([], [], s=0))
+        beside = {"loc": "upper left", "bbox_to_anchor": (1.02, 1), "borderaxespad": 0}
+        place: Any = beside if len(classes) > MOST_INSIDE else {}
+        legend = ax.legend(
+            handles, [""] * len(names), title="class", frameon=True, framealpha=0.9, **place
+        )
+        for text, name in zip(legend.get_texts(), names, strict=True):
+            text.set(text=name, parse_math=False)  # as it is: "_a" is left out of a list of labels
 
     def _by_number(self, ax: Axes, y: Array) -> None:
         self.scatters_["objects"] = points = ax.scatter(
@@ -190,17 +205,19 @@ class LandmarkDisplay(_OnAxes):
 
         Of a learner they are the larger the larger their coefficients in ``dual_coef_`` are.
         """
-        found, values = coordinates_of(estimator, X, axes)
+        signed = axes_of(estimator, X)
+        found = signed.coordinates(X, axes)
         if estimator.kernel_.takes == "precomputed":
             if length(X) != estimator.n_features_in_ or estimator.landmark_indices_ is None:
                 raise ValueError("of a precomputed matrix pass the one that was fitted")
             landmarks = found[estimator.landmark_indices_]
         else:
-            landmarks, _ = coordinates_of(estimator, estimator.landmarks_, axes)
+            landmarks = signed.coordinates(estimator.landmarks_, axes)
         weights = None
         if hasattr(estimator, "dual_coef_"):
             dual = estimator.dual_coef_.reshape(len(estimator.dual_coef_), -1)
             weights = np.linalg.norm(dual, axis=1)
+        values = signed.D[list(axes)]
         return cls(found, landmarks, values, weights=weights, numbers=axes).plot(ax)
 
     @classmethod
@@ -235,20 +252,3 @@ class LandmarkDisplay(_OnAxes):
 def imaginary(value: float, _: Any = None) -> str:
     """0.2i, of a tick."""
     return f"{value:.3g}i".replace("-", "\N{MINUS SIGN}") if abs(value) > 1e-12 else "0"
-
-
-def coordinates_of(estimator: Any, X: Any, axes: Sequence[int]) -> tuple[Array, Array]:
-    """(n, 2) coordinates of X on two eigenvectors, and their eigenvalues."""
-    check_is_fitted(estimator)
-    if not isinstance(estimator, KreinEstimator) or not hasattr(estimator, "eigenvalues_"):
-        raise TypeError(
-            f"{type(estimator).__name__} has no signed axes; pass a KreinPCA, a KreinNystroem or a "
-            "Krein learner, or coordinates to from_predictions"
-        )
-    chosen, known = list(axes), len(estimator.eigenvalues_)
-    if len(chosen) != 2 or not all(0 <= j < known for j in chosen):
-        raise ValueError(f"axes={axes!r} must be two numbers from 0 to {known - 1}")
-    values = estimator.eigenvalues_[chosen]
-    U = estimator._project(X, estimator._map.E[:, chosen] * np.sqrt(np.abs(values)))
-    mean = np.broadcast_to(getattr(estimator, "_mean", 0.0), known)[chosen]
-    return np.asarray(U - mean), values

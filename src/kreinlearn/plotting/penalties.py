@@ -20,6 +20,7 @@ GRID = 15  # penalties a side
 BEYOND = 2.0  # decades around the penalties chosen
 WIDEST = 12.0  # decades; a penalty further out switches its part off, and is marked at the edge
 LEVELS = 12
+EDGE = 0.035  # share of an axis that half a star takes
 SHARPNESS = 2.5  # of levels and colours about the smallest loss
 
 
@@ -66,7 +67,8 @@ class PenaltyDisplay(Display):
     ) -> Self:  # fmt: skip
         """The loss that a learner has minimised, from the X and y that it was fitted to.
 
-        Landmarks, similarity and folds are those of the fit. The folds are solved at grid x grid
+        Landmarks, similarity and folds are those of the fit; a model that was loaded has no folds,
+        and other ones are drawn. The folds are solved at grid x grid
         pairs: that takes a few seconds for some hundred landmarks, minutes for a thousand.
         """
         check_is_fitted(estimator)
@@ -124,21 +126,30 @@ class PenaltyDisplay(Display):
         ax.set_xlabel("lambda_plus (penalty of the positive part)")
         ax.set_ylabel("lambda_minus (of the negative part)")
         ax.set_title("Loss over the two penalties")
-        ax.legend(loc="upper left", framealpha=0.9)
+        above = self.chosen is None or self.chosen[1] < self.chosen[0]
+        ax.legend(loc="upper left" if above else "lower right", framealpha=0.9)
 
     def _mark_chosen(self, ax: Axes) -> Any:
-        """Where it lies; at the edge if it is beyond."""
-        at = [
-            np.clip(value, values.min(), values.max())
-            for value, values in zip(
-                self.chosen, (self.lambda_plus, self.lambda_minus), strict=True
-            )
-        ]
+        """Where it lies; inside the edge if it is on it or beyond."""
+        sides = (self.lambda_plus, self.lambda_minus)
+        at = [_inside(value, values) for value, values in zip(self.chosen, sides, strict=True)]
+        beyond = any(
+            not values.min() <= value <= values.max()
+            for value, values in zip(self.chosen, sides, strict=True)
+        )
         (line,) = ax.plot(
-            *at, linestyle="", marker="*", markersize=15, markerfacecolor="white", clip_on=False,
-            markeredgecolor="black", zorder=5, label="chosen",
+            *at, linestyle="", marker="*", markersize=15, markerfacecolor="white", zorder=5,
+            markeredgecolor="black", label="chosen, beyond the edge" if beyond else "chosen",
         )  # fmt: skip
         return line
+
+
+def _inside(value: float, values: Array) -> float:
+    """At least so far from the edge that a mark is whole."""
+    low, high = np.log10(values.min()), np.log10(values.max())
+    margin = EDGE * (high - low)
+    with np.errstate(divide="ignore"):  # a penalty of zero lies beyond
+        return float(10 ** np.clip(np.log10(value), low + margin, high - margin))
 
 
 def _grid(chosen: tuple[float, float], count: int) -> Array:

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.approximation import estimate_error
-from kreinlearn.blocks import as_generator, length, take
-from kreinlearn.estimators._base import KreinEstimator
 from kreinlearn.estimators.transformer import KreinPCA
+from kreinlearn.plotting._axes import axes_of
 from kreinlearn.plotting._base import Display
 from kreinlearn.plotting._style import INK, log_ticks, mark
 from kreinlearn.spectrum import signed_eigh
@@ -32,6 +30,7 @@ class RankErrorDisplay(Display):
     ranks, errors : of the same length.
     standard_errors : of the errors, where they are estimated from a sample of pairs.
     optimum : smallest possible errors at these ranks, where they are known.
+    n_landmarks : of the approximation, for the title.
 
     Attributes
     ----------
@@ -51,10 +50,12 @@ class RankErrorDisplay(Display):
     """
 
     def __init__(
-        self, ranks: Any, errors: Any, *, standard_errors: Any = None, optimum: Any = None
-    ) -> None:
+        self, ranks: Any, errors: Any, *, standard_errors: Any = None, optimum: Any = None,
+        n_landmarks: int | None = None,
+    ) -> None:  # fmt: skip
         self.ranks, self.errors = np.asarray(ranks), np.asarray(errors)
         self.standard_errors, self.optimum = standard_errors, optimum
+        self.n_landmarks = n_landmarks
 
     @classmethod
     def from_estimator(
@@ -64,27 +65,23 @@ class RankErrorDisplay(Display):
         """Errors on X, from the pairs among at most ``n_rows`` of its rows, drawn at random.
 
         If these are all rows the errors are exact, and the smallest possible ones are drawn too.
+        Of a learner it is the approximation on X by least squares with its landmarks.
         """
-        check_is_fitted(estimator)
-        known = isinstance(estimator, KreinEstimator) and hasattr(estimator, "eigenvalues_")
-        if not known or isinstance(estimator, KreinPCA):
+        if isinstance(estimator, KreinPCA):
             raise TypeError(
-                f"{type(estimator).__name__} does not approximate similarities; pass a "
-                "KreinNystroem or a Krein learner, or errors to from_predictions"
+                "KreinPCA does not approximate similarities; pass a KreinNystroem or a Krein "
+                "learner, or errors to from_predictions"
             )
-        X = estimator._validated(X, estimator.kernel_, reset=False)
-        n, D = length(X), estimator.eigenvalues_
-        shown = _ranks(ranks, len(D))
-        chosen = as_generator(random_state).choice(n, min(n_rows, n), replace=False)
-        sample = np.sort(chosen)
-        K = estimator._similarities(X, sample)
-        U = estimator._features(take(X, sample), estimator._map.E) * np.sqrt(np.abs(D))
-        found = [estimate_error(K, U[:, :k], np.sign(D[:k]), n) for k in shown]
-        whole = len(sample) == n
+        axes = axes_of(estimator, X)
+        shown = _ranks(ranks, len(axes.D))
+        K, U, n = axes.sampled(X, n_rows, random_state)
+        found = [estimate_error(K, U[:, :k], np.sign(axes.D[:k]), n) for k in shown]
+        whole = len(K) == n
         return cls(
             shown, [error.relative for error in found],
             standard_errors=None if whole else [error.standard_error for error in found],
             optimum=_smallest(K, shown) if whole else None,
+            n_landmarks=estimator.n_landmarks_,
         ).plot(ax)  # fmt: skip
 
     @classmethod
@@ -122,7 +119,9 @@ class RankErrorDisplay(Display):
         self._scales(ax, lowest)
         ax.set_xlabel("rank")
         ax.set_ylabel("relative error |K - K~| / |K|")
-        ax.set_title("Error of the approximation against its rank")
+        known = self.n_landmarks is not None
+        by = f"by {self.n_landmarks:,} landmarks" if known else "against its rank"
+        ax.set_title(f"Error of the approximation {by}")
         ax.legend(frameon=False)
 
     def _scales(self, ax: Axes, errors: Array) -> None:

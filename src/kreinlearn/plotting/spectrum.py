@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
+from kreinlearn.plotting._axes import axes_of
 from kreinlearn.plotting._base import Display
 from kreinlearn.plotting._style import INK, SECOND, log_ticks, mark
 from kreinlearn.spectrum import indefiniteness_of
@@ -26,6 +26,7 @@ class SpectrumDisplay(Display):
     ----------
     eigenvalues : of either sign, in any order; zeros are not drawn.
     relative : whether they are divided by the largest magnitude.
+    of : what has this spectrum, for the title: " of the 2 axes kept", say.
 
     Attributes
     ----------
@@ -40,23 +41,26 @@ class SpectrumDisplay(Display):
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> model = KreinNystroem("delta_gauss", random_state=0).fit(X)
     >>> display = SpectrumDisplay.from_estimator(model)
-    >>> display.ax_.get_ylabel()
-    '|eigenvalue|'
+    >>> print(display.ax_.get_title())  # doctest: +ELLIPSIS
+    Signed spectrum of the approximation by 100 landmarks:
+    ... % of it is negative
     """
 
-    def __init__(self, eigenvalues: Any, *, relative: bool = False) -> None:
-        self.eigenvalues, self.relative = eigenvalues, relative
+    def __init__(self, eigenvalues: Any, *, relative: bool = False, of: str = "") -> None:
+        self.eigenvalues, self.relative, self.of = eigenvalues, relative, of
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, relative: bool = False, ax: Any = None) -> Self:
-        """The spectrum of the (approximate) kernel matrix that an estimator was fitted to."""
-        check_is_fitted(estimator)
-        if not hasattr(estimator, "eigenvalues_"):
-            raise TypeError(
-                f"{type(estimator).__name__} keeps no eigenvalues; pass a KreinNystroem, a "
-                "KreinPCA or a Krein learner, or eigenvalues to from_predictions"
-            )
-        return cls(estimator.eigenvalues_, relative=relative).plot(ax)
+    def from_estimator(
+        cls, estimator: Any, X: Any = None, *, relative: bool = False, ax: Any = None
+    ) -> Self:
+        """The spectrum of the approximate kernel matrix that an estimator was fitted to.
+
+        Pass X with a learner: what its approximation says of pairs without a landmark may be far
+        from the similarity. With X it is the similarity on X, approximated by least squares with
+        the landmarks of the learner. X also tells the error of an approximation, for the title.
+        """
+        found = axes_of(estimator, X)
+        return cls(found.D, relative=relative, of=found.of(X)).plot(ax)
 
     @classmethod
     def from_predictions(cls, eigenvalues: Any, *, relative: bool = False, ax: Any = None) -> Self:
@@ -86,7 +90,9 @@ class SpectrumDisplay(Display):
         mark(ax.yaxis, log_ticks(*ax.get_ylim()))
         ax.set_xlabel("position among those of its sign")
         ax.set_ylabel("|eigenvalue|" + (", of the largest" if self.relative else ""))
-        ax.set_title(f"Signed spectrum: {100 * indefiniteness_of(D):.3g} % of it is negative")
+        share = f"{100 * indefiniteness_of(D):.3g} % of it is negative"
+        end = "\n" if self.of and "\n" not in self.of else " "
+        ax.set_title(f"Signed spectrum{self.of}:{end}{share}")
         ax.legend(frameon=False)
 
 

@@ -127,7 +127,9 @@ def test_ticks_are_the_ranks_where_they_fit() -> None:
         (0.8, 30, [1, 2, 5, 10, 20]),
         (0.09, 120, [0.1, 1, 10, 100]),
         (1e-6, 1e8, [1e-6, 1e-3, 1, 1e3, 1e6]),
-        (2.1, 4.9, [2.1, 4.9]),
+        (2.1, 4.9, [3, 4]),
+        (260, 570, [300, 400, 500]),
+        (5.01, 5.04, [5.02, 5.04]),
     ],
 )
 def test_ticks_of_a_logarithmic_axis_are_few_and_round(

@@ -216,11 +216,17 @@ def test_the_chosen_penalties_are_marked_where_they_are() -> None:
         [1, 10, 100, 1000], [1, 10, 100], losses, chosen=(10, 1e9), criterion="error"
     )
     assert display.chosen_ is not None
-    assert [float(v[0]) for v in display.chosen_.get_data()] == [10, 100]  # the edge
+    plus, minus = (float(v[0]) for v in display.chosen_.get_data())
+    assert plus == pytest.approx(10)
+    assert 80 < minus < 100  # whole, beside the edge
     assert display.ax_.get_xscale() == display.ax_.get_yscale() == "log"
     text = drawn_text(display.ax_)
     assert "error" in text
-    assert "chosen" in text
+    assert "chosen, beyond the edge" in text
+    within = PenaltyDisplay.from_predictions(
+        [1, 10, 100, 1000], [1, 10, 100], losses, chosen=(1, 9)
+    )
+    assert "beyond" not in drawn_text(within.ax_)
     with pytest.raises(ValueError, match=r"\(3, 4\) goes with"):
         PenaltyDisplay.from_predictions([1, 10, 100, 1000], [1, 10, 100], losses.T)
     PenaltyDisplay.from_predictions([1, 10], [1, 10], np.ones((2, 2)))  # flat
@@ -297,12 +303,30 @@ def test_classes_have_marks_of_their_own_and_every_object_is_drawn() -> None:
     shapes = {str(points.get_paths()[0].vertices.round(3)) for points in
               display.scatters_.values()}  # fmt: skip
     assert len(shapes) == 3
-    legend = [t.get_text() for t in display.ax_.get_legend().get_texts()]
-    assert legend == [r"\$c\$", "<b>", "a"]
-    many = EmbeddingDisplay.from_predictions(X, [1.0, 1.0], np.arange(30))
-    assert len(many.scatters_) == 30
-    assert len(many.ax_.get_legend().get_texts()) == 12
-    assert "18 more" in many.ax_.get_legend().get_title().get_text()
+    assert legend_of(display) == ["$c$", "<b>", "a"]
+
+
+def legend_of(display: Any) -> list[str]:
+    display.figure_.canvas.draw()
+    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+
+def test_a_legend_names_whatever_the_classes_are_called() -> None:
+    X, names = vectors(30)[:, :2], ["_hidden", "$5 to $10", "x^{$", "", "a" * 50]
+    display = EmbeddingDisplay.from_predictions(X, [1.0, 1.0], np.array(names * 6))
+    assert legend_of(display) == ["", "$5 to $10", "_hidden", "a" * 31 + "…", "x^{$"]
+
+
+def test_a_long_legend_stands_beside_the_points() -> None:
+    X = vectors(50)[:, :2]
+    many = EmbeddingDisplay.from_predictions(X, [1.0, 1.0], np.arange(50) % 25)
+    assert len(many.scatters_) == 25
+    assert legend_of(many) == [*map(str, range(12)), "... and 13 more"]
+    right = many.ax_.get_window_extent().x1
+    assert many.ax_.get_legend().get_window_extent().x0 >= right
+    few = EmbeddingDisplay.from_predictions(X, [1.0, 1.0], np.arange(50) % 3)
+    assert legend_of(few) == ["0", "1", "2"]
+    assert few.ax_.get_legend().get_window_extent().x1 <= few.ax_.get_window_extent().x1
 
 
 def test_numbers_are_shown_by_shade() -> None:
@@ -336,7 +360,7 @@ def test_landmarks_of_a_matrix_and_of_a_learner() -> None:
     np.testing.assert_array_equal(offsets, display.coordinates[model.landmark_indices_])
     sizes, weights = display.landmarks_.get_sizes(), np.abs(model.dual_coef_)
     np.testing.assert_array_equal(np.argsort(sizes), np.argsort(weights))
-    with pytest.raises(ValueError, match="the one that was fitted"):
+    with pytest.raises(ValueError, match="square one that was fitted"):
         LandmarkDisplay.from_estimator(model, D[:5])
 
 

@@ -1,0 +1,115 @@
+"""Signed axes of a fitted estimator: its own, or of a learner those of its similarity on X."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from kreinlearn.approximation import ERROR_ROWS, estimate_error
+from kreinlearn.blocks import as_generator, length, take
+from kreinlearn.estimators._base import KreinEstimator
+from kreinlearn.estimators._learner import KreinLearner
+from kreinlearn.estimators.transformer import KreinPCA
+from kreinlearn.nystrom import least_squares_core, least_squares_map, pivot_rows, whiten
+from kreinlearn.reduce import serial_blas
+from kreinlearn.rows import over
+from kreinlearn.spectrum import power_of_two_scale
+
+Array = NDArray[Any]
+ROWS_A_LANDMARK = 3  # whose pairs a core is fitted on, as in KreinNystroem
+EXACT = 1e-6  # a relative error up to which an approximation is the similarity itself
+
+
+@dataclass(frozen=True)
+class Axes:
+    """U~ = k(X, Z) @ E has the eigenvalues D; ``mean`` is taken off the coordinates."""
+
+    model: Any
+    E: Array  # (m, r)
+    D: Array  # (r,)
+    mean: Any = 0.0
+
+    def coordinates(self, X: Any, axes: Sequence[int]) -> Array:  # (n, 2)
+        chosen, known = list(axes), len(self.D)
+        if len(chosen) != 2 or not all(0 <= j < known for j in chosen):
+            raise ValueError(f"axes={axes!r} must be two numbers from 0 to {known - 1}")
+        U = self.model._project(X, self.E[:, chosen] * np.sqrt(np.abs(self.D[chosen])))
+        return np.asarray(U - np.broadcast_to(self.mean, known)[chosen])
+
+    def sampled(self, X: Any, n_rows: int, random_state: Any) -> tuple[Array, Array, int]:
+        """K (h, h) and features U (h, r) of rows drawn at random, and how many there are."""
+        X = self.model._validated(X, self.model.kernel_, reset=False)
+        n = length(X)
+        sample = np.sort(as_generator(random_state).choice(n, min(n_rows, n), replace=False))
+        K = self.model._similarities(X, sample)
+        return K, self.model._features(take(X, sample), self.E) * np.sqrt(np.abs(self.D)), n
+
+    def of(self, X: Any = None) -> str:
+        """What these are the axes of, in words; X tells how good an approximation is."""
+        model, r = self.model, len(self.D)
+        if isinstance(model, KreinPCA):
+            return f" of the {r} axes kept"
+        cut = not isinstance(model, KreinLearner) or X is None
+        if cut and getattr(model, "rank", None) is not None:
+            return f" of the {r} dimensions kept"
+        name = f" of the approximation by {model.n_landmarks_:,} landmarks"
+        if X is None:
+            return name
+        K, U, n = self.sampled(X, ERROR_ROWS, 0)
+        error = estimate_error(K, U, np.sign(self.D), n).relative
+        return f"{name}\n(error {100 * error:.2g} %)" if error > EXACT else ""
+
+
+def axes_of(estimator: Any, X: Any = None) -> Axes:
+    """The axes of an estimator; of a learner, if X is given, those of its similarity on X."""
+    check_is_fitted(estimator)
+    if not isinstance(estimator, KreinEstimator) or not hasattr(estimator, "eigenvalues_"):
+        raise TypeError(
+            f"{type(estimator).__name__} has no signed axes; pass a KreinPCA, a KreinNystroem or "
+            "a Krein learner, or what is known to from_predictions"
+        )
+    if isinstance(estimator, KreinLearner) and X is not None:
+        return _least_squares(estimator, X)
+    E = None if estimator._map is None else estimator._map.E
+    return Axes(estimator, E, estimator.eigenvalues_, getattr(estimator, "_mean", 0.0))
+
+
+def _least_squares(learner: Any, X: Any) -> Axes:
+    """By the kernel, landmarks and similarity of a learner, and the pairs among rows of X.
+
+    The core that learners predict with is exact on pairs with landmarks only: what it says of
+    other pairs may exceed them many times, and would be drawn as axes of the similarity.
+    """
+    X = learner._validated(X, learner.kernel_, reset=False)
+    n, m = length(X), learner.n_landmarks_
+    if learner.kernel_.takes == "precomputed" and X.shape != (n, n):
+        raise ValueError(
+            f"axes of a learner need the pairs among the objects, got a matrix of {X.shape}; pass "
+            "the square one that was fitted, or a KreinNystroem or KreinPCA instead of the learner"
+        )
+    C = learner._features(X, np.eye(m)).astype(np.float64)
+    unit = power_of_two_scale(C)
+    C = over(C, unit)
+    with serial_blas():
+        T = whiten(C.T @ C)
+        Q = C @ T
+        R = _rows(Q, min(n, max(ROWS_A_LANDMARK * m, ERROR_ROWS)))
+        M = least_squares_core(Q[R], over(learner._similarities(X, R), unit), n)
+        found = least_squares_map(T, M).rescaled(unit)
+    return Axes(learner, found.E, found.Lambda)
+
+
+def _rows(Q: Array, count: int) -> Array:
+    """Half of them span Q, half are drawn."""
+    n = len(Q)
+    if count == n:
+        return np.arange(n)
+    pivots = pivot_rows(Q, -(-count // 2))
+    left = np.setdiff1d(np.arange(n), pivots)
+    drawn = np.random.default_rng(0).choice(left, count - len(pivots), replace=False)
+    return np.sort(np.append(pivots, drawn))
