@@ -23,6 +23,8 @@ from kreinlearn.report import (
     to_markdown,
     versions,
 )
+from kreinlearn.report.markdown import inline
+from kreinlearn.report.model import literal, runs
 
 NASTY = 'a < b & "c" | *d* _e_ [f](g) \\h $i$ <script>alert(1)</script>'
 SVG = """<?xml version="1.0"?>
@@ -111,6 +113,13 @@ def test_the_verdict_stands_out_and_comes_first() -> None:
     text = to_html(Document("t", [Verdict("a < b"), "then"], [Section("s")]))
     assert text.index("<h1>") < text.index('<p class="verdict">a &lt; b</p>') < text.index("then")
     assert "a \\< b" in to_markdown(Document("t", [Verdict("a < b")]))
+
+
+def test_a_backtick_may_be_meant() -> None:
+    for text in ("a `b` c", r"\`", "``", r"a\b `c\` d"):
+        assert [*runs(literal(text))] == [(text, False)]
+    assert [*runs(r"see `x` and \`y\`")] == [("see ", False), ("x", True), (" and `y`", False)]
+    assert inline(literal("`a`")) == r"\`a\`"
 
 
 def test_text_is_text(page: Page) -> None:

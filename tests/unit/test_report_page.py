@@ -255,6 +255,24 @@ def test_a_file_that_cannot_be_written_stays_as_it_was(
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_the_kernel_is_named_and_what_a_person_wrote_is_shown_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "r.html"
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    found = inspect(X, "gaussian", kernel_params={"width": 2.0})
+    assert found.kernel == "gaussian, width=2.0"
+    write_report(path, inspection=found, source="my `best` file.csv")
+    text = path.read_text(encoding="utf8")
+    assert "<li>kernel: gaussian, width=2.0</li>" in text
+    assert "<li>objects: my `best` file.csv</li>" in text
+    assert "<title>Learning from similarities: my `best` file.csv</title>" in text
+    assert "<h1>Learning from similarities: my `best` file.csv</h1>" in text
+    scores = [replace(score, name=f"`{score.name}`") for score in evaluated().scores[:1]]
+    write_report(path, inspection=found, evaluation=replace(evaluated(), scores=scores, kernel="k"))
+    text = path.read_text(encoding="utf8")
+    assert f'<th scope="row">`{KREIN}`</th>' in text
+    assert "<li>kernel: gaussian, width=2.0; k</li>" in text
+
+
 def test_every_learner_failed(tmp_path: Path) -> None:
     found = evaluated()
     write_report(tmp_path / "r.html", evaluation=replace(found, scores=found.scores[3:]))

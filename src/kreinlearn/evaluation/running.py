@@ -21,10 +21,11 @@ from kreinlearn.estimators.transformer import KreinNystroem
 from kreinlearn.evaluation.findings import Evaluation, Score
 from kreinlearn.evaluation.learners import Common, Learner, learners_for
 from kreinlearn.evaluation.targets import Targets, targets_of
+from kreinlearn.inspection.findings import described
 from kreinlearn.kernels import Kernel, remembering
 from kreinlearn.kernels._keys import key_of
 from kreinlearn.passes import announce
-from kreinlearn.progress import Progress, name_of, time_in_words
+from kreinlearn.progress import Progress, time_in_words
 from kreinlearn.reduce import serial_blas, worker_count
 from kreinlearn.sources import with_target
 from kreinlearn.squares import evaluate_square, pairs_among
@@ -131,7 +132,14 @@ def evaluate(
     ratio = float(np.mean([len(test) / len(train) for train, test in folds]))
     notes = (*targets.notes, *left_out, *told, *_distinct(said))
     return Evaluation(
-        targets.task, targets.metric, n, len(folds), ratio, name_of(kernel), scores, notes
+        targets.task,
+        targets.metric,
+        n,
+        len(folds),
+        ratio,
+        described(kernel, kernel_params),
+        scores,
+        notes,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kreinlearn.progress import name_of
 from kreinlearn.spectrum import Spectrum, indefiniteness_of, power_of_two_scale
 
 Array = NDArray[Any]
@@ -41,6 +42,7 @@ class Inspection:
     label_signal: float | None  # share of y'|K|y in the negative part
     label_excess: float | None  # |K- y|, K- the negative part, over the most of it for shuffled y
     advice: str
+    kernel: str = ""  # its name and the parameters that were given
 
     @property
     def exact(self) -> bool:
@@ -95,6 +97,11 @@ class Inspection:
 def percent(share: float) -> str:
     """Two digits that count, however small."""
     return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.1f} %"
+
+
+def described(kernel: Any, params: Any) -> str:
+    """ "levenshtein, normalized=True"."""
+    return ", ".join([name_of(kernel), *(f"{k}={v!r:.40}" for k, v in (params or {}).items())])
 
 
 def _holds(gap: float) -> str:

@@ -18,7 +18,7 @@ from kreinlearn.estimators._validation import looks_like_distances
 from kreinlearn.estimators.transformer import KreinNystroem
 from kreinlearn.inspection import findings
 from kreinlearn.inspection.advice import advice
-from kreinlearn.inspection.findings import Array, Inspection
+from kreinlearn.inspection.findings import Array, Inspection, described
 from kreinlearn.inspection.sample import require_room, similarity_from
 from kreinlearn.inspection.values import Values, values_of, without_diagonal
 from kreinlearn.kernels import Kernel
@@ -89,7 +89,8 @@ def inspect(
     chosen = rng.permutation(n)[: min(n, n_samples)]
     require_room(len(chosen))
     values = values_of(model, X, prepared, fitted, chosen)
-    return _found(values, n, None if y is None else _targets(y)[chosen], rng)
+    found = _found(values, n, None if y is None else _targets(y)[chosen], rng)
+    return replace(found, advice=advice(found), kernel=described(kernel, kernel_params))
 
 
 def _zero_diagonal(X: Any, kernel: Kernel) -> Any:
@@ -115,7 +116,7 @@ def _found(values: Values, n: int, y: Array | None, rng: np.random.Generator) ->
     D = spectrum.D
     rank = findings.effective_rank(D)
     enough = LANDMARKS_A_RANK * rank
-    found = Inspection(
+    return Inspection(
         kind="dissimilarity" if values.dissimilarity else "similarity",
         given=values.given,
         looks_like_dissimilarity=_misread(values),
@@ -136,7 +137,6 @@ def _found(values: Values, n: int, y: Array | None, rng: np.random.Generator) ->
         label_excess=None if y is None else findings.label_excess(spectrum, y, rng),
         advice="",
     )
-    return replace(found, advice=advice(found))
 
 
 def _misread(values: Values) -> bool:

@@ -34,7 +34,7 @@ PAGE = """<!DOCTYPE html>
 def to_html(document: Document) -> str:
     style = (files("kreinlearn.report") / "style.css").read_text(encoding="utf8")
     content = "\n".join(_content(document))
-    title = escape(document.title)
+    title = escape("".join(piece for piece, _ in runs(document.title)))
     return PAGE.format(title=title, policy=POLICY, style=style, content=content)
 
 

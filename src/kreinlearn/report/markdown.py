@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from kreinlearn.report.model import Block, Document, Picture, Table, listed, runs
 
 # Intra-word underscores (delta_gauss) mean nothing; these do.
-SPECIAL = re.compile(r"[\\*<\[\]|$]|(?<!\w)_|_(?!\w)|^(?:[-+#>]|\d+[.)])(?=\s)")
+SPECIAL = re.compile(r"[\\*<\[\]|$`]|(?<!\w)_|_(?!\w)|^(?:[-+#>]|\d+[.)])(?=\s)")
 
 
 def to_markdown(document: Document, pictures: str = "figures") -> str:

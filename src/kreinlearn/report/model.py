@@ -80,7 +80,8 @@ class Verdict(str):
     """The sentence that a reader who reads but one should read."""
 
 
-# A text is a paragraph, or a list where every line begins with "- "; `code` may stand in both.
+# A text is a paragraph, or a list where every line begins with "- "; `code` may stand in both, and
+# \\` is a backtick.
 Block = str | Table | Picture
 
 
@@ -92,9 +93,14 @@ def listed(text: str) -> list[str]:
 
 def runs(text: str) -> Iterator[tuple[str, bool]]:
     """Pieces of a text, and whether they are code."""
-    for i, piece in enumerate(re.split(r"`([^`]+)`", text)):
+    for i, piece in enumerate(re.split(r"(?<!\\)`([^`]+)(?<!\\)`", text)):
         if piece:
-            yield piece, i % 2 == 1
+            yield piece.replace(r"\`", "`"), i % 2 == 1
+
+
+def literal(text: str) -> str:
+    """A text that is shown as it is, whatever a person has put in it."""
+    return text.replace("`", r"\`")
 
 
 @dataclass

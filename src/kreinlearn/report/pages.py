@@ -15,7 +15,16 @@ from kreinlearn.inspection.findings import percent
 from kreinlearn.plotting import ComparisonDisplay, SpectrumDisplay
 from kreinlearn.plotting._style import MISSING, SETTINGS
 from kreinlearn.report.html import to_html
-from kreinlearn.report.model import Block, Document, Picture, Section, Table, Verdict, versions
+from kreinlearn.report.model import (
+    Block,
+    Document,
+    Picture,
+    Section,
+    Table,
+    Verdict,
+    literal,
+    versions,
+)
 from kreinlearn.report.svg import drawing
 
 WIDTH = 3.8  # inches, as wide as a phone: there the text of a picture has its own size
@@ -68,15 +77,15 @@ def document_of(
     title: str | None = None,
     source: str | None = None,
 ) -> Document:
-    lead: list[Block] = [Verdict(" ".join(_verdict(inspection, evaluation)))]
+    lead: list[Block] = [Verdict(literal(" ".join(_verdict(inspection, evaluation))))]
     sections = []
     if evaluation is not None:
         sections.append(_of_evaluation(evaluation))
     if inspection is not None:
         sections.append(_of_inspection(inspection))
         sections.append(Section("What to do", [inspection.advice]))
-    sections.append(_how(evaluation, source))
-    return Document(title or _title(source), lead, sections)
+    sections.append(_how(inspection, evaluation, source))
+    return Document(literal(title or _title(source)), lead, sections)
 
 
 def _title(source: str | None) -> str:
@@ -109,7 +118,7 @@ def _of_evaluation(found: Evaluation) -> Section:
     table = Table(
         f"Errors on {found.n_folds} folds of {found.n_objects:,} objects",
         found.header,
-        [list(row) for row in tried],
+        [[literal(cell) for cell in row] for row in tried],
         [
             f"{ABOUT[found.task]}, mean and standard error over the folds, which are the same for "
             "all. Differences from the best are paired fold by fold; p is two-sided, of a t test "
@@ -119,7 +128,7 @@ def _of_evaluation(found: Evaluation) -> Section:
     blocks: list[Block] = [table] if tried else []
     if tried:
         blocks.append(_comparison(found))
-    failed = [f"{score.name}: {score.failed}" for score in found.scores if score.failed]
+    failed = [literal(f"{score.name}: {score.failed}") for score in found.scores if score.failed]
     for what, items in (("Learners that failed:", failed), ("To be known:", found.notes)):
         if items:
             blocks += [what, _listed(items)]
@@ -187,10 +196,15 @@ def _drawn(
         return Picture(name, caption, alt, drawing(figure), fluid=True)
 
 
-def _how(evaluation: Evaluation | None, source: str | None) -> Section:
+def _how(
+    inspection: Inspection | None, evaluation: Evaluation | None, source: str | None
+) -> Section:
     own = import_module("kreinlearn").__version__
     named = ", ".join(f"{name} {number}" for name, number in versions(own).items())
-    kernel = evaluation.kernel if evaluation is not None else ""
+    kernels = dict.fromkeys(found.kernel for found in (inspection, evaluation) if found is not None)
+    kernel = "; ".join(filter(None, kernels))
     items = {"objects": source, "kernel": kernel, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
-    lines = [f"{name}: {text}" for name, text in {**items, "versions": named}.items() if text]
+    lines = [
+        f"{name}: {literal(text)}" for name, text in {**items, "versions": named}.items() if text
+    ]
     return Section("How this was made", [_listed(lines)])
