@@ -139,6 +139,15 @@ def test_bad_input_81_empty_missing_or_another_file(
     assert message in error_of(["fit", name, *FIT], capsys)
 
 
+def test_bad_input_81_a_folder_of_many_kinds(capsys: pytest.CaptureFixture[str]) -> None:
+    written(TABLE)
+    written(b"PAR1", "y.parquet")
+    error = error_of(["fit", ".", *FIT], capsys)
+    assert error == (
+        "kreinlearn: . is a folder; name a file, or a folder that holds nothing but .parquet files"
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -160,8 +169,21 @@ def test_bad_input_81_empty_missing_or_another_file(
          "there are: normalized=False, weights=(1, 1, 1)"),
         ("fit x.csv --target label -o m.krein --param colour=red", "--param colour: KreinRidgeCl"),
         ("fit x.csv --target label -o m.krein --param n_jobs=2", "--param n_jobs: KreinRidgeCla"),
+        ("fit gone.csv --target label -o m.krein --param lambda_plus=-1",
+         "The 'lambda_plus' parameter of KreinRidgeClassifier must be"),
+        ("fit gone.csv --target label -o m.krein --param lambda_plus=abc", "Got 'abc' instead"),
+        ("fit gone.csv --target label -o m.krein --estimator vc-ridge --task regression "
+         "--param class_weight=balanced", "--param class_weight: KreinVCRidge has"),
+        ("fit gone.csv --target label -o m.krein --task regression --estimator svc",
+         "--estimator svc is not for --task regression"),
         ("fit x.csv --target label -o m.krein --task regression --estimator KreinSVC",
          "KreinSVC is for classification"),
+        ("evaluate x.csv --target label --html a.html --csv a.html",
+         "--html and --csv are one file, a.html: name two"),
+        ("evaluate x.csv --target label --html a.html --csv ./a.html", "are one file"),
+        ("evaluate x.csv --target label --csv x.csv --force", "--csv: x.csv is read, and would be"),
+        ("inspect x.csv --html ./x.csv --force", "--html: x.csv is read, and would be written"),
+        ("inspect x.csv --samples 1", "'1' is not a number of objects, 2 or more"),
         ("fit x.csv --target label -o m.krein --quiet --verbose", "not allowed with"),
         ("predict m.krein x.csv -o out.txt", "it must end in one of .csv, .tsv, .jsonl, .parquet"),
         ("predict m.krein x.csv --id prediction", "what is written has a column of that name"),
@@ -226,7 +248,7 @@ def test_bad_input_84_force_replaces_and_never_what_is_read(
     assert cli.main(["fit", file, *FIT, "--quiet", "--force"]) == 0
     assert load("model.krein").n_landmarks_ == 30
     capsys.readouterr()
-    error = error_of(["predict", "model.krein", file, "-o", "./x.csv", "--force"], capsys)
+    error = error_of(["predict", "model.krein", file, "-o", "./x.csv", "--force"], capsys, 2)
     assert "x.csv is read, and would be written" in error
     assert Path(file).read_text() == TABLE
     error = error_of(["fit", file, *FIT[:-1], "gone/model.krein"], capsys)

@@ -243,7 +243,12 @@ def test_a_column_that_is_not_there(tmp_path: Path) -> None:
         (["1", "2", "1"], "regression", [1.0, 2.0, 1.0], "numbers"),
         (["1.5", "2", "1.5", "2"], "auto", [1.5, 2.0, 1.5, 2.0], "numbers"),
         (["1.0", "2.0", "1.0", "2.0"], "auto", ["1.0", "2.0", "1.0", "2.0"], "2 classes"),
-        ([True, False, True, False], "auto", ["True", "False", "True", "False"], "2 classes"),
+        ([True, False, True, False], "auto", [True, False, True, False], "2 classes"),
+        ([1.0, 2.0, 1.0, 2.0], "auto", [1.0, 2.0, 1.0, 2.0], "2 classes"),
+        ([1.5, 2.0, 1.5, 2], "classification", [1.5, 2.0, 1.5, 2.0], "2 classes"),
+        ([1, 2, 1, 2], "auto", [1, 2, 1, 2], "2 classes"),
+        ([10**30, 2, 10**30, 2], "classification", [str(10**30), "2"] * 2, "2 classes"),
+        ([1, "b", 1, "b"], "auto", ["1", "b", "1", "b"], "2 classes"),
         ([0.5, 1.5, 2.5], "auto", [0.5, 1.5, 2.5], "numbers"),
         ([*map(str, range(21))] * 2, "auto", [*map(float, range(21))] * 2, "numbers"),
         ([*map(str, range(21))] * 2, "classification", [*range(21)] * 2, "21 classes"),
@@ -268,6 +273,8 @@ def test_what_a_target_is(values: list[Any], task: str, expected: list[Any], why
         (["1", "x", "2"], "regression", "line 3: y is 'x', no finite number"),
         (["1", "", "2"], "regression", "line 3: y is missing"),
         ([[1], [2]], "auto", r"line 2: y is \[1\], no class or number"),
+        ([1, "1", 1, "1"], "auto", r"y holds classes of several types \(int, str\).*in one way"),
+        ([True, 1, 2, 2], "auto", r"several types \(bool, int\)"),
     ],
 )  # fmt: skip
 def test_a_target_that_is_none(values: list[Any], task: str, message: str) -> None:

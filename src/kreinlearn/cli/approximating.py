@@ -22,7 +22,7 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     output = options.output
     if output.suffix not in SUFFIXES:
         options.parser.error(f"-o {output}: it must end in one of {', '.join(SUFFIXES)}")
-    require_free(output, options.force, [options.file])
+    require_free(options, {"-o": output}, [options.file])
     from kreinlearn.cli import data
     from kreinlearn.predicting import predict_to
     from kreinlearn.sources.base import library

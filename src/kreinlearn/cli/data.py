@@ -84,6 +84,14 @@ def _say_what_was_chosen(given: Given, options: argparse.Namespace, talk: Talk) 
         talk.note(f"columns: {listed(names)} (--column names others)")
 
 
+def named(given: Given, options: argparse.Namespace) -> str:
+    """The file, and what of it the objects are, for a report."""
+    columns = [given.column] if given.column is not None else list(given.names or ())
+    columns = columns or list(options.column or ())
+    what = "column" if len(columns) == 1 else "columns"
+    return f"{options.file.name}, {what} {listed(columns)}" if columns else options.file.name
+
+
 def open_file(options: argparse.Namespace) -> Sheet | Variables:
     return opened(
         options.file,

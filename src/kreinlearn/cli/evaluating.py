@@ -9,8 +9,8 @@ from kreinlearn.cli.output import require_free, show_json, show_table
 
 
 def run(options: argparse.Namespace, talk: Talk) -> int:
-    for output in (options.html, options.csv):
-        require_free(output, options.force, [options.file, options.labels])
+    outputs = {"--html": options.html, "--csv": options.csv}
+    require_free(options, outputs, [options.file, options.labels])
     from kreinlearn.cli import data, kernels
     from kreinlearn.evaluation import evaluate
 
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     if options.html is not None:
         from kreinlearn.report import write_report
 
-        write_report(options.html, evaluation=found, source=options.file.name)
+        write_report(options.html, evaluation=found, source=data.named(given, options))
         talk.note(f"report: {options.html}")
     if options.json:
         show_json({"file": str(options.file), **found.to_dict()})

@@ -15,17 +15,18 @@ from kreinlearn.reading import TASKS, Target
 
 
 def run(options: argparse.Namespace, talk: Talk) -> int:
-    require_free(options.output, options.force, [options.file, options.labels])
+    require_free(options, {"-o": options.output}, [options.file, options.labels])
     import kreinlearn
     from kreinlearn.cli import data
 
     name = _regressor_or_classifier(options)
+    _built([name] if name else _may_be_meant(options), options, options.kernel or "gaussian", talk)
     given = data.load(options, talk, streams=True)
     target = given.target
     assert target is not None
     name = name or _by_task(options, target)
     talk.note(f"{target.name}: {target.why} -> {name}")
-    model = _estimator(name, options, given.kernel, talk)
+    model = _built([name], options, given.kernel, talk)
     start = time.perf_counter()
     model.fit(given.X, target.values)
     seconds = time.perf_counter() - start
@@ -66,6 +67,28 @@ def _by_task(options: argparse.Namespace, target: Target) -> str:
     return name
 
 
+def _may_be_meant(options: argparse.Namespace) -> list[str]:
+    """Classes among which the target will choose."""
+    pairs = zip(TASKS, ESTIMATORS[options.estimator], strict=True)
+    return [name for task, name in pairs if name and options.task in ("auto", task)]
+
+
+def _built(names: list[str], options: argparse.Namespace, kernel: str, talk: Talk) -> Any:
+    """The first that takes all parameters; if there is none, the call is wrong."""
+    refused = []
+    for name in names:
+        try:
+            model = _estimator(name, options, kernel, talk)
+            model._validate_params()
+        except ValueError as error:
+            refused.append(" ".join(str(error).split()))
+        else:
+            return model
+    if not refused:
+        refused = [f"--estimator {options.estimator} is not for --task {options.task}"]
+    return options.parser.error(refused[0])
+
+
 def _estimator(name: str, options: argparse.Namespace, kernel: str, talk: Talk) -> Any:
     import kreinlearn
 
@@ -85,11 +108,11 @@ def _estimator(name: str, options: argparse.Namespace, kernel: str, talk: Talk) 
     for flag, parameter in (("--probabilities", "probability"), ("--landmarks", "n_landmarks")):
         default = {"probability": False, "n_landmarks": "auto"}[parameter]
         if parameter not in known and given.pop(parameter) != default:
-            options.parser.error(f"{flag}: {name} has none")
+            raise ValueError(f"{flag}: {name} has none")
     for parameter, value in options.param:
         if parameter not in known or parameter in given:
             free = sorted(set(known) - given.keys() - {"kernel"})
-            options.parser.error(f"--param {parameter}: {name} has {', '.join(free)}")
+            raise ValueError(f"--param {parameter}: {name} has {', '.join(free)}")
         given[parameter] = value
     return estimator(kernel, **given)
 

@@ -9,7 +9,7 @@ from kreinlearn.cli.output import require_free, show_json, show_pairs
 
 
 def run(options: argparse.Namespace, talk: Talk) -> int:
-    require_free(options.html, options.force, [options.file, options.labels])
+    require_free(options, {"--html": options.html}, [options.file, options.labels])
     from kreinlearn.cli import data, kernels
     from kreinlearn.inspection import inspect
 
@@ -19,7 +19,7 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         given.kernel,
         y=None if given.target is None else given.target.values,
         kernel_params=kernels.params_of(options) or None,
-        n_samples=max(options.samples, 2),
+        n_samples=options.samples,
         n_jobs=options.jobs,
         random_state=options.seed,
         verbose=talk.level,
@@ -27,10 +27,10 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     if options.html is not None:
         from kreinlearn.report import write_report
 
-        write_report(options.html, inspection=found, source=options.file.name)
+        write_report(options.html, inspection=found, source=data.named(given, options))
         talk.note(f"report: {options.html}")
     if options.json:
-        show_json({"file": str(options.file), "kernel": given.kernel, **vars(found)})
+        show_json({"file": str(options.file), **vars(found)})
         return 0
     show_pairs(f"{options.file.name}, {given.kernel}", found.rows())
     print(found.advice)

@@ -30,6 +30,12 @@ SENTENCES = (
     (re.compile(r"^Input y contains NaN\.?"), "the target has missing values."),
     (re.compile(r"^Input X contains"), "the file contains"),
     (re.compile(r": array=.*Reshape your data.*"), ""),
+    (re.compile(r"\(n_samples=(\d+)\)"), r"(\1 objects)"),
+    (
+        re.compile(r"\bexceeds n_samples=(\d+); all \1 are used"),
+        r"is more than the \1 objects; all are used",
+    ),
+    (re.compile(r"\bn_samples=(\d+)( of positive weight)?"), r"a number of \1 objects\2"),
     (re.compile(r"\bn_samples\b"), "the number of objects"),
     (re.compile(r"\by (?=is\b|has\b|are\b|contains\b|must\b)"), "the target "),
     (re.compile(r"\bpass (--[\w-]+)[ =]None\b"), r"leave \1 out"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import os
@@ -18,17 +19,28 @@ import numpy as np
 STDOUT = Path("-")
 
 
-def require_free(output: Path | None, force: bool, inputs: Sequence[Path | None] = ()) -> None:
-    """An error before any work, if a file cannot be written or must not be replaced."""
-    if output is None or output == STDOUT:
-        return
+def require_free(
+    options: argparse.Namespace, outputs: Mapping[str, Path | None], inputs: Sequence[Path | None]
+) -> None:
+    """An error before any work, if a file, by its flag, cannot be written or would be lost."""
+    given = {flag: one for flag, one in outputs.items() if one is not None and one != STDOUT}
+    for flag, output in given.items():
+        if any(one is not None and _same(one, output) for one in inputs):
+            options.parser.error(
+                f"{flag}: {output} is read, and would be written: give it another name"
+            )
+        before = [other for other in given if other != flag and _same(given[other], output)]
+        if before:
+            options.parser.error(f"{flag} and {before[0]} are one file, {output}: name two")
+        _require_writable(output, options.force)
+
+
+def _require_writable(output: Path, force: bool) -> None:
     folder = output.absolute().parent
     if not folder.is_dir():
         raise ValueError(f"{output} cannot be written: there is no folder {folder}")
     if not os.access(folder, os.W_OK):
         raise ValueError(f"{output} cannot be written: the folder is not yours to write to")
-    if any(one is not None and one.exists() and _same(one, output) for one in inputs):
-        raise ValueError(f"{output} is read, and would be written: give it another name")
     if output.exists() and not force:
         raise ValueError(f"{output} exists; give it another name, or --force to replace it")
     if output.is_dir() and output.suffix != ".zarr":
@@ -36,7 +48,8 @@ def require_free(output: Path | None, force: bool, inputs: Sequence[Path | None]
 
 
 def _same(one: Path, other: Path) -> bool:
-    return other.exists() and one.samefile(other)
+    there = one.exists() and other.exists()
+    return one.samefile(other) if there else one.resolve() == other.resolve()
 
 
 @contextmanager

@@ -67,7 +67,7 @@ def _add_inspect(commands: Commands) -> None:
     _add_kernel(command)
     _add_target(command, "if given: how much of it sits in the negative part")
     add = command.add_argument
-    add("--samples", type=values.count, default=1000, metavar="N",
+    add("--samples", type=values.several, default=1000, metavar="N",
         help="objects to look at, drawn at random where there are more (1000)")  # fmt: skip
     add("--html", type=Path, metavar="FILE", help="write a report that opens in a browser")
     _add_work(command, memory=False)

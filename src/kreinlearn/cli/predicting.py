@@ -33,7 +33,7 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         options.parser.error(
             "--id prediction: what is written has a column of that name; rename it"
         )
-    require_free(output, options.force, [options.file, options.model])
+    require_free(options, {"-o": output}, [options.file, options.model])
     import kreinlearn
     from kreinlearn.cli.data import open_file
 

@@ -34,6 +34,7 @@ def whole(least: int, what: str) -> Callable[[str], int]:
 seed = whole(0, "a whole number, 0 or more")
 folds = whole(2, "a number of folds, 2 or more")
 count = whole(1, "a whole number, 1 or more")
+several = whole(2, "a number of objects, 2 or more")
 
 
 def jobs(text: str) -> int:

@@ -44,8 +44,10 @@ def opened(
     if not path.exists():
         raise FileNotFoundError(f"{path}: there is no such file")
     suffix = suffix_of(path)
-    if path.is_dir() and not any(path.rglob("*.parquet")):
-        raise ValueError(f"{path} is a folder; name a file, or a folder of .parquet files")
+    if path.is_dir() and not _holds_parquet_only(path):
+        raise ValueError(
+            f"{path} is a folder; name a file, or a folder that holds nothing but .parquet files"
+        )
     if suffix in ARRAYS and path.suffix.lower() == suffix:
         return Variables(path, memory)
     found = sheet(path, encoding=encoding, delimiter=delimiter, header=header)
@@ -55,6 +57,18 @@ def opened(
         raise ValueError(f"{path} is not read: {ALIKE[suffix]}")
     known = ", ".join((*SHEETS, *ARRAYS))
     raise ValueError(f"{path}: the end of a name tells what is in the file; it must be of {known}")
+
+
+def _holds_parquet_only(folder: Path) -> bool:
+    """Some of them, and nothing else; what begins with a dot or an underscore is not looked at."""
+    inside = (path for path in folder.rglob("*") if path.is_file())
+    hidden = (".", "_")
+    seen = {
+        path.suffix.lower() in ARROW[:2]
+        for path in inside
+        if not any(part.startswith(hidden) for part in path.relative_to(folder).parts)
+    }
+    return seen == {True}
 
 
 def sheet(

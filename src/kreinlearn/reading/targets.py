@@ -42,7 +42,7 @@ def target_of(
         if value is None or (isinstance(value, str) and not value.strip()) or value != value:
             raise ValueError(f"{where.format(place)} is missing; every row needs a class")
     _require_classes(counts, name)
-    return Target(name, _labels(values), task, f"{len(counts)} classes")
+    return Target(name, _labels(values, name), task, f"{len(counts)} classes")
 
 
 def _are_classes(counts: Counter[Any]) -> bool:
@@ -64,9 +64,20 @@ def _require_classes(counts: Counter[Any], name: str) -> None:
         )
 
 
-def _labels(values: Sequence[Any]) -> NDArray[Any]:
-    """Whole numbers where all are written as such ("7", not "007"), else texts as they are."""
+def _labels(values: Sequence[Any], name: str) -> NDArray[Any]:
+    """Numbers as they are, texts that all are whole numbers ("7", not "007") as such, or texts."""
+    kinds = {type(value) for value in values}
+    if kinds in ({bool}, {int}, {float}, {int, float}):
+        labels = np.array(values)
+        if labels.dtype.kind in "bif":  # and not beyond 64 bits
+            return labels
     texts = [str(value) for value in values]
+    if len(set(texts)) != len(set(values)):
+        types = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise ValueError(
+            f"{name} holds classes of several types ({types}), and some of them read alike, as 1 "
+            'and "1" do; write each class in one way'
+        )
     if all(_is_plain_integer(text) for text in set(texts)):
         return np.array([int(text) for text in texts])
     return np.array(texts)

@@ -50,6 +50,8 @@ def test_reports(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     page = Path("i.html").read_text(encoding="utf8")
     assert "w.csv" in page
     assert "no positive definite kernel" in page
+    assert "objects: w.csv, column text" in page
+    assert "kernel: levenshtein" in page
     flags = ["--target", "label", "--cv", "2", "--landmarks", "8"]
     run("evaluate", words, *flags, "--html", "e.html", "--csv", "e.csv")
     assert "KreinRidgeClassifier" in Path("e.html").read_text(encoding="utf8")

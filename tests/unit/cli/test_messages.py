@@ -20,7 +20,12 @@ from kreinlearn.cli.output import plain
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("n_landmarks=9 exceeds n_samples=5; lower it", "--landmarks 9 exceeds the number of ob"),
+        ("n_landmarks=9 exceeds n_samples=5; all 5 are used",
+         "--landmarks 9 is more than the 5 objects; all are used"),
+        ("rank=9 exceeds n_landmarks=3 (n_samples=5); lower rank",
+         "--rank 9 exceeds --landmarks 3 (5 objects); lower rank"),
+        ("n_samples=2 leaves no fold", "a number of 2 objects leaves no fold"),
+        ("n_samples is 2", "the number of objects is 2"),
         ("raise memory_budget, or n_landmarks", "raise --memory, or --landmarks"),
         ("pass kernel_params=None", "leave --kernel-param out"),
         ('pass kernel="precomputed"', 'give --kernel "precomputed"'),
