@@ -111,19 +111,15 @@ class PassTotal:
 
 
 def moments_pass(
-    panel: Panel,
-    columns: LandmarkColumns,
-    plan: Plan,
-    rng: np.random.Generator,
-    targets: Targets,
-    hold: Any = None,
-) -> tuple[list[Moments], float]:
+    panel: Panel, columns: LandmarkColumns, plan: Plan, rng: np.random.Generator,
+    targets: Targets, hold: Any = None,
+) -> tuple[list[Moments], float]:  # fmt: skip
     """Moments of C / unit over all rows of X; rows of the panel are not evaluated again.
 
     For the least-squares core the panel also takes in rows drawn by their pilot leverage.
     ``hold`` (n, m), if given, is filled with C / unit; rows that are elsewhere keep theirs.
     """
-    X, m, unit = panel.X.X, len(panel.landmarks), panel.unit
+    X, unit = panel.X.X, panel.unit
     known = panel.rows[panel.rows >= 0]
     here = over(panel.C[len(panel.rows) - len(known) :], unit)
     groups = moments_of(here, targets, known, panel.workers)
@@ -131,16 +127,11 @@ def moments_pass(
         hold[known] = here
     if len(known) == length(X):
         return groups, unit
-    size = candidate_count(m) // 2 if plan.core == "ls" else 0
+    size = candidate_count(len(panel.landmarks)) // 2 if plan.core == "ls" else 0
     workers = _affordable_workers(panel, plan, size, targets.n_groups)
-    work = RowWork(
-        columns, panel.landmarks, unit, targets.Y.shape[1], targets.n_groups, len(panel.columns),
-        buffered=panel.scratch().useful, single=plan.single, seed=int(rng.integers(2**63)),
-    )  # fmt: skip
+    work = _work_of(panel, columns, plan, rng, targets)
     if size:
-        T = whiten(np.sum([group.gram.matrix for group in groups], axis=0), PILOT_RTOL)
-        pilot = T @ rng.standard_normal((T.shape[1], LEVERAGE_PROBES))
-        work = replace(work, size=size, pilot=pilot)
+        work = replace(work, size=size, pilot=_pilot(groups, rng))
 
     def look_at(numbers: Array, scaled: Array) -> None:
         if hold is not None:
@@ -159,6 +150,22 @@ def moments_pass(
     if size:
         panel.add_rows(total.reservoir.numbers, total.reservoir.raw)
     return total.groups, unit
+
+
+def _work_of(
+    panel: Panel, columns: LandmarkColumns, plan: Plan, rng: np.random.Generator, targets: Targets
+) -> RowWork:
+    return RowWork(
+        columns, panel.landmarks, panel.unit, targets.Y.shape[1], targets.n_groups,
+        len(panel.columns), buffered=panel.scratch().useful, single=plan.single,
+        seed=int(rng.integers(2**63)),
+    )  # fmt: skip
+
+
+def _pilot(groups: list[Moments], rng: np.random.Generator) -> Array:  # (m, LEVERAGE_PROBES)
+    """Directions whose |c' pilot|^2 estimates the leverage of a row c."""
+    T = whiten(np.sum([group.gram.matrix for group in groups], axis=0), PILOT_RTOL)
+    return T @ rng.standard_normal((T.shape[1], LEVERAGE_PROBES))
 
 
 @dataclass(frozen=True)
