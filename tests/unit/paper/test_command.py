@@ -70,7 +70,10 @@ def test_it_writes_the_report_and_shows_it(
     assert "RL-Sigmoid is undefined" in text
     assert "Of 7 measurements 7 were made" in text
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"report.html", "RESULTS.md", "figures", "measurements.jsonl", "ran.txt"}
+    of_the_measurements = {"begun.txt", "ran.txt"}
+    assert names == {"report.html", "RESULTS.md", "figures", "measurements.jsonl"} | (
+        of_the_measurements
+    )
     pictures = re.findall(r"\((figures/.*?)\)", text)
     assert pictures == ["figures/low-picture.svg", "figures/high-picture.svg"]
     assert all((tmp_path / name).read_text().startswith("<svg") for name in pictures)
