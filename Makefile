@@ -35,7 +35,7 @@ demo: $(DEMO)
 	@$(PY) -m kreinlearn.demo
 
 test: lint
-	$(PY) -m pytest
+	$(PY) -m pytest -n auto --dist worksteal
 
 lint: $(TEST)
 	$(PY) -m ruff check .
