@@ -11,7 +11,12 @@ import numpy as np
 from kreinlearn.estimators._validation import looks_like_distances
 from kreinlearn.kernels import Kernel, registered, resolve
 from kreinlearn.kernels._base import symmetry_rtol
-from kreinlearn.kernels.scikit import sklearn_kernel_names, sklearn_metric_names
+from kreinlearn.kernels.scikit import (
+    SklearnKernel,
+    SklearnMetric,
+    sklearn_kernel_names,
+    sklearn_metric_names,
+)
 
 CORNER = 300  # rows and columns of a matrix that are looked at
 
@@ -35,13 +40,27 @@ def named(options: argparse.Namespace) -> Kernel | None:
         close = get_close_matches(name.lower(), names(), n=3)
         meant = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(names())}"
         options.parser.error(f"--kernel {name}: there is no such kernel; {meant}")
+    known = _parameters(resolve(name))
+    for one in params:
+        if one not in known:
+            options.parser.error(
+                f"--kernel-param {one}: {name} has no such parameter; there are: "
+                f"{', '.join(known.values()) or 'none'}"
+            )
     try:
         return resolve(name, params)
     except (TypeError, ValueError) as error:
-        known = resolve(name).get_params()
-        takes = ", ".join(f"{one}={value}" for one, value in known.items()) or "none"
-        options.parser.error(f"--kernel-param: {error.__cause__ or error}; there are: {takes}")
+        options.parser.error(f"--kernel-param: {error.__cause__ or error}")
         raise  # it has not come back
+
+
+def _parameters(kernel: Kernel) -> dict[str, str]:
+    """By name: how they are shown, with their defaults where these are known."""
+    if kernel.takes == "precomputed":
+        return {}
+    if isinstance(kernel, SklearnKernel | SklearnMetric):
+        return {name: name for name in sorted(kernel._known_params())}
+    return {name: f"{name}={value}" for name, value in kernel.get_params(deep=False).items()}
 
 
 def for_numbers(X: Any) -> str:

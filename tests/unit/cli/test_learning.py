@@ -302,7 +302,10 @@ def test_quiet_says_nothing_and_stdout_has_data_only(capsys: pytest.CaptureFixtu
     run("fit", file, "--target", "label", "--quiet", "--landmarks", "999", "-o", "m.krein")
     assert capsys.readouterr().err == ""
     run("fit", file, "--target", "label", "--landmarks", "999", "-o", "m.krein", "--force")
-    assert "warning: --landmarks 999 exceeds the number of objects" in capsys.readouterr().err
+    assert (
+        "warning: --landmarks 999 is more than the 60 objects; all are used"
+        in capsys.readouterr().err
+    )
     run("predict", "m.krein", file)
     out, error = capsys.readouterr()
     assert out.splitlines() == ["prediction", *kreinlearn.load("m.krein").predict(WORDS)]
