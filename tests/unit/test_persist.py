@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold
@@ -191,6 +192,16 @@ def test_classes_that_are_long(name: str, tmp_path: Path) -> None:
     found = loaded(model.fit(numbers(), y), tmp_path / "m.krein")
     assert equal(found.classes_, model.classes_)
     assert equal(found.predict(numbers()), model.predict(numbers()))
+
+
+def test_sparse_rows_of_very_many_columns(tmp_path: Path) -> None:
+    """Hashed features: the file grows with what is in them, and so does what load takes."""
+    X = sp.random_array((9, 4), density=0.5, rng=np.random.default_rng(0), format="csr")
+    wide = sp.csr_array((X.data, X.indices, X.indptr), shape=(9, 2**21))
+    model = kreinlearn.KreinNystroem("delta_gauss", random_state=0).fit(wide)
+    found = loaded(model, tmp_path / "m.krein")
+    assert same(found.transform(wide), model.transform(wide))
+    assert (tmp_path / "m.krein").stat().st_size < 20_000
 
 
 def test_many_names_of_features(tmp_path: Path) -> None:

@@ -150,6 +150,12 @@ def test_sparse_rows(kind: Any) -> None:
     assert [one.shape for one in others] == [(1, 3), (0, 3)]
 
 
+def test_sparse_rows_of_too_many_columns() -> None:
+    rows = sp.csr_array((1, 2**24 + 1))
+    with pytest.raises(NotData, match="sparse rows of 16777217 columns"):
+        write_column(Arrays(), [rows], "x")
+
+
 def test_graphs() -> None:
     own = Graph(np.array([1, 2]), np.array([[0, 1]]))
     (found,) = round_trip([own])

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import kreinlearn
 from kreinlearn import ModelFormatError, pairwise, register
@@ -100,6 +101,20 @@ def arrays(dtype: str) -> dict[str, Any]:
 
 NUMBERS = {"data": arrays("<f8"), "indices": arrays("<i4"), "indptr": arrays("<i4")}
 HUGE = 10**11
+
+
+def broad(header: Any, members: Members) -> None:
+    """Sparse rows with many more columns, all empty."""
+    header["state"]["n_features_in_"] = 2**27
+    rows = np.load(io.BytesIO(members["landmarks.shape.npy"]))[0, 0]
+    members["landmarks.shape.npy"] = npy(np.array([[rows, 2**27]]))
+
+
+def sparse() -> Any:
+    X = sp.random_array((9, 4), density=0.5, rng=np.random.default_rng(0), format="csr")
+    return kreinlearn.KreinNystroem("delta_gauss", random_state=0).fit(X)
+
+
 BOMBS: dict[str, tuple[Callable[[], Any], Change]] = {
     "one wide text of many": (
         strings,
@@ -134,6 +149,7 @@ BOMBS: dict[str, tuple[Callable[[], Any], Change]] = {
         given,
         lambda header, members: header["state"].update(n_features_in_=30_000_000),
     ),
+    "sparse landmarks": (sparse, broad),
     "landmarks of no features": (
         vectors,
         lambda header, members: members.update({"landmarks.npy": npy(np.empty((HUGE, 0)))}),
@@ -291,6 +307,6 @@ def test_a_kernel_of_a_person_learns_what_ends_with_an_underscore(tmp_path: Path
 
 
 def test_cases_are_sound_without_the_change(tmp_path: Path) -> None:
-    for make in (strings, vectors, given):
+    for make in (strings, vectors, given, sparse):
         found = kreinlearn.load(changed(make(), tmp_path / "m.krein", lambda *_: None))
         assert cases.answers(found, found.landmarks_ if make is not given else np.eye(9))

@@ -30,6 +30,7 @@ BY_TYPE: dict[type, str] = {
     np.str_: "np.str_", Decimal: "decimal", date: "date", datetime: "datetime", time: "time",
     timedelta: "timedelta",
 }  # fmt: skip
+BROADEST = 2**24  # columns of sparse rows: a file says nothing of empty ones, products need room
 ROOM = 64  # bytes that texts of one width may take for each byte that is stored of them
 SPARSE = {"csr_array": sp.csr_array, "csr_matrix": sp.csr_matrix}
 
@@ -49,6 +50,8 @@ def kind_of(x: Any) -> Kind:
     if isinstance(x, np.generic):
         return ("scalar", *_array_kind(np.asarray(x))[:2])
     if kind.__name__ in SPARSE and sp.issparse(x):
+        if x.shape[1] > BROADEST:
+            raise NotData(f"sparse rows of {x.shape[1]} columns ({BROADEST} are allowed)")
         return "sparse", kind.__name__
     if kind.__name__ in ("NAType", "NaTType"):
         return ("missing",)

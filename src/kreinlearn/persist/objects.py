@@ -16,7 +16,7 @@ import numpy as np
 
 from kreinlearn.kernels._base import Array
 from kreinlearn.kernels._frames import Category
-from kreinlearn.persist.columns import SPARSE, Json, is_roomy
+from kreinlearn.persist.columns import BROADEST, SPARSE, Json, is_roomy
 from kreinlearn.persist.errors import ModelFormatError, require
 from kreinlearn.persist.graphs import graphs_of, networks_of
 from kreinlearn.persist.members import DTYPES, Stored, is_shape
@@ -217,6 +217,7 @@ def _read_sparse(column: Column, name: Any) -> list[Any]:
     parts = [column.items(part) for part in ("data", "indices", "indptr")]
     sizes = column.array("shape", np.int64, 2)
     column.require({len(part) for part in parts} == {len(sizes)} and sizes.shape[1] == 2)
+    column.require(sizes.max(initial=0) <= BROADEST)
     shapes = sizes.tolist()
     found = []
     for data, indices, indptr, shape in zip(*parts, shapes, strict=True):
