@@ -89,6 +89,14 @@ class Moments:
         self.weight += other.weight
         return self
 
+    def __isub__(self, other: Self) -> Self:
+        self.gram -= other.gram
+        self.cross -= other.cross
+        self.y_sums -= other.y_sums
+        self.y_squares -= other.y_squares
+        self.weight -= other.weight
+        return self
+
     def clear(self) -> None:
         self.gram.clear()
         for sums in (self.cross, self.y_sums, self.y_squares):

@@ -174,6 +174,12 @@ class Gram:
         self.sums += other.sums
         return self
 
+    def __isub__(self, other: Self) -> Self:
+        for strip in self._strips():
+            self.triangle[strip] -= other.triangle[strip]
+        self.sums -= other.sums
+        return self
+
     def clear(self) -> None:
         for strip in self._strips():
             self.triangle[strip] = 0.0

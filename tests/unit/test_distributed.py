@@ -14,6 +14,7 @@ import kreinlearn as kl
 from kreinlearn.blocks import TILE
 from kreinlearn.distributed import DaskRows, rows_of
 from kreinlearn.distributed.using import for_workers
+from tests.unit.receiving import received
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -200,22 +201,9 @@ def test_few_rows_are_fitted_in_memory():
 # What comes here
 
 
-def received(n, monkeypatch):
-    """Bytes that come to the client in a fit of n rows; no array may be gathered."""
-    sizes, compute = [], dask.compute
-
-    def recorded(*args, **kwargs):
-        results = compute(*args, **kwargs)
-        sizes.append(len(pickle.dumps(results)))
-        return results
-
-    def refuse(self, *args, **kwargs):
-        raise AssertionError("gathered")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(dask, "compute", recorded)
-        patch.setattr(da.Array, "__array__", refuse)
-        patch.setattr(da.Array, "compute", refuse)
+def received_by_a_fit(n, monkeypatch):
+    """Bytes that come to the client in a fit of n rows."""
+    with received(monkeypatch) as sizes:
         A, y = np.tile(X, (5, 1))[:n], np.tile(LABELS, 5)[:n]
         chunks = (2500,) * (n // 2500) + (n % 2500,)
         model = kl.KreinRidgeClassifier(
@@ -229,7 +217,7 @@ def received(n, monkeypatch):
 
 
 def test_what_comes_here_does_not_grow(monkeypatch):
-    first, second = received(12_000, monkeypatch), received(48_000, monkeypatch)
+    first, second = received_by_a_fit(12_000, monkeypatch), received_by_a_fit(48_000, monkeypatch)
     assert second <= 1.01 * first
     assert first < 12_000 * 3 * 8 * 2  # a sample and sums
 

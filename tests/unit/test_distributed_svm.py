@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 
@@ -12,6 +10,7 @@ from kreinlearn.blocks import TILE
 from kreinlearn.distributed import hinge
 from kreinlearn.distributed.values import room
 from kreinlearn.solvers.line_search import Line, Move, line_search
+from tests.unit.receiving import received
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -184,23 +183,10 @@ def test_a_line_that_is_only_asked_a_little(most):
 # What comes here
 
 
-def received(n, monkeypatch):
-    """Bytes that come to the client in a fit of n rows; no array may be gathered."""
-    sizes, compute = [], dask.compute
-
-    def recorded(*args, **kwargs):
-        results = compute(*args, **kwargs)
-        sizes.append(len(pickle.dumps(results)))
-        return results
-
-    def refuse(self, *args, **kwargs):
-        raise AssertionError("gathered")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(dask, "compute", recorded)
-        patch.setattr(da.Array, "__array__", refuse)
-        patch.setattr(da.Array, "compute", refuse)
-        patch.setattr(hinge, "MOST_KINKS", 200)
+def received_by_a_fit(n, monkeypatch):
+    """Bytes that come to the client in a fit of n rows."""
+    with received(monkeypatch) as sizes:
+        monkeypatch.setattr(hinge, "MOST_KINKS", 200)
         A, y = np.tile(X, (5, 1))[:n], np.tile(TWO, 5)[:n]
         chunks = (2500,) * (n // 2500) + (n % 2500,)
         model = kl.KreinSVC(**GIVEN, **FIXED, kernel_params={"width": 2.0})
@@ -209,7 +195,10 @@ def received(n, monkeypatch):
 
 
 def test_what_comes_here_does_not_grow(monkeypatch):
-    (first, _), (second, model) = received(12_000, monkeypatch), received(48_000, monkeypatch)
+    (first, _), (second, model) = (
+        received_by_a_fit(12_000, monkeypatch),
+        received_by_a_fit(48_000, monkeypatch),
+    )
     assert second <= 1.5 * first  # rounds of a line, some more or less
     assert model.n_iter_ * second < 48_000 * 8  # less than one number a row
 

@@ -8,7 +8,7 @@ alone: what is lost with a worker is made again, whatever the steps before.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,10 +61,10 @@ class DaskMargins:
     W: Array  # (m, r)
     intercept: bool
     totals: Sequence[float]  # weight of all rows, an output
-    p: int = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "p", self.W.shape[1] + self.intercept)
+    @property
+    def p(self) -> int:
+        return int(self.W.shape[1]) + self.intercept
 
     def start(self, gram: Gram | None) -> list[HingeState]:
         assert gram is not None, "the first pass over rows on workers has summed them"

@@ -143,10 +143,5 @@ def _less(mine: Moments | None, theirs: Moments | None) -> Moments | None:
     if theirs is None:
         return mine
     total = mine or Moments.zeros(*theirs.cross.shape)
-    total.gram.triangle -= theirs.gram.triangle
-    total.gram.sums -= theirs.gram.sums
-    total.cross -= theirs.cross
-    total.y_sums -= theirs.y_sums
-    total.y_squares -= theirs.y_squares
-    total.weight -= theirs.weight
+    total -= theirs
     return total

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
-from matplotlib import pyplot  # noqa: E402
 
 from kreinlearn import (  # noqa: E402
     KreinNystroem,
@@ -32,12 +30,6 @@ from kreinlearn.plotting import (  # noqa: E402
     RankErrorDisplay,
     SpectrumDisplay,
 )
-
-
-@pytest.fixture(autouse=True)
-def no_figure_is_left() -> Iterator[None]:
-    yield
-    pyplot.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -37,12 +36,6 @@ from kreinlearn.plotting import (  # noqa: E402
     RankErrorDisplay,
     SpectrumDisplay,
 )
-
-
-@pytest.fixture(autouse=True)
-def no_figure_is_left() -> Iterator[None]:
-    yield
-    pyplot.close("all")
 
 
 def vectors(n: int = 60, seed: int = 0) -> Any:
