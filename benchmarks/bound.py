@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kreinlearn.kernels import _fused
-from kreinlearn.reduce import add_gram, serial_blas
+from kreinlearn.sums.gram import add_gram
+from kreinlearn.sums.parallel import serial_blas
 
 ROWS = 1024  # of a block of the product and the SYRK
 CACHED_ROWS = 32  # of the block the exponentials are taken of

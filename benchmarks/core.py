@@ -27,14 +27,14 @@ from benchmarks.timing import (
     table_of,
 )
 from kreinlearn import KreinNystroem
-from kreinlearn.blocks import TILE
+from kreinlearn.data.tiles import TILE
 from kreinlearn.kernels import DeltaGauss
-from kreinlearn.landmarks import SELECTORS
-from kreinlearn.nystrom import landmark_map, one_shot, one_shot_svd, squared_route
-from kreinlearn.panel import Panel
-from kreinlearn.passes import Plan, gram_pass, transform_blocks
-from kreinlearn.reduce import serial_blas, worker_count
-from kreinlearn.rows import Rows
+from kreinlearn.nystrom.core import landmark_map, one_shot, one_shot_svd, squared_route
+from kreinlearn.nystrom.landmarks import SELECTORS
+from kreinlearn.nystrom.sweep import Plan, gram_pass, transform_blocks
+from kreinlearn.pairs.evaluate import Rows
+from kreinlearn.pairs.panel import Panel
+from kreinlearn.sums.parallel import serial_blas, worker_count
 
 D = 20
 KERNEL = {"width": 50.0, "ratio": 5.0}  # exp(-0.02 d2) - exp(-0.1 d2): two exponentials a value

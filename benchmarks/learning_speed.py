@@ -23,7 +23,7 @@ from benchmarks.core import KERNEL, D, data
 from benchmarks.timing import Row, Timing, interleaved, markdown_of, spent, table_of
 from kreinlearn import KreinNystroem, KreinRidge, KreinRidgeClassifier, KreinSVC
 from kreinlearn.kernels import DeltaGauss
-from kreinlearn.nystrom import landmark_map
+from kreinlearn.nystrom.core import landmark_map
 
 M = 500
 LAMBDA = 1e-6

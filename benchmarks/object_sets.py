@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from kreinlearn.blocks import take
+from kreinlearn.data.tiles import take
 from kreinlearn.datasets import (
     load_dataset,
     make_graphs,

@@ -18,7 +18,7 @@ from benchmarks.timing import Timing, forget_peak, resident_megabytes, timed
 from kreinlearn import KreinRidge, KreinRidgeClassifier, KreinSVC
 from kreinlearn.kernels import DeltaGauss
 from kreinlearn.kernels._columns import DistanceColumns
-from kreinlearn.reduce import worker_count
+from kreinlearn.sums.parallel import worker_count
 
 LEARNERS = {
     "KreinRidge": (KreinRidge, NUMBERS),

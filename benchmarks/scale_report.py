@@ -11,7 +11,7 @@ from benchmarks import scale, scale_sets, tables
 from benchmarks.scale_fit import BUDGET, LEARNERS
 from benchmarks.scale_sets import LABELS
 from benchmarks.timing import Row, load_average
-from kreinlearn.blocks import budget_bytes
+from kreinlearn.data.memory import budget_bytes
 from kreinlearn.paper.figures import Line, Panel, drawn
 from kreinlearn.paper.tasks import Outcome
 from kreinlearn.report import (

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.linear_model import Ridge, RidgeClassifier
 
 from kreinlearn import table
-from kreinlearn.blocks import rows, tiles
+from kreinlearn.data.tiles import rows, tiles
 from kreinlearn.datasets import load_dataset
 from kreinlearn.kernels import DeltaGauss
 

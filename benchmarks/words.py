@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks import tables
 from benchmarks.timing import forget_peak, resident_megabytes, said_by
 from kreinlearn import KreinRidgeClassifier, KreinSVC
-from kreinlearn.blocks import rows, tiles
+from kreinlearn.data.tiles import rows, tiles
 from kreinlearn.datasets import load_dataset, make_noisy_strings
 from kreinlearn.report import Check, Table
 from kreinlearn.report.model import Section

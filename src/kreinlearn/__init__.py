@@ -4,7 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kreinlearn.data.sources import Blocks, table
     from kreinlearn.estimators.baselines import SimilarityRidge, SimilarityRidgeClassifier
+    from kreinlearn.estimators.predicting import predict_to
     from kreinlearn.estimators.ridge import KreinRidge, KreinRidgeClassifier
     from kreinlearn.estimators.spectrum_svc import SpectrumSVC
     from kreinlearn.estimators.svm import KreinSVC
@@ -14,8 +16,6 @@ if TYPE_CHECKING:
     from kreinlearn.inspection import Inspection, indefiniteness, inspect
     from kreinlearn.kernels import dissimilarity, normalized, pairwise, register, similarity_of
     from kreinlearn.persist import ModelFormatError, load, save
-    from kreinlearn.predicting import predict_to
-    from kreinlearn.sources import Blocks, table
 
 __version__ = "0.1.0.dev0"
 
@@ -61,8 +61,8 @@ _PLACES = {
     "inspection": ("Inspection", "indefiniteness", "inspect"),
     "kernels": ("dissimilarity", "normalized", "pairwise", "register", "similarity_of"),
     "persist": ("ModelFormatError", "load", "save"),
-    "predicting": ("predict_to",),
-    "sources": ("Blocks", "table"),
+    "estimators.predicting": ("predict_to",),
+    "data.sources": ("Blocks", "table"),
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
 

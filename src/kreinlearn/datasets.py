@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from kreinlearn.blocks import as_generator
+from kreinlearn.data.tiles import as_generator
 
 Array = NDArray[Any]
 VARIABLE = "KREINLEARN_DATA"

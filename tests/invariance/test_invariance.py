@@ -9,9 +9,10 @@ import sys
 import numpy as np
 import pytest
 
-from kreinlearn import KreinNystroem, KreinPCA, panel
+from kreinlearn import KreinNystroem, KreinPCA
 from kreinlearn.kernels import DeltaGauss, pairwise
-from kreinlearn.landmarks import SELECTORS
+from kreinlearn.nystrom.landmarks import SELECTORS
+from kreinlearn.pairs import panel
 from tests import oracles
 
 RNG = np.random.default_rng(7)

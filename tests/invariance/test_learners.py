@@ -13,9 +13,9 @@ from kreinlearn import (
     KreinVCRidgeClassifier,
     SimilarityRidge,
     SimilarityRidgeClassifier,
-    panel,
 )
 from kreinlearn.kernels import GaussianCombination
+from kreinlearn.pairs import panel
 
 RNG = np.random.default_rng(17)
 N = 160

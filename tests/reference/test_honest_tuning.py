@@ -15,9 +15,9 @@ from kreinlearn import (
     KreinSVC,
     KreinVCRidge,
     SimilarityRidge,
-    panel,
 )
 from kreinlearn.kernels import DeltaGauss, Gaussian
+from kreinlearn.pairs import panel
 from tests import oracles
 
 RNG = np.random.default_rng(41)

@@ -22,9 +22,9 @@ from kreinlearn import (
     KreinVCRidgeClassifier,
     SimilarityRidge,
     SimilarityRidgeClassifier,
-    panel,
 )
 from kreinlearn.kernels import DeltaGauss, Gaussian, Sigmoid
+from kreinlearn.pairs import panel
 from tests import oracles
 from tests.cases import random_orthogonal
 

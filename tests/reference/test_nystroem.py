@@ -9,7 +9,7 @@ from sklearn.linear_model import Ridge
 
 from kreinlearn import KreinNystroem, KreinPCA
 from kreinlearn.kernels import DeltaGauss
-from kreinlearn.nystrom import (
+from kreinlearn.nystrom.core import (
     OBSERVED_RTOL,
     SWEEPS,
     least_squares_core,

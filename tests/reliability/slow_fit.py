@@ -11,7 +11,7 @@ import numpy as np
 
 from kreinlearn import KreinRidge
 from kreinlearn.kernels._objects import ObjectKernel
-from kreinlearn.store import evaluation, values
+from kreinlearn.pairs.store import evaluation, values
 
 X = np.random.default_rng(0).permutation(2000)[:150].astype(float).tolist()
 Y = np.sin(np.array(X) / 300)

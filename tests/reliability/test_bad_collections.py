@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import kreinlearn as kl
-from kreinlearn.blocks import TILE
+from kreinlearn.data.tiles import TILE
 
 N = 5 * TILE + 300  # more than are held
 X = np.random.default_rng(0).normal(size=(N, 3))

@@ -31,9 +31,9 @@ from kreinlearn import (
     SimilarityRidgeClassifier,
     dissimilarity,
     pairwise,
-    panel,
 )
 from kreinlearn.kernels import Gaussian
+from kreinlearn.pairs import panel
 from tests.models import (
     REGRESSORS,
     both,

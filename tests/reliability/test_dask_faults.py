@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import kreinlearn as kl
-from kreinlearn.blocks import TILE
+from kreinlearn.data.tiles import TILE
 from kreinlearn.distributed import DaskMargins
 
 dask = pytest.importorskip("dask")

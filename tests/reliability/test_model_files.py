@@ -27,7 +27,7 @@ import kreinlearn
 from kreinlearn import ModelFormatError
 from kreinlearn.persist.header import versions
 from tests.reliability import damage
-from tests.unit.persist_cases import METHODS
+from tests.unit.persist.cases import METHODS
 
 FILES = 5000
 LONGEST = 2.0  # seconds of CPU that any of them may take

@@ -24,8 +24,8 @@ from kreinlearn import (
     predict_to,
     table,
 )
-from kreinlearn.blocks import TILE
-from kreinlearn.sources import opened
+from kreinlearn.data.sources import opened
+from kreinlearn.data.tiles import TILE
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

@@ -40,7 +40,7 @@ from kreinlearn import (
     pairwise,
 )
 from kreinlearn.kernels import DeltaGauss, Gaussian
-from kreinlearn.reduce import worker_count
+from kreinlearn.sums.parallel import worker_count
 from tests.models import LEARNERS, penalised
 
 

@@ -23,7 +23,7 @@ from sklearn.exceptions import NotFittedError
 
 from kreinlearn import KreinRidge
 from kreinlearn.kernels import pairwise
-from kreinlearn.store import evaluation, values
+from kreinlearn.pairs.store import evaluation, values
 from tests.reliability.slow_fit import Slow, X, Y, mark, model
 
 pytest.importorskip("zarr")

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn._files import replacing
 from kreinlearn.cli.messages import Talk
 from kreinlearn.cli.output import replacing_folder, require_free, show_json, show_pairs
+from kreinlearn.data.files import replacing
 
 SUFFIXES = (".npz", ".zarr")
 CHUNK = 2**20  # bytes of features in a chunk of a zarr array, about
@@ -24,8 +24,8 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         options.parser.error(f"-o {output}: it must end in one of {', '.join(SUFFIXES)}")
     require_free(options, {"-o": output}, [options.file])
     from kreinlearn.cli import data
-    from kreinlearn.predicting import predict_to
-    from kreinlearn.sources.base import library
+    from kreinlearn.data.sources.base import library
+    from kreinlearn.estimators.predicting import predict_to
 
     if output.suffix == ".zarr":
         library("zarr")  # before any work
@@ -90,7 +90,7 @@ def _write_npz(output: Path, features: Path, others: dict[str, Any]) -> None:
 
 
 def _write_zarr(output: Path, features: Path, others: dict[str, Any]) -> None:
-    from kreinlearn.sources.base import library
+    from kreinlearn.data.sources.base import library
 
     zarr = library("zarr")
     codecs = [zarr.codecs.ZstdCodec(), zarr.codecs.Crc32cCodec()]  # a flipped bit is an error

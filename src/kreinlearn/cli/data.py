@@ -10,13 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.blocks import budget_bytes, length
 from kreinlearn.cli import kernels
 from kreinlearn.cli.labels import labels_in
 from kreinlearn.cli.messages import Talk
-from kreinlearn.kernels import Kernel
-from kreinlearn.kernels.strings import TextKernel
-from kreinlearn.reading import (
+from kreinlearn.data.memory import budget_bytes
+from kreinlearn.data.reading import (
     ArrowSheet,
     CsvSheet,
     Sheet,
@@ -26,8 +24,11 @@ from kreinlearn.reading import (
     opened,
     target_of,
 )
-from kreinlearn.reading.columns import listed, require_column
-from kreinlearn.sources import Blocks, table
+from kreinlearn.data.reading.columns import listed, require_column
+from kreinlearn.data.sources import Blocks, table
+from kreinlearn.data.tiles import length
+from kreinlearn.kernels import Kernel
+from kreinlearn.kernels.strings import TextKernel
 
 ROOM = 4  # a file is read into memory where that many times its size fits the budget
 

@@ -11,7 +11,7 @@ import numpy as np
 from kreinlearn.cli.messages import Talk
 from kreinlearn.cli.output import require_free, show_json, show_pairs
 from kreinlearn.cli.values import ESTIMATORS
-from kreinlearn.reading import TASKS, Target
+from kreinlearn.data.reading import TASKS, Target
 
 
 def run(options: argparse.Namespace, talk: Talk) -> int:

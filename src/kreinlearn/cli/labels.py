@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.reading import CsvSheet, Sheet, Target, Variables, gathering, opened, target_of
+from kreinlearn.data.reading import CsvSheet, Sheet, Target, Variables, gathering, opened, target_of
 
 BARE = "1"  # the first column of a file without names
 

@@ -12,8 +12,8 @@ import numpy as np
 from kreinlearn.cli.messages import Talk
 from kreinlearn.cli.output import STDOUT, require_free
 from kreinlearn.cli.writing import SUFFIXES, written
-from kreinlearn.reading import CsvSheet, Sheet, Variables, gathering
-from kreinlearn.reading.sheets import ROWS
+from kreinlearn.data.reading import CsvSheet, Sheet, Variables, gathering
+from kreinlearn.data.reading.sheets import ROWS
 
 
 class Rows(NamedTuple):

@@ -74,7 +74,7 @@ def rank(text: str) -> int | str:
 
 
 def memory(text: str) -> str:
-    from kreinlearn.blocks import budget_bytes
+    from kreinlearn.data.memory import budget_bytes
 
     try:
         enough = budget_bytes(text) >= 1

@@ -13,9 +13,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from kreinlearn._files import replacing
 from kreinlearn.cli.output import STDOUT, plain
-from kreinlearn.sources.base import library
+from kreinlearn.data.files import replacing
+from kreinlearn.data.sources.base import library
 
 Write = Callable[[dict[str, Any]], None]  # columns by name, the same ones every time
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from kreinlearn.estimators.transformer import KreinNystroem
-from kreinlearn.landmarks import SELECTORS, VECTORS_ONLY
-from kreinlearn.spectrum import indefiniteness_of
+from kreinlearn.nystrom.landmarks import SELECTORS, VECTORS_ONLY
+from kreinlearn.solvers.spectrum import indefiniteness_of
 
 Array = NDArray[Any]
 RANKS = (5, 10, 25, 50, 100)

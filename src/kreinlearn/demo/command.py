@@ -10,14 +10,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from kreinlearn.blocks import as_generator
+from kreinlearn.data.tiles import as_generator
 from kreinlearn.datasets import make_polygons
 from kreinlearn.demo import approximation, learning, picture
 from kreinlearn.demo.approximation import LANDMARKS_PER_RANK, RANKS, Findings
 from kreinlearn.demo.learning import Score
 from kreinlearn.kernels.dissimilarity import double_centre
 from kreinlearn.kernels.objects import Hausdorff
-from kreinlearn.spectrum import signed_eigh
+from kreinlearn.solvers.spectrum import signed_eigh
 
 SMALLEST, LARGEST = LANDMARKS_PER_RANK * RANKS[1], 5000  # polygons
 

@@ -12,11 +12,11 @@ import joblib
 import numpy as np
 import scipy.sparse as sp
 
-from kreinlearn.blocks import length, take
+from kreinlearn.data.tiles import length, take
 from kreinlearn.kernels._base import Array, Objects
 from kreinlearn.progress import name_of
-from kreinlearn.reduce import serial_blas
-from kreinlearn.runs import FAN_IN
+from kreinlearn.sums.parallel import serial_blas
+from kreinlearn.sums.tree import FAN_IN
 
 
 def is_dask(X: Any) -> bool:

@@ -24,11 +24,11 @@ from kreinlearn.distributed.margins import (
     losses,
 )
 from kreinlearn.distributed.values import KernelRuns, kept
-from kreinlearn.feature_rows import with_constant
 from kreinlearn.kernels._base import Array
-from kreinlearn.moments import SUM_BYTES
+from kreinlearn.learn.feature_rows import with_constant
 from kreinlearn.solvers.line_search import Move, line_search
 from kreinlearn.solvers.margins import Gram, HingeState, Step, arrived, cancelled, point, walked
+from kreinlearn.sums.moments import SUM_BYTES
 
 POINTS = (*np.linspace(0, 2, 13), 3.0, 5.0, 9.0)  # of a line that are looked at first
 MOST_KINKS = 2**14  # that come to the client, of an output: 24 bytes each

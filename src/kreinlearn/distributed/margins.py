@@ -10,11 +10,11 @@ import numpy as np
 
 from kreinlearn.distributed.values import Sides, scaled
 from kreinlearn.kernels._base import Array
-from kreinlearn.moments import Moments
-from kreinlearn.passes import RowWork
-from kreinlearn.reduce import serial_blas
+from kreinlearn.nystrom.sweep import RowWork
 from kreinlearn.solvers.line_search import Kinks, Line, LineSums, Question
 from kreinlearn.solvers.margins import active_rows, hinge_loss
+from kreinlearn.sums.moments import Moments
+from kreinlearn.sums.parallel import serial_blas
 
 Both = tuple[Array | None, Array | None]  # decision values (k, outputs); None: all zero
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.blocks import TILE, Source, among, take
+from kreinlearn.data.tiles import TILE, Source, among, take
 from kreinlearn.distributed import blocks as b
 from kreinlearn.distributed.sums import sum_rows
 from kreinlearn.kernels._base import Array, Objects
-from kreinlearn.moments import Targets
-from kreinlearn.passes import PassTotal, RowWork
+from kreinlearn.nystrom.sweep import PassTotal, RowWork
+from kreinlearn.sums.moments import Targets
 
 Read = Callable[[Any], Objects]  # a block as it comes -> an array of numbers, or a list of objects
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.blocks import Scratch, row_blocks
+from kreinlearn.data.tiles import Scratch, row_blocks
 from kreinlearn.distributed import blocks as b
 from kreinlearn.kernels._base import Array, Objects
-from kreinlearn.moments import Targets
-from kreinlearn.passes import PassTotal, RowWork
-from kreinlearn.reduce import serial_blas
-from kreinlearn.runs import COLUMN_RUNS, runs_of
+from kreinlearn.nystrom.sweep import PassTotal, RowWork
+from kreinlearn.sums.moments import Targets
+from kreinlearn.sums.parallel import serial_blas
+from kreinlearn.sums.tree import COLUMN_RUNS, runs_of
 
 
 def sum_rows(X: Any, work: RowWork, targets: Targets, known: Array, hold: Any = None) -> PassTotal:

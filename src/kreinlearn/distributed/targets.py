@@ -13,7 +13,7 @@ from kreinlearn.distributed import blocks as b
 from kreinlearn.distributed.rows import DaskRows, rows_of, spread
 from kreinlearn.distributed.sums import total_of
 from kreinlearn.kernels._base import Array
-from kreinlearn.runs import COLUMN_RUNS, Tree, runs_of
+from kreinlearn.sums.tree import COLUMN_RUNS, Tree, runs_of
 
 Check = Callable[[Any], Array]  # a block of targets or weights, as it comes
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
 
-from kreinlearn.blocks import length, take
+from kreinlearn.data.tiles import length, take
 from kreinlearn.distributed import blocks as b
 from kreinlearn.distributed.rows import like, rows_of
 from kreinlearn.distributed.targets import column_of

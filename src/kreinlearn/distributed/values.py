@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.blocks import length, row_blocks, tiles, tiles_without
+from kreinlearn.data.tiles import length, row_blocks, tiles, tiles_without
 from kreinlearn.distributed import blocks as b
 from kreinlearn.distributed.sums import aligned, order_of, targets_of_run, total_of_blocks
 from kreinlearn.kernels._base import Array, Objects
-from kreinlearn.moments import Targets
-from kreinlearn.passes import PassTotal, RowWork
-from kreinlearn.reduce import serial_blas
-from kreinlearn.rows import naming, over
+from kreinlearn.nystrom.sweep import PassTotal, RowWork
+from kreinlearn.pairs.evaluate import naming, over
+from kreinlearn.sums.moments import Targets
+from kreinlearn.sums.parallel import serial_blas
 
 ROOM = 0.5  # of a worker's memory, for what is kept: beyond 0.6 dask writes to disk
 Sides = tuple[Array, Array]  # targets (k, q) and weights (k,) of the rows of a run

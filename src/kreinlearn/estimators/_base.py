@@ -19,8 +19,8 @@ from sklearn.utils.validation import (
 )
 
 from kreinlearn._warnings import warn
-from kreinlearn.approximation import Fitted, fit_map, fit_map_to_tolerance
-from kreinlearn.blocks import Source, budget_bytes, free_memory, length, require_memory, take
+from kreinlearn.data.memory import budget_bytes, free_memory, require_memory
+from kreinlearn.data.tiles import Source, length, take
 from kreinlearn.distributed import DaskRows, is_dask, require_sendable
 from kreinlearn.estimators._callbacks import tasks_of
 from kreinlearn.estimators._dask import rows_on_workers, to_fit_on
@@ -50,16 +50,17 @@ from kreinlearn.kernels._processes import Processes
 from kreinlearn.kernels.callables import CallableKernel, probe
 from kreinlearn.kernels.dissimilarity import check_dissimilarities
 from kreinlearn.kernels.precomputed import PickedColumns, Precomputed, PrecomputedDissimilarity
-from kreinlearn.landmarks import SELECTORS, WHOLE_SAMPLE
-from kreinlearn.nystrom import FeatureMap
-from kreinlearn.panel import Panel
-from kreinlearn.passes import Plan, announce, n_evaluated, transform_blocks
+from kreinlearn.learn.precision import require_approximated
+from kreinlearn.nystrom.approximation import Fitted, fit_map, fit_map_to_tolerance
+from kreinlearn.nystrom.core import FeatureMap
+from kreinlearn.nystrom.landmarks import SELECTORS, WHOLE_SAMPLE
+from kreinlearn.nystrom.sweep import Plan, announce, n_evaluated, transform_blocks
+from kreinlearn.pairs.evaluate import places_of
+from kreinlearn.pairs.panel import Panel
+from kreinlearn.pairs.square import rows_a_part
 from kreinlearn.persist import save
 from kreinlearn.progress import Progress
-from kreinlearn.reduce import serial_blas, worker_count
-from kreinlearn.rounding import require_approximated
-from kreinlearn.rows import places_of
-from kreinlearn.squares import rows_a_part
+from kreinlearn.sums.parallel import serial_blas, worker_count
 
 DEFAULT_TOL = 0.05  # of rank="auto"
 # attributes of a fit, beside those that end with _

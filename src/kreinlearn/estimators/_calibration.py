@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import StratifiedKFold
 
-from kreinlearn.tuning.folds import fold_count
+from kreinlearn.learn.folds import fold_count
 
 
 def calibration_of(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:

@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
+from kreinlearn.data.sources import opened, with_target
 from kreinlearn.distributed import (
     DaskRows,
     accuracy,
@@ -40,11 +41,10 @@ from kreinlearn.estimators._validation import (
     is_condensed,
     square_of_condensed,
 )
-from kreinlearn.learning import Problem, Statistics, features_of
-from kreinlearn.panel import POOL_ROWS
+from kreinlearn.learn.folds import FoldRows
+from kreinlearn.learn.learning import Problem, Statistics, features_of
+from kreinlearn.pairs.panel import POOL_ROWS
 from kreinlearn.solvers.result import signed_penalty
-from kreinlearn.sources import opened, with_target
-from kreinlearn.tuning.folds import FoldRows
 
 PART = 0.7  # of the rows, at least, in a part that calibrates
 WAY_ROWS = 4096  # that "ovr" or "ovo" is chosen by, at the most

@@ -16,7 +16,8 @@ from sklearn.utils.validation import (
     check_array,
 )
 
-from kreinlearn.blocks import TILE, length
+from kreinlearn.data.sources import with_target
+from kreinlearn.data.tiles import TILE, length
 from kreinlearn.distributed import (
     DaskRows,
     Tally,
@@ -29,9 +30,8 @@ from kreinlearn.distributed import (
 from kreinlearn.estimators._validation import _as_array, _as_list, require_numbers
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels._objects import ObjectKernel
-from kreinlearn.landmarks import WHOLE_SAMPLE
-from kreinlearn.panel import POOL_ROWS
-from kreinlearn.sources import with_target
+from kreinlearn.nystrom.landmarks import WHOLE_SAMPLE
+from kreinlearn.pairs.panel import POOL_ROWS
 
 LARGEST = 1e150  # targets, whose squares are summed
 

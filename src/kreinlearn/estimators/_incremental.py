@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from kreinlearn.blocks import as_generator, blocks_to_read, length
+from kreinlearn.data.sources import with_target
+from kreinlearn.data.tiles import as_generator, blocks_to_read, length
 from kreinlearn.distributed import is_dask
 from kreinlearn.estimators._callbacks import reported
 from kreinlearn.estimators._learner import KreinLearner
-from kreinlearn.learning import MeanLoss, Problem, Statistics, gather, gram_scale
-from kreinlearn.moments import Moments, Targets, total_terms
-from kreinlearn.nystrom import FeatureMap
-from kreinlearn.passes import RowWork, n_evaluated, sum_groups
-from kreinlearn.reduce import serial_blas, worker_count
-from kreinlearn.rounding import guarded, require_learned
-from kreinlearn.sources import with_target
-from kreinlearn.tuning.folds import TRAINING, downdated, with_fold
-from kreinlearn.tuning.search import Tuned, given, tune_apart
+from kreinlearn.learn.folds import TRAINING, downdated, with_fold
+from kreinlearn.learn.learning import MeanLoss, Problem, Statistics, gather, gram_scale
+from kreinlearn.learn.precision import guarded, require_learned
+from kreinlearn.learn.search import Tuned, given, tune_apart
+from kreinlearn.nystrom.core import FeatureMap
+from kreinlearn.nystrom.sweep import RowWork, n_evaluated, sum_groups
+from kreinlearn.sums.moments import Moments, Targets, total_terms
+from kreinlearn.sums.parallel import serial_blas, worker_count
 
 LEAST_VALIDATED = 0.2  # of all weight, for penalties to be tuned anew
 

@@ -17,9 +17,8 @@ from sklearn.utils.validation import (
 )
 
 from kreinlearn._warnings import warn
-from kreinlearn.approximation import fit_core, grow_landmarks, open_panel
-from kreinlearn.blocks import as_generator, length
-from kreinlearn.choosing import Candidate, choose_similarity, with_kernel
+from kreinlearn.data.sources import with_target
+from kreinlearn.data.tiles import as_generator, length
 from kreinlearn.distributed import DaskRows, sums
 from kreinlearn.estimators._base import KreinEstimator
 from kreinlearn.estimators._callbacks import reported
@@ -29,15 +28,16 @@ from kreinlearn.estimators._storing import storing
 from kreinlearn.kernels import resolve
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, TRANSFORMS
 from kreinlearn.kernels.precomputed import Precomputed, PrecomputedDissimilarity
-from kreinlearn.learning import Problem, Statistics, folds_of, gather, statistics_scale
-from kreinlearn.nystrom import OVERSAMPLING, FeatureMap, landmark_map
-from kreinlearn.panel import POOL_ROWS
-from kreinlearn.reduce import serial_blas
-from kreinlearn.rounding import guarded, require_learned
+from kreinlearn.learn.folds import TileFolds, fold_count, given_folds, random_folds
+from kreinlearn.learn.learning import Problem, Statistics, folds_of, gather, statistics_scale
+from kreinlearn.learn.precision import guarded, require_learned
+from kreinlearn.learn.search import Tuned, Unknowns, pattern_search
+from kreinlearn.learn.similarity import Candidate, choose_similarity, with_kernel
+from kreinlearn.nystrom.approximation import fit_core, grow_landmarks, open_panel
+from kreinlearn.nystrom.core import OVERSAMPLING, FeatureMap, landmark_map
+from kreinlearn.pairs.panel import POOL_ROWS
 from kreinlearn.solvers.result import Fold, signed_penalty
-from kreinlearn.sources import with_target
-from kreinlearn.tuning.folds import TileFolds, fold_count, given_folds, random_folds
-from kreinlearn.tuning.search import Tuned, Unknowns, pattern_search
+from kreinlearn.sums.parallel import serial_blas
 
 MOST_LANDMARKS = 1000  # of n_landmarks="auto"
 PENALTY = [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})]

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring
 
-from kreinlearn.learning import Problem
-from kreinlearn.tuning.folds import FoldRows
+from kreinlearn.learn.folds import FoldRows
+from kreinlearn.learn.learning import Problem
 
 LEAST_PROBABILITY = 1e-3  # a score beyond +-1 is no certainty
 

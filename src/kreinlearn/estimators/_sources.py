@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
-from kreinlearn.blocks import Part, Source, budget_bytes
+from kreinlearn.data.memory import budget_bytes
+from kreinlearn.data.sources import Table, opened
+from kreinlearn.data.sources.base import Checked, RowObjects
+from kreinlearn.data.sources.opening import as_path
+from kreinlearn.data.tiles import Part, Source
 from kreinlearn.kernels import Kernel
-from kreinlearn.sources import Table, opened
-from kreinlearn.sources.base import Checked, RowObjects
-from kreinlearn.sources.opening import as_path
 
 
 def rows_for(estimator: Any, X: Any, kernel: Kernel, *, reset: bool) -> Any:

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kreinlearn.feature_rows import FeatureRows, with_constant
-from kreinlearn.learning import Problem, Statistics
-from kreinlearn.moments import total_terms
+from kreinlearn.learn.feature_rows import FeatureRows, with_constant
+from kreinlearn.learn.folds import FoldRows
+from kreinlearn.learn.learning import Problem, Statistics
 from kreinlearn.solvers.margins import DenseRows, Rows, hinge_loss
 from kreinlearn.solvers.result import signed_penalty
 from kreinlearn.solvers.sparse import l1_max, l1_path
-from kreinlearn.tuning.folds import FoldRows
+from kreinlearn.sums.moments import total_terms
 
 PATH = np.logspace(0, -4, 17)  # strengths, of the one at which no landmark is left
 MAX_ITER = 200  # of a trial

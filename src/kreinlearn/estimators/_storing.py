@@ -8,8 +8,8 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from kreinlearn.kernels import Kernel
-from kreinlearn.store.evaluation import Stored
-from kreinlearn.store.opening import stored
+from kreinlearn.pairs.store.evaluation import Stored
+from kreinlearn.pairs.store.opening import stored
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 

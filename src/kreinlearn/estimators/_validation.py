@@ -13,11 +13,11 @@ from scipy.spatial.distance import squareform
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from kreinlearn._warnings import warn
-from kreinlearn.blocks import first_not_finite, length, objects_of
+from kreinlearn.data.tiles import first_not_finite, length, objects_of
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels._frames import column_names, named_rows, rows_of_frame
 from kreinlearn.kernels.precomputed import Precomputed
-from kreinlearn.landmarks import VECTORS_ONLY
+from kreinlearn.nystrom.landmarks import VECTORS_ONLY
 
 SYMMETRY_TILE = 1024  # rows compared at a time
 DATES = (

@@ -10,8 +10,8 @@ from sklearn.base import _fit_context
 from kreinlearn.estimators._classifier import KreinClassifier
 from kreinlearn.estimators._learner import KreinLearner
 from kreinlearn.estimators.ridge import KreinRegressor, LeastSquares, LeastSquaresClassifier
-from kreinlearn.nystrom import FeatureMap
-from kreinlearn.tuning.search import Unknowns
+from kreinlearn.learn.search import Unknowns
+from kreinlearn.nystrom.core import FeatureMap
 
 NOT_HERE = ("core", "rank", "lambda_minus")
 

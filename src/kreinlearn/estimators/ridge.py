@@ -19,17 +19,17 @@ from kreinlearn.estimators._dask import (
 from kreinlearn.estimators._incremental import Incremental
 from kreinlearn.estimators._learner import Linear
 from kreinlearn.estimators._scoring import FoldRegressor
-from kreinlearn.learning import (
+from kreinlearn.learn.learning import (
     MeanLoss,
     Problem,
     Statistics,
     leave_one_out_of,
     statistics_scale,
 )
-from kreinlearn.moments import Centred, Terms, total_terms
+from kreinlearn.learn.search import Tuned, Unknowns, given, tune, tune_apart
 from kreinlearn.solvers.least_squares import ridge, ridge_fold, ridge_rows
 from kreinlearn.solvers.result import Fold, Solution, signed_penalty
-from kreinlearn.tuning.search import Tuned, Unknowns, given, tune, tune_apart
+from kreinlearn.sums.moments import Centred, Terms, total_terms
 
 
 class LeastSquares(Incremental):

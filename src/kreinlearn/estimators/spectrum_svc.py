@@ -15,8 +15,9 @@ from sklearn.svm import SVC
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kreinlearn._warnings import warn
-from kreinlearn.approximation import grow_landmarks, open_panel
-from kreinlearn.blocks import as_generator, budget_bytes, length, require_memory, take
+from kreinlearn.data.memory import budget_bytes, require_memory
+from kreinlearn.data.sources import with_target
+from kreinlearn.data.tiles import as_generator, length, take
 from kreinlearn.estimators._base import KreinEstimator
 from kreinlearn.estimators._callbacks import reported
 from kreinlearn.estimators._classifier import KreinClassifier, class_scores, pairs_of, require_two
@@ -25,10 +26,10 @@ from kreinlearn.estimators._storing import storing
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels._base import symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
-from kreinlearn.panel import Panel
-from kreinlearn.reduce import serial_blas
-from kreinlearn.sources import with_target
-from kreinlearn.spectrum import CORRECTIONS, SpectrumCorrection, correct, power_of_two_scale
+from kreinlearn.nystrom.approximation import grow_landmarks, open_panel
+from kreinlearn.pairs.panel import Panel
+from kreinlearn.solvers.spectrum import CORRECTIONS, SpectrumCorrection, correct, power_of_two_scale
+from kreinlearn.sums.parallel import serial_blas
 
 Array = NDArray[Any]
 

@@ -16,8 +16,9 @@ from kreinlearn.distributed import DaskMargins, DaskRows, KernelRuns, room
 from kreinlearn.estimators._classifier import KreinClassifier
 from kreinlearn.estimators._learner import Linear
 from kreinlearn.estimators._sparse import fit_sparse
-from kreinlearn.feature_rows import FeatureRows, Kept, Known, with_constant
-from kreinlearn.learning import (
+from kreinlearn.learn.feature_rows import FeatureRows, Kept, Known, with_constant
+from kreinlearn.learn.hinge import HingeObjective
+from kreinlearn.learn.learning import (
     MeanLoss,
     Problem,
     Statistics,
@@ -25,16 +26,15 @@ from kreinlearn.learning import (
     statistics_scale,
     terms_of,
 )
-from kreinlearn.moments import Targets, total_terms
-from kreinlearn.nystrom import FeatureMap
-from kreinlearn.rows import over
+from kreinlearn.learn.search import Tuned, Unknowns, given, one_penalty, tune, tune_apart
+from kreinlearn.nystrom.core import FeatureMap
+from kreinlearn.pairs.evaluate import over
 from kreinlearn.solvers.least_squares import ridge, ridge_fold
 from kreinlearn.solvers.margins import DenseRows, Margins, RowMargins
 from kreinlearn.solvers.result import signed_penalty
 from kreinlearn.solvers.span import in_span, scaling
 from kreinlearn.solvers.squared_hinge import newton
-from kreinlearn.tuning.hinge import HingeObjective
-from kreinlearn.tuning.search import Tuned, Unknowns, given, one_penalty, tune, tune_apart
+from kreinlearn.sums.moments import Targets, total_terms
 
 TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
 KEPT = 0.125  # of the budget, for kernel values of rows on the move where not all are held

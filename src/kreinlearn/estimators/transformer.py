@@ -16,17 +16,17 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
-from kreinlearn.approximation import ERROR_ROWS, ErrorEstimate, Fitted, estimate_error
-from kreinlearn.blocks import as_generator, length, take
+from kreinlearn.data.tiles import as_generator, length, take
 from kreinlearn.distributed import is_dask, lazily
 from kreinlearn.estimators._base import KreinEstimator
 from kreinlearn.estimators._callbacks import reported
 from kreinlearn.estimators._storing import storing
 from kreinlearn.estimators._validation import precision
-from kreinlearn.nystrom import EPS, WHITEN_RTOL, FeatureMap, eigen_map, one_shot
-from kreinlearn.passes import Plan
-from kreinlearn.reduce import serial_blas
-from kreinlearn.rounding import guarded
+from kreinlearn.learn.precision import guarded
+from kreinlearn.nystrom.approximation import ERROR_ROWS, ErrorEstimate, Fitted, estimate_error
+from kreinlearn.nystrom.core import EPS, WHITEN_RTOL, FeatureMap, eigen_map, one_shot
+from kreinlearn.nystrom.sweep import Plan
+from kreinlearn.sums.parallel import serial_blas
 
 N_ROWS = {"n_rows": [Interval(Integral, 2, None, closed="left")]}  # of estimate_error
 

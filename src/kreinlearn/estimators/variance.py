@@ -13,13 +13,13 @@ from kreinlearn._warnings import warn
 from kreinlearn.estimators._classifier import KreinClassifier
 from kreinlearn.estimators._learner import KreinLearner
 from kreinlearn.estimators.ridge import KreinRegressor, LeastSquares, LeastSquaresClassifier
-from kreinlearn.learning import MeanLoss, Problem, Statistics, statistics_scale
-from kreinlearn.moments import Centred, Terms, total_terms
+from kreinlearn.learn.learning import MeanLoss, Problem, Statistics, statistics_scale
+from kreinlearn.learn.search import Tuned, Unknowns, one_penalty, tune, tune_apart
 from kreinlearn.solvers.least_squares import ridge_fold
 from kreinlearn.solvers.result import Fold, Solution, signed_penalty
 from kreinlearn.solvers.span import in_span
 from kreinlearn.solvers.variance import variance_constrained, variance_fold
-from kreinlearn.tuning.search import Tuned, Unknowns, one_penalty, tune, tune_apart
+from kreinlearn.sums.moments import Centred, Terms, total_terms
 
 POSITIVE = [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})]
 CONSTRAINTS: dict[str, list[Any]] = {

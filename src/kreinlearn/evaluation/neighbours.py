@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kreinlearn.blocks import length, row_blocks
+from kreinlearn.data.tiles import length, row_blocks
 from kreinlearn.estimators.transformer import KreinNystroem
 from kreinlearn.kernels.precomputed import Precomputed
-from kreinlearn.reduce import map_blocks, serial_blas, worker_count
-from kreinlearn.rows import evaluate
+from kreinlearn.pairs.evaluate import evaluate
+from kreinlearn.sums.parallel import map_blocks, serial_blas, worker_count
 
 Array = NDArray[Any]
 NUMBERS = (1, 3, 5, 9, 15)  # of neighbours, to choose from

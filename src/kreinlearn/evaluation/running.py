@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
-from kreinlearn.blocks import as_generator, budget_bytes, length, take
+from kreinlearn.data.memory import budget_bytes
+from kreinlearn.data.sources import with_target
+from kreinlearn.data.tiles import as_generator, length, take
 from kreinlearn.distributed import DaskRows
 from kreinlearn.estimators.transformer import KreinNystroem
 from kreinlearn.evaluation.findings import Evaluation, Score
@@ -24,12 +26,11 @@ from kreinlearn.evaluation.targets import Targets, targets_of
 from kreinlearn.inspection.findings import described
 from kreinlearn.kernels import Kernel, remembering
 from kreinlearn.kernels._keys import key_of
-from kreinlearn.passes import announce
+from kreinlearn.learn.folds import random_folds
+from kreinlearn.nystrom.sweep import announce
+from kreinlearn.pairs.square import evaluate_square, pairs_among
 from kreinlearn.progress import Progress, time_in_words
-from kreinlearn.reduce import serial_blas, worker_count
-from kreinlearn.sources import with_target
-from kreinlearn.squares import evaluate_square, pairs_among
-from kreinlearn.tuning.folds import random_folds
+from kreinlearn.sums.parallel import serial_blas, worker_count
 
 Array = NDArray[Any]
 REMEMBERED = "1GB"  # of kernel values, unless memory_budget says otherwise

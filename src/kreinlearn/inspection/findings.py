@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreinlearn.progress import name_of
-from kreinlearn.spectrum import Spectrum, indefiniteness_of, power_of_two_scale
+from kreinlearn.solvers.spectrum import Spectrum, indefiniteness_of, power_of_two_scale
 
 Array = NDArray[Any]
 TRIANGLES = 200_000  # triples of objects looked at

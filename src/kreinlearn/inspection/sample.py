@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval, validate_params
 
-from kreinlearn.blocks import as_generator, free_memory, in_words, length
+from kreinlearn.data.memory import free_memory, in_words
+from kreinlearn.data.tiles import as_generator, length
 from kreinlearn.estimators.transformer import KreinNystroem
 from kreinlearn.kernels import Kernel, double_centre
 from kreinlearn.kernels.dissimilarity import check_dissimilarities
 from kreinlearn.kernels.precomputed import Precomputed
-from kreinlearn.rows import evaluate
-from kreinlearn.spectrum import indefiniteness_of_matrix, power_of_two_scale
+from kreinlearn.pairs.evaluate import evaluate
+from kreinlearn.solvers.spectrum import indefiniteness_of_matrix, power_of_two_scale
 
 EXACT_UP_TO = 5000  # objects, for an indefiniteness from the whole spectrum
 SAMPLE_SIZE = 2000  # objects drawn when there are more

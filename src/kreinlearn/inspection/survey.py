@@ -12,7 +12,8 @@ from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from kreinlearn.blocks import as_generator, length
+from kreinlearn.data.sources import with_target
+from kreinlearn.data.tiles import as_generator, length
 from kreinlearn.estimators._sources import in_memory
 from kreinlearn.estimators._validation import looks_like_distances
 from kreinlearn.estimators.transformer import KreinNystroem
@@ -23,8 +24,7 @@ from kreinlearn.inspection.sample import require_room, similarity_from
 from kreinlearn.inspection.values import Values, values_of, without_diagonal
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels.precomputed import Precomputed
-from kreinlearn.sources import with_target
-from kreinlearn.spectrum import indefiniteness_of, indefiniteness_of_matrix, signed_eigh
+from kreinlearn.solvers.spectrum import indefiniteness_of, indefiniteness_of_matrix, signed_eigh
 
 SAMPLE_SIZE = 1000
 LANDMARKS_A_RANK = 2  # the default comes within a third of the best approximation with so many

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kreinlearn.blocks import length, take
+from kreinlearn.data.tiles import length, take
 from kreinlearn.estimators._validation import asymmetry_of
 from kreinlearn.estimators.transformer import KreinNystroem
 from kreinlearn.inspection.findings import Array
@@ -15,10 +15,10 @@ from kreinlearn.kernels._base import symmetry_rtol
 from kreinlearn.kernels.callables import CallableKernel, PairwiseKernel
 from kreinlearn.kernels.dissimilarity import SELF_DISSIMILARITY_RTOL, check_dissimilarities
 from kreinlearn.kernels.precomputed import Precomputed
-from kreinlearn.passes import announce
+from kreinlearn.nystrom.sweep import announce
+from kreinlearn.pairs.square import evaluate_square, pairs_among
 from kreinlearn.progress import Progress
-from kreinlearn.reduce import serial_blas, worker_count
-from kreinlearn.squares import evaluate_square, pairs_among
+from kreinlearn.sums.parallel import serial_blas, worker_count
 
 PROBED = 40  # objects evaluated both ways round, and twice
 

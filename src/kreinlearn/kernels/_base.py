@@ -54,12 +54,12 @@ class Kernel(BaseEstimator):
 
     def select(self, X: Objects, indices: Array) -> Objects:
         """The objects that stand for rows ``indices`` as columns (a matrix: the indices)."""
-        from kreinlearn.blocks import take
+        from kreinlearn.data.tiles import take
 
         return take(X, indices)
 
     def diagonal(self, A: Objects) -> Array:
-        from kreinlearn.blocks import length, take
+        from kreinlearn.data.tiles import length, take
 
         return np.array([self(a, a)[0, 0] for a in (take(A, [i]) for i in range(length(A)))])
 

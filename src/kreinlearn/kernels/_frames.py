@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.blocks import objects_of
+from kreinlearn.data.tiles import objects_of
 from kreinlearn.kernels.tables import is_number, is_sequence
 
 

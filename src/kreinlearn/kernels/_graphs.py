@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kreinlearn.blocks import length, objects_of
+from kreinlearn.data.tiles import length, objects_of
 from kreinlearn.kernels._base import Array, Objects
 from kreinlearn.kernels._fused import compiled
 from kreinlearn.kernels._objects import given, library

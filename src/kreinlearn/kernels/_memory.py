@@ -11,7 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from kreinlearn._warnings import warn
-from kreinlearn.blocks import budget_bytes, in_words, length
+from kreinlearn.data.memory import budget_bytes, in_words
+from kreinlearn.data.tiles import length
 from kreinlearn.kernels._base import Array, Kernel, Objects
 from kreinlearn.kernels._keys import Key, key_of, keys_of
 from kreinlearn.kernels._missing import block_at, fill, fill_square, part_of

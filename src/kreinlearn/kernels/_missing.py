@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.blocks import length, take
+from kreinlearn.data.tiles import length, take
 from kreinlearn.kernels._base import Array, Objects
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from kreinlearn.blocks import length, objects_of, rows, tiles
+from kreinlearn.data.tiles import length, objects_of, rows, tiles
 from kreinlearn.kernels._base import Array, Columns, Kernel, Objects
 from kreinlearn.kernels._memory import remembered, remembered_diagonal, remembered_square
 

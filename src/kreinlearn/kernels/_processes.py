@@ -18,9 +18,9 @@ import joblib
 import numpy as np
 
 from kreinlearn._parts import part_done
-from kreinlearn.blocks import length, rows
+from kreinlearn.data.tiles import length, rows
 from kreinlearn.kernels._base import Array, Kernel, Objects
-from kreinlearn.reduce import serial_blas
+from kreinlearn.sums.parallel import serial_blas
 
 PART = 256  # objects a file
 CHUNKS_PER_JOB = 4  # parts of an evaluation, at least

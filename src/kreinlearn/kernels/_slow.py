@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from kreinlearn.blocks import length, objects_of
+from kreinlearn.data.tiles import length, objects_of
 from kreinlearn.kernels._base import Array, Columns, Objects
 from kreinlearn.kernels._objects import SQUARE, ObjectColumns, ObjectKernel
 from kreinlearn.kernels._processes import Processes, Shelf, chunks

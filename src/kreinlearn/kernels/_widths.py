@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import pdist
 
-from kreinlearn.blocks import Source, take
+from kreinlearn.data.tiles import Source, take
 from kreinlearn.kernels._base import Array, Objects
 from kreinlearn.kernels._columns import REMEDY, floats, require_small, squared_norms
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from kreinlearn.blocks import length, rows, take
+from kreinlearn.data.tiles import length, rows, take
 from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, symmetry_rtol
 from kreinlearn.kernels._memory import remembered, remembered_diagonal, remembered_square
 from kreinlearn.kernels._processes import Processes, Shelf, chunks, mirrored

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from kreinlearn.blocks import length
+from kreinlearn.data.tiles import length
 from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, resolve
 from kreinlearn.kernels._processes import Processes
 from kreinlearn.kernels._widths import number

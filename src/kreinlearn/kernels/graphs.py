@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 from sklearn.utils import check_scalar
 
-from kreinlearn.blocks import length, objects_of, rows, tiles
+from kreinlearn.data.tiles import length, objects_of, rows, tiles
 from kreinlearn.kernels._base import Array, Objects, register
 from kreinlearn.kernels._fused import compiled
 from kreinlearn.kernels._graphs import (

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kreinlearn.blocks import length, objects_of
+from kreinlearn.data.tiles import length, objects_of
 from kreinlearn.kernels._base import Array, Objects, register
 from kreinlearn.kernels._fused import compiled
 from kreinlearn.kernels._objects import ObjectKernel, given

@@ -15,7 +15,7 @@ from sklearn.metrics.pairwise import distance_metrics, kernel_metrics
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
-from kreinlearn.blocks import first_not_finite, rows
+from kreinlearn.data.tiles import first_not_finite, rows
 from kreinlearn.kernels._base import Array, Columns, Objects
 from kreinlearn.kernels._columns import REMEDY, BlockColumns, floats, require_small, squared_norms
 from kreinlearn.kernels.vectors import VectorKernel

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from kreinlearn._warnings import warn
-from kreinlearn.blocks import length, objects_of
+from kreinlearn.data.tiles import length, objects_of
 from kreinlearn.kernels._base import Array, Objects
 from kreinlearn.kernels._objects import ObjectKernel, given, library
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from kreinlearn.blocks import length
+from kreinlearn.data.tiles import length
 from kreinlearn.kernels._base import Array, Objects, register
 from kreinlearn.kernels._fused import compiled
 from kreinlearn.kernels._objects import ObjectKernel, given

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from kreinlearn.blocks import objects_of, tiles
+from kreinlearn.data.tiles import objects_of, tiles
 from kreinlearn.kernels._base import Array, Columns, Objects, register
 from kreinlearn.kernels._fused import compiled
 from kreinlearn.kernels._objects import ObjectKernel, given

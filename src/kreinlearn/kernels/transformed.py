@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from kreinlearn.blocks import first_not_finite, length, take
+from kreinlearn.data.tiles import first_not_finite, length, take
 from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, resolve, symmetrised
 from kreinlearn.kernels._widths import number
 from kreinlearn.kernels.combine import Composite, common_kind, require_similarities

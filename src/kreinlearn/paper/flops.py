@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreinlearn.kernels import resolve
-from kreinlearn.nystrom import landmark_map, one_shot, one_shot_svd, pivot_rows, squared_route
+from kreinlearn.nystrom.core import landmark_map, one_shot, one_shot_svd, pivot_rows, squared_route
 from kreinlearn.paper.scale import Scale
 from kreinlearn.paper.size_time import DIMENSIONS, fastest
 from kreinlearn.paper.tasks import Measurements, Row, Task
-from kreinlearn.reduce import gram_of
 from kreinlearn.report import Check, Section, Table
+from kreinlearn.sums.gram import gram_of
 
 Array = NDArray[Any]
 NEAR = 0.7  # of the predicted ratio that is to be reached at the largest size

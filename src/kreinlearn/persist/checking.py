@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.blocks import length, take
+from kreinlearn.data.tiles import length, take
 from kreinlearn.kernels._base import Array, symmetry_rtol
 from kreinlearn.persist.errors import GivenError, ModelFormatError, require
 

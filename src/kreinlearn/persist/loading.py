@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from sklearn.calibration import _CalibratedClassifier, _SigmoidCalibration
 
-from kreinlearn.blocks import budget_bytes, take
-from kreinlearn.columns import LandmarkColumns
+from kreinlearn.data.memory import budget_bytes
+from kreinlearn.data.tiles import take
 from kreinlearn.kernels._base import Kernel
+from kreinlearn.pairs.columns import LandmarkColumns
 from kreinlearn.persist.checking import outputs, require_same_kernel, require_same_outputs
 from kreinlearn.persist.container import Content, Member, read_directory
 from kreinlearn.persist.errors import GivenError, ModelFormatError, require

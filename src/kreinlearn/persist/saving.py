@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from kreinlearn._files import replacing
 from kreinlearn._warnings import warn
-from kreinlearn.columns import LandmarkColumns
+from kreinlearn.data.files import replacing
 from kreinlearn.kernels._base import Kernel
 from kreinlearn.kernels.combine import alike
+from kreinlearn.pairs.columns import LandmarkColumns
 from kreinlearn.persist import container
 from kreinlearn.persist.checking import kernel_values, outputs
 from kreinlearn.persist.columns import NotData

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from kreinlearn.blocks import length
+from kreinlearn.data.tiles import length
 from kreinlearn.kernels._base import Kernel
-from kreinlearn.nystrom import FeatureMap
+from kreinlearn.nystrom.core import FeatureMap
 from kreinlearn.persist.errors import ModelFormatError, require
 
 TRANSFORMERS = {"KreinNystroem": "transformer", "KreinPCA": "transformer"}

@@ -32,10 +32,10 @@ RECORDS = {
     **dict.fromkeys(
         ("Centring", "Exponential", "LocalScaling", "Inverse"), "kreinlearn.kernels.dissimilarity"
     ),
-    "ErrorEstimate": "kreinlearn.approximation",
-    "FeatureMap": "kreinlearn.nystrom",
-    "Gram": "kreinlearn.reduce",
-    "Moments": "kreinlearn.moments",
+    "ErrorEstimate": "kreinlearn.nystrom.approximation",
+    "FeatureMap": "kreinlearn.nystrom.core",
+    "Gram": "kreinlearn.sums.gram",
+    "Moments": "kreinlearn.sums.moments",
     "Sums": "kreinlearn.estimators._incremental",
 }
 GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from kreinlearn.approximation import ERROR_ROWS, estimate_error
-from kreinlearn.blocks import as_generator, length, take
+from kreinlearn.data.tiles import as_generator, length, take
 from kreinlearn.estimators._base import KreinEstimator
 from kreinlearn.estimators._learner import KreinLearner
 from kreinlearn.estimators.transformer import KreinPCA
-from kreinlearn.nystrom import least_squares_core, least_squares_map, pivot_rows, whiten
-from kreinlearn.reduce import serial_blas
-from kreinlearn.rows import over
-from kreinlearn.spectrum import power_of_two_scale
+from kreinlearn.nystrom.approximation import ERROR_ROWS, estimate_error
+from kreinlearn.nystrom.core import least_squares_core, least_squares_map, pivot_rows, whiten
+from kreinlearn.pairs.evaluate import over
+from kreinlearn.solvers.spectrum import power_of_two_scale
+from kreinlearn.sums.parallel import serial_blas
 
 Array = NDArray[Any]
 ROWS_A_LANDMARK = 3  # whose pairs a core is fitted on, as in KreinNystroem

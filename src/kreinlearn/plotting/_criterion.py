@@ -11,9 +11,9 @@ from sklearn.model_selection import PredefinedSplit
 
 from kreinlearn.estimators.ridge import LeastSquares
 from kreinlearn.estimators.svm import TUNED_ROWS, KreinSVC, some_outputs
-from kreinlearn.learning import MeanLoss, Problem, Statistics, leave_one_out_of
-from kreinlearn.reduce import serial_blas
-from kreinlearn.tuning.hinge import HingeObjective
+from kreinlearn.learn.hinge import HingeObjective
+from kreinlearn.learn.learning import MeanLoss, Problem, Statistics, leave_one_out_of
+from kreinlearn.sums.parallel import serial_blas
 
 
 class Criterion(NamedTuple):

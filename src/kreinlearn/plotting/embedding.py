@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
-from kreinlearn.blocks import length
+from kreinlearn.data.tiles import length
 from kreinlearn.plotting._axes import axes_of
 from kreinlearn.plotting._base import Display
 from kreinlearn.plotting._style import COLOURS, MARKS, SECOND, shortened

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kreinlearn.approximation import estimate_error
 from kreinlearn.estimators.transformer import KreinPCA
+from kreinlearn.nystrom.approximation import estimate_error
 from kreinlearn.plotting._axes import axes_of
 from kreinlearn.plotting._base import Display
 from kreinlearn.plotting._style import INK, log_ticks, mark
-from kreinlearn.spectrum import signed_eigh
+from kreinlearn.solvers.spectrum import signed_eigh
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

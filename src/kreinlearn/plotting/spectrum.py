@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kreinlearn.plotting._axes import axes_of
 from kreinlearn.plotting._base import Display
 from kreinlearn.plotting._style import INK, SECOND, log_ticks, mark
-from kreinlearn.spectrum import indefiniteness_of
+from kreinlearn.solvers.spectrum import indefiniteness_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

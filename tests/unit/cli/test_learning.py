@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 
 import kreinlearn
 from kreinlearn import cli, datasets
-from kreinlearn.reading import sheets
+from kreinlearn.data.reading import sheets
 from tests.unit.cli.commands import printed, read_csv, run, write_csv
 
 WORDS, NUMBERS = datasets.make_noisy_strings(60, n_classes=3, noise=9, random_state=0)

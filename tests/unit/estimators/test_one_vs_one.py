@@ -16,7 +16,7 @@ from kreinlearn import (
 )
 from kreinlearn.estimators._classifier import class_scores, one_vs_one, one_vs_rest, pairs_of
 from kreinlearn.kernels import GaussianCombination
-from kreinlearn.panel import POOL_ROWS
+from kreinlearn.pairs.panel import POOL_ROWS
 from kreinlearn.solvers.least_squares import ridge_rows
 from tests import oracles
 

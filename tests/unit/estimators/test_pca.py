@@ -9,8 +9,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
-from kreinlearn import KreinNystroem, KreinPCA, dissimilarity, panel
+from kreinlearn import KreinNystroem, KreinPCA, dissimilarity
 from kreinlearn.kernels import DeltaGauss
+from kreinlearn.pairs import panel
 from tests import oracles
 
 RNG = np.random.default_rng(8)

@@ -12,8 +12,9 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
-from kreinlearn import KreinNystroem, dissimilarity, pairwise, panel
+from kreinlearn import KreinNystroem, dissimilarity, pairwise
 from kreinlearn.kernels import DeltaGauss, Gaussian
+from kreinlearn.pairs import panel
 from tests import oracles
 
 RNG = np.random.default_rng(3)

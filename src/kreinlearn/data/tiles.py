@@ -1,0 +1,172 @@
+"""Rows of any input by number, in tiles: arrays, sparse matrices, memory maps, lists of objects."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+TILE = 2048  # rows; fixed, by global row number, so that sums do not depend on memory or threads
+
+
+class Source:
+    """Rows read when they are wanted, by any thread: numbers (n, d), or objects (n,).
+
+    A slice or numbers of rows give an array of ``dtype``, or a list of objects.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]  # object, if rows are objects
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def __getitem__(self, span: slice) -> Any:
+        raise NotImplementedError
+
+    def take(self, numbers: Any) -> Any:
+        raise NotImplementedError
+
+
+class Part(Source):
+    """Neighbouring rows of whatever has been validated as a whole."""
+
+    def __init__(self, X: Any, start: int, stop: int) -> None:
+        self.X, self.start = X, start
+        self.shape = (stop - start, *getattr(X, "shape", (0,))[1:])
+        self.dtype = getattr(X, "dtype", np.dtype(object))
+
+    def __getitem__(self, span: slice) -> Any:
+        start, stop, _ = span.indices(len(self))
+        return rows(self.X, self.start + start, self.start + stop)
+
+    def take(self, numbers: Any) -> Any:
+        return take(self.X, self.start + np.asarray(numbers))
+
+
+def length(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def take(X: Any, indices: Any) -> Any:
+    """Rows of X by number, in the given order; a list of objects stays a list."""
+    if isinstance(X, Source):
+        return X.take(indices)
+    if isinstance(X, np.ndarray) or sp.issparse(X):
+        return X[np.asarray(indices)]
+    return [X[int(i)] for i in indices]
+
+
+def row_bytes(X: Any) -> int:
+    """Of a row that is copied when it is read: nothing of an array or list in memory."""
+    if not isinstance(X, Source):
+        return 0
+    return X.dtype.itemsize * int(np.prod(X.shape[1:]))
+
+
+def rows(X: Any, start: int, stop: int) -> Any:
+    return X[start:stop]
+
+
+def among(numbers: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Which numbers are in a sorted array."""
+    if not len(known):
+        return np.zeros(len(numbers), dtype=bool)
+    at = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+    return np.asarray(known[at] == numbers)
+
+
+def tiles(n: int) -> list[tuple[int, int]]:
+    return [(start, min(start + TILE, n)) for start in range(0, n, TILE)]
+
+
+def tiles_without(n: int, known: np.ndarray) -> Iterator[np.ndarray]:
+    """Global row numbers of each fixed tile of 0..n, less those in the sorted array ``known``."""
+    for start, stop in tiles(n):
+        inside = known[np.searchsorted(known, start) : np.searchsorted(known, stop)]
+        keep = np.ones(stop - start, dtype=bool)
+        keep[inside - start] = False
+        if keep.any():
+            yield np.flatnonzero(keep) + start
+
+
+Read = Callable[[], Any]  # the objects of a block
+
+
+def row_blocks(
+    X: Any, known: np.ndarray, order: Callable[[np.ndarray], np.ndarray] | None = None
+) -> Iterator[tuple[np.ndarray, Any]]:
+    """Numbers and objects of each fixed tile of X, without the rows in ``known``."""
+    return ((numbers, read()) for numbers, read in blocks_to_read(X, known, order))
+
+
+def blocks_to_read(
+    X: Any, known: np.ndarray, order: Callable[[np.ndarray], np.ndarray] | None = None
+) -> Iterator[tuple[np.ndarray, Read]]:
+    """The same, objects being taken when ``read()`` is called; those of a source are read now."""
+    for numbers in tiles_without(length(X), known):
+        ordered = numbers if order is None else order(numbers)
+        read = partial(_objects_at, X, ordered)
+        yield ordered, partial(_given, read()) if isinstance(X, Source) else read
+
+
+def _objects_at(X: Any, numbers: np.ndarray) -> Any:
+    neighbours = len(numbers) == numbers[-1] - numbers[0] + 1 and (np.diff(numbers) == 1).all()
+    return rows(X, int(numbers[0]), int(numbers[-1]) + 1) if neighbours else take(X, numbers)
+
+
+def _given(block: Any) -> Any:
+    return block
+
+
+class Scratch(threading.local):
+    """A buffer a worker for the kernel values of a tile, where the kernel can write to one."""
+
+    def __init__(self, useful: bool) -> None:
+        self.useful = useful
+        self.buffer: np.ndarray | None = None
+
+    def get(self, A: Any, n_columns: int) -> np.ndarray | None:
+        dtype = getattr(A, "dtype", None)
+        if not self.useful or dtype not in (np.float32, np.float64):
+            return None
+        if self.buffer is None or self.buffer.dtype != dtype or self.buffer.shape[1] != n_columns:
+            self.buffer = np.empty((TILE, n_columns), dtype)
+        return self.buffer
+
+
+def objects_of(X: Any) -> Sequence[Any]:
+    """A sequence of objects as a list, without coercion to two dimensions."""
+    if isinstance(X, list):
+        return X
+    for name in ("to_list", "to_pylist"):  # a pandas or polars column, a pyarrow array
+        if hasattr(X, name):
+            return list(getattr(X, name)())
+    return list(X)
+
+
+def first_not_finite(K: Any) -> tuple[int, int, str] | None:
+    """Row, column and kind ("NaN" or "inf") of the first such entry of a matrix, if any."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(K.sum()):
+            return None
+    finite = np.isfinite(K)
+    if finite.all():  # the sum overflowed
+        return None
+    i, j = np.unravel_index(int(np.argmin(finite)), K.shape)
+    return int(i), int(j), "NaN" if np.isnan(K[i, j]) else "inf"
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """One Generator from None, an int, a RandomState or a Generator (used as it is)."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(0, 2**32, size=4, dtype=np.uint32))
+    return np.random.default_rng(random_state)

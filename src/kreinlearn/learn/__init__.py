@@ -1,0 +1,1 @@
+"""From a feature map to a model: folds, penalties, losses and codings."""

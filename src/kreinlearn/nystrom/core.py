@@ -1,0 +1,129 @@
+"""The Nystroem method for indefinite kernels: K ~ Phi diag(S) Phi', Phi = K_XZ @ W.
+
+Everything here is a function of m x m matrices (and, for the reference routes, of C = K_XZ).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from kreinlearn.solvers.spectrum import signed_eigh
+
+Array = NDArray[Any]
+
+EPS = float(np.finfo(np.float64).eps)
+CORE_RTOL = 1e-10  # |eigenvalues| of K_ZZ that count, of the largest
+WHITEN_RTOL = 1e-6  # singular values of C that count, of the largest
+PILOT_RTOL = 1e-5  # the same, where C is known on a sample of rows only
+OVERSAMPLING = 1.5  # landmarks to a unit of rank, in the truncated core
+OBSERVED_RTOL = 0.1  # directions that the rows of the least-squares core tell apart
+SWEEPS = 5  # imputations of the over-represented diagonal in the least-squares core
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """Phi = K_XZ @ W with signature S; eigenvectors of K~ on the sample are K_XZ @ E."""
+
+    W: Array  # (m, r)
+    S: Array  # (r,), +-1
+    E: Array  # (m, k)
+    Lambda: Array  # (k,), by decreasing magnitude
+
+    def rescaled(self, unit: float) -> FeatureMap:
+        """The map of ``unit * K`` from the map of K (unit: a power of four, so exact)."""
+        root = np.sqrt(unit)
+        return FeatureMap(self.W / root, self.S, self.E / unit, self.Lambda * unit)
+
+    def cut(self, rank: int | None) -> FeatureMap:
+        """Rank k of K~: the k largest |Lambda|, in the eigenbasis."""
+        if rank is None or rank >= len(self.Lambda):
+            return self
+        return eigen_map(self.E[:, :rank], self.Lambda[:rank])
+
+
+def eigen_map(E: Array, Lambda: Array) -> FeatureMap:
+    """Features in the eigenbasis of K~: Phi = U~ |Lambda|^1/2."""
+    return FeatureMap(E * np.sqrt(np.abs(Lambda)), np.sign(Lambda), E, Lambda)
+
+
+def landmark_map(K_ZZ: Array, rank: int | None = None, eps: float = EPS) -> tuple[Array, Array]:
+    """W = U |D|^-1/2 S and S of the ``rank`` largest |eigenvalues| of K_ZZ, known up to eps."""
+    core = signed_eigh(K_ZZ, rank, rtol=max(CORE_RTOL, len(K_ZZ) * eps))
+    return core.U / np.sqrt(np.abs(core.D)) * core.S, core.S
+
+
+def whiten(G: Array, rtol: float = WHITEN_RTOL) -> Array:
+    """T with Q = C T orthonormal, from G = C'C: directions with sigma > rtol sigma_max."""
+    spectrum = signed_eigh(G, rtol=rtol**2)
+    positive = spectrum.D > 0
+    return np.asarray(spectrum.U[:, positive] / np.sqrt(spectrum.D[positive]))
+
+
+def one_shot(G: Array, W: Array, S: Array, rtol: float = WHITEN_RTOL) -> tuple[Array, Array]:
+    """E, Lambda of K~ = (C W S)(C W)' from G = C'C: U~ = C E is orthonormal."""
+    # Phi'Phi = B Sigma^2 B';  Sigma B' S B Sigma = P Lambda P';  U~ = Phi B Sigma^-1 P
+    B = whiten(W.T @ G @ W, rtol)  # B Sigma^-1
+    Sigma_B = B / np.square(B).sum(axis=0)  # B Sigma
+    core = signed_eigh((Sigma_B.T * S) @ Sigma_B)
+    return W @ (B @ core.U), core.D
+
+
+def one_shot_svd(C: Array, W: Array, S: Array) -> tuple[Array, Array]:
+    """The paper's own route: a thin singular value decomposition of L = C U |D|^-1/2."""
+    _, sigma, Bt = scipy.linalg.svd(C @ (W * S), full_matrices=False)
+    keep = sigma > WHITEN_RTOL * np.max(sigma, initial=0.0)
+    sigma, B = sigma[keep], Bt[keep].T
+    core = signed_eigh((sigma[:, None] * (B.T * S)) @ (B * sigma))
+    return (W * S) @ ((B / sigma) @ core.U), core.D
+
+
+def squared_route(C: Array, K_ZZ: Array, rank: int | None = None) -> tuple[Array, Array]:
+    """Gisbrecht-Schleif-Tino: eigenvectors of K~ K~, then the signs from U~' K~ U~."""
+    inverse = signed_eigh(K_ZZ, rank, rtol=CORE_RTOL)
+    pinv = (inverse.U / inverse.D) @ inverse.U.T
+    gram = signed_eigh(C.T @ C, rtol=WHITEN_RTOL**2)
+    root = (gram.U * np.sqrt(np.maximum(gram.D, 0))) @ gram.U.T
+    B = pinv @ root  # K~ K~ = (C B)(C B)'
+    CB = C @ B
+    square = signed_eigh(CB.T @ CB, rtol=WHITEN_RTOL**2)
+    E = B @ (square.U / np.sqrt(square.D))
+    CU = C.T @ (C @ E)
+    Lambda = np.einsum("ij,ij->j", CU, pinv @ CU)
+    order = np.argsort(-np.abs(Lambda), kind="stable")
+    return E[:, order], Lambda[order]
+
+
+def pivot_rows(Q: Array, count: int) -> Array:
+    """Rows of Q that span it best: QR with column pivoting on Q'."""
+    _, pivots = scipy.linalg.qr(Q.T, mode="r", pivoting=True, check_finite=False)
+    return np.asarray(pivots[:count])
+
+
+def least_squares_core(Q_R: Array, K_RR: Array, n: int) -> Array:
+    """M with K ~ Q M Q', fitted on the rows and columns R by weighted least squares.
+
+    A row weighs 1 / sqrt(its leverage + rank / n); the diagonal of K_RR, over-represented by
+    n / |R| against that of K, is counted with weight |R| / n by imputation.
+    """
+    if not Q_R.shape[1]:
+        return np.empty((0, 0))
+    w = 1 / np.sqrt(np.square(Q_R).sum(axis=1) + Q_R.shape[1] / n)
+    B = w[:, None] * Q_R
+    T = whiten(B.T @ B, OBSERVED_RTOL)  # what R does not show would only be guessed
+    A = B @ T  # orthonormal columns
+    N_0 = N = A.T @ (w[:, None] * K_RR * w) @ A
+    for _ in range(SWEEPS):
+        excess = ((A @ N) * A).sum(axis=1) - w * w * np.diagonal(K_RR)
+        N = N_0 + (A.T * ((1 - len(Q_R) / n) * excess)) @ A
+    return np.asarray(T @ N @ T.T)
+
+
+def least_squares_map(T: Array, M: Array) -> FeatureMap:
+    """Features in the eigenbasis of K~ = (C T) M (C T)'."""
+    core = signed_eigh(0.5 * (M + M.T))
+    return eigen_map(T @ core.U, core.D)

@@ -1,0 +1,1 @@
+"""Kernel values: the only room that evaluates a kernel."""

@@ -1,0 +1,113 @@
+"""Opening a store: its values are of these rows, these landmarks and this kernel, or it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from itertools import count, pairwise
+from typing import Any, NoReturn
+
+import numpy as np
+
+from kreinlearn.data.tiles import TILE, length, rows, take
+from kreinlearn.kernels._base import Array, Kernel, Objects, symmetry_rtol
+from kreinlearn.pairs.store.evaluation import Stored
+from kreinlearn.pairs.store.fingerprints import description, differences, fingerprint
+from kreinlearn.pairs.store.folder import Entry, Folder
+from kreinlearn.pairs.store.values import Values
+
+PROBED = 8  # stored pairs of a person's function that are evaluated again
+Span = tuple[int, int, str]  # of rows: first, last + 1, fingerprint
+Mark = Callable[[int, int], str]  # first, last + 1 -> fingerprint
+
+
+@contextmanager
+def stored(path: Any, kernel: Kernel, X: Objects, outside: Objects | None) -> Iterator[Stored]:
+    """Values of a fitted kernel on the rows of X, and on landmarks from ``outside``."""
+    folder = Folder(path)
+    try:
+        values, names = _opened(folder, kernel, X, outside)
+    except BaseException:
+        folder.close()
+        raise
+    try:
+        _require_same_values(values, kernel, X)
+        yield Stored(values, kernel, names)
+    finally:
+        values.close()
+
+
+def _opened(
+    folder: Folder, kernel: Kernel, X: Objects, outside: Objects | None
+) -> tuple[Values, Array]:
+    n, here = length(X), description(kernel)
+    mark = cache(lambda start, stop: fingerprint(rows(X, start, stop)))
+    run = folder.run(lambda: {**here, "values": "float64", "rows": _spans(mark, 0, n)})
+    entries = folder.entries()
+    spans = [*run["rows"], *(entry["data"] for entry in entries if "data" in entry)]
+    n_known, other_rows = _known_rows(spans, mark, n)
+    if differs := [*differences(here, run), *other_rows]:
+        _refuse(folder, "; ".join(differs))
+    values = Values(folder, entries)
+    if values.greatest >= n_known:
+        _refuse(folder, f"the log has lost the fingerprints of rows from {n_known} on")
+    folder.append([{"data": span} for span in _spans(mark, n_known, n)])
+    return values, _outside_names(folder, entries, values.least, outside)
+
+
+def _spans(mark: Mark, start: int, n: int) -> list[Span]:
+    """Fingerprints of the fixed tiles of rows start..n."""
+    cuts = [start, *range((start // TILE + 1) * TILE, n, TILE), n] if start < n else []
+    return [(a, b, mark(a, b)) for a, b in pairwise(cuts)]
+
+
+def _known_rows(spans: list[Any], mark: Mark, n: int) -> tuple[int, list[str]]:
+    """How many rows the store knows, and, if the n rows of X do not begin with them, why."""
+    end = 0
+    for start, stop, known in spans:
+        if start != end:
+            break  # a line of the log is damaged
+        if stop > n:
+            return end, [f"X has {n} rows and the store {spans[-1][1]}: it grows, never shrinks"]
+        if mark(start, stop) != known:
+            return end, [f"rows {start}..{stop - 1} of X differ from those in the store"]
+        end = stop
+    return end, []
+
+
+def _refuse(folder: Folder, why: str) -> NoReturn:
+    raise ValueError(
+        f"store={str(folder.path)!r} holds kernel values of something else: {why}. Pass another "
+        "path, or what it was made with: the same rows in the same order, and more after them"
+    )
+
+
+def _outside_names(
+    folder: Folder, entries: list[Entry], least: int, outside: Objects | None
+) -> Array:
+    """Numbers below zero of landmarks that are not rows of X, by what they are."""
+    known = {entry["fingerprint"]: entry["outside"] for entry in entries if "outside" in entry}
+    free, new, names = count(min([least, 0, *known.values()]) - 1, -1), list[Entry](), list[int]()
+    for i in range(0 if outside is None else length(outside)):
+        mark = fingerprint(rows(outside, i, i + 1))
+        if mark not in known:
+            known[mark] = next(free)
+            new.append({"outside": known[mark], "fingerprint": mark})
+        names.append(known[mark])
+    folder.append(new)
+    return np.array(names, dtype=np.int64)
+
+
+def _require_same_values(values: Values, kernel: Kernel, X: Objects) -> None:
+    """ValueError if a person's function does not give what is stored."""
+    if not kernel.untrusted:
+        return
+    for i, j, before in values.sample(PROBED):
+        now = float(kernel.anew(take(X, [i]), take(X, [j]))[0, 0])
+        if abs(now - before) > symmetry_rtol(np.float32) * max(abs(now), abs(before)):
+            _refuse(
+                values.folder,
+                f"for rows {i} and {j} the kernel gives {now:.6g} now, and {before:.6g} is "
+                "stored; it is not deterministic, or what it depends on has changed",
+            )

@@ -1,0 +1,1 @@
+"""Reproducible sums over rows: fixed tiles, a fixed tree, any number of threads."""

@@ -1,1 +1,0 @@
-"""Penalties found by gradient on a cross-validated loss that does not see the map it judges."""

@@ -1,0 +1,392 @@
+"""Dask collections against the same rows in memory: equal models, whatever the chunks."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold
+
+import kreinlearn as kl
+from kreinlearn.data.tiles import TILE
+from kreinlearn.distributed import DaskRows, rows_of
+from kreinlearn.distributed.using import for_workers
+from tests.unit.receiving import received
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+
+N = 5 * TILE + 300  # more than are held
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 3))
+Y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + 100.0
+W = RNG.random(N) + 0.1
+LABELS = np.array(["a", "bb", "c"])[np.digitize(X[:, 0] + 0.3 * X[:, 1], [-0.5, 0.7])]
+GIVEN = {"kernel": "delta_gauss", "n_landmarks": 15, "random_state": 3}
+CHUNKS = {
+    "one": (N,),
+    "small": (1000,) * (N // 1000) + (N % 1000,),
+    "uneven": (1, TILE, 5000, N - TILE - 5001),
+    "empty": (0, 4000, 0, N - 4000),
+}
+
+
+@pytest.fixture(autouse=True)
+def threads():
+    with dask.config.set(scheduler="threads", num_workers=2):
+        yield
+
+
+def array(values, chunks="small"):
+    """A dask array of rows in chunks, of columns too."""
+    lengths = CHUNKS[chunks] if isinstance(chunks, str) else chunks
+    ends = np.cumsum(lengths)
+    width = values.shape[1:]
+    parts = [
+        da.from_delayed(dask.delayed(values[end - n : end]), (n, *width), values.dtype)
+        for n, end in zip(lengths, ends, strict=True)
+    ]
+    whole = da.concatenate(parts)
+    return whole.rechunk({1: 2}) if width and width[0] > 2 else whole
+
+
+def close(found, wanted, rtol=1e-10):
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=rtol * np.abs(wanted).max())
+
+
+# Equal models
+
+MODELS = {
+    "ridge": (kl.KreinRidge(**GIVEN), Y),
+    "two outputs": (kl.KreinRidge(**GIVEN), np.column_stack([Y, X[:, 2]])),
+    "given penalties": (kl.KreinRidge(**GIVEN, lambda_plus=1e-3, lambda_minus=1e-2), Y),
+    "least-squares core": (kl.KreinRidge(**GIVEN, core="ls", rank=9), Y),
+    "loss of a score": (kl.KreinRidge(**GIVEN, scoring="neg_mean_absolute_error"), Y),
+    "widths chosen": (kl.KreinRidge(**{**GIVEN, "landmarks": "uniform"}, kernel_params="auto"), Y),
+    "classifier": (kl.KreinRidgeClassifier(**GIVEN, multi_class="ovr"), LABELS),
+    "balanced": (
+        kl.KreinRidgeClassifier(**GIVEN, multi_class="ovr", class_weight="balanced"),
+        LABELS,
+    ),
+    "variance": (kl.KreinVCRidge(**GIVEN), Y),
+    "baseline": (kl.SimilarityRidge(**GIVEN), Y),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_model_is_that_of_rows_in_memory(name):
+    model, y = MODELS[name]
+    w = (W,) if name in ("ridge", "balanced", "least-squares core") else ()
+    here = model.fit(X, y, *w)
+    wanted = here.dual_coef_, here.intercept_, here.lambda_plus_, here.landmark_indices_
+    folds, predicted = here.folds_, here.predict(X)
+    there = model.fit(array(X), array(y, "uneven"), *[array(each, "one") for each in w])
+    np.testing.assert_array_equal(there.landmark_indices_, wanted[3])
+    np.testing.assert_array_equal(np.asarray(there.folds_), folds)
+    close(there.dual_coef_, wanted[0])
+    close(there.intercept_, wanted[1])
+    close(there.lambda_plus_, wanted[2])
+    found = there.predict(array(X))
+    assert isinstance(found, da.Array)
+    if predicted.dtype.kind == "f":
+        close(found.compute(), predicted)
+    else:
+        np.testing.assert_array_equal(found.compute(), predicted)
+    assert there.score(array(X, "uneven"), array(y), *w) == pytest.approx(there.score(X, y, *w))
+
+
+@pytest.mark.parametrize("core", ["ls", "truncated", "plain"])
+def test_the_map_is_that_of_rows_in_memory(core):
+    model = kl.KreinNystroem(**GIVEN, core=core)
+    wanted, values = model.fit(X).transform(X), model.eigenvalues_
+    found = model.fit_transform(array(X))
+    assert isinstance(found, da.Array)
+    close(model.eigenvalues_, values)
+    close(found.compute(), wanted, 1e-8)
+    close(model.eigenvectors(array(X)).compute(), model.eigenvectors(X))
+
+
+def test_landmarks_grow_to_a_tolerance_as_in_memory():
+    model = kl.KreinNystroem("delta_gauss", tol=0.2, random_state=0)
+    wanted = model.fit(X).landmark_indices_
+    np.testing.assert_array_equal(model.fit(array(X)).landmark_indices_, wanted)
+
+
+def test_components_are_those_of_rows_in_memory():
+    model = kl.KreinPCA(kernel="delta_gauss", random_state=0)
+    wanted = model.fit(X).transform(X)
+    close(model.fit(array(X)).transform(array(X)).compute(), wanted)
+
+
+def test_chunks_and_schedulers_change_no_bit():
+    found = []
+    for scheduler, chunks in [*(("threads", name) for name in CHUNKS), ("sync", "small")]:
+        with dask.config.set(scheduler=scheduler):
+            model = kl.KreinRidge(**GIVEN, core="ls")
+            model.fit(array(X, chunks), array(Y, chunks), array(W, "small"))
+            found.append((model.dual_coef_.tobytes(), model.intercept_))
+    assert len(set(found)) == 1
+
+
+# Collections
+
+
+def test_a_frame_has_names_and_unknown_lengths():
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    frame = pd.DataFrame(X, columns=["u", "v", "w"]).assign(y=Y, z=LABELS)
+    model = kl.KreinRidge(**GIVEN)
+    wanted = model.fit(X, Y).dual_coef_
+    lazy = dd.from_pandas(frame, npartitions=4)
+    lazy = lazy[lazy["u"] > -1e9]  # lengths are not known any more
+    model.fit(lazy[["u", "v", "w"]], lazy["y"])
+    close(model.dual_coef_, wanted)
+    assert list(model.feature_names_in_) == ["u", "v", "w"]
+    found = model.predict(lazy[["u", "v", "w"]])
+    close(found.compute(), model.predict(frame[["u", "v", "w"]]))
+    assert np.isnan(found.shape[0])
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(lazy[["v", "u", "w"]]).compute()
+    labelled = kl.KreinRidgeClassifier(**GIVEN, multi_class="ovr").fit(lazy[["u"]], lazy["z"])
+    assert list(labelled.classes_) == ["a", "bb", "c"]
+    with pytest.raises(ValueError, match="could not convert string"):
+        model.fit(lazy[["u", "z"]], lazy["y"])
+
+
+def test_delayed_blocks_are_rows_of_numbers():
+    parts = [dask.delayed(part) for part in np.array_split(X.astype(np.float32), 7)]
+    model = kl.KreinRidge(**GIVEN)
+    wanted = model.fit(X.astype(np.float32), Y).dual_coef_
+    close(model.fit(parts, Y).dual_coef_, wanted, 1e-6)
+    assert model.landmarks_.dtype == np.float32
+    assert model.predict(parts).compute().shape == (N,)
+
+
+def test_bags_and_series_hold_objects():
+    pytest.importorskip("rapidfuzz")
+    db = pytest.importorskip("dask.bag")
+    letters = np.random.default_rng(0).integers(97, 101, (N, 8)).astype(np.uint8)
+    words = [bytes(row).decode() for row in letters]
+    y = np.array([word.count("a") for word in words], dtype=float)
+    model = kl.KreinRidge(
+        "levenshtein", n_landmarks=10, landmarks="uniform", similarity="squared", random_state=0
+    )
+    wanted = model.fit(words, y).dual_coef_
+    lazy = db.from_sequence(words, npartitions=3).map(str)
+    close(model.fit(lazy, y).dual_coef_, wanted)
+    close(model.predict(lazy).compute(), model.predict(words))
+
+
+def test_a_callable_takes_rows_of_numbers():
+    def kernel(A, B):
+        return np.tanh(A @ B.T - 1.0)
+
+    given = {**GIVEN, "kernel": kernel, "landmarks": "uniform", "n_jobs": 2}
+    wanted = kl.KreinRidge(**given | {"n_jobs": 1}).fit(X, Y).dual_coef_
+    close(kl.KreinRidge(**given).fit(array(X), array(Y)).dual_coef_, wanted)
+
+
+def test_few_rows_are_fitted_in_memory():
+    few = slice(0, 500)
+    model = kl.KreinRidgeClassifier("delta_gauss", random_state=0)
+    wanted = model.fit(X[few], LABELS[few]).dual_coef_
+    chunks = (200, 300)
+    model.fit(array(X[few], chunks), array(LABELS[few], chunks))
+    np.testing.assert_array_equal(model.dual_coef_, wanted)
+    assert isinstance(model.predict(array(X)), da.Array)
+
+
+# What comes here
+
+
+def received_by_a_fit(n, monkeypatch):
+    """Bytes that come to the client in a fit of n rows."""
+    with received(monkeypatch) as sizes:
+        A, y = np.tile(X, (5, 1))[:n], np.tile(LABELS, 5)[:n]
+        chunks = (2500,) * (n // 2500) + (n % 2500,)
+        model = kl.KreinRidgeClassifier(
+            **GIVEN, kernel_params={"width": 2.0}, class_weight="balanced"
+        )  # a median would be that of further rows
+        lazy = array(A, chunks)
+        model.fit(lazy, array(y, chunks), array(np.ones(n), chunks))
+        model.predict(lazy)
+        model.score(lazy, array(y, chunks))
+    return sum(sizes)
+
+
+def test_what_comes_here_does_not_grow(monkeypatch):
+    first, second = received_by_a_fit(12_000, monkeypatch), received_by_a_fit(48_000, monkeypatch)
+    assert second <= 1.01 * first
+    assert first < 12_000 * 3 * 8 * 2  # a sample and sums
+
+
+def test_nothing_is_computed_before_it_is_asked_for():
+    model = kl.KreinRidgeClassifier(**GIVEN, multi_class="ovr").fit(X, LABELS)
+    features = kl.KreinNystroem(**GIVEN).fit(X)
+    lazy = array(X)
+
+    def scheduler(*args, **kwargs):
+        raise AssertionError("computed")
+
+    with dask.config.set(scheduler=scheduler):
+        found = model.decision_function(lazy), model.predict(lazy), features.transform(lazy)
+    assert [one.shape for one in found] == [(N, 3), (N,), (N, 15)]
+    assert found[1].dtype == LABELS.dtype
+    close(found[0].compute(), model.decision_function(X))
+    np.testing.assert_array_equal(found[1].compute(), model.predict(X))
+    single = features.transform(lazy.astype(np.float32))
+    assert single.dtype == single.compute().dtype == np.float32
+
+
+def test_what_goes_to_workers_does_not_grow():
+    sizes = []
+    for n in (N, 4 * N):
+        model = kl.KreinRidge(**GIVEN).fit(np.tile(X, (4, 1))[:n], np.tile(Y, 4)[:n])
+        sizes.append(len(pickle.dumps(for_workers(model))))
+        assert model.n_jobs is None
+        assert for_workers(model).n_jobs == 1
+        assert len(model.folds_) == n  # the model itself is as it was
+    assert sizes[1] <= 1.01 * sizes[0]
+
+
+def test_rows_by_number_are_fetched_once():
+    reads = []
+
+    def read(block):
+        reads.append(len(block))
+        return block
+
+    rows = rows_of(array(X, "uneven"), read)
+    numbers = np.array([N - 1, 5, 5, TILE])
+    np.testing.assert_array_equal(rows.take(numbers), X[numbers])
+    assert sorted(reads) == [TILE, N - TILE - 5001]
+    np.testing.assert_array_equal(rows[numbers[::-1]], X[numbers[::-1]])
+    np.testing.assert_array_equal(rows[3:6], X[3:6])
+    np.testing.assert_array_equal(rows.piece(1, 6000).compute(), X[1:6000])
+    assert isinstance(rows, DaskRows)
+    for gathering in (lambda: rows[:], lambda: np.asarray(rows), lambda: list(rows)):
+        with pytest.raises(TypeError, match="all rows of a dask collection"):
+            gathering()
+
+
+def test_dask_is_not_imported_without_a_collection():
+    code = (
+        "import sys, numpy as np, kreinlearn\n"
+        "X = np.eye(20)\n"
+        "kreinlearn.KreinRidge().fit(X, X[0]).predict(X)\n"
+        "assert not [name for name in sys.modules if name.split('.')[0] in ('dask', 'distributed')]"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+# Refused
+
+
+def changed(values, row, value):
+    values = values.copy()
+    values[row] = value
+    return values
+
+
+RIDGE, CLASSIFIER = kl.KreinRidge, kl.KreinRidgeClassifier
+ONES = np.ones(N)
+BAD = {
+    "NaN in X": (RIDGE, {}, (changed(X, N - 1, np.nan), Y), ValueError, "Input X contains NaN"),
+    "inf in X": (RIDGE, {}, (changed(X, N - 1, np.inf), Y), ValueError, "infinity"),
+    "NaN in y": (RIDGE, {}, (X, changed(Y, 9000, np.nan)), ValueError, "Input y contains NaN"),
+    "large y": (RIDGE, {}, (X, changed(Y, 9000, 1e200)), ValueError, "too large to be squared"),
+    "numbers as labels": (CLASSIFIER, {}, (X, Y), ValueError, "Unknown label type"),
+    "one class": (CLASSIFIER, {}, (X, ONES), ValueError, "one class"),
+    "negative weight": (RIDGE, {}, (X, Y, changed(W, 7, -1.0)), ValueError, "Negative values"),
+    "no weight": (RIDGE, {}, (X, Y, changed(W, 7, 0.0)), ValueError, "1 rows .* no weight"),
+    "class of no weight": (
+        CLASSIFIER, {"class_weight": {"a": 0}}, (X, LABELS), ValueError, "rows .* no weight",
+    ),
+    "columns": (RIDGE, {}, (X[:, 0], Y), ValueError, "Expected 2D array, got 1D"),
+    "dates": (RIDGE, {}, (X.astype("datetime64[s]"), Y), TypeError, "dates"),
+    "splitter": (RIDGE, {"cv": KFold(3)}, (X, Y), ValueError, "pass an int"),
+    "loo": (RIDGE, {"cv": "loo"}, (X, Y), ValueError, "pass an int"),
+    "ovo": (CLASSIFIER, {"multi_class": "ovo"}, (X, LABELS), ValueError, 'multi_class="ovr"'),
+    "probability": (CLASSIFIER, {"probability": True}, (X, LABELS), TypeError, "probability=False"),
+    "precomputed": (RIDGE, {"kernel": "precomputed"}, (X, Y), TypeError, "looks at all rows"),
+    "records": (RIDGE, {"kernel": "gower"}, (X, Y), TypeError, "looks at all rows"),
+    "selector": (RIDGE, {"landmarks": "leverage"}, (X, Y), ValueError, 'landmarks="auto"'),
+    "scale": (
+        RIDGE, {"kernel_params": {"width": "scale"}}, (X, Y), TypeError, "parameters of the kernel",
+    ),
+    "one row at a time": (kl.SpectrumSVC, {}, (X, LABELS), TypeError, "no dask collection"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_collections_are_refused(name):
+    kind, params, data, error, text = BAD[name]
+    given = {key: value for key, value in GIVEN.items() if key in kind().get_params()}
+    model = kind(**{**given, **params})
+    with pytest.raises(error, match=text):
+        model.fit(*map(array, data))
+    assert not [attribute for attribute in vars(model) if attribute.endswith("_")]
+
+
+def test_lengths_must_agree():
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        kl.KreinRidge(**GIVEN).fit(array(X), array(Y[:-1], (N - 1,)))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        kl.KreinRidge(**GIVEN).fit(array(X), Y[:-1])
+
+
+def test_targets_are_where_the_rows_are():
+    with pytest.raises(TypeError, match=r"y\.compute\(\)"):
+        kl.KreinRidge(**GIVEN).fit(X, array(Y))
+    with pytest.raises(TypeError, match="parts in memory"):
+        kl.KreinRidge(**GIVEN).partial_fit(array(X), array(Y))
+    with pytest.raises(ValueError, match="requires y"):
+        kl.KreinRidge(**GIVEN).fit(array(X), None)
+    model = kl.KreinNystroem(**GIVEN).fit(X)
+    with pytest.raises(TypeError, match="compute it first"):
+        model.estimate_error(array(X))
+
+
+def test_scores_take_targets_as_fits_do():
+    model = kl.KreinRidge(**GIVEN).fit(X, Y)
+    wanted = model.score(X, Y, W)
+    for y, w in ((array(Y), W), (Y, array(W))):
+        with pytest.raises(TypeError, match=r"\.compute\(\)"):
+            model.score(X, y, w)
+        with pytest.raises(TypeError, match=r"\.compute\(\)"):
+            kl.KreinRidge(**GIVEN).fit(X, y, w)
+        close(model.score(array(X), y, w), wanted)
+    few, chunks = slice(0, 3000), (1000, 2000)
+    found = model.score(X[few], array(Y[few], chunks), array(W[few], chunks))
+    assert found == model.score(X[few], Y[few], W[few])
+    labels = kl.KreinRidgeClassifier(**GIVEN).fit(X[few], LABELS[few])
+    found = labels.score(X[few], array(LABELS[few], chunks))
+    assert found == labels.score(X[few], LABELS[few])
+    with pytest.raises(TypeError, match=r"\.compute\(\)"):
+        labels.score(X, array(LABELS))
+
+
+def test_bad_input_08_columns_that_are_known_to_be_others_are_refused_at_once():
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    model = kl.KreinRidgeClassifier(**GIVEN).fit(X[:500], LABELS[:500])
+    features = kl.KreinNystroem(**GIVEN).fit(X[:500])
+    for call in (model.predict, model.decision_function, features.transform):
+        with pytest.raises(ValueError, match=r"X has 2 features, but \w+ is expecting 3 features"):
+            call(array(X)[:, :2])
+    frame = pd.DataFrame(X[:500], columns=["a", "b", "c"])
+    model.fit(frame, LABELS[:500])
+    wanted = model.predict(frame)
+    np.testing.assert_array_equal(model.predict(dd.from_pandas(frame, 3)).compute(), wanted)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(dd.from_pandas(frame[["a", "b"]], 3))
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(dd.from_pandas(frame[["c", "b", "a"]], 3))
+
+
+def test_blocks_must_be_alike():
+    parts = [dask.delayed(X[:6000]), dask.delayed(X[6000:, :2])]
+    with pytest.raises(ValueError, match=r"number of columns, \[2, 3\]"):
+        kl.KreinNystroem(**GIVEN).fit(parts)

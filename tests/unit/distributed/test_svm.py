@@ -1,0 +1,244 @@
+"""Squared-hinge machines of dask collections against those of the same rows in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kreinlearn as kl
+from kreinlearn.data.tiles import TILE
+from kreinlearn.distributed import hinge
+from kreinlearn.distributed.values import room
+from kreinlearn.solvers.line_search import Line, Move, line_search
+from tests.unit.receiving import received
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+
+N = 5 * TILE + 300  # more than are held
+M = 15
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 3))
+SCORE = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 - 1 + 0.5 * RNG.normal(size=N)
+TWO = np.array(["no", "yes"])[(SCORE > 0).astype(int)]
+THREE = np.digitize(SCORE, [-0.7, 0.6])
+W = RNG.random(N) + 0.1
+GIVEN = {"kernel": "delta_gauss", "n_landmarks": M, "random_state": 3}
+FIXED = {"lambda_plus": 1e-4, "lambda_minus": 1e-3}
+CHUNKS = {
+    "1": (N,),
+    "7": (1, TILE, 0, 3000, 700, 4000, N - TILE - 7701),
+    "98": (N // 98,) * 97 + (N - 97 * (N // 98),),
+}
+
+
+@pytest.fixture(autouse=True)
+def threads():
+    with dask.config.set(scheduler="threads", num_workers=2):
+        yield
+
+
+def array(values, chunks="7"):
+    lengths = CHUNKS[chunks] if isinstance(chunks, str) else chunks
+    ends = np.cumsum(lengths)
+    parts = [
+        da.from_delayed(dask.delayed(values[end - n : end]), (n, *values.shape[1:]), values.dtype)
+        for n, end in zip(lengths, ends, strict=True)
+    ]
+    return da.concatenate(parts)
+
+
+def close(found, wanted, rtol=1e-10):
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=rtol * np.abs(wanted).max())
+
+
+def keeping(monkeypatch, keep):
+    """Kernel values are kept, or evaluated again, whatever the memory."""
+    monkeypatch.setattr(kl.estimators.svm, "room", lambda *args, **kwargs: 2**60 if keep else 0)
+
+
+# Equal models
+
+MODELS = {
+    "tuned": ({}, X, TWO, False),
+    "weights": ({**FIXED}, X, TWO, True),
+    "three classes": ({**FIXED, "multi_class": "ovr"}, X, THREE, False),
+    "balanced": ({"multi_class": "ovr", "class_weight": "balanced"}, X, THREE, True),
+    "no intercept": ({**FIXED, "fit_intercept": False}, X, TWO, False),
+    "least-squares core": ({"core": "ls", "rank": 9}, X, TWO, True),
+    "no penalty": ({"lambda_plus": 0.0, "lambda_minus": 0.0, "rank": 5}, X, TWO, False),
+    "scoring": ({"scoring": "accuracy"}, X, TWO, False),
+    "float32": ({**FIXED}, X.astype(np.float32), TWO, False),
+    "distances": ({**FIXED, "kernel": "euclidean", "similarity": "squared"}, X, TWO, False),
+}
+
+
+AGAIN = ("weights", "three classes", "least-squares core", "distances")
+
+
+@pytest.mark.parametrize(
+    ("name", "keep"), [*((name, True) for name in MODELS), *((name, False) for name in AGAIN)]
+)
+def test_the_machine_is_that_of_rows_in_memory(name, keep, monkeypatch):
+    params, A, y, weighted = MODELS[name]
+    w = (W,) if weighted else ()
+    model = kl.KreinSVC(**{**GIVEN, **params})
+    here = model.fit(A, y, *w)
+    wanted = here.dual_coef_, here.intercept_, here.lambda_plus_, here.n_iter_
+    predicted = here.predict(A)
+    keeping(monkeypatch, keep)
+    there = model.fit(array(A), array(y, "1"), *[array(each, "1") for each in w])
+    close(there.dual_coef_, wanted[0])
+    close(there.intercept_, wanted[1])
+    close(there.lambda_plus_, wanted[2])
+    assert there.n_iter_ == wanted[3] >= 1
+    assert there.multi_class_ == "ovr"
+    np.testing.assert_array_equal(there.predict(array(A)).compute(), predicted)
+    assert not {"_held", "_known"} & set(vars(there))
+
+
+def bits(chunks, keep, scheduler, dtype, monkeypatch):
+    keeping(monkeypatch, keep)
+    with dask.config.set(scheduler=scheduler):
+        model = kl.KreinSVC(**GIVEN, **FIXED)
+        model.fit(array(X.astype(dtype), chunks), array(TWO, chunks), array(W, "7"))
+    return model.dual_coef_.tobytes() + model.intercept_.tobytes()
+
+
+def test_chunks_memory_and_schedulers_change_no_bit(monkeypatch):
+    ways = [*((name, True, "threads") for name in CHUNKS), ("7", False, "sync")]
+    assert len({bits(*way, np.float64, monkeypatch) for way in ways}) == 1
+    ways = [("1", True, "sync"), ("7", False, "threads")]
+    assert len({bits(*way, np.float32, monkeypatch) for way in ways}) == 1
+
+
+def test_memory_and_threads_change_no_bit_of_rows_in_memory():
+    """Rows that are evaluated again have the values of those that are held."""
+    A, y = np.concatenate([X, X + 0.1, X - 0.1]), np.tile(TWO, 3)
+    values, found = 8 * len(A) * M, set()
+    for budget, n_jobs in ((100 * values, 1), (0.95 * values, 1), (0.95 * values, 2)):
+        for core in ("plain", "ls"):
+            model = kl.KreinSVC(**GIVEN, **FIXED, core=core, memory_budget=budget, n_jobs=n_jobs)
+            found.add((core, model.fit(A, y).dual_coef_.tobytes()))
+    assert len(found) == 2
+
+
+def test_ways_of_many_classes_are_chosen_by_what_is_held():
+    """As least squares: a column a class; pairs would need features of all rows."""
+    model = kl.KreinSVC(**GIVEN, **FIXED)
+    assert model.fit(array(X), array(THREE)).multi_class_ == "ovr"
+    assert not hasattr(model, "multi_class_errors_")
+
+
+def test_all_rows_may_be_in_the_sample():
+    """With many landmarks the rows to choose them from are all there are: none is on workers."""
+    n, params = 9000, {**GIVEN, **FIXED, "n_landmarks": 950, "landmarks": "uniform", "rank": 20}
+    model = kl.KreinSVC(**params)
+    wanted = model.fit(X[:n], TWO[:n]).dual_coef_
+    chunks = (4000, 5000)
+    close(model.fit(array(X[:n], chunks), array(TWO[:n], chunks)).dual_coef_, wanted, 1e-9)
+
+
+# A line without its rows
+
+
+def asked_of(parts, search, most):
+    """What a search finds, and how often it has asked."""
+    question = next(search)
+    for asked in range(1, 100):
+        answer = parts[0].answer(question)
+        for part in parts[1:]:
+            answer += part.answer(question)
+        assert not question.kinks or len(answer.at) <= most
+        try:
+            question = search.send(answer)
+        except StopIteration as end:
+            return end.value, asked
+    raise AssertionError("it asks and asks")
+
+
+@pytest.mark.parametrize("most", [2**14, 50, 1])
+def test_a_line_that_is_only_asked_a_little(most):
+    """Rows in three parts, sixteen points at a time, few kinks: the t of all rows at once."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n = 4000
+        margin, change = rng.normal(0.3, 1, n), rng.normal(0.2, 1, n) * 10 ** rng.uniform(-2, 1)
+        if seed % 2:
+            margin, change = np.round(margin, 1), np.round(change, 1)  # many rows cross together
+        w = rng.uniform(0, 2, n)
+        pull = w @ (change * np.maximum(margin, 0))
+        move = Move(np.empty(0), 0.0, float(pull - rng.uniform(0.01, 1) * (1 + abs(pull))), 0.5)
+        parts = [Line(margin[i::3], change[i::3], w[i::3]) for i in range(3)]
+        t, asked = asked_of(parts, line_search(move, hinge.POINTS, most), most)
+
+        def slope(t, margin=margin, change=change, w=w, move=move):
+            return move.linear + 0.5 * t - w @ (change * np.maximum(0, margin - t * change))
+
+        size = np.abs(w * change * margin).sum()
+        assert abs(slope(t)) <= 1e-12 * size
+        assert asked < 20
+
+
+# What comes here
+
+
+def received_by_a_fit(n, monkeypatch):
+    """Bytes that come to the client in a fit of n rows."""
+    with received(monkeypatch) as sizes:
+        monkeypatch.setattr(hinge, "MOST_KINKS", 200)
+        A, y = np.tile(X, (5, 1))[:n], np.tile(TWO, 5)[:n]
+        chunks = (2500,) * (n // 2500) + (n % 2500,)
+        model = kl.KreinSVC(**GIVEN, **FIXED, kernel_params={"width": 2.0})
+        model.fit(array(A, chunks), array(y, chunks), array(np.ones(n), chunks))
+    return sum(sizes) / model.n_iter_, model
+
+
+def test_what_comes_here_does_not_grow(monkeypatch):
+    (first, _), (second, model) = (
+        received_by_a_fit(12_000, monkeypatch),
+        received_by_a_fit(48_000, monkeypatch),
+    )
+    assert second <= 1.5 * first  # rounds of a line, some more or less
+    assert model.n_iter_ * second < 48_000 * 8  # less than one number a row
+
+
+def test_kernel_values_are_evaluated_once_where_they_are_kept(monkeypatch):
+    rows = []
+
+    def kernel(A, B):
+        rows.append(len(A))
+        return np.tanh(np.asarray(A) @ np.asarray(B).T - 1.0)
+
+    model = kl.KreinSVC(kernel, n_landmarks=M, landmarks="uniform", random_state=0, **FIXED)
+    counts = []
+    for keep in (True, False):
+        keeping(monkeypatch, keep)
+        rows.clear()
+        model.fit(array(X), array(TWO))
+        counts.append(sum(rows))
+    assert counts[0] <= N + 10 * M
+    assert counts[1] > 3 * N
+
+
+def test_room_is_that_of_this_process_without_a_cluster():
+    assert room(1000, given=True) == room(1000, given=False) == 1000
+
+
+# Refused
+
+BAD = {
+    "l1": ({"penalty": "l1"}, THREE, ValueError, 'penalty="l2"'),
+    "elasticnet": ({"penalty": "elasticnet"}, TWO, ValueError, 'penalty="l2"'),
+    "ovo": ({"multi_class": "ovo"}, THREE, ValueError, 'multi_class="ovr"'),
+    "probability": ({"probability": True}, TWO, TypeError, "probability=False"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_not_done_is_refused(name):
+    params, y, error, text = BAD[name]
+    model = kl.KreinSVC(**GIVEN, **FIXED, **params)
+    with pytest.raises(error, match=text):
+        model.fit(array(X), array(y))
+    assert not [name for name in vars(model) if name.endswith("_") or name == "_held"]

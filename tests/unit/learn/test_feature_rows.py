@@ -1,0 +1,218 @@
+"""Features of all rows, held or evaluated again, against the whole matrix of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from kreinlearn.data.tiles import TILE
+from kreinlearn.kernels import DeltaGauss, SklearnMetric
+from kreinlearn.kernels.callables import CallableKernel
+from kreinlearn.learn.feature_rows import FeatureRows, Kept, with_constant
+from kreinlearn.pairs.evaluate import Rows
+from kreinlearn.pairs.panel import Panel
+from kreinlearn.solvers.margins import DenseRows
+from kreinlearn.solvers.squared_hinge import finite_newton
+from kreinlearn.sums.moments import Terms
+from tests import oracles
+
+RNG = np.random.default_rng(31)
+N, M, R = TILE + 700, 9, 6
+X = RNG.normal(size=(N, 3))
+Z = np.sort(RNG.choice(N, M, replace=False))
+W = RNG.normal(size=(M, R))
+FEW, MANY = np.array([3, 700, TILE + 5]), np.sort(RNG.choice(N, TILE + 100, replace=False))
+UNITS = {"one": 1.0, "four": 4.0}
+
+
+def delta_gauss(A, B):
+    return oracles.delta_gauss(np.asarray(A), np.asarray(B), 6.0, 4.0)
+
+
+def centred(A, B):
+    def squares(U, V):
+        return ((U[:, None] - V[None]) ** 2).sum(2)
+
+    means = squares(B, B).mean(1)
+    return -0.5 * (squares(A, B) - squares(A, B).mean(1)[:, None] - means + means.mean())
+
+
+SOURCES = {  # kernel, objects, similarities of all rows to the landmarks
+    "vectors": (DeltaGauss(6.0, 4.0), X, delta_gauss(X, X[Z])),
+    "sparse": (DeltaGauss(6.0, 4.0), sp.csr_array(X), delta_gauss(X, X[Z])),
+    "callable": (CallableKernel(delta_gauss), list(X), delta_gauss(X, X[Z])),
+    "distances": (SklearnMetric("euclidean"), X, centred(X, X[Z])),
+}
+
+
+def feature_rows(name="vectors", *, intercept=True, unit=1.0, held=False, workers=1):
+    kernel, objects, C = SOURCES[name]
+    panel = Panel(kernel.fit(objects, RNG), Rows(objects), Z)
+    panel.grow(Z)
+    panel.freeze()
+    return FeatureRows(
+        objects,
+        panel.evaluator(),
+        Z,
+        unit,
+        W,
+        N,
+        intercept,
+        C / unit if held else None,
+        workers=workers,
+    )
+
+
+def features(name, unit, intercept):
+    """The whole matrix (k(x, Z) W / unit, 1)."""
+    Phi = SOURCES[name][2] / unit @ W
+    return np.column_stack([Phi, np.ones(N)]) if intercept else Phi
+
+
+def assert_close(found, expected, rtol=1e-12):
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=0, atol=rtol * np.abs(expected).max())
+
+
+sources = pytest.mark.parametrize("name", SOURCES)
+units = pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
+constants = pytest.mark.parametrize("intercept", [False, True])
+both_ways = pytest.mark.parametrize("held", [False, True], ids=["evaluated", "held"])
+
+
+@sources
+@units
+@constants
+@both_ways
+def test_decisions_and_terms(name, unit, intercept, held):
+    rows = feature_rows(name, intercept=intercept, unit=unit, held=held)
+    Phi = features(name, unit, intercept)
+    assert rows.n == N
+    assert rows.p == Phi.shape[1]
+    coef = RNG.normal(size=(rows.p, 2))
+    assert_close(rows.decision(coef), Phi @ coef)
+    for numbers in (FEW, MANY):
+        w, T = RNG.uniform(0.1, 2, len(numbers)), RNG.choice([-1.0, 1.0], (len(numbers), 2))
+        A, b = rows.terms(numbers, w, T)
+        F = Phi[numbers]
+        assert_close(A, (F.T * w) @ F)
+        assert_close(b, (F.T * w) @ T)
+        one, t = rows.terms(numbers, w, T[:, 0])
+        assert_close(one, A)
+        assert_close(t, b[:, 0])
+
+
+@constants
+def test_held_and_evaluated_rows_agree(intercept):
+    one = feature_rows(intercept=intercept, unit=4.0)
+    two = feature_rows(intercept=intercept, unit=4.0, held=True)
+    coef = RNG.normal(size=(one.p, 3))
+    assert_close(one.decision(coef), two.decision(coef), rtol=1e-13)
+    w, t = RNG.uniform(0.1, 2, len(MANY)), RNG.choice([-1.0, 1.0], len(MANY))
+    for a, b in zip(one.terms(MANY, w, t), two.terms(MANY, w, t), strict=True):
+        assert_close(a, b, rtol=1e-13)
+
+
+def test_few_rows_and_many_rows_give_the_same_sums():
+    """Rows are mapped up to p of them, beyond that their sums."""
+    rows, Phi = feature_rows(held=True), features("vectors", 1.0, True)
+    for count in (rows.p - 1, rows.p, rows.p + 1, rows.p + 2):
+        numbers = MANY[:count]
+        w, t = RNG.uniform(0.1, 2, count), RNG.choice([-1.0, 1.0], count)
+        A, b = rows.terms(numbers, w, t)
+        assert_close(A, (Phi[numbers].T * w) @ Phi[numbers], rtol=1e-11)
+        assert_close(b, (Phi[numbers].T * w) @ t, rtol=1e-11)
+
+
+@both_ways
+def test_threads_change_no_bit(held):
+    one, many = (feature_rows(held=held, workers=workers) for workers in (1, 3))
+    coef = RNG.normal(size=(one.p, 2))
+    np.testing.assert_array_equal(one.decision(coef), many.decision(coef))
+    w, t = np.ones(len(MANY)), RNG.choice([-1.0, 1.0], len(MANY))
+    for a, b in zip(one.terms(MANY, w, t), many.terms(MANY, w, t), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@both_ways
+def test_another_map_of_the_same_rows(held):
+    other = RNG.normal(size=(M, 4))
+    rows = feature_rows(held=held).with_map(other)
+    assert rows.p == 5
+    coef = RNG.normal(size=(5, 1))
+    assert_close(rows.decision(coef), SOURCES["vectors"][2] @ other @ coef[:4] + coef[4])
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_machine_on_them_is_that_on_dense_features(held):
+    Phi = features("vectors", 1.0, True)
+    signs = np.where(X[:, :1] * X[:, 1:2] + 0.3 * RNG.normal(size=(N, 1)) > 0, 1.0, -1.0)
+    penalty, w = np.append(np.full(R, 5.0), 0.0), RNG.uniform(0.5, 2, N)
+    one = finite_newton(feature_rows(held=held), signs, w, penalty)
+    two = finite_newton(DenseRows(Phi), signs, w, penalty)
+    assert_close(one.coef, two.coef, rtol=1e-9)
+    assert one.objective == pytest.approx(two.objective, rel=1e-12)
+
+
+def test_a_value_that_is_not_finite_names_its_row():
+    bad = TILE + 10
+
+    def broken(A, B):
+        K = delta_gauss(A, B)
+        K[[np.array_equal(a, X[bad]) for a in A], 2] = np.nan
+        return K
+
+    panel = Panel(CallableKernel(delta_gauss), Rows(list(X)), Z)
+    panel.grow(Z)
+    panel.kernel.func = broken
+    rows = replace(feature_rows("callable"), columns=panel.evaluator())
+    message = rf"kernel produced NaN for row {bad} .* landmark row {Z[2]};"
+    with pytest.raises(ValueError, match=message):
+        rows.decision(np.ones((R + 1, 1)))
+    with pytest.raises(ValueError, match=message):
+        rows.terms(np.array([5, bad]), np.ones(2), np.ones(2))
+
+
+def test_a_constant_beside_the_terms():
+    Phi, Y, w = RNG.normal(size=(20, 3)), RNG.normal(size=(20, 2)), RNG.uniform(0.1, 2, 20)
+    terms = Terms.of_rows(Phi, Y, w)
+    A, b = with_constant(terms, True)
+    F = np.column_stack([Phi, np.ones(20)])
+    assert_close(A, (F.T * w) @ F)
+    assert_close(b, (F.T * w) @ Y)
+    A, b = with_constant(terms, False)
+    assert_close(A, (Phi.T * w) @ Phi)
+    assert_close(b, (Phi.T * w) @ Y)
+
+
+@pytest.mark.parametrize(("most", "again"), [(N, 0), (700, TILE), (0, N)])
+def test_rows_on_the_move_are_kept_as_far_as_there_is_room(most, again):
+    """Their values are those of the tile they were evaluated in; a tile of them, or nothing."""
+    Phi, evaluated = features("callable", 1.0, True), []
+
+    def counted(A, B):
+        evaluated.append(len(A))
+        return delta_gauss(A, B)
+
+    panel = Panel(CallableKernel(delta_gauss), Rows(list(X)), Z)
+    panel.grow(Z)
+    panel.kernel.func = counted
+    rows = replace(feature_rows("callable"), columns=panel.evaluator(), kept=Kept(most))
+    coef = RNG.normal(size=(rows.p, 1))
+    moving = RNG.permutation(N) < N // 2
+    found = rows.decision(coef, lambda here, values: moving[here])
+    assert_close(found, Phi @ coef)
+    assert sum(evaluated) == N
+    numbers = np.flatnonzero(moving)
+    assert sum(numbers >= TILE) <= 700 < sum(numbers < TILE)
+    evaluated.clear()
+    for part in (numbers, numbers[::50]):
+        A, b = rows.terms(part, np.ones(len(part)), np.ones(len(part)))
+        assert_close(A, Phi[part].T @ Phi[part])
+        assert_close(b, Phi[part].sum(axis=0))
+    assert sum(evaluated) == 2 * again
+    rows.decision(coef)
+    assert not len(rows.kept.numbers)

@@ -1,0 +1,246 @@
+"""Splits of the rows, and their terms against centred rows of each part."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold, LeaveOneOut
+
+from kreinlearn.data.tiles import TILE
+from kreinlearn.learn.folds import (
+    MAX_FOLDS,
+    TRAINING,
+    FoldRows,
+    TileFolds,
+    as_groups,
+    downdated,
+    fold_count,
+    fold_of,
+    given_folds,
+    random_folds,
+    terms_by_one_map,
+    with_fold,
+)
+from kreinlearn.sums.moments import Terms
+
+RNG = np.random.default_rng(21)
+N, R, Q = 50, 4, 2
+PHI = RNG.normal(size=(N, R)) + RNG.normal(size=R)
+Y = RNG.normal(size=(N, Q)) + 3
+W = RNG.uniform(0.2, 3, N) * (RNG.random(N) < 0.9)
+S = np.array([1.0, -1.0, 1.0, -1.0])
+WEIGHTS = {"plain": None, "weighted": W}
+weighted = pytest.mark.parametrize("w", WEIGHTS.values(), ids=WEIGHTS)
+with_or_without = pytest.mark.parametrize("intercept", [False, True])
+
+
+# Who is in which fold
+
+
+@pytest.mark.parametrize(("n", "k"), [(50, 5), (53, 5), (7, 7), (4, 2), (11, 3)])
+@pytest.mark.parametrize("seed", range(3))
+def test_random_folds_are_equal_parts(n, k, seed):
+    folds = random_folds(n, k, np.random.default_rng(seed))
+    sizes = np.bincount(folds, minlength=k)
+    assert len(sizes) == k
+    assert sizes.sum() == n
+    assert sizes.max() - sizes.min() <= 1
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+@pytest.mark.parametrize("seed", range(5))
+def test_random_folds_of_classes_are_equal_parts_of_each(k, seed):
+    rng = np.random.default_rng(seed)
+    labels = rng.permutation(np.repeat(np.arange(4), [3, 40, 17, 6]))
+    folds = random_folds(66, k, rng, labels)
+    for members in (folds, *(folds[labels == c] for c in range(4))):
+        sizes = np.bincount(members, minlength=k)
+        assert sizes.max() - sizes.min() <= 1
+
+
+def test_random_folds_are_random_and_repeat_with_the_seed():
+    one, again, other = (random_folds(40, 4, np.random.default_rng(seed)) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one, again)
+    assert not np.array_equal(one, other)
+    labels = np.repeat([0, 1], 20)
+    alone = random_folds(40, 4, np.random.default_rng(0), labels)
+    assert not np.array_equal(alone[:20], np.arange(20) % 4)
+
+
+@pytest.mark.parametrize(("n", "expected"), [(100, 5), (5, 5), (4, 4), (2, 2), (1, 2)])
+def test_number_of_folds(n, expected):
+    assert fold_count(n, None) == expected <= MAX_FOLDS
+
+
+@pytest.mark.parametrize(("sizes", "expected"), [((9, 7), 5), ((30, 3), 3), ((30, 1, 40), 2)])
+def test_number_of_folds_by_the_smallest_class(sizes, expected):
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    assert fold_count(len(labels), np.bincount(labels)) == expected
+
+
+def test_folds_that_are_given():
+    np.testing.assert_array_equal(
+        given_folds(10, list(KFold(3).split(np.zeros(10)))), [0, 0, 0, 0, 1, 1, 1, 2, 2, 2]
+    )
+    np.testing.assert_array_equal(
+        given_folds(5, list(LeaveOneOut().split(np.zeros(5)))), np.arange(5)
+    )
+
+
+def test_rows_that_are_never_tested_are_always_trained_on():
+    splits = [([0, 1, 2, 3, 5], [4, 6]), ([1, 2, 3, 4, 5, 6], [0])]
+    expected = [1, TRAINING, TRAINING, TRAINING, 0, TRAINING, 0]
+    np.testing.assert_array_equal(given_folds(7, splits), expected)
+
+
+def test_masks_are_folds_as_well():
+    tested = np.array([True, False, False, True])
+    np.testing.assert_array_equal(
+        given_folds(4, [(~tested, tested), (tested, ~tested)]), [0, 1, 1, 0]
+    )
+
+
+@pytest.mark.parametrize(
+    "splits",
+    [
+        [([0, 1], [2, 3]), ([0, 3], [1, 2])],  # row 2 tested twice
+        [([0, 1], [2]), ([2, 3], [0, 1])],  # row 3 in neither part
+        [([0, 1, 2], [2]), ([2, 3], [0, 1])],  # row 2 in both, row 3 in none
+        [([0, 0, 1], [2]), ([2, 3], [0, 1])],  # row 0 twice
+    ],
+)
+def test_other_splits_are_refused(splits):
+    with pytest.raises(ValueError, match="cv must split the rows into parts, each tested once"):
+        given_folds(4, splits)
+
+
+# Terms of a split
+
+
+def by_rows(train, valid, w, intercept):
+    """The fields of a fold from rows less their training means."""
+    w = np.ones(N) if w is None else w
+    mean = np.average(PHI[train], axis=0, weights=w[train]) * intercept
+    ybar = np.average(Y[train], axis=0, weights=w[train]) * intercept
+    F, T = PHI - mean, Y - ybar
+    wF = w[:, None] * F
+    return {
+        "G": F[train].T @ wF[train], "B": wF[train].T @ T[train], "n": w[train].sum(), "S": S,
+        "G_valid": F[valid].T @ wF[valid], "B_valid": wF[valid].T @ T[valid],
+        "yy_valid": w[valid] @ T[valid] ** 2, "n_valid": w[valid].sum(),
+    }  # fmt: skip
+
+
+def assert_fold(fold, train, valid, w, intercept):
+    for name, expected in by_rows(train, valid, w, intercept).items():
+        found = getattr(fold, name)
+        assert np.shape(found) == np.shape(expected)
+        atol = 1e-11 * np.abs(expected).max()
+        np.testing.assert_allclose(found, expected, rtol=0, atol=atol, err_msg=name)
+
+
+def terms_of(rows, w):
+    return Terms.of_rows(PHI[rows], Y[rows], None if w is None else w[rows])
+
+
+fold_numbers = RNG.permutation(np.repeat([TRAINING, 0, 1, 2], [5, 15, 15, 15]))
+
+
+def parts(k):
+    return np.flatnonzero(fold_numbers != k), np.flatnonzero(fold_numbers == k)
+
+
+@weighted
+@with_or_without
+def test_terms_of_a_split(w, intercept):
+    train, valid = parts(1)
+    fold = fold_of(terms_of(train, w), terms_of(valid, w), S, intercept=intercept)
+    assert_fold(fold, train, valid, w, intercept)
+
+
+@weighted
+@with_or_without
+def test_downdated_terms_are_those_of_the_rest(w, intercept):
+    groups = [terms_of(parts(g)[1], w) for g in (0, 1, 2, TRAINING)]
+    folds = downdated(groups, S, intercept=intercept)
+    assert len(folds) == 3
+    for k, fold in enumerate(folds):
+        train, valid = parts(k)
+        assert_fold(fold, train, valid, w, intercept)
+
+
+def test_folds_without_rows_and_folds_of_all_rows_are_left_out():
+    nothing, everything = np.arange(0), np.arange(N)
+    some, rest = np.arange(10), np.arange(10, N)
+    groups = [terms_of(rows, None) for rows in (nothing, some, rest, nothing)]
+    assert [fold.n_valid for fold in downdated(groups, S, intercept=True)] == [10, 40]
+    groups = [terms_of(rows, None) for rows in (everything, nothing, nothing)]
+    assert downdated(groups, S, intercept=True) == []
+
+
+@weighted
+@with_or_without
+def test_terms_of_the_rows_of_a_split(w, intercept):
+    train, valid = parts(0)
+    split = FoldRows(PHI, S, train, valid)
+    assert_fold(split.terms(Y, w, intercept=intercept), train, valid, w, intercept)
+
+
+def test_rows_far_from_zero_lose_no_digits_to_their_mean():
+    """1e8 standard deviations off: sums of products would hold no digit of the spread."""
+    train, valid = parts(0)
+    far = FoldRows(PHI + 1e8, S, train, valid).terms(Y, W, intercept=True)
+    near = by_rows(train, valid, W, True)
+    np.testing.assert_allclose(far.G, near["G"], rtol=0, atol=1e-5 * near["G"].max())
+    np.testing.assert_allclose(far.G_valid, near["G_valid"], rtol=0, atol=1e-5 * near["G"].max())
+
+
+@weighted
+@with_or_without
+def test_splits_of_one_map_have_the_terms_of_each_for_itself(w, intercept):
+    numbers = RNG.integers(0, 4, N)
+    numbers[:7] = TRAINING
+    drawn = RNG.random(N) < 0.8  # the others are in no part
+    splits = [
+        FoldRows(PHI, S, *(np.flatnonzero(part & drawn) for part in (numbers != k, numbers == k)))
+        for k in range(4)
+    ]
+    together = terms_by_one_map(splits, Y, w, intercept=intercept)
+    for split, fold in zip(splits, together, strict=True):
+        alone = split.terms(Y, w, intercept=intercept)
+        for name in ("G", "B", "n", "G_valid", "B_valid", "yy_valid", "n_valid"):
+            np.testing.assert_allclose(
+                getattr(fold, name), getattr(alone, name), rtol=1e-11, atol=1e-11
+            )
+
+
+# Folds of many rows
+
+
+def test_folds_of_tiles_are_equal_parts_of_each_tile():
+    n, k = 3 * TILE + 700, 5
+    folds = np.asarray(TileFolds(n, k, 7))
+    for start in range(0, n, TILE):
+        counts = np.bincount(folds[start : start + TILE], minlength=k)
+        assert counts.max() - counts.min() <= 1
+    assert abs(np.corrcoef(folds[:TILE], folds[TILE : 2 * TILE])[0, 1]) < 0.1
+    assert abs(np.corrcoef(folds[: TILE - 1], folds[1:TILE])[0, 1]) < 0.1
+    assert np.mean(folds == np.asarray(TileFolds(n, k, 8))) < 0.3
+
+
+def test_the_fold_of_a_row_is_known_without_the_others():
+    n = 3 * TILE + 700
+    folds = TileFolds(n, 5, 7)
+    numbers = np.random.default_rng(0).integers(n, size=300)
+    np.testing.assert_array_equal(folds[numbers], np.asarray(folds)[numbers])
+    assert len(folds) == n
+
+
+def test_folds_of_tiles_change_as_those_in_an_array():
+    n, rows = 2 * TILE + 5, np.array([2 * TILE, 3, 70])
+    lazy = with_fold(TileFolds(n, 4, 0), rows, TRAINING)
+    array = with_fold(np.asarray(TileFolds(n, 4, 0)), rows, TRAINING)
+    assert np.count_nonzero(array == TRAINING) == 3
+    np.testing.assert_array_equal(np.asarray(lazy), array)
+    np.testing.assert_array_equal(np.asarray(as_groups(lazy, 4)), as_groups(array, 4))
+    assert np.asarray(as_groups(lazy, 4)).max() == 4

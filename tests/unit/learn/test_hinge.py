@@ -1,0 +1,142 @@
+"""The cross-validated squared hinge loss against minimisers of scipy and finite differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from kreinlearn.learn.folds import FoldRows
+from kreinlearn.learn.hinge import HingeFold, HingeObjective
+
+N, R = 70, 6
+fold_numbers = np.arange(N) % 4
+S = np.array([1.0, 1.0, -1.0, 1.0, -1.0, -1.0])
+LAMBDAS = [np.array(pair) for pair in ((1e-2, 1e-2), (1e-3, 0.3), (0.5, 1e-2), (0.1, 0.1))]
+
+
+def draw(seed, q=1):
+    """Features of unequal size; labels they explain in part."""
+    rng = np.random.default_rng(seed)
+    Phi = rng.normal(size=(N, R)) * np.geomspace(1.5, 0.2, R) + 0.3
+    scores = Phi @ rng.normal(size=(R, q)) + 0.6 * rng.normal(size=(N, q)) - 0.3
+    return Phi, np.where(scores > 0, 1.0, -1.0), rng.uniform(0.2, 2.5, N) * (np.arange(N) % 9 > 0)
+
+
+def splits_of(Phi, folds=fold_numbers):
+    return [
+        FoldRows(Phi, S, np.flatnonzero(folds != k), np.flatnonzero(folds == k))
+        for k in np.unique(folds)
+    ]
+
+
+def machine(F, y, w, penalty):
+    """argmin sum w max(0, 1 - y F z)^2 + z' diag(penalty) z by quasi-Newton, polished by Newton."""
+
+    def objective(z):
+        short = np.maximum(0, 1 - y * (F @ z))
+        value = w @ short**2 + penalty @ z**2
+        return value, 2 * (penalty * z - F.T @ (w * y * short))
+
+    z = minimize(objective, np.zeros(F.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-6}).x
+    for _ in range(20):
+        active = y * (F @ z) < 1
+        A = (F[active].T * w[active]) @ F[active] + np.diag(penalty)
+        z = np.linalg.solve(A, F[active].T @ (w * y)[active])
+    assert np.abs(objective(z)[1]).max() < 1e-8 * w.sum()
+    return z
+
+
+def by_hand(Phi, Y, w, lambdas, intercept):
+    """The loss a unit of validated weight, each fold's machine solved anew."""
+    F = np.column_stack([Phi, np.ones(N)]) if intercept else Phi
+    total = 0.0
+    for k in np.unique(fold_numbers):
+        train, valid = fold_numbers != k, fold_numbers == k
+        penalty = np.append(w[train].sum() * np.where(S > 0, *lambdas), np.zeros(int(intercept)))
+        for y in Y.T:
+            z = machine(F[train], y[train], w[train], penalty)
+            total += w[valid] @ np.maximum(0, 1 - y[valid] * (F[valid] @ z)) ** 2
+    return total / w.sum()
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("seed", "q"), [(0, 1), (1, 3)])
+def test_the_loss_is_that_of_machines_on_the_training_parts(seed, q, intercept):
+    Phi, Y, w = draw(seed, q)
+    objective = HingeObjective(splits_of(Phi), Y, w, intercept=intercept)
+    for lambdas in LAMBDAS[:3]:
+        expected = by_hand(Phi, Y, w, lambdas, intercept)
+        assert objective(lambdas)[0] == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("seed", "q"), [(0, 1), (1, 3), (2, 1)])
+def test_the_gradient_by_differences_of_problems_solved_again(seed, q, intercept):
+    Phi, Y, w = draw(seed, q)
+
+    def loss(x):
+        return HingeObjective(splits_of(Phi), Y, w, intercept=intercept)(np.exp(x))[0]
+
+    for lambdas in LAMBDAS:
+        _, gradient = HingeObjective(splits_of(Phi), Y, w, intercept=intercept)(lambdas)
+        x, step = np.log(lambdas), 1e-5
+        expected = [(loss(x + step * e) - loss(x - step * e)) / (2 * step) for e in np.eye(2)]
+        np.testing.assert_allclose(gradient, expected, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_warm_start_changes_nothing(intercept):
+    Phi, Y, w = draw(3, 2)
+    warm = HingeObjective(splits_of(Phi), Y, w, intercept=intercept)
+    path = [*LAMBDAS, np.array([1e-5, 10.0]), np.array([20.0, 1e-5]), *LAMBDAS[::-1]]
+    for lambdas in path:
+        cold = HingeObjective(splits_of(Phi), Y, w, intercept=intercept)(lambdas)
+        loss, gradient = warm(lambdas)
+        assert loss == pytest.approx(cold[0], rel=1e-9)
+        np.testing.assert_allclose(gradient, cold[1], rtol=1e-6, atol=1e-9)
+
+
+def test_more_features_than_rows():
+    """Separable rows, hardly any penalty: the loss of validation rows stays what it is."""
+    rng = np.random.default_rng(5)
+    Phi = rng.normal(size=(N, 90))
+    y = np.where(Phi[:, :1] + 0.5 * rng.normal(size=(N, 1)) > 0, 1.0, -1.0)
+    w, signs = np.ones(N), np.where(np.arange(90) % 2, 1.0, -1.0)
+    splits = [
+        FoldRows(Phi, signs, np.flatnonzero(fold_numbers != k), np.flatnonzero(fold_numbers == k))
+        for k in range(4)
+    ]
+    objective = HingeObjective(splits, y, w, intercept=True)
+    for lambdas in ((1e-1, 1e-2), (1e-4, 1e-3)):
+        loss, gradient = objective(np.array(lambdas))
+        expected = [
+            np.subtract(*(HingeObjective(splits, y, w, intercept=True)(np.exp(x))[0]
+                          for x in (np.log(lambdas) + 1e-5 * e, np.log(lambdas) - 1e-5 * e))) / 2e-5
+            for e in np.eye(2)
+        ]  # fmt: skip
+        assert np.isfinite(loss)
+        np.testing.assert_allclose(gradient, expected, rtol=1e-4, atol=1e-6 * loss)
+
+
+def test_coordinates_of_one_sign_have_one_penalty():
+    Phi, Y, w = draw(0)
+    positive = [FoldRows(Phi, np.ones(R), split.train, split.valid) for split in splits_of(Phi)]
+    objective = HingeObjective(positive, Y, w, intercept=True)
+    one, other = objective(np.array([0.1, 1e-3])), objective(np.array([0.1, 1e3]))
+    assert one[0] == pytest.approx(other[0], rel=1e-12)
+    assert one[1][1] == other[1][1] == 0
+
+
+def test_values_beyond_the_penalties_are_not_used():
+    Phi, Y, w = draw(0)
+    objective = HingeObjective(splits_of(Phi), Y, w, intercept=True)
+    one, other = objective(np.array([0.1, 0.2])), objective(np.array([0.1, 0.2, 7.0]))
+    assert one[0] == pytest.approx(other[0], rel=1e-12)
+
+
+def test_the_intercept_is_in_neither_part():
+    split = splits_of(draw(0)[0])[0]
+    fold = HingeFold(split, draw(0)[1], np.ones(N), intercept=True)
+    np.testing.assert_array_equal(fold.plus, [True, True, False, True, False, False, False])
+    np.testing.assert_array_equal(fold.minus, [False, False, True, False, True, True, False])

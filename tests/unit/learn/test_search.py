@@ -1,0 +1,504 @@
+"""The search for penalties on functions whose minimum is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kreinlearn.learn.search import (
+    COARSE,
+    HIGHEST,
+    LOWEST,
+    RADIUS,
+    TIE_RTOL,
+    Unknowns,
+    given,
+    pattern_search,
+    tune,
+    tune_apart,
+)
+
+TWO = Unknowns((None, None))
+MOST_TRIALS = 60
+
+
+class Counted:
+    """A loss of values and its gradient in their logarithms, and the values it was asked for."""
+
+    def __init__(self, loss, gradient):
+        self.loss, self.gradient, self.asked = loss, gradient, []
+
+    def __call__(self, values):
+        self.asked.append(values.copy())
+        x = np.log(values)
+        return self.loss(x), np.asarray(self.gradient(x))
+
+
+def bowl(target, curvature, floor=0.2):
+    """floor + (x - t)' A (x - t) / 2 in logarithms of values."""
+    t, A = np.log(target), np.asarray(curvature)
+    return Counted(lambda x: floor + 0.5 * (x - t) @ A @ (x - t), lambda x: A @ (x - t))
+
+
+def flat_in(j, target=1e-2, sensitivity=0.1):
+    """A minimum in the other penalty, and none in penalty j."""
+    other = 1 - j
+
+    def gradient(x):
+        slope = np.zeros(2)
+        slope[other] = sensitivity * (x[other] - np.log(target))
+        return slope
+
+    return Counted(lambda x: 1 + sensitivity * (x[other] - np.log(target)) ** 2 / 2, gradient)
+
+
+# The minimum
+
+TARGETS = [(1e-2, 1e-2), (1e-6, 1e3), (3e-1, 1e-8), (2e-5, 7e-5)]
+CURVATURES = [
+    np.diag([0.02, 0.02]),
+    np.array([[0.02, 0.015], [0.015, 0.02]]),
+    np.diag([0.3, 0.004]),
+]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("curvature", CURVATURES)
+def test_the_minimum_of_a_bowl(target, curvature):
+    loss = bowl(target, curvature)
+    tuned = tune(loss, 1.0, TWO)
+    assert tuned.loss <= 0.2 * (1 + 3 * TIE_RTOL)
+    assert tuned.loss == pytest.approx(loss.loss(np.log(tuned.values)), rel=1e-12)
+    assert len(loss.asked) <= MOST_TRIALS
+
+
+def test_every_trial_is_told():
+    loss = bowl(TARGETS[1], CURVATURES[0])
+    tuned = tune(loss, 1.0, TWO)
+    np.testing.assert_allclose(tuned.trials[:, :2], loss.asked, rtol=1e-14)
+    expected = [loss.loss(np.log(values)) for values in loss.asked]
+    np.testing.assert_allclose(tuned.trials[:, 2], expected, rtol=1e-12)
+    assert tuned.loss <= tuned.trials[:, 2].min() * (1 + TIE_RTOL)
+    assert tuned.values.tolist() in tuned.trials[:, :2].tolist()
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e9])
+def test_trials_stay_within_bounds_of_the_scale(scale):
+    for target in ((1e-30, 1e30), (1e30, 1e-30)):
+        loss = bowl(scale * np.array(target), np.diag([0.02, 0.03]))
+        tuned = tune(loss, scale, TWO)
+        asked = np.array(loss.asked)
+        low, high = LOWEST * scale, HIGHEST * scale
+        assert low * (1 - 1e-12) <= asked.min()
+        assert asked.max() <= high * (1 + 1e-12)
+        expected = np.clip(scale * np.array(target), low, high)
+        np.testing.assert_allclose(tuned.values, expected, rtol=1e-6)
+
+
+def test_a_third_value_has_bounds_of_its_own():
+    for target, expected in ((0.7, 0.7), (1e-3, RADIUS[0]), (1e3, RADIUS[1])):
+        loss = bowl((1e-2, 1e-1, target), 0.02 * np.eye(3))
+        tuned = tune(loss, 1.0, Unknowns((None, None, None)))
+        assert tuned.values[2] == pytest.approx(expected, rel=0.15)
+        assert len(loss.asked) <= 2 * MOST_TRIALS
+
+
+def test_a_loss_of_zero_is_no_error():
+    loss = Counted(lambda x: 0.0, np.zeros_like)
+    tuned = tune(loss, 1.0, TWO)
+    np.testing.assert_allclose(tuned.values, [HIGHEST, HIGHEST])
+    assert tuned.loss < 1e-300
+
+
+def test_the_unit_of_the_loss_does_not_matter():
+    one = tune(bowl(TARGETS[1], CURVATURES[1]), 1.0, TWO)
+    c = 2.0**60
+    scaled = bowl(TARGETS[1], c * CURVATURES[1], floor=c * 0.2)
+    other = tune(scaled, 1.0, TWO)
+    np.testing.assert_allclose(other.values, one.values, rtol=1e-9)
+    assert other.loss == pytest.approx(c * one.loss, rel=1e-12)
+
+
+@pytest.mark.parametrize("c", [2.0**20, 2.0**-31, 3e7, 1.7e-5])
+def test_the_unit_of_the_kernel_does_not_matter(c):
+    target = np.array([3e-4, 20.0])
+    one = tune(bowl(target, CURVATURES[1]), 1.0, TWO)
+    other = tune(bowl(c * target, CURVATURES[1]), c, TWO)
+    np.testing.assert_allclose(other.values, c * one.values, rtol=1e-8)
+    np.testing.assert_allclose(other.trials[:, :2], c * one.trials[:, :2], rtol=1e-8)
+    assert other.loss == pytest.approx(one.loss, rel=1e-12)
+
+
+# What is fixed or tied
+
+
+@pytest.mark.parametrize("fixed", [(0.0, None), (None, 0.0), (0.3, None), (None, 1e20)])
+def test_a_given_value_stays(fixed):
+    j = fixed.index(None)
+    one = bowl((1e-3,), [[0.03]])
+
+    def loss(values):
+        assert values[1 - j] == fixed[1 - j]
+        value, gradient = one(values[[j]])
+        return value, np.insert(gradient, 1 - j, np.nan)  # of a value that is not free
+
+    tuned = tune(loss, 1.0, Unknowns(fixed))
+    assert tuned.values[1 - j] == fixed[1 - j]
+    assert (tuned.trials[:, 1 - j] == fixed[1 - j]).all()
+    assert tuned.loss <= 0.2 * (1 + 2 * TIE_RTOL)
+    assert len(one.asked) <= MOST_TRIALS
+
+
+def test_equal_penalties_move_together():
+    """The minimum on the diagonal of a bowl that is steeper in lambda_plus."""
+    loss = bowl((1e-4, 1.0), np.diag([0.03, 0.01]))
+    tuned = tune(loss, 1.0, Unknowns((None, None), equal=True))
+    assert tuned.values[0] == tuned.values[1]
+    np.testing.assert_array_equal(tuned.trials[:, 0], tuned.trials[:, 1])
+    best = 0.75 * np.log(1e-4)  # 0.03 (x - log 1e-4) + 0.01 x = 0
+    expected = loss.loss(np.array([best, best]))
+    assert tuned.loss <= expected * (1 + 2 * TIE_RTOL)
+    assert len(loss.asked) <= MOST_TRIALS
+
+
+def test_gradients_of_what_is_free():
+    full = np.array([1.0, 10.0, 100.0])
+    for fixed, equal, expected in (
+        ((None, None, None), False, [1, 10, 100]),
+        ((None, None, 1.0), True, [11]),
+        ((None, None, None), True, [11, 100]),
+        ((0.5, None, None), False, [10, 100]),
+        ((None, 0.5, 1.0), False, [1]),
+        ((0.5, 0.5, None), True, [100]),
+    ):
+        unknowns = Unknowns(fixed, equal)
+        np.testing.assert_array_equal(unknowns.gradient(full), expected)
+        assert len(unknowns.free) == len(expected)
+    np.testing.assert_array_equal(full, [1, 10, 100])  # not changed in place
+
+
+def test_values_of_what_is_free():
+    x = np.log([3.0, 7.0])
+    values = Unknowns((None, None, 0.5)).values(x)
+    np.testing.assert_allclose(values, [3, 7, 0.5])
+    np.testing.assert_allclose(Unknowns((None, None, None), equal=True).values(x), [3, 3, 7])
+    np.testing.assert_allclose(Unknowns((0.0, None, None)).values(x), [0, 3, 7])
+    np.testing.assert_allclose(Unknowns((0.1, 0.1), equal=True).values(x[:0]), [0.1, 0.1])
+
+
+def test_what_is_given_needs_no_trial():
+    tuned = given(Unknowns((0.0, 2.5, 1.0)))
+    np.testing.assert_array_equal(tuned.values, [0, 2.5, 1])
+    assert tuned.trials.shape == (0, 4)
+    assert np.isnan(tuned.loss)
+
+
+# Ties
+
+
+@pytest.mark.parametrize("j", [0, 1])
+def test_a_flat_direction_ends_at_the_largest_penalty(j):
+    loss = flat_in(j)
+    tuned = tune(loss, 2.0, TWO)
+    assert tuned.values[j] == pytest.approx(2.0 * HIGHEST, rel=1e-12)
+    assert tuned.loss <= 1 + 3 * TIE_RTOL
+    assert abs(np.log(tuned.values[1 - j] / 1e-2)) < 0.1
+    assert len(loss.asked) <= MOST_TRIALS
+
+
+def test_a_loss_that_gets_flat_ends_at_the_largest_penalties():
+    """Falling to its floor: everything far enough up is as good."""
+
+    def falling(x):
+        return 1 + np.exp(-x).sum()
+
+    tuned = tune(Counted(falling, lambda x: -np.exp(-x)), 1.0, TWO)
+    np.testing.assert_allclose(tuned.values, [HIGHEST, HIGHEST], rtol=1e-12)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_is_no_tie_stays_where_it_is(target):
+    tuned = tune(bowl(target, CURVATURES[0]), 1.0, TWO)
+    np.testing.assert_allclose(np.log10(tuned.values), np.log10(target), atol=0.1)
+
+
+def test_equal_penalties_rise_as_one():
+    tuned = tune(Counted(lambda x: 1.0, np.zeros_like), 1.0, Unknowns((None, None), equal=True))
+    np.testing.assert_allclose(tuned.values, [HIGHEST, HIGHEST])
+
+
+def test_a_third_value_is_no_penalty_to_be_raised():
+    loss = bowl((1e-2, 1e-1, 0.7), np.diag([0.02, 0.02, 1e-9]))
+    tuned = tune(loss, 1.0, Unknowns((None, None, None)))
+    assert tuned.values[2] < RADIUS[1] / 2
+
+
+# Local minima
+
+
+SHALLOW, DEEP = np.log(1e-3), np.log(1e-6)  # the deep one is between two coarse trials
+
+
+def two_valleys(x):
+    """Along lambda_plus: a wide valley at 1e-3 and a narrow, deeper one at 1e-6."""
+    a, b = np.exp(-((x[0] - SHALLOW) ** 2) / 8), np.exp(-((x[0] - DEEP) ** 2))
+    value = 2 - 0.5 * a - 1.5 * b + 0.01 * (x[1] - np.log(1e2)) ** 2
+    slope = 0.5 * a * (x[0] - SHALLOW) / 4 + 3 * b * (x[0] - DEEP)
+    return value, np.array([slope, 0.02 * (x[1] - np.log(1e2))])
+
+
+def test_restarts_leave_a_local_minimum():
+    loss = Counted(lambda x: two_valleys(x)[0], lambda x: two_valleys(x)[1])
+    alone = tune(loss, 1.0, TWO)
+    assert alone.loss == pytest.approx(1.5, rel=0.01)
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        tuned = tune(loss, 1.0, TWO, restarts=20, rng=rng)
+        assert tuned.loss == pytest.approx(0.5, rel=0.01)
+        assert np.log10(tuned.values[0]) == pytest.approx(-6, abs=0.1)
+
+
+def test_restarts_repeat_with_the_seed_and_are_bounded():
+    one, again, other = (
+        tune(
+            bowl((1e-2, 1.0), CURVATURES[0]), 1.0, TWO, restarts=2, rng=np.random.default_rng(seed)
+        )
+        for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(one.trials, again.trials)
+    assert not np.array_equal(one.trials[: len(other.trials)], other.trials[: len(one.trials)])
+    assert len(one.trials) <= 2 * MOST_TRIALS
+
+
+def test_the_negative_part_switched_off_is_a_start_of_its_own():
+    """A valley below the bound of lambda_minus: from there it goes down, from inside it does not.
+
+    At the bound itself the loss is above that of the other valley: it is no tie.
+    """
+    top, valley = np.log(HIGHEST) - 2.5, np.log(1e-3)
+
+    def wells(x):
+        return np.exp(-((x[1] - valley) ** 2) / 5), np.exp(-((x[1] - top) ** 2) / 5)
+
+    def loss(x):
+        inside, high = wells(x)
+        return 2 - 0.5 * inside - high + 0.02 * (x[0] - valley) ** 2
+
+    def gradient(x):
+        inside, high = wells(x)
+        slope = 0.2 * inside * (x[1] - valley) + 0.4 * high * (x[1] - top)
+        return [0.04 * (x[0] - valley), slope]
+
+    tuned = tune(Counted(loss, gradient), 1.0, TWO)
+    assert np.log(tuned.values[1]) == pytest.approx(top, abs=0.3)
+    assert tuned.loss == pytest.approx(1.0, rel=1e-2)
+
+
+# Other ways to begin and to end
+
+
+def test_a_start_is_where_it_begins():
+    loss = bowl((1e-2, 1.0), CURVATURES[0])
+    tuned = tune(loss, 1.0, TWO, start=np.array([3e-2, 0.5]))
+    np.testing.assert_allclose(loss.asked[0], [3e-2, 0.5])
+    assert tuned.loss <= 0.2 * (1 + 3 * TIE_RTOL)
+    assert len(loss.asked) < len(tune(bowl((1e-2, 1.0), CURVATURES[0]), 1.0, TWO).trials)
+
+
+def test_a_start_beyond_the_bounds_is_moved_to_them():
+    loss = bowl((1e-2, 1.0), CURVATURES[0])
+    tune(loss, 1.0, TWO, start=np.array([1e-30, 1e30]))
+    np.testing.assert_allclose(loss.asked[0], [LOWEST, HIGHEST])
+
+
+def test_a_start_of_one_that_is_free():
+    loss = Counted(lambda x: 1 + 0.05 * x[0] ** 2, lambda x: [0.1 * x[0], np.nan])
+    tuned = tune(loss, 1.0, Unknowns((None, 0.5)), start=np.array([1e-2, 0.5]))
+    np.testing.assert_allclose(loss.asked[0], [1e-2, 0.5])
+    assert tuned.values[1] == 0.5
+
+
+def test_coarse_trials_are_a_few_equal_penalties_and_one_switched_off():
+    loss = bowl((2e-5, 1e3), CURVATURES[0])
+    tuned = tune(loss, 3.0, TWO, coarse=True)
+    expected = [[3 * share, 3 * share] for share in COARSE]
+    np.testing.assert_allclose(tuned.trials[:4, :2], expected)
+    best = tuned.trials[np.argmin(tuned.trials[:4, 2])]
+    np.testing.assert_allclose(tuned.trials[4:, :2], [[best[0], 3 * HIGHEST]])
+    np.testing.assert_array_equal(
+        np.append(tuned.values, tuned.loss), tuned.trials[np.argmin(tuned.trials[:, 2])]
+    )
+
+
+# Scores without a gradient
+
+
+def steps(target, *, width=1.0):
+    """A score of whole numbers: decades away from the best values, counted in steps."""
+
+    def score(values):
+        asked.append(values.copy())
+        away = np.abs(np.log10(values) - np.log10(target))
+        return -float(np.floor(away / width + 1e-9).sum())
+
+    asked = []
+    score.asked = asked
+    return score
+
+
+def test_a_pattern_search_climbs_to_the_best_score():
+    score = steps((1e-4, 1e2))
+    tuned = pattern_search(score, 1.0, TWO, np.array([1e1, 1e-2]))
+    assert tuned.loss == 0
+    assert (np.abs(np.log10(tuned.values) - [-4, 2]) < 1).all()
+    assert len(score.asked) <= MOST_TRIALS
+
+
+def test_a_pattern_search_ends_at_the_largest_penalties_of_a_plateau():
+    """Values within two decades of the target score alike."""
+    score = steps((1e-4, 1e2), width=2.0)
+    tuned = pattern_search(score, 1.0, TWO, np.array([1e-4, 1e2]))
+    assert tuned.loss == 0
+    np.testing.assert_allclose(np.log10(tuned.values), [-2, 4], atol=0.26)
+    assert (np.log10(tuned.values) < [-2, 4]).all()
+
+
+def test_a_pattern_search_of_a_constant_ends_at_the_bounds():
+    tuned = pattern_search(lambda values: 1.0, 7.0, TWO, np.array([1e-3, 1e-3]))
+    np.testing.assert_allclose(tuned.values, 7 * HIGHEST, rtol=1e-12)
+
+
+@pytest.mark.parametrize("fixed", [(0.0, None), (None, 0.0), (0.3, None, 0.9)])
+def test_a_pattern_search_leaves_what_is_given(fixed):
+    free = fixed.index(None)
+    asked = []
+
+    def score(values):
+        asked.append(values.copy())
+        return -abs(float(np.log10(values[free])) + 2)
+
+    start = np.array([1.0 if value is None else value for value in fixed])
+    tuned = pattern_search(score, 1.0, Unknowns(fixed), start)
+    for j, value in enumerate(fixed):
+        if value is not None:
+            assert all(values[j] == value for values in asked)
+            assert tuned.values[j] == value
+    assert tuned.values[free] == pytest.approx(1e-2)
+    assert tuned.trials.shape == (len(asked), len(fixed) + 1)
+
+
+def test_a_pattern_search_of_equal_penalties():
+    score = steps((1e-3, 1e-3))
+    tuned = pattern_search(score, 1.0, Unknowns((None, None), equal=True), np.array([1.0, 1.0]))
+    assert tuned.values[0] == tuned.values[1]
+    assert tuned.loss == 0
+
+
+def test_a_pattern_search_is_never_worse_than_its_start_and_tries_nothing_twice():
+    rng = np.random.default_rng(0)
+    scores = {}
+
+    def score(values):
+        key = tuple(np.round(np.log10(values), 6))
+        assert key not in scores
+        scores[key] = float(rng.normal())
+        return scores[key]
+
+    tuned = pattern_search(score, 1.0, TWO, np.array([1e-2, 1e-2]))
+    assert -tuned.loss == max(scores.values())
+    assert scores[(-2.0, -2.0)] <= -tuned.loss
+    np.testing.assert_allclose(tuned.trials[:, 2], [-value for value in scores.values()])
+
+
+@pytest.mark.parametrize("c", [2.0**30, 1e-9])
+def test_a_pattern_search_follows_the_unit_of_the_kernel(c):
+    start, target = np.array([1e-2, 1e-1]), np.array([1e-4, 1e2])
+    one = pattern_search(steps(target), 1.0, TWO, start)
+    other = pattern_search(steps(c * target), c, TWO, c * start)
+    np.testing.assert_allclose(other.values, c * one.values, rtol=1e-9)
+    assert len(one.trials) == len(other.trials)
+
+
+# Folds of rows
+
+
+def ridge_loss(seed, n=60, r=12):
+    """Cross-validated squared error of random features, and its gradient, by numpy alone."""
+    rng = np.random.default_rng(seed)
+    Phi = rng.normal(size=(n, r)) * np.geomspace(1, 1e-3, r)
+    S = rng.choice([-1.0, 1.0], r)
+    y = Phi @ rng.normal(size=r) * rng.choice([0, 1, 30]) + rng.normal(size=n)
+    folds = np.arange(n) % 5
+
+    def objective(values):
+        asked.append(values)
+        loss, slope = 0.0, np.zeros(2)
+        for k in range(5):
+            F, F_v, t, t_v = Phi[folds != k], Phi[folds == k], y[folds != k], y[folds == k]
+            penalty = len(F) * np.where(S > 0, *values)
+            A = F.T @ F + np.diag(penalty)
+            z = np.linalg.solve(A, F.T @ t)
+            left = F_v @ z - t_v
+            q = np.linalg.solve(A, 2 * F_v.T @ left)
+            each = -q * penalty * z
+            loss += left @ left / n
+            slope += [each[S > 0].sum() / n, each[S < 0].sum() / n]
+        return loss, slope
+
+    asked = []
+    return objective, asked, float(np.linalg.norm(Phi, 2) ** 2 / n)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_loss_of_folds_is_as_small_as_on_a_grid_in_few_trials(seed):
+    objective, asked, scale = ridge_loss(seed)
+    tuned = tune(objective, scale, TWO)
+    assert len(asked) <= MOST_TRIALS
+    grid = scale * np.logspace(-8, 6, 8)
+    best = min(objective(np.array([p, m]))[0] for p in grid for m in grid)
+    assert tuned.loss <= 1.02 * best  # a search ends where the loss gets flat
+
+
+class OneFold:
+    """A bowl that is the loss of a single fold."""
+
+    def __init__(self, target):
+        self.bowl = bowl(target, np.diag([0.02, 0.02]))
+
+    def __call__(self, values):
+        return self.bowl(values)
+
+    def per_fold(self, values):
+        return np.array([self(values)[0]])
+
+
+def test_one_fold_is_no_evidence_for_two_penalties():
+    """Its fall has no standard error."""
+    tuned = tune_apart(OneFold((1e-4, 1.0)), 1.0, TWO)
+    assert not tuned.apart
+    assert tuned.values[0] == tuned.values[1]
+    np.testing.assert_allclose(np.log10(tuned.values), -2, atol=0.2)
+
+
+def dip(target, width=2.0):
+    """A loss that only near the target is less than far away: elsewhere no slope leads there."""
+    t = np.log(target)
+
+    def near(x):
+        return np.exp(-np.sum((x - t) ** 2) / (2 * width**2))
+
+    return Counted(lambda x: 1.5 - near(x), lambda x: near(x) * (x - t) / width**2)
+
+
+@pytest.mark.parametrize("start", [LOWEST, 1e-7, 1e-6])
+def test_a_start_at_hardly_any_penalty_is_not_all_that_is_tried(start):
+    loss = dip((1e-3, 1e-3))
+    found = tune(loss, 1.0, Unknowns((None, None), equal=True), start=np.full(2, start))
+    np.testing.assert_allclose(np.log(found.values), np.log(1e-3), atol=0.1)
+
+
+def test_another_start_is_trusted():
+    loss = bowl((1e-2, 1e-2), np.diag([0.02, 0.02]))
+    tune(loss, 1.0, TWO, start=np.full(2, 1e-2))
+    np.testing.assert_allclose(loss.asked[0], 1e-2)
+    assert not any(np.allclose(values, COARSE[0]) for values in loss.asked)

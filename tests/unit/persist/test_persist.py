@@ -1,0 +1,433 @@
+"""Model files: what they hold of a fit, kernels of a person, parameters, and the file itself."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import io
+import json
+import time
+import warnings
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+
+import kreinlearn
+from kreinlearn import ModelFormatError, dissimilarity, normalized, pairwise, register
+from kreinlearn.kernels import Kernel, LinearCombination, Normalized
+from kreinlearn.kernels._base import _REGISTRY
+from kreinlearn.persist import state
+from kreinlearn.plotting import EmbeddingDisplay, LandmarkDisplay, RankErrorDisplay
+from tests.unit.persist.test_round_trips import loaded, same
+
+# Everything of a fit is stored, or left out for a reason
+
+
+def words(n: int = 30) -> list[str]:
+    rng = np.random.default_rng(1)
+    return ["".join(rng.choice(list("abc"), size=rng.integers(1, 7))) for _ in range(n)]
+
+
+def numbers(n: int = 30) -> Any:
+    return np.random.default_rng(2).normal(size=(n, 3))
+
+
+LABELS = np.array(["one", "two", "three"])[np.arange(30) % 3]
+TARGETS = np.sin(np.arange(30))
+GRID = [{"width": 1.0}, {"width": 3.0}]
+
+
+def tuned() -> dict[str, Any]:
+    """Fits that leave every attribute that there is."""
+    X, frame = numbers(), pd.DataFrame(numbers(), columns=["a", "b", "c"])
+    parts = kreinlearn.KreinVCRidgeClassifier("sigmoid", random_state=0)
+    for part in range(2):
+        parts.partial_fit(X[part::2], LABELS[part::2], classes=np.unique(LABELS))
+    single = kreinlearn.KreinRidge("gaussian", dtype="float32", lambda_plus=1e-9, lambda_minus=1e-9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        single.fit(1e3 + X.astype(np.float32), TARGETS)
+        table = pa.table({"word": words(), "y": TARGETS})
+        column = kreinlearn.KreinRidge("levenshtein", random_state=0).fit(table, "y")
+    return {
+        "nystroem": kreinlearn.KreinNystroem("gaussian", tol=0.5, random_state=0).fit(X),
+        "pca": kreinlearn.KreinPCA(2, kernel="gaussian").set_output(transform="pandas").fit(frame),
+        "grid": kreinlearn.KreinRidge(kernel_params=GRID, random_state=0).fit(X, TARGETS),
+        "score": kreinlearn.KreinRidge("levenshtein", scoring="r2").fit(words(), TARGETS),
+        "classes": kreinlearn.KreinRidgeClassifier("levenshtein", probability=True).fit(
+            words(), LABELS
+        ),
+        "weights": kreinlearn.KreinSVC("gaussian", class_weight={"one": 2.0, "two": 1, "three": 1})
+        .fit(X, LABELS),
+        "l1": kreinlearn.KreinSVC("gaussian", penalty="l1", random_state=0).fit(X, LABELS),
+        "spectrum": kreinlearn.SpectrumSVC("gaussian", random_state=0).fit(X, LABELS),
+        "given": kreinlearn.KreinNystroem("gaussian", landmarks=X[:5] + 1).fit(X),
+        "parts": parts, "single": single, "column": column,
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def fits() -> dict[str, Any]:
+    return tuned()
+
+
+FITS = ("nystroem", "pca", "grid", "score", "classes", "l1", "spectrum", "given", "parts", "single")
+FITS = (*FITS, "column", "weights")
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Of one type and the same content, however deep."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray):
+        return same(a, b) if a.dtype != object else a.tolist() == b.tolist()
+    if isinstance(a, np.random.Generator):
+        return equal(a.bit_generator.state, b.bit_generator.state)
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(equal(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(equal, a, b))
+    if hasattr(a, "__dict__") and not isinstance(a, type | np.dtype):
+        return equal(vars(a), vars(b))
+    return bool(a == b)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_attributes_of_a_fit_come_back(name: str, fits: dict[str, Any], tmp_path: Path) -> None:
+    model = fits[name]
+    found = loaded(model, tmp_path / "m.krein")
+    assert equal(found.get_params(), model.get_params())
+    wanted = vars(model).keys() - state.LEFT_OUT.keys()
+    assert vars(found).keys() == wanted
+    for attribute in wanted & state.STORED.keys():
+        assert equal(getattr(found, attribute), getattr(model, attribute)), attribute
+    assert equal(found.landmarks_, model.landmarks_)
+    assert equal(vars(found).get("_map"), vars(model).get("_map"))
+
+
+def test_every_attribute_is_in_one_table_and_in_some_fit(fits: dict[str, Any]) -> None:
+    tables = [state.STORED, state.REBUILT, state.LEFT_OUT]
+    assert sum(map(len, tables)) == len(set().union(*tables))
+    found = set().union(*(vars(fit).keys() - fit.get_params().keys() for fit in fits.values()))
+    assert found == set().union(*tables) - {"_metadata_request", "_skl_callbacks"}
+
+
+def test_an_attribute_in_no_table_is_refused_at_save(tmp_path: Path) -> None:
+    model = kreinlearn.KreinRidge("gaussian").fit(numbers(), TARGETS)
+    model.fresh_ = 1
+    with pytest.raises(TypeError, match="fresh_=1 is no attribute"):
+        model.save(tmp_path / "m.krein")
+    assert not list(tmp_path.iterdir())
+
+
+def test_partial_fit_goes_on(fits: dict[str, Any], tmp_path: Path) -> None:
+    X, model = numbers(), fits["parts"]
+    found = loaded(model, tmp_path / "m.krein")
+    found.partial_fit(X[:9] + 1, LABELS[:9])
+    model = copy.deepcopy(model).partial_fit(X[:9] + 1, LABELS[:9])
+    assert same(model.decision_function(X), found.decision_function(X))
+
+
+def test_scores_and_further_methods(fits: dict[str, Any], tmp_path: Path) -> None:
+    found = loaded(fits["classes"], tmp_path / "m.krein")
+    assert found.score(words(), LABELS) == fits["classes"].score(words(), LABELS)
+    assert same(found.predict_proba(words()), fits["classes"].predict_proba(words()))
+    found = loaded(fits["nystroem"], tmp_path / "m.krein")
+    before = fits["nystroem"].estimate_error(numbers(), random_state=0)
+    assert found.estimate_error(numbers(), random_state=0) == before
+    found = loaded(fits["pca"], tmp_path / "m.krein")
+    frame = pd.DataFrame(numbers(), columns=["a", "b", "c"])
+    assert found.transform(frame).equals(fits["pca"].transform(frame))
+    with pytest.raises(ValueError, match="feature names should match"):
+        found.transform(frame[["b", "a", "c"]])
+
+
+def test_pictures_of_a_loaded_learner(fits: dict[str, Any], tmp_path: Path) -> None:
+    before, found = fits["grid"], loaded(fits["grid"], tmp_path / "m.krein")
+    for model in (before, found):
+        model.shown = (
+            EmbeddingDisplay.from_estimator(model, numbers()).coordinates,
+            LandmarkDisplay.from_estimator(model, numbers()).landmarks,
+            RankErrorDisplay.from_estimator(model, numbers(), random_state=0).errors,
+        )
+    assert all(map(same, before.__dict__.pop("shown"), found.shown))
+
+
+def test_rows_of_a_frame_as_series(tmp_path: Path) -> None:
+    """Names of columns are known, and their number is not: objects are of any length."""
+    frame = pd.DataFrame(numbers(), columns=["a", "b", "c"])
+    model = kreinlearn.KreinRidgeClassifier("dtw", random_state=0).fit(frame, LABELS)
+    found = loaded(model, tmp_path / "m.krein")
+    assert found.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert same(found.predict(frame), model.predict(frame))
+    with pytest.raises(ValueError, match="feature names should match"):
+        found.predict(frame[["b", "a", "c"]])
+
+
+LONG = {
+    "one of many characters": ["x" * 4000, *(f"label {i}" for i in range(29))],
+    "of many characters": [f"{i:02d}" + "é" * 2000 for i in range(30)],
+    "of much room": np.array([f"{i:02d}" for i in range(30)], "<U3000"),
+    "numbers": np.arange(30) % 3,
+    "of halves": np.array(["a", "\ud800", "\udc00"], object)[np.arange(30) % 3],
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
+def test_classes_that_are_long(name: str, tmp_path: Path) -> None:
+    y = np.asarray(LONG[name])
+    model = kreinlearn.KreinRidgeClassifier("gaussian", lambda_plus=0.1, lambda_minus=0.1)
+    found = loaded(model.fit(numbers(), y), tmp_path / "m.krein")
+    assert equal(found.classes_, model.classes_)
+    assert equal(found.predict(numbers()), model.predict(numbers()))
+
+
+def test_sparse_rows_of_very_many_columns(tmp_path: Path) -> None:
+    """Hashed features: the file grows with what is in them, and so does what load takes."""
+    X = sp.random_array((9, 4), density=0.5, rng=np.random.default_rng(0), format="csr")
+    wide = sp.csr_array((X.data, X.indices, X.indptr), shape=(9, 2**21))
+    model = kreinlearn.KreinNystroem("delta_gauss", random_state=0).fit(wide)
+    found = loaded(model, tmp_path / "m.krein")
+    assert same(found.transform(wide), model.transform(wide))
+    assert (tmp_path / "m.krein").stat().st_size < 20_000
+
+
+def test_many_names_of_features(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(4, 60_000))
+    frame = pd.DataFrame(X, columns=[f"a feature, number {i}" for i in range(60_000)])
+    model = kreinlearn.KreinNystroem("gaussian").fit(frame)
+    found = loaded(model, tmp_path / "m.krein")
+    assert equal(found.feature_names_in_, model.feature_names_in_)
+
+
+def test_it_can_be_fitted_again_and_saved_again(fits: dict[str, Any], tmp_path: Path) -> None:
+    first, second = tmp_path / "1.krein", tmp_path / "2.krein"
+    found = loaded(fits["grid"], first)
+    found.save(second)
+    assert first.read_bytes() == second.read_bytes()
+    again = clone(found).fit(numbers(), TARGETS)
+    assert same(again.predict(numbers()), fits["grid"].predict(numbers()))
+
+
+# Kernels of a person
+
+
+def overlap(a: Any, b: Any, power: float = 1.0) -> float:
+    return float(len(set(a) & set(b)) ** power)
+
+
+def block(A: Any, B: Any) -> Any:
+    return np.array([[overlap(a, b) for b in B] for a in A])
+
+
+class Own(Kernel):
+    """A kernel class with something learned."""
+
+    takes = "objects"
+
+    def __init__(self, power: float = 1.0) -> None:
+        self.power = power
+
+    def fit(self, X: Any, rng: np.random.Generator) -> Any:
+        self.scale_ = float(len(X))
+        return self
+
+    def columns(self, Z: Any) -> Any:
+        def values(A: Any, out: Any = None) -> Any:
+            K = np.array([[overlap(a, z, self.power) / self.scale_ for z in Z] for a in A])
+            if out is None:
+                return K
+            out[:] = K
+            return out
+
+        return values
+
+
+FUNCTIONS = {
+    "block": block,
+    "pairwise": pairwise(overlap, power=2.0),
+    "dissimilarity": dissimilarity(pairwise(lambda a, b: abs(len(a) - len(b)))),
+    "inside": normalized(pairwise(overlap) + pairwise(overlap, power=0.5)),
+    "class": Own(2.0),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_is_left_out_and_given_again(name: str, tmp_path: Path) -> None:
+    kernel, X = FUNCTIONS[name], words()
+    model = kreinlearn.KreinRidge(kernel, similarity="squared", random_state=0).fit(X, TARGETS)
+    with pytest.raises(TypeError, match=r"not code; register it.*external_kernel=True"):
+        model.save(tmp_path / "m.krein")
+    assert not list(tmp_path.iterdir())
+    found = loaded(model, tmp_path / "m.krein", kernel=kernel)
+    assert found.kernel is kernel
+    assert same(found.predict(X), model.predict(X))
+    with pytest.raises(ValueError, match="saved without its kernel"):
+        kreinlearn.load(tmp_path / "m.krein")
+    with pytest.raises(ValueError, match=r"cannot be loaded|gives .* now and gave"):
+        kreinlearn.load(tmp_path / "m.krein", kernel=pairwise(lambda a, b: float(len(a + b))))
+
+
+def test_a_kernel_that_the_file_holds_is_not_given(tmp_path: Path) -> None:
+    model = kreinlearn.KreinRidge("gaussian").fit(numbers(), TARGETS)
+    model.save(tmp_path / "m.krein")
+    with pytest.raises(ValueError, match="leave kernel out"):
+        kreinlearn.load(tmp_path / "m.krein", kernel="gaussian")
+
+
+@pytest.fixture
+def registry() -> Iterator[dict[str, Any]]:
+    before = dict(_REGISTRY)
+    yield _REGISTRY
+    _REGISTRY.clear()
+    _REGISTRY.update(before)
+
+
+@pytest.mark.parametrize("factory", [lambda power=1.0: pairwise(overlap, power=power), Own])
+def test_a_registered_kernel_is_found_by_its_name(
+    factory: Any, registry: dict[str, Any], tmp_path: Path
+) -> None:
+    register("overlap", factory)
+    X, path = words(), tmp_path / "m.krein"
+    model = kreinlearn.KreinRidge("overlap", kernel_params={"power": 2.0}, random_state=0)
+    found = loaded(model.fit(X, TARGETS), path)
+    assert found.get_params() == model.get_params()
+    assert same(found.predict(X), model.predict(X))
+    register("overlap", lambda power=1.0: pairwise(overlap, power=3.0), replace=True)
+    with pytest.raises(ValueError, match=r"gives .* now and gave|cannot be loaded"):
+        kreinlearn.load(path)
+    del registry["overlap"]
+    with pytest.raises(ModelFormatError, match=r"kernel 'overlap' is not registered.*register"):
+        kreinlearn.load(path)
+
+
+def test_names_of_registered_kernels_inside_others(
+    registry: dict[str, Any], tmp_path: Path
+) -> None:
+    register("overlap", lambda: pairwise(overlap))
+    kernel = LinearCombination(["overlap", normalized("overlap")], [1.0, -0.5])
+    with pytest.raises(TypeError, match="no name that a later process could find"):
+        kreinlearn.KreinRidge(kernel).fit(words(), TARGETS).save(tmp_path / "m.krein")
+    kernel = LinearCombination(["overlap", Normalized("overlap")], [1.0, -0.5])
+    model = kreinlearn.KreinRidge(kernel, random_state=0).fit(words(), TARGETS)
+    assert same(loaded(model, tmp_path / "m.krein").predict(words()), model.predict(words()))
+
+
+# Parameters that are no data
+
+
+def test_splitters_and_scorers_are_replaced_with_a_warning(tmp_path: Path) -> None:
+    from sklearn.metrics import make_scorer, r2_score
+
+    model = kreinlearn.KreinRidge("gaussian", cv=KFold(3), scoring=make_scorer(r2_score))
+    model.fit(numbers(), TARGETS)
+    with pytest.warns(UserWarning, match="is not data and is not stored") as heard:
+        model.save(tmp_path / "m.krein")
+    assert len(heard) == 2
+    found = kreinlearn.load(tmp_path / "m.krein")
+    assert found.cv is None
+    assert found.scoring is None
+    assert same(found.predict(numbers()), model.predict(numbers()))
+    with zipfile.ZipFile(tmp_path / "m.krein") as file:
+        assert "KFold(n_splits=3" in json.loads(file.read("header.json"))["not_stored"]["cv"]
+
+
+SEEDS = [5, np.random.default_rng(5), np.random.RandomState(5)]
+
+
+@pytest.mark.parametrize("seed", [*SEEDS, np.random.Generator(np.random.MT19937(5))])
+def test_random_numbers_go_on(seed: Any, tmp_path: Path) -> None:
+    X = numbers()
+    model = kreinlearn.KreinRidge("gaussian", n_landmarks=7, random_state=seed).fit(X, TARGETS)
+    found = loaded(model, tmp_path / "m.krein")
+    assert same(clone(found).fit(X, TARGETS).predict(X), clone(model).fit(X, TARGETS).predict(X))
+
+
+def test_folds_as_arrays_and_a_store(tmp_path: Path) -> None:
+    folds = list(KFold(3).split(numbers()))
+    model = kreinlearn.KreinRidge("cityblock", cv=folds, store=str(tmp_path / "store"))
+    found = loaded(model.fit(numbers(), TARGETS), tmp_path / "m.krein")
+    assert equal(found.cv, folds)
+    assert found.store is None
+    assert str(tmp_path).encode() not in (tmp_path / "m.krein").read_bytes()
+
+
+def test_parameters_changed_after_the_fit_are_refused(tmp_path: Path) -> None:
+    model = kreinlearn.KreinRidge("gaussian").fit(numbers(), TARGETS)
+    for changed in ({"kernel": "sigmoid"}, {"kernel_params": {"width": 3.0}}):
+        with pytest.raises(ValueError, match="not what the model was fitted with"):
+            copy.deepcopy(model).set_params(**changed).save(tmp_path / "m.krein")
+
+
+def test_what_save_does_not_take(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"takes a fitted estimator.*got a Pipeline"):
+        kreinlearn.save(make_pipeline(kreinlearn.KreinRidge()), tmp_path / "m.krein")
+    with pytest.raises(NotFittedError):
+        kreinlearn.KreinRidge().save(tmp_path / "m.krein")
+
+    class Mine(kreinlearn.KreinRidge):
+        pass
+
+    with pytest.raises(TypeError, match="got a Mine"):
+        Mine("gaussian").fit(numbers(), TARGETS).save(tmp_path / "m.krein")
+    objects = [Pair(word, 1) for word in words()]
+    model = kreinlearn.KreinRidge(pairwise(lambda a, b: overlap(a[0], b[0]))).fit(objects, TARGETS)
+    with pytest.raises(TypeError, match=r"holds a .*Pair, a model file holds numbers"):
+        model.save(tmp_path / "m.krein", external_kernel=True)
+    assert not list(tmp_path.iterdir())
+
+
+class Pair(NamedTuple):
+    word: str
+    number: int
+
+
+# The file
+
+
+def test_the_file_is_a_zip_that_others_read(fits: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "m.krein"
+    fits["nystroem"].save(path)
+    with zipfile.ZipFile(path) as file:
+        assert file.testzip() is None
+        assert {info.compress_type for info in file.infolist()} == {zipfile.ZIP_STORED}
+        header = json.loads(file.read("header.json"))
+        assert header["estimator"] == "KreinNystroem"
+        assert header["parameters"]["kernel"] == "gaussian"
+        assert set(file.namelist()) == {"header.json", "header.sha256", *header["sha256"]}
+        digest = hashlib.sha256(file.read("header.json")).hexdigest()
+        assert file.read("header.sha256").decode() == digest
+        for name, digest in header["sha256"].items():
+            assert hashlib.sha256(file.read(name)).hexdigest() == digest
+        W = np.load(io.BytesIO(file.read("map.W.npy")), allow_pickle=False)
+        assert same(W, fits["nystroem"]._map.W)
+
+
+def test_the_same_model_gives_the_same_file(tmp_path: Path) -> None:
+    for name in ("1", "2"):
+        kreinlearn.KreinRidge("gaussian", random_state=0).fit(numbers(), TARGETS).save(
+            tmp_path / name
+        )
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+
+
+def test_a_model_of_a_thousand_landmarks_loads_at_once(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(1000, 20))
+    model = kreinlearn.KreinNystroem(n_landmarks=1000, landmarks="uniform", core="plain").fit(X)
+    model.save(tmp_path / "m.krein")
+    begun = time.process_time()
+    found = kreinlearn.load(tmp_path / "m.krein")
+    assert time.process_time() - begun < 0.2
+    assert found.n_landmarks_ == 1000

@@ -1,0 +1,54 @@
+"""The README's code runs, in order, and prints what its comments say."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import re
+from pathlib import Path
+
+README = Path(__file__).parents[3] / "README.md"
+BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
+EXPECTED = re.compile(r"#\s*->\s*(.*)$", re.MULTILINE)
+NUMBER = re.compile(r"-?[\d.]+")
+
+
+def test_readme_code_prints_what_it_says():
+    text = README.read_text(encoding="utf-8")
+    code = "\n".join(BLOCK.findall(text))
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, str(README), "exec"), {"__name__": "readme"})
+    lines, expected = printed.getvalue().splitlines(), EXPECTED.findall(code)
+    assert len(lines) == len(expected) >= 6
+    for line, promised in zip(lines, expected, strict=True):
+        assert alike(line.split(), promised.split()), f"{line!r} is not the README's {promised!r}"
+
+
+def alike(words: list[str], promised: list[str]) -> bool:
+    """The same words; numbers within 5 %, as another BLAS may choose other landmarks."""
+    if len(words) != len(promised):
+        return False
+    numbers = [re.sub(r"[\[\](),]", "", word) for word in promised]
+    return all(
+        word == other or (NUMBER.fullmatch(number) and near(word, number))
+        for word, other, number in zip(words, promised, numbers, strict=True)
+    )
+
+
+def near(word: str, number: str) -> bool:
+    return math.isclose(
+        float(re.sub(r"[\[\](),]", "", word)), float(number), rel_tol=0.05, abs_tol=1e-6
+    )
+
+
+def test_readme_has_no_gap():
+    text = README.read_text(encoding="utf-8")
+    assert "\n?\n" not in text
+    assert "-> ?" not in text
+
+
+def test_first_example_has_eight_lines():
+    first = BLOCK.findall(README.read_text(encoding="utf-8"))[0]
+    assert sum(bool(line.strip()) for line in first.splitlines()) == 8

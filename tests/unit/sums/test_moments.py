@@ -1,0 +1,368 @@
+"""Sums over rows against the same sums of whole matrices."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import kreinlearn.sums.moments
+from kreinlearn.data.tiles import TILE
+from kreinlearn.kernels import DeltaGauss, Precomputed
+from kreinlearn.kernels.callables import CallableKernel
+from kreinlearn.nystrom.sweep import Plan, moments_pass
+from kreinlearn.pairs.evaluate import Rows
+from kreinlearn.pairs.panel import Panel
+from kreinlearn.sums.moments import (
+    Moments,
+    Targets,
+    Terms,
+    moments_of,
+    spare_for,
+    symmetric_product,
+)
+from kreinlearn.sums.tree import SPARE
+from tests import oracles
+
+RNG = np.random.default_rng(11)
+ROWS, M, Q = 60, 5, 2
+C = RNG.normal(size=(ROWS, M)) + 0.4
+Y = RNG.normal(size=(ROWS, Q)) - 1.5
+W = RNG.uniform(0.2, 3, ROWS) * (RNG.random(ROWS) < 0.8)  # some weigh nothing
+WEIGHTS = {"plain": None, "weighted": W}
+weighted = pytest.mark.parametrize("w", WEIGHTS.values(), ids=WEIGHTS)
+
+
+def by_definition(Phi, Y, w=None):
+    """G, s, B, t, yy, n by sums over single rows."""
+    w = np.ones(len(Phi)) if w is None else w
+    Phi, Y, w = (a.astype(np.longdouble) for a in (Phi, Y, w))
+    G = sum(w_i * np.outer(p, p) for w_i, p in zip(w, Phi, strict=True))
+    B = sum(w_i * np.outer(p, y) for w_i, p, y in zip(w, Phi, Y, strict=True))
+    s, t, yy = (np.sum(w[:, None] * a, axis=0) for a in (Phi, Y, Y**2))
+    return [np.asarray(a, dtype=np.float64) for a in (G, s, B, t, yy, w.sum())]
+
+
+def by_products(Phi, Y, w=None):
+    """The same of many rows, by matrix products."""
+    w = np.ones(len(Phi)) if w is None else w
+    wPhi, wY = w[:, None] * Phi, w[:, None] * Y
+    return [Phi.T @ wPhi, wPhi.sum(0), Phi.T @ wY, wY.sum(0), (wY * Y).sum(0), w.sum()]
+
+
+def assert_terms(terms, expected, rtol=1e-12):
+    for found, wanted in zip(terms, expected, strict=True):
+        assert np.shape(found) == np.shape(wanted)
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=rtol * np.abs(wanted).max())
+
+
+def assert_moments(moments, C, Y, w=None, rtol=1e-12):
+    """Moments are terms of features that are the columns themselves."""
+    gram = moments.gram
+    found = [gram.matrix, gram.sums, moments.cross, moments.y_sums, moments.y_squares]
+    assert_terms([*found, moments.weight], by_products(C, Y, w), rtol)
+
+
+def moments_in_parts(C, Y, w, cuts=(0, 7, 7, 30, ROWS), **params):
+    total = Moments.zeros(C.shape[1], Y.shape[1], **params)
+    for start, stop in pairwise(cuts):
+        here = slice(start, stop)
+        total.add(C[here], Y[here], None if w is None else w[here])
+    return total
+
+
+# Moments
+
+
+@weighted
+def test_moments_are_sums_over_rows(w):
+    moments = moments_in_parts(C, Y, w)
+    assert_terms(by_products(C, Y, w), by_definition(C, Y, w))
+    assert_moments(moments, C, Y, w)
+
+
+@weighted
+def test_moments_add(w):
+    one = moments_in_parts(C, Y, w, cuts=(0, 20))
+    one += moments_in_parts(C, Y, w, cuts=(20, 50, ROWS))
+    assert_moments(one, C, Y, w)
+
+
+@weighted
+def test_terms_of_moments_are_those_of_features(w):
+    W_map = RNG.normal(size=(M, 3))
+    terms = moments_in_parts(C, Y, w).terms(W_map)
+    assert_terms(terms, by_definition(C @ W_map, Y, w))
+    np.testing.assert_array_equal(terms.G, terms.G.T)
+
+
+def test_moments_without_targets():
+    moments = moments_in_parts(C, np.empty((ROWS, 0)), W)
+    assert moments.cross.shape == (M, 0)
+    np.testing.assert_allclose(moments.gram.matrix, (C.T * W) @ C, rtol=1e-13)
+    assert moments.weight == pytest.approx(W.sum())
+
+
+@weighted
+@pytest.mark.parametrize("single", [False, True])
+def test_single_precision_rows(w, single):
+    """Products of float32 rows in either precision, always summed in float64."""
+    moments = moments_in_parts(C.astype(np.float32), Y, w, single=single)
+    exact = C.astype(np.float32).astype(np.float64)
+    assert_moments(moments, exact, Y, w, rtol=1e-6 if single else 1e-12)
+    assert moments.gram.matrix.dtype == moments.cross.dtype == np.float64
+
+
+def test_single_precision_is_asked_for():
+    one, two = (
+        moments_in_parts(C.astype(np.float32), Y, None, single=single) for single in (False, True)
+    )
+    assert not np.array_equal(one.gram.matrix, two.gram.matrix)
+    assert not np.array_equal(one.cross, two.cross)
+
+
+def test_products_are_exactly_symmetric():
+    W_map, G = RNG.normal(size=(9, 7)), RNG.normal(size=(9, 9))
+    G = G + G.T
+    P = symmetric_product(W_map, G)
+    np.testing.assert_array_equal(P, P.T)
+    np.testing.assert_allclose(P, W_map.T @ G @ W_map, atol=1e-12)
+
+
+# Terms
+
+
+@weighted
+def test_terms_of_rows(w):
+    assert_terms(Terms.of_rows(C, Y, w), by_definition(C, Y, w))
+
+
+def test_a_weight_is_a_number_of_repetitions():
+    times = RNG.integers(0, 4, ROWS)
+    rows = np.repeat(np.arange(ROWS), times)
+    one = Terms.of_rows(C[rows], Y[rows], None)
+    assert_terms(Terms.of_rows(C, Y, times.astype(float)), one)
+    assert_moments(moments_in_parts(C, Y, times.astype(float)), C[rows], Y[rows])
+
+
+@weighted
+def test_terms_are_added_and_taken_away(w):
+    parts = [slice(0, 25), slice(25, ROWS)]
+    one, two = (Terms.of_rows(C[p], Y[p], None if w is None else w[p]) for p in parts)
+    whole = by_definition(C, Y, w)
+    assert_terms(one.plus(two), whole)
+    first = by_definition(C[:25], Y[:25], None if w is None else w[:25])
+    assert_terms(Terms.of_rows(C, Y, w).minus(two), first)
+    assert_terms(one, first)  # not changed in place
+
+
+@weighted
+def test_rescaled_terms_are_those_of_scaled_features(w):
+    scale = RNG.uniform(0.1, 5, M)
+    assert_terms(Terms.of_rows(C, Y, w).rescaled(scale), by_definition(C * scale, Y, w))
+
+
+@weighted
+def test_centred_terms_are_those_of_centred_rows(w):
+    centred = Terms.of_rows(C, Y, w).centred(intercept=True)
+    mean, ybar = np.average(C, axis=0, weights=w), np.average(Y, axis=0, weights=w)
+    G, _, B, _, yy, n = by_definition(C - mean, Y - ybar, w)
+    assert_terms(centred, [G, B, yy, n, mean, ybar], rtol=1e-11)
+
+
+@weighted
+def test_without_an_intercept_nothing_is_centred(w):
+    centred = Terms.of_rows(C, Y, w).centred(intercept=False)
+    G, _, B, _, yy, n = by_definition(C, Y, w)
+    assert_terms(centred[:4], [G, B, yy, n])
+    np.testing.assert_array_equal(centred.mean, np.zeros(M))
+    np.testing.assert_array_equal(centred.ybar, np.zeros(Q))
+    np.testing.assert_array_equal(centred.intercept(RNG.normal(size=(M, Q))), np.zeros(Q))
+
+
+@weighted
+def test_the_intercept_makes_residuals_zero_on_average(w):
+    Z = RNG.normal(size=(M, Q))
+    b = Terms.of_rows(C, Y, w).centred(intercept=True).intercept(Z)
+    np.testing.assert_allclose(np.average(Y - C @ Z - b, axis=0, weights=w), 0, atol=1e-13)
+
+
+# Groups
+
+GROUPS = RNG.permutation(np.repeat([0, 1, 3], 20))  # none in group 2
+
+
+@weighted
+def test_moments_of_groups_of_numbered_rows(w):
+    numbers = np.sort(RNG.choice(ROWS, 40, replace=False))
+    targets = Targets(Y, w, GROUPS, n_groups=5)
+    found = moments_of(C[numbers], targets, numbers)
+    assert len(found) == 5
+    for g, moments in enumerate(found):
+        rows = numbers[GROUPS[numbers] == g]
+        assert_moments(moments, C[rows], Y[rows], None if w is None else w[rows])
+
+
+@weighted
+def test_moments_of_one_group_of_many_tiles(w):
+    n = 2 * TILE + 17
+    C, Y = RNG.normal(size=(n, 3)), RNG.normal(size=(n, 1))
+    w = None if w is None else RNG.uniform(0.5, 2, n)
+    for workers in (1, 3):
+        (found,) = moments_of(C, Targets(Y, w), np.arange(n), workers)
+        assert_moments(found, C, Y, w)
+
+
+def test_rows_of_a_group_stand_together():
+    targets = Targets(Y, None, GROUPS, n_groups=5)
+    numbers = np.arange(10, 50)
+    ordered = targets.by_group(numbers)
+    assert sorted(ordered) == numbers.tolist()
+    spans = targets.spans(ordered)
+    assert [g for g, _ in spans] == [0, 1, 3]
+    for g, span in spans:
+        np.testing.assert_array_equal(ordered[span], numbers[GROUPS[numbers] == g])
+
+
+def test_without_groups_order_is_kept():
+    numbers = np.arange(10, 50)
+    assert Targets(Y).by_group(numbers) is numbers
+    assert Targets(Y).spans(numbers) == [(0, slice(0, 40))]
+
+
+def test_targets_of_rows():
+    numbers = np.array([7, 3, 40])
+    one, none = Targets(Y, W).of(numbers), Targets(Y).of(numbers)
+    np.testing.assert_array_equal(one[0], Y[numbers])
+    np.testing.assert_array_equal(one[1], W[numbers])
+    np.testing.assert_array_equal(none[0], Y[numbers])
+    assert none[1] is None
+
+
+def test_large_sums_do_not_wait(monkeypatch):
+    assert spare_for(1, 1, 2) == SPARE == 2
+    monkeypatch.setattr(
+        kreinlearn.sums.moments, "SUM_BYTES", 8 * 100**2 * 10
+    )  # ten sums of 100 x 100
+    assert [spare_for(100, groups, 2) for groups in (1, 2, 3, 1000)] == [2, 1, 0, 0]
+    assert [spare_for(100, 1, workers) for workers in (1, 6, 7, 8)] == [0, 2, 1, 0]
+
+
+def test_cleared_sums_are_those_of_nothing():
+    total = Moments.zeros(3, 2)
+    C, Y = RNG.normal(size=(20, 3)), RNG.normal(size=(20, 2))
+    total.add(C, Y, None)
+    total.clear()
+    assert pickle.dumps(total) == pickle.dumps(Moments.zeros(3, 2))
+    total.add(C, Y, None)
+    np.testing.assert_allclose(total.gram.matrix, C.T @ C)
+
+
+# One pass over held and streamed rows
+
+N, N_GROUPS = 2 * TILE + 300, 4
+X = np.random.default_rng(3).normal(size=(N, 3))
+KNOWN = np.sort(np.random.default_rng(4).choice(N, 200, replace=False))  # rows of the panel
+Z = KNOWN[np.random.default_rng(5).permutation(200)[:M]]
+TARGETS = Targets(
+    RNG.normal(size=(N, Q)), RNG.uniform(0.2, 3, N), RNG.integers(N_GROUPS - 1, size=N), N_GROUPS
+)
+PLAN = Plan(
+    n_landmarks=M, rank=None, core="plain", method="gram", landmarks="uniform", workers=1,
+    budget=10**9,
+)  # fmt: skip
+
+
+def delta_gauss(A, B):
+    return oracles.delta_gauss(np.asarray(A), np.asarray(B), 6.0, 4.0)
+
+
+def panel_of(kernel, objects, rows=KNOWN, workers=1):
+    panel = Panel(kernel.fit(objects, RNG), Rows(objects), rows, workers=workers)
+    panel.grow(Z)
+    panel.freeze()
+    return panel
+
+
+def passed(panel, plan=PLAN, targets=TARGETS, hold=None):
+    generator = np.random.default_rng(0)
+    return moments_pass(panel, panel.evaluator(), plan, generator, targets, hold)
+
+
+def assert_groups(found, C, rtol=1e-11):
+    assert len(found) == N_GROUPS
+    for g, moments in enumerate(found):
+        rows = np.flatnonzero(TARGETS.groups == g)
+        assert_moments(moments, C[rows], TARGETS.Y[rows], TARGETS.weights[rows], rtol)
+
+
+FORMS = {"dense": np.asarray, "sparse": sp.csr_array}
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("core", ["plain", "ls"])
+@pytest.mark.parametrize("form", FORMS)
+def test_groups_of_held_and_streamed_rows(form, core, workers):
+    panel = panel_of(DeltaGauss(6.0, 4.0), FORMS[form](X), workers=workers)
+    hold = np.full((N, M), np.nan)
+    found, unit = passed(panel, replace(PLAN, core=core), hold=hold)
+    C = delta_gauss(X, X[Z])
+    assert unit == 1.0
+    assert_groups(found, C)
+    np.testing.assert_allclose(hold, C, rtol=0, atol=1e-14)
+
+
+def test_groups_of_objects_and_of_a_matrix():
+    C = delta_gauss(X, X[Z])
+    assert_groups(passed(panel_of(CallableKernel(delta_gauss), list(X)))[0], C)
+    panel = Panel(Precomputed().fit(np.eye(2), RNG), Rows(C), KNOWN)
+    panel.kernel.landmark_rows = Z
+    panel.grow(Z)
+    assert_groups(passed(panel)[0], C)
+
+
+def test_groups_of_single_precision():
+    panel = panel_of(DeltaGauss(6.0, 4.0), X.astype(np.float32))
+    hold = np.empty((N, M))
+    found, _ = passed(panel, replace(PLAN, single=True), hold=hold)
+    C = delta_gauss(X.astype(np.float32).astype(np.float64), X[Z].astype(np.float32))
+    assert_groups(found, C, rtol=1e-5)
+    np.testing.assert_allclose(hold, C, atol=1e-6)
+
+
+def test_groups_of_rows_that_are_all_held():
+    panel = panel_of(DeltaGauss(6.0, 4.0), X, rows=np.arange(N))
+    hold = np.empty((N, M))
+    found, _ = passed(panel, replace(PLAN, budget=1), hold=hold)
+    C = delta_gauss(X, X[Z])
+    assert_groups(found, C)
+    np.testing.assert_allclose(hold, C, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("power", [-300, 400])
+def test_sums_and_held_values_are_of_the_kernel_over_its_unit(power):
+    def large(A, B):
+        return delta_gauss(A, B) * 2.0**power
+
+    hold = np.empty((N, M))
+    found, unit = passed(panel_of(CallableKernel(large), list(X)), hold=hold)
+    C = delta_gauss(X, X[Z]) * (2.0**power / unit)
+    assert 0.01 < np.abs(C).max() < 4
+    assert_groups(found, C)
+    np.testing.assert_allclose(hold, C, rtol=0, atol=1e-14)
+
+
+def test_threads_and_their_number_change_no_bit():
+    def sums(workers):
+        return passed(panel_of(DeltaGauss(6.0, 4.0), X, workers=workers))[0]
+
+    one = sums(1)
+    for other in (sums(2), sums(5)):
+        for a, b in zip(one, other, strict=True):
+            np.testing.assert_array_equal(a.gram.matrix, b.gram.matrix)
+            np.testing.assert_array_equal(a.cross, b.cross)
+            assert a.weight == b.weight

@@ -1,0 +1,198 @@
+"""Sums over row blocks: right, in a fixed order, and well-behaved when a block fails."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from kreinlearn.data.tiles import TILE, tiles
+from kreinlearn.sums.gram import Gram
+from kreinlearn.sums.parallel import (
+    _controller,
+    map_blocks,
+    serial_blas,
+    sum_over_blocks,
+    worker_count,
+)
+
+RNG = np.random.default_rng(0)
+
+
+class Order:
+    """Records which blocks were added to a run, in which order, and how runs are merged."""
+
+    def __init__(self):
+        self.seen = []
+
+    def __iadd__(self, other):
+        self.seen = [self.seen, other.seen]
+        return self
+
+    def clear(self):
+        self.seen = []
+
+
+def add_number(total, block):
+    total.seen.append(block[0] // TILE)
+
+
+def of_tiles(numbers):
+    return [(number * TILE,) for number in numbers]
+
+
+def nested(runs):
+    """What one sum of runs looks like: each is added to those before it."""
+    total = runs[0]
+    for run in runs[1:]:
+        total = [total, run]
+    return total
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_blocks_are_added_in_a_fixed_order_and_tree(workers):
+    def slow_for_some(total, block):
+        time.sleep(0.002 * (block[0] // TILE % 3))
+        add_number(total, block)
+
+    numbers = [t for t in range(40) if t not in (3, *range(10, 15))]  # a run has no block
+    total = sum_over_blocks(slow_for_some, of_tiles(numbers), Order, 40 * TILE, workers=workers)
+    runs = [list(range(at, at + 5)) for at in range(0, 30, 5)]
+    runs += [[30, 31], [32, 33], [34, 35], [36], [37], [38], [39]]  # shorter towards the end
+    del runs[2]
+    runs[0].remove(3)
+    assert total.seen == [nested(runs[:8]), nested(runs[8:])]
+
+
+def test_no_blocks_give_zero():
+    total = sum_over_blocks(lambda *_: None, [], lambda: Gram.zeros(3), 5000)
+    assert not total.matrix.any()
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+def test_the_first_error_stops_all_and_is_raised(workers, error):
+    done, before = [], threading.active_count()
+
+    def add(total, block):
+        if block[0] == 5 * TILE:
+            raise error("block 5")
+        time.sleep(0.001)
+        done.append(block)
+
+    with pytest.raises(error, match="block 5"):
+        sum_over_blocks(add, of_tiles(range(1000)), Order, 1000 * TILE, workers=workers)
+    assert len(done) < 100
+    assert threading.active_count() <= before
+
+
+def test_an_error_of_the_source_is_raised():
+    def source():
+        yield (1,)
+        raise OSError("no more")
+
+    with pytest.raises(OSError, match="no more"):
+        sum_over_blocks(add_number, source(), Order, 5000, workers=2)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_gram_is_the_cross_product(workers):
+    C = RNG.normal(size=(5000, 17))
+    gram = sum_over_blocks(
+        lambda total, span: total.add(C[slice(*span)]),
+        tiles(5000),
+        lambda: Gram.zeros(17),
+        5000,
+        workers=workers,
+    )
+    exact = np.einsum("ij,ik->jk", C.astype(np.longdouble), C.astype(np.longdouble))
+    np.testing.assert_allclose(gram.matrix, exact.astype(float), rtol=0, atol=1e-13 * 5000)
+    np.testing.assert_array_equal(gram.matrix, gram.matrix.T)
+    np.testing.assert_allclose(gram.sums, C.sum(0), atol=1e-10)
+
+
+def test_sums_of_wide_grams_and_those_that_are_used_again():
+    C = RNG.normal(size=(40, 300))
+    first, second = Gram.zeros(300), Gram.zeros(300)
+    first.add(C[:25])
+    second.add(C[25:])
+    first += second
+    np.testing.assert_allclose(first.matrix, C.T @ C, atol=1e-12)
+    second.clear()
+    assert not second.triangle.any()
+    assert not second.sums.any()
+
+
+def test_single_precision_blocks_are_summed_in_double():
+    """The products of each tile are exact in float32; their sum is exact in float64 alone.
+
+    A tile of 64s adds 2048 * 64^2 = 2^23, so that 40 tiles come to more than 2^24, where float32
+    no longer tells a number from the next: the last tile's 1 would be lost in it.
+    """
+    C = np.full((41 * 2048, 2), 64, dtype=np.float32)
+    C[40 * 2048 :] = 0
+    C[-1] = 1
+    for single in (True, False):
+        gram = Gram.zeros(2, single=single)
+        for span in tiles(len(C)):
+            gram.add(C[slice(*span)])
+        np.testing.assert_array_equal(gram.matrix, np.full((2, 2), 40 * 2.0**23 + 1))
+        assert np.float32(40 * 2.0**23 + 1) == 40 * 2.0**23
+
+
+def test_gram_takes_rows_that_are_not_contiguous():
+    C = RNG.normal(size=(60, 10))[::2, 1:8]
+    gram = Gram.zeros(7)
+    gram.add(C)
+    np.testing.assert_allclose(gram.matrix, C.T @ C, atol=1e-13)
+
+
+def test_map_blocks_fills_every_row():
+    out = np.zeros(10_000)
+
+    def square(span):
+        out[slice(*span)] = np.arange(*span) ** 2
+
+    map_blocks(square, tiles(10_000), workers=3)
+    np.testing.assert_array_equal(out, np.arange(10_000.0) ** 2)
+
+
+def test_gram_products_run_side_by_side():
+    """The product releases the GIL: a Python thread makes progress while it runs."""
+    C = RNG.normal(size=(20_000, 400))
+    ticks, stop = [0], threading.Event()
+
+    def tick():
+        while not stop.is_set():
+            ticks[0] += 1
+            time.sleep(0)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    before = ticks[0]
+    Gram.zeros(400).add(C)
+    during = ticks[0] - before
+    stop.set()
+    thread.join()
+    assert during > 10
+
+
+def test_worker_count():
+    assert worker_count(3) == 3
+    assert worker_count(None) >= 1
+
+
+def test_blas_stays_serial_until_the_last_has_left():
+    def threads():
+        return [lib["num_threads"] for lib in _controller().info() if lib["user_api"] == "blas"]
+
+    with _controller().limit(limits=2):
+        before, first, second = threads(), serial_blas(), serial_blas()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)  # they do not leave in the order of a stack
+        assert set(threads()) == {1}
+        second.__exit__(None, None, None)
+        assert threads() == before
