@@ -1,4 +1,4 @@
-"""Features of all rows for solvers that look at single rows: held in memory, or evaluated again."""
+"""Features of all rows, for solvers that look at single rows."""
 
 from __future__ import annotations
 
@@ -12,26 +12,31 @@ from typing import NamedTuple
 import numpy as np
 
 from kreinlearn.data.tiles import TILE, Part, among, row_blocks, take, tiles
-from kreinlearn.kernels._base import Array, Objects
+from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.learn.features import Features
+from kreinlearn.learn.task import Task, weighted
 from kreinlearn.pairs.columns import LandmarkColumns
-from kreinlearn.pairs.evaluate import evaluate, over
+from kreinlearn.pairs.evaluate import evaluate, scaled
 from kreinlearn.progress import Progress
+from kreinlearn.solvers.margins import Margins, RowMargins
 from kreinlearn.sums.moments import Moments, Terms
 from kreinlearn.sums.parallel import map_blocks, sum_over_blocks
 
-Wanted = Callable[[slice, Array], Array]  # rows, their decision values -> which: (k,)
+MOVING = 0.125  # share of the budget for kernel values of rows on the move, where not all are kept
+ROW_NUMBERS = 6  # numbers per row and output: targets, weights, decisions, margins
+Wanted = Callable[[slice, Array], Array]  # rows and their decision values -> which of them: (k,)
 
 
-class Known(NamedTuple):
-    """Rows that the first pass did not evaluate, as they were known, and how it ordered others."""
+class Sampled(NamedTuple):
+    """Rows that the first pass did not evaluate because they were in the sample."""
 
     numbers: Array  # sorted
     values: Array  # (len(numbers), m): k(x, Z) / unit
-    order: Callable[[Array], Array] | None = None  # of the row numbers of a tile
+    order: Callable[[Array], Array] | None = None  # how the first pass ordered the rows of a tile
 
 
-class Kept:
-    """k(x, Z) / unit of the rows of a pass that will be asked for, as many as there is room for."""
+class MovingRows:
+    """k(x, Z) / unit of the rows that will be asked for next, as many as there is room for."""
 
     def __init__(self, most: int) -> None:
         self.most, self._lock = most, threading.Lock()
@@ -43,7 +48,7 @@ class Kept:
         self._count = 0
 
     def add(self, numbers: Array, C: Array) -> None:
-        """Of a tile, by any thread."""
+        """Take rows of a tile; any thread may call this."""
         with self._lock:
             if not len(numbers) or self._count + len(numbers) > self.most:
                 return
@@ -51,6 +56,7 @@ class Kept:
         self._parts[int(numbers[0])] = numbers, C
 
     def close(self) -> None:
+        """The pass has ended: sort what was taken."""
         parts, self._parts = [self._parts[first] for first in sorted(self._parts)], {}
         if parts:
             self.numbers = np.concatenate([numbers for numbers, _ in parts])
@@ -58,10 +64,47 @@ class Kept:
 
 
 @dataclass(frozen=True)
+class ValuesHere:
+    """Kernel values of all rows in this process: kept if the budget allows, else evaluated again."""
+
+    target: Array | None  # (n, m), which the first pass fills; None: there is no room for it
+    sampled: Array | None = None  # numbers of the rows that the first pass does not evaluate
+    by_fold: bool = False
+
+    @classmethod
+    def for_rows(cls, n: int, m: int, n_bytes: int, budget: int) -> ValuesHere:
+        return cls(np.empty((n, m)) if n_bytes <= budget else None)
+
+    def before(self, task: Task, *, by_fold: bool) -> ValuesHere:
+        """Remember how the first pass will see the rows."""
+        return replace(self, sampled=task.numbers, by_fold=by_fold)
+
+    def margins(self, task: Task, features: Features, W: Array, total: float) -> Margins:
+        """The rows as Newton's method sees them, with features C W."""
+        return RowMargins(self.rows(task, features).with_map(W), *weighted(task.Y, task.weights))
+
+    def rows(self, task: Task, features: Features) -> FeatureRows:
+        """The features of all rows."""
+        sample, session, n, m = task.sample, task.pairs.session, len(task.rows), len(features.map.W)
+        sampled = moving = None
+        if self.target is None:
+            assert self.sampled is not None
+            left = max(session.budget - 8 * ROW_NUMBERS * task.Y.size, 0)
+            moving = MovingRows(int(MOVING * left / (8 * m)))
+            values = scaled(sample.C[sample.positions(self.sampled)], features.unit)
+            sampled = Sampled(self.sampled, values, task.targets(by_fold=self.by_fold).by_group)
+        return FeatureRows(
+            task.rows.X, features.columns, sample.landmarks, features.unit, features.map.W, n,
+            task.intercept, self.target, sampled, task.pairs.kernel.writes_in_place, moving,
+            task.pairs.workers, session.progress,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
 class FeatureRows:
     """phi(x) = (k(x, Z) W / unit, 1): what is summed is k(x, Z), and W is applied to the sums.
 
-    A tile is evaluated as in the first pass, so that its values are those that were held.
+    A tile is evaluated as in the first pass, so that its values are those of the first pass.
     """
 
     X: Objects
@@ -71,10 +114,10 @@ class FeatureRows:
     W: Array  # (m, r)
     n: int
     intercept: bool
-    held: Array | None = None  # (n, m): k(x, Z) / unit of all rows
-    known: Known | None = None
-    whole: bool = True  # a row's values depend on the tile they are evaluated in, by rounding
-    kept: Kept | None = None
+    values: Array | None = None  # (n, m): k(x, Z) / unit of all rows
+    sampled: Sampled | None = None
+    by_tile: bool = True  # a row's values depend on the tile that it is evaluated in, by rounding
+    moving: MovingRows | None = None
     workers: int = 1
     progress: Progress = field(default_factory=Progress)
 
@@ -86,8 +129,8 @@ class FeatureRows:
         return replace(self, W=W)
 
     def decision(self, Z: Array, wanted: Wanted | None = None) -> Array:  # (p, q) -> (n, q)
-        """Values of the rows that are ``wanted`` next are kept, if they are not held anyway."""
-        r, kept = self.W.shape[1], self.kept
+        """Decision values of all rows; kernel values of rows that are ``wanted`` next are kept."""
+        r, moving = self.W.shape[1], self.moving
         dual, constant = self.W @ Z[:r], Z[r] if self.intercept else 0.0
         out = np.empty((self.n, Z.shape[1]))
 
@@ -95,16 +138,16 @@ class FeatureRows:
             here, C = slice(*span), self._tile(*span)
             np.matmul(C, dual, out=out[here])
             out[here] += constant
-            if kept is not None and wanted is not None:
+            if moving is not None and wanted is not None:
                 places = np.flatnonzero(wanted(here, out[here]))
-                kept.add(places + here.start, C[places])
+                moving.add(places + here.start, C[places])
 
-        if kept is not None:
-            kept.clear()
+        if moving is not None:
+            moving.clear()
         with self._step(self.n):
             map_blocks(one_tile, tiles(self.n), workers=self.workers)
-        if kept is not None:
-            kept.close()
+        if moving is not None:
+            moving.close()
         return out
 
     def terms(self, numbers: Array, weights: Array, targets: Array) -> tuple[Array, Array]:
@@ -112,8 +155,8 @@ class FeatureRows:
         Y = targets.reshape(len(numbers), -1)
         few = len(numbers) <= self.p  # rows are mapped then, and sums otherwise
         with self._step(self._evaluated(numbers)):
-            found = (self._terms_of_few if few else self._sums)(numbers, weights, Y)
-        A, b = with_constant(found, self.intercept)
+            terms = (self._terms_of_few if few else self._sums)(numbers, weights, Y)
+        A, b = with_constant(terms, self.intercept)
         return A, b.reshape(self.p, *targets.shape[1:])
 
     def _terms_of_few(self, numbers: Array, weights: Array, Y: Array) -> Terms:
@@ -136,18 +179,18 @@ class FeatureRows:
 
     def _columns_of(self, numbers: Array, workers: int) -> Array:
         """k(x, Z) / unit of sorted row numbers."""
-        if self.held is not None:
-            return np.take(self.held, numbers, axis=0)
+        if self.values is not None:
+            return np.take(self.values, numbers, axis=0)
         out, left = np.empty((len(numbers), len(self.W))), np.ones(len(numbers), dtype=bool)
-        if self.kept is not None and len(self.kept.numbers):
-            left = ~among(numbers, self.kept.numbers)
-            out[~left] = self.kept.values[np.searchsorted(self.kept.numbers, numbers[~left])]
+        if self.moving is not None and len(self.moving.numbers):
+            left = ~among(numbers, self.moving.numbers)
+            out[~left] = self.moving.values[np.searchsorted(self.moving.numbers, numbers[~left])]
         if left.any():
             out[left] = self._again(numbers[left], workers)
         return out
 
     def _again(self, numbers: Array, workers: int) -> Array:
-        if not self.whole:
+        if not self.by_tile:
             return self._evaluate(take(self.X, numbers), numbers)
         out = np.empty((len(numbers), len(self.W)))
 
@@ -160,14 +203,14 @@ class FeatureRows:
         return out
 
     def _tile(self, start: int, stop: int) -> Array:
-        if self.held is not None:
-            return np.asarray(self.held[start:stop])
-        if self.known is None:
+        if self.values is not None:
+            return np.asarray(self.values[start:stop])
+        if self.sampled is None:
             return self._evaluate(self.X[start:stop], np.arange(start, stop))
-        C, order = np.empty((stop - start, len(self.W))), self.known.order
-        among = slice(*np.searchsorted(self.known.numbers, [start, stop]))
-        inside = self.known.numbers[among] - start
-        C[inside] = self.known.values[among]
+        C, order = np.empty((stop - start, len(self.W))), self.sampled.order
+        among = slice(*np.searchsorted(self.sampled.numbers, [start, stop]))
+        inside = self.sampled.numbers[among] - start
+        C[inside] = self.sampled.values[among]
 
         def ordered(places: Array) -> Array:
             return places if order is None else order(places + start) - start
@@ -177,20 +220,20 @@ class FeatureRows:
         return C
 
     def _evaluated(self, numbers: Array) -> int:
-        """Rows that these take to evaluate, about."""
-        if self.kept is not None:
-            numbers = numbers[~among(numbers, self.kept.numbers)]
-        return TILE * len(np.unique(numbers // TILE)) if self.whole else len(numbers)
+        """About how many rows have to be evaluated for these."""
+        if self.moving is not None:
+            numbers = numbers[~among(numbers, self.moving.numbers)]
+        return TILE * len(np.unique(numbers // TILE)) if self.by_tile else len(numbers)
 
     def _step(self, n: int) -> AbstractContextManager[None]:
-        """Progress of rows that are evaluated again."""
-        held = self.held is not None
-        return nullcontext() if held else self.progress.step("rows again", n, n * len(self.W))
+        """A step of the progress bar for rows that are evaluated again."""
+        kept = self.values is not None
+        return nullcontext() if kept else self.progress.step("rows again", n, n * len(self.W))
 
     def _evaluate(self, A: Objects, numbers: Array) -> Array:
         C = evaluate(partial(self.columns.of_rows, numbers), A, numbers, self.landmarks)
         self.progress.add(len(C), C.size)
-        return np.asarray(over(C, self.unit), dtype=np.float64)
+        return np.asarray(scaled(C, self.unit), dtype=np.float64)
 
 
 def with_constant(terms: Terms, intercept: bool) -> tuple[Array, Array]:

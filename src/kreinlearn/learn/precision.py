@@ -1,31 +1,36 @@
-"""Whether float32 is enough: the rows that are held, evaluated and used in both precisions."""
+"""Whether float32 is enough: the rows of the sample, evaluated and used in both precisions."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from kreinlearn._warnings import warn
-from kreinlearn.data.tiles import length, tiles
-from kreinlearn.kernels._base import Array
-from kreinlearn.learn.learning import Problem
-from kreinlearn.nystrom.approximation import ERROR_ROWS, fit_core, rows_of_core
-from kreinlearn.nystrom.sweep import Plan
-from kreinlearn.pairs.evaluate import Rows, over
-from kreinlearn.pairs.panel import Panel
+from kreinlearn.data.tiles import tiles
+from kreinlearn.kernels.base import Array
+from kreinlearn.nystrom.error import ERROR_ROWS
+from kreinlearn.nystrom.fit import fit_core, rows_of_core
+from kreinlearn.nystrom.landmarks import with_reference
+from kreinlearn.nystrom.spec import MapSpec
+from kreinlearn.pairs.evaluate import scaled
+from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.rows import Rows
+from kreinlearn.pairs.sample import Sample
 from kreinlearn.solvers.least_squares import ridge
 from kreinlearn.solvers.result import signed_penalty
 from kreinlearn.sums.gram import Gram
-from kreinlearn.sums.moments import Moments
+from kreinlearn.sums.moments import Moments, Targets
+
+if TYPE_CHECKING:
+    from kreinlearn.learn.task import Task
 
 TOLERANCE = 1e-3  # of the spread of predictions, or of the size of the approximate kernel
-
-Fit = TypeVar("Fit", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
 class TooCoarse(Exception):
@@ -36,65 +41,55 @@ class TooCoarse(Exception):
         self.error = error
 
 
-def guarded(fit: Fit) -> Fit:
-    """A fit that is done again in float64 if it finds that float32 is not enough."""
-
-    @wraps(fit)
-    def once_or_twice(self: Any, *args: Any) -> Any:
-        vars(self).pop("_double", None)  # of an earlier fit
-        try:
-            with _unless_given_up(self.dtype == "float32"):
-                return fit(self, *args)
-        except TooCoarse as found:
-            what = (
-                f'dtype="float32" changes results by {found.error:.2g} of their spread on a '
-                f"sample, more than {TOLERANCE:g}"
-            )
-            if self.store is not None:
-                raise ValueError(
-                    f'{what}, and the store holds its values; pass dtype="float64" and another '
-                    "store"
-                ) from None
-        warn(f'{what}: float64 is used; pass dtype="float64", or raise the penalties')
-        self._double = True
-        try:
-            return fit(self, *args)
-        except BaseException:
-            del self._double
-            raise
-
-    return once_or_twice  # type: ignore[return-value]
+def in_enough_precision(
+    fit: Callable[[str | None], T], dtype: str | None, *, stored: bool
+) -> T:
+    """``fit(dtype)``, or ``fit("float64")`` if that finds that float32 is not enough."""
+    try:
+        with _warnings_of(dtype == "float32"):
+            return fit(dtype)
+    except TooCoarse as refused:
+        what = (
+            f'dtype="float32" changes results by {refused.error:.2g} of their spread on a '
+            f"sample, more than {TOLERANCE:g}"
+        )
+        if stored:
+            raise ValueError(
+                f'{what}, and the store holds its values; pass dtype="float64" and another store'
+            ) from None
+    warn(f'{what}: float64 is used; pass dtype="float64", or raise the penalties')
+    return fit("float64")
 
 
 @contextmanager
-def _unless_given_up(single: bool) -> Iterator[None]:
-    """Warnings of a fit in float32 are held back, and not heard if float64 takes its place."""
+def _warnings_of(single: bool) -> Iterator[None]:
+    """Warnings of a fit in float32 come at its end, and not at all if float64 takes its place."""
     if not single:
         yield
         return
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as recorded:
         warnings.simplefilter("always")
         try:
             yield
         except TooCoarse:
-            said.clear()
+            recorded.clear()
             raise
         finally:
-            heard = list(said)
-    for one in heard:
+            shown = list(recorded)
+    for one in shown:
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
-def require_learned(problem: Problem, penalties: Array) -> None:
-    """TooCoarse if least squares with these penalties predict otherwise in float64."""
-    if problem.plan.single:
-        _require(learning_error(problem, penalties))
+def require_learned(task: Task, penalties: Array) -> None:
+    """Raise TooCoarse if least squares with these penalties predict otherwise in float64."""
+    if task.pairs.session.single:
+        _require(learning_error(task, penalties))
 
 
-def require_approximated(panel: Panel, plan: Plan) -> None:
-    """TooCoarse if the approximate kernel is another one in float64."""
-    if plan.single:
-        _require(approximation_error(panel, plan))
+def require_approximated(pairs: Pairs, sample: Sample, spec: MapSpec) -> None:
+    """Raise TooCoarse if the approximate kernel is another one in float64."""
+    if pairs.session.single:
+        _require(approximation_error(pairs, sample, spec))
 
 
 def _require(error: float) -> None:
@@ -102,51 +97,55 @@ def _require(error: float) -> None:
         raise TooCoarse(error)
 
 
-def learning_error(problem: Problem, penalties: Array) -> float:
-    """How far predictions of the rows held differ, of their spread in float64."""
-    panel, unit = problem.panel, problem.panel.unit
-    Y, w = problem.held()
-    sums_too = len(problem.inside) < length(panel.X.X)  # of rows that are streamed
+def learning_error(task: Task, penalties: Array) -> float:
+    """How far predictions of the sampled rows differ, as a share of their spread in float64."""
+    unit, inside = task.sample.unit, task.sample.inside
+    Y, w = Targets(task.Y, task.weights).of(task.numbers)
+    sums_too = len(inside) < len(task.rows)  # rows that are streamed are summed in float32
 
-    def predicted(one: Panel, *, single: bool) -> Array:
-        C = over(one.C[problem.inside], unit)
-        W, S = problem.cut(C, *problem.map_of(one.K_ZZ / unit, one.eps))
+    def predicted(sample: Sample, *, single: bool) -> Array:
+        C = scaled(sample.C[inside], unit)
+        W, S = task.cut(C, *task.kind.map_of(sample.K_ZZ / unit, sample.eps, task.spec))
         C = C.astype(np.float32) if single else C
         total = Moments.zeros(C.shape[1], Y.shape[1], single=single and sums_too)
         for span in tiles(len(C)):
             here = slice(*span)
             total.add(C[here], Y[here], None if w is None else w[here])
-        terms = total.terms(W).centred(intercept=problem.intercept)
+        terms = total.terms(W).centred(intercept=task.intercept)
         coef = ridge(terms.G, terms.B, terms.n * signed_penalty(S, *penalties[:2])).coef
         return np.asarray(C @ (W @ coef).astype(C.dtype) + terms.intercept(coef))
 
-    exact = predicted(doubled(panel, problem.transform), single=False)
-    return _relative(predicted(panel, single=True) - exact, exact - exact.mean(axis=0))
+    _, double = doubled(task.pairs, task.sample, task.similarity)
+    exact = predicted(double, single=False)
+    return _relative(predicted(task.sample, single=True) - exact, exact - exact.mean(axis=0))
 
 
-def approximation_error(panel: Panel, plan: Plan) -> float:
-    """||K~ - K~'|| / ||K~|| between both precisions, on a sample of the rows held."""
-    double, unit, n = doubled(panel), panel.unit, len(panel.rows)
-    streamed = bool(np.count_nonzero(panel.rows >= 0) < length(panel.X.X))
+def approximation_error(pairs: Pairs, sample: Sample, spec: MapSpec) -> float:
+    """||K~ - K~'|| / ||K~|| between both precisions, on some of the rows of the sample."""
+    double_pairs, double = doubled(pairs, sample)
+    n = len(sample.rows)
+    streamed = len(sample.inside) < len(pairs.rows)
     some = np.unique(np.linspace(0, n - 1, min(n, ERROR_ROWS)).astype(np.intp))
+    unit = sample.unit
 
-    def gram(one: Panel, *, single: bool) -> Gram:
-        C = over(one.C, unit)
+    def gram(one: Sample, *, single: bool) -> Gram:
+        C = scaled(one.C, unit)
         total = Gram.zeros(C.shape[1], single=single)
         for span in tiles(n):
             total.add(C[slice(*span)].astype(np.float32 if single else np.float64))
         return total
 
-    def approximate(one: Panel, total: Gram, R: Array) -> Array:
-        found = fit_core(one, total, unit, n, plan, np.random.default_rng(0), R=R).cut(plan.rank)
-        Phi = over(one.C[some], unit) @ found.W
-        return np.asarray((Phi * found.S) @ Phi.T)
+    def approximate(of: Pairs, one: Sample, total: Gram, R: Array) -> Array:
+        rng = np.random.default_rng(0)
+        feature_map = fit_core(of, one, total, n, spec, rng, R=R).cut(spec.rank)
+        Phi = scaled(one.C[some], unit) @ feature_map.W
+        return np.asarray((Phi * feature_map.S) @ Phi.T)
 
     G, R = gram(double, single=False), np.empty(0, dtype=np.intp)
-    if plan.core == "ls" and len(panel.landmarks) < n:
-        R = rows_of_core(double, G.matrix, unit, n, np.random.default_rng(0))
-    exact = approximate(double, G, R)
-    coarse = approximate(panel, gram(panel, single=streamed), panel.rows[R])
+    if spec.core == "ls" and len(sample.landmarks) < n:
+        R = rows_of_core(double, G.matrix, n, np.random.default_rng(0))
+    exact = approximate(double_pairs, double, G, R)
+    coarse = approximate(pairs, sample, gram(sample, single=streamed), sample.rows[R])
     return _relative(coarse - exact, exact)
 
 
@@ -155,18 +154,17 @@ def _relative(difference: Array, whole: Array) -> float:
     return gap / size if size else gap
 
 
-def doubled(panel: Panel, transform: str = "squared") -> Panel:
-    """The rows held, under new numbers, with the same columns evaluated in float64."""
-    X = panel.X.take(panel.rows).astype(np.float64)
-    pool = panel.positions(panel.pool)
-    double = Panel(panel.kernel, Rows(X), np.arange(len(panel.rows)), pool=pool,
-                   workers=panel.workers)  # fmt: skip
-    columns = panel.positions(panel.columns)
-    reference = len(columns) if panel.transform is None else panel.transform.n_reference
-    double.grow(columns[:reference])
-    double.freeze()
-    double.grow(columns[reference:])
+def doubled(pairs: Pairs, sample: Sample, similarity: str = "squared") -> tuple[Pairs, Sample]:
+    """The rows of a sample, under new numbers, with the same columns evaluated in float64."""
+    X = pairs.rows.take(sample.rows).astype(np.float64)
+    double_pairs = Pairs(pairs.kernel, Rows(X), replace(pairs.session, store=None))
+    columns = sample.positions(sample.columns[sample.used])
+    n_reference = len(columns)
+    if sample.transform is not None:
+        n_reference = sample.transform.n_reference
+    double = double_pairs.sample(np.arange(len(sample.rows)), sample.positions(sample.pool))
+    double = with_reference(double_pairs, double_pairs.grown(double, columns[:n_reference]))
+    double = double_pairs.grown(double, columns[n_reference:])
     if double.transform is not None:
-        double.use(transform)
-    double.keep(panel.positions(panel.landmarks))
-    return double
+        double = double.using(similarity)
+    return double_pairs, double.with_landmarks(sample.positions(sample.landmarks))

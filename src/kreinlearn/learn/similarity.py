@@ -2,92 +2,131 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kreinlearn.kernels._base import Kernel
-from kreinlearn.learn.learning import MeanLoss, Problem, gram_scale, terms_of
+from kreinlearn.kernels.base import Kernel
+from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS
+from kreinlearn.learn.features import gram_scale
 from kreinlearn.learn.search import Tuned, Unknowns, tune, tune_apart
-from kreinlearn.pairs.panel import Panel
+from kreinlearn.learn.task import MeanLoss, Task
+from kreinlearn.nystrom.landmarks import with_reference
+from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.solvers.least_squares import ridge_fold
 from kreinlearn.solvers.result import Fold
 
 FINALISTS = 2  # similarities whose penalties are tuned before one is chosen
-SCREENED = 400  # rows that the finalists are found by, where each fold makes a map of its own
-SCREENED_OUTSIDE, SCREENED_PER_LANDMARK = 2048, 3  # where it does not: rows, at the least
+SCREENED = 400  # rows that the finalists are chosen by, where each fold makes a map of its own
+SCREENED_OUTSIDE, SCREENED_PER_LANDMARK = 2048, 3  # at least so many where it does not
+
+Params = dict[str, Any]
 
 
 class Choice(NamedTuple):
     """A similarity that was tried, and what cross-validation says of it."""
 
-    kernel_params: dict[str, Any] | None
+    kernel_params: Params | None
     similarity: str | None  # made of a dissimilarity
     loss: float
     tuned: Tuned
 
 
-class Candidate(NamedTuple):
-    problem: Problem
-    kernel_params: dict[str, Any] | None = None
+@dataclass(frozen=True)
+class Candidate:
+    """A kernel with its parameters, and a transformation of its distances."""
+
+    task: Task
+    kernel_params: Params | None = None
     transform: str | None = None
 
-    def chosen(self) -> Problem:
-        if self.transform is not None:
-            self.problem.use(self.transform)
-        return self.problem
+    def chosen(self) -> Task:
+        return self.task.using(self.transform)
 
 
-def with_kernel(problem: Problem, kernel: Kernel) -> Problem:
-    """The same problem, rows and landmarks seen by another kernel."""
-    old = problem.panel
-    plan = problem.plan
-    panel = Panel(
-        kernel, old.X, old.rows, pool=old.pool, workers=plan.workers, progress=plan.progress
-    )
-    panel.grow(old.landmarks)
-    panel.freeze()
-    return replace(problem, panel=panel)
+class Chosen(NamedTuple):
+    """The task with the similarity that was chosen, and everything that was tried."""
+
+    task: Task
+    kernel_params: Params | None = None
+    similarity: str | None = None
+    choices: list[Choice] | None = None
 
 
-def choose_similarity(
-    candidates: list[Candidate], unknowns: Unknowns
-) -> tuple[Candidate, list[Choice]]:
-    """The best by cross-validated squared error on the rows held; no pair is evaluated twice.
+@dataclass(frozen=True)
+class SimilaritySpec:
+    """The similarities among which to choose."""
 
-    All are tried with coarse penalties on the same few rows, the best of them with tuned ones and
-    all rows.
+    name: str = "auto"  # of a transformation
+    kernels: Sequence[tuple[Params, Callable[[Pairs], Kernel] | None]] = ()  # None: the fitted one
+    equal: bool = False  # whether both penalties are tied
+
+
+def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
+    """The similarity of smallest cross-validated squared error; the task given is not changed.
+
+    All candidates are tried with coarse penalties on the same few rows, the best of them with
+    tuned penalties on all rows of the sample. No pair is evaluated twice.
     """
-    seed = int(candidates[0].problem.rng.integers(2**63))
+    candidates = list(_candidates(task, spec))
+    if len(candidates) == 1:
+        (only,) = candidates
+        return Chosen(only.chosen(), only.kernel_params, only.transform)
+    unknowns = Unknowns((None, None), equal=spec.equal)
+    seed = int(task.rng.integers(2**63))
 
-    def tried(number: int, tuned_by: Callable[[Problem], Tuned]) -> tuple[float, int, Choice]:
+    def tried(number: int, tuned_by: Callable[[Task], Tuned]) -> tuple[float, int, Choice]:
         candidate = candidates[number]
         tuned = tuned_by(candidate.chosen())
         choice = Choice(candidate.kernel_params, candidate.transform, tuned.loss, tuned)
         return tuned.loss, number, choice
 
-    screened = partial(_screened_ridge, unknowns=unknowns, seed=seed)
+    screened = partial(_screened, unknowns=unknowns, seed=seed)
     trials = sorted(tried(number, screened) for number in range(len(candidates)))
-    finally_tuned = partial(_tuned_ridge, unknowns=unknowns)
+    finally_tuned = partial(_finally_tuned, unknowns=unknowns)
     trials[:FINALISTS] = sorted(tried(trial[1], finally_tuned) for trial in trials[:FINALISTS])
-    return candidates[trials[0][1]], [trial[2] for trial in trials]
+    best = candidates[trials[0][1]]
+    chosen = best.chosen()
+    if len(task.numbers) == len(task.rows):  # the penalties found are those of all rows
+        chosen = replace(chosen, tuned=trials[0][2].tuned)
+    return Chosen(chosen, best.kernel_params, best.transform, [trial[2] for trial in trials])
 
 
-def _screened_ridge(problem: Problem, unknowns: Unknowns, seed: int) -> Tuned:
+def _candidates(task: Task, spec: SimilaritySpec) -> list[Candidate]:
+    candidates = []
+    for params, make in spec.kernels or [(None, None)]:
+        seen = task if make is None else with_kernel(task, make(task.pairs))
+        names: Sequence[str | None] = (None,)
+        if seen.sample.transform is not None:
+            # all landmarks are the reference set, not only those of the first draw
+            seen = replace(seen, sample=seen.sample.referring_to_all())
+            names = AUTO_TRANSFORMS if spec.name == "auto" else (spec.name,)
+        candidates += [Candidate(seen, params, name) for name in names]
+    return candidates
+
+
+def with_kernel(task: Task, kernel: Kernel) -> Task:
+    """The same task, rows and landmarks seen by another kernel."""
+    pairs = Pairs(kernel, task.rows, replace(task.pairs.session, store=None))
+    sample = pairs.grown(pairs.sample(task.sample.rows, task.sample.pool), task.sample.landmarks)
+    return replace(task, pairs=pairs, sample=with_reference(pairs, sample))
+
+
+def _screened(task: Task, unknowns: Unknowns, seed: int) -> Tuned:
     """Coarse penalties and few rows, the same for the same seed."""
-    thin = problem.thinned(SCREENED, np.random.default_rng(seed))
-    most = max(SCREENED_OUTSIDE, SCREENED_PER_LANDMARK * len(problem.panel.landmarks))
-    splits = thin.split_rows()
-    if not problem.honest:
-        splits = thin.sampled(splits, most, np.random.default_rng(seed))
-    return _tuned(terms_of(thin, splits), partial(tune, coarse=True), unknowns)
+    thin = task.thinned(SCREENED, np.random.default_rng(seed))
+    splits = thin.splits()
+    if not task.honest:
+        most = max(SCREENED_OUTSIDE, SCREENED_PER_LANDMARK * len(task.sample.landmarks))
+        splits = thin.thinned_splits(splits, most, np.random.default_rng(seed))
+    return _tuned(thin.terms_of(splits), partial(tune, coarse=True), unknowns)
 
 
-def _tuned_ridge(problem: Problem, unknowns: Unknowns) -> Tuned:
-    return _tuned(terms_of(problem, problem.split_rows()), tune_apart, unknowns)
+def _finally_tuned(task: Task, unknowns: Unknowns) -> Tuned:
+    return _tuned(task.terms_of(task.splits()), tune_apart, unknowns)
 
 
 def _tuned(folds: list[Fold], search: Callable[..., Tuned], unknowns: Unknowns) -> Tuned:

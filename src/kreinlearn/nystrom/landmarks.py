@@ -1,6 +1,6 @@
-"""Which objects represent the rest: every selector grows a panel of kernel values to m landmarks.
+"""Which objects become landmarks: each scheme grows a sample of kernel values to m landmarks.
 
-All but the paper's two keep every column they evaluate on the way.
+All schemes but the paper's two keep every column that they evaluate on the way.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,93 +16,144 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from kreinlearn.data.tiles import tiles
-from kreinlearn.kernels._columns import squared_norms
+from kreinlearn.kernels.columns import squared_norms
+from kreinlearn.nystrom.candidates import Candidates
 from kreinlearn.nystrom.core import landmark_map, one_shot
-from kreinlearn.pairs.panel import Panel
+from kreinlearn.nystrom.spec import MapSpec
+from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.sample import Sample
 from kreinlearn.sums.parallel import map_blocks
 
 Array = np.ndarray[Any, Any]
-Selector = Callable[[Panel, int, np.random.Generator, int], None]
+Scheme = Callable[[Pairs, Sample, int, np.random.Generator, int], Sample]
 
 PENDING = 64  # centres whose distances are brought up to date by one product
-STALE = 1e-3  # now / old of a rejected draw that calls for that at once
+STALE = 1e-3  # new / old distance of a rejected draw that calls for an update at once
 LLOYD_STEPS = 30
 
 
-def sketch_factors(panel: Panel, rank: int | None = None) -> tuple[Array, Array]:
-    """E, Lambda of the landmarks so far: U~ = C E are the eigenvectors of K~ on the panel."""
-    return one_shot(panel.gram().matrix, *landmark_map(panel.K_ZZ / panel.unit, rank, panel.eps))
+def select_landmarks(
+    pairs: Pairs, sample: Sample, spec: MapSpec, rng: np.random.Generator
+) -> Sample:
+    """Grow a sample to the landmarks that are asked for."""
+    if spec.n_landmarks == len(sample.pool) == len(sample.rows):  # every object is a landmark
+        rest = np.setdiff1d(sample.rows, sample.landmarks)
+        return with_reference(pairs, pairs.grown(sample, rest))
+    if spec.scheme is None:
+        return sample
+    return SCHEMES[spec.scheme](pairs, sample, spec.n_landmarks, rng, spec.sketch)
 
 
-def sketch_features(panel: Panel, rank: int | None = None) -> tuple[Array, Array]:
-    """Rows of U~ |Lambda|^1/2, and the signs of Lambda."""
-    E, Lambda = sketch_factors(panel, rank)
+def with_reference(pairs: Pairs, sample: Sample) -> Sample:
+    """The columns so far become the reference set of a dissimilarity, unless it has one."""
+    if pairs.kernel.is_dissimilarity and sample.transform is None:
+        return sample.referring_to_all()
+    return sample
+
+
+def sketch_factors(candidates: Candidates, rank: int | None = None) -> tuple[Array, Array]:
+    """E and Lambda with U~ = C E, the eigenvectors of the approximation by the landmarks so far."""
+    sample = candidates.sample
+    core = landmark_map(sample.K_ZZ / sample.unit, rank, sample.eps)
+    return one_shot(candidates.gram().matrix, *core)
+
+
+def sketch_features(candidates: Candidates, rank: int | None = None) -> tuple[Array, Array]:
+    """The rows of U~ |Lambda|^1/2, and the signs of Lambda."""
+    E, Lambda = sketch_factors(candidates, rank)
     W = E * np.sqrt(np.abs(Lambda))
-    dtype = np.float32 if panel.whole else np.float64  # of many rows, to draw by: no more needed
-    F = np.empty((len(panel.candidates), len(Lambda)), dtype)
-    return panel.map_rows(lambda C: C @ W, F), np.sign(Lambda)
+    dtype = np.float32 if candidates.sample.streams else np.float64  # enough to draw by
+    F = np.empty((len(candidates.numbers), len(Lambda)), dtype)
+    return candidates.mapped(lambda C: C @ W, F), np.sign(Lambda)
 
 
-def uniform(panel: Panel, m: int, rng: np.random.Generator, sketch: int) -> None:
-    panel.grow(_draw(panel, m - len(panel.landmarks), rng))
-    panel.freeze()
+# Schemes
 
 
-def leverage(panel: Panel, m: int, rng: np.random.Generator, sketch: int) -> None:
+def uniform(
+    pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int
+) -> Sample:
+    """Rows drawn with equal probability."""
+    rest = np.setdiff1d(sample.rows, sample.landmarks)
+    count = min(m - len(sample.landmarks), len(rest))
+    return with_reference(pairs, pairs.grown(sample, rng.choice(rest, count, replace=False)))
+
+
+def leverage(
+    pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int
+) -> Sample:
     """The paper's: rows drawn by the leverage scores of a uniform sketch, which is dropped."""
-    first = _sketch(panel, sketch, rng)
-    E, _ = sketch_factors(panel)
-    scores = np.empty(len(panel.candidates))
-    panel.map_rows(lambda C: squared_norms(C @ E), scores)
+    first = not len(sample.landmarks)
+    sketched = uniform(pairs, sample, sketch, rng, sketch) if first else sample
+    candidates = Candidates(pairs, sketched)
+    E, _ = sketch_factors(candidates)
+    scores = candidates.mapped(lambda C: squared_norms(C @ E), np.empty(len(candidates.numbers)))
     if first:
-        panel.replace(panel.candidates[weighted_draw(scores, m, rng)])
-    else:
-        scores[panel.positions(panel.landmarks)] = 0.0
-        panel.grow(panel.rows[weighted_draw(scores, m - len(panel.landmarks), rng)])
+        return _replaced(pairs, sketched, candidates.numbers[weighted_draw(scores, m, rng)])
+    scores[sample.positions(sample.landmarks)] = 0.0
+    drawn = weighted_draw(scores, m - len(sample.landmarks), rng)
+    return pairs.grown(sample, sample.rows[drawn])
 
 
-def kmeans_pp(panel: Panel, m: int, rng: np.random.Generator, sketch: int) -> None:
+def kmeans_pp(
+    pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int
+) -> Sample:
     """The paper's: k-means++ seeds among the features of a uniform sketch, which is dropped."""
-    first = _sketch(panel, sketch, rng)
-    F, _ = sketch_features(panel)
+    first = not len(sample.landmarks)
+    sketched = uniform(pairs, sample, sketch, rng, sketch) if first else sample
+    candidates = Candidates(pairs, sketched)
+    F, _ = sketch_features(candidates)
     if first:
-        panel.replace(panel.candidates[seeds(F, m, rng, workers=panel.workers)])
-    else:
-        start = panel.positions(panel.landmarks)
-        panel.grow(panel.rows[seeds(F, m, rng, start, panel.workers)[len(start) :]])
+        drawn = seeds(F, m, rng, workers=pairs.workers)
+        return _replaced(pairs, sketched, candidates.numbers[drawn])
+    start = sample.positions(sample.landmarks)
+    return pairs.grown(sample, sample.rows[seeds(F, m, rng, start, pairs.workers)[len(start) :]])
 
 
-def _sketch(panel: Panel, size: int, rng: np.random.Generator) -> bool:
-    """Draw the sketch, unless there are landmarks to grow from: then they are it, and stay."""
-    first = not len(panel.landmarks)
-    if first:
-        uniform(panel, size, rng, size)
-    return first
+def _replaced(pairs: Pairs, sample: Sample, landmarks: Array) -> Sample:
+    """Other landmarks in the place of a sketch; a reference set stays as it is."""
+    if sample.streams:  # the rows of the landmarks were not held: evaluate what is needed of them
+        reference = sample.columns if sample.transform is not None else sample.columns[:0]
+        opened = pairs.sample(np.union1d(sample.rows, landmarks), sample.pool)
+        sample = pairs.grown(opened, reference)
+        if len(reference):
+            sample = sample.referring_to_all()
+    elif len(sample.rows) > len(sample.pool):  # too many rows to hold all landmarks for
+        wanted = np.union1d(np.union1d(sample.pool, landmarks), sample.columns)
+        sample = sample.restricted(wanted)
+    return pairs.grown(replace(sample, landmarks=sample.landmarks[:0]), landmarks)
 
 
-def greedy_kmeans_pp(panel: Panel, m: int, rng: np.random.Generator, sketch: int) -> None:
-    """Greedy k-means++ on the landmarks' own features, doubling m/4 -> m/2 -> m."""
-    if not len(panel.landmarks):
-        uniform(panel, -(-m // 4), rng, sketch)
-    while len(panel.landmarks) < m:
-        _greedy_step(panel, min(m, 2 * len(panel.landmarks)), rng)
+def greedy_kmeans_pp(
+    pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int
+) -> Sample:
+    """Greedy k-means++ on the features of the landmarks so far, doubling m/4 -> m/2 -> m."""
+    if not len(sample.landmarks):
+        sample = uniform(pairs, sample, -(-m // 4), rng, sketch)
+    while len(sample.landmarks) < m:
+        sample = _greedy_step(pairs, sample, min(m, 2 * len(sample.landmarks)), rng)
+    return sample
 
 
-def medoids(panel: Panel, m: int, rng: np.random.Generator, sketch: int) -> None:
-    """The rows nearest to the centres of Lloyd's k-means, for vectors: no kernel values."""
-    chosen = _medoid_rows(panel, m - len(panel.landmarks), rng)
-    panel.grow(chosen)
-    panel.freeze()
-    uniform(panel, m, rng, sketch)  # centres that share a medoid
+def medoids(
+    pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int
+) -> Sample:
+    """The rows nearest to the centres of Lloyd's k-means, which needs no kernel values."""
+    drawn = _medoid_rows(pairs, sample, m - len(sample.landmarks), rng)
+    sample = with_reference(pairs, pairs.grown(sample, drawn))
+    return uniform(pairs, sample, m, rng, sketch)  # centres may share a medoid
 
 
-def medoids_then_greedy(panel: Panel, m: int, rng: np.random.Generator, sketch: int) -> None:
-    if not len(panel.landmarks):
-        medoids(panel, -(-m // 2), rng, sketch)
-    greedy_kmeans_pp(panel, m, rng, sketch)
+def medoids_then_greedy(
+    pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int
+) -> Sample:
+    """Half the landmarks are medoids, the others come by greedy k-means++."""
+    if not len(sample.landmarks):
+        sample = medoids(pairs, sample, -(-m // 2), rng, sketch)
+    return greedy_kmeans_pp(pairs, sample, m, rng, sketch)
 
 
-SELECTORS: dict[str, Selector] = {
+SCHEMES: dict[str, Scheme] = {
     "uniform": uniform,
     "leverage": leverage,
     "kmeans++": kmeans_pp,
@@ -113,13 +165,21 @@ WHOLE_SAMPLE = ("leverage", "kmeans++")  # the paper's: scores of all rows, not 
 VECTORS_ONLY = ("medoids", "medoids+greedy")
 
 
-def _draw(panel: Panel, count: int, rng: np.random.Generator) -> Array:
-    rest = np.setdiff1d(panel.rows, panel.landmarks)
-    return rng.choice(rest, min(count, len(rest)), replace=False)
+def columns_at_a_time(spec: MapSpec) -> list[int]:
+    """How many columns a scheme evaluates in each of its steps."""
+    scheme, m = spec.scheme, spec.n_landmarks
+    if scheme in WHOLE_SAMPLE:
+        return [spec.sketch, m]
+    if scheme is None or "greedy" not in scheme:
+        return [m]
+    growth = [-(-m // 2) if scheme.startswith("medoids") else -(-m // 4)]
+    while (have := sum(growth)) < m:
+        growth.append(min(have, m - have))
+    return growth
 
 
 def weighted_draw(weights: Array, count: int, rng: np.random.Generator) -> Array:
-    """Indices drawn one after another without replacement, by weight; zeros come last."""
+    """Indices drawn one after another without replacement, by weight; zero weights come last."""
     with np.errstate(divide="ignore"):
         keys = np.log(rng.random(len(weights))) / weights
     return np.argsort(-keys, kind="stable")[:count]
@@ -128,10 +188,11 @@ def weighted_draw(weights: Array, count: int, rng: np.random.Generator) -> Array
 def seeds(
     F: Array, m: int, rng: np.random.Generator, start: Array | None = None, workers: int = 1
 ) -> Array:
-    """k-means++ on the rows of F, after ``start``: exact draws from distances out of date.
+    """Row numbers of k-means++ seeds among the rows of F, after those of ``start``.
 
-    A row drawn by its old squared distance is accepted with probability new / old; the new one
-    needs the pending centres only, and all rows are brought up to date 64 centres at a time.
+    The draws are exact although distances are brought up to date for 64 centres at a time: a row
+    that is drawn by its old squared distance is accepted with probability new / old, and its new
+    distance needs the pending centres only.
     """
     norms = squared_norms(F)
     chosen = [int(rng.integers(len(F)))] if start is None else start.tolist()
@@ -173,16 +234,17 @@ def lower_distances(
     map_blocks(one_tile, tiles(len(F)), workers=workers)
 
 
-def _greedy_step(panel: Panel, m: int, rng: np.random.Generator) -> None:
-    """Grow to m landmarks by the features of those there, each the best of 2 + log m trials.
+def _greedy_step(pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator) -> Sample:
+    """Grow to m landmarks by the features of those so far, each the best of 2 + log m trials.
 
-    What the features miss of k(x, x) is added to the squared distance: an object unlike all
-    landmarks has features near zero and would never be drawn.
+    What the features miss of k(x, x) is added to the squared distance: an object that is unlike
+    all landmarks has features near zero and would never be drawn otherwise.
     """
-    F, S = sketch_features(panel, rank=-(-2 * len(panel.landmarks) // 3))
-    missed = np.abs(panel.diagonal / panel.unit - np.square(F) @ S)
-    start = panel.positions(panel.landmarks)
-    panel.grow(panel.rows[_greedy_seeds(F, missed, start, m, rng)])
+    rank = -(-2 * len(sample.landmarks) // 3)
+    F, S = sketch_features(Candidates(pairs, sample), rank)
+    missed = np.abs(pairs.diagonal(sample) / sample.unit - np.square(F) @ S)
+    start = sample.positions(sample.landmarks)
+    return pairs.grown(sample, sample.rows[_greedy_seeds(F, missed, start, m, rng)])
 
 
 def _greedy_seeds(F: Array, missed: Array, start: Array, m: int, rng: Any) -> Array:
@@ -213,13 +275,15 @@ def _candidates(weights: Array, used: Array, trials: int, rng: np.random.Generat
     return np.unique(np.minimum(drawn, np.flatnonzero(weights)[-1]))
 
 
-def _medoid_rows(panel: Panel, count: int, rng: np.random.Generator) -> Array:
-    X = np.asarray(panel.X.take(panel.rows), dtype=np.float64)
+def _medoid_rows(
+    pairs: Pairs, sample: Sample, count: int, rng: np.random.Generator
+) -> Array:
+    X = np.asarray(pairs.rows.take(sample.rows), dtype=np.float64)
     seed = int(rng.integers(2**31))
     model = KMeans(min(count, len(X)), n_init=1, max_iter=LLOYD_STEPS, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than centres
         centres = np.asarray(model.fit(X).cluster_centers_)
     gaps = np.square(centres).sum(axis=1)[:, None] - 2 * centres @ X.T + np.square(X).sum(axis=1)
-    nearest = panel.rows[np.unique(gaps.argmin(axis=1))]
-    return np.setdiff1d(nearest, panel.landmarks)
+    nearest = sample.rows[np.unique(gaps.argmin(axis=1))]
+    return np.setdiff1d(nearest, sample.landmarks)

@@ -1,0 +1,281 @@
+"""From targets to columns of numbers and back: regression, one-vs-rest and one-vs-one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import _ovr_decision_function
+
+from kreinlearn.data.targets import checked_labels, checked_numbers, labels_of_block
+from kreinlearn.kernels.base import Array
+from kreinlearn.learn.features import Features
+from kreinlearn.learn.folds import FoldRows
+from kreinlearn.learn.losses.base import Linear, Loss
+from kreinlearn.learn.scoring import FoldClassifier, FoldRegressor
+from kreinlearn.learn.task import Task, weighted
+from kreinlearn.pairs.rows import Rows
+from kreinlearn.solvers.result import signed_penalty
+
+COMPARED_ROWS = 4096  # by which one-vs-rest and one-vs-one are compared, at the most
+
+
+class Encoded(NamedTuple):
+    """Targets as a learner takes them."""
+
+    y: Any  # as given, checked
+    Y: Any  # (n, q)
+    labels: Array | None = None  # numbers of classes, where the rows are here
+    counts: Array | None = None  # rows of each class
+    classes: Array | None = None
+    shift: Array | float = 0.0  # taken from the targets before anything is learned
+    one_output: bool = False  # y has one dimension, and so have coefficients
+
+
+class Decided(NamedTuple):
+    """A model, and how it deals with many classes."""
+
+    model: Linear
+    multi_class: str | None = None
+    errors: dict[str, float] | None = None  # of both ways, if the folds have decided
+
+
+class Coding(Protocol):
+    """What differs between regressors and classifiers."""
+
+    def check(self, y: Any, estimator: str, *, block: bool = False) -> Array:
+        """Targets checked as scikit-learn does; ``block`` if they are those of a few rows."""
+
+    def encode(self, rows: Rows, y: Any, classes: Any = None) -> Encoded:
+        """Checked targets as columns; ``classes`` are all labels, if they are known."""
+
+    def weights(self, rows: Rows, encoded: Encoded, w: Any, *, part: bool = False) -> Any:
+        """The weights of the rows; ``part`` if other rows were seen before."""
+
+    def shifted(self, rows: Rows, encoded: Encoded, w: Any, *, intercept: bool) -> Encoded:
+        """Targets about a mean that would drown what is learned when they are squared."""
+
+    def compares(self, encoded: Encoded) -> bool:
+        """Whether ways of dealing with many classes are compared on a pool of rows."""
+
+    def finish(self, task: Task, features: Features, loss: Loss, values: Array, kept: Any) -> Decided:
+        """The model at the penalties that were found."""
+
+    def fold_model(self, encoded: Encoded, model: Linear) -> Any:
+        """A small estimator of features, as a scorer wants it."""
+
+
+@dataclass(frozen=True)
+class Regression:
+    """Targets of one or more dimensions."""
+
+    def check(self, y: Any, estimator: str, *, block: bool = False) -> Array:
+        return checked_numbers(y, estimator)
+
+    def encode(self, rows: Rows, y: Any, classes: Any = None) -> Encoded:
+        one = y.ndim == 1
+        return Encoded(y, rows.mapped(y, as_columns, y.dtype, 1) if one else y, one_output=one)
+
+    def weights(self, rows: Rows, encoded: Encoded, w: Any, *, part: bool = False) -> Any:
+        return w
+
+    def shifted(self, rows: Rows, encoded: Encoded, w: Any, *, intercept: bool) -> Encoded:
+        sums = rows.column_sums(encoded.Y, w)
+        return self.shifted_by(rows, encoded, sums.targets / sums.weight * intercept)
+
+    def shifted_by(self, rows: Rows, encoded: Encoded, shift: Array) -> Encoded:
+        Y = rows.mapped(encoded.Y, partial(less, shift=shift), np.float64, encoded.Y.shape[1])
+        return encoded._replace(Y=Y, shift=shift)
+
+    def compares(self, encoded: Encoded) -> bool:
+        return False
+
+    def finish(self, task: Task, features: Features, loss: Loss, values: Array, kept: Any) -> Decided:
+        return Decided(loss.solve(task, features, values, kept))
+
+    def fold_model(self, encoded: Encoded, model: Linear) -> Any:
+        return FoldRegressor(model.coef, model.intercept + encoded.shift, encoded.one_output)
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Labels as targets +-1: one column per class (one-vs-rest), or one per pair (one-vs-one)."""
+
+    multi_class: str = "auto"
+    class_weight: Any = None
+
+    def check(self, y: Any, estimator: str, *, block: bool = False) -> Array:
+        return (labels_of_block if block else checked_labels)(y, estimator)
+
+    def encode(self, rows: Rows, y: Any, classes: Any = None) -> Encoded:
+        tally = rows.tally(y, None)
+        every = tally.labels if classes is None else np.unique(classes)
+        unknown = np.setdiff1d(tally.labels, every)
+        if len(unknown):
+            raise ValueError(f"y has labels {unknown} that are not among classes={classes!r}")
+        require_two(every)
+        k = len(every)
+        Y = rows.mapped(y, partial(targets_of, classes=every), np.int8, 1 if k == 2 else k)
+        labels = rows.mapped(y, partial(np.searchsorted, every), np.intp, None)
+        counts = np.zeros(k, dtype=np.intp)
+        counts[np.searchsorted(every, tally.labels)] = tally.counts
+        return Encoded(y, Y, labels, counts, every)
+
+    def weights(self, rows: Rows, encoded: Encoded, w: Any, *, part: bool = False) -> Any:
+        classes = encoded.classes
+        assert classes is not None
+        if self.class_weight is None and w is None:
+            return None
+        tally = rows.tally(encoded.y, w)
+        totals = np.zeros(len(classes))
+        totals[np.searchsorted(classes, tally.labels)] = tally.weights
+        if self.class_weight is not None:
+            of_classes = self._class_weights(classes, totals)
+            totals = totals * of_classes
+            assert encoded.counts is not None
+            rows.require_weight(int(encoded.counts[of_classes == 0].sum()))
+            w = rows.weights_by_class(encoded.y, w, classes, of_classes)
+        if not part and np.count_nonzero(totals) < 2:
+            require_two(classes[totals > 0], " of positive weight")
+        return w
+
+    def _class_weights(self, classes: Array, totals: Array) -> Array:
+        """class_weight as numbers, from the weight of each class; 0 if its rows weigh nothing."""
+        with np.errstate(divide="ignore"):
+            weights = compute_class_weight(
+                self.class_weight, classes=classes, y=classes, sample_weight=totals
+            )
+        weights[totals == 0] = 0.0
+        if not (np.isfinite(weights) & (weights >= 0)).all():
+            raise ValueError(f"class_weight={self.class_weight!r} must be finite and not negative")
+        return np.asarray(weights)
+
+    def shifted(self, rows: Rows, encoded: Encoded, w: Any, *, intercept: bool) -> Encoded:
+        return encoded
+
+    def compares(self, encoded: Encoded) -> bool:
+        assert encoded.classes is not None
+        return self.multi_class == "auto" and len(encoded.classes) > 2
+
+    def finish(self, task: Task, features: Features, loss: Loss, values: Array, kept: Any) -> Decided:
+        n_classes, how, errors = max(task.Y.shape[1], 2), self.multi_class, None
+        if n_classes == 2 or (how == "auto" and len(task.rows) > task.spec.pool):
+            how = "ovr"  # which streams, here and elsewhere
+        elif how == "auto":
+            errors = compared_errors(task, features, loss, values, n_classes)
+            how = min(errors, key=lambda name: errors[name])
+        if how == "ovr":
+            return Decided(loss.solve(task, features, values, kept), how, errors)
+        Y, w = weighted(task.Y, task.weights)
+        labels, penalty = np.argmax(Y, axis=1), w.sum() * penalties(values, features.map.S)
+        solve = partial(loss.solve_rows, intercept=task.intercept)
+        Phi = task.all_features(features)
+        return Decided(one_vs_one(Phi, labels, w, penalty, solve, n_classes), how, errors)
+
+    def fold_model(self, encoded: Encoded, model: Linear) -> Any:
+        return FoldClassifier(model.coef, model.intercept, encoded.classes)
+
+
+def as_columns(y: Array) -> Array:  # (n,) or (n, q) -> (n, q)
+    return y.reshape(len(y), -1)
+
+
+def less(Y: Array, shift: Array) -> Array:
+    return np.asarray(Y - shift)
+
+
+def require_two(classes: Array, which: str = "") -> None:
+    """Raise ValueError if there are fewer than two classes."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"a classifier needs at least two classes{which}, got one class: {classes.tolist()}"
+        )
+
+
+def penalties(values: Array, S: Array) -> Array:
+    """One penalty per feature."""
+    return signed_penalty(S, values[0], values[1])
+
+
+def one_vs_rest(labels: Array, n_classes: int, dtype: Any = np.float64) -> Array:
+    """+-1, one column per class; of two classes one column, + for the second."""
+    numbers = np.arange(n_classes) if n_classes > 2 else np.array([1])
+    return np.where(labels[:, None] == numbers, dtype(1), dtype(-1))
+
+
+def targets_of(y: Array, classes: Array) -> Array:
+    """+-1 of labels, as small integers."""
+    return one_vs_rest(np.searchsorted(classes, y), len(classes), np.int8)
+
+
+def pairs_of(n_classes: int) -> list[tuple[int, int]]:
+    return list(combinations(range(n_classes), 2))
+
+
+def class_scores(scores: Array, n_classes: int, multi_class: str) -> Array:
+    """One score per class, from one column per class or per pair of classes."""
+    if n_classes == 2:
+        return scores[:, 0]
+    if multi_class == "ovr":
+        return scores
+    return np.asarray(_ovr_decision_function(scores > 0, scores, n_classes))
+
+
+SolveRows = Callable[[Array, Array, Array, Array], Linear]  # Phi, Y, w, penalty
+
+
+def one_vs_one(
+    Phi: Array, labels: Array, w: Array, penalty: Array, solve: SolveRows, n_classes: int
+) -> Linear:
+    """One column per pair of classes, whose second class is the positive one."""
+    members = [np.flatnonzero((labels == c) & (w > 0)) for c in range(n_classes)]
+    pairs = pairs_of(n_classes)
+    total = Linear(np.zeros((Phi.shape[1], len(pairs))), np.zeros(len(pairs)))
+    for p, (a, b) in enumerate(pairs):
+        rows = np.concatenate([members[a], members[b]])
+        if len(rows):
+            y = np.repeat([-1.0, 1.0], [len(members[a]), len(members[b])])[:, None]
+            model = solve(Phi[rows], y, w[rows], penalty)
+            total.coef[:, [p]], total.intercept[[p]] = model.coef, model.intercept
+            total = replace(
+                total,
+                n_iter=max(total.n_iter, model.n_iter),
+                converged=total.converged and model.converged,
+                singular=total.singular or model.singular,
+                attributes=model.attributes,
+            )
+    return total
+
+
+def compared_errors(
+    task: Task, features: Features, loss: Loss, values: Array, n_classes: int
+) -> dict[str, float]:
+    """The share of the validated rows that one-vs-rest and one-vs-one get wrong."""
+    splits = task.thinned_splits(task.splits(features.map), COMPARED_ROWS)
+    Y, w = task.sampled_targets()
+    labels, solve = np.argmax(Y, axis=1), partial(loss.solve_rows, intercept=task.intercept)
+    wrong, total = {"ovr": 0.0, "ovo": 0.0}, 0.0
+    for split in splits:
+        total += w[split.valid].sum()
+        for name, model in _both_ways(split, labels, w, values, solve, n_classes).items():
+            scores = split.Phi[split.valid] @ model.coef + model.intercept
+            missed = np.argmax(class_scores(scores, n_classes, name), axis=1) != labels[split.valid]
+            wrong[name] += w[split.valid][missed].sum()
+    return {name: value / total for name, value in wrong.items()}
+
+
+def _both_ways(
+    split: FoldRows, labels: Array, w: Array, values: Array, solve: SolveRows, n_classes: int
+) -> dict[str, Linear]:
+    train = split.train
+    Phi, mine, w = split.Phi[train], labels[train], w[train]
+    penalty = w.sum() * penalties(values, split.S)
+    return {
+        "ovr": solve(Phi, one_vs_rest(mine, n_classes), w, penalty),
+        "ovo": one_vs_one(Phi, mine, w, penalty, solve, n_classes),
+    }

@@ -1,0 +1,185 @@
+"""From rows and targets to a model: the picture of ARCHITECTURE.md, one line per arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from kreinlearn.kernels.base import Array, Kernel
+from kreinlearn.learn.coding import Coding, Decided, Encoded
+from kreinlearn.learn.features import FeatureKind, Features, identity_map
+from kreinlearn.learn.losses.base import Linear, Loss
+from kreinlearn.learn.precision import require_learned
+from kreinlearn.learn.scoring import cross_validated_score
+from kreinlearn.learn.search import Tuned, Unknowns, given, pattern_search
+from kreinlearn.learn.similarity import Choice, SimilaritySpec, choose_similarity
+from kreinlearn.learn.split import FoldSpec
+from kreinlearn.learn.task import Task
+from kreinlearn.nystrom.core import FeatureMap
+from kreinlearn.nystrom.fit import open_sample
+from kreinlearn.nystrom.landmarks import select_landmarks
+from kreinlearn.nystrom.spec import MapSpec
+from kreinlearn.pairs.columns import LandmarkColumns
+from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.rows import Rows
+from kreinlearn.pairs.sample import Sample
+from kreinlearn.pairs.session import Session
+
+
+@dataclass(frozen=True)
+class LearnSpec:
+    """What an estimator asks for: every choice that is not made from the data."""
+
+    kernel: Kernel  # fitted
+    map: MapSpec
+    similarity: SimilaritySpec
+    kind: FeatureKind
+    loss: Loss
+    coding: Coding
+    penalties: Unknowns  # as given by the user; None where they are tuned
+    folds: FoldSpec
+    scoring: Any = None
+    intercept: bool = True
+
+    def unknowns(self, unit: float) -> Unknowns:
+        """What is tuned, in the units of the features of C / unit."""
+        root = self.kind.root(unit)
+        fixed = (None if value is None else value / root / root for value in self.penalties.fixed)
+        return self.loss.unknowns(replace(self.penalties, fixed=tuple(fixed)))
+
+    @property
+    def tunes(self) -> bool:
+        """Whether anything is found by cross-validation."""
+        return bool(self.unknowns(1.0).free)
+
+    def wants_pool(self, encoded: Encoded) -> bool:
+        """Whether rows beside the landmarks are looked at before the pass over all rows."""
+        transforms = self.kernel.is_dissimilarity and self.similarity.name == "auto"
+        left_out = self.folds.loo and self.tunes
+        searches = self.loss.needs_pool and self.tunes
+        chooses = transforms or bool(self.similarity.kernels) or self.coding.compares(encoded)
+        return bool(chooses or left_out or searches or self.scoring is not None)
+
+
+@dataclass(frozen=True)
+class Model:
+    """Everything that a fit has found; an estimator copies it to its attributes."""
+
+    kernel: Kernel
+    sample: Sample
+    columns: LandmarkColumns
+    map: FeatureMap  # of the kernel itself
+    features: Features
+    coef: Array  # (r, q), of the features of the kernel itself
+    dual: Array  # (m, q), of the landmarks
+    intercept: Array  # (q,)
+    tuned: Tuned  # in the units of C / unit
+    penalties: Array  # as the user gives them
+    folds: Array
+    encoded: Encoded
+    loss: Loss  # with its own values settled
+    solution: Linear
+    kernel_params: dict[str, Any] | None = None
+    similarity: str | None = None
+    choices: list[Choice] | None = None
+    multi_class: str | None = None
+    multi_class_errors: Mapping[str, float] | None = None
+    sums: Any = None  # for partial_fit
+
+
+def fit_model(
+    rows: Rows, encoded: Encoded, weights: Any, spec: LearnSpec, session: Session,
+    rng: np.random.Generator,
+) -> Model:  # fmt: skip
+    """Landmarks, folds, similarity, one pass over the rows, penalties, solution."""
+    task = make_task(rows, encoded, weights, spec, session, rng)
+    chosen = choose_similarity(task, spec.similarity)
+    by_fold = spec.tunes and not chosen.task.honest and not spec.folds.loo
+    task, features, kept = spec.loss.sweep(chosen.task, by_fold=by_fold)
+    loss = spec.loss.prepared(features.whole(intercept=spec.intercept), encoded.shift)
+    tuned = tune_penalties(task, features, loss, spec, encoded)
+    loss = loss.settled(tuned.values)
+    decided = spec.coding.finish(task, features, loss, tuned.values, kept)
+    require_learned(task, tuned.values)
+    model = make_model(task, features, spec, encoded, tuned, loss, decided)
+    return replace(
+        model, kernel_params=chosen.kernel_params, similarity=chosen.similarity,
+        choices=chosen.choices,
+    )  # fmt: skip
+
+
+def make_task(
+    rows: Rows, encoded: Encoded, weights: Any, spec: LearnSpec, session: Session,
+    rng: np.random.Generator,
+) -> Task:  # fmt: skip
+    """Landmarks chosen and rows split."""
+    map_spec = replace(spec.map, wants_pool=session.single or spec.wants_pool(encoded))
+    weighted = rows.weighted_rows(weights)
+    if weighted is not None:
+        m = min(map_spec.n_landmarks, len(weighted))
+        map_spec = replace(map_spec, eligible=weighted, n_landmarks=m)
+    if map_spec.scheme is None and not map_spec.by_number:
+        rows = rows.with_outside(map_spec.given)
+    pairs = Pairs(spec.kernel, rows, session)
+    sample = select_landmarks(pairs, open_sample(pairs, map_spec, rng), map_spec, rng)
+    folds, n_folds = spec.folds.draw(rows, encoded, rng, map_spec.pool)
+    task = Task(
+        pairs, sample, map_spec, spec.kind, rng, encoded.y, encoded.Y, weights, folds, n_folds,
+        spec.intercept,
+    )  # fmt: skip
+    return task if task.honest else task.with_landmarks_trained()
+
+
+def tune_penalties(
+    task: Task, features: Features, loss: Loss, spec: LearnSpec, encoded: Encoded
+) -> Tuned:
+    """The penalties that are given, or those of the smallest loss or of the best score."""
+    unknowns = spec.unknowns(features.unit)
+    if not unknowns.free:
+        return given(unknowns)
+    tuned = loss.tune(task, features, unknowns, loo=spec.folds.loo)
+    if spec.scoring is None:
+        return tuned
+    fixed = (*unknowns.fixed[:2], *tuned.values[2:])
+    solve = partial(loss.settled(tuned.values).solve_rows, intercept=spec.intercept)
+    model = partial(spec.coding.fold_model, encoded)
+    score = cross_validated_score(task, task.splits(features.map), spec.scoring, solve, model)
+    scale = features.scale(intercept=spec.intercept)
+    return pattern_search(score, scale, replace(unknowns, fixed=fixed), tuned.values)
+
+
+def make_model(
+    task: Task, features: Features, spec: LearnSpec, encoded: Encoded, tuned: Tuned, loss: Loss,
+    decided: Decided,
+) -> Model:  # fmt: skip
+    """The solution in the units of the kernel, with only the landmarks that it needs."""
+    solution, unit = decided.model, features.unit
+    sample, columns, feature_map = task.sample, features.columns, features.map
+    if solution.landmarks is not None:
+        sample = sample.with_landmarks(sample.landmarks[solution.landmarks])
+        columns = task.pairs.evaluator(sample)
+        feature_map = identity_map(len(solution.landmarks))
+        solution = replace(solution, coef=solution.coef[solution.landmarks])
+    root = spec.kind.root(unit)
+    return Model(
+        kernel=task.pairs.kernel,
+        sample=sample,
+        columns=replace(columns, stored=None),
+        map=feature_map.rescaled(unit),
+        features=features,
+        coef=solution.coef / root,
+        dual=feature_map.W @ solution.coef / unit,
+        intercept=solution.intercept + encoded.shift,
+        tuned=tuned,
+        penalties=tuned.values[:2] * root * root,
+        folds=task.folds,
+        encoded=encoded,
+        loss=loss,
+        solution=solution,
+        multi_class=decided.multi_class,
+        multi_class_errors=decided.errors,
+    )

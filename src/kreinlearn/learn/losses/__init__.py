@@ -1,0 +1,9 @@
+"""Losses as values: each knows its loss on a fold, how it is tuned, and its solution."""
+
+from kreinlearn.learn.losses.base import Linear, Loss
+from kreinlearn.learn.losses.hinge import SquaredHinge
+from kreinlearn.learn.losses.sparse import SparseHinge
+from kreinlearn.learn.losses.squared import SquaredError
+from kreinlearn.learn.losses.variance import VarianceConstrained
+
+__all__ = ["Linear", "Loss", "SparseHinge", "SquaredError", "SquaredHinge", "VarianceConstrained"]

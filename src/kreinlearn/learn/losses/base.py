@@ -1,0 +1,60 @@
+"""The questions that every loss answers, whatever the features are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from kreinlearn.kernels.base import Array
+from kreinlearn.learn.features import Features
+from kreinlearn.learn.search import Tuned, Unknowns
+from kreinlearn.learn.task import Task
+from kreinlearn.solvers.result import Fold
+from kreinlearn.sums.moments import Centred
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A model that is linear in the features of C / unit, and how it was found."""
+
+    coef: Array  # (r, q)
+    intercept: Array  # (q,)
+    n_iter: int = 0  # steps of an iterative solver, the most over the outputs
+    converged: bool = True
+    singular: bool = False  # the solution of smallest norm, as there are many
+    attributes: Mapping[str, Any] = field(default_factory=dict)  # what the loss adds to the model
+    landmarks: Array | None = None  # places of the landmarks that have a coefficient; None: all
+
+
+class Loss(Protocol):
+    """A loss is handed to a fit as a value; adding one touches no other file."""
+
+    needs_pool: bool  # rows beside the landmarks are looked at before the pass over all rows
+
+    def unknowns(self, penalties: Unknowns) -> Unknowns:
+        """What is tuned: the penalties, and further values of the loss."""
+
+    def sweep(self, task: Task, *, by_fold: bool) -> tuple[Task, Features, Any]:
+        """The pass over all rows, and the kernel values that are kept for the solver."""
+
+    def prepared(self, whole: Centred, shift: Array | float) -> Loss:
+        """The loss for given data: what it has to know of the targets first."""
+
+    def fold_loss(self, fold: Fold, values: Array) -> tuple[float, Array]:
+        """The loss on a fold, and its gradient in the logarithms of the values."""
+
+    def tune(self, task: Task, features: Features, unknowns: Unknowns, *, loo: bool) -> Tuned:
+        """The values of smallest cross-validated loss."""
+
+    def settled(self, values: Array) -> Loss:
+        """The loss with its own values fixed as they were tuned."""
+
+    def solve(self, task: Task, features: Features, values: Array, kept: Any) -> Linear:
+        """The model of all outputs at given penalties, from all rows."""
+
+    def solve_sums(self, whole: Centred, S: Array, values: Array) -> Linear:
+        """The same from sums over all rows, where these are enough."""
+
+    def solve_rows(self, Phi: Array, Y: Array, w: Array, penalty: Array, intercept: bool) -> Linear:
+        """The model of a few rows whose features are given."""

@@ -1,0 +1,114 @@
+"""The squared hinge loss of a support vector machine, by a finite Newton method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+
+from kreinlearn.kernels.base import Array
+from kreinlearn.learn.feature_rows import FeatureRows, ValuesHere, with_constant
+from kreinlearn.learn.features import Features
+from kreinlearn.learn.hinge import HingeObjective
+from kreinlearn.learn.losses.base import Linear
+from kreinlearn.learn.losses.squared import folds_to_tune_on, tuned_before
+from kreinlearn.learn.search import Tuned, Unknowns, one_penalty, tune, tune_apart
+from kreinlearn.learn.task import MeanLoss, Task
+from kreinlearn.solvers.least_squares import ridge, ridge_fold
+from kreinlearn.solvers.margins import DenseRows, Margins, RowMargins
+from kreinlearn.solvers.result import Fold, signed_penalty
+from kreinlearn.solvers.span import in_span, scaling
+from kreinlearn.solvers.squared_hinge import newton
+from kreinlearn.sums.moments import Centred, total_terms
+
+TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
+TUNED_OUTPUTS = 4  # outputs, of many, whose loss is looked at
+ROW_NUMBERS = 6  # numbers per row and output: targets, weights, decisions, margins
+
+
+@dataclass(frozen=True)
+class SquaredHinge:
+    """The loss of ``KreinSVC``: mean(max(0, 1 - y f)^2)."""
+
+    max_iter: int = 1000
+    needs_pool = True
+
+    def unknowns(self, penalties: Unknowns) -> Unknowns:
+        return penalties
+
+    def prepared(self, whole: Centred, shift: Array | float) -> Self:
+        return self
+
+    def settled(self, values: Array) -> Self:
+        return self
+
+    def sweep(self, task: Task, *, by_fold: bool) -> tuple[Task, Features, Any]:
+        """Kernel values of all rows are kept where the budget has room for them."""
+        n, m, q = len(task.rows), len(task.sample.landmarks), task.Y.shape[1]
+        n_bytes, session = 8 * n * (m + ROW_NUMBERS * q), task.pairs.session
+        here = partial(ValuesHere.for_rows, n, m, n_bytes, session.budget)
+        kept = task.rows.value_store(here, n_bytes, session)
+        kept = kept.before(task, by_fold=by_fold)
+        return *task.swept(by_fold=by_fold, keep=kept.target), kept
+
+    def fold_loss(self, fold: Fold, values: Array) -> tuple[float, Array]:
+        """Least squares, by which the search begins."""
+        return ridge_fold(fold, values)
+
+    def tune(self, task: Task, features: Features, unknowns: Unknowns, *, loo: bool) -> Tuned:
+        """Least squares first, as it is cheap; the hinge loss from there, on rows in memory."""
+        scale = features.scale(intercept=task.intercept)
+        of_all = tuned_before(task, unknowns)
+        if of_all is None:
+            folds = folds_to_tune_on(task, features)
+            of_all = tune_apart(MeanLoss(folds, ridge_fold), scale, unknowns)
+        if not of_all.apart:  # what does not pay there is not looked for here
+            unknowns = one_penalty(of_all.values)
+        splits = task.splits(features.map)
+        few = task.thinned_splits(splits, TUNED_ROWS)
+        start, growth = of_all.values, np.ones(2)
+        if few is not splits or len(task.numbers) < len(task.rows):
+            of_few = tune(MeanLoss(task.terms_of(few), ridge_fold), scale, unknowns)
+            start = of_few.values
+            growth = np.divide(of_all.values, start, out=growth, where=start > 0)
+        Y, w = task.sampled_targets()
+        objective = HingeObjective(few, Y[:, some_outputs(Y)], w, intercept=task.intercept)
+        tuned = tune(objective, scale, unknowns, start=start)
+        return replace(tuned, values=tuned.values * growth)
+
+    def solve(self, task: Task, features: Features, values: Array, kept: Any) -> Linear:
+        total = total_terms(features.terms)
+        scale, unit = scaling(total.n * signed_penalty(features.map.S, *values))
+        singular = not unit.all() and self._is_singular(features, unit, intercept=task.intercept)
+        margins = kept.margins(task, features, features.map.W * scale, total.n)
+        gram = with_constant(total.rescaled(scale), task.intercept)
+        model = self._newton(margins, unit, gram)
+        return replace(model, coef=scale[:, None] * model.coef, singular=singular)
+
+    def _is_singular(self, features: Features, penalty: Array, *, intercept: bool) -> bool:
+        whole = features.whole(intercept=intercept)
+        return ridge(whole.G, whole.B, whole.n * penalty).singular
+
+    def solve_sums(self, whole: Centred, S: Array, values: Array) -> Linear:
+        raise TypeError("the squared hinge looks at single rows: sums are not enough")
+
+    def solve_rows(self, Phi: Array, Y: Array, w: Array, penalty: Array, intercept: bool) -> Linear:
+        F, unit, back = in_span(Phi, penalty)
+        if intercept:
+            F = np.column_stack([F, np.ones(len(F))])
+        model = self._newton(RowMargins(DenseRows(F), Y, w), unit)
+        return replace(model, coef=back @ model.coef)
+
+    def _newton(self, margins: Margins, penalty: Array, gram: Any = None) -> Linear:
+        r = len(penalty)
+        padded = np.append(penalty, np.zeros(margins.p - r))
+        solution = newton(margins, padded, gram=gram, max_iter=self.max_iter)
+        constant = solution.coef[r] if margins.p > r else np.zeros(solution.coef.shape[1])
+        return Linear(solution.coef[:r], constant, solution.n_iter, solution.converged)
+
+
+def some_outputs(Y: Array) -> Array:
+    """A few of many outputs, those that vary most: they make up most of the loss."""
+    return np.sort(np.argsort(-Y.var(axis=0), kind="stable")[:TUNED_OUTPUTS])

@@ -1,0 +1,138 @@
+"""The sparse machine: an l1 penalty on the coefficients of landmarks, so that few are needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kreinlearn.kernels.base import Array
+from kreinlearn.learn.feature_rows import with_constant
+from kreinlearn.learn.features import Features
+from kreinlearn.learn.folds import FoldRows
+from kreinlearn.learn.losses.base import Linear
+from kreinlearn.learn.losses.hinge import SquaredHinge, some_outputs
+from kreinlearn.learn.task import Task, weighted
+from kreinlearn.solvers.margins import DenseRows, hinge_loss
+from kreinlearn.solvers.result import signed_penalty
+from kreinlearn.solvers.sparse import l1_max, l1_path
+from kreinlearn.sums.moments import total_terms
+
+PATH = np.logspace(0, -4, 17)  # strengths, of the one at which no landmark is left
+MAX_ITER = 200  # of a trial
+
+
+@dataclass(frozen=True)
+class SparseHinge(SquaredHinge):
+    """Squared hinge + strength * sum_j |a_j| over coefficients of columns of unit mean square.
+
+    The Krein norms stand beside it unless both of their penalties are zero.
+    """
+
+    strength: float | None = None  # lambda_l1; None: tuned
+
+    def solve(self, task: Task, features: Features, values: Array, kept: Any) -> Linear:
+        """Coefficients of landmarks, not of features, most of them zero."""
+        Y, w = weighted(task.Y, task.weights)
+        n, m = w.sum(), len(features.map.W)
+        scale = column_scales(np.diagonal(features.gram.triangle), n)
+        rows = kept.rows(task, features).with_map(np.diag(scale))
+        terms = total_terms([group.terms(np.diag(scale)) for group in features.groups])
+        A, B = with_constant(terms, task.intercept)
+        norms = values[:2] if np.any(values[:2]) else None
+        Q = None
+        if norms is not None:
+            krein = krein_norm(features.map.W, features.map.S, norms, scale)
+            Q = padded(n * krein, task.intercept)
+        l1 = np.append(np.ones(m), np.zeros(int(task.intercept)))
+        starts = [
+            l1_max(rows, y, w, l1, Q, gram=(A, b[:, None])) for y, b in zip(Y.T, B.T, strict=True)
+        ]
+        largest = max(start[0] for start in starts) / n
+        strength, trials = self.strength, np.empty((0, 3))
+        if strength is None:
+            trials = cross_validated_path(task, largest * PATH, norms)
+            strength = one_standard_error(trials)
+        path = path_to(n * strength, n * largest)
+        solutions = [
+            list(l1_path(rows, y, w, l1, path, Q, start[1], max_iter=self.max_iter))[-1]
+            for y, start in zip(Y.T, starts, strict=True)
+        ]
+        coef = np.hstack([solution.coef for solution in solutions])
+        dual = scale[:, None] * coef[:m]
+        active = np.flatnonzero(dual.any(axis=1))
+        return Linear(
+            dual,
+            coef[m] if task.intercept else np.zeros(Y.shape[1]),
+            max(solution.n_iter for solution in solutions),
+            all(solution.converged for solution in solutions),
+            attributes={
+                "lambda_l1_": strength, "l1_path_": trials, "n_active_landmarks_": len(active),
+            },
+            landmarks=active if len(active) else np.zeros(1, dtype=np.intp),
+        )  # fmt: skip
+
+
+def column_scales(squares: Array, n: float) -> Array:
+    """1 / root mean square of each column; a column of zeros stays as it is."""
+    rms = np.sqrt(np.maximum(squares, 0) / n)
+    return np.divide(1.0, rms, out=np.ones_like(rms), where=rms > 0)
+
+
+def krein_norm(W: Array, S: Array, values: Array, scale: Array) -> Array:
+    """Lambda_pm as a quadratic form of coefficients of scaled columns: z = W^+ (scale * a)."""
+    P = np.linalg.pinv(W) * scale
+    return np.asarray((P.T * signed_penalty(S, values[0], values[1])) @ P)
+
+
+def padded(Q: Array, intercept: bool) -> Array:
+    return np.pad(Q, (0, int(intercept)))
+
+
+def path_to(strength: float, largest: float) -> Array:
+    """Falling strengths that end at the one wanted: each solution starts from the last."""
+    if strength >= largest:
+        return np.array([strength])
+    steps = 2 + int(2 * np.log10(largest / strength))
+    return np.geomspace(largest, strength, steps)
+
+
+def cross_validated_path(task: Task, strengths: Array, norms: Array | None) -> Array:  # (t, 3)
+    """Each strength with the mean loss of the validation parts and its standard error."""
+    Y, w = task.sampled_targets()
+    Y, splits = Y[:, some_outputs(Y)], task.splits(columns=True)
+    losses = np.array(
+        [_path_losses(split, Y, w, strengths, norms, task.intercept) for split in splits]
+    )
+    sizes = np.array([w[split.valid].sum() for split in splits])
+    means = losses.sum(axis=0) / sizes.sum()
+    spread = np.sqrt(np.square(losses / sizes[:, None] - means).mean(axis=0) / len(splits))
+    return np.column_stack([strengths, means, spread])
+
+
+def _path_losses(
+    split: FoldRows, Y: Array, w: Array, strengths: Array, norms: Array | None, intercept: bool
+) -> Array:
+    assert split.columns is not None
+    C, W = split.columns
+    n, train, valid = w[split.train].sum(), split.train, split.valid
+    scale = column_scales(w[train] @ np.square(C[train]), n)
+    F = C * scale
+    if intercept:
+        F = np.column_stack([F, np.ones(len(F))])
+    Q = None if norms is None else padded(n * krein_norm(W, split.S, norms, scale), intercept)
+    l1 = np.append(np.ones(len(scale)), np.zeros(int(intercept)))
+    rows, losses = DenseRows(F[train]), np.zeros(len(strengths))
+    for y in Y.T:
+        path = l1_path(rows, y[train], w[train], l1, n * strengths, Q, max_iter=MAX_ITER)
+        for i, solution in enumerate(path):
+            losses[i] += hinge_loss(F[valid] @ solution.coef, y[valid][:, None], w[valid])[0]
+    return losses
+
+
+def one_standard_error(trials: Array) -> float:
+    """The largest strength whose loss is within one standard error of the smallest."""
+    strengths, means, errors = trials.T
+    best = int(np.argmin(means))
+    return float(strengths[np.argmax(means <= means[best] + errors[best])])

@@ -1,0 +1,77 @@
+"""Least squares: mean squared error plus lambda_plus |f_+|^2 + lambda_minus |f_-|^2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from kreinlearn.kernels.base import Array
+from kreinlearn.learn.features import Features
+from kreinlearn.learn.losses.base import Linear
+from kreinlearn.learn.search import Tuned, Unknowns, tune, tune_apart
+from kreinlearn.learn.task import MeanLoss, Task
+from kreinlearn.solvers.least_squares import ridge, ridge_fold, ridge_rows
+from kreinlearn.solvers.result import Fold, signed_penalty
+from kreinlearn.sums.moments import Centred, Terms
+
+
+@dataclass(frozen=True)
+class SquaredError:
+    """The loss of ``KreinRidge``; it needs no more of the rows than sums."""
+
+    needs_pool = False
+
+    def unknowns(self, penalties: Unknowns) -> Unknowns:
+        return penalties
+
+    def sweep(self, task: Task, *, by_fold: bool) -> tuple[Task, Features, Any]:
+        return *task.swept(by_fold=by_fold), None
+
+    def prepared(self, whole: Centred, shift: Array | float) -> Self:
+        return self
+
+    def settled(self, values: Array) -> Self:
+        return self
+
+    def fold_loss(self, fold: Fold, values: Array) -> tuple[float, Array]:
+        return ridge_fold(fold, values)
+
+    def tune(self, task: Task, features: Features, unknowns: Unknowns, *, loo: bool) -> Tuned:
+        before = None if loo else tuned_before(task, unknowns)
+        if before is not None:
+            return before
+        scale = features.scale(intercept=task.intercept)
+        if loo and not task.honest:
+            return tune(task.leave_one_out(features), scale, unknowns)
+        return tune_apart(MeanLoss(folds_to_tune_on(task, features), self.fold_loss), scale, unknowns)
+
+    def solve(self, task: Task, features: Features, values: Array, kept: Any) -> Linear:
+        return self.solve_sums(features.whole(intercept=task.intercept), features.map.S, values)
+
+    def solve_sums(self, whole: Centred, S: Array, values: Array) -> Linear:
+        solution = ridge(whole.G, whole.B, whole.n * signed_penalty(S, *values[:2]))
+        constant = whole.intercept(solution.coef)
+        return Linear(solution.coef, constant, singular=solution.singular)
+
+    def solve_rows(self, Phi: Array, Y: Array, w: Array, penalty: Array, intercept: bool) -> Linear:
+        if penalty.all():
+            return Linear(*ridge_rows(Phi, Y, w, penalty, intercept=intercept))
+        part = Terms.of_rows(Phi, Y, w).centred(intercept=intercept)
+        solution = ridge(part.G, part.B, penalty)
+        return Linear(solution.coef, part.intercept(solution.coef), singular=solution.singular)
+
+
+def tuned_before(task: Task, unknowns: Unknowns) -> Tuned | None:
+    """Least-squares penalties, if the choice of the similarity has found them already."""
+    return task.tuned if unknowns.fixed == (None, None) else None
+
+
+def folds_to_tune_on(task: Task, features: Features) -> list[Fold]:
+    """The terms of the folds, of which there must be one."""
+    folds = task.folds_of(features)
+    if not folds:
+        raise ValueError(
+            f"n_samples={task.n_weighted} of positive weight leaves no fold to tune the "
+            "penalties on; give lambda_plus and lambda_minus, or another cv"
+        )
+    return folds

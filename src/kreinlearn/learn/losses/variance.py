@@ -1,0 +1,109 @@
+"""Variance-constrained least squares: the spread of the predictions is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from kreinlearn._warnings import warn
+from kreinlearn.kernels.base import Array
+from kreinlearn.learn.features import Features
+from kreinlearn.learn.losses.base import Linear
+from kreinlearn.learn.losses.squared import SquaredError, folds_to_tune_on, tuned_before
+from kreinlearn.learn.search import Tuned, Unknowns, one_penalty, tune, tune_apart
+from kreinlearn.learn.task import MeanLoss, Task
+from kreinlearn.solvers.least_squares import ridge_fold
+from kreinlearn.solvers.result import Fold, signed_penalty
+from kreinlearn.solvers.span import in_span
+from kreinlearn.solvers.variance import variance_constrained, variance_fold
+from kreinlearn.sums.moments import Centred, Terms
+
+CONSTANT_RTOL = 1e-12  # deviation of a target, of its size, below which it is constant
+
+
+@dataclass(frozen=True)
+class VarianceConstrained(SquaredError):
+    """The loss of ``KreinVCRidge``: -2 mean(y f) with a given root mean square of f.
+
+    ``radius`` is the parameter of the estimator; ``radii`` are the numbers, one per output.
+    """
+
+    radius: Any = "auto"
+    radii: Array | None = None  # (q,)
+
+    def unknowns(self, penalties: Unknowns) -> Unknowns:
+        factor = None if isinstance(self.radius, str) and self.radius == "tuned" else 1.0
+        return replace(penalties, fixed=(*penalties.fixed, factor))
+
+    def prepared(self, whole: Centred, shift: Array | float) -> VarianceConstrained:
+        deviation = np.sqrt(np.maximum(whole.yy, 0) / whole.n)
+        size = np.sqrt(np.maximum(whole.yy / whole.n, 0) + (whole.ybar + shift) ** 2)
+        if (deviation <= CONSTANT_RTOL * size).any():
+            raise ValueError(
+                f"the target is constant (n_samples={whole.n:g}): the variance constraint is "
+                "undefined; drop that output, or use KreinRidge"
+            )
+        radii = deviation if isinstance(self.radius, str) else self._given_radii(len(deviation))
+        return replace(self, radii=radii)
+
+    def _given_radii(self, q: int) -> Array:
+        given = np.asarray(self.radius, dtype=np.float64)
+        if given.shape not in ((), (1,), (q,)):
+            raise ValueError(
+                f"radius={self.radius!r} has shape {given.shape}; pass a number, or one for each "
+                f"of {q} outputs"
+            )
+        radii = np.broadcast_to(given, (q,))
+        if not (radii > 0).all() or not np.isfinite(radii).all():
+            raise ValueError(f"radius={self.radius!r} must be positive and finite")
+        return radii.copy()
+
+    def settled(self, values: Array) -> VarianceConstrained:
+        assert self.radii is not None
+        return replace(self, radii=self.radii * values[2])
+
+    def fold_loss(self, fold: Fold, values: Array) -> tuple[float, Array]:
+        assert self.radii is not None
+        return variance_fold(fold, values[:2], values[2] * self.radii * np.sqrt(fold.n))
+
+    def tune(self, task: Task, features: Features, unknowns: Unknowns, *, loo: bool) -> Tuned:
+        """From the penalties of least squares, which are cheap to find, on to its own."""
+        scale = features.scale(intercept=task.intercept)
+        folds = folds_to_tune_on(task, features)
+        first = Unknowns(unknowns.fixed[:2], unknowns.equal)
+        start = None if loo else tuned_before(task, first)
+        if start is None:
+            start = tune_apart(MeanLoss(folds, ridge_fold), scale, first)
+        if not start.apart:
+            first = one_penalty(start.values)
+        unknowns = Unknowns((*first.fixed, *unknowns.fixed[2:]), first.equal)
+        return tune(
+            MeanLoss(folds, self.fold_loss), scale, unknowns, start=np.append(start.values, 1.0)
+        )
+
+    def solve_sums(self, whole: Centred, S: Array, values: Array) -> Linear:
+        assert self.radii is not None
+        penalty = whole.n * signed_penalty(S, *values[:2])
+        solution = variance_constrained(whole.G, whole.B, penalty, self.radii * np.sqrt(whole.n))
+        if not solution.converged and len(S):
+            warn("the variance constraint cannot be met: the features do not vary")
+        constant = whole.intercept(solution.coef)
+        return Linear(
+            solution.coef, constant, singular=solution.singular, attributes={"radius_": self.radii}
+        )
+
+    def solve_rows(self, Phi: Array, Y: Array, w: Array, penalty: Array, intercept: bool) -> Linear:
+        assert self.radii is not None
+        F, unit, back = in_span(Phi, penalty)
+        part = Terms.of_rows(F, Y, w).centred(intercept=intercept)
+        radii = np.sqrt(np.maximum(part.yy, 0))  # a pair of classes has a deviation of its own
+        if Y.shape[1] == len(self.radii):
+            radii = self.radii * np.sqrt(part.n)
+        elif isinstance(self.radius, Real):
+            radii = np.full(Y.shape[1], float(self.radius) * np.sqrt(part.n))
+        solution = variance_constrained(part.G, part.B, unit, radii)
+        constant = part.intercept(solution.coef)
+        return Linear(back @ solution.coef, constant, attributes={"radius_": self.radii})

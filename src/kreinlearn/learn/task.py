@@ -1,0 +1,278 @@
+"""What is to be learned, from which rows, and how the rows are split to tune it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kreinlearn.kernels.base import Array, symmetrised
+from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
+from kreinlearn.learn.features import FeatureKind, Features
+from kreinlearn.learn.folds import (
+    TRAINING,
+    FoldRows,
+    as_groups,
+    downdated,
+    terms_by_one_map,
+    with_fold,
+)
+from kreinlearn.learn.search import Objective, Tuned
+from kreinlearn.nystrom.core import FeatureMap, one_shot
+from kreinlearn.nystrom.spec import MapSpec
+from kreinlearn.nystrom.sweep import fill_rows, sweep
+from kreinlearn.pairs.evaluate import places_of, scaled
+from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.rows import Rows
+from kreinlearn.pairs.sample import Sample
+from kreinlearn.solvers.least_squares import leave_one_out
+from kreinlearn.solvers.result import Fold
+from kreinlearn.sums.moments import Targets, Terms
+
+FEW_ROWS = 4  # rows per landmark up to which features are formed, and not only summed
+ABSENT = -2  # the fold of rows that are left out of everything
+
+
+@dataclass(frozen=True)
+class Task:
+    """One learning problem: rows with kernel values, targets, weights and folds."""
+
+    pairs: Pairs
+    sample: Sample
+    spec: MapSpec
+    kind: FeatureKind
+    rng: np.random.Generator
+    y: Any  # as given: (n,) or (n, q)
+    Y: Any  # (n, q) targets; they may be elsewhere, as the rows may
+    weights: Any  # (n,), or None if all are 1
+    folds: Any  # (n,) fold numbers
+    n_folds: int
+    intercept: bool
+    similarity: str = "squared"  # made of a dissimilarity
+    tuned: Tuned | None = None  # least-squares penalties, if the choice of a similarity found them
+
+    @cached_property
+    def honest(self) -> bool:
+        """Whether each fold makes a map of its own, because landmarks are most of the rows."""
+        return 2 * int(np.sum(self.sample.landmarks >= 0)) > self.n_weighted
+
+    @property
+    def n_weighted(self) -> int:
+        """How many rows have a positive weight."""
+        weighted = self.rows.weighted_rows(self.weights)
+        return len(self.rows) if weighted is None else len(weighted)
+
+    @property
+    def rows(self) -> Rows:
+        return self.pairs.rows
+
+    @property
+    def numbers(self) -> Array:
+        """Row numbers of the sample that belong to X."""
+        return np.asarray(self.sample.rows[self.sample.inside])
+
+    def with_landmarks_trained(self) -> Task:
+        """Landmark rows are in every training part: a row is no test of a map that it made."""
+        landmarks = self.sample.landmarks[self.sample.landmarks >= 0]
+        return replace(self, folds=with_fold(self.folds, landmarks, TRAINING))
+
+    def targets(self, *, by_fold: bool) -> Targets:
+        """Those of all rows; by fold, the last group is in every training part."""
+        if not by_fold:
+            return Targets(self.Y, self.weights)
+        groups = as_groups(self.folds, self.n_folds)
+        return Targets(self.Y, self.weights, groups, self.n_folds + 1)
+
+    def sampled_targets(self) -> tuple[Array, Array]:
+        """Targets and weights of the rows of the sample."""
+        return weighted(*Targets(self.Y, self.weights).of(self.numbers))
+
+    # Splits of the sample
+
+    def splits(self, feature_map: FeatureMap | None = None, *, columns: bool = False) -> list[
+        FoldRows
+    ]:  # fmt: skip
+        """Features of the sampled rows for every fold, by a map its validation had no part in.
+
+        With ``columns`` the kernel values and the map are kept beside the features.
+        """
+        folds = self.folds[self.numbers]
+        present = [k for k in range(self.n_folds) if 0 < np.sum(folds == k) < len(folds)]
+        if self.honest:
+            self._require_room(len(present))
+            return [self._rebuilt(k, columns) for k in present]
+        sample, unit = self.sample, self.sample.unit
+        C = scaled(sample.C[sample.inside], unit)
+        if feature_map is None:
+            W, S = self.cut(C, *self.kind.map_of(sample.K_ZZ / unit, sample.eps, self.spec))
+        else:
+            W, S = feature_map.W, feature_map.S
+        kept, Phi = (C, W) if columns else None, C @ W
+        return [
+            FoldRows(Phi, S, np.flatnonzero(folds != k), np.flatnonzero(folds == k), kept)
+            for k in present
+        ]
+
+    def thinned_splits(
+        self, splits: list[FoldRows], most: int, rng: np.random.Generator | None = None
+    ) -> list[FoldRows]:
+        """The same splits of at most ``most`` rows, drawn at random."""
+        n = len(self.numbers)
+        if n <= most:
+            return splits
+        drawn = np.zeros(n, dtype=bool)
+        drawn[(rng or self.rng).choice(n, most, replace=False)] = True
+        return [
+            replace(
+                split, train=split.train[drawn[split.train]], valid=split.valid[drawn[split.valid]]
+            )
+            for split in splits
+        ]
+
+    def thinned(self, most: int, rng: np.random.Generator) -> Task:
+        """The same task of fewer rows, where folds make maps of all of them."""
+        n = len(self.numbers)
+        if not self.honest or n <= most:
+            return self
+        left_out = rng.choice(self.numbers, n - most, replace=False)
+        return replace(self, folds=with_fold(self.folds, left_out, ABSENT))
+
+    def _require_room(self, k: int) -> None:
+        n, m = len(self.numbers), len(self.sample.landmarks)
+        self.pairs.session.require_memory(
+            8 * k * m * (n + 2 * m),
+            f"tuning on {k} folds, each with a map of {m} of the {n} objects,",
+            "use fewer landmarks or folds, raise memory_budget, or give the penalties",
+        )
+
+    def _trained(self, rows: Array, k: int) -> Array:
+        """Places of the rows that are in the training part of a fold; those outside X are."""
+        folds = self.folds[rows]
+        return np.flatnonzero((rows < 0) | ((folds != k) & (folds != ABSENT)))
+
+    def _rebuilt(self, k: int, columns: bool) -> FoldRows:
+        """A fold with a map of its own."""
+        sample, unit = self.sample, self.sample.unit
+        C, K_ZZ = self._similarities(k)
+        C = scaled(C[sample.inside], unit)
+        numbers = self.numbers
+        train, valid = self._trained(numbers, k), np.flatnonzero(self.folds[numbers] == k)
+        W, S = self.cut(C[train], *self.kind.map_of(K_ZZ / unit, sample.eps, self.spec))
+        return FoldRows(C @ W, S, train, valid, (C, W) if columns else None)
+
+    def cut(self, C: Array, W: Array, S: Array) -> tuple[Array, Array]:
+        """The map cut to the rank asked for, as that of all rows will be."""
+        if self.spec.rank is None or self.spec.rank >= len(S):
+            return W, S
+        cut = FeatureMap(W, S, *one_shot(C.T @ C, W, S)).cut(self.spec.rank)
+        return cut.W, cut.S
+
+    def _similarities(self, k: int) -> tuple[Array, Array]:
+        """C and K_ZZ of a fold's own landmarks; a dissimilarity is transformed by them alone."""
+        sample = self.sample
+        mine = self._trained(sample.landmarks, k)
+        if sample.transform is None:
+            C, at = sample.C[:, mine], sample.positions(sample.landmarks[mine])
+            return C, symmetrised(C[at])
+        reference = self._trained(sample.columns[: sample.transform.n_reference], k)
+        places = places_of(sample.landmarks[mine], sample.columns)
+        at = sample.positions(sample.columns)
+        return refit(sample.raw, places, reference, at, TRANSFORMS[self.similarity])
+
+    def using(self, similarity: str | None) -> Task:
+        """The same task with another similarity of the same distances."""
+        if similarity is None:
+            return self
+        return replace(self, similarity=similarity, sample=self.sample.using(similarity))
+
+    # All rows
+
+    def swept(self, *, by_fold: bool, keep: Any = None) -> tuple[Task, Features]:
+        """One pass over all rows, then the feature map; the sample may have gained rows."""
+        targets, n = self.targets(by_fold=by_fold), len(self.rows)
+        swept = sweep(self.pairs, self.sample, self.spec, self.rng, targets, keep)
+        task = replace(self, sample=swept.sample)
+        feature_map = self.kind.core(self.pairs, swept, self.spec, self.rng)
+        features = Features(swept.groups, swept.columns, swept.unit, feature_map, swept.sample)
+        terms = features.terms
+        if len(task.numbers) == n <= FEW_ROWS * len(self.sample.landmarks):
+            terms = task._terms_of_rows(targets, feature_map)
+        return task, replace(features, exact_terms=terms)
+
+    def _terms_of_rows(self, targets: Targets, feature_map: FeatureMap) -> list[Terms]:
+        """From the features themselves: W'(C'C)W would square the condition of an exact map."""
+        Phi = self.sampled_features(feature_map)
+        group = np.zeros(len(Phi), dtype=np.intp) if targets.groups is None else targets.groups
+        return [
+            Terms.of_rows(Phi[group == g], *targets.of(np.flatnonzero(group == g)))
+            for g in range(targets.n_groups)
+        ]
+
+    def sampled_features(self, feature_map: FeatureMap) -> Array:
+        """Phi of the rows of the sample that belong to X."""
+        return scaled(self.sample.C[self.sample.inside], self.sample.unit) @ feature_map.W
+
+    def all_features(self, features: Features) -> Array:
+        """Phi of all rows, in memory: rows of the sample are not evaluated again."""
+        n, r = len(self.rows), len(features.map.S)
+        self.pairs.session.require_memory(
+            8 * n * r, f"one-vs-one holds features, {n} x {r}, and",
+            'pass multi_class="ovr", or raise memory_budget',
+        )  # fmt: skip
+        Phi, W, unit = np.empty((n, r)), features.map.W, features.unit
+        Phi[self.numbers] = self.sampled_features(features.map)
+        again = lambda C: scaled(C, unit) @ W  # noqa: E731
+        fill_rows(self.pairs, self.sample, features.columns, Phi, again, "rows again")
+        return Phi
+
+    def folds_of(self, features: Features) -> list[Fold]:
+        """The terms of all folds: by maps of their own, or by down-dating the sums."""
+        if not self.honest:
+            return downdated(features.terms, features.map.S, intercept=self.intercept)
+        return self.terms_of(self.splits())
+
+    def terms_of(self, splits: Sequence[FoldRows]) -> list[Fold]:
+        Y, w = Targets(self.Y, self.weights).of(self.numbers)
+        if splits and not self.honest:
+            return terms_by_one_map(splits, Y, w, intercept=self.intercept)
+        return [split.terms(Y, w, intercept=self.intercept) for split in splits]
+
+    def leave_one_out(self, features: Features) -> Objective:
+        """Leave-one-out of the sampled rows, by one map; a landmark row is not tested."""
+        Phi = self.sampled_features(features.map)
+        Y, w = self.sampled_targets()
+        tested = self.folds[self.numbers] != TRAINING
+        rows, weight = (Phi, Y, w, tested), w[tested].sum()
+
+        def objective(values: Array) -> tuple[float, Array]:
+            loss, gradient = leave_one_out(rows, features.map.S, self.intercept, *values)
+            return loss / weight, gradient / weight
+
+        return objective
+
+
+class MeanLoss:
+    """The mean loss of all folds per unit of validated weight, and its gradient."""
+
+    def __init__(
+        self, folds: Sequence[Fold], fold_loss: Callable[[Fold, Array], tuple[float, Array]]
+    ) -> None:
+        self.folds, self.fold_loss = folds, fold_loss
+        self.weight = sum(fold.n_valid for fold in folds)
+
+    def __call__(self, values: Array) -> tuple[float, Array]:
+        each = [self.fold_loss(fold, values) for fold in self.folds]
+        losses, gradients = zip(*each, strict=True)
+        return sum(losses) / self.weight, np.sum(gradients, axis=0) / self.weight
+
+    def per_fold(self, values: Array) -> Array:
+        """The mean loss of each fold."""
+        return np.array([self.fold_loss(fold, values)[0] / fold.n_valid for fold in self.folds])
+
+
+def weighted(Y: Array, w: Array | None) -> tuple[Array, Array]:
+    """Targets and their weights, which are ones where none are given."""
+    return Y, np.ones(len(Y)) if w is None else w

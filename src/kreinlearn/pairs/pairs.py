@@ -1,0 +1,224 @@
+"""Kernel values of the rows of a fit: the only caller of a kernel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from kreinlearn.data.tiles import TILE, Scratch
+from kreinlearn.kernels.base import Array, Kernel, Objects, symmetrised
+from kreinlearn.kernels.dissimilarity import check_dissimilarities
+from kreinlearn.pairs.cache import KnownPairs
+from kreinlearn.pairs.columns import LandmarkColumns
+from kreinlearn.pairs.evaluate import evaluate, neighbouring_spans, places_of
+from kreinlearn.pairs.rows import Rows
+from kreinlearn.pairs.sample import Sample
+from kreinlearn.pairs.session import Session
+from kreinlearn.pairs.square import evaluate_square, pairs_among, rows_per_block, spans_of
+from kreinlearn.sums.parallel import map_blocks
+
+
+class Pairs:
+    """From row numbers to kernel values; no pair of a costly kernel is evaluated twice.
+
+    A sample is grown by columns into a new sample, which holds their values. Pairs that belong to
+    no column are remembered here.
+    """
+
+    def __init__(self, kernel: Kernel, rows: Rows, session: Session) -> None:
+        self.kernel, self.rows, self.session = kernel, rows, session
+        self.workers = session.workers if kernel.threads else 1
+        self.known = KnownPairs()
+
+    def sample(self, rows: Array, pool: Array | None = None) -> Sample:
+        """A sample of these rows, with no column yet."""
+        self.rows.fetch(rows)
+        return Sample.empty(rows, pool)
+
+    # Columns
+
+    def grown(self, sample: Sample, new: Array) -> Sample:
+        """The sample with the rows ``new`` as further landmarks."""
+        new = np.asarray(new, dtype=np.intp)
+        landmarks = np.concatenate([sample.landmarks, new])
+        missing = new[~np.isin(new, sample.columns)]
+        if not len(missing):
+            return sample.with_landmarks(landmarks)
+        k, others = len(missing), len(sample.rows) - len(sample.columns) - len(missing)
+        cost = others * k + pairs_among(self.kernel, k)
+        with self.session.progress.step("landmarks", others + k, cost):
+            block, eps = self._new_columns(sample, missing)
+        raw = np.hstack([sample.raw, block]) if len(sample.columns) else block
+        columns = np.concatenate([sample.columns, missing])
+        return replace(sample, raw=raw, columns=columns, eps=eps).with_landmarks(landmarks)
+
+    def _new_columns(self, sample: Sample, new: Array) -> tuple[Array, float]:
+        """Values of all rows of a sample to ``new``; pairs with older columns are mirrored."""
+        at, before = sample.positions(new), sample.positions(sample.columns)
+        fresh = np.ones(len(sample.rows), dtype=bool)
+        fresh[at] = fresh[before] = False
+        block = np.empty((len(sample.rows), len(new)))
+        block[before] = sample.raw[at].T
+        block[at] = square = self.square(new)
+        places = np.flatnonzero(fresh)
+        if not self.known.squares:
+            self._fill(block, sample.rows, places, new)
+        else:
+            self._fill_unknown(block, sample.rows, places, new)
+        single = square.dtype == np.float32
+        return block, float(np.finfo(np.float32).eps) if single else sample.eps
+
+    def _fill_unknown(self, block: Array, rows: Array, places: Array, new: Array) -> None:
+        """As ``_fill``, where some of the pairs are known."""
+        mine = self.known.memberships(rows[places])
+        for bits in np.unique(theirs := self.known.memberships(new)):
+            which = np.flatnonzero(theirs == bits)
+            part = np.empty((len(block), len(which)))
+            self._fill(part, rows, places[(mine & bits) == 0], new[which])
+            for shared in np.unique(mine[(mine & bits) != 0] & bits):
+                here = places[(mine & bits) == shared]
+                part[here] = self.known.between(rows[here], new[which], int(shared))
+            block[np.ix_(places, which)] = part[places]
+
+    def _fill(self, block: Array, rows: Array, places: Array, new: Array) -> None:
+        """block[places] = k(rows[places], new), written in place where the kernel can do that."""
+        columns, direct = self.columns(new), self.kernel.writes_in_place
+
+        def one_part(here: Any) -> None:
+            numbers = rows[here]
+            A = self.rows.take(numbers)
+            out = block[here] if direct and getattr(A, "dtype", None) == block.dtype else None
+            K = evaluate(partial(columns.raw_of_rows, numbers), A, numbers, new, out)
+            if self.kernel.is_dissimilarity:
+                check_dissimilarities(K)
+            if out is None:
+                block[here] = K
+            self.session.progress.add(len(numbers), K.size)
+
+        if direct:
+            parts: list[Any] = [slice(*span) for span in neighbouring_spans(places, TILE)]
+        else:
+            spans = spans_of(len(places), rows_per_block(self.kernel))
+            parts = [places[slice(*span)] for span in spans]
+        map_blocks(one_part, parts, workers=self.workers)
+
+    def columns(self, numbers: Array) -> LandmarkColumns:
+        """Values to the rows ``numbers``, by way of the store if there is one."""
+        Z = self._as_columns(numbers)
+        columns, store = self.kernel.columns(Z), self.session.store
+        stored = None if store is None else store.columns(columns, Z, numbers)
+        return LandmarkColumns(columns, stored=stored, objects=Z)
+
+    def _as_columns(self, numbers: Array) -> Objects:
+        """What the kernel takes as columns: objects, or column numbers of a given matrix."""
+        if self.kernel.domain.is_matrix:
+            return self.kernel.select(self.rows.X, numbers)
+        return self.rows.take(numbers)
+
+    def evaluator(self, sample: Sample) -> LandmarkColumns:
+        """What predicts: from any objects to their similarities to the landmarks."""
+        used = sample.columns[sample.used]
+        columns = self.columns(used)
+        if sample.transform is None:
+            return columns
+        a = sample.offsets
+        assert a is not None
+        all_of_them = np.array_equal(sample.landmarks, used)
+        return replace(
+            columns,
+            landmarks=None if all_of_them else places_of(sample.landmarks, used),
+            transform=sample.transform,
+            offsets=a[sample.positions(sample.landmarks)],
+        )
+
+    def scratch(self) -> Scratch:
+        """Buffers for the values of a tile, where rows and landmarks are of one float type."""
+        both = (self.rows.X, self.rows.outside)
+        types = {getattr(objects, "dtype", None) for objects in both if objects is not None}
+        return Scratch(useful=self.kernel.writes_in_place and len(types) == 1)
+
+    # Squares
+
+    def square(self, numbers: Array) -> Array:
+        """Values among rows; those that are not known are evaluated."""
+        bits = self.known.memberships(numbers)
+        if not bits.any():
+            return self._evaluated_square(numbers)
+        K = np.empty((len(numbers), len(numbers)))
+        groups = [np.flatnonzero(bits == g) for g in np.unique(bits)]
+        for i, A in enumerate(groups):
+            for B in groups[i:]:
+                shared = int(bits[A[0]] & bits[B[0]])
+                K[np.ix_(A, B)] = part = self._between(numbers[A], numbers[B], shared)
+                K[np.ix_(B, A)] = part.T
+        return K
+
+    def _between(self, A: Array, B: Array, shared: int) -> Array:
+        """Values of two groups of rows, each with one membership in the known squares."""
+        if shared:
+            return self.known.between(A, B, shared)
+        if np.array_equal(A, B):
+            return self._evaluated_square(A)
+        K = evaluate(partial(self.columns(B).raw_of_rows, A), self.rows.take(A), A, B)
+        self.session.progress.add(len(A), K.size)
+        return K
+
+    def _evaluated_square(self, numbers: Array) -> Array:
+        objects, kernel = self.rows.take(numbers), self.kernel
+        if kernel.domain.is_matrix:
+            K = symmetrised(kernel.columns(self._as_columns(numbers))(objects))
+        else:
+            own = self.known.self_similarities(numbers)
+            K = evaluate_square(kernel, objects, numbers, own, self.session)
+        if kernel.is_dissimilarity:
+            check_dissimilarities(K, np.diagonal(K))
+        return K
+
+    def similarities(self, sample: Sample, numbers: Array) -> Array:
+        """K among rows of a sample; pairs with a column of the sample are read off."""
+        raw = sample.raw[sample.positions(numbers)]
+        known = np.isin(numbers, sample.columns)
+        K = np.empty((len(numbers), len(numbers)))
+        K[:, known] = raw[:, places_of(numbers[known], sample.columns)]
+        K[known] = K[:, known].T
+        if not known.all():
+            rest = numbers[~known]
+            with self.session.progress.step(
+                "sampled pairs", len(rest), pairs_among(self.kernel, len(rest))
+            ):
+                K[np.ix_(~known, ~known)] = square = self.square(rest)
+            if self.kernel.costly:
+                self.known.add(rest, square)
+        if sample.transform is None:
+            return K
+        a = sample.transform.offsets(raw)
+        return symmetrised(sample.transform.similarity(K, a, a))
+
+    def diagonal(self, sample: Sample) -> Array:
+        """k(x, x) of every row of a sample."""
+        if sample.transform is not None:
+            a = sample.offsets
+            assert a is not None
+            return sample.transform.diagonal(a)
+        at = sample.positions(sample.columns)
+        own = self.known.self_similarities(sample.rows)
+        own[at] = sample.raw[at, np.arange(len(at))]
+        unknown = np.flatnonzero(np.isnan(own))
+        if len(unknown):
+            own[unknown] = self._evaluated_diagonal(sample.rows[unknown])
+        self.known.own.update(zip(sample.rows.tolist(), own.tolist(), strict=True))
+        return own
+
+    def _evaluated_diagonal(self, numbers: Array) -> Array:
+        if self.kernel.domain.is_matrix:
+            return self.kernel.diagonal(numbers)
+        values, store = self._own_values, self.session.store
+        if store is not None:
+            values = partial(store.diagonal, numbers)
+        return evaluate(values, self.rows.take(numbers), numbers, np.array(["itself"]))[:, 0]
+
+    def _own_values(self, objects: Objects) -> Array:
+        return self.kernel.diagonal(objects)[:, None]

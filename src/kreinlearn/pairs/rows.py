@@ -1,0 +1,152 @@
+"""The numbered objects of a fit: in memory or in files here, on other machines in ``distributed``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from kreinlearn.data.tiles import Read, blocks_to_read, length, row_blocks, row_bytes, take
+from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.sums.columns import ColumnSums, Tally, total_of_columns
+from kreinlearn.sums.moments import Targets
+from kreinlearn.sums.parallel import sum_over_blocks
+from kreinlearn.sums.tree import Total
+
+T = TypeVar("T")
+Order = Callable[[Array], Array]  # of the row numbers of a tile
+
+
+class Work(Protocol):
+    """What a pass does with one block of rows; it is the same in every thread and process."""
+
+    spare: int  # sums that may wait for those of earlier rows
+
+    def zero(self) -> Total: ...
+
+    def add(
+        self, total: Any, numbers: Array, objects: Objects, targets: Targets, scratch: Any
+    ) -> Array: ...
+
+    def scratch(self) -> Any: ...
+
+
+class Rows:
+    """Objects by row number; numbers below zero are landmarks from outside X.
+
+    The targets and weights that belong to the rows are arrays here. Rows on other machines keep
+    theirs beside the rows, and answer the same questions (see ``distributed.rows``).
+    """
+
+    def __init__(self, X: Objects, outside: Objects | None = None) -> None:
+        self.X, self.outside = X, outside
+
+    def __len__(self) -> int:
+        return length(self.X)
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of one row that is copied when it is read."""
+        return row_bytes(self.X)
+
+    def with_outside(self, outside: Objects) -> Rows:
+        """The same rows, with landmarks from outside X numbered from -len(outside) on."""
+        return type(self)(self.X, outside)
+
+    def fetch(self, numbers: Array) -> None:
+        """Bring rows here that will be asked for a few at a time."""
+
+    def take(self, numbers: Array) -> Objects:
+        """Objects in the order of the numbers, of which those below zero come first."""
+        if self.outside is None or numbers.min(initial=0) >= 0:
+            return take(self.X, numbers)
+        away = numbers < 0
+        return joined([take(self.outside, numbers[away]), take(self.X, numbers[~away])])
+
+    def sample(self, n: int) -> Objects:
+        """Objects for a kernel to adapt itself to; ``n`` limits those that come from elsewhere."""
+        return self.X
+
+    def blocks(self, left_out: Array, order: Order | None = None) -> Iterator[tuple[Array, Any]]:
+        """Numbers and objects of each tile, without the rows that are left out."""
+        return row_blocks(self.X, left_out, order)
+
+    def sum(
+        self, work: Work, targets: Targets, left_out: Array, *, workers: int = 1,
+        keep: Any = None, seen: Callable[[Array, Array], None] | None = None,
+    ) -> Any:  # fmt: skip
+        """The sum of ``work`` over all rows that are not left out.
+
+        ``keep[numbers]`` takes the values that ``work`` returns for each block, and ``seen`` is
+        called with them.
+        """
+        scratch = work.scratch()
+
+        def add(total: Any, block: tuple[Array, Read]) -> None:
+            numbers, read = block
+            values = work.add(total, numbers, read(), targets, scratch)
+            if keep is not None:
+                keep[numbers] = values
+            if seen is not None:
+                seen(numbers, values)
+
+        blocks = blocks_to_read(self.X, left_out, targets.by_group)
+        return sum_over_blocks(
+            add, blocks, work.zero, len(self), workers=workers, spare=work.spare
+        )
+
+    # Targets and weights
+
+    def mapped(
+        self, column: Array, function: Callable[[Array], Array], dtype: Any, width: int | None
+    ) -> Array:
+        """``function`` of targets; of the given type, and with so many columns, elsewhere."""
+        return function(column)
+
+    def require_weight(self, without: int) -> None:
+        """Raise ValueError for rows without weight, where these are not supported."""
+
+    def tally(self, labels: Array, weights: Array | None) -> Tally:
+        """The labels that occur, how often, and their weight."""
+        total: Tally = total_of_columns(Tally.of, labels, weights)
+        return total
+
+    def column_sums(self, column: Array, weights: Array | None) -> ColumnSums:
+        """Weighted sums of targets or weights."""
+        total: ColumnSums = total_of_columns(ColumnSums.of, column, weights)
+        return total
+
+    def weights_by_class(
+        self, labels: Array, weights: Array | None, classes: Array, of_classes: Array
+    ) -> Array:
+        """The weight of each row times that of its class."""
+        by_class = of_classes[np.searchsorted(classes, labels)]
+        return by_class if weights is None else by_class * weights
+
+    def weighted_rows(self, weights: Array | None) -> Array | None:
+        """The rows of positive weight; None if all rows have one."""
+        if weights is None or np.all(weights):
+            return None
+        return np.flatnonzero(weights)
+
+    def fold_numbers(self, folds: Any) -> Any:
+        """Folds that are drawn tile by tile, as an array where the rows are here."""
+        return np.asarray(folds)
+
+    def value_store(self, here: Callable[[], T], n_bytes: int, session: Any) -> T:
+        """Where kernel values of all rows are kept between the steps of a solver."""
+        return here()
+
+
+def joined(parts: Sequence[Objects]) -> Objects:
+    """Rows one after the other; lists stay lists."""
+    if len(parts) == 1:
+        return parts[0]
+    if sp.issparse(parts[0]):
+        return sp.vstack(parts, format="csr")
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    return [x for part in parts for x in part]

@@ -1,0 +1,119 @@
+"""The frozen value that the phases of a fit hand on: kernel values of a sample of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from kreinlearn.kernels.base import Array, symmetrised
+from kreinlearn.kernels.dissimilarity import TRANSFORMS, Transform
+from kreinlearn.pairs.evaluate import places_of
+
+SAFE_EXPONENT = 100  # kernels within 4^+-50 need no scaling before they are squared
+EPS = float(np.finfo(np.float64).eps)
+NONE = np.empty(0, dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Kernel values of some rows to some columns, and which of the columns are landmarks.
+
+    ``raw`` holds what the kernel gives, ``C`` the similarities of the rows to the landmarks. A
+    dissimilarity is transformed by its reference set, which are the first ``n_reference`` columns.
+    Every column is also one of the rows, so that K_ZZ can be read off.
+    """
+
+    rows: Array  # (r,) sorted row numbers; those below zero are landmarks from outside X
+    pool: Array  # row numbers: a uniform sample of all rows
+    columns: Array  # (c,) row numbers of all evaluated columns
+    raw: Array  # (r, c)
+    landmarks: Array  # (m,) row numbers, in the order of the columns
+    transform: Transform | None = None
+    eps: float = EPS  # the unit roundoff of the kernel values
+    streams: bool = False  # landmarks are chosen among all rows, which are evaluated as a stream
+
+    @classmethod
+    def empty(cls, rows: Array, pool: Array | None = None) -> Sample:
+        """These rows, and no column yet."""
+        return cls(rows, rows if pool is None else pool, NONE, np.empty((len(rows), 0)), NONE)
+
+    # Values
+
+    @cached_property
+    def offsets(self) -> Array | None:
+        """a(x) of every row, which a transform needs beside the distance."""
+        return None if self.transform is None else self.transform.offsets(self.raw)
+
+    @cached_property
+    def C(self) -> Array:  # (r, m)
+        """Similarities of the rows to the landmarks."""
+        picked = self.raw
+        if not np.array_equal(self.landmarks, self.columns):
+            picked = self.raw[:, places_of(self.landmarks, self.columns)]
+        if self.transform is None:
+            return picked
+        a = self.offsets
+        assert a is not None
+        return self.transform.similarity(picked, a, a[self.positions(self.landmarks)])
+
+    @property
+    def K_ZZ(self) -> Array:  # (m, m)
+        return symmetrised(self.C[self.positions(self.landmarks)])
+
+    @cached_property
+    def unit(self) -> float:
+        """A power of four near the size of C, and 1 unless squares might over- or underflow."""
+        C = self.C
+        exponent = int(np.frexp(max(np.max(C, initial=0.0), -np.min(C, initial=0.0)))[1])
+        return 1.0 if abs(exponent) <= SAFE_EXPONENT else 2.0 ** (2 * (exponent // 2))
+
+    def positions(self, numbers: Array) -> Array:
+        """Where rows stand in ``rows``."""
+        return np.searchsorted(self.rows, numbers)
+
+    @property
+    def inside(self) -> Array:
+        """Positions of the rows that belong to X."""
+        return np.flatnonzero(self.rows >= 0)
+
+    @cached_property
+    def used(self) -> Array:  # (c,) bool
+        """The columns that a prediction needs: the landmarks and a reference set."""
+        used = np.isin(self.columns, self.landmarks)
+        if self.transform is not None:
+            used[: self.transform.n_reference] = True
+        return used
+
+    # Other samples made of this one
+
+    def with_landmarks(self, landmarks: Array) -> Sample:
+        """The same values with other landmarks, all of which are evaluated columns."""
+        return replace(self, landmarks=self.columns[np.isin(self.columns, landmarks)])
+
+    def referring_to_all(self, name: str = "squared") -> Sample:
+        """A dissimilarity transformed by all columns evaluated so far."""
+        return replace(self, transform=TRANSFORMS[name](self.raw[self.positions(self.columns)]))
+
+    def using(self, name: str) -> Sample:
+        """Another similarity of the same distances, by the same reference set."""
+        assert self.transform is not None, "only a dissimilarity has transformations"
+        n = self.transform.n_reference
+        D_RR = self.raw[self.positions(self.columns[:n]), :n]
+        return replace(self, transform=TRANSFORMS[name](D_RR))
+
+    def restricted(self, rows: Array) -> Sample:
+        """Fewer rows."""
+        return replace(self, rows=rows, raw=self.raw[self.positions(rows)])
+
+    def with_rows(self, numbers: Array, raw: Array) -> Sample:
+        """More rows, whose values to the used columns were evaluated elsewhere."""
+        order = np.argsort(numbers)
+        at = self.positions(numbers[order])
+        return replace(
+            self,
+            rows=np.insert(self.rows, at, numbers[order]),
+            raw=np.insert(self.raw[:, self.used], at, raw[order], axis=0),
+            columns=self.columns[self.used],
+        )
