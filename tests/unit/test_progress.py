@@ -15,7 +15,6 @@ import pytest
 import rich.progress
 
 from kreinlearn import KreinNystroem, KreinRidge, KreinSVC, SpectrumSVC, progress
-from kreinlearn._parts import part_done
 from kreinlearn.kernels import pairwise
 from kreinlearn.kernels._objects import ObjectKernel
 from kreinlearn.progress import (
@@ -23,6 +22,7 @@ from kreinlearn.progress import (
     cost_in_words,
     count_in_words,
     name_of,
+    part_done,
     seconds_a_pair,
     state_in_words,
     time_in_words,

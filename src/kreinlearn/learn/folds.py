@@ -1,17 +1,17 @@
-"""Splits of the rows, and the least-squares terms of each."""
+"""How rows are split into training and validation parts, and the moments of each split."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kreinlearn.data.tiles import TILE, among
-from kreinlearn.solvers.result import Fold
-from kreinlearn.sums.moments import Terms, total_terms
+from kreinlearn.solvers.result import Fold, sign_groups
+from kreinlearn.sums.moments import FeatureMoments, total_moments
 
 Array = NDArray[Any]
 
@@ -20,16 +20,16 @@ TRAINING = -1  # the fold of rows that are in every training part
 
 
 def fold_count(n: int, counts: Array | None) -> int:
-    """min(5, smallest class), or min(5, n); never below 2."""
+    """The default number of folds: at most 5, at most the smallest class, and at least 2."""
     smallest = n if counts is None else int(counts.min())
     return max(2, min(MAX_FOLDS, smallest))
 
 
 def random_folds(n: int, k: int, rng: np.random.Generator, labels: Array | None = None) -> Array:
-    """A fold number for each row: equal parts, of each class if there are labels."""
+    """One fold number per row: equal parts of all rows, or of each class if there are labels."""
     folds = np.empty(n, dtype=np.intp)
     order = rng.permutation(n)
-    if labels is not None:  # classes one after the other, each in random order
+    if labels is not None:  # one class after the other, each in random order
         order = order[np.argsort(labels[order], kind="stable")]
     folds[order] = np.arange(n) % k
     return folds
@@ -37,28 +37,27 @@ def random_folds(n: int, k: int, rng: np.random.Generator, labels: Array | None 
 
 @dataclass(frozen=True)
 class TileFolds:
-    """Folds of many rows: drawn a tile at a time, so that any rows' are known without the rest.
+    """Fold numbers of many rows, drawn one tile at a time and only where they are asked for.
 
-    ``folds[numbers]`` gives them, ``np.asarray(folds)`` those of all rows.
+    ``folds[numbers]`` gives the folds of some rows, and ``np.asarray(folds)`` those of all rows.
     """
 
     n: int
     k: int
     seed: int
     apart: Array = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # sorted row numbers
-    fold: int = TRAINING  # of the rows apart
+    fold: int = TRAINING  # the fold of the rows ``apart``
 
     def __len__(self) -> int:
         return self.n
 
     def __getitem__(self, numbers: Array) -> Array:
         numbers = np.asarray(numbers)
-        found = np.empty(len(numbers), dtype=np.intp)
-        for tile in np.unique(numbers // TILE):
-            here = numbers // TILE == tile
-            found[here] = self._of_tile(int(tile))[numbers[here] - tile * TILE]
-        found[among(numbers, self.apart)] = self.fold
-        return found
+        folds = np.empty(len(numbers), dtype=np.intp)
+        for tile, places in places_by_tile(numbers):
+            folds[places] = self._of_tile(tile)[numbers[places] - tile * TILE]
+        folds[among(numbers, self.apart)] = self.fold
+        return folds
 
     def _of_tile(self, tile: int) -> Array:
         size = min(TILE, self.n - tile * TILE)
@@ -68,8 +67,19 @@ class TileFolds:
         return np.asarray(self[np.arange(self.n)], dtype)
 
 
-def with_fold(folds: Any, rows: Array, fold: int) -> Any:
-    """The same folds but for some rows, which are all in ``fold``."""
+def places_by_tile(numbers: Array) -> list[tuple[int, Array]]:
+    """Each tile among row numbers, and the places of its rows: one sort, and no pass per tile."""
+    tiles = numbers // TILE
+    order = np.argsort(tiles, kind="stable")
+    present, starts = np.unique(tiles[order], return_index=True)
+    return list(zip(present.tolist(), np.split(order, starts[1:]), strict=False))
+
+
+Folds = TypeVar("Folds", Array, TileFolds)  # fold numbers of all rows
+
+
+def with_fold(folds: Folds, rows: Array, fold: int) -> Folds:
+    """The same folds, except that some rows are all in ``fold``."""
     if isinstance(folds, TileFolds):
         return replace(folds, apart=np.union1d(folds.apart, rows), fold=fold)
     folds = folds.copy()
@@ -77,35 +87,42 @@ def with_fold(folds: Any, rows: Array, fold: int) -> Any:
     return folds
 
 
-def as_groups(folds: Any, k: int) -> Any:
-    """Groups to be summed in: those of the folds, and a last one that is in every training part."""
+def as_groups(folds: Folds, k: int) -> Folds:
+    """The group in which each row is summed: its fold, or k if it is in every training part."""
     if isinstance(folds, TileFolds):
         return replace(folds, fold=k)
     return np.where(folds == TRAINING, k, folds)
 
 
 def given_folds(n: int, splits: Sequence[tuple[Array, Array]]) -> Array:
-    """Fold numbers from (train, test) pairs; rows that are never tested are always trained on."""
+    """Fold numbers from (train, test) pairs; rows that are never tested get ``TRAINING``."""
     folds = np.full(n, TRAINING, dtype=np.intp)
     for number, (train, test) in enumerate(splits):
-        train, test = _as_numbers(train, n), _as_numbers(test, n)
+        train, test = _as_numbers(train), _as_numbers(test)
         parts = len(train) + len(test) == len(np.union1d(train, test)) == n
         if (folds[test] != TRAINING).any() or not parts:
             raise ValueError(
-                "cv must split the rows into parts, each tested once and trained on otherwise; "
-                "pass an int, a KFold-like splitter or such (train, test) pairs"
+                "cv must split the rows into parts, each tested once and used for training in all "
+                "other splits; pass an int, a splitter such as KFold, or such (train, test) pairs"
             )
         folds[test] = number
     return folds
 
 
-def _as_numbers(rows: Any, n: int) -> Array:
+def _as_numbers(rows: Array) -> Array:
+    """Row numbers from numbers or from a mask."""
     rows = np.asarray(rows)
     return np.flatnonzero(rows) if rows.dtype == bool else rows
 
 
-def fold_of(train: Terms, valid: Terms, S: Array, *, intercept: bool) -> Fold:
-    """The terms of a split, features and targets less their training means."""
+def fold_of(
+    train: FeatureMoments, valid: FeatureMoments, S: Array,
+    *, intercept: bool, groups: Array | None = None,
+) -> Fold:  # fmt: skip
+    """The fold of two parts, with features and targets centred by the means of the training part.
+
+    ``groups`` (r,) are those of the penalties; by default there is one for each sign of S.
+    """
     part = train.centred(intercept=intercept)
     cross = np.outer(valid.s, part.mean)
     return Fold(
@@ -117,47 +134,60 @@ def fold_of(train: Terms, valid: Terms, S: Array, *, intercept: bool) -> Fold:
         valid.B - np.outer(valid.s, part.ybar) - np.outer(part.mean, valid.t - valid.n * part.ybar),
         valid.yy - 2 * part.ybar * valid.t + valid.n * part.ybar**2,
         valid.n,
+        sign_groups(S) if groups is None else groups,
     )
 
 
-def downdated(groups: Sequence[Terms], S: Array, *, intercept: bool) -> list[Fold]:
-    """Folds from the terms of each part; the last group is in every training part."""
-    total = total_terms(groups)
+def downdated(
+    parts: Sequence[FeatureMoments], S: Array, *, intercept: bool, groups: Array | None = None
+) -> list[Fold]:
+    """One fold for each part but the last, which is in every training part.
+
+    The moments of a training part are those of all rows minus those of the validation part.
+    """
+    total = total_moments(parts)
     return [
-        fold_of(total.minus(part), part, S, intercept=intercept)
-        for part in groups[:-1]
+        fold_of(total.minus(part), part, S, intercept=intercept, groups=groups)
+        for part in parts[:-1]
         if 0 < part.n < total.n
     ]
 
 
 @dataclass(frozen=True)
 class FoldRows:
-    """Features of the rows of one split, by a map that the validation rows had no part in."""
+    """Features of the rows of one split, by a map that was made without the validation rows."""
 
     Phi: Array  # (n, r)
     S: Array  # (r,)
     train: Array  # places of rows
     valid: Array
     columns: tuple[Array, Array] | None = None  # C (n, m) and W with Phi = C W, where wanted
+    groups: Array = field(default_factory=lambda: np.empty(0, int))  # (r,); by default sign_groups
+
+    def __post_init__(self) -> None:
+        if not len(self.groups):
+            object.__setattr__(self, "groups", sign_groups(self.S))
 
     def terms(self, Y: Array, w: Array | None, *, intercept: bool) -> Fold:
-        def of(rows: Array) -> Terms:
-            return Terms.of_rows(Phi[rows], Y[rows], None if w is None else w[rows])
-
-        Phi = self.Phi  # less a mean: what is left over of it is centred by its terms
-        if intercept and len(self.train):
-            Phi = Phi - Phi[self.train].mean(axis=0)
-        return fold_of(of(self.train), of(self.valid), self.S, intercept=intercept)
+        """The moments of this split."""
+        shift = intercept and len(self.train)  # by a mean: large features would lose digits
+        Phi = self.Phi - self.Phi[self.train].mean(axis=0) if shift else self.Phi
+        train, valid = (_moments_at(Phi, Y, w, part) for part in (self.train, self.valid))
+        return fold_of(train, valid, self.S, intercept=intercept, groups=self.groups)
 
 
 def terms_by_one_map(
     splits: Sequence[FoldRows], Y: Array, w: Array | None, *, intercept: bool
 ) -> list[Fold]:
-    """The terms of splits that share their features: those of every row are summed once."""
-    Phi, S = splits[0].Phi, splits[0].S
+    """The moments of splits that share their features: each row is summed only once."""
+    Phi, first = splits[0].Phi, splits[0]
     parts = [split.valid for split in splits]
-    parts.append(np.setdiff1d(splits[0].train, np.concatenate(parts)))  # in every training part
+    parts.append(np.setdiff1d(first.train, np.concatenate(parts)))  # in every training part
     if intercept:
         Phi = Phi - Phi[np.concatenate(parts)].mean(axis=0)
-    groups = [Terms.of_rows(Phi[rows], Y[rows], None if w is None else w[rows]) for rows in parts]
-    return downdated(groups, S, intercept=intercept)
+    moments = [_moments_at(Phi, Y, w, part) for part in parts]
+    return downdated(moments, first.S, intercept=intercept, groups=first.groups)
+
+
+def _moments_at(Phi: Array, Y: Array, w: Array | None, places: Array) -> FeatureMoments:
+    return FeatureMoments.of_rows(Phi[places], Y[places], None if w is None else w[places])

@@ -1,4 +1,10 @@
-"""The search for penalties: a few coarse trials, then gradients in the logarithm."""
+"""The search for penalties: a few coarse trials, then gradients in their logarithms.
+
+Values that are tuned are a vector: one penalty per group of features, then further values such as
+the factor of a radius. Penalties with odd numbers belong to features of negative signature (see
+``kreinlearn.solvers.result``). A search works on logarithms, and on those values only that are
+neither given nor tied to another.
+"""
 
 from __future__ import annotations
 
@@ -10,62 +16,158 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from kreinlearn.solvers.result import FoldLoss
+
 Array = NDArray[Any]
 Objective = Callable[[Array], tuple[float, Array]]  # values -> loss, gradient in their logarithms
 
-LOWEST, HIGHEST = 1e-10, 1e6  # penalties, of the largest eigenvalue of the Gram matrix over n
-COARSE = (1e-7, 1e-5, 1e-3, 1e-1)
-FLAT = 1e-5  # decrease of log loss at which a search ends
-TIE_RTOL = 1e-4  # losses that count as equal: the larger penalty is taken
-STEPS = 12  # iterations of one search
-UNHEARD = 4.5  # decades above the smallest penalty up to which a start is not trusted
-RESTART_DECADES = 3.0  # around the best, that a restart is drawn from
-APART_ERRORS = 2.0  # by which two penalties must beat one
-TIE_STEPS = 4  # larger penalties tried
+LOWEST, HIGHEST = 1e-10, 1e6  # penalties, relative to the largest eigenvalue of the Gram matrix / n
+COARSE = (1e-7, 1e-5, 1e-3, 1e-1)  # the first trials, in the same unit
+FLAT = 1e-5  # decrease of log loss at which a descent ends
+TIE_RTOL = 1e-4  # relative difference of losses that count as equal: the larger penalty is taken
+STEPS = 12  # iterations of one descent
+UNHEARD = 4.5  # decades above the smallest penalty, up to which a given start is not trusted
+RESTART_DECADES = 3.0  # distance from the best trial within which a restart is drawn
+APART_ERRORS = 2.0  # standard errors by which several penalties must beat a single one
+TIE_STEPS = 4  # larger penalties that are tried
 PATTERN_STEPS = (1.0, 0.5, 0.25)  # decades, where the criterion has no gradient
 TINY = float(np.finfo(np.float64).tiny)
-RADIUS = (0.05, 5.0)  # factors of the deviation of the targets
+RADIUS = (0.05, 5.0)  # bounds of values that are not penalties: factors of the targets' deviation
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """The values found, their cross-validated loss, and every trial: values and loss a row."""
+    """The best values, their cross-validated loss, and all trials with one row of values and loss.
+
+    ``apart`` is False if several penalties were free and turned out to need no values of their own.
+    """
 
     values: Array  # (p,)
     loss: float
     trials: Array  # (t, p + 1)
-    apart: bool = True  # whether the penalties were free of one another
+    apart: bool = True
 
 
 class FoldLosses(Protocol):
-    """An objective that is a sum over folds."""
+    """An objective that also knows the loss of each fold."""
 
     def __call__(self, values: Array) -> tuple[float, Array]: ...
 
     def per_fold(self, values: Array) -> Array:
-        """Losses whose mean over folds is the loss, up to a factor: (k,)."""
+        """One loss per fold (k,), in a common unit."""
+
+
+class MeanLoss:
+    """The loss of all folds per unit of validated weight, and its gradient."""
+
+    def __init__(self, folds: Sequence[FoldLoss]) -> None:
+        self.folds = folds
+        self.weight = sum(fold.n_valid for fold in folds)
+
+    def __call__(self, values: Array) -> tuple[float, Array]:
+        each = [fold.loss_and_gradient(values) for fold in self.folds]
+        losses, gradients = zip(*each, strict=True)
+        return sum(losses) / self.weight, np.sum(gradients, axis=0) / self.weight
+
+    def per_fold(self, values: Array) -> Array:
+        return np.array([fold.loss_and_gradient(values)[0] / fold.n_valid for fold in self.folds])
+
+
+@dataclass(frozen=True)
+class Unknowns:
+    """Which values are given, and which are to be found.
+
+    The first ``n_penalties`` values are penalties. With ``equal``, all penalties that are not given
+    have one common value.
+    """
+
+    fixed: tuple[float | None, ...]  # None is to be found
+    equal: bool = False
+    n_penalties: int = 2
+
+    @property
+    def penalties(self) -> list[int]:
+        """Numbers of the penalties that are not given."""
+        return [j for j in range(self.n_penalties) if self.fixed[j] is None]
+
+    @property
+    def free(self) -> list[int]:
+        """Numbers of the values that a search moves: of tied penalties, the first."""
+        others = [
+            j for j, value in enumerate(self.fixed) if value is None and not self.is_penalty(j)
+        ]
+        return (self.penalties[:1] if self.equal else self.penalties) + others
+
+    def is_penalty(self, j: int) -> bool:
+        return j < self.n_penalties
+
+    def values(self, x: Array) -> Array:
+        """All values, from the logarithms of those that are free."""
+        values = np.array([np.nan if value is None else value for value in self.fixed])
+        values[self.free] = np.exp(x)
+        if self.equal:
+            values[self.penalties] = values[self.penalties[:1]]
+        return values
+
+    def gradient(self, full: Array) -> Array:
+        """The gradient in the logarithms of what is free, from that in all values."""
+        if self.equal and self.penalties:
+            full = full.copy()
+            full[self.penalties[0]] = full[self.penalties].sum()
+        return full[self.free]
+
+    def bounds(self, scale: float) -> Array:  # (2, free)
+        """Smallest and largest logarithm of each value that is free."""
+        penalties, others = (LOWEST * scale, HIGHEST * scale), RADIUS
+        pairs = [penalties if self.is_penalty(j) else others for j in self.free]
+        return np.log(np.array(pairs).reshape(-1, 2).T)
+
+    def without_negative(self, values: Array, scale: float) -> Array:
+        """The same values, with all penalties of negative signature as large as they may be."""
+        values = values.copy()
+        values[1 : self.n_penalties : 2] = HIGHEST * scale
+        return values
+
+
+def given(unknowns: Unknowns) -> Tuned:
+    """The values that are fixed, where nothing is left to be tried."""
+    values = unknowns.values(np.zeros(len(unknowns.free)))
+    return Tuned(values, np.nan, np.empty((0, len(values) + 1)))
+
+
+def one_penalty(values: Array, n_penalties: int = 2) -> Unknowns:
+    """What is left to find where penalties need no values of their own.
+
+    Either all penalties are equal; or those of negative signature stay as they are, and the others
+    are equal.
+    """
+    equal = bool((values[:n_penalties] == values[0]).all())
+    fixed = tuple(float(values[j]) if j % 2 and not equal else None for j in range(n_penalties))
+    return Unknowns(fixed, fixed.count(None) > 1, n_penalties)
 
 
 class Search:
-    """Trials of free values within bounds, on a logarithmic scale."""
+    """Trials of the values that are free, as logarithms within bounds."""
 
-    def __init__(self, objective: Objective, low: Array, high: Array) -> None:
-        self.objective, self.low, self.high = objective, np.log(low), np.log(high)
+    def __init__(self, objective: Objective, unknowns: Unknowns, scale: float) -> None:
+        self.objective, self.unknowns = objective, unknowns
+        self.low, self.high = unknowns.bounds(scale)
         self.trials: list[tuple[Array, float]] = []
 
     def __call__(self, x: Array) -> tuple[float, Array]:
-        """log F and its gradient: a search is the same whatever the unit of the targets."""
-        loss, gradient = self.objective(x)
+        """Log loss and its gradient: with them a search does not depend on the targets' unit."""
+        loss, gradient = self.objective(self.unknowns.values(x))
         loss = max(float(loss), TINY)
         self.trials.append((x.copy(), loss))
-        return float(np.log(loss)), gradient / loss
+        return float(np.log(loss)), self.unknowns.gradient(gradient) / loss
 
     def descend(self, start: Array) -> None:
+        """Follow the gradient from a start until the loss gets flat."""
         start = np.clip(start, self.low, self.high)
         bounds = list(zip(self.low, self.high, strict=True))
         reference = self.best[1] if self.trials else float(np.exp(self(start)[0]))
 
-        def fall(x: Array) -> tuple[float, Array]:  # FLAT is of this, whatever the unit of a loss
+        def fall(x: Array) -> tuple[float, Array]:  # near zero, so that FLAT is an absolute change
             log_loss, gradient = self(x)
             return log_loss - float(np.log(reference)), gradient
 
@@ -79,7 +181,7 @@ class Search:
         return min(self.trials, key=lambda trial: trial[1])
 
     def raise_ties(self, coordinates: Sequence[int]) -> tuple[Array, float]:
-        """The best trial with each coordinate as large as leaves its loss what it is."""
+        """The best trial, with each coordinate raised as far as the loss stays the same."""
         x, best = self.best
         loss, allowed = best, np.log(best * (1 + TIE_RTOL))
         for j in coordinates:
@@ -91,41 +193,6 @@ class Search:
                     x, loss = trial, float(np.exp(log_loss))
                     break
         return x, loss
-
-
-@dataclass(frozen=True)
-class Unknowns:
-    """lambda_plus, lambda_minus and further values, of which some are fixed, or tied."""
-
-    fixed: tuple[float | None, ...]
-    equal: bool = False  # lambda_minus is lambda_plus
-
-    @property
-    def free(self) -> list[int]:
-        return [
-            j
-            for j, value in enumerate(self.fixed)
-            if value is None and (j, self.equal) != (1, True)
-        ]
-
-    def values(self, x: Array) -> Array:
-        found = np.array([np.nan if value is None else value for value in self.fixed])
-        found[self.free] = np.exp(x)
-        if self.equal:
-            found[1] = found[0]
-        return found
-
-    def gradient(self, full: Array) -> Array:
-        if self.equal and self.fixed[0] is None:
-            full = full.copy()
-            full[0] += full[1]
-        return full[self.free]
-
-
-def given(unknowns: Unknowns) -> Tuned:
-    """The values that are fixed; nothing was tried."""
-    values = unknowns.values(np.zeros(len(unknowns.free)))
-    return Tuned(values, np.nan, np.empty((0, len(values) + 1)))
 
 
 def tune(
@@ -140,16 +207,10 @@ def tune(
 ) -> Tuned:
     """The values of smallest loss; ``scale`` is the largest eigenvalue of the Gram matrix over n.
 
-    ``start``: values to begin from instead of coarse trials, unless they are next to the smallest.
-    With ``coarse`` the coarse trials are all.
+    The search begins at the values ``start``, if these are given and not next to the smallest, and
+    otherwise with coarse trials. With ``coarse`` these are all that is tried.
     """
-    free = unknowns.free
-
-    def reduced(x: Array) -> tuple[float, Array]:
-        loss, gradient = objective(unknowns.values(x))
-        return loss, unknowns.gradient(gradient)
-
-    search = Search(reduced, *_bounds(free, scale))
+    search, free = Search(objective, unknowns, scale), unknowns.free
     for x in _starts(search, scale, unknowns, start):
         if not coarse:
             search.descend(x)
@@ -157,15 +218,30 @@ def tune(
         assert rng is not None
         wide = RESTART_DECADES * np.log(10)
         search.descend(search.best[0] + rng.uniform(-wide, wide, len(free)))
-    penalties = [i for i, j in enumerate(free) if j < 2]
+    penalties = [i for i, j in enumerate(free) if unknowns.is_penalty(j)]
     x, loss = search.best if coarse else search.raise_ties(penalties[::-1])
     trials = [np.append(unknowns.values(point), value) for point, value in search.trials]
     return Tuned(unknowns.values(x), loss, np.array(trials))
 
 
-def _bounds(free: list[int], scale: float) -> Array:  # (2, free)
-    penalties, radii = (LOWEST * scale, HIGHEST * scale), RADIUS
-    return np.array([penalties if j < 2 else radii for j in free]).reshape(-1, 2).T
+def _starts(search: Search, scale: float, unknowns: Unknowns, start: Array | None) -> list[Array]:
+    """The best of equal penalties, and the same with the negative part switched off."""
+    free = unknowns.free
+    if start is not None:
+        x = np.clip(np.log(start[free]), search.low, search.high)
+        if np.all(x > search.low + UNHEARD * np.log(10)):
+            return [x]
+        search(x)  # the loss hardly depends on penalties this small, and no gradient leads away
+    for share in COARSE:
+        search(np.array([np.log(share * scale) if unknowns.is_penalty(j) else 0.0 for j in free]))
+    best = search.best[0]
+    negative = [i for i, j in enumerate(free) if unknowns.is_penalty(j) and j % 2]
+    if not negative:
+        return [best]
+    clipped = best.copy()
+    clipped[negative] = search.high[negative]
+    search(clipped)
+    return [best, clipped]
 
 
 def tune_apart(
@@ -176,63 +252,38 @@ def tune_apart(
     restarts: int = 0,
     rng: np.random.Generator | None = None,
 ) -> Tuned:
-    """As ``tune``; but two penalties are equal unless being apart pays.
+    """As ``tune``, but penalties are equal unless values of their own pay.
 
-    It does if the loss falls by more than APART_ERRORS standard errors of the fall, over folds.
+    They pay if the loss falls by more than APART_ERRORS standard errors of its fall over the folds.
     """
-    two = tune(objective, scale, unknowns, restarts=restarts, rng=rng)
-    if unknowns.equal or unknowns.fixed[:2] != (None, None):
-        return two
-    tied = two.trials[: len(COARSE)]
+    several = tune(objective, scale, unknowns, restarts=restarts, rng=rng)
+    if unknowns.equal or len(unknowns.penalties) < unknowns.n_penalties:
+        return several
+    tied = several.trials[: len(COARSE)]
     start = tied[np.argmin(tied[:, -1]), :-1]
     one = tune(objective, scale, replace(unknowns, equal=True), start=start)
-    fall = objective.per_fold(one.values) - objective.per_fold(two.values)
-    trials = np.vstack([two.trials, one.trials])
+    fall = objective.per_fold(one.values) - objective.per_fold(several.values)
+    trials = np.vstack([several.trials, one.trials])
     error = fall.std(ddof=1) / np.sqrt(len(fall)) if len(fall) > 1 else np.inf
     if fall.mean() > APART_ERRORS * error:
-        return replace(two, trials=trials)
-    clipped = np.array([one.values[0], HIGHEST * scale, *one.values[2:]])
+        return replace(several, trials=trials)
+    clipped = unknowns.without_negative(one.values, scale)
     loss = objective(clipped)[0]
     if loss <= one.loss * (1 + TIE_RTOL):  # the negative part is of no use, or there is none
         return Tuned(clipped, loss, trials, apart=False)
     return replace(one, trials=trials, apart=False)
 
 
-def one_penalty(values: Array) -> Unknowns:
-    """What is left to find where penalties need not be apart: equal ones, or lambda_plus."""
-    equal = bool(values[0] == values[1])
-    return Unknowns((None, None if equal else float(values[1])), equal)
-
-
-def _starts(search: Search, scale: float, unknowns: Unknowns, start: Array | None) -> list[Array]:
-    """The best of equal penalties; and, of two, the same with the negative part switched off."""
-    free = unknowns.free
-    if start is not None:
-        x = np.clip(np.log(start[free]), search.low, search.high)
-        if np.all(x > search.low + UNHEARD * np.log(10)):
-            return [x]
-        search(x)  # there a loss hardly depends on penalties, and no gradient leads away
-    for share in COARSE:
-        search(np.array([np.log(share * scale) if j < 2 else 0.0 for j in free]))
-    best = search.best[0]
-    if 1 not in free:
-        return [best]
-    clipped = best.copy()
-    clipped[free.index(1)] = search.high[free.index(1)]
-    search(clipped)
-    return [best, clipped]
-
-
 def pattern_search(
     score: Callable[[Array], float], scale: float, unknowns: Unknowns, start: Array
 ) -> Tuned:
-    """Values of the largest score, which has no gradient; ``loss`` and trials hold -score.
+    """The values of the largest score, which has no gradient; loss and trials are -score.
 
-    Steps of a decade up and down each coordinate, then of half and a quarter; larger
+    Each coordinate is moved up and down by a decade, then by a half and by a quarter of one. Larger
     penalties are tried first and win ties.
     """
     free = unknowns.free
-    low, high = np.log(_bounds(free, scale))
+    low, high = unknowns.bounds(scale)
     trials: dict[tuple[float, ...], float] = {}
 
     def tried(x: Array) -> float:

@@ -1,1 +1,1 @@
-"""Pure functions of small matrices: no kernels, no data sources, no validation."""
+"""Mathematics of small matrices: pure functions without kernels, data sources or validation."""

@@ -1,7 +1,8 @@
-"""The exact minimum of a squared hinge loss along a line, found by a few sums over its rows.
+"""The exact minimum of a squared hinge loss along a line, from a few sums over its rows.
 
-Half the derivative in t is increasing, and linear between the t at which a row changes sides. A
-search asks for it at some t, and then for the kinks between two of them: rows may be anywhere.
+Half the derivative in t increases with t, and is linear between kinks: the values of t at which a
+row changes sides. A search asks for the derivative at some values of t, and then for the kinks
+between two of them. It sees no rows, which may be anywhere.
 """
 
 from __future__ import annotations
@@ -17,63 +18,59 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 
-def nothing() -> Array:
-    return np.empty(0)
-
-
 @dataclass
 class Kinks:
-    """Where rows change sides: from there on half the derivative has steps + t bends more."""
+    """Where rows change sides: from each kink on, half the derivative has steps + t bends more."""
 
     at: Array  # t, counted from the left end
     steps: Array
     bends: Array
 
     def __iadd__(self, other: Self) -> Self:
-        self.at = np.concatenate([self.at, other.at])
-        self.steps = np.concatenate([self.steps, other.steps])
-        self.bends = np.concatenate([self.bends, other.bends])
+        for name in ("at", "steps", "bends"):
+            setattr(self, name, np.concatenate([getattr(self, name), getattr(other, name)]))
         return self
 
 
 @dataclass(frozen=True)
 class Move:
-    """A target, and the penalty on the way: penalty(t) = 2 t linear + t^2 quadratic + kinks."""
+    """A target, and the penalty on the way to it: 2 t linear + t^2 quadratic + kinks."""
 
     target: Array  # (p,)
-    gain: float  # of the objective, by the model
+    gain: float  # decrease of the objective that the model promises
     linear: float
     quadratic: float
-    kinks: Array = field(default_factory=nothing)  # where half the slope jumps, sorted
-    jumps: Array = field(default_factory=nothing)
-    exact: bool = True  # the target minimises the model
+    kinks: Array = field(default_factory=lambda: np.empty(0))  # where half the slope jumps, sorted
+    jumps: Array = field(default_factory=lambda: np.empty(0))
+    exact: bool = True  # whether the target minimises the model
 
     def half_slope(self, ts: Array) -> Array:
-        """Half the derivative of the penalty, right of each t."""
+        """Half the derivative of the penalty, to the right of each t."""
         heights = np.append(0.0, np.cumsum(self.jumps))
         passed = heights[np.searchsorted(self.kinks, ts, "right")]
         return np.asarray(self.linear + ts * self.quadratic + passed)
 
     def between(self, low: float, high: float) -> Kinks:
+        """The kinks of the penalty between two values of t."""
         here = slice(*np.searchsorted(self.kinks, [low, high], "right"))
         jumps = self.jumps[here]
         return Kinks(self.kinks[here] - low, jumps, np.zeros(len(jumps)))
 
 
 class Question(NamedTuple):
-    """Sums at each t, or the kinks between two of them."""
+    """What a search asks of the rows: sums at each t, or the kinks between two values of t."""
 
-    ts: Array  # rising
+    ts: Array  # increasing
     kinks: bool = False
 
 
 @dataclass
 class LineSums:
-    """Half the derivative of the loss at each t, its slope right of t, and where rows cross."""
+    """Half the derivative of the loss at each t, its slope to the right, and who changes sides."""
 
     values: Array  # (k,)
     slopes: Array  # (k,)
-    crossed: Array  # (k - 1,): rows that change sides from one t to the next
+    crossed: Array  # (k - 1,): number of rows that change sides between neighbouring t
     last: float  # the t at which the last row changes sides
 
     def __iadd__(self, other: Self) -> Self:
@@ -85,7 +82,7 @@ class LineSums:
 
 
 class Line(NamedTuple):
-    """Rows on a line: sum w max(0, margin - t change)^2."""
+    """Rows along a line, whose loss is sum w max(0, margin - t change)^2."""
 
     margin: Array  # (n,)
     change: Array  # (n,)
@@ -114,16 +111,17 @@ class Line(NamedTuple):
         m = self.margin[side] - low * c
         return Kinks(m / c, w * np.abs(c) * m, -w * np.abs(c) * c)
 
-    def _crossing(self) -> Array:
+    def _crossing(self) -> Array:  # (n,) bool: rows that change sides somewhere
         return np.asarray((self.change != 0) & (self.w > 0))
 
 
 def line_search(
     move: Move, first: Sequence[float] = (0.0, 1.0), most: float = np.inf
 ) -> Generator[Question, Any, float]:
-    """t >= 0 that minimises the loss and the penalty; asks for ``first``, then as many t at a time.
+    """The t >= 0 that minimises loss and penalty; yields questions and is sent their answers.
 
-    Kinks are asked for where there are at most so many.
+    Sums are asked for at the values ``first``, then at as many values at a time. Kinks are asked
+    for between two values with at most ``most`` kinks between them.
     """
     ts, points = np.array(first), len(first)
     while True:
@@ -150,7 +148,7 @@ def line_search(
 
 
 def line_minimum(line: Line, move: Move) -> float:
-    """The same of rows that are here: t >= 0, exactly."""
+    """The t >= 0 that minimises loss and penalty of rows in memory."""
     search = line_search(move)
     question = next(search)
     while True:
@@ -161,10 +159,10 @@ def line_minimum(line: Line, move: Move) -> float:
 
 
 def _root(value: float, slope: float, kinks: Kinks, end: float) -> float:
-    """Where value + t slope, to which steps + t bends are added at each kink, gets positive."""
+    """Where value + t slope becomes positive, if steps + t bends are added at each kink."""
     order = np.argsort(kinks.at)
     at = np.append(kinks.at[order], end)
-    values = value + np.append(0.0, np.cumsum(kinks.steps[order]))  # before at[k]
+    values = value + np.append(0.0, np.cumsum(kinks.steps[order]))  # left of at[k]
     slopes = slope + np.append(0.0, np.cumsum(kinks.bends[order]))
     after = np.append(values[1:] + slopes[1:] * at[:-1], np.inf)
     k = int(np.argmax(after >= 0))

@@ -1,6 +1,7 @@
-"""Rows with their targets and weights, as Newton's method sees them: sums, and states unseen.
+"""What Newton's method for the squared hinge loss asks of the rows.
 
-Decision values, and which rows are active, stay where the rows are: here, or on other machines.
+The method sees only sums over rows. Decision values, and which rows are active, stay where the rows
+are: in memory here, or on other machines. "Outputs" are the columns of the targets.
 """
 
 from __future__ import annotations
@@ -14,21 +15,25 @@ from numpy.typing import NDArray
 
 from kreinlearn.solvers.line_search import Line, Move, line_minimum
 
-CANCELLED = 0.1  # A is built anew when taking rows away leaves less than this part of its trace
+CANCELLED = 0.1  # A is summed anew if subtracting rows leaves less than this part of its trace
 GATHERED = 2048  # rows copied at a time
-REACH = 1.5  # steps that are not much longer than a whole one are usual
+REACH = 1.5  # how far beyond the target, in steps, rows are looked at that may change sides
 
 Array = NDArray[Any]
-Gram = tuple[Array, Array]  # A (p, p), shared by all outputs, or (q, p, p); b (p, q)
+Gram = tuple[Array, Array]  # A (p, p) for all outputs, or (q, p, p) for each; b (p, q)
 
 
 @dataclass(frozen=True)
 class HingeState:
-    """Where one output stands. A and b do not know the penalty: another one may start from here."""
+    """How far one output is. A and b have no penalty in them, so that any penalty can start here.
+
+    Decision values and active rows are arrays if the rows are in memory, and otherwise whatever
+    stands for them.
+    """
 
     coef: Array  # (p,)
-    decision: Any  # of the rows: (n,), if they are here
-    active: Any  # the rows in A and b: (n,), if they are here
+    decision: Any  # (n,): decision values of the rows
+    active: Any  # (n,) bool: the rows whose sums are A and b
     A: Array  # (p, p)
     b: Array  # (p,)
 
@@ -36,61 +41,61 @@ class HingeState:
 class Step(NamedTuple):
     """The best point on the way to a target."""
 
-    state: HingeState  # A and b are those of before
+    state: HingeState  # with A and b as they were before the step
     t: float
-    same: bool  # it is the target, and no row has changed sides
+    same: bool  # the point is the target, and no row has changed sides
 
 
 class Margins(Protocol):
-    """Outputs 0..q-1 and what is asked of their rows, for some of them at a time."""
+    """The rows of outputs 0..q-1, and what is asked of them for some outputs at a time."""
 
     @property
     def p(self) -> int: ...
     @property
     def totals(self) -> Sequence[float]:
-        """Weight of the rows of each output."""
+        """Sum of the weights of the rows of each output."""
 
     def start(self, gram: Gram | None) -> list[HingeState]:
-        """Coefficients zero, hence all rows active: the first target is the ridge solution."""
+        """States with zero coefficients, where all rows are active: the first step is ridge."""
 
     def up_to_date(self, states: Mapping[int, HingeState]) -> dict[int, HingeState]:
-        """A and b of the rows that are active now."""
+        """The same states with A and b of the rows that are active now."""
 
     def walk(self, states: Mapping[int, HingeState], moves: Mapping[int, Move]) -> dict[int, Step]:
-        """To the best point on the way of each move: one pass over the features for all."""
+        """Go to the best point on the way of each move, in one pass over the features for all."""
 
     def losses(self, states: Sequence[HingeState]) -> Array:
-        """Weighted squared hinge loss of all outputs."""
+        """Weighted squared hinge loss of each output: (q,)."""
 
 
 def point(state: HingeState, move: Move, t: float) -> Array:
-    """Coefficients on the way."""
+    """Coefficients at t on the way to the target."""
     return np.asarray(state.coef + t * (move.target - state.coef))
 
 
 def walked(state: HingeState, move: Move, t: float, decision: Any) -> Step:
-    """Part of the way; the rows' decision values there go with it."""
+    """The step that ends at t, where the rows have these decision values."""
     return Step(replace(state, coef=point(state, move, t), decision=decision), t, False)
 
 
 def arrived(state: HingeState, move: Move, decision: Any) -> Step:
-    """All of the way, and the model was right: no row has changed sides."""
+    """The step that ends at the target, if no row has changed sides on the way."""
     return Step(replace(state, coef=move.target, decision=decision), 1.0, True)
 
 
 def cancelled(A: Array, before: Array) -> bool:
-    """Whether rounding may be left of a sum from which most was taken away."""
+    """Whether so much was subtracted from a sum that rounding errors may be what is left."""
     return bool(A.trace() < CANCELLED * before.trace())
 
 
-# Rows that are here
+# Rows in memory
 
 
-Wanted = Callable[[slice, Array], Array]  # rows, their decision values -> which: (k,)
+Wanted = Callable[[slice, Array], Array]  # a slice of rows, their decision values -> (k,) bool
 
 
 class Rows(Protocol):
-    """Features phi (n, p), seen only through products and sums over rows."""
+    """Features phi (n, p) that are seen only through products and sums over rows."""
 
     @property
     def n(self) -> int: ...
@@ -98,21 +103,22 @@ class Rows(Protocol):
     def p(self) -> int: ...
 
     def decision(self, Z: Array, wanted: Wanted | None = None) -> Array:
-        """Features times Z: (p, q) -> (n, q), one pass for all columns.
+        """Features times Z, (p, q) -> (n, q), in one pass for all columns.
 
-        ``wanted`` says whose terms may be asked for next, which is worth knowing to some.
+        ``wanted`` tells which rows ``terms`` will probably be asked for next; an implementation
+        that evaluates features anew can then remember theirs.
         """
 
     def terms(self, numbers: Array, weights: Array, targets: Array) -> tuple[Array, Array]:
-        """sum w phi phi' and sum w t phi over sorted row numbers: (k,), (k,), (k,) -> (p, p), (p,).
+        """The sums of w phi phi' (p, p) and w t phi (p,) over sorted row numbers (k,).
 
-        Targets (k, q) give (p, q).
+        Weights are (k,). Targets are (k,), or (k, q) for a second sum of shape (p, q).
         """
 
 
 @dataclass(frozen=True)
 class DenseRows:
-    """Features in memory, rows gathered a tile at a time."""
+    """Features in memory; the rows of a sum are copied ``GATHERED`` at a time."""
 
     Phi: Array  # (n, p)
 
@@ -141,7 +147,7 @@ class DenseRows:
 
 
 class RowMargins:
-    """Margins of rows whose decision values are arrays (n,)."""
+    """``Margins`` of rows whose decision values are arrays (n,)."""
 
     def __init__(self, rows: Rows, Y: Array, weights: Array) -> None:
         self.rows, self.p = rows, rows.p
@@ -188,12 +194,12 @@ class RowMargins:
 
     def walk(self, states: Mapping[int, HingeState], moves: Mapping[int, Move]) -> dict[int, Step]:
         def crossing(rows: slice, values: Array) -> Array:
-            """On another side before long."""
-            found = np.zeros(len(values), dtype=bool)
+            """Rows that will be on another side if the step is up to ``REACH`` long."""
+            crosses = np.zeros(len(values), dtype=bool)
             for value, k in zip(values.T, moves, strict=True):
                 now, y, w = states[k].decision[rows], self.Y[rows, k], self.W[k][rows]
-                found |= active_rows(now + REACH * (value - now), y, w) != states[k].active[rows]
-            return found
+                crosses |= active_rows(now + REACH * (value - now), y, w) != states[k].active[rows]
+            return crosses
 
         targets = np.column_stack([move.target for move in moves.values()])
         decisions = self.rows.decision(targets, crossing)
@@ -216,11 +222,12 @@ class RowMargins:
 
 
 def active_rows(decision: Array, y: Array, w: Array) -> Array:
+    """The rows that have a loss: their margin is below 1, and their weight is not zero."""
     return np.asarray((y * decision < 1) & (w > 0))
 
 
 def hinge_loss(decision: Array, Y: Array, weights: Array) -> tuple[float, Array]:
-    """Weighted squared hinge loss, summed over rows with Y != 0 and outputs, and its gradient."""
+    """Weighted squared hinge loss, summed over outputs and rows with Y != 0, and its gradient."""
     margin = np.where(Y != 0, np.maximum(1 - Y * decision, 0), 0.0)
     weighted = (weights * margin.T).T
     return float(np.vdot(weighted, margin)), -2 * weighted * Y

@@ -1,7 +1,9 @@
-"""Sparse squared-hinge machines: l1 or elastic net, by proximal Newton steps.
+"""Sparse squared-hinge machines, with an l1 or elastic-net penalty, by proximal Newton steps.
 
-min_z sum_i w_i max(0, 1 - y_i phi_i z)^2 + z' Q z + |diag(l1) z|_1. The model of a step is that of
-finite Newton with the l1 term added; an active-set method on its (p, p) matrix gives the target.
+    min_z  sum_i w_i max(0, 1 - y_i phi_i z)^2 + z' Q z + |diag(l1) z|_1
+
+The model of a step is that of finite Newton with the l1 term added. An active-set method on its
+(p, p) matrix gives the target of the step.
 """
 
 from __future__ import annotations
@@ -15,10 +17,10 @@ from kreinlearn.solvers.margins import Array, Gram, HingeState, RowMargins, Rows
 from kreinlearn.solvers.squared_hinge import MAX_ITER, HingeSolution, lock_step, solve
 
 TOL = 1e-10  # of each KKT condition, relative to 2 sqrt(H_jj * objective at 0), its largest value
-INNER = 0.1  # the model is solved this much more precisely
-JOINING = 0.25  # coefficients that join the others at a time, a part of their number
-ROUNDS = 10  # a coefficient, at most
-CUTS = (1.0, 0.25, 0.0625)  # steps tried before the one to where the first coefficient is zero
+INNER = 0.1  # tolerance of the model, relative to that of the problem
+JOINING = 0.25  # how many coefficients join the support at a time, relative to its size
+ROUNDS = 10  # rounds of the active-set method per coefficient, at most
+CUTS = (1.0, 0.25, 0.0625)  # steps tried before the one at which the first coefficient is zero
 
 
 def sparse_newton(
@@ -33,7 +35,7 @@ def sparse_newton(
     max_iter: int = MAX_ITER,
     tol: float = TOL,
 ) -> HingeSolution:
-    """Minimise each column's squared hinge loss with an l1 penalty, to the KKT conditions."""
+    """Minimise the penalised squared hinge loss of each column of Y, to the KKT conditions."""
     Q = np.zeros((rows.p, rows.p)) if Q is None else Q
 
     def propose(state: HingeState, total: float, scale: float) -> Move | None:
@@ -56,17 +58,18 @@ def sparse_newton(
 
 
 def l1_norm(z: Array, l1: Array) -> float:
-    return float(l1[z != 0] @ np.abs(z[z != 0]))  # an infinite l1 with z = 0 counts for nothing
+    """|diag(l1) z|_1, where an infinite l1 and z = 0 give zero."""
+    return float(l1[z != 0] @ np.abs(z[z != 0]))
 
 
 def kkt_residual(z: Array, gradient: Array, l1: Array) -> Array:
-    """How far -gradient of the smooth part is from the subdifferential of |l1 z|: (p,)."""
+    """Distance of -gradient of the smooth part from the subdifferential of |l1 z|: (p,)."""
     at_zero = np.maximum(np.abs(gradient) - l1, 0)
     return np.asarray(np.where(z != 0, np.abs(gradient + np.copysign(l1, z)), at_zero))
 
 
 def _move(target: Array, gain: float, z: Array, Q: Array, l1: Array, exact: bool) -> Move:
-    """The way from z: half the slopes of z'Qz + |l1 z|_1, and where coefficients cross zero."""
+    """The move from z: half the slopes of z'Qz + |l1 z|_1, and where coefficients cross zero."""
     D = target - z
     moved = np.flatnonzero(D)
     sign = np.sign(np.where(z != 0, z, D))[moved]
@@ -80,12 +83,13 @@ def _move(target: Array, gain: float, z: Array, Q: Array, l1: Array, exact: bool
 
 
 def _minimise(H: Array, b: Array, half: Array, z: Array, tol: float) -> bool:
-    """min z'Hz - 2 b'z + 2 |half z|_1, in place; whether it was reached, to tol in the norm of H.
+    """Minimise z'Hz - 2 b'z + 2 |half z|_1 in place, and say whether the tolerance was met.
 
-    The coefficients that are not zero are solved for; then those that promise most join them.
+    The coefficients that are not zero are solved for, then those with the largest promise join
+    them, until no promise is above ``tol`` in the norm of H.
     """
     unit = np.sqrt(np.diag(H))
-    z[(unit == 0) & (half > 0)] = 0  # no active row has this feature
+    z[(unit == 0) & (half > 0)] = 0  # this feature is zero in all active rows
     per = np.divide(1.0, unit, out=np.zeros_like(unit), where=unit > 0)
     for _ in range(ROUNDS * len(z)):
         _solve_support(H, b, half, z)
@@ -103,7 +107,8 @@ def _minimise(H: Array, b: Array, half: Array, z: Array, tol: float) -> bool:
 def _solve_support(H: Array, b: Array, half: Array, z: Array) -> None:
     """Minimise over the coefficients that are not zero, in place; one that reaches 0 stays there.
 
-    A Newton step in their orthant, cut off where they would leave it, as long as that descends.
+    Newton steps are taken within their orthant. A coefficient that would leave it is set to zero,
+    as long as the model decreases.
     """
 
     def model(x: Array) -> float:
@@ -132,7 +137,7 @@ def l1_max(
     *,
     gram: Gram | None = None,
 ) -> tuple[float, HingeState]:
-    """The least strength at which all penalised coefficients are zero, and the state there."""
+    """The smallest strength at which all penalised coefficients are zero, and the state there."""
     penalised = l1_weights > 0
     frozen = np.where(penalised, np.inf, 0.0)
     state = sparse_newton(rows, y[:, None], weights, frozen, Q, gram=gram).state[0]
@@ -156,7 +161,7 @@ def l1_path(
     max_iter: int = MAX_ITER,
     tol: float = TOL,
 ) -> Iterator[HingeSolution]:
-    """Solutions for l1 = strength * l1_weights, in falling order, each started from the last."""
+    """Solutions for l1 = strength * l1_weights, largest first, each started from the one before."""
     for strength in sorted(strengths, reverse=True):
         solution = sparse_newton(
             rows, y[:, None], weights, strength * l1_weights, Q,

@@ -1,4 +1,4 @@
-"""The spectrum of a symmetric, usually indefinite matrix: K = U diag(D) U', signs kept."""
+"""The spectrum of a symmetric matrix that may be indefinite: K = U diag(D) U', signs included."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from scipy.linalg import eigh
 Array = NDArray[Any]
 
 # Tolerances; each is relative to the largest magnitude of what it is compared with.
-RANK_RTOL = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}  # eigenvalues that count
+RANK_RTOL = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}  # smaller eigenvalues are 0
 PIVOT_RTOL = 1e-6  # entries of an eigenvector that count as equally large when its sign is fixed
-SQUARE_RANGE = (2.0**-470, 2.0**500)  # |eigenvalues| whose squares, and sums of them, are normal
+SQUARE_RANGE = (2.0**-470, 2.0**500)  # |eigenvalues| whose squares can be summed in float64
 
 
 def rank_rtol(n: int, dtype: DTypeLike = np.float64) -> float:
-    """Share of the largest |eigenvalue| below which one is rounding: never less than n eps."""
+    """The part of the largest |eigenvalue| below which others are rounding; at least n eps."""
     kind = np.float32 if np.dtype(dtype) == np.float32 else np.float64
     return max(RANK_RTOL[np.dtype(kind)], n * float(np.finfo(kind).eps))
 
 
 def power_of_two_scale(K: Array) -> float:
-    """The power of two c with max |K / c| in [1/2, 1); 1.0 if K is zero. K / c is exact.
+    """The power of two c with max |K / c| in [1/2, 1), or 1.0 if K is zero; K / c is exact.
 
-    At the very top of the floating range, where that c is not a number, it is half of it.
+    At the very top of the floating range, where this c would overflow, half of it is returned.
     """
     largest = max(float(np.max(K, initial=0.0)), -float(np.min(K, initial=0.0)))
     exponent = math.frexp(largest)[1]
@@ -37,7 +37,7 @@ def power_of_two_scale(K: Array) -> float:
 
 @dataclass(frozen=True)
 class Spectrum:
-    """K = (U * D) @ U.T, by decreasing |D|; what was cut as rounding is in neither."""
+    """K = (U * D) @ U.T by decreasing |D|, without the eigenvalues that are rounding errors."""
 
     U: Array  # (n, r), orthonormal columns
     D: Array  # (r,), none is zero
@@ -50,7 +50,8 @@ class Spectrum:
 def signed_eigh(K: Array, rank: int | None = None, rtol: float | None = None) -> Spectrum:
     """The eigenpairs of a symmetric K with |D| > rtol max|D|, at most ``rank`` of them.
 
-    Exact ties in |D| put the positive one first; K and 4**k K have the same U, bit for bit.
+    Of two eigenvalues with the same |D| the positive one comes first. K and 4**k K have the same
+    U, bit for bit.
     """
     rtol = rank_rtol(len(K), K.dtype) if rtol is None else rtol
     c = power_of_two_scale(K)
@@ -62,7 +63,7 @@ def signed_eigh(K: Array, rank: int | None = None, rtol: float | None = None) ->
 
 
 def _fix_signs(U: Array) -> Array:
-    """Each column times +-1: positive where it is largest, first of the entries about as large."""
+    """Give each column the sign that makes the first of its largest entries positive."""
     if not len(U):
         return U
     magnitude = np.abs(U)
@@ -72,14 +73,14 @@ def _fix_signs(U: Array) -> Array:
 
 
 def indefiniteness_of(D: Array) -> float:
-    """iota: the sum of |negative| over the sum of |all| eigenvalues; 0.0 if all are zero."""
+    """The part of the sum of |eigenvalues| that negative ones have; 0.0 if all are zero."""
     D = D / power_of_two_scale(D)
     total = float(np.sum(np.abs(D)))
     return max(0.0, -float(np.sum(D[D < 0])) / total) if total else 0.0  # never -0.0
 
 
 def indefiniteness_of_matrix(K: Array) -> float:
-    """iota of a symmetric matrix, from all its eigenvalues that are no rounding."""
+    """The indefiniteness of a symmetric matrix, from its eigenvalues above rounding level."""
     c = power_of_two_scale(K)
     A = np.divide(K, c, order="F", dtype=np.float64)
     D = eigh(A, eigvals_only=True, overwrite_a=True, driver="evd")
@@ -87,9 +88,9 @@ def indefiniteness_of_matrix(K: Array) -> float:
     return indefiniteness_of(D[np.abs(D) > rounding])  # 0.0, not 1e-17, if K is semi-definite
 
 
-# How a new spectrum is made of D: (gain, shift) stand for the training matrix
+# A correction turns D into (gain, shift), which stand for the training matrix
 # U diag(gain D) U' + shift I and for the rows k_x U diag(gain) U' of new objects. Without a gain
-# the matrix and the rows themselves are kept.
+# the matrix and the rows stay as they are.
 Correction = Callable[[Array], tuple[Array | None, float]]
 
 
@@ -109,8 +110,8 @@ def _square(D: Array) -> tuple[Array, float]:
     low, high = SQUARE_RANGE
     if len(D) and not low <= abs(D[0]) <= high:
         raise ValueError(
-            f"the square of a matrix with an eigenvalue of {D[0]:.3g} is out of floating range "
-            f"({low:.0e} to {high:.0e} are not); rescale the kernel"
+            f"the matrix has an eigenvalue of {D[0]:.3g}, whose square is out of floating range: "
+            f"magnitudes from {low:.0e} to {high:.0e} can be squared; rescale the kernel"
         )
     return D, 0.0
 
@@ -125,11 +126,11 @@ CORRECTIONS: dict[str, Correction] = {
 
 @dataclass(frozen=True)
 class SpectrumCorrection:
-    """A positive semi-definite training matrix and the map of new rows that goes with it."""
+    """A positive semi-definite training matrix, and the map of new rows that belongs to it."""
 
     train: Array  # (n, n)
     U: Array  # (n, r)
-    gain: Array | None  # (r,), none is zero; None leaves rows as they are
+    gain: Array | None  # (r,), none is zero; None if new rows stay as they are
 
     def map(self, K_x: Array) -> Array:  # (b, n) -> (b, n)
         """Rows k(x, X) of new objects, corrected as the training matrix was."""
@@ -139,13 +140,14 @@ class SpectrumCorrection:
 def correct(K: Array, how: str) -> SpectrumCorrection:
     """K with its negative eigenvalues flipped, clipped or squared, or its spectrum shifted up.
 
-    A shift adds to self-similarities alone: rows of new objects stay, as none is a training object.
+    A shift changes only the similarity of each object with itself. Rows of new objects stay as they
+    are, because no new object is a training object.
     """
     spectrum = signed_eigh(K)
     gain, shift = CORRECTIONS[how](spectrum.D)
     if gain is None:
         return SpectrumCorrection(K + shift * np.eye(len(K)), spectrum.U[:, :0], None)
-    kept = np.flatnonzero(gain)
-    U, D, gain = np.ascontiguousarray(spectrum.U[:, kept]), spectrum.D[kept], gain[kept]
+    left = np.flatnonzero(gain)
+    U, D, gain = np.ascontiguousarray(spectrum.U[:, left]), spectrum.D[left], gain[left]
     L = U * np.sqrt(gain * D)
-    return SpectrumCorrection(L @ L.T, U, gain)  # one buffer twice: exactly symmetric
+    return SpectrumCorrection(L @ L.T, U, gain)  # exactly symmetric, as both factors are L

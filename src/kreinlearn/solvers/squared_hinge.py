@@ -1,8 +1,10 @@
-"""Squared-hinge machines by finite Newton (Keerthi & DeCoste, 2005), several outputs in lock-step.
+"""Squared-hinge machines by finite Newton steps (Keerthi & DeCoste, 2005), all outputs together.
 
-min_z sum_i w_i max(0, 1 - y_i phi_i z)^2 + z' diag(penalty) z. Rows i with y_i phi_i z < 1 are
-active; their A = sum w phi phi' and b = sum w y phi give the Newton target (A + penalty)^-1 b. Only
-rows that changed sides are added to A or taken away; the step along the line is exact.
+    min_z  sum_i w_i max(0, 1 - y_i phi_i z)^2 + z' diag(penalty) z
+
+Rows i with y_i phi_i z < 1 are active. Their sums A = sum w phi phi' and b = sum w y phi give the
+target of a Newton step, (A + penalty)^-1 b. Only rows that changed sides since the last step are
+added to A or subtracted from it. The length of a step minimises the objective exactly.
 """
 
 from __future__ import annotations
@@ -15,25 +17,28 @@ import scipy.linalg
 
 from kreinlearn.solvers.line_search import Move
 from kreinlearn.solvers.margins import Array, Gram, HingeState, Margins, RowMargins, Rows, Step
+from kreinlearn.solvers.result import group_sums
 
-MAX_ITER = 200  # passes; four to ten are usual
-PATIENCE, RISE, FALL, HIGHEST = 20, 1e4, 10.0, 1e12  # of the detour over larger penalties
-TOL = 1e-12  # |step| in the norm of the Hessian, relative to sqrt(objective at 0)
-ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a gradient, relative to its terms
+MAX_ITER = 200  # passes over the data; four to ten are usual
+PATIENCE, RISE, FALL, HIGHEST = 20, 1e4, 10.0, 1e12  # of a detour: passes, factors, largest scale
+TOL = 1e-12  # length of a step in the norm of the Hessian, relative to sqrt(objective at 0)
+ROUNDING = 16 * float(np.finfo(np.float64).eps)  # error of a gradient, relative to its terms
 STALLED = 1e-12  # a gain that may be lost to rounding, relative to the objective at 0
-REFINED = 4  # solves with a singular matrix, each with what the last left over
+REFINED = 4  # solves with a singular matrix, each of what the last one left over
 
 
 @dataclass(frozen=True)
 class HingeSolution:
+    """The minimum for each output, and how it was reached."""
+
     coef: Array  # (p, q)
     n_iter: int  # passes over the data
     converged: bool
     objective: Array  # (q,)
-    state: list[HingeState]  # one an output
+    state: list[HingeState]  # one per output
 
 
-# state, objective at zero, scale of the penalty -> where to go next, None at the minimum
+# state, objective at zero, scale of the penalty -> where to go next, or None at the minimum
 Propose = Callable[[HingeState, float, float], Move | None]
 
 
@@ -48,7 +53,10 @@ def finite_newton(
     max_iter: int = MAX_ITER,
     tol: float = TOL,
 ) -> HingeSolution:
-    """Minimise each column's squared hinge loss; ``gram``, of all rows, spares a cold start."""
+    """Minimise the squared hinge loss of each column of Y, for rows in memory.
+
+    ``gram``, the sums of all rows, saves the first pass where there is no ``start``.
+    """
     margins = RowMargins(rows, Y, weights)
     return newton(margins, penalty, start, gram=gram, max_iter=max_iter, tol=tol)
 
@@ -62,7 +70,7 @@ def newton(
     max_iter: int = MAX_ITER,
     tol: float = TOL,
 ) -> HingeSolution:
-    """The same of rows that may be anywhere."""
+    """Minimise the squared hinge loss of each output, for rows that may be anywhere."""
 
     def propose(state: HingeState, total: float, scale: float) -> Move | None:
         P = scale * penalty
@@ -91,7 +99,10 @@ def lock_step(
     propose: Propose,
     max_iter: int,
 ) -> tuple[list[HingeState], int, bool]:
-    """All outputs to where nothing more is proposed, one pass over the data for all at a time."""
+    """Take steps until nothing more is proposed for any output; one pass serves all of them.
+
+    Returns the states, the number of passes, and whether all outputs converged.
+    """
     states = list(start) if start is not None else margins.start(gram)
     detours = [Detour() for _ in states]
     unsolved, stuck = list(range(len(states))), False
@@ -119,7 +130,7 @@ def lock_step(
 
 
 def _solved(step: Step, move: Move, total: float) -> bool:
-    """At the minimum; or the model is rounding error, and what it promises is, too."""
+    """Whether this is the minimum, or the promised gain is no more than rounding error."""
     if step.same:
         return move.exact
     return step.t == 0 and abs(move.gain) <= STALLED * total
@@ -127,33 +138,37 @@ def _solved(step: Step, move: Move, total: float) -> bool:
 
 @dataclass
 class Detour:
-    """A larger penalty to come down from, where a small one is slow (separable data) or stops."""
+    """A larger penalty, from which to come down where a small one makes little or no progress.
 
-    scale: float = 1.0  # of the penalty
+    Separable rows with hardly any penalty need this.
+    """
+
+    scale: float = 1.0  # factor of the penalty
     passes: int = 0
     falling: bool = False
 
     def go_on(self) -> None:
+        """Count a pass that has not reached the minimum; too many of them raise the penalty."""
         self.passes += 1
         if self.passes % PATIENCE == 0:
             self.rise()
 
     def rise(self) -> bool:
-        """Whether there is a larger penalty to try; on the way down there is none."""
+        """Raise the penalty, and say whether that was possible; on the way down it is not."""
         if self.falling or self.scale >= HIGHEST:
             return False
         self.scale *= RISE
         return True
 
     def ended(self) -> bool:
-        """Solved at this scale: whether it was the last."""
+        """Lower the penalty after its minimum is reached, and say whether it was the last one."""
         last, self.falling = self.scale == 1, True
         self.scale = max(1.0, self.scale / FALL)
         return last
 
 
 def solve(H: Array, g: Array) -> Array:
-    """H^-1 g for a positive semi-definite H by Cholesky; a singular one gets a trace of ridge."""
+    """H^-1 g for a positive semi-definite H by Cholesky; a tiny ridge is added if H is singular."""
     unit = np.sqrt(np.diag(H))
     unit = np.divide(1.0, unit, out=np.zeros_like(unit), where=unit > 0)
     scaled, goal, ridge = unit[:, None] * H * unit, unit * g, 0.0
@@ -170,14 +185,15 @@ def solve(H: Array, g: Array) -> Array:
 
 
 def hinge_gradient(
-    state: Sequence[HingeState], penalty: Array, plus: Array, minus: Array, dF_dz: Array
-) -> Array:
-    """dF/d(log lambda_plus, log lambda_minus), outputs summed, by implicit differentiation.
+    state: Sequence[HingeState], penalty: Array, groups: Array, n_groups: int, dF_dz: Array
+) -> Array:  # (n_groups,)
+    """Gradient of a loss F in log penalty, one entry per group, by implicit differentiation.
 
-    plus and minus (p,) say which coordinates have which lambda; dF_dz is (p, q).
+    ``groups`` (p,) has the group of each coefficient, or -1 for one without a penalty; ``dF_dz`` is
+    (p, q). Outputs are summed.
     """
-    total = np.zeros(2)
+    total = np.zeros(n_groups)
     for one, slope in zip(state, dF_dz.T, strict=True):
         pull = solve(one.A + np.diag(penalty), slope) * penalty * one.coef
-        total -= [pull[plus].sum(), pull[minus].sum()]
+        total -= group_sums(pull, groups, n_groups)
     return total

@@ -1,11 +1,12 @@
-"""Variance-constrained least squares: the norm of the predictions is given, not left to shrink.
+"""Variance-constrained least squares: the norm of the predictions is given and does not shrink.
 
     min  z' P z - 2 z' b   subject to   z' G z = r^2,    P = diag(penalty) > 0
 
-One W G W = V diag(tau) V', W = P^-1/2, serves all outputs: z = W V u, u = d / (1 - mu tau) with
-d = V' W b and the mu <= 1 / tau_max at which the constraint holds. The unknown is not mu but
-delta = 1 - mu tau_max >= 0: with s = tau / tau_max, 1 - mu tau = (1 - s) + delta s has no
-cancellation, however near mu is to 1 / tau_max. Ridge regression is mu = -1.
+One decomposition W G W = V diag(tau) V' with W = P^-1/2 serves all targets. The minimum is
+z = W V u with u = d / (1 - mu tau), d = V' W b, and the mu <= 1 / tau_max at which the constraint
+is met. The unknown is not mu itself but delta = 1 - mu tau_max >= 0: with s = tau / tau_max, the
+denominator 1 - mu tau = (1 - s) + delta s has no cancellation, however near mu is to 1 / tau_max.
+Ridge regression is the case mu = -1.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from kreinlearn.solvers.result import Fold, Solution
+from kreinlearn.solvers.result import Fold, Solution, group_sums
 
 Array = NDArray[Any]
 
@@ -25,16 +26,16 @@ EPS = float(np.finfo(np.float64).eps)
 LARGEST = float(np.finfo(np.float64).max)
 
 # Tolerances; each is relative to the largest magnitude of what it is compared with.
-ROUNDING = 8 * EPS  # times sqrt(r): what an eigendecomposition leaves of equal tau, of a zero d
+ROUNDING = 8 * EPS  # times sqrt(r): the error of an eigendecomposition in equal tau and zero d
 PIVOT_RTOL = 1e-6  # entries of an eigenvector that count as equally large when its sign is fixed
 SECULAR_RTOL = 1e-14  # norm of the predictions against r
-RADIUS_RTOL = 1e-60  # r against the norm at mu = 0: less is zero, as its square would underflow
-MAX_ITER = 100  # of the secular equation; two to eight are usual, 26 the most ever seen
+RADIUS_RTOL = 1e-60  # r against the norm at mu = 0; below it r is zero, as its square underflows
+MAX_ITER = 100  # steps of the secular equation; two to eight are usual, and 26 the most seen
 
 
 @dataclass(frozen=True)
 class _Spectrum:
-    """W G W = tau_max V diag(s) V'; eigenvalues next to the largest have s = 1 exactly."""
+    """W G W = tau_max V diag(s) V'; eigenvalues within rounding of the largest have s = 1."""
 
     W: Array  # (r, 1)
     V: Array  # (r, r)
@@ -42,14 +43,14 @@ class _Spectrum:
     tau_max: float
 
     @property
-    def top(self) -> Array:  # (r,), the eigenspace of tau_max
+    def top(self) -> Array:  # (r,) bool: the eigenspace of tau_max
         return np.asarray(self.s == 1.0)
 
     def weighted(self, B: Array) -> Array:  # (r, q) -> (q, r): V' W b for every column b
         return np.asarray((self.W * B).T @ self.V)
 
     def top_direction(self) -> Array:  # (number of tops,)
-        """A unit vector of the top eigenspace that no choice of its basis, nor of signs, alters."""
+        """A unit vector of the top eigenspace that does not depend on its basis or on signs."""
         V = self.V[:, self.top]
         share = np.square(V).sum(axis=1)
         pivot = V[np.argmax(share >= (1 - PIVOT_RTOL) * share.max())]
@@ -58,11 +59,11 @@ class _Spectrum:
 
 @dataclass(frozen=True)
 class _Minimum:
-    """The minimisers of all outputs in the eigenbasis."""
+    """The minimisers of all targets in the eigenbasis."""
 
     u: Array  # (q, r)
     delta: Array  # (q,), 1 - mu tau_max
-    inverse: Array  # (q, r), 1 / (1 - mu tau), 0 where that is infinite
+    inverse: Array  # (q, r), 1 / (1 - mu tau), and 0 where that is infinite
     n_iter: int
     converged: bool
 
@@ -70,7 +71,7 @@ class _Minimum:
 def variance_constrained(G: Array, B: Array, penalty: Array, radius: Array) -> Solution:
     """argmin z' diag(penalty) z - 2 z'b with z' G z = r^2, for each column b of B and r of radius.
 
-    Where no z is feasible (G = 0 and r > 0) it is zero, and not converged.
+    Where no z is feasible (G = 0 and r > 0), z is zero and the solution has not converged.
     """
     spectrum = _decompose(G, penalty)
     minimum = _minimise(spectrum, B, radius)
@@ -78,21 +79,41 @@ def variance_constrained(G: Array, B: Array, penalty: Array, radius: Array) -> S
     return Solution(Z, n_iter=minimum.n_iter, converged=minimum.converged)
 
 
-def variance_fold(
-    fold: Fold, lambda_plus: float, lambda_minus: float, radius: Array
-) -> tuple[float, Array]:
-    """Loss of a fold and its gradient (3,) in log lambda_plus, log lambda_minus, log c.
+@dataclass(frozen=True)
+class VarianceFold:
+    """A ``FoldLoss`` of variance-constrained least squares.
 
-    c is a common factor of all radii, the norms of the training part's predictions.
+    Its values are one penalty per group of features, then a common factor of all radii.
     """
-    spectrum = _decompose(fold.G, fold.penalty(lambda_plus, lambda_minus))
-    minimum = _minimise(spectrum, fold.B, radius)
+
+    fold: Fold
+    radius: Array  # (q,): root mean square of the predictions for each target
+
+    @property
+    def n_valid(self) -> float:
+        return self.fold.n_valid
+
+    def loss_and_gradient(self, values: Array) -> tuple[float, Array]:
+        radii = values[-1] * self.radius * np.sqrt(self.fold.n)
+        return variance_fold(self.fold, values[:-1], radii)
+
+
+def variance_fold(fold: Fold, *values_and_radii: Any) -> tuple[float, Array]:
+    """Loss of a fold, and its gradient in log penalty, one entry per group, and in log c.
+
+    Called as ``variance_fold(fold, values, radii)``: ``values`` (p,) is one penalty per group, and
+    ``radii`` (q,) are the norms of the predictions of the training part, of which c is a common
+    factor. Until all callers pass a vector, the penalties may also be given one by one.
+    """
+    values, radii = np.ravel(values_and_radii[:-1]), values_and_radii[-1]
+    spectrum = _decompose(fold.G, fold.penalty(values))
+    minimum = _minimise(spectrum, fold.B, radii)
     Y = spectrum.V @ minimum.u.T  # (r, q)
     Z = spectrum.W * Y
     x, rho = _adjoint(spectrum, minimum, spectrum.weighted(fold.loss_gradient(Z)))
     slope = np.einsum("iq,iq->i", spectrum.V @ x.T, Y)  # dF / dlog penalty
-    plus = fold.S > 0
-    return fold.loss(Z), np.array([slope[plus].sum(), slope[~plus].sum(), radius**2 @ rho])
+    slopes = group_sums(slope, fold.groups, len(values))
+    return fold.loss(Z), np.append(slopes, radii**2 @ rho)
 
 
 def _decompose(G: Array, penalty: Array) -> _Spectrum:
@@ -109,7 +130,7 @@ def _decompose(G: Array, penalty: Array) -> _Spectrum:
 def _minimise(spectrum: _Spectrum, B: Array, radius: Array) -> _Minimum:
     s, top = spectrum.s, spectrum.top
     d = spectrum.weighted(B)  # (q, r)
-    if not spectrum.tau_max:  # nothing to give the predictions a norm with
+    if not spectrum.tau_max:  # all predictions are zero
         inverse = np.where(radius[:, None] > 0, 0.0, np.ones_like(d))
         return _Minimum(d * inverse, np.zeros(len(d)), inverse, 0, not np.any(radius))
     absent = _norm(d[:, top]) <= ROUNDING * np.sqrt(len(s)) * _norm(d)
@@ -122,7 +143,7 @@ def _minimise(spectrum: _Spectrum, B: Array, radius: Array) -> _Minimum:
     delta[zero] = LARGEST  # mu = -infinity
     inverse = _inverse(s, delta)
     u = d * inverse
-    hard = delta == 0.0  # the norm falls short even at mu = 1 / tau_max
+    hard = delta == 0.0  # the norm is too small even at mu = 1 / tau_max
     missing = np.sqrt(np.maximum(0.0, 1 - np.square(_norm(e * inverse)))) * r
     share = np.where(hard, missing / np.sqrt(spectrum.tau_max), 0.0)
     u[:, top] += share[:, None] * spectrum.top_direction()
@@ -130,8 +151,9 @@ def _minimise(spectrum: _Spectrum, B: Array, radius: Array) -> _Minimum:
 
 
 def _norm(A: Array) -> Array:  # (q, k) -> (q,)
+    """The norm of each row, without overflow or underflow of its squares."""
     peak = np.max(np.abs(A), axis=1, initial=0.0, keepdims=True)
-    unit = A / np.where(peak > 0, peak, 1.0)  # squares neither overflow nor vanish
+    unit = A / np.where(peak > 0, peak, 1.0)
     return np.asarray(peak[:, 0] * np.sqrt(np.square(unit).sum(axis=1)))
 
 
@@ -142,11 +164,12 @@ def _inverse(s: Array, delta: Array) -> Array:  # (r,), (q,) -> (q, r)
 
 
 def _secular(e: Array, s: Array, top: Array) -> tuple[Array, int, bool]:
-    """The delta >= 0 of each output at which phi = |e / ((1 - s) + delta s)| is 1; 0 if none is.
+    """The delta >= 0 of each target at which phi = |e / ((1 - s) + delta s)| is 1, or 0.
 
-    Newton's method for 1/phi, which is increasing and concave: from the left it never overshoots.
+    Newton's method is applied to 1/phi, which is increasing and concave: started left of the root
+    it never overshoots.
     """
-    delta = _norm(e[:, top])  # left of the root: there the top alone has phi = 1
+    delta = _norm(e[:, top])  # left of the root, as the top eigenspace alone has phi = 1 there
     n_iter, done = 0, np.zeros(len(e), dtype=bool)
     while n_iter < MAX_ITER:
         n_iter += 1
@@ -162,19 +185,20 @@ def _secular(e: Array, s: Array, top: Array) -> tuple[Array, int, bool]:
 
 
 def _adjoint(spectrum: _Spectrum, minimum: _Minimum, h: Array) -> tuple[Array, Array]:
-    """(rho tau u - h) / (1 - mu tau) and rho = h't / (u' tau t), t = tau u / (1 - mu tau).
+    """x = (rho tau u - h) / (1 - mu tau) and rho = h't / (u' tau t), t = tau u / (1 - mu tau).
 
-    h is V'W dF/dz. Along the top part of u both terms grow as 1 / delta: a closed form of x there.
+    Here h is V'W dF/dz. Along the top part of u both terms of x grow as 1 / delta, so that x has a
+    closed form there.
     """
     top, delta, inverse = spectrum.top, minimum.delta, minimum.inverse
-    su = spectrum.s * minimum.u  # rho below is that of s in the place of tau
+    su = spectrum.s * minimum.u  # rho is computed with s in the place of tau
     u_top = _norm(minimum.u[:, top])
     along = np.where(top, minimum.u, 0.0) / np.where(u_top > 0, u_top, 1.0)[:, None]
     h_top = (h * along).sum(axis=1)
     t = np.where(top, 0.0, su * inverse)
     ht, ut = (h * t).sum(axis=1), (su * t).sum(axis=1)
     scale = u_top**2 + delta * ut
-    scale = np.where(scale > 0, scale, 1.0)  # u is zero but for what G does not see
+    scale = np.where(scale > 0, scale, 1.0)  # zero if u lies in the null space of G
     rho = (h_top * u_top + delta * ht) / scale
     x = (np.where(top, 0.0, rho[:, None] * su) - h + h_top[:, None] * along) * inverse
     x += ((ht * u_top - h_top * ut) / scale)[:, None] * along

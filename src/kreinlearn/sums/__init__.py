@@ -1,1 +1,1 @@
-"""Reproducible sums over rows: fixed tiles, a fixed tree, any number of threads."""
+"""Sums over rows that do not depend on threads or memory: fixed tiles, added in a fixed tree."""

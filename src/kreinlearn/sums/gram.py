@@ -1,10 +1,11 @@
-"""Gram matrices of blocks of kernel values, summed without holding the interpreter lock."""
+"""Gram matrices of blocks of kernel values, summed without the interpreter lock."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -16,23 +17,26 @@ from kreinlearn.sums.parallel import sum_over_blocks
 
 Array = NDArray[Any]
 
-
-STRIP = 128  # columns of a triangle that are added at a time
+STRIP = 128  # columns of a triangle that are added at once
 
 
 @dataclass
 class Gram:
-    """C'wC (upper triangle, Fortran order) and the weighted column sums of row blocks C."""
+    """C'wC and the weighted column sums of blocks C of rows.
+
+    Only the upper triangle of ``triangle`` is used, in Fortran order; ``matrix`` is all of it.
+    """
 
     triangle: Array  # (m, m)
     sums: Array  # (m,)
-    single: bool = False  # float32 blocks multiplied in float32, summed in float64
+    single: bool = False  # whether float32 blocks are multiplied in float32; sums are float64
 
     @classmethod
     def zeros(cls, m: int, *, single: bool = False) -> Self:
         return cls(np.zeros((m, m), order="F"), np.zeros(m), single)
 
     def add(self, C: Array, w: Array | None = None) -> None:
+        """Add a block of rows (b, m) with weights (b,)."""
         if w is not None:
             self.sums += w @ C
             C = np.sqrt(w).astype(C.dtype, copy=False)[:, None] * C
@@ -44,24 +48,25 @@ class Gram:
             add_gram(np.asarray(C, dtype=np.float64), self.triangle)
 
     def __iadd__(self, other: Self) -> Self:
-        for strip in self._strips():
-            self.triangle[strip] += other.triangle[strip]
-        self.sums += other.sums
-        return self
+        return self._combine(other, np.add)
 
     def __isub__(self, other: Self) -> Self:
+        return self._combine(other, np.subtract)
+
+    def _combine(self, other: Self, operation: Callable[..., Array]) -> Self:
         for strip in self._strips():
-            self.triangle[strip] -= other.triangle[strip]
-        self.sums -= other.sums
+            operation(self.triangle[strip], other.triangle[strip], out=self.triangle[strip])
+        operation(self.sums, other.sums, out=self.sums)
         return self
 
     def clear(self) -> None:
+        """Set all sums to zero, to be used again."""
         for strip in self._strips():
             self.triangle[strip] = 0.0
         self.sums[:] = 0.0
 
     def _strips(self) -> Iterator[tuple[slice, slice]]:
-        """The upper triangle in parts: what is below stays untouched."""
+        """Strips of columns that cover the upper triangle and little else."""
         m = len(self.sums)
         for j in range(0, m, STRIP):
             yield slice(0, min(j + STRIP, m)), slice(j, j + STRIP)
@@ -73,18 +78,17 @@ class Gram:
 
 
 def gram_of(C: Array, workers: int = 1) -> Gram:
-    """C'C and column sums of a matrix in memory, in the fixed tiles."""
+    """C'C and the column sums of a matrix in memory, summed in the fixed tiles."""
 
     def add(total: Gram, span: tuple[int, int]) -> None:
         total.add(C[slice(*span)])
 
-    return sum_over_blocks(
-        add, tiles(len(C)), lambda: Gram.zeros(C.shape[1]), len(C), workers=workers
-    )
+    zero = partial(Gram.zeros, C.shape[1])
+    return sum_over_blocks(add, tiles(len(C)), zero, len(C), workers=workers)
 
 
 def _blas(name: str) -> Any:
-    """A BLAS routine by its address: called so it releases the GIL, as scipy's does not."""
+    """A BLAS routine by its address; unlike the wrappers of scipy it runs without the GIL."""
     capsule = scipy.linalg.cython_blas.__pyx_capi__[name]
     get_name = ctypes.pythonapi.PyCapsule_GetName
     get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
@@ -103,7 +107,7 @@ _SYRK = {np.dtype(np.float64): _blas("dsyrk"), np.dtype(np.float32): _blas("ssyr
 
 
 def add_gram(C: Array, triangle: Array) -> Array:
-    """triangle += C'C, upper triangle only; C (b, m) in rows, triangle (m, m) in Fortran order."""
+    """Add C'C to the upper triangle of a matrix (m, m) in Fortran order, for rows C (b, m)."""
     C = np.ascontiguousarray(C)
     b, m = C.shape
     one = np.ones(1, C.dtype)

@@ -1,9 +1,16 @@
-"""Sums over rows that learning needs: Gram matrix, cross terms and means; they add and subtract."""
+"""The sums over rows that learning needs: Gram matrix, products with targets, and means.
+
+``Moments`` are those of kernel values and are summed over the data. ``FeatureMoments`` are those of
+features, follow from them, and are small enough to be added and subtracted freely.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,14 +23,14 @@ from kreinlearn.sums.tree import SPARE
 
 Array = NDArray[Any]
 
-SUM_BYTES = 200 * 2**20  # of the sums that are held; beyond it workers wait for one another
+SUM_BYTES = 200 * 2**20  # memory for sums; where it is full, workers wait for one another
 
 
 @dataclass(frozen=True)
 class Targets:
-    """What is to be learned of every row: targets, weights, and the group it is summed in."""
+    """What belongs to each row: its targets, its weight, and the group in which it is summed."""
 
-    Y: Array  # (n, q); +-1 of classes may be small integers
+    Y: Array  # (n, q); targets +-1 of classes may be small integers
     weights: Array | None = None  # (n,)
     groups: Array | None = None  # (n,), 0 .. n_groups - 1
     n_groups: int = 1
@@ -31,27 +38,25 @@ class Targets:
 
     @classmethod
     def none(cls, n: int) -> Self:
+        """No targets, for n rows whose Gram matrix is all that is wanted."""
         return cls(np.empty((n, 0)))
 
     def by_group(self, numbers: Array) -> Array:
-        """The same row numbers, those of one group together."""
+        """The same row numbers, sorted by group."""
         if self.groups is None:
             return numbers
         return np.asarray(numbers[np.argsort(self.groups[numbers - self.first], kind="stable")])
 
     def spans(self, numbers: Array) -> list[tuple[int, slice]]:
-        """Groups and their places among row numbers that are ordered by group."""
+        """Each group that has rows, and its places among row numbers that are sorted by group."""
         if self.groups is None:
             return [(0, slice(0, len(numbers)))]
         groups = self.groups[numbers - self.first]
-        ends = np.searchsorted(groups, np.arange(self.n_groups + 1))
-        return [
-            (g, slice(int(ends[g]), int(ends[g + 1])))
-            for g in range(self.n_groups)
-            if ends[g] < ends[g + 1]
-        ]
+        ends = np.searchsorted(groups, np.arange(self.n_groups + 1)).tolist()
+        return [(g, slice(a, b)) for g, (a, b) in enumerate(pairwise(ends)) if a < b]
 
     def of(self, numbers: Array) -> tuple[Array, Array | None]:
+        """Targets and weights of the rows with these numbers."""
         at = numbers - self.first
         Y = np.asarray(self.Y[at], dtype=np.float64)
         return Y, None if self.weights is None else self.weights[at]
@@ -59,7 +64,7 @@ class Targets:
 
 @dataclass
 class Moments:
-    """C'wC, C'w1, C'wY, 1'wY, Y'wY and 1'w of row blocks C with targets Y and weights w."""
+    """C'wC, C'w1, C'wY, 1'wY, Y'wY and 1'w of blocks C of rows with targets Y and weights w."""
 
     gram: Gram
     cross: Array  # (m, q)
@@ -72,6 +77,7 @@ class Moments:
         return cls(Gram.zeros(m, single=single), np.zeros((m, q)), np.zeros(q), np.zeros(q))
 
     def add(self, C: Array, Y: Array, w: Array | None) -> None:
+        """Add a block of rows (b, m) with targets (b, q) and weights (b,)."""
         if not self.gram.single:
             C = np.asarray(C, dtype=np.float64)
         self.gram.add(C, w)
@@ -83,30 +89,26 @@ class Moments:
         self.weight += float(len(C) if w is None else w.sum())
 
     def __iadd__(self, other: Self) -> Self:
-        self.gram += other.gram
-        self.cross += other.cross
-        self.y_sums += other.y_sums
-        self.y_squares += other.y_squares
-        self.weight += other.weight
-        return self
+        return self._combine(other, operator.iadd)
 
     def __isub__(self, other: Self) -> Self:
-        self.gram -= other.gram
-        self.cross -= other.cross
-        self.y_sums -= other.y_sums
-        self.y_squares -= other.y_squares
-        self.weight -= other.weight
+        return self._combine(other, operator.isub)
+
+    def _combine(self, other: Self, operation: Callable[..., Any]) -> Self:
+        for name in ("gram", "cross", "y_sums", "y_squares", "weight"):
+            setattr(self, name, operation(getattr(self, name), getattr(other, name)))
         return self
 
     def clear(self) -> None:
+        """Set all sums to zero, to be used again."""
         self.gram.clear()
         for sums in (self.cross, self.y_sums, self.y_squares):
             sums[...] = 0.0
         self.weight = 0.0
 
-    def terms(self, W: Array) -> Terms:  # (m, r)
-        """The same sums of features Phi = C W."""
-        return Terms(
+    def terms(self, W: Array) -> FeatureMoments:  # (m, r)
+        """The moments of features Phi = C W."""
+        return FeatureMoments(
             symmetric_product(W, self.gram.matrix),
             W.T @ self.gram.sums,
             W.T @ self.cross,
@@ -116,39 +118,29 @@ class Moments:
         )
 
 
-class Terms(NamedTuple):
-    """Moments of features: dense, small, and free to be subtracted from one another."""
+class FeatureMoments(NamedTuple):
+    """The same sums of features Phi: a small value that is never changed in place."""
 
-    G: Array  # (r, r)
-    s: Array  # (r,)
-    B: Array  # (r, q)
-    t: Array  # (q,)
-    yy: Array  # (q,)
-    n: float
+    G: Array  # (r, r): Phi' w Phi
+    s: Array  # (r,): Phi' w 1
+    B: Array  # (r, q): Phi' w Y
+    t: Array  # (q,): 1' w Y
+    yy: Array  # (q,): Y' w Y
+    n: float  # sum of the weights
 
-    def plus(self, other: Terms) -> Terms:
-        return self._combined(other, 1.0)
+    def plus(self, other: FeatureMoments) -> FeatureMoments:
+        return FeatureMoments(*map(operator.add, self, other))
 
-    def minus(self, other: Terms) -> Terms:
-        return self._combined(other, -1.0)
+    def minus(self, other: FeatureMoments) -> FeatureMoments:
+        return FeatureMoments(*map(operator.sub, self, other))
 
-    def _combined(self, other: Terms, sign: float) -> Terms:
-        return Terms(
-            self.G + sign * other.G,
-            self.s + sign * other.s,
-            self.B + sign * other.B,
-            self.t + sign * other.t,
-            self.yy + sign * other.yy,
-            self.n + sign * other.n,
-        )
-
-    def rescaled(self, scale: Array) -> Terms:  # (r,)
-        """Of features times ``scale``."""
+    def rescaled(self, scale: Array) -> FeatureMoments:  # (r,)
+        """The moments of features that are multiplied by ``scale``."""
         G, B = scale[:, None] * self.G * scale, scale[:, None] * self.B
         return self._replace(G=G, s=scale * self.s, B=B)
 
     def centred(self, *, intercept: bool) -> Centred:
-        """Features and targets less their means, or as they are without an intercept."""
+        """The moments about the means; or, without an intercept, about zero."""
         if not intercept:
             return Centred(self.G, self.B, self.yy, self.n, np.zeros_like(self.s), 0 * self.t)
         mean, ybar = self.s / self.n, self.t / self.n
@@ -157,7 +149,8 @@ class Terms(NamedTuple):
         return Centred(G, B, self.yy - self.n * ybar**2, self.n, mean, ybar)
 
     @classmethod
-    def of_rows(cls, Phi: Array, Y: Array, w: Array | None) -> Terms:
+    def of_rows(cls, Phi: Array, Y: Array, w: Array | None) -> FeatureMoments:
+        """The moments of features (n, r) in memory, with targets (n, q) and weights (n,)."""
         if w is None:
             n, yy = float(len(Phi)), np.einsum("iq,iq->q", Y, Y)
             return cls(Phi.T @ Phi, Phi.sum(axis=0), Phi.T @ Y, Y.sum(axis=0), yy, n)
@@ -167,7 +160,7 @@ class Terms(NamedTuple):
 
 
 class Centred(NamedTuple):
-    """Least-squares terms about the means, which give the intercept back."""
+    """Moments about the means, for least squares; the means then give the intercept."""
 
     G: Array  # (r, r)
     B: Array  # (r, q)
@@ -177,24 +170,27 @@ class Centred(NamedTuple):
     ybar: Array  # (q,)
 
     def intercept(self, Z: Array) -> Array:  # (r, q) -> (q,)
+        """The intercept that belongs to coefficients Z."""
         return np.asarray(self.ybar - self.mean @ Z)
 
 
-def total_terms(terms: Sequence[Terms]) -> Terms:
-    total = terms[0]
-    for term in terms[1:]:
-        total = total.plus(term)
-    return total
+def total_moments(parts: Sequence[FeatureMoments]) -> FeatureMoments:
+    """The moments of all rows from those of their parts."""
+    return reduce(FeatureMoments.plus, parts)
+
+
+Terms = FeatureMoments  # former names, for callers not yet changed
+total_terms = total_moments
 
 
 def symmetric_product(W: Array, G: Array) -> Array:
-    """W' G W, exactly symmetric."""
+    """The product W' G W, made exactly symmetric."""
     P = W.T @ G @ W
     return np.asarray(0.5 * (P + P.T))
 
 
 def spare_for(m: int, n_groups: int, workers: int) -> int:
-    """Sums that may wait for those of earlier rows: none where they are large."""
+    """How many sums may wait for those of earlier rows: none where sums are large."""
     room = SUM_BYTES // max(n_groups * 8 * m * m, 1)
     return int(np.clip(room - workers - 2, 0, SPARE)) if workers > 1 else 0
 
@@ -202,16 +198,16 @@ def spare_for(m: int, n_groups: int, workers: int) -> int:
 def moments_of(
     C: Array, targets: Targets, numbers: Array, workers: int = 1, *, single: bool = False
 ) -> list[Moments]:
-    """Moments of every group of a matrix in memory whose rows have these numbers."""
+    """The moments of each group of a matrix in memory, whose rows have these numbers."""
     grouped = targets.groups
     order = None if grouped is None else np.argsort(grouped[numbers], kind="stable")
     m, q = C.shape[1], targets.Y.shape[1]
-    found = [Moments.zeros(m, q, single=single) for _ in range(targets.n_groups)]
+    moments = [Moments.zeros(m, q, single=single) for _ in range(targets.n_groups)]
     Y, w = targets.of(numbers)
     for g, span in targets.spans(numbers if order is None else numbers[order]):
         here = span if order is None else order[span]
-        found[g] = _moments(C[here], Y[here], None if w is None else w[here], workers)
-    return found
+        moments[g] = _moments(C[here], Y[here], None if w is None else w[here], workers)
+    return moments
 
 
 def _moments(C: Array, Y: Array, w: Array | None, workers: int) -> Moments:
@@ -219,6 +215,6 @@ def _moments(C: Array, Y: Array, w: Array | None, workers: int) -> Moments:
         here = slice(*span)
         total.add(C[here], Y[here], None if w is None else w[here])
 
-    m, q = C.shape[1], Y.shape[1]
-    zero, spare = lambda: Moments.zeros(m, q), spare_for(m, 1, workers)
+    m = C.shape[1]
+    zero, spare = partial(Moments.zeros, m, Y.shape[1]), spare_for(m, 1, workers)
     return sum_over_blocks(add, tiles(len(C)), zero, len(C), workers=workers, spare=spare)

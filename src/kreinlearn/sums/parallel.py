@@ -1,7 +1,8 @@
-"""A pass over the data: a function of one block of rows, in threads, whose results are added.
+"""A pass over the data: a function of one block of rows, run in threads, whose results are added.
 
-Sums are reproducible: rows fall into runs of whole tiles by their number alone, a run is added in
-order, and runs are added in a fixed tree. Threads and memory decide only who adds what when.
+Sums are reproducible. The row numbers alone decide into which span of whole tiles a row falls. The
+blocks of a span are added in order, and the sums of spans in a fixed tree. The number of threads
+and the memory decide only who adds what, and when.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import joblib
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from kreinlearn.sums.tree import SPARE, Queue, Run, Total, Tree
+from kreinlearn.sums.tree import SPARE, Queue, Span, Total, Tree
 
 Array = NDArray[Any]
 Block = TypeVar("Block")
@@ -30,7 +31,7 @@ def _controller() -> ThreadpoolController:
 
 
 class _SerialBlas:
-    """The limit is the process's: it is set by the first who enters, lifted by the last."""
+    """Limits BLAS in the whole process: the first to enter sets the limit, the last lifts it."""
 
     def __init__(self) -> None:
         self._lock, self._inside = threading.Lock(), 0
@@ -53,12 +54,18 @@ _SERIAL_BLAS = _SerialBlas()
 
 
 def serial_blas() -> AbstractContextManager[None]:
-    """One BLAS and OpenMP thread inside: our workers are the threads, and results repeat."""
+    """A block in which BLAS and OpenMP use one thread: our workers are the threads instead.
+
+    Results then do not depend on the number of threads that BLAS would have used.
+    """
     return _SERIAL_BLAS
 
 
 def worker_count(n_jobs: int | None) -> int:
-    """Threads for a pass: ``n_jobs``, or as many as BLAS may use here (1 in a joblib worker)."""
+    """The number of threads for a pass: ``n_jobs``, or by default as many as BLAS may use.
+
+    In a worker of joblib that is one.
+    """
     if n_jobs is not None:
         return int(joblib.effective_n_jobs(n_jobs))
     blas = [lib["num_threads"] for lib in _controller().info() if lib["user_api"] == "blas"]
@@ -74,26 +81,26 @@ def sum_over_blocks(
     workers: int = 1,
     spare: int = SPARE,
 ) -> T:
-    """Sum of the terms of all blocks; ``add(total, block)`` adds one block's terms in place.
+    """The sum over all blocks, where ``add(total, block)`` adds one block to a total in place.
 
-    A block is in one of the tiles of n rows, and begins with a row number or several.
+    The first entry of a block is a row number, or several. They are of one of the tiles of n rows.
     """
     queue = Queue(blocks, n)
     tree = Tree[T](workers + spare)
 
-    def total_of(run: Run) -> T:
+    def total_of(span: Span) -> T:
         total = tree.unused()
         if total is None:
             total = zero()
         else:
             total.clear()
-        for block in queue.blocks_of(run):
+        for block in queue.blocks_of(span):
             add(total, block)
         return total
 
     def work() -> None:
-        while (run := queue.claim()) is not None and tree.may_begin(run.number):
-            tree.put(run.number, total_of(run))  # and nothing here holds it any longer
+        while (span := queue.claim()) is not None and tree.may_begin(span.number):
+            tree.put(span.number, total_of(span))  # no name refers to the total, so it can be freed
 
     _run(work, workers, queue.stop, tree.stop)
     return tree.total(zero)
@@ -102,7 +109,7 @@ def sum_over_blocks(
 def map_blocks(
     apply: Callable[[Block], None], blocks: Iterable[Block], *, workers: int = 1
 ) -> None:
-    """``apply`` on every block, in worker threads; it writes its own rows of a result."""
+    """Call ``apply`` on every block, in worker threads; it writes its rows of a result itself."""
     queue = Queue(blocks)
 
     def work() -> None:
@@ -113,7 +120,7 @@ def map_blocks(
 
 
 def _run(work: Callable[[], None], workers: int, *stops: Callable[[], None]) -> None:
-    """``work`` in every worker; the first error, Ctrl-C included, stops them all and is raised."""
+    """Do ``work`` in every worker; the first error, Ctrl-C included, stops all and is raised."""
 
     def stop() -> None:
         for one in stops:

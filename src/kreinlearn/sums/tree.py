@@ -1,4 +1,4 @@
-"""Runs of tiles: read in order, added by any thread, and summed in a fixed tree."""
+"""Spans of tiles, which are read in order, summed by any thread, and added in a fixed tree."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import numpy as np
 
 from kreinlearn.data.tiles import TILE
 
-RUNS, LONGEST = 8, 16  # so many runs at least, of so many tiles at the most
-COLUMN_RUNS = 4, 512  # the same of targets and weights alone, which cost little
-FAN_IN = 8  # sums that are added to one
-SPARE = 2  # runs that may wait for an earlier one, beside those that workers are at
+SPANS, LONGEST = 8, 16  # number of spans, at least, and tiles in a span, at most
+COLUMN_SPANS = 4, 512  # the same for passes over targets and weights alone, which cost little
+FAN_IN = 8  # sums that are added to one, at each level of the tree
+SPARE = 2  # sums that may wait for an earlier one, beside those that workers are busy with
 
 
 class Total(Protocol):
-    """What is summed; one that has been added to another is cleared and used again."""
+    """A sum; one that has been added to another is cleared and used again."""
 
     def __iadd__(self, other: Any) -> Self: ...
 
@@ -29,13 +29,13 @@ class Total(Protocol):
 T = TypeVar("T")
 
 
-def runs_of(n: int, runs: int = RUNS, longest: int = LONGEST) -> list[tuple[int, int]]:
-    """Spans of rows that are summed in order: whole tiles, by the number of rows alone.
+def spans_of(n: int, count: int = SPANS, longest: int = LONGEST) -> list[tuple[int, int]]:
+    """Spans of whole tiles that are each summed in order; they depend only on the number of rows.
 
-    Towards the end they are shorter, so that workers end together.
+    Towards the end spans are shorter, so that all workers finish at about the same time.
     """
     left, spans = -(-n // TILE), list[tuple[int, int]]()
-    step = int(np.clip(left // runs, 1, longest))
+    step = int(np.clip(left // count, 1, longest))
     while left:
         while step > 1 and left <= 2 * step:
             step //= 2
@@ -46,31 +46,31 @@ def runs_of(n: int, runs: int = RUNS, longest: int = LONGEST) -> list[tuple[int,
 
 
 def depth_of(n: int) -> int:
-    """Sums that the tree holds at a time: one a level."""
-    count, depth = len(runs_of(n)), 1
+    """The number of levels of the tree, each of which has one sum in memory."""
+    count, depth = len(spans_of(n)), 1
     while count > FAN_IN:
         count, depth = -(-count // FAN_IN), depth + 1
     return depth
 
 
 @dataclass(eq=False)
-class Run:
-    """Blocks of a run that are read, and not yet added."""
+class Span:
+    """The blocks of a span that have been read and are not yet added."""
 
-    number: int  # among those that have any blocks
+    number: int  # counts the spans that have any blocks
     waiting: deque[Any] = field(default_factory=deque)
     complete: bool = False
 
 
 class Queue:
-    """Blocks, read in order: handed out one by one, or a run at a time; all stop when one fails."""
+    """Reads blocks in order, and hands them out to threads one by one, or one span at a time."""
 
     def __init__(self, blocks: Iterable[Any], n: int = 0) -> None:
         self._blocks = iter(blocks)
-        self._starts = np.array([start for start, _ in runs_of(n)])
+        self._starts = np.array([start for start, _ in spans_of(n)])
         self._pull = threading.Lock()
-        self._latest, self._place = Run(-1), -1  # the run of the block read last
-        self._unclaimed = deque[Run]()
+        self._latest, self._place = Span(-1), -1  # the span of the block that was read last
+        self._unclaimed = deque[Span]()
         self._stopped = False
 
     def __iter__(self) -> Iterator[Any]:
@@ -81,8 +81,11 @@ class Queue:
                 return
             yield block
 
-    def claim(self) -> Run | None:
-        """A run that nobody has; blocks of earlier runs that are read on the way wait there."""
+    def claim(self) -> Span | None:
+        """The next span that no thread works on, or None at the end.
+
+        Blocks of earlier spans that are read on the way wait in their span.
+        """
         while not self._stopped:
             with self._pull:
                 if self._unclaimed:
@@ -91,19 +94,20 @@ class Queue:
                     return None
         return None
 
-    def blocks_of(self, run: Run) -> Iterator[Any]:
+    def blocks_of(self, span: Span) -> Iterator[Any]:
+        """All blocks of a span, in order."""
         while not self._stopped:
             with self._pull:
-                if not run.waiting and not run.complete:
+                if not span.waiting and not span.complete:
                     self._read()
-                block = run.waiting.popleft() if run.waiting else None
+                block = span.waiting.popleft() if span.waiting else None
             if block is not None:
                 yield block
-            elif run.complete:
+            elif span.complete:
                 return
 
     def _read(self) -> bool:
-        """One block more; False at the end."""
+        """Read one more block into its span, and say whether there was one."""
         block = next(self._blocks, None)
         if block is None:
             self._latest.complete = True
@@ -112,39 +116,41 @@ class Queue:
         place = int(np.searchsorted(self._starts, row, "right")) - 1
         if place != self._place:
             self._latest.complete = True
-            self._latest, self._place = Run(self._latest.number + 1), place
+            self._latest, self._place = Span(self._latest.number + 1), place
             self._unclaimed.append(self._latest)
         self._latest.waiting.append(block)
         return True
 
     def stop(self) -> None:
+        """Hand out no more blocks, as one has failed."""
         self._stopped = True
 
 
 class Tree(Generic[T]):
-    """Sums of runs, added FAN_IN at a time, neighbours first and in order: a fixed tree."""
+    """Adds the sums of spans in a fixed tree: FAN_IN neighbours at a time, in order."""
 
     def __init__(self, most: int) -> None:
-        self._most = most  # runs begun that are not added yet
+        self._most = most  # spans that may be begun and not yet added
         self._waiting: dict[int, T] = {}
         self._next = 0
-        self._levels: list[list[Any]] = []  # of each: how many, and their sum
+        self._levels: list[list[Any]] = []  # for each level the number of sums, and their sum
         self._added: list[T] = []
         self._moved = threading.Condition()
         self._adding = self._stopped = False
 
     def may_begin(self, number: int) -> bool:
+        """Wait until a span may be begun; False if all work has stopped."""
         with self._moved:
             self._moved.wait_for(lambda: self._stopped or number < self._next + self._most)
             return not self._stopped
 
     def unused(self) -> T | None:
-        """A sum that has been added to another, and is of no further use; None: there is none."""
+        """A sum that has been added to another and can be used again, or None."""
         with self._moved:
             return self._added.pop() if self._added else None
 
     def put(self, number: int, total: T) -> None:
-        """One thread adds what can be added; the others go on."""
+        """Hand in the sum of a span; one thread adds what can be added, and the others go on."""
         with self._moved:
             self._waiting[number] = total
             if self._adding:
@@ -177,15 +183,18 @@ class Tree(Generic[T]):
             self._add(here[1], level + 1)
 
     def total(self, zero: Callable[[], T]) -> T:
-        """What is left of each level belongs to the end of the next."""
+        """The sum of all spans; what is left at each level is added at the end of the next."""
         rest: T | None = None
-        for count, found in self._levels:
+        for count, level in self._levels:
             if rest is not None and count:
-                found += rest
-            rest = found if count else rest
+                level += rest
+            rest = level if count else rest
         return zero() if rest is None else rest
 
     def stop(self) -> None:
         with self._moved:
             self._stopped = True
             self._moved.notify_all()
+
+
+runs_of, COLUMN_RUNS = spans_of, COLUMN_SPANS  # former names, for callers not yet changed

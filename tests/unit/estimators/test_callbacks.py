@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import kreinlearn as kl
-from kreinlearn.estimators._callbacks import PARTS
 from kreinlearn.kernels import pairwise
+from kreinlearn.progress import PARTS
 from tests.models import LEARNERS
 
 N = 9000  # more than are held
