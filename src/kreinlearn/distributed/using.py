@@ -107,7 +107,7 @@ def _result_of(estimator: Any, name: str, found: b.Blocks) -> Result:
 
 
 def _known_object(estimator: Any, found: b.Blocks) -> Any:
-    if estimator.kernel_.takes == "precomputed":
+    if estimator.kernel_.domain.is_matrix:
         return np.zeros((1, estimator.n_features_in_), found.dtype)
     one = take(estimator.landmarks_, [0])
     numbers = hasattr(one, "dtype") and one.dtype.kind == "f"

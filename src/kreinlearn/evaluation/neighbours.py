@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from kreinlearn.data.tiles import length, row_blocks
 from kreinlearn.estimators.transformer import KreinNystroem
-from kreinlearn.kernels.precomputed import Precomputed
 from kreinlearn.pairs.evaluate import evaluate
 from kreinlearn.sums.parallel import map_blocks, serial_blas, worker_count
 
@@ -32,7 +31,7 @@ class NearestNeighbours:
 
     def fit(self, X: Any, y: Array) -> Self:
         kernel = self.model._resolved_kernel()
-        if kernel.takes == "vectors" and not kernel.is_dissimilarity:
+        if kernel.domain.is_vectors and not kernel.is_dissimilarity:
             self.model.set_params(kernel="euclidean", kernel_params=None)
         self.X_, self.kernel_ = self.model._prepared(X, np.random.default_rng(0))
         if self.classifies:
@@ -52,13 +51,13 @@ class NearestNeighbours:
 
     def _offsets(self, n: int) -> Array | None:
         """k(z, z) of the training objects; None: values are dissimilarities."""
-        given = isinstance(self.kernel_, Precomputed)
-        if self.kernel_.is_dissimilarity or (given and self.kernel_.of_dissimilarities):
+        given = self.kernel_.domain.is_matrix
+        if self.kernel_.is_dissimilarity or self.kernel_.of_dissimilarities:
             return None
         return np.asarray(self.kernel_.diagonal(np.arange(n) if given else self.X_))
 
     def _columns(self) -> Callable[[Any], Array]:
-        if isinstance(self.kernel_, Precomputed):
+        if self.kernel_.domain.is_matrix:
             return np.asarray
         return self.kernel_.columns(self._Z)
 

@@ -125,7 +125,7 @@ def evaluate(
         folds = _folds(targets, cv, n, rng)
         chosen, left_out = learners_for(targets.task, learners, n)
         run = Run(data, targets, folds, common, int(rng.integers(2**31)), Progress(verbose, kernel))
-        memory = remembering(memory_budget or REMEMBERED) if fitted.on_objects else nullcontext()
+        memory = remembering(memory_budget or REMEMBERED) if fitted.costly else nullcontext()
         with memory:
             told = _all_pairs(model, data, fitted, run)
             scores = run.scores(chosen, progress)
@@ -151,7 +151,7 @@ def _prepared(model: KreinNystroem, X: Any, rng: np.random.Generator) -> tuple[D
             "evaluate cuts folds by row number, and takes no dask collection; pass a sample of "
             "its rows, computed"
         )
-    return Data(validated, kernel.takes == "precomputed"), kernel
+    return Data(validated, kernel.domain.is_matrix), kernel
 
 
 def _folds(targets: Targets, cv: Any, n: int, rng: np.random.Generator) -> list[tuple[Array, Any]]:
@@ -168,7 +168,7 @@ def _folds(targets: Targets, cv: Any, n: int, rng: np.random.Generator) -> list[
 def _all_pairs(model: KreinNystroem, data: Data, kernel: Kernel, run: Run) -> list[str]:
     """Into the memory of kernel values, if they fit, and if folds will ask for the same ones."""
     n, limit = length(data.X), budget_bytes(run.common.memory_budget or REMEMBERED)
-    if not kernel.on_objects or 8 * (n + 1) ** 2 > limit or not _same_for_folds(model, data, run):
+    if not kernel.costly or 8 * (n + 1) ** 2 > limit or not _same_for_folds(model, data, run):
         return []
     start, pairs = time.perf_counter(), pairs_among(kernel, n)
     workers = worker_count(model.n_jobs) if kernel.threads else 1

@@ -13,7 +13,6 @@ from kreinlearn.data.tiles import as_generator, length
 from kreinlearn.estimators.transformer import KreinNystroem
 from kreinlearn.kernels import Kernel, double_centre
 from kreinlearn.kernels.dissimilarity import check_dissimilarities
-from kreinlearn.kernels.precomputed import Precomputed
 from kreinlearn.pairs.evaluate import evaluate
 from kreinlearn.solvers.spectrum import indefiniteness_of_matrix, power_of_two_scale
 
@@ -84,7 +83,7 @@ def require_room(m: int) -> None:
 
 def _similarity(model: Any, X: Any, kernel: Kernel, chosen: Any, rng: np.random.Generator) -> Any:
     """The similarity matrix of the chosen objects, (m, m)."""
-    if isinstance(kernel, Precomputed):
+    if kernel.domain.is_matrix:
         K = X[np.ix_(chosen, chosen)]
         return similarity_from(K) if kernel.of_dissimilarities else K
     Z = kernel.select(X, chosen)

@@ -14,8 +14,7 @@ from sklearn.utils.validation import column_or_1d
 
 from kreinlearn.data.sources import with_target
 from kreinlearn.data.tiles import as_generator, length
-from kreinlearn.estimators._sources import in_memory
-from kreinlearn.estimators._validation import looks_like_distances
+from kreinlearn.data.validation import in_memory, looks_like_distances
 from kreinlearn.estimators.transformer import KreinNystroem
 from kreinlearn.inspection import findings
 from kreinlearn.inspection.advice import advice
@@ -23,7 +22,6 @@ from kreinlearn.inspection.findings import Array, Inspection, described
 from kreinlearn.inspection.sample import require_room, similarity_from
 from kreinlearn.inspection.values import Values, values_of, without_diagonal
 from kreinlearn.kernels import Kernel
-from kreinlearn.kernels.precomputed import Precomputed
 from kreinlearn.solvers.spectrum import indefiniteness_of, indefiniteness_of_matrix, signed_eigh
 
 SAMPLE_SIZE = 1000
@@ -95,7 +93,7 @@ def inspect(
 
 def _zero_diagonal(X: Any, kernel: Kernel) -> Any:
     """A given matrix of dissimilarities without those of objects to themselves."""
-    if not isinstance(kernel, Precomputed) or not kernel.of_dissimilarities:
+    if not kernel.of_dissimilarities:
         return X
     M = np.asarray(X)
     return without_diagonal(M) if M.ndim == 2 and M.dtype.kind in "fiu" else X

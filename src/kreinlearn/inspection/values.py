@@ -7,14 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kreinlearn.data.tiles import length, take
-from kreinlearn.estimators._validation import asymmetry_of
+from kreinlearn.data.validation import asymmetry_of
 from kreinlearn.estimators.transformer import KreinNystroem
 from kreinlearn.inspection.findings import Array
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels._base import symmetry_rtol
 from kreinlearn.kernels.callables import CallableKernel, PairwiseKernel
 from kreinlearn.kernels.dissimilarity import SELF_DISSIMILARITY_RTOL, check_dissimilarities
-from kreinlearn.kernels.precomputed import Precomputed
 from kreinlearn.nystrom.sweep import announce
 from kreinlearn.pairs.square import evaluate_square, pairs_among
 from kreinlearn.progress import Progress
@@ -36,7 +35,7 @@ class Values(NamedTuple):
 
 def values_of(model: KreinNystroem, X: Any, prepared: Any, kernel: Kernel, chosen: Array) -> Values:
     """Of the chosen rows; ``model`` says in how many processes or threads, and how loudly."""
-    if isinstance(kernel, Precomputed):
+    if kernel.domain.is_matrix:
         return _read(np.asarray(X), prepared[np.ix_(chosen, chosen)], kernel)
     Z = kernel.select(prepared, chosen)
     few = take(Z, np.arange(min(PROBED, len(chosen))))
@@ -55,7 +54,7 @@ def values_of(model: KreinNystroem, X: Any, prepared: Any, kernel: Kernel, chose
     return Values(M, kernel.is_dissimilarity, _given(kernel), asymmetry, drift, of_self)
 
 
-def _read(raw: Array, M: Array, kernel: Precomputed) -> Values:
+def _read(raw: Array, M: Array, kernel: Kernel) -> Values:
     square = raw.ndim == 2  # a condensed vector has no two sides
     asymmetry = _relative(asymmetry_of(raw), raw) if square else 0.0
     of_self = _of_self(raw) if square and kernel.of_dissimilarities else 0.0

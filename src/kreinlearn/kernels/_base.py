@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
+from kreinlearn.kernels.domains import Domain, Vectors
+
 Array = NDArray[Any]
 Objects = Any  # a sequence of objects, or an (n, d) array or CSR matrix
 SYMMETRY_RTOL = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}  # rounding, no more
@@ -27,18 +29,66 @@ class Kernel(BaseEstimator):
     whatever depends on data is resolved by ``fit`` into attributes with a trailing underscore.
     """
 
-    takes = "vectors"  # or "objects", "records" (rows of a table), "any", "precomputed"
     is_dissimilarity = False
+    of_dissimilarities = False  # X is a given matrix of dissimilarities
     sparse = False  # CSR rows are accepted
     threads = True  # several threads may evaluate at once
+    pairs_once = False  # ``symmetric`` evaluates n (n + 1) / 2 pairs, not n * n
+    splits_squares = False  # a square may be evaluated in strips of rows, by several threads
+    diagonal_cost = 1  # pairs that are evaluated for each k(x, x)
+
+    @property
+    def domain(self) -> Domain:
+        """What the kernel takes as X."""
+        return Vectors(self.sparse)
+
+    @property
+    def costly(self) -> bool:
+        """Whether a value may cost so much that no pair should be evaluated twice."""
+        return not (self.domain.is_vectors or self.domain.is_matrix)
+
+    @property
+    def rows_per_call(self) -> int:
+        """How many rows must be evaluated in one call for their values to repeat bit for bit.
+
+        With 0 they are all rows of a block, and k(x, z) may differ from k(z, x) in the last bit.
+        """
+        return 1 if self.costly else 0
+
+    @property
+    def writes_in_place(self) -> bool:
+        """Whether ``columns(Z)(A, out)`` writes its values into a buffer of floats."""
+        return self.domain.is_vectors
+
+    @property
+    def takes(self) -> str:
+        return self.domain.in_words
 
     @property
     def on_objects(self) -> bool:
-        """Whether a value may cost so much that none should be evaluated twice."""
-        return self.takes not in ("vectors", "precomputed")
+        return self.costly
 
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        """Fix whatever depends on data; a random draw comes from ``rng``."""
         return self
+
+    # Processes, for kernels that threads cannot speed up
+
+    @property
+    def jobs(self) -> int:
+        """The number of processes in which values are evaluated; 1 means in this one."""
+        return 1
+
+    def with_processes(self, n: int, like: Kernel | None = None) -> Self:
+        """This kernel, from now on evaluated in ``n`` processes if threads cannot speed it up.
+
+        With ``like``, another kernel of the same fit, they are the processes of that kernel, which
+        have the objects already.
+        """
+        return self
+
+    def end_fit(self) -> None:
+        """Let the processes forget the objects of the fit."""
 
     @property
     def untrusted(self) -> list[Kernel]:
@@ -63,8 +113,13 @@ class Kernel(BaseEstimator):
 
         return np.array([self(a, a)[0, 0] for a in (take(A, [i]) for i in range(length(A)))])
 
-    def symmetric(self, Z: Objects) -> Array:  # (m, m)
-        return symmetrised(self(Z, Z))
+    def symmetric(self, Z: Objects, own: Array | None = None) -> Array:  # (m, m)
+        """k(Z, Z), exactly symmetric.
+
+        ``own`` are the k(z, z) that are known, NaN where they are not. A kernel that evaluates
+        every pair by itself leaves these out; the others ignore them.
+        """
+        return symmetrised(self.columns(Z)(Z))
 
     def __call__(self, A: Objects, B: Objects | None = None) -> Array:
         return self.symmetric(A) if B is None else self.columns(B)(A)

@@ -2,92 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
 from importlib import import_module
 from typing import Any, Self, cast
 
 import numpy as np
 
 from kreinlearn.data.tiles import length, objects_of, rows, tiles
-from kreinlearn.kernels._base import Array, Columns, Kernel, Objects
+from kreinlearn.kernels._base import Array, Columns, Kernel
+from kreinlearn.kernels._base import Objects as Rows
 from kreinlearn.kernels._memory import remembered, remembered_diagonal, remembered_square
+from kreinlearn.kernels.domains import Domain, Objects
 
-Square = Callable[[Any, Objects], Array]
 SQUARE = 16  # objects up to which all pairs are evaluated, those below the diagonal too
-
-
-def _from_memory(symmetric: Square) -> Square:
-    """A method that evaluates k(Z, Z), for what is not remembered."""
-
-    @wraps(symmetric)
-    def square(self: Any, Z: Objects) -> Array:
-        Z = objects_of(Z)
-        return remembered_square(self, Z, self.anew, lambda Z, own: symmetric(self, Z))
-
-    return square
 
 
 class ObjectKernel(Kernel):
     """A function of two objects by way of packed blocks.
 
     A subclass gives ``packed`` and ``values``; ``packed_columns`` too, where the objects that
-    stand as columns are wanted in another form than those that stand as rows.
+    stand as columns are wanted in another form than those that stand as rows; and ``square``,
+    where all pairs of some objects can be evaluated faster than by way of ``values``.
     """
 
-    takes = "objects"
+    domain: Domain = Objects()
+    pairs_once = True
+    splits_squares = True
 
-    def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Any:
+    def packed(self, X: Rows, first: int = 0, n: int = 0, like: Any = None) -> Any:
         """Objects as ``values`` takes them; an error names object ``first + i`` of ``n``.
 
         ``like`` is another packed block, with which these must agree (in dimension, say).
         """
         raise NotImplementedError
 
-    def packed_columns(self, Z: Objects) -> Any:
+    def packed_columns(self, Z: Rows) -> Any:
         return self.packed(Z)
 
     def values(self, A: Any, Z: Any) -> Array:
         """From packed rows and packed columns, (a, z) float64."""
         raise NotImplementedError
 
-    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+    def fit(self, X: Rows, rng: np.random.Generator) -> Self:
         """Checks every object, so that an error names its number in X and not in a block."""
         n, like = length(X), None
         for start, stop in tiles(n):
             like = self.packed(objects_of(rows(X, start, stop)), start, n, like)
         return self
 
-    def columns(self, Z: Objects) -> Columns:
+    def columns(self, Z: Rows) -> Columns:
         return ObjectColumns(self, objects_of(Z))
 
-    def diagonal(self, A: Objects) -> Array:
+    def diagonal(self, A: Rows) -> Array:
         if self.is_dissimilarity:
             return np.zeros(length(A))
         return remembered_diagonal(self, objects_of(A), self._each_with_itself)
 
-    def _each_with_itself(self, A: Objects) -> Array:
+    def _each_with_itself(self, A: Rows) -> Array:
         return np.array([self.anew([a], [a])[0, 0] for a in A])
 
-    @_from_memory
-    def symmetric(self, Z: Objects) -> Array:
-        """Every pair once, small squares apart: the upper triangle, mirrored."""
+    def symmetric(self, Z: Rows, own: Array | None = None) -> Array:
+        return remembered_square(self, objects_of(Z), self.anew, lambda Z, own: self.square(Z))
+
+    def square(self, Z: Rows) -> Array:
+        """k(Z, Z) evaluated, every pair once except in small squares, whatever is remembered."""
         K = np.empty((len(Z), len(Z)))
         self._fill_square(Z, K)
         return K
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Of a subclass with a ``symmetric`` of its own too, squares are remembered."""
-        super().__init_subclass__(**kwargs)
-        if "symmetric" in vars(cls):
-            cls.symmetric = _from_memory(cls.symmetric)  # type: ignore[method-assign]
-
-    def anew(self, A: Objects, B: Objects) -> Array:
+    def anew(self, A: Rows, B: Rows) -> Array:
         """k(A, B) evaluated, whatever is remembered of it."""
         B = objects_of(B)
         return cast(ObjectColumns, self.columns(B)).evaluate(objects_of(A), B)
 
-    def _fill_square(self, Z: Objects, K: Array) -> None:
+    def _fill_square(self, Z: Rows, K: Array) -> None:
         """One half of the objects against the other, then each half for itself."""
         half = len(Z) // 2
         if len(Z) <= SQUARE:
@@ -103,17 +90,17 @@ class ObjectKernel(Kernel):
 class ObjectColumns:
     """Rows A -> values to the columns Z, which are packed once."""
 
-    def __init__(self, kernel: ObjectKernel, Z: Objects) -> None:
+    def __init__(self, kernel: ObjectKernel, Z: Rows) -> None:
         self.kernel, self.Z, self.packed = kernel, Z, kernel.packed_columns(Z)
 
-    def __call__(self, A: Objects, out: Array | None = None) -> Array:
+    def __call__(self, A: Rows, out: Array | None = None) -> Array:
         K = remembered(self.kernel, objects_of(A), self.Z, self.evaluate)
         if out is None:
             return K
         out[: len(K)] = K
         return out[: len(K)]
 
-    def evaluate(self, A: Objects, Z: Objects) -> Array:
+    def evaluate(self, A: Rows, Z: Rows) -> Array:
         """Values to Z, all columns or some of them."""
         columns = self.packed if Z is self.Z else self.kernel.packed_columns(Z)
         return self.kernel.values(self.kernel.packed(A, like=columns), columns)

@@ -9,16 +9,15 @@ import numpy as np
 from kreinlearn.data.tiles import length, objects_of
 from kreinlearn.kernels._base import Array, Columns, Objects
 from kreinlearn.kernels._objects import SQUARE, ObjectColumns, ObjectKernel
-from kreinlearn.kernels._processes import Processes, Shelf, chunks
+from kreinlearn.kernels._processes import ProcessKernel, Shelf, chunks
 
 FEWEST_ROWS = 32  # a part, for which columns are packed anew
 
 
-class SlowKernel(ObjectKernel):
+class SlowKernel(ProcessKernel, ObjectKernel):
     """With ``processes`` blocks and squares are evaluated there; bit for bit as in line."""
 
     threads = False
-    processes: Processes | None = None  # None: in line; the estimator sets it on its own copy
 
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
         super().fit(X, rng)

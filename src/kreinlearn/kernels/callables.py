@@ -12,19 +12,21 @@ import numpy as np
 from kreinlearn.data.tiles import length, rows, take
 from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, symmetry_rtol
 from kreinlearn.kernels._memory import remembered, remembered_diagonal, remembered_square
-from kreinlearn.kernels._processes import Processes, Shelf, chunks, mirrored
+from kreinlearn.kernels._processes import ProcessKernel, Shelf, chunks, mirrored
+from kreinlearn.kernels.domains import Anything, Domain
 
 CALL_ROWS = 128  # a call of a block function, however many processes: values stay the same
 DIAGONAL_SQUARE = 8  # objects a call for k(x, x): an eighth of the calls, eight times the pairs
 
 
-class CallableKernel(Kernel):
+class CallableKernel(ProcessKernel):
     """``func(A, B, **params)`` -> (len(A), len(B)), a block of rows a call."""
 
-    takes = "any"
+    domain: Domain = Anything()
     threads = False
     sparse = True
-    processes: Processes | None = None  # None: in line; the estimator sets it on its own copy
+    rows_per_call = CALL_ROWS
+    diagonal_cost = DIAGONAL_SQUARE
 
     def __init__(
         self,
@@ -100,6 +102,11 @@ class PairwiseKernel(CallableKernel):
     Only ``probe`` evaluates a few again, to see whether values are symmetric and repeat.
     """
 
+    pairs_once = True
+    splits_squares = True
+    rows_per_call = 1
+    diagonal_cost = 1
+
     def block(self, A: Objects, B: Objects) -> Array:
         return np.array([self._row(a, B) for a in A], dtype=np.float64).reshape(
             length(A), length(B)
@@ -131,9 +138,12 @@ class PairwiseKernel(CallableKernel):
     def _each_with_itself(self, A: Objects) -> Array:
         return np.array([self._row(a, [a])[0] for a in A], dtype=np.float64)
 
-    def symmetric(self, Z: Objects, diagonal: Array | None = None) -> Array:
-        """Every pair once; numbers in ``diagonal`` are taken as they are, NaN is evaluated."""
-        return remembered_square(self, Z, self._rectangle, self._square, diagonal)
+    def symmetric(
+        self, Z: Objects, own: Array | None = None, *, diagonal: Array | None = None
+    ) -> Array:
+        """Every pair once; numbers in ``own`` are taken as they are, NaN is evaluated."""
+        own = diagonal if own is None else own  # the name that pairs/square.py uses still
+        return remembered_square(self, Z, self._rectangle, self._square, own)
 
     def _rectangle(self, A: Objects, B: Objects) -> Array:
         return CallableColumns(self, B).evaluate(A, B)

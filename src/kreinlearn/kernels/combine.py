@@ -13,18 +13,17 @@ from sklearn.base import clone
 
 from kreinlearn.data.tiles import length
 from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, resolve
-from kreinlearn.kernels._processes import Processes
+from kreinlearn.kernels._processes import ProcessKernel
 from kreinlearn.kernels._widths import number
+from kreinlearn.kernels.domains import Anything, Domain
 
 REMEDY = 'turn each dissimilarity into a similarity first: similarity_of(d, "exp")'
 
 # What is made of parts
 
 
-class Composite(Kernel):
+class Composite(ProcessKernel):
     """A kernel made of other kernels, the parts; parts that are equal are fitted once, as one."""
-
-    processes: Processes | None = None  # of parts that are Python functions
 
     def _named(self) -> dict[str, Any]:
         """The parts as given, names or kernels, by what ``get_params`` calls them."""
@@ -49,9 +48,7 @@ class Composite(Kernel):
             part = self._resolved(spec)
             same = [known for known in parts if alike(known, part)]
             if not same:
-                if hasattr(part, "processes"):
-                    part.processes = self.processes
-                part.fit(X, own)
+                part.with_processes(1, like=self).fit(X, own)
             parts.append(same[0] if same else part)
         self.parts_ = parts
         return self
@@ -59,7 +56,7 @@ class Composite(Kernel):
     def sound(self) -> Self:
         """Itself; ValueError if the parts do not go together."""
         parts = self._as_given()
-        common_kind(parts)
+        common_domain(parts)
         self._makes_dissimilarity(parts)
         return self
 
@@ -72,8 +69,8 @@ class Composite(Kernel):
         return self._makes_dissimilarity(self.parts)
 
     @property
-    def takes(self) -> str:  # type: ignore[override]
-        return common_kind(self.parts)
+    def domain(self) -> Domain:
+        return common_domain(self.parts)
 
     @property
     def sparse(self) -> bool:  # type: ignore[override]
@@ -82,6 +79,28 @@ class Composite(Kernel):
     @property
     def threads(self) -> bool:  # type: ignore[override]
         return all(part.threads for part in self.parts)
+
+    @property
+    def costly(self) -> bool:
+        return any(part.costly for part in self.parts)
+
+    @property
+    def pairs_once(self) -> bool:  # type: ignore[override]
+        return all(part.pairs_once for part in self.parts)
+
+    @property
+    def rows_per_call(self) -> int:
+        """As many as any part needs; all, which is 0, if one part needs all."""
+        needed = [part.rows_per_call for part in self.parts]
+        return max(needed) if all(needed) else 0
+
+    @property
+    def diagonal_cost(self) -> int:  # type: ignore[override]
+        return max(part.diagonal_cost for part in self.parts)
+
+    @property
+    def jobs(self) -> int:
+        return max(part.jobs for part in self.parts)
 
     @property
     def untrusted(self) -> list[Kernel]:
@@ -113,22 +132,27 @@ def _untrusted(parts: Iterable[Kernel]) -> list[Kernel]:
     return list({id(one): one for part in parts for one in part.untrusted}.values())
 
 
-def common_kind(parts: Sequence[Kernel]) -> str:
-    """What all parts take; "any" goes with vectors and with objects."""
-    kinds = {part.takes for part in parts} - {"any"}
-    if "precomputed" in kinds:
+def common_domain(parts: Sequence[Kernel]) -> Domain:
+    """What all parts take; a part that takes anything goes with vectors and with objects."""
+    domains = [part.domain for part in parts]
+    if any(domain.is_matrix for domain in domains):
         raise ValueError(
             "a given matrix cannot be part of another kernel: X is the matrix, and new rows of it "
             "hold no k(x, x) and nothing of other parts; compute with the matrices, K1 - K2 say, "
             'and pass kernel="precomputed", or "precomputed_dissimilarity" for distances'
         )
-    if len(kinds) > 1:
-        said = ", ".join(f"{part!r} takes {part.takes}" for part in parts)
+    common: Domain = Anything()
+    for domain in domains:
+        both = common.intersection(domain)
+        if both is not None:
+            common = both
+            continue
+        said = ", ".join(f"{part!r} takes {part.domain.in_words}" for part in parts)
         raise ValueError(
             f"all parts of a combination see the same X, but {said}; combine kernels of one kind, "
             "or write one of them as pairwise(f), which takes any object"
         )
-    return kinds.pop() if kinds else "any"
+    return common
 
 
 def require_similarities(parts: Iterable[Kernel], what: str) -> None:
@@ -216,7 +240,7 @@ class _Combination(Composite):
         parts, factors = self._terms()
         return type(self)._combined((part.diagonal(A) for part in parts), factors, None)
 
-    def symmetric(self, Z: Objects) -> Array:
+    def symmetric(self, Z: Objects, own: Array | None = None) -> Array:
         parts, factors = self._terms()
         return type(self)._combined((part.symmetric(Z) for part in parts), factors, None)
 

@@ -56,6 +56,8 @@ class _CountKernel(_GraphKernel):
     A subclass gives the counts, whether products or minima are summed, and the function.
     """
 
+    splits_squares = False  # packing the graphs anew for each strip costs more than it saves
+
     def _counts(self, graphs: Graphs) -> Counts:
         raise NotImplementedError
 
@@ -82,8 +84,8 @@ class _CountKernel(_GraphKernel):
         S = overlap(A, index, len(own), self._smaller())
         return self._value(S, self._own(A)[:, None], own)
 
-    def symmetric(self, Z: Objects) -> Array:
-        """Exactly so as it stands; the graphs are packed once."""
+    def square(self, Z: Objects) -> Array:
+        """All pairs at once, which is exactly symmetric; the graphs are packed once."""
         A = self.packed(Z)
         return self.values(A, self._as_columns(A))
 

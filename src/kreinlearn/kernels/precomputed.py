@@ -8,21 +8,25 @@ import numpy as np
 
 from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, register
 from kreinlearn.kernels.dissimilarity import require_squares
+from kreinlearn.kernels.domains import Matrix
 
 
 class Precomputed(Kernel):
     """Rows of a given matrix; the columns of landmarks are picked out of it."""
 
-    takes = "precomputed"
     landmark_rows: Array | None = None  # row numbers of the columns, if they are not all rows
 
     def __init__(self, is_dissimilarity: bool = False) -> None:
         self.is_dissimilarity = is_dissimilarity
 
     @property
-    def of_dissimilarities(self) -> bool:
+    def of_dissimilarities(self) -> bool:  # type: ignore[override]
         """Whether the given matrix holds dissimilarities, whatever comes out."""
         return self.is_dissimilarity
+
+    @property
+    def domain(self) -> Matrix:
+        return Matrix(self.of_dissimilarities)
 
     def columns(self, Z: Objects) -> Columns:  # Z: column numbers
         return PickedColumns(np.asarray(Z))
@@ -59,9 +63,7 @@ class PrecomputedDissimilarity(Precomputed):
     def __init__(self) -> None:
         super().__init__(is_dissimilarity=False)  # what comes out is a similarity
 
-    @property
-    def of_dissimilarities(self) -> bool:
-        return True
+    of_dissimilarities = True
 
     def fit(self, X: Array, rng: np.random.Generator) -> Self:
         require_squares(X)

@@ -155,10 +155,10 @@ class SeriesDistance(ObjectKernel):
             row(self._prepared(x), Z.points, Z.start, arguments, 0, out)
         return D
 
-    def symmetric(self, Z: Objects) -> Array:
+    def square(self, Z: Objects) -> Array:
         """Every pair once, and zero of a series to itself."""
         row, arguments = _row_of(self._distance), self._arguments()
-        points, start, _ = self.packed_columns(objects_of(Z))
+        points, start, _ = self.packed_columns(Z)
         D = np.zeros((len(start) - 1, len(start) - 1))
         for i, out in enumerate(D):
             row(points[start[i] : start[i + 1]], points, start, arguments, i + 1, out)

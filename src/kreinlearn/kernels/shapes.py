@@ -112,6 +112,7 @@ class _Contour(ObjectKernel):
     """
 
     is_dissimilarity = True
+    splits_squares = False  # resampling the curves anew for each strip costs more than it saves
     _close: float  # of the squared norms: nearer curves are subtracted, not correlated
     _mirror: float  # the mirror image of f has the Fourier coefficients _mirror * conj(spectrum)
 
@@ -196,7 +197,7 @@ class _Contour(ObjectKernel):
             shift = shift + np.clip(step, -0.5, 0.5)
         return shift
 
-    def symmetric(self, Z: Objects) -> Array:
+    def square(self, Z: Objects) -> Array:
         """Every pair once, as in the base class; the curves are resampled once."""
         curves = self.packed(Z)
         m = len(curves.f)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from datetime import date, time, timedelta
-from decimal import Decimal
 from itertools import repeat
-from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from kreinlearn.data.frames import is_number, is_sequence
 from kreinlearn.data.tiles import objects_of, tiles
 from kreinlearn.kernels._base import Array, Columns, Objects, register
 from kreinlearn.kernels._fused import compiled
 from kreinlearn.kernels._objects import ObjectKernel, given
+from kreinlearn.kernels.domains import Records
 from kreinlearn.kernels.strings import flaw
 
 A_ROW = (
@@ -61,7 +61,7 @@ class Gower(ObjectKernel):
            [0.5 , 0.75, 0.  ]])
     """
 
-    takes = "records"
+    domain = Records()
     is_dissimilarity = True
 
     def __init__(self, categorical: Sequence[Hashable] = ()) -> None:
@@ -205,12 +205,6 @@ def turned(X: Sequence[Any], names: Names, first: int, n: int) -> list[Sequence[
     return list(zip(*X, strict=True)) if len(X) else [()] * len(names)
 
 
-def is_sequence(row: Any) -> bool:
-    if isinstance(row, np.ndarray):
-        return row.ndim == 1
-    return isinstance(row, Sequence) and not isinstance(row, str | bytes)
-
-
 def known_types(column: Sequence[Any]) -> set[type]:
     return {type(x) for x in column if not _is_missing(x)}
 
@@ -257,10 +251,6 @@ def coded(
     for f, (column, one) in enumerate(zip(categories, code_of, strict=True)):
         codes[:, f] = np.fromiter(map(one.get, column, repeat(UNSEEN)), dtype=np.int64, count=n)
     return codes
-
-
-def is_number(t: type) -> bool:
-    return issubclass(t, Real | Decimal) and not issubclass(t, bool)
 
 
 def _is_missing(x: Any) -> bool:

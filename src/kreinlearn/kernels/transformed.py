@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from kreinlearn.data.tiles import first_not_finite, length, take
 from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, resolve, symmetrised
 from kreinlearn.kernels._widths import number
-from kreinlearn.kernels.combine import Composite, common_kind, require_similarities
+from kreinlearn.kernels.combine import Composite, common_domain, require_similarities
 from kreinlearn.kernels.dissimilarity import (
     TRANSFORMS,
     Exponential,
@@ -144,7 +144,7 @@ class SimilarityOf(_OfOne):
         a = self.offsets(A)
         return self.transform_.diagonal(a)
 
-    def symmetric(self, Z: Objects) -> Array:
+    def symmetric(self, Z: Objects, own: Array | None = None) -> Array:
         a, D = self.offsets(Z), self.parts[0].symmetric(Z)
         check_dissimilarities(D, np.diagonal(D))
         return symmetrised(self.transform_.similarity(D, a, a))
@@ -158,7 +158,7 @@ def _widened(transform: Transform, width: float) -> Transform:
 
 
 def _dissimilarity(spec: Any) -> Kernel:
-    common_kind([resolve(spec)])  # no given matrix
+    common_domain([resolve(spec)])  # no given matrix
     return dissimilarity(spec)
 
 
@@ -260,7 +260,7 @@ class Normalized(_OfOne):
         own = self.parts[0].diagonal(A)
         return np.asarray(own / self.sizes(own), own.dtype)
 
-    def symmetric(self, Z: Objects) -> Array:
+    def symmetric(self, Z: Objects, own: Array | None = None) -> Array:
         K = self.parts[0].symmetric(Z)
         s = self.sizes(np.diagonal(K))
         N = _over_roots(K, s, s)

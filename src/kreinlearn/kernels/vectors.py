@@ -34,7 +34,7 @@ class VectorKernel(Kernel):
         given = self.get_params(deep=False)
         return [{**given, self.scale: factor * fitted} for factor in GRID]
 
-    def symmetric(self, Z: Objects) -> Array:  # (m, m)
+    def symmetric(self, Z: Objects, own: Array | None = None) -> Array:  # (m, m)
         K = np.triu(self.columns(Z)(Z), 1)
         K += K.T
         np.fill_diagonal(K, self.diagonal(Z))

@@ -16,7 +16,7 @@ RTOL = 1e-8  # of the sum of magnitudes: what another machine may round otherwis
 
 def kernel_values(kernel: Any, objects: Any) -> Array | None:
     """Of all pairs of a few objects; None if the values are given, not evaluated."""
-    if kernel.takes == "precomputed":
+    if kernel.domain.is_matrix:
         return None
     n = length(objects)
     some = take(objects, np.unique(np.linspace(0, n - 1, OBJECTS).astype(np.intp)))
@@ -49,7 +49,7 @@ def outputs(estimator: Any) -> Array:  # (2, k)
     They come from a formula, so that no kernel is evaluated.
     """
     columns, weights = estimator._columns, _weights(estimator)
-    given = estimator.kernel_.takes == "precomputed"
+    given = estimator.kernel_.domain.is_matrix
     n = estimator.n_features_in_ if given else length(columns.objects)
     row = 1.0 + np.cos(np.arange(n, dtype=np.float64))[None]
     with np.errstate(all="ignore"):

@@ -184,7 +184,7 @@ def _columns(kernel: Kernel, parts: dict[str, Any], state: dict[str, Any]) -> La
 
 
 def _landmarks(kernel: Kernel, columns: LandmarkColumns, state: dict[str, Any]) -> Any:
-    if kernel.takes == "precomputed":
+    if kernel.domain.is_matrix:
         return state["landmark_indices_"]
     objects = columns.objects
     return objects if columns.landmarks is None else take(objects, columns.landmarks)

@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from kreinlearn.data.tiles import length
 from kreinlearn.kernels._base import Kernel
@@ -219,19 +218,11 @@ def require_columns(kernel: Kernel, parts: dict[str, Any], state: dict[str, Any]
 
 
 def _are_objects(kernel: Kernel, objects: Any, state: dict[str, Any]) -> bool:
-    d, takes = state.get("n_features_in_"), kernel.takes
-    if takes == "precomputed":
+    d = state.get("n_features_in_")
+    if kernel.domain.is_matrix:
         known = isinstance(own := vars(kernel)["diagonal_"], np.ndarray) and own.ndim == 1
         return type(d) is int and known and d <= len(own) and _are_places(objects, d)
-    if takes in ("objects", "records"):
-        return isinstance(objects, list)
-    values = objects.data if sp.issparse(objects) else objects
-    if not isinstance(values, np.ndarray):
-        return takes == "any" and isinstance(objects, list)
-    good = objects.ndim == 2 and values.dtype.kind == "f" and bool(np.isfinite(values).all())
-    known = takes == "any" or values.dtype == state.get("dtype_", values.dtype)
-    known = known and (kernel.sparse or values is objects)
-    return good and known and type(d) is int and objects.shape[1] == d > 0
+    return kernel.domain.holds(objects, d, state.get("dtype_"))
 
 
 def _are_places(x: Any, n: int) -> bool:

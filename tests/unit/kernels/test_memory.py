@@ -60,7 +60,7 @@ class Lengths(ObjectKernel):
         a, z = (np.array([len(x) for x in X], dtype=float) for X in (A, Z))
         return np.abs(a[:, None] - z) ** self.power
 
-    def symmetric(self, Z: Any) -> Any:
+    def square(self, Z: Any) -> Any:
         MET.update((self.power, *sorted((x, z))) for i, x in enumerate(Z) for z in Z[i:])
         return self._of(Z, Z)
 
@@ -75,7 +75,7 @@ class Shared(Lengths):
             len(A), len(Z)
         )
 
-    symmetric = ObjectKernel.symmetric
+    square = ObjectKernel.square
 
 
 @pytest.fixture(autouse=True)

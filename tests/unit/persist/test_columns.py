@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from kreinlearn.data.frames import Category
 from kreinlearn.datasets import Graph
-from kreinlearn.kernels._frames import Category
 from kreinlearn.persist import container
 from kreinlearn.persist.columns import NotData, kind_of, write_column
 from kreinlearn.persist.members import DTYPES, Arrays, Stored

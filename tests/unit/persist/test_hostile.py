@@ -16,6 +16,7 @@ import scipy.sparse as sp
 import kreinlearn
 from kreinlearn import ModelFormatError, pairwise, register
 from kreinlearn.kernels._base import _REGISTRY
+from kreinlearn.kernels.domains import Objects
 from tests.reliability import damage
 from tests.unit.persist import cases
 
@@ -281,7 +282,7 @@ def test_the_header_is_known_by_its_hash(tmp_path: Path) -> None:
 class Own(kreinlearn.kernels.Kernel):
     """A person's kernel, which has learned something and shows something."""
 
-    takes = "objects"
+    domain = Objects()
     shown_ = 1
 
     def fit(self, X: Any, rng: np.random.Generator) -> Any:

@@ -27,6 +27,7 @@ import kreinlearn
 from kreinlearn import ModelFormatError, dissimilarity, normalized, pairwise, register
 from kreinlearn.kernels import Kernel, LinearCombination, Normalized
 from kreinlearn.kernels._base import _REGISTRY
+from kreinlearn.kernels.domains import Objects
 from kreinlearn.persist import state
 from kreinlearn.plotting import EmbeddingDisplay, LandmarkDisplay, RankErrorDisplay
 from tests.unit.persist.test_round_trips import loaded, same
@@ -235,7 +236,7 @@ def block(A: Any, B: Any) -> Any:
 class Own(Kernel):
     """A kernel class with something learned."""
 
-    takes = "objects"
+    domain = Objects()
 
     def __init__(self, power: float = 1.0) -> None:
         self.power = power
