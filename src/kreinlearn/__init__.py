@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kreinlearn.data.memory import Resources
     from kreinlearn.data.sources import Blocks, table
     from kreinlearn.estimators.baselines import SimilarityRidge, SimilarityRidgeClassifier
     from kreinlearn.estimators.predicting import predict_to
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from kreinlearn.evaluation import Evaluation, evaluate
     from kreinlearn.inspection import Inspection, indefiniteness, inspect
     from kreinlearn.kernels import dissimilarity, normalized, pairwise, register, similarity_of
+    from kreinlearn.nystrom.spec import Landmarks
     from kreinlearn.persist import ModelFormatError, load, save
 
 __version__ = "0.1.0.dev0"
@@ -30,7 +32,9 @@ __all__ = [
     "KreinSVC",
     "KreinVCRidge",
     "KreinVCRidgeClassifier",
+    "Landmarks",
     "ModelFormatError",
+    "Resources",
     "SimilarityRidge",
     "SimilarityRidgeClassifier",
     "SpectrumSVC",
@@ -51,6 +55,7 @@ __all__ = [
 # Where the public names are; imported when they are first asked for, so that a command that
 # needs none of them starts at once.
 _PLACES = {
+    "data.memory": ("Resources",),
     "estimators.baselines": ("SimilarityRidge", "SimilarityRidgeClassifier"),
     "estimators.ridge": ("KreinRidge", "KreinRidgeClassifier"),
     "estimators.spectrum_svc": ("SpectrumSVC",),
@@ -60,6 +65,7 @@ _PLACES = {
     "evaluation": ("Evaluation", "evaluate"),
     "inspection": ("Inspection", "indefiniteness", "inspect"),
     "kernels": ("dissimilarity", "normalized", "pairwise", "register", "similarity_of"),
+    "nystrom.spec": ("Landmarks",),
     "persist": ("ModelFormatError", "load", "save"),
     "estimators.predicting": ("predict_to",),
     "data.sources": ("Blocks", "table"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -66,3 +67,41 @@ def require_memory(needed: int, budget: int, what: str, remedy: str) -> None:
         raise MemoryError(
             f"{what} needs {in_words(needed)} but memory_budget is {in_words(budget)}; {remedy}"
         )
+
+
+@dataclass(frozen=True)
+class Resources:
+    """How the work of an estimator is done: for the parameter ``resources``.
+
+    Nothing here changes what is learned, beyond rounding.
+
+    Parameters
+    ----------
+    memory_budget : int, float, str or None, default=None
+        How much memory a fit may take beside X: bytes, or a text such as "200MB" or "4GiB". None
+        is a quarter of the memory that is free. A fit that would need more is refused before it
+        begins, with a message that says what to do.
+    store : str, Path or None, default=None
+        A folder that keeps the kernel values of ``fit`` on disk, for kernels that take long. A fit
+        that was interrupted goes on where it stopped, and a later fit with other penalties, more
+        landmarks or more rows after the same ones evaluates no pair again. Values of other rows,
+        another kernel, other parameters or another version are refused.
+    dtype : {"float32", "float64"} or None, default=None
+        The type in which vectors are held and kernels evaluated. None keeps float32 data as they
+        are and converts everything else to float64. With "float32" results are compared with those
+        of float64 on a sample; if they differ by more than 0.001 of their spread, float64 is used,
+        with a warning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kreinlearn import KreinRidge, Resources
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> model = KreinRidge(resources=Resources(memory_budget="500MB"), random_state=0)
+    >>> model.fit(X, X[:, 0]).predict(X).shape
+    (200,)
+    """
+
+    memory_budget: int | float | str | None = None
+    store: str | os.PathLike[str] | None = None
+    dtype: str | None = None

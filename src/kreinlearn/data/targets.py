@@ -41,11 +41,14 @@ def labels_of_block(y: Any, estimator: str) -> Array:
         return checked_labels(y, estimator)
 
 
-def checked_weights(w: Any, *, all_zero: bool = True) -> Array:
-    """One weight per row, none of them negative."""
+def checked_weights(
+    w: Any, *, n: int | None = None, all_zero: bool = True, block: bool = True
+) -> Array:
+    """One weight for each of n rows, none of them negative; of a block, all may be zero."""
+    rows = np.empty((length(w) if block or n is None else n, 1))
     return np.asarray(
         _check_sample_weight(
-            w, np.empty((length(w), 1)), dtype=np.float64, ensure_non_negative=True,
-            allow_all_zero_weights=all_zero,
+            w, rows, dtype=np.float64, ensure_non_negative=True,
+            allow_all_zero_weights=all_zero or block,
         )
     )  # fmt: skip

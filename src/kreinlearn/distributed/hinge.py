@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kreinlearn.distributed import blocks as b
+from kreinlearn.distributed.kernel_values import ValuesOnWorkers, kept
 from kreinlearn.distributed.margins import (
     Beside,
     Crossed,
@@ -23,8 +24,7 @@ from kreinlearn.distributed.margins import (
     decided,
     losses,
 )
-from kreinlearn.distributed.values import KernelRuns, kept
-from kreinlearn.kernels._base import Array
+from kreinlearn.kernels.base import Array
 from kreinlearn.learn.feature_rows import with_constant
 from kreinlearn.solvers.line_search import Move, line_search
 from kreinlearn.solvers.margins import Gram, HingeState, Step, arrived, cancelled, point, walked
@@ -55,7 +55,7 @@ class Column(NamedTuple):
 class DaskMargins:
     """Margins of rows on workers; every row has a weight, and a target +-1 for each output."""
 
-    values: KernelRuns
+    values: ValuesOnWorkers
     Y: Array  # (k, q), of the rows that are here
     w: Array  # (k,)
     W: Array  # (m, r)

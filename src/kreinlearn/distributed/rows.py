@@ -11,10 +11,7 @@ import numpy as np
 
 from kreinlearn.data.tiles import TILE, Source, among, take
 from kreinlearn.distributed import blocks as b
-from kreinlearn.distributed.sums import sum_rows
-from kreinlearn.kernels._base import Array, Objects
-from kreinlearn.nystrom.sweep import PassTotal, RowWork
-from kreinlearn.sums.moments import Targets
+from kreinlearn.kernels.base import Array, Objects
 
 Read = Callable[[Any], Objects]  # a block as it comes -> an array of numbers, or a list of objects
 
@@ -67,11 +64,6 @@ class DaskRows(Source):
             parts.append(self.blocks[i] if whole else b.task(b.cut)(self.blocks[i], lo, hi))
         return parts[0] if len(parts) == 1 else b.task(b.joined)(parts)
 
-    def sum_rows(
-        self, work: RowWork, targets: Targets, known: Array, hold: Any = None
-    ) -> PassTotal:
-        return sum_rows(self, work, targets, known, hold)
-
     # A few of them, here
 
     def take(self, numbers: Any) -> Objects:
@@ -81,10 +73,6 @@ class DaskRows(Source):
             if missing.any() or self._rows is None:
                 self._fetch(np.unique(numbers[missing]))
             return take(self._rows, np.searchsorted(self._numbers, numbers))
-
-    def hold(self, numbers: Array) -> None:
-        """Fetch rows that will be asked for a few at a time."""
-        self.take(numbers)
 
     def _fetch(self, new: Array) -> None:
         if self._rows is None:

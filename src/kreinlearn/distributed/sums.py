@@ -12,28 +12,28 @@ import numpy as np
 
 from kreinlearn.data.tiles import Scratch, row_blocks
 from kreinlearn.distributed import blocks as b
-from kreinlearn.kernels._base import Array, Objects
-from kreinlearn.nystrom.sweep import PassTotal, RowWork
+from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.nystrom.sweep import RowWork, SweepTotal
 from kreinlearn.sums.moments import Targets
 from kreinlearn.sums.parallel import serial_blas
-from kreinlearn.sums.tree import COLUMN_RUNS, runs_of
+from kreinlearn.sums.tree import COLUMN_SPANS, spans_of
 
 
-def sum_rows(X: Any, work: RowWork, targets: Targets, known: Array, hold: Any = None) -> PassTotal:
+def sum_rows(X: Any, work: RowWork, targets: Targets, known: Array, hold: Any = None) -> SweepTotal:
     """The sums of a pass over all rows but the known ones; only their total comes here.
 
     ``hold``, if given, keeps kernel values on the workers.
     """
     do, groups = b.constant(work), b.constant(targets.groups)
     totals = []
-    for start, stop in runs_of(len(X)):
+    for start, stop in spans_of(len(X)):
         here = known[np.searchsorted(known, start) : np.searchsorted(known, stop)]
         if len(here) < stop - start:
             Y, w = (_piece(values, start, stop) for values in (targets.Y, targets.weights))
             run = (do, X.piece(start, stop), Y, w, groups, start, here)
             held = None if hold is None else hold.total_of_run(*run)
             totals.append(b.task(run_total)(*run) if held is None else held)
-    total: PassTotal = (b if hold is None else hold).computed(b.tree(totals, b.added))
+    total: SweepTotal = (b if hold is None else hold).computed(b.tree(totals, b.added))
     return total
 
 
@@ -45,7 +45,7 @@ def _piece(values: Any, start: int, stop: int) -> Any:
 
 def run_total(
     work: RowWork, A: Objects, Y: Array, w: Array | None, groups: Any, start: int, known: Array
-) -> PassTotal:
+) -> SweepTotal:
     """The sums of a run of tiles that begins at row ``start``."""
     targets = targets_of_run(work, Y, w, groups, start)
     blocks = row_blocks(aligned(A), known - start, order_of(targets))
@@ -71,7 +71,7 @@ def order_of(targets: Targets) -> Callable[[Array], Array] | None:
 
 def total_of_blocks(
     work: RowWork, blocks: Iterable[tuple[Array, Any]], targets: Targets
-) -> PassTotal:
+) -> SweepTotal:
     """The sums of blocks, each with the places of its rows in the run."""
     total, scratch = work.zero(), Scratch(work.buffered)
     with serial_blas():
@@ -84,6 +84,6 @@ def total_of(function: Callable[..., Any], *columns: Any) -> Any:
     """Sum of ``function(rows, ...)`` over the runs of columns that belong together."""
     results = [
         b.task(function)(*(_piece(column, *run) for column in columns))
-        for run in runs_of(len(columns[0]), *COLUMN_RUNS)
+        for run in spans_of(len(columns[0]), *COLUMN_SPANS)
     ]
     return b.computed(b.tree(results, b.added))

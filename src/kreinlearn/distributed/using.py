@@ -6,8 +6,7 @@ import copy
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
@@ -16,22 +15,11 @@ from kreinlearn.data.tiles import length, take
 from kreinlearn.distributed import blocks as b
 from kreinlearn.distributed.rows import like, rows_of
 from kreinlearn.distributed.targets import column_of
-from kreinlearn.kernels._base import Array
+from kreinlearn.kernels.base import Array
 
 # what prediction has no use for
 LEFT_HERE = ("folds_", "cv_trials_", "choices_", "_sums", "_skl_callbacks")
 MOST_BLOCKS = 64  # whose results come here at a time
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def lazily(method: Method) -> Method:
-    """A method of one argument X that gives a lazy dask array if X is a dask collection."""
-
-    @wraps(method)
-    def either(self: Any, X: Any) -> Any:
-        return mapped(self, method.__name__, X) if b.is_dask(X) else method(self, X)
-
-    return either  # type: ignore[return-value]
 
 
 class Result(NamedTuple):

@@ -2,58 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.base import _fit_context
 
-from kreinlearn.estimators._classifier import KreinClassifier
-from kreinlearn.estimators._learner import KreinLearner
-from kreinlearn.estimators.ridge import KreinRegressor, LeastSquares, LeastSquaresClassifier
-from kreinlearn.learn.search import Unknowns
-from kreinlearn.nystrom.core import FeatureMap
-
-NOT_HERE = ("core", "rank", "lambda_minus")
+from kreinlearn.data.memory import Resources
+from kreinlearn.estimators.learner import KreinClassifierBase, Learner
+from kreinlearn.estimators.ridge import IncrementalClassifier, IncrementalRegressor, RandomState
+from kreinlearn.learn.features import FeatureKind, SimilarityFeatures
 
 
-def _without(constraints: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    return {name: allowed for name, allowed in constraints.items() if name not in NOT_HERE}
+def _without_minus(constraints: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    return {name: allowed for name, allowed in constraints.items() if name != "lambda_minus"}
 
 
-class SimilarityFeatures(LeastSquares):
-    """The features of x are k(x, Z) themselves: one penalty, no signature."""
-
-    core, rank = "plain", None
-    lambda_minus = "equal"
-
-    def _unknowns(self, root: float) -> Unknowns:
-        value = None if isinstance(self.lambda_plus, str) else self.lambda_plus / root / root
-        return Unknowns((value, value), equal=True)
-
-    def _root(self, unit: float) -> float:
-        return unit
-
-    def _map_of(self, plan: Any) -> Any:
-        return lambda K_ZZ, eps: (np.eye(len(K_ZZ)), np.ones(len(K_ZZ)))
-
-    def _core(self, panel: Any, *args: Any) -> FeatureMap:
-        m = len(panel.landmarks)
-        return FeatureMap(np.eye(m), np.ones(m), np.empty((m, 0)), np.empty(0))
-
-    def _store(self, fitted: Any, feature_map: FeatureMap) -> None:
-        super()._store(fitted, feature_map)
-        del self.signature_, self.eigenvalues_, self.lambda_minus_
-
-
-class SimilarityRidge(SimilarityFeatures, KreinRegressor):
+class SimilarityRidge(IncrementalRegressor):
     """Ridge regression on similarities to landmarks (SF-LSM), a baseline.
 
-    Minimises ``mean((y - f(x)) ** 2) + lambda_plus |a|^2`` over ``f(x) = k(x, Z) a + b``.
-
-    Parameters
-    ----------
-    lambda_plus : the penalty, or "auto": tuned.
-    others : as in ``KreinRidge``.
+    @DOC:SimilarityRidge@
 
     Examples
     --------
@@ -64,65 +31,68 @@ class SimilarityRidge(SimilarityFeatures, KreinRegressor):
     (200,)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _without(
-        KreinLearner._parameter_constraints
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _without_minus(
+        Learner._parameter_constraints
     )
+    _kind: ClassVar[FeatureKind] = SimilarityFeatures()
+    lambda_minus = "equal"  # there is one penalty
 
     def __init__(
         self,
         kernel: Any = "gaussian",
         *,
-        n_landmarks: Any = "auto",
+        kernel_params: dict[str, Any] | list[dict[str, Any]] | str | None = None,
         landmarks: Any = "auto",
         similarity: str = "auto",
-        lambda_plus: Any = "auto",
+        lambda_plus: float | str = "auto",
         cv: Any = None,
-        scoring: Any = None,
-        n_restarts: int = 0,
+        scoring: str | Callable[..., float] | None = None,
         fit_intercept: bool = True,
-        kernel_params: Any = None,
-        precomputed_columns: str = "all",
-        symmetrize: str = "average",
-        dtype: Any = None,
-        memory_budget: Any = None,
-        store: Any = None,
+        resources: Resources | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: Any = 0,
+        random_state: RandomState = None,
+        verbose: int | bool = 0,
     ) -> None:
         self.kernel = kernel
-        self.n_landmarks = n_landmarks
+        self.kernel_params = kernel_params
         self.landmarks = landmarks
         self.similarity = similarity
         self.lambda_plus = lambda_plus
         self.cv = cv
         self.scoring = scoring
-        self.n_restarts = n_restarts
         self.fit_intercept = fit_intercept
-        self.kernel_params = kernel_params
-        self.precomputed_columns = precomputed_columns
-        self.symmetrize = symmetrize
-        self.dtype = dtype
-        self.memory_budget = memory_budget
-        self.store = store
+        self.resources = resources
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose landmarks, pass once over the data, tune the penalty, solve."""
+        """Choose landmarks, pass once over the data, tune the penalties, solve.
+
+        Parameters
+        ----------
+        X : array-like, list of objects, path, table or dask collection
+            The training objects. With a precomputed kernel a square matrix, or the columns of
+            landmarks that are given by row number.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or str
+            The targets, or the name of the column of a table X that holds them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            One weight per object, none of them negative.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
         self._fit(X, y, sample_weight)
         return self
 
 
-class SimilarityRidgeClassifier(SimilarityFeatures, LeastSquaresClassifier):
+class SimilarityRidgeClassifier(IncrementalClassifier):
     """Ridge classification on similarities to landmarks (SF-LSM), a baseline.
 
-    Parameters
-    ----------
-    lambda_plus : the penalty, or "auto": tuned.
-    others : as in ``KreinRidgeClassifier``.
+    @DOC:SimilarityRidgeClassifier@
 
     Examples
     --------
@@ -133,37 +103,33 @@ class SimilarityRidgeClassifier(SimilarityFeatures, LeastSquaresClassifier):
     array([0, 0, 0])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _without(
-        KreinClassifier._parameter_constraints
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _without_minus(
+        KreinClassifierBase._parameter_constraints
     )
+    _kind: ClassVar[FeatureKind] = SimilarityFeatures()
+    lambda_minus = "equal"  # there is one penalty
 
     def __init__(
         self,
         kernel: Any = "gaussian",
         *,
-        n_landmarks: Any = "auto",
+        kernel_params: dict[str, Any] | list[dict[str, Any]] | str | None = None,
         landmarks: Any = "auto",
         similarity: str = "auto",
-        lambda_plus: Any = "auto",
-        class_weight: Any = None,
+        lambda_plus: float | str = "auto",
+        class_weight: dict[Any, float] | str | None = None,
         multi_class: str = "auto",
         probability: bool = False,
         cv: Any = None,
-        scoring: Any = None,
-        n_restarts: int = 0,
+        scoring: str | Callable[..., float] | None = None,
         fit_intercept: bool = True,
-        kernel_params: Any = None,
-        precomputed_columns: str = "all",
-        symmetrize: str = "average",
-        dtype: Any = None,
-        memory_budget: Any = None,
-        store: Any = None,
+        resources: Resources | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: Any = 0,
+        random_state: RandomState = None,
+        verbose: int | bool = 0,
     ) -> None:
         self.kernel = kernel
-        self.n_landmarks = n_landmarks
+        self.kernel_params = kernel_params
         self.landmarks = landmarks
         self.similarity = similarity
         self.lambda_plus = lambda_plus
@@ -172,20 +138,30 @@ class SimilarityRidgeClassifier(SimilarityFeatures, LeastSquaresClassifier):
         self.probability = probability
         self.cv = cv
         self.scoring = scoring
-        self.n_restarts = n_restarts
         self.fit_intercept = fit_intercept
-        self.kernel_params = kernel_params
-        self.precomputed_columns = precomputed_columns
-        self.symmetrize = symmetrize
-        self.dtype = dtype
-        self.memory_budget = memory_budget
-        self.store = store
+        self.resources = resources
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose landmarks, pass once over the data, tune the penalty, solve."""
+        """Choose landmarks, pass once over the data, tune the penalties, solve.
+
+        Parameters
+        ----------
+        X : array-like, list of objects, path, table or dask collection
+            The training objects. With a precomputed kernel a square matrix, or the columns of
+            landmarks that are given by row number.
+        y : array-like of shape (n_samples,), or str
+            The labels, or the name of the column of a table X that holds them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            One weight per object, none of them negative.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
         self._fit(X, y, sample_weight)
         return self

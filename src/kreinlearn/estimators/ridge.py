@@ -2,177 +2,153 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
+from sklearn.base import _fit_context
+from sklearn.utils.validation import check_is_fitted
 
-from kreinlearn.distributed import DaskRows, lazily, r_squared
-from kreinlearn.estimators._classifier import KreinClassifier
-from kreinlearn.estimators._dask import (
-    as_columns,
-    checked_numbers,
-    less,
-    mean_of,
-    scored,
-)
-from kreinlearn.estimators._incremental import Incremental
-from kreinlearn.estimators._learner import Linear
-from kreinlearn.estimators._scoring import FoldRegressor
-from kreinlearn.learn.learning import (
-    MeanLoss,
-    Problem,
-    Statistics,
-    leave_one_out_of,
-    statistics_scale,
-)
-from kreinlearn.learn.search import Tuned, Unknowns, given, tune, tune_apart
-from kreinlearn.solvers.least_squares import ridge, ridge_fold, ridge_rows
-from kreinlearn.solvers.result import Fold, Solution, signed_penalty
-from kreinlearn.sums.moments import Centred, Terms, total_terms
+from kreinlearn.data.memory import Resources
+from kreinlearn.data.sources import with_target
+from kreinlearn.data.tiles import as_generator
+from kreinlearn.distributed.entrance import is_dask
+from kreinlearn.estimators.learner import KreinClassifierBase, KreinRegressorBase, Learner
+from kreinlearn.estimators.refusals import refuse
+from kreinlearn.learn.coding import Encoded
+from kreinlearn.learn.fit import Model
+from kreinlearn.learn.incremental import first_part, next_part
+from kreinlearn.learn.losses import Loss, SquaredError
+from kreinlearn.learn.precision import in_enough_precision
+from kreinlearn.nystrom.landmarks import MapSpec
+from kreinlearn.pairs.rows import Rows
+from kreinlearn.progress import fit_task
+from kreinlearn.sums.parallel import serial_blas
+
+RandomState = int | np.random.RandomState | np.random.Generator | None
 
 
-class LeastSquares(Incremental):
-    """Learners that need no more of the rows than sums of squares and products."""
+class Incremental(Learner):
+    """Learners whose sums over rows add up, so that they can learn from one part after another."""
 
-    _takes_dask = True
+    def _loss(self) -> Loss:
+        return SquaredError()
 
-    def _learn(self, problem: Problem, statistics: Statistics) -> Linear:
-        return self._finished(problem, statistics, self._found(problem, statistics))
+    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
+        if is_dask(X):
+            raise TypeError("partial_fit takes parts in memory; give fit the whole dask collection")
+        with fit_task(self, X, y, sample_weight):
+            if hasattr(self, "_sums"):
+                self._next_part(X, y, sample_weight, classes)
+            else:
+                refuse(self, "partial_fit")
+                learned = partial(self._first_part, X, y, sample_weight, classes)
+                dtype = self._resources.dtype
+                rows, model = in_enough_precision(learned, dtype, stored=False)
+                self._keep(rows, model)
+                self._sums = model.sums
+        return self
 
-    def _found(self, problem: Problem, statistics: Statistics) -> Any:
-        """The penalties, given or tuned, and kept."""
-        root = self._root(statistics.unit)
-        self._observe(statistics)
-        tuned = self._tuned(problem, statistics, root)
-        self._keep(tuned, root)
-        return tuned.values
+    def _first_part(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any, dtype: str | None
+    ) -> tuple[Rows, Model]:
+        rng = as_generator(self.random_state)
+        rows, encoded, weights, kernel = self._checked(X, y, sample_weight, dtype, rng, classes)
+        spec = self._spec(rows, kernel, rng)
+        with self._session(kernel, rows, spec.map, dtype) as session, serial_blas():
+            return rows, first_part(rows, encoded, weights, spec, session, rng)
 
-    def _observe(self, statistics: Statistics) -> None:
-        """What a method wants to know of the targets first."""
+    def _next_part(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> None:
+        check_is_fitted(self)
+        X, y = with_target(X, y)
+        border = self._border(self._dtype)
+        rows = Rows(self.kernel_.domain.validate(X, border, reset=False))
+        encoded, weights = self._targets(rows, y, sample_weight, self._known_classes(classes))
+        encoded = self._like_first_part(rows, encoded)
+        spec = self._spec(rows, self.kernel_, self._sums.rng)
+        nothing = MapSpec(self.n_landmarks_)
+        with self._session(self.kernel_, rows, nothing, self._dtype) as session, serial_blas():
+            self._sums, solved = next_part(
+                rows, encoded, weights, spec, session, self._sums, self._columns
+            )
+        self._keep_solution(solved)
 
-    def _tuned(self, problem: Problem, statistics: Statistics, root: float) -> Tuned:
-        unknowns = self._unknowns(root)
-        if not unknowns.free:
-            return given(unknowns)
-        tuned = self._tuned_before(problem, unknowns)
-        if tuned is None:
-            tuned = self._searched(problem, statistics, unknowns)
-        return self._for_score(problem, statistics, unknowns, tuned)
+    def _like_first_part(self, rows: Rows, encoded: Encoded) -> Encoded:
+        q = len(self._sums.groups[0].y_sums)
+        if encoded.Y.shape[1] != q:
+            raise ValueError(f"y has {encoded.Y.shape[1]} outputs, but the first part had {q}")
+        return encoded
 
-    def _searched(self, problem: Problem, statistics: Statistics, unknowns: Unknowns) -> Tuned:
-        scale = statistics_scale(statistics, intercept=self.fit_intercept)
-        more: dict[str, Any] = {"restarts": self.n_restarts, "rng": problem.rng}
-        if self.cv == "loo" and not problem.honest:
-            return tune(leave_one_out_of(problem, statistics), scale, unknowns, **more)
-        folds = self._fold_terms(problem, statistics)
-        return tune_apart(MeanLoss(folds, self._fold_loss), scale, unknowns, **more)
-
-    def _finished(self, problem: Problem, statistics: Statistics, values: Any) -> Linear:
-        return self._finished_ovr(problem, statistics, values)
-
-    def _finished_ovr(self, problem: Problem, statistics: Statistics, values: Any) -> Linear:
-        whole = total_terms(statistics.terms()).centred(intercept=self.fit_intercept)
-        solution = self._solve(whole, statistics.map.S, values)
-        if solution.singular:
-            self._warn_singular()
-        return Linear(solution.coef, whole.intercept(solution.coef))
-
-    def _fold_loss(self, fold: Fold, *values: float) -> tuple[float, Any]:
-        return ridge_fold(fold, *values)
-
-    def _solve(self, whole: Centred, S: Any, values: Any) -> Solution:
-        return ridge(whole.G, whole.B, whole.n * signed_penalty(S, *values[:2]))
-
-    def _solve_rows(self, Phi: Any, Y: Any, w: Any, penalty: Any) -> tuple[Any, Any]:
-        if penalty.all():
-            return ridge_rows(Phi, Y, w, penalty, intercept=self.fit_intercept)
-        part = Terms.of_rows(Phi, Y, w).centred(intercept=self.fit_intercept)
-        solution = ridge(part.G, part.B, penalty)
-        if solution.singular:
-            self._warn_singular()
-        return solution.coef, part.intercept(solution.coef)
+    def _known_classes(self, classes: Any) -> Any:
+        return None
 
 
-class KreinRegressor(RegressorMixin, MultiOutputMixin, LeastSquares):
-    """Targets of one or more dimensions."""
-
-    _check_targets = staticmethod(checked_numbers)
+class IncrementalRegressor(KreinRegressorBase, Incremental):
+    """Targets of one or more dimensions, in parts."""
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from a further part of the data; landmarks are those of the first part."""
-        self._partial_fit(X, y, sample_weight)
-        return self
+        """Learn from a further part of the data; landmarks are those of the first part.
 
-    def _encoded(self, y: Any, classes: Any = None) -> tuple[Any, Any, None]:
-        if not isinstance(y, DaskRows):
-            y = checked_numbers(y, type(self).__name__)
-        self._one_output = y.ndim == 1
-        return y, as_columns(y), None
+        Parameters
+        ----------
+        X : array-like or list of objects
+            Training objects, which need not be kept afterwards.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            One weight per object.
 
-    def _shifted(self, Y: Any, w: Any) -> Any:
-        """Less their mean, which would drown what is learned when they are squared."""
-        if not hasattr(self, "_sums"):
-            self._shift = mean_of(Y, w) * self.fit_intercept
-        return less(Y, self._shift)
+        Returns
+        -------
+        self : object
+            The estimator, fitted to all parts so far.
+        """
+        return self._partial_fit(X, y, sample_weight)
 
-    def _shaped(self, values: Any) -> Any:
-        return values[0] if self._one_output else values
-
-    def _fold_model(self, coef: Any, intercept: Any) -> FoldRegressor:
-        return FoldRegressor(coef, intercept + self._shift, self._one_output)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R^2 on objects X with targets y, which may be a column of a table X."""
-        return scored(self, X, y, sample_weight, r_squared, super().score)
-
-    @lazily
-    def predict(self, X: Any) -> Any:
-        """The target of each object."""
-        scores = self._decision(X)
-        return scores[:, 0] if self._one_output else scores
+    def _like_first_part(self, rows: Rows, encoded: Encoded) -> Encoded:
+        encoded = super()._like_first_part(rows, encoded)._replace(one_output=self._one_output)
+        return self._coding().shifted_by(rows, encoded, self._shift)
 
 
-class KreinRidge(KreinRegressor):
+class IncrementalClassifier(KreinClassifierBase, Incremental):
+    """Labels, in parts."""
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from a further part of the data; landmarks are those of the first part.
+
+        Parameters
+        ----------
+        X : array-like or list of objects
+            Training objects, which need not be kept afterwards.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        classes : array-like of shape (n_classes,), default=None
+            All labels that will come; needed at the first part, if that does not have them all.
+        sample_weight : array-like of shape (n_samples,), default=None
+            One weight per object.
+
+        Returns
+        -------
+        self : object
+            The estimator, fitted to all parts so far.
+        """
+        return self._partial_fit(X, y, sample_weight, classes)
+
+    def _known_classes(self, classes: Any) -> Any:
+        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes={classes!r} differ from those of the first part, {self.classes_}"
+            )
+        return self.classes_
+
+
+class KreinRidge(IncrementalRegressor):
     """Least squares in a Krein space, from any symmetric similarity or dissimilarity.
 
-    Minimises ``mean((y - f(x)) ** 2) + lambda_plus |f_+|^2 + lambda_minus |f_-|^2`` where f_+ and
-    f_- are the parts of f in the positive and the negative space of the kernel.
-
-    Parameters
-    ----------
-    kernel, landmarks, precomputed_columns, symmetrize, dtype, memory_budget, store, n_jobs,
-    random_state, verbose : as in ``KreinNystroem``.
-    kernel_params : parameters of the kernel; a list of such dicts, or "auto", a small grid of
-        widths, are searched by cross-validated squared error.
-    n_landmarks : int, a fraction, None (all objects: exact) or "auto": all up to 1000.
-    similarity : from a dissimilarity to a similarity: "squared" (centred squares, the paper's),
-        "linear" (centred), "exp", "narrow_exp", "inverse", "local1", "local3", "local7",
-        "local_exp1", "local_exp3", "local_exp7", "local_inverse1", "local_inverse3" (see
-        ``kernels.similarity_of``), or "auto": the best but for "inverse" by cross-validated
-        squared error.
-    rank : keep this many dimensions; None keeps all.
-    core : "plain", "truncated" or "ls".
-    lambda_plus, lambda_minus : penalties, or "auto": tuned. lambda_minus="equal" ties both.
-    cv : folds that tune: an int, a splitter, "loo", or None: 5.
-    scoring : a scorer of scikit-learn (a name or callable) to tune the penalties for; None is the
-        squared error.
-    n_restarts : further searches for penalties, from random starts.
-    fit_intercept : whether f has a constant that is not penalised.
-
-    Attributes
-    ----------
-    coef_, dual_coef_, intercept_ : of features, of landmarks, and the constant.
-    lambda_plus_, lambda_minus_ : the penalties used.
-    cv_loss_, cv_trials_ : cross-validated squared error, and every (penalties, loss) tried.
-    cv_score_ : with ``scoring``, instead of ``cv_loss_``.
-    folds_ : fold of each training row, -1 if it is in every training part.
-    similarity_, kernel_params_ : what was chosen, and
-    choices_ : every (kernel_params, similarity, loss, penalties) tried, best first.
-    dtype_ : in which vectors are held and evaluated.
-    signature_, eigenvalues_, rank_, n_landmarks_, landmarks_, landmark_indices_, kernel_ : as in
-        ``KreinNystroem``.
+    @DOC:KreinRidge@
 
     Examples
     --------
@@ -188,100 +164,60 @@ class KreinRidge(KreinRegressor):
         self,
         kernel: Any = "gaussian",
         *,
-        n_landmarks: Any = "auto",
+        kernel_params: dict[str, Any] | list[dict[str, Any]] | str | None = None,
         landmarks: Any = "auto",
         similarity: str = "auto",
-        rank: int | None = None,
-        core: str = "plain",
-        lambda_plus: Any = "auto",
-        lambda_minus: Any = "auto",
+        lambda_plus: float | str = "auto",
+        lambda_minus: float | str = "auto",
         cv: Any = None,
-        scoring: Any = None,
-        n_restarts: int = 0,
+        scoring: str | Callable[..., float] | None = None,
         fit_intercept: bool = True,
-        kernel_params: Any = None,
-        precomputed_columns: str = "all",
-        symmetrize: str = "average",
-        dtype: Any = None,
-        memory_budget: Any = None,
-        store: Any = None,
+        resources: Resources | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: Any = 0,
+        random_state: RandomState = None,
+        verbose: int | bool = 0,
     ) -> None:
         self.kernel = kernel
-        self.n_landmarks = n_landmarks
+        self.kernel_params = kernel_params
         self.landmarks = landmarks
         self.similarity = similarity
-        self.rank = rank
-        self.core = core
         self.lambda_plus = lambda_plus
         self.lambda_minus = lambda_minus
         self.cv = cv
         self.scoring = scoring
-        self.n_restarts = n_restarts
         self.fit_intercept = fit_intercept
-        self.kernel_params = kernel_params
-        self.precomputed_columns = precomputed_columns
-        self.symmetrize = symmetrize
-        self.dtype = dtype
-        self.memory_budget = memory_budget
-        self.store = store
+        self.resources = resources
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose landmarks, pass once over the data, tune the penalties, solve."""
+        """Choose landmarks, pass once over the data, tune the penalties, solve.
+
+        Parameters
+        ----------
+        X : array-like, list of objects, path, table or dask collection
+            The training objects. With a precomputed kernel a square matrix, or the columns of
+            landmarks that are given by row number.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or str
+            The targets, or the name of the column of a table X that holds them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            One weight per object, none of them negative.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
         self._fit(X, y, sample_weight)
         return self
 
 
-class LeastSquaresClassifier(KreinClassifier, LeastSquares):
-    """Labels as targets, one factorisation for all classes."""
+class KreinRidgeClassifier(IncrementalClassifier):
+    """Least-squares classification in a Krein space: targets +-1, one factorisation for all.
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from a further part of the data; ``classes``: all labels, at the first part."""
-        if self.class_weight == "balanced":
-            raise ValueError(
-                'class_weight="balanced" needs all labels at once; pass a dict, or sample_weight'
-            )
-        if self.multi_class == "ovo":
-            raise ValueError('partial_fit learns a column a class; pass multi_class="ovr"')
-        if self.probability:
-            raise ValueError("partial_fit keeps no rows to calibrate on; pass probability=False")
-        self._partial_fit(X, y, sample_weight, classes)
-        self.multi_class_ = "ovr"
-        return self
-
-    def _known_classes(self, classes: Any) -> Any:
-        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(
-                f"classes={classes!r} differ from those of the first part, {self.classes_}"
-            )
-        return self.classes_
-
-
-class KreinRidgeClassifier(LeastSquaresClassifier):
-    """Least-squares classification in a Krein space; targets +-1, one factorisation for all.
-
-    Parameters
-    ----------
-    class_weight : dict, "balanced" or None.
-    multi_class : "ovr" (a column a class), "ovo" (a pair of classes), or "auto": by the folds, and
-        "ovr" of more than 8192 objects.
-    probability : whether ``predict_proba`` is wanted: scikit-learn's ``CalibratedClassifierCV``
-        fits a sigmoid to decision values of left-out objects, at the price of further fits.
-    others : as in ``KreinRidge``.
-
-    Attributes
-    ----------
-    classes_ : the labels, in order.
-    multi_class_ : "ovr" or "ovo".
-    multi_class_errors_ : of both, in the folds, where they decided.
-    others : as in ``KreinRidge``; a column of ``dual_coef_`` is a class or a pair of classes.
+    @DOC:KreinRidgeClassifier@
 
     Examples
     --------
@@ -296,36 +232,26 @@ class KreinRidgeClassifier(LeastSquaresClassifier):
         self,
         kernel: Any = "gaussian",
         *,
-        n_landmarks: Any = "auto",
+        kernel_params: dict[str, Any] | list[dict[str, Any]] | str | None = None,
         landmarks: Any = "auto",
         similarity: str = "auto",
-        rank: int | None = None,
-        core: str = "plain",
-        lambda_plus: Any = "auto",
-        lambda_minus: Any = "auto",
-        class_weight: Any = None,
+        lambda_plus: float | str = "auto",
+        lambda_minus: float | str = "auto",
+        class_weight: dict[Any, float] | str | None = None,
         multi_class: str = "auto",
         probability: bool = False,
         cv: Any = None,
-        scoring: Any = None,
-        n_restarts: int = 0,
+        scoring: str | Callable[..., float] | None = None,
         fit_intercept: bool = True,
-        kernel_params: Any = None,
-        precomputed_columns: str = "all",
-        symmetrize: str = "average",
-        dtype: Any = None,
-        memory_budget: Any = None,
-        store: Any = None,
+        resources: Resources | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: Any = 0,
+        random_state: RandomState = None,
+        verbose: int | bool = 0,
     ) -> None:
         self.kernel = kernel
-        self.n_landmarks = n_landmarks
+        self.kernel_params = kernel_params
         self.landmarks = landmarks
         self.similarity = similarity
-        self.rank = rank
-        self.core = core
         self.lambda_plus = lambda_plus
         self.lambda_minus = lambda_minus
         self.class_weight = class_weight
@@ -333,20 +259,30 @@ class KreinRidgeClassifier(LeastSquaresClassifier):
         self.probability = probability
         self.cv = cv
         self.scoring = scoring
-        self.n_restarts = n_restarts
         self.fit_intercept = fit_intercept
-        self.kernel_params = kernel_params
-        self.precomputed_columns = precomputed_columns
-        self.symmetrize = symmetrize
-        self.dtype = dtype
-        self.memory_budget = memory_budget
-        self.store = store
+        self.resources = resources
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose landmarks, pass once over the data, tune the penalties, solve."""
+        """Choose landmarks, pass once over the data, tune the penalties, solve.
+
+        Parameters
+        ----------
+        X : array-like, list of objects, path, table or dask collection
+            The training objects. With a precomputed kernel a square matrix, or the columns of
+            landmarks that are given by row number.
+        y : array-like of shape (n_samples,), or str
+            The labels, or the name of the column of a table X that holds them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            One weight per object, none of them negative.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
         self._fit(X, y, sample_weight)
         return self

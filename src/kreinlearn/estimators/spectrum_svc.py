@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -15,19 +15,25 @@ from sklearn.svm import SVC
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kreinlearn._warnings import warn
-from kreinlearn.data.memory import budget_bytes, require_memory
+from kreinlearn.data.memory import Resources
 from kreinlearn.data.sources import with_target
-from kreinlearn.data.tiles import as_generator, length, take
-from kreinlearn.estimators._base import KreinEstimator
-from kreinlearn.estimators._callbacks import reported
-from kreinlearn.estimators._classifier import KreinClassifier, class_scores, pairs_of, require_two
-from kreinlearn.estimators._learner import KreinLearner
-from kreinlearn.estimators._storing import storing
-from kreinlearn.kernels import Kernel
-from kreinlearn.kernels._base import symmetrised
+from kreinlearn.data.tiles import as_generator
+from kreinlearn.estimators.base import KreinEstimator
+from kreinlearn.estimators.learner import KreinClassifierBase
+from kreinlearn.estimators.ridge import RandomState
+from kreinlearn.kernels.base import symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
-from kreinlearn.nystrom.approximation import grow_landmarks, open_panel
-from kreinlearn.pairs.panel import Panel
+from kreinlearn.learn.coding import Classes, Coding, Encoded, class_scores, pairs_of, require_two
+from kreinlearn.learn.folds import FoldSpec
+from kreinlearn.nystrom.fit import open_sample
+from kreinlearn.nystrom.landmarks import select_landmarks
+from kreinlearn.nystrom.spec import Landmarks, MapSpec
+from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.probe import probe_landmarks
+from kreinlearn.pairs.rows import Rows
+from kreinlearn.pairs.sample import Sample
+from kreinlearn.pairs.session import Session
+from kreinlearn.progress import fit_task
 from kreinlearn.solvers.spectrum import CORRECTIONS, SpectrumCorrection, correct, power_of_two_scale
 from kreinlearn.sums.parallel import serial_blas
 
@@ -39,42 +45,13 @@ FOLD_STEPS, STEPS = 10**5, 10**6  # most iterations: the same holds where C is l
 TIE_RTOL = 1e-12  # accuracies that count as equal
 MATRICES = 9  # n x n, held at once while a fit is at its largest
 BOX = (1e-300, 1e300)  # what libsvm takes as C
+USED = "of a training pair one order or the mean counts, k(x, z) with z a training object"
 
 
-class SpectrumSVC(KreinClassifier):
+class SpectrumSVC(KreinClassifierBase):
     """scikit-learn's SVC on all training objects, with the negative eigenvalues corrected.
 
-    Maximises ``sum(a) - 1/2 a' y H y a`` for ``0 <= a <= C``, ``a'y = 0``, with H made of
-    K = U D U': U |D| U' ("flip", the Krein SVM of Loosli et al.), U max(D, 0) U' ("clip"),
-    U D^2 U' ("square") or K - min(D) I ("shift"). New objects have the rows that go with H:
-    k_x U diag(gain) U' with gain sign(D), D > 0 or D; a shift leaves them as they are.
-
-    Weights of samples enter as repetitions do: H is made of the weighted matrix.
-
-    Parameters
-    ----------
-    spectrum : "flip", "clip", "shift" or "square".
-    C : weight of the errors, or "auto": of seven values from 0.01 to 10,000 over the mean
-        self-similarity the one of the best cross-validated accuracy, the smaller one if equal.
-    similarity : from a dissimilarity to a similarity, by the training objects: "squared" (centred
-        squares, the paper's), "linear", "exp", "narrow_exp", "inverse", "local1", "local3",
-        "local7", "local_exp1", "local_exp3", "local_exp7", "local_inverse1", "local_inverse3".
-    class_weight : dict, "balanced" or None: weights of the errors; H does not depend on it.
-    cv : folds that tune: an int, a splitter, "loo", or None: 5. Each fold corrects the spectrum
-        of its own training part.
-    kernel, kernel_params, symmetrize, dtype, memory_budget, store, n_jobs, random_state, verbose :
-        as in ``KreinNystroem``.
-
-    Attributes
-    ----------
-    classes_ : labels; with more than two, pairs of them are separated and vote.
-    dual_coef_, intercept_ : of training objects (n, pairs) and constants (pairs,): decisions on
-        pairs are k(x, X) @ dual_coef_ + intercept_, positive for the second class of a pair.
-    support_ : rows of the support vectors; flip, clip and square need all rows to predict.
-    n_iter_ : the most steps that a pair of classes took.
-    C_, C_grid_, cv_scores_ : the C used, those tried and their accuracies.
-    folds_ : fold of each row in ``landmark_indices_``, -1 if it is in every training part.
-    landmarks_, landmark_indices_, n_landmarks_, kernel_ : the training objects of positive weight.
+    @DOC:SpectrumSVC@
 
     Examples
     --------
@@ -89,135 +66,160 @@ class SpectrumSVC(KreinClassifier):
         **{
             name: KreinEstimator._parameter_constraints[name]
             for name in (
-                *("kernel", "kernel_params", "symmetrize", "dtype"),
-                *("memory_budget", "store", "n_jobs", "random_state", "verbose"),
+                "kernel",
+                "kernel_params",
+                "resources",
+                "n_jobs",
+                "random_state",
+                "verbose",
             )
         },
-        **{name: KreinClassifier._parameter_constraints[name] for name in ("class_weight", "cv")},
+        **{
+            name: KreinClassifierBase._parameter_constraints[name]
+            for name in ("class_weight", "cv")
+        },
         "spectrum": [StrOptions(set(CORRECTIONS))],
         "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "similarity": [StrOptions(set(TRANSFORMS))],
     }
+    _fitted: ClassVar[tuple[str, ...]] = (
+        *KreinEstimator._fitted, "classes_", "dual_coef_", "intercept_", "_intercept", "support_",
+        "n_iter_", "C_", "C_grid_", "cv_scores_", "folds_", "multi_class_",
+    )  # fmt: skip
 
-    # What other estimators leave open: every object is a landmark.
-    n_landmarks = None
-    landmarks = "uniform"
-    core = "plain"
-    precomputed_columns = "all"
+    # What other classifiers leave open: every object is a landmark.
+    landmarks = Landmarks(None, "uniform")
+    probability = False
+    _takes_dask: ClassVar[bool] = False
 
     def __init__(
         self,
         kernel: Any = "gaussian",
         *,
+        kernel_params: dict[str, Any] | None = None,
         spectrum: str = "flip",
-        C: Any = "auto",
+        C: float | str = "auto",
         similarity: str = "squared",
-        class_weight: Any = None,
+        class_weight: dict[Any, float] | str | None = None,
         cv: Any = None,
-        kernel_params: Any = None,
-        symmetrize: str = "average",
-        dtype: Any = None,
-        memory_budget: Any = None,
-        store: Any = None,
+        resources: Resources | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: Any = 0,
+        random_state: RandomState = None,
+        verbose: int | bool = 0,
     ) -> None:
         self.kernel = kernel
+        self.kernel_params = kernel_params
         self.spectrum = spectrum
         self.C = C
         self.similarity = similarity
         self.class_weight = class_weight
         self.cv = cv
-        self.kernel_params = kernel_params
-        self.symmetrize = symmetrize
-        self.dtype = dtype
-        self.memory_budget = memory_budget
-        self.store = store
+        self.resources = resources
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Evaluate all pairs, correct the spectrum, choose C, solve."""
+        """Evaluate all pairs, correct the spectrum, choose C, solve.
+
+        Parameters
+        ----------
+        X : array-like, list of objects, path, table or dask collection
+            The training objects. With a precomputed kernel a square matrix, or the columns of
+            landmarks that are given by row number.
+        y : array-like of shape (n_samples,), or str
+            The labels, or the name of the column of a table X that holds them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            One weight per object, none of them negative.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
         self._fit(X, y, sample_weight)
         return self
 
-    def decision_function(self, X: Any) -> Any:
-        """Scores (n,) of two classes, positive for the second; (n, n_classes) of more."""
-        return class_scores(self._decision(X), len(self.classes_), "ovo")
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_columns")
-
     # Fitting
 
-    @reported
-    @storing
+    def _coding(self) -> Coding:
+        return Classes("ovo", self.class_weight)
+
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        with fit_task(self, X, y, sample_weight):
+            try:
+                self._fit_all_pairs(X, y, sample_weight)
+            except BaseException:
+                self._forget()
+                raise
+
+    def _fit_all_pairs(self, X: Any, y: Any, sample_weight: Any) -> None:
         rng = as_generator(self.random_state)
         seed = int(rng.integers(2**63))
+        self._forget()
         X, y = with_target(X, y)
-        X, kernel = self._prepared(X, np.random.default_rng(seed))
-        self._require_targets(X, y)
-        y, _, labels = self._encoded(y)
-        rows, w, errors = self._row_weights(sample_weight, X, labels)
-        if len(rows) < length(X) and kernel.takes != "precomputed":  # as if not there
-            kernel.fit(take(X, rows), np.random.default_rng(seed))
+        dtype = self._resources.dtype
+        rows, kernel = self._received(X, dtype, np.random.default_rng(seed))
+        encoded, errors = self._targets(rows, y, sample_weight)
+        assert encoded.labels is not None
+        numbers, w, errors = self._row_weights(rows, encoded, sample_weight, errors)
+        if len(numbers) < len(rows) and not kernel.domain.is_matrix:  # as if they were not there
+            kernel.fit(rows.take(numbers), np.random.default_rng(seed))
         tuned = isinstance(self.C, str)
-        folds = self._row_folds(X, y, labels, rows, rng) if tuned else None
-        machine = Machine(self.spectrum, labels[rows], w, errors, len(self.classes_))
-        with serial_blas():
-            panel = self._all_pairs(X, kernel, rows, rng)
-            C = self._best(panel, machine, *folds) if folds else None
-            whole = machine.corrected(panel.K_ZZ, slice(None))
+        folds = self._row_folds(rows, encoded, numbers, rng) if tuned else None
+        machine = Machine(self.spectrum, encoded.labels[numbers], w, errors, len(self.classes_))
+        spec = replace(
+            self._map_spec(rows, kernel, None), eligible=numbers, n_landmarks=len(numbers)
+        )
+        with self._session(kernel, rows, spec, dtype) as session, serial_blas():
+            pairs = Pairs(kernel, rows, session)
+            sample = self._all_pairs(pairs, spec, rng)
+            C = self._best(sample, machine, session, *folds) if folds else None
+            whole = machine.corrected(sample.K_ZZ, slice(None))
             box = whole.box(self.C) if C is None else C
             solution = machine.solve(whole.H, slice(None), box, STEPS)
-        self._keep_machine(panel, whole, box, solution)
+        self._keep_machine(pairs, sample, whole, box, solution)
 
-    def _row_weights(self, sample_weight: Any, X: Any, labels: Any) -> tuple[Any, Any, Any]:
+    def _row_weights(
+        self, rows: Rows, encoded: Encoded, sample_weight: Any, errors: Any
+    ) -> tuple[Array, Array, Array]:
         """The rows that count, their weights as objects, and the weights of their errors."""
-        w = KreinLearner._weights(self, sample_weight, X, labels)
-        errors = self._weights(sample_weight, X, labels)
+        labels = encoded.labels
         if errors is None:
-            ones = np.ones(len(labels))
-            return np.arange(len(labels)), ones, ones
-        rows = np.flatnonzero(errors > 0)
-        require_two(self.classes_[np.unique(labels[rows])], " of positive weight")
-        return rows, np.ones(len(rows)) if w is None else w[rows], errors[rows]
+            ones = np.ones(len(rows))
+            return np.arange(len(rows)), ones, ones
+        numbers = np.flatnonzero(errors > 0)
+        require_two(self.classes_[np.unique(labels[numbers])], " of positive weight")
+        w = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, float)
+        return numbers, w[numbers], errors[numbers]
 
-    def _all_pairs(self, X: Any, kernel: Kernel, rows: Any, rng: np.random.Generator) -> Panel:
-        n = len(rows)
-        require_memory(
-            8 * MATRICES * n * n, budget_bytes(self.memory_budget),
-            f"the spectrum of all {n} x {n} pairs",
+    def _all_pairs(self, pairs: Pairs, spec: MapSpec, rng: np.random.Generator) -> Sample:
+        n = spec.n_landmarks
+        pairs.session.require_memory(
+            8 * MATRICES * n * n, f"the spectrum of all {n} x {n} pairs",
             "raise memory_budget, or fit KreinSVC or KreinRidgeClassifier, which take landmarks",
         )  # fmt: skip
-        plan = replace(self._plan(X, kernel, None), eligible=rows, n_landmarks=n)
-        panel = open_panel(kernel, X, plan, rng)
-        grow_landmarks(panel, plan, rng)
-        if kernel.is_dissimilarity:
-            panel.use(self.similarity)
-        used = "of a training pair one order or the mean counts, k(x, z) with z a training object"
-        self._probe_landmarks(panel, used)
-        return panel
+        sample = select_landmarks(pairs, open_sample(pairs, spec, rng), spec, rng)
+        if sample.transform is not None:
+            sample = sample.using(self.similarity)
+        probe_landmarks(pairs, sample, USED)
+        return sample
 
-    def _keep_machine(self, panel: Panel, whole: Corrected, C: float, solution: Solution) -> None:
-        """All that predicts; ``_columns`` comes last and makes the estimator fitted."""
-        given = panel.kernel.takes == "precomputed"
-        self._keep_kernel(panel.kernel)
-        self.landmark_indices_ = panel.landmarks
-        self.landmarks_ = panel.landmarks if given else panel.X.take(panel.landmarks)
-        self.n_landmarks_ = len(panel.landmarks)
-        self.support_ = panel.landmarks[solution.alpha.any(axis=1)]
+    def _keep_machine(
+        self, pairs: Pairs, sample: Sample, whole: Corrected, C: float, solution: Solution
+    ) -> None:
+        """All that predicts."""
+        self._keep_landmarks(pairs.kernel, pairs.rows, sample)
+        self.support_ = sample.landmarks[solution.alpha.any(axis=1)]
         self.n_iter_ = solution.n_iter
+        self.multi_class_ = "ovo"
         self.C_ = float(self.C) if not isinstance(self.C, str) else whole.unboxed(C)
         if isinstance(self.C, str):
             self.C_grid_ = np.array([whole.unboxed(value) for value in C_GRID])
         self.dual_coef_ = whole.dual(solution.alpha)
         self.intercept_ = self._intercept = solution.intercept
-        self._columns = replace(panel.evaluator(), stored=None)
+        self._keep_columns(pairs.evaluator(sample))
         if not whole.H.any():
             warn("the corrected matrix is zero: the larger of two classes is predicted")
         if not solution.converged:
@@ -227,35 +229,41 @@ class SpectrumSVC(KreinClassifier):
     # Choosing C
 
     def _row_folds(
-        self, X: Any, y: Any, labels: Any, rows: Any, rng: np.random.Generator
-    ) -> tuple[Any, int]:
+        self, rows: Rows, encoded: Encoded, numbers: Array, rng: np.random.Generator
+    ) -> tuple[Array, int]:
         """Folds of the rows that count; a splitter splits all rows, as it was made for them."""
-        if self.cv is None or isinstance(self.cv, Integral | str):
-            _, present = np.unique(labels[rows], return_inverse=True)
-            return self._folds(len(rows), X, y, present, rng)
-        folds, n_folds = self._folds(len(labels), X, y, labels, rng)
-        return folds[rows], n_folds
+        spec, n = FoldSpec(self.cv), len(rows)
+        if spec.drawn or spec.loo:
+            _, present, counts = np.unique(
+                encoded.labels[numbers], return_inverse=True, return_counts=True
+            )
+            few = encoded._replace(labels=present, counts=counts)
+            return spec.draw(Rows(numbers), few, rng, n)
+        folds, n_folds = spec.draw(rows, encoded, rng, n)
+        return folds[numbers], n_folds
 
-    def _best(self, panel: Panel, machine: Machine, folds: Any, n_folds: int) -> float:
+    def _best(
+        self, sample: Sample, machine: Machine, session: Session, folds: Array, n_folds: int
+    ) -> float:
         """The entry of C_GRID whose machines classify most of what their folds leave out."""
         sizes = np.bincount(folds[folds >= 0], minlength=n_folds)
         used = np.flatnonzero((sizes > 0) & (sizes < len(folds)))
         if not len(used):
             raise ValueError(f"n_samples={len(folds)} leaves no fold to choose C on; give C or cv")
-        right, progress = np.zeros(len(C_GRID)), self._progress()
+        right, progress = np.zeros(len(C_GRID)), session.progress
         with progress.step("tested", int(sizes[used].sum())):
             for k in used:
-                right += self._right(panel, machine, folds == k)
+                right += self._right(sample, machine, folds == k)
                 progress.add(int(sizes[k]))
         self.cv_scores_ = right / machine.errors[np.isin(folds, used)].sum()
         self.folds_ = folds
         best = self.cv_scores_ >= (1 - TIE_RTOL) * self.cv_scores_.max()
         return float(C_GRID[np.argmax(best)])
 
-    def _right(self, panel: Panel, machine: Machine, tested: Any) -> Any:
+    def _right(self, sample: Sample, machine: Machine, tested: Array) -> Array:
         """Weight of the tested rows that are classified rightly, for every C."""
         train, valid = np.flatnonzero(~tested), np.flatnonzero(tested)
-        C_XZ, K_ZZ = similarities_of(panel, train, self.similarity)
+        C_XZ, K_ZZ = similarities_of(sample, train, self.similarity)
         part = machine.corrected(K_ZZ, train)
         right = np.zeros(len(C_GRID))
         for g, C in enumerate(C_GRID):
@@ -266,12 +274,12 @@ class SpectrumSVC(KreinClassifier):
         return right
 
 
-def similarities_of(panel: Panel, train: Array, name: str) -> tuple[Array, Array]:
-    """C of all rows to the training part and K_ZZ; distances are transformed by that part alone."""
-    if panel.transform is None:
-        C = panel.C[:, train]
+def similarities_of(sample: Sample, train: Array, name: str) -> tuple[Array, Array]:
+    """C of all rows to the training part, and K_ZZ; only that part transforms distances."""
+    if sample.transform is None:
+        C = sample.C[:, train]
         return C, symmetrised(C[train])
-    return refit(panel.raw, train, train, np.arange(len(panel.rows)), TRANSFORMS[name])
+    return refit(sample.raw, train, train, np.arange(len(sample.rows)), TRANSFORMS[name])
 
 
 @dataclass(frozen=True)

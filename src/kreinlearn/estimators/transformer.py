@@ -1,72 +1,189 @@
-"""The Nystroem features of an indefinite kernel, and its signed principal components."""
+"""Feature maps as transformers: KreinNystroem and KreinPCA."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
-from sklearn.utils._param_validation import (
-    Interval,
-    StrOptions,
-    validate_parameter_constraints,
-)
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
+from kreinlearn.data.memory import Resources
 from kreinlearn.data.tiles import as_generator, length, take
-from kreinlearn.distributed import is_dask, lazily
-from kreinlearn.estimators._base import KreinEstimator
-from kreinlearn.estimators._callbacks import reported
-from kreinlearn.estimators._storing import storing
-from kreinlearn.estimators._validation import precision
-from kreinlearn.learn.precision import guarded
-from kreinlearn.nystrom.approximation import ERROR_ROWS, ErrorEstimate, Fitted, estimate_error
+from kreinlearn.data.validation import precision
+from kreinlearn.distributed.entrance import blockwise, is_dask
+from kreinlearn.estimators.base import KreinEstimator, feature_attributes, require_rank
+from kreinlearn.estimators.refusals import refuse
+from kreinlearn.estimators.ridge import RandomState
+from kreinlearn.kernels.base import Array, Kernel
+from kreinlearn.learn.precision import in_enough_precision, require_approximated
 from kreinlearn.nystrom.core import EPS, WHITEN_RTOL, FeatureMap, eigen_map, one_shot
-from kreinlearn.nystrom.sweep import Plan
+from kreinlearn.nystrom.error import ERROR_ROWS, ErrorEstimate, estimate_error
+from kreinlearn.nystrom.fit import FittedMap, fit_map, fit_map_to_tolerance
+from kreinlearn.nystrom.spec import MapSpec
+from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.probe import probe_landmarks
+from kreinlearn.pairs.rows import Rows
+from kreinlearn.progress import fit_task
 from kreinlearn.sums.parallel import serial_blas
 
+DEFAULT_TOL = 0.05  # of rank="auto"
 N_ROWS = {"n_rows": [Interval(Integral, 2, None, closed="left")]}  # of estimate_error
 
 
+class FitResult(NamedTuple):
+    """What a transformer learns from rows."""
+
+    rows: Rows
+    kernel: Kernel
+    spec: MapSpec
+    fitted: FittedMap
+
+
 class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KreinEstimator):
-    _takes_dask = True
-    _mean: Any = 0.0  # of the features, where they are centred
+    _takes_dask: ClassVar[bool] = True
+    _core: ClassVar[str] = "ls"
+    _fitted: ClassVar[tuple[str, ...]] = (
+        *KreinEstimator._fitted, "signature_", "eigenvalues_", "rank_", "_map", "_mean",
+    )  # fmt: skip
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Choose landmarks, pass once over X, fit the core."""
+        """Choose landmarks, pass once over X, fit the core.
+
+        Parameters
+        ----------
+        X : array-like, list of objects, path, table or dask collection
+            The training objects. With a precomputed kernel a square matrix, or the columns of
+            landmarks that are given by row number.
+        y : None
+            Ignored; present for pipelines.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
         self._fit(X)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """As ``fit(X).transform(X)``; if ``fit`` holds all rows nothing is evaluated again."""
-        fitted = self._fit(X)
-        if is_dask(X):
-            return self.transform(X)
-        inside, rows = fitted.panel.rows >= 0, fitted.panel.X.X
-        if np.count_nonzero(inside) < length(rows):
+        """Fit, and return the features of the training objects.
+
+        The result is that of ``fit(X).transform(X)``; no pair is evaluated again if the fit looked
+        at all rows at once.
+
+        Parameters
+        ----------
+        X : array-like, list of objects, path, table or dask collection
+            The training objects.
+        y : None
+            Ignored; present for pipelines.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, rank_)
+            The features.
+        """
+        result = self._fit(X)
+        sample = result.fitted.sample
+        if is_dask(X) or len(sample.inside) < len(result.rows):
             return self.transform(X)
         with serial_blas():
-            Phi = fitted.panel.C[inside] @ self._map.W
-        return self._centred(Phi.astype(precision(rows)))
+            Phi = sample.C[sample.inside] @ self._map.W
+        return self._centred(Phi.astype(precision(result.rows.X)))
 
-    @lazily
     def transform(self, X: Any) -> Any:
-        """Features (n, rank_) of any objects; the signature is not applied."""
+        """Features of any objects; the signature is not applied.
+
+        Parameters
+        ----------
+        X : array-like, list of objects, or any other input that ``fit`` takes
+            The objects. A matrix of (dis)similarities has one column per training object, or one
+            per landmark.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, rank_)
+            The features; a lazy dask array if X is a dask collection.
+        """
         check_is_fitted(self)
+        return blockwise(self, "transform", X, self._features)
+
+    def _features(self, X: Any) -> Array:
         return self._centred(self._project(X, self._map.W))
 
-    def _centred(self, Phi: Any) -> Any:
+    def _centred(self, Phi: Array) -> Array:
         Phi -= np.asarray(self._mean, dtype=Phi.dtype)
         return Phi
 
     @property
     def _n_features_out(self) -> int:
         return int(self.signature_.shape[0])
+
+    # Fitting
+
+    def _default_landmarks(self, n: int, rank: int | None) -> int:
+        return max(100, 2 * (rank or 0))
+
+    def _tolerance(self) -> float | None:
+        """The estimated error at which landmarks stop growing; None: their number is given."""
+        return None
+
+    def _fit(self, X: Any) -> FitResult:
+        with fit_task(self, X):
+            resources = self._resources
+            stored = resources.store is not None
+            try:
+                result = in_enough_precision(
+                    partial(self._found, X), resources.dtype, stored=stored
+                )
+                self._keep(result)
+            except BaseException:
+                self._forget()
+                raise
+            return result
+
+    def _found(self, X: Any, dtype: str | None) -> FitResult:
+        rng = as_generator(self.random_state)
+        self._forget()
+        if self._landmarks.rank is not None:
+            raise ValueError(
+                f"Landmarks(rank={self._landmarks.rank}) is for learners; pass rank= or "
+                f"n_components= to {type(self).__name__}"
+            )
+        rows, kernel = self._received(X, dtype, rng)
+        spec = self._spec(rows, kernel)
+        with self._session(kernel, rows, spec, dtype) as session, serial_blas():
+            if spec.scheme is None and not spec.by_number:
+                rows = rows.with_outside(spec.given)
+            pairs = Pairs(kernel, rows, session)
+            fitted = self._fitted_map(pairs, spec, rng)
+            require_approximated(pairs, fitted.sample, spec)
+        probe_landmarks(pairs, fitted.sample)
+        return FitResult(rows, kernel, spec, fitted)
+
+    def _spec(self, rows: Rows, kernel: Kernel) -> MapSpec:
+        raise NotImplementedError
+
+    def _fitted_map(self, pairs: Pairs, spec: MapSpec, rng: np.random.Generator) -> FittedMap:
+        return fit_map(pairs, spec, rng)
+
+    def _keep(self, result: FitResult) -> None:
+        raise NotImplementedError
+
+    def _keep_map(self, result: FitResult, feature_map: FeatureMap, mean: Array | float) -> None:
+        self._keep_landmarks(result.kernel, result.rows, result.fitted.sample)
+        for name, value in feature_attributes(feature_map).items():
+            setattr(self, name, value)
+        self._mean = mean
+        self._keep_columns(result.fitted.columns)
 
     def _warn_if_rank_lost(self, wanted: int | None, name: str) -> None:
         if self.rank_ == 0:
@@ -86,45 +203,7 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
 class KreinNystroem(_KreinTransformer):
     """Low-rank features of any symmetric similarity, positive definite or not.
 
-    ``K ~ Phi diag(signature_) Phi.T`` with ``Phi = transform(X)``; K itself is never formed.
-
-    Parameters
-    ----------
-    kernel : a name, a callable k(A, B) -> matrix, ``pairwise(f)``, ``dissimilarity(...)``, a
-        ``Kernel``, ``"precomputed"`` or ``"precomputed_dissimilarity"``.
-    n_landmarks : int, a fraction of the objects, None (all: exact), or "auto": 100, twice the
-        rank if that is more; where ``landmarks`` are given it is "auto" or their number.
-    rank : keep this many dimensions; None keeps all that the core gives; "auto" keeps as few as
-        reach ``tol`` (0.05 if not given).
-    landmarks : "auto", a scheme ("uniform", "leverage", "kmeans++", "greedy_kmeans++", "medoids",
-        "medoids+greedy"), row numbers, or objects.
-    core : "ls" (least squares), "truncated", or "plain" (the inverse of K_ZZ).
-    method : route of the eigendecomposition: "gram" (streamed), or for comparison "svd" and "sgt".
-    tol : grow landmarks until the estimated relative error is below it.
-    kernel_params : parameters of a kernel given by name.
-    precomputed_columns : "all" or "landmarks": the columns of a matrix given to ``transform``.
-    symmetrize : "average" (with a warning) or "raise", for an asymmetric similarity. A given
-        matrix is averaged with its transpose; of a callable k(x, z) counts with z the landmark,
-        and of two landmarks the order that was evaluated, or the mean, counts for both.
-    dtype : "float32", "float64", or None: as the data. float32 is checked on a sample of rows; if
-        it would change results by more than 0.001 of their spread, float64 is used, with a warning.
-    memory_budget : bytes, or a text such as "2GB"; None is a quarter of the free memory.
-    store : a folder that keeps the kernel values of ``fit`` on disk, for kernels that take long.
-        A fit that was killed goes on where it stopped, and no other fit (other penalties, more
-        landmarks, more rows after the same ones) evaluates a pair again; if the rows, the kernel,
-        its parameters or its version differ it is refused. ``predict`` does not use it.
-    n_jobs : worker threads (None: as many as BLAS uses), or processes (None: none) for Python
-        callables, "earth_mover" and "graph_edit", which hold the GIL.
-    random_state : int, RandomState, Generator or None.
-    verbose : on a terminal, show the progress of the pass over streamed rows.
-
-    Attributes
-    ----------
-    signature_ : (rank_,) signs of the dimensions.
-    eigenvalues_ : of the approximation on the training objects, by decreasing magnitude.
-    rank_, n_landmarks_, landmarks_, landmark_indices_, kernel_ : what was found.
-    dtype_ : in which vectors are held and evaluated.
-    error_ : with ``tol``: the estimated relative error, its standard error, the rows sampled.
+    @DOC:KreinNystroem@
 
     Examples
     --------
@@ -142,115 +221,138 @@ class KreinNystroem(_KreinTransformer):
         "method": [StrOptions({"gram", "svd", "sgt"})],
         "tol": [Interval(Real, 0, None, closed="neither"), None],
     }
+    _fitted: ClassVar[tuple[str, ...]] = (*_KreinTransformer._fitted, "error_")
 
     def __init__(
         self,
         kernel: Any = "gaussian",
         *,
-        n_landmarks: Any = "auto",
-        rank: Any = None,
+        kernel_params: dict[str, Any] | None = None,
         landmarks: Any = "auto",
-        core: str = "ls",
+        rank: int | str | None = None,
         method: str = "gram",
         tol: float | None = None,
-        kernel_params: Any = None,
-        precomputed_columns: str = "all",
-        symmetrize: str = "average",
-        dtype: Any = None,
-        memory_budget: Any = None,
-        store: Any = None,
+        resources: Resources | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: Any = 0,
+        random_state: RandomState = None,
+        verbose: int | bool = 0,
     ) -> None:
         self.kernel = kernel
-        self.n_landmarks = n_landmarks
-        self.rank = rank
+        self.kernel_params = kernel_params
         self.landmarks = landmarks
-        self.core = core
+        self.rank = rank
         self.method = method
         self.tol = tol
-        self.kernel_params = kernel_params
-        self.precomputed_columns = precomputed_columns
-        self.symmetrize = symmetrize
-        self.dtype = dtype
-        self.memory_budget = memory_budget
-        self.store = store
+        self.resources = resources
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
-    @reported
-    @guarded
-    @storing
-    def _fit(self, X: Any) -> Fitted:
-        rng = as_generator(self.random_state)
-        X, kernel = self._prepared(X, rng)
-        plan = self._plan(X, kernel, None if self.rank == "auto" else self.rank)
-        fitted = self._fit_map(X, kernel, plan, rng)
+    def _tolerance(self) -> float | None:
+        return DEFAULT_TOL if self.tol is None and self.rank == "auto" else self.tol
+
+    def _spec(self, rows: Rows, kernel: Kernel) -> MapSpec:
+        refuse(self, "a method")
+        rank = None if self.rank == "auto" else self.rank
+        spec = self._map_spec(rows, kernel, rank, method=self.method, tol=self._tolerance())
+        require_rank(rank, spec, len(rows))
+        single = self._resources.dtype == "float32"
+        return replace(spec, wants_pool=single)
+
+    def _fitted_map(self, pairs: Pairs, spec: MapSpec, rng: np.random.Generator) -> FittedMap:
+        if spec.tol is None:
+            return fit_map(pairs, spec, rng)
+        return fit_map_to_tolerance(pairs, spec, rng, shrink=self.rank == "auto")
+
+    def _keep(self, result: FitResult) -> None:
+        spec, fitted = result.spec, result.fitted
         if fitted.error is not None:
             self.error_ = fitted.error
-        self._store(fitted, fitted.map.cut(plan.rank))
-        self._warn_if_rank_lost(plan.rank, "rank")
-        if plan.tol is not None and self.error_.relative > plan.tol:
+        self._keep_map(result, fitted.map.cut(spec.rank), 0.0)
+        self._warn_if_rank_lost(spec.rank, "rank")
+        if spec.tol is not None and self.error_.relative > spec.tol:
             warn(
-                f"the estimated error is {self.error_.relative:.3g}, tol={plan.tol} was asked "
-                f"for; {_remedy(plan)}"
+                f"the estimated error is {self.error_.relative:.3g}, tol={spec.tol} was asked "
+                f"for; {_remedy(spec)}"
             )
-        return fitted
 
-    @lazily
     def eigenvectors(self, X: Any) -> Any:
-        """Nystroem-extended eigenvectors (n, k), orthonormal on the training objects."""
-        check_is_fitted(self)
-        return self._project(X, self._map.E)
+        """Eigenvectors of the approximate kernel matrix, extended to any objects.
 
-    def approximate(self, X: Any, Y: Any = None) -> Any:
-        """The approximate similarities of X to Y (to X itself if not given)."""
+        Parameters
+        ----------
+        X : array-like, list of objects, or any other input that ``fit`` takes
+            The objects.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_eigenvalues)
+            One column per eigenvalue, orthonormal on the training objects.
+        """
+        check_is_fitted(self)
+        return blockwise(self, "eigenvectors", X, partial(self._project, W=self._map.E))
+
+    def approximate(self, X: Any, Y: Any = None) -> Array:
+        """The approximate similarities of objects.
+
+        Parameters
+        ----------
+        X : array-like, list of objects, or any other input that ``fit`` takes
+            The objects that stand as rows.
+        Y : as X, default=None
+            The objects that stand as columns; None: those of X.
+
+        Returns
+        -------
+        ndarray of shape (n_X, n_Y)
+            The similarities.
+        """
         check_is_fitted(self)
         Phi = self._project(X, self._map.W)
         Psi = Phi if Y is None else self._project(Y, self._map.W)
         self._require_room(8 * len(Phi) * len(Psi), f"{len(Phi)} x {len(Psi)} similarities")
-        return (Phi * self.signature_) @ Psi.T
+        return np.asarray((Phi * self.signature_) @ Psi.T)
 
     def estimate_error(
-        self, X: Any, *, n_rows: int = ERROR_ROWS, random_state: Any = None
+        self, X: Any, *, n_rows: int = ERROR_ROWS, random_state: RandomState = None
     ) -> ErrorEstimate:
-        """||K - K~|| / ||K|| (Frobenius) on X, from the pairs among ``n_rows`` sampled rows."""
+        """Estimate the relative error ||K - K~|| / ||K|| (Frobenius) of the approximation on X.
+
+        Parameters
+        ----------
+        X : array-like, list of objects, or any other input that ``fit`` takes
+            The objects.
+        n_rows : int, default=256
+            How many objects are drawn, all pairs of which are evaluated.
+        random_state : int, RandomState, Generator or None, default=None
+            The source of the draw.
+
+        Returns
+        -------
+        ErrorEstimate
+            The relative error, its standard error, and the number of rows drawn.
+        """
         check_is_fitted(self)
         validate_parameter_constraints(N_ROWS, {"n_rows": n_rows}, "estimate_error")
-        if self.kernel_.takes == "precomputed" and self.precomputed_columns == "landmarks":
+        X, columns = self._new_rows(X)
+        n = length(X)
+        if self.kernel_.domain.is_matrix and self.n_features_in_ == self.n_landmarks_ < n:
             raise ValueError(
                 "an error estimate compares pairs of any objects, and the landmark columns hold "
-                'none but those with landmarks; fit with precomputed_columns="all"'
+                "none but those with landmarks; fit with all columns"
             )
-        X = self._validated(X, self.kernel_, reset=False)
-        n = length(X)
         if n < 2:
             raise ValueError("one object has no pair to estimate an error from; pass 2 or more")
         sample = np.sort(as_generator(random_state).choice(n, min(n_rows, n), replace=False))
         K = self._similarities(X, sample)
-        return estimate_error(K, self._features(take(X, sample), self._map.W), self._map.S, n)
+        Phi = self._projected(take(X, sample), columns, self._map.W)
+        return estimate_error(K, Phi, self._map.S, n)
 
 
 class KreinPCA(_KreinTransformer):
     """Signed principal components: an embedding that keeps the negative axes.
 
-    Axes are eigenvectors of the centred (approximate) kernel matrix by decreasing |eigenvalue|;
-    the squared "distance" of two embedded objects is the sum over axes of
-    ``signature_ * difference ** 2``. New objects are embedded by ``transform``.
-
-    Parameters
-    ----------
-    n_components : number of axes.
-    kernel, n_landmarks, landmarks, core, kernel_params, precomputed_columns, symmetrize, dtype,
-    memory_budget, store, n_jobs, random_state, verbose : as in ``KreinNystroem``.
-
-    Attributes
-    ----------
-    eigenvalues_, signature_ : of the axes kept.
-    explained_abs_ratio_ : |eigenvalue| over the sum of all |eigenvalues| of the approximation.
-    explained_squared_ratio_ : the same of squares: the share of the squared Frobenius norm.
+    @DOC:KreinPCA@
 
     Examples
     --------
@@ -265,61 +367,49 @@ class KreinPCA(_KreinTransformer):
         **KreinEstimator._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left")],
     }
+    _fitted: ClassVar[tuple[str, ...]] = (
+        *_KreinTransformer._fitted, "explained_abs_ratio_", "explained_squared_ratio_",
+    )  # fmt: skip
 
     def __init__(
         self,
         n_components: int = 2,
         *,
         kernel: Any = "gaussian",
-        n_landmarks: Any = "auto",
+        kernel_params: dict[str, Any] | None = None,
         landmarks: Any = "auto",
-        core: str = "ls",
-        kernel_params: Any = None,
-        precomputed_columns: str = "all",
-        symmetrize: str = "average",
-        dtype: Any = None,
-        memory_budget: Any = None,
-        store: Any = None,
+        resources: Resources | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: Any = 0,
+        random_state: RandomState = None,
+        verbose: int | bool = 0,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
-        self.n_landmarks = n_landmarks
-        self.landmarks = landmarks
-        self.core = core
         self.kernel_params = kernel_params
-        self.precomputed_columns = precomputed_columns
-        self.symmetrize = symmetrize
-        self.dtype = dtype
-        self.memory_budget = memory_budget
-        self.store = store
+        self.landmarks = landmarks
+        self.resources = resources
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
-    @reported
-    @guarded
-    @storing
-    def _fit(self, X: Any) -> Fitted:
-        rng = as_generator(self.random_state)
-        X, kernel = self._prepared(X, rng)
-        plan = replace(self._plan(X, kernel, self.n_components, "n_components"), rank=None)
-        fitted = self._fit_map(X, kernel, plan, rng)
-        axes, mean = _centred_axes(fitted, length(X))
+    def _spec(self, rows: Rows, kernel: Kernel) -> MapSpec:
+        spec = self._map_spec(rows, kernel, self.n_components)
+        require_rank(self.n_components, spec, len(rows), "n_components")
+        single = self._resources.dtype == "float32"
+        return replace(spec, rank=None, wants_pool=single)
+
+    def _keep(self, result: FitResult) -> None:
+        axes, mean = _centred_axes(result.fitted, len(result.rows))
         kept = axes.cut(self.n_components)
         shares = np.abs(axes.Lambda / np.max(np.abs(axes.Lambda), initial=0.0))
         self.explained_abs_ratio_ = (shares / shares.sum())[: len(kept.S)]
         self.explained_squared_ratio_ = (shares**2 / np.sum(shares**2))[: len(kept.S)]
-        self._mean = mean @ kept.W
-        self._store(fitted, kept)
+        self._keep_map(result, kept, mean @ kept.W)
         self._warn_if_rank_lost(self.n_components, "n_components")
-        return fitted
 
 
-def _centred_axes(fitted: Fitted, n: int) -> tuple[FeatureMap, Any]:
-    """The one-shot eigenbasis of the features less their mean, and the mean kernel columns."""
+def _centred_axes(fitted: FittedMap, n: int) -> tuple[FeatureMap, Array]:
+    """The one-shot eigenbasis of the centred features, and the means of the kernel columns."""
     W, S = fitted.map.W * np.sqrt(fitted.unit), fitted.map.S
     with serial_blas():
         G, rounding = _centred_gram(fitted, W, n)
@@ -329,15 +419,15 @@ def _centred_axes(fitted: Fitted, n: int) -> tuple[FeatureMap, Any]:
     return eigen_map(E, Lambda).rescaled(fitted.unit), fitted.gram.sums / n * fitted.unit
 
 
-def _centred_gram(fitted: Fitted, W: Any, n: int) -> tuple[Any, float]:
-    """Gram matrix of the features less their mean; what is rounding, of the longest of them.
+def _centred_gram(fitted: FittedMap, W: Array, n: int) -> tuple[Array, float]:
+    """The Gram matrix of the centred features, and which share of their length is rounding.
 
-    The features themselves are centred where all rows are held: that loses less than centring
-    a Gram matrix, in which a mean is squared.
+    The features themselves are centred where all rows are in the sample: that loses less than
+    centring a Gram matrix, in which a mean is squared.
     """
-    inside = fitted.panel.rows >= 0
-    if np.count_nonzero(inside) == n:
-        F = (fitted.panel.C[inside] / fitted.unit) @ W
+    inside = fitted.sample.inside
+    if len(inside) == n:
+        F = (fitted.sample.C[inside] / fitted.unit) @ W
         before = np.square(F).sum()
         F -= F.mean(axis=0)
         G, rounding = F.T @ F, 100 * EPS
@@ -349,10 +439,10 @@ def _centred_gram(fitted: Fitted, W: Any, n: int) -> tuple[Any, float]:
     return G, rounding * float(np.sqrt(before / after)) if before > 0 else rounding
 
 
-def _remedy(plan: Plan) -> str:
+def _remedy(spec: MapSpec) -> str:
     """What keeps a fit from its tolerance."""
-    if plan.rank is not None:
+    if spec.rank is not None:
         return 'raise rank, or pass rank="auto"'
-    if not isinstance(plan.landmarks, str):
+    if spec.scheme is None:
         return "let a scheme choose the landmarks instead of giving them"
-    return "raise memory_budget, or n_landmarks for a larger pool to choose from"
+    return "raise memory_budget, or the pool of Landmarks to choose from"

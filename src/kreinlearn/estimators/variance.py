@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from kreinlearn._warnings import warn
-from kreinlearn.estimators._classifier import KreinClassifier
-from kreinlearn.estimators._learner import KreinLearner
-from kreinlearn.estimators.ridge import KreinRegressor, LeastSquares, LeastSquaresClassifier
-from kreinlearn.learn.learning import MeanLoss, Problem, Statistics, statistics_scale
-from kreinlearn.learn.search import Tuned, Unknowns, one_penalty, tune, tune_apart
-from kreinlearn.solvers.least_squares import ridge_fold
-from kreinlearn.solvers.result import Fold, Solution, signed_penalty
-from kreinlearn.solvers.span import in_span
-from kreinlearn.solvers.variance import variance_constrained, variance_fold
-from kreinlearn.sums.moments import Centred, Terms, total_terms
+from kreinlearn.data.memory import Resources
+from kreinlearn.estimators.learner import KreinClassifierBase, Learner
+from kreinlearn.estimators.ridge import IncrementalClassifier, IncrementalRegressor, RandomState
+from kreinlearn.learn.losses import Loss, VarianceConstrained
 
 POSITIVE = [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})]
 CONSTRAINTS: dict[str, list[Any]] = {
@@ -33,100 +26,10 @@ CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 
-class VarianceConstrained(LeastSquares):
-    """``radius`` is the root mean square of f about its mean, on the training objects."""
-
-    def _observe(self, statistics: Statistics) -> None:
-        whole = total_terms(statistics.terms()).centred(intercept=self.fit_intercept)
-        self.radius_ = self._radii(whole)
-
-    def _radii(self, whole: Centred) -> Any:  # (q,)
-        deviation = np.sqrt(np.maximum(whole.yy, 0) / whole.n)
-        size = np.sqrt(np.maximum(whole.yy / whole.n, 0) + (whole.ybar + self._shift) ** 2)
-        if (deviation <= 1e-12 * size).any():
-            raise ValueError(
-                f"the target is constant (n_samples={whole.n:g}): the variance constraint is "
-                "undefined; drop that output, or use KreinRidge"
-            )
-        if isinstance(self.radius, str):
-            return deviation
-        given = np.asarray(self.radius, dtype=np.float64)
-        if given.shape not in ((), (1,), deviation.shape):
-            raise ValueError(
-                f"radius={self.radius!r} has shape {given.shape}; pass a number, or one for each "
-                f"of {len(deviation)} outputs"
-            )
-        radii = np.broadcast_to(given, deviation.shape)
-        if not (radii > 0).all() or not np.isfinite(radii).all():
-            raise ValueError(f"radius={self.radius!r} must be positive and finite")
-        return radii.copy()
-
-    def _unknowns(self, root: float) -> Unknowns:
-        penalties = super()._unknowns(root)
-        factor = None if isinstance(self.radius, str) and self.radius == "tuned" else 1.0
-        return Unknowns((*penalties.fixed, factor), penalties.equal)
-
-    def _searched(self, problem: Problem, statistics: Statistics, unknowns: Unknowns) -> Tuned:
-        """From the penalties of least squares, which are cheap to find, on to its own."""
-        scale = statistics_scale(statistics, intercept=self.fit_intercept)
-        folds = self._fold_terms(problem, statistics)
-        first = Unknowns(unknowns.fixed[:2], unknowns.equal)
-        start = self._tuned_before(problem, first)
-        if start is None:
-            start = tune_apart(MeanLoss(folds, ridge_fold), scale, first)
-        if not start.apart:
-            first = one_penalty(start.values)
-        unknowns = Unknowns((*first.fixed, *unknowns.fixed[2:]), first.equal)
-        return tune(
-            MeanLoss(folds, self._fold_loss), scale, unknowns, start=np.append(start.values, 1.0),
-            restarts=self.n_restarts, rng=problem.rng,
-        )  # fmt: skip
-
-    def _keep(self, tuned: Tuned, root: float) -> None:
-        super()._keep(tuned, root)
-        self.radius_ = self.radius_ * tuned.values[2]
-
-    def _fold_loss(self, fold: Fold, *values: float) -> tuple[float, Any]:
-        lambda_plus, lambda_minus, factor = values
-        radii = factor * self.radius_ * np.sqrt(fold.n)
-        return variance_fold(fold, lambda_plus, lambda_minus, radii)
-
-    def _solve(self, whole: Centred, S: Any, values: Any) -> Solution:
-        penalty = whole.n * signed_penalty(S, *values[:2])
-        radii = self.radius_ * np.sqrt(whole.n)
-        solution = variance_constrained(whole.G, whole.B, penalty, radii)
-        if not solution.converged and len(S):
-            warn("the variance constraint cannot be met: the features do not vary")
-        return solution
-
-    def _solve_rows(self, Phi: Any, Y: Any, w: Any, penalty: Any) -> tuple[Any, Any]:
-        F, unit, back = in_span(Phi, penalty)
-        part = Terms.of_rows(F, Y, w).centred(intercept=self.fit_intercept)
-        radii = np.sqrt(np.maximum(part.yy, 0))  # of a pair of classes, its own
-        if Y.shape[1] == len(self.radius_):
-            radii = self.radius_ * np.sqrt(part.n)
-        elif isinstance(self.radius, Real):
-            radii = np.full(Y.shape[1], float(self.radius) * np.sqrt(part.n))
-        solution = variance_constrained(part.G, part.B, unit, radii)
-        return back @ solution.coef, part.intercept(solution.coef)
-
-
-class KreinVCRidge(VarianceConstrained, KreinRegressor):
+class KreinVCRidge(IncrementalRegressor):
     """Variance-constrained least squares in a Krein space.
 
-    Minimises ``lambda_plus |f_+|^2 + lambda_minus |f_-|^2 - 2 mean(y f)`` over all f whose
-    predictions on the training objects have root mean square ``radius`` about their mean.
-
-    Parameters
-    ----------
-    radius : "auto": the deviation of y; "tuned": a multiple of it found by cross-validation; a
-        number, or one for each output.
-    others : as in ``KreinRidge``.
-
-    Attributes
-    ----------
-    radius_ : (n_outputs,) used.
-    others : as in ``KreinRidge``.
+    @DOC:KreinVCRidge@
 
     Examples
     --------
@@ -140,78 +43,74 @@ class KreinVCRidge(VarianceConstrained, KreinRegressor):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KreinLearner._parameter_constraints,
+        **Learner._parameter_constraints,
         **CONSTRAINTS,
     }
+    _fitted: ClassVar[tuple[str, ...]] = (*IncrementalRegressor._fitted, "radius_")
 
     def __init__(
         self,
         kernel: Any = "gaussian",
         *,
-        n_landmarks: Any = "auto",
+        kernel_params: dict[str, Any] | list[dict[str, Any]] | str | None = None,
         landmarks: Any = "auto",
         similarity: str = "auto",
-        rank: int | None = None,
-        core: str = "plain",
-        lambda_plus: Any = "auto",
-        lambda_minus: Any = "auto",
-        radius: Any = "auto",
+        lambda_plus: float | str = "auto",
+        lambda_minus: float | str = "auto",
+        radius: float | str | Sequence[float] = "auto",
         cv: Any = None,
-        scoring: Any = None,
-        n_restarts: int = 0,
+        scoring: str | Callable[..., float] | None = None,
         fit_intercept: bool = True,
-        kernel_params: Any = None,
-        precomputed_columns: str = "all",
-        symmetrize: str = "average",
-        dtype: Any = None,
-        memory_budget: Any = None,
-        store: Any = None,
+        resources: Resources | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: Any = 0,
+        random_state: RandomState = None,
+        verbose: int | bool = 0,
     ) -> None:
         self.kernel = kernel
-        self.n_landmarks = n_landmarks
+        self.kernel_params = kernel_params
         self.landmarks = landmarks
         self.similarity = similarity
-        self.rank = rank
-        self.core = core
         self.lambda_plus = lambda_plus
         self.lambda_minus = lambda_minus
         self.radius = radius
         self.cv = cv
         self.scoring = scoring
-        self.n_restarts = n_restarts
         self.fit_intercept = fit_intercept
-        self.kernel_params = kernel_params
-        self.precomputed_columns = precomputed_columns
-        self.symmetrize = symmetrize
-        self.dtype = dtype
-        self.memory_budget = memory_budget
-        self.store = store
+        self.resources = resources
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose landmarks, pass once over the data, tune the penalties, solve."""
+        """Choose landmarks, pass once over the data, tune the penalties, solve.
+
+        Parameters
+        ----------
+        X : array-like, list of objects, path, table or dask collection
+            The training objects. With a precomputed kernel a square matrix, or the columns of
+            landmarks that are given by row number.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or str
+            The targets, or the name of the column of a table X that holds them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            One weight per object, none of them negative.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
         self._fit(X, y, sample_weight)
         return self
 
+    def _loss(self) -> Loss:
+        return VarianceConstrained(self.radius)
 
-class KreinVCRidgeClassifier(VarianceConstrained, LeastSquaresClassifier):
-    """Variance-constrained least squares on targets +-1.
 
-    Parameters
-    ----------
-    radius : as in ``KreinVCRidge``; with ``multi_class="ovo"`` pairs have their own deviation.
-    others : as in ``KreinRidgeClassifier``.
+class KreinVCRidgeClassifier(IncrementalClassifier):
+    """Variance-constrained least squares in a Krein space, on targets +-1.
 
-    Attributes
-    ----------
-    radius_ : (n_outputs,) used.
-    others : as in ``KreinRidgeClassifier``.
+    @DOC:KreinVCRidgeClassifier@
 
     Examples
     --------
@@ -223,45 +122,36 @@ class KreinVCRidgeClassifier(VarianceConstrained, LeastSquaresClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KreinClassifier._parameter_constraints,
+        **KreinClassifierBase._parameter_constraints,
         **CONSTRAINTS,
     }
+    _fitted: ClassVar[tuple[str, ...]] = (*IncrementalClassifier._fitted, "radius_")
 
     def __init__(
         self,
         kernel: Any = "gaussian",
         *,
-        n_landmarks: Any = "auto",
+        kernel_params: dict[str, Any] | list[dict[str, Any]] | str | None = None,
         landmarks: Any = "auto",
         similarity: str = "auto",
-        rank: int | None = None,
-        core: str = "plain",
-        lambda_plus: Any = "auto",
-        lambda_minus: Any = "auto",
-        radius: Any = "auto",
-        class_weight: Any = None,
+        lambda_plus: float | str = "auto",
+        lambda_minus: float | str = "auto",
+        radius: float | str | Sequence[float] = "auto",
+        class_weight: dict[Any, float] | str | None = None,
         multi_class: str = "auto",
         probability: bool = False,
         cv: Any = None,
-        scoring: Any = None,
-        n_restarts: int = 0,
+        scoring: str | Callable[..., float] | None = None,
         fit_intercept: bool = True,
-        kernel_params: Any = None,
-        precomputed_columns: str = "all",
-        symmetrize: str = "average",
-        dtype: Any = None,
-        memory_budget: Any = None,
-        store: Any = None,
+        resources: Resources | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: Any = 0,
+        random_state: RandomState = None,
+        verbose: int | bool = 0,
     ) -> None:
         self.kernel = kernel
-        self.n_landmarks = n_landmarks
+        self.kernel_params = kernel_params
         self.landmarks = landmarks
         self.similarity = similarity
-        self.rank = rank
-        self.core = core
         self.lambda_plus = lambda_plus
         self.lambda_minus = lambda_minus
         self.radius = radius
@@ -270,20 +160,33 @@ class KreinVCRidgeClassifier(VarianceConstrained, LeastSquaresClassifier):
         self.probability = probability
         self.cv = cv
         self.scoring = scoring
-        self.n_restarts = n_restarts
         self.fit_intercept = fit_intercept
-        self.kernel_params = kernel_params
-        self.precomputed_columns = precomputed_columns
-        self.symmetrize = symmetrize
-        self.dtype = dtype
-        self.memory_budget = memory_budget
-        self.store = store
+        self.resources = resources
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose landmarks, pass once over the data, tune the penalties, solve."""
+        """Choose landmarks, pass once over the data, tune the penalties, solve.
+
+        Parameters
+        ----------
+        X : array-like, list of objects, path, table or dask collection
+            The training objects. With a precomputed kernel a square matrix, or the columns of
+            landmarks that are given by row number.
+        y : array-like of shape (n_samples,), or str
+            The labels, or the name of the column of a table X that holds them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            One weight per object, none of them negative.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
         self._fit(X, y, sample_weight)
         return self
+
+    def _loss(self) -> Loss:
+        return VarianceConstrained(self.radius)

@@ -97,6 +97,10 @@ class Domain:
         """
         return isinstance(objects, list)
 
+    def in_single_precision(self, X: Any) -> bool:
+        """Whether float32 values of X are multiplied as such; a given matrix is only read."""
+        return str(getattr(X, "dtype", None)) == "float32" and not self.is_matrix
+
     def intersection(self, other: Domain) -> Domain | None:
         """What both domains contain; None if there is nothing."""
         return self if isinstance(other, Anything) or self == other else None
@@ -255,16 +259,21 @@ class Matrix(Domain):
         return border.numbers(data, reset=reset).within(border.budget).whole()
 
     def _checked(self, X: Any, border: Border, *, reset: bool) -> Any:
-        from kreinlearn.kernels.dissimilarity import check_dissimilarities
-
         if reset and is_condensed(X):
             X = square_from_condensed(X, dissimilarities=self.dissimilarities)
         require_numbers(X)
         border.check_names(X, reset=reset)
+        K = self.of_numbers(X, border, square=reset)
+        border.check_count(K, reset=reset)
+        return K
+
+    def of_numbers(self, X: Any, border: Border, *, square: bool = False) -> Any:
+        """A matrix of finite numbers; ``square`` if its columns may be its rows."""
+        from kreinlearn.kernels.dissimilarity import check_dissimilarities
+
         K = check_array(X, dtype=list(border.dtypes), ensure_all_finite=False, input_name="X")
         require_finite_matrix(K)
-        border.check_count(K, reset=reset)
         if self.dissimilarities:
-            square = reset and K.shape[0] == K.shape[1]
+            square = square and K.shape[0] == K.shape[1]
             check_dissimilarities(K, np.diagonal(K) if square else None)
         return K

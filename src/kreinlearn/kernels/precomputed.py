@@ -48,6 +48,8 @@ class Precomputed(Kernel):
 
 
 class PickedColumns:
+    needs_all_columns = False  # of a matrix, beside those that are picked
+
     def __init__(self, numbers: Array) -> None:
         self.numbers = numbers
 
@@ -77,6 +79,8 @@ class PrecomputedDissimilarity(Precomputed):
 
 
 class CentredColumns(PickedColumns):
+    needs_all_columns = True
+
     def __init__(self, numbers: Array, offsets: Array, c: float) -> None:
         super().__init__(numbers)
         self.offsets, self.c = offsets, c

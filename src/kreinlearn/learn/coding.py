@@ -63,7 +63,9 @@ class Coding(Protocol):
     def compares(self, encoded: Encoded) -> bool:
         """Whether ways of dealing with many classes are compared on a pool of rows."""
 
-    def finish(self, task: Task, features: Features, loss: Loss, values: Array, kept: Any) -> Decided:
+    def finish(
+        self, task: Task, features: Features, loss: Loss, values: Array, kept: Any
+    ) -> Decided:
         """The model at the penalties that were found."""
 
     def fold_model(self, encoded: Encoded, model: Linear) -> Any:
@@ -95,7 +97,9 @@ class Regression:
     def compares(self, encoded: Encoded) -> bool:
         return False
 
-    def finish(self, task: Task, features: Features, loss: Loss, values: Array, kept: Any) -> Decided:
+    def finish(
+        self, task: Task, features: Features, loss: Loss, values: Array, kept: Any
+    ) -> Decided:
         return Decided(loss.solve(task, features, values, kept))
 
     def fold_model(self, encoded: Encoded, model: Linear) -> Any:
@@ -162,7 +166,9 @@ class Classes:
         assert encoded.classes is not None
         return self.multi_class == "auto" and len(encoded.classes) > 2
 
-    def finish(self, task: Task, features: Features, loss: Loss, values: Array, kept: Any) -> Decided:
+    def finish(
+        self, task: Task, features: Features, loss: Loss, values: Array, kept: Any
+    ) -> Decided:
         n_classes, how, errors = max(task.Y.shape[1], 2), self.multi_class, None
         if n_classes == 2 or (how == "auto" and len(task.rows) > task.spec.pool):
             how = "ovr"  # which streams, here and elsewhere

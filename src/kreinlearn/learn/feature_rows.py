@@ -19,7 +19,7 @@ from kreinlearn.pairs.columns import LandmarkColumns
 from kreinlearn.pairs.evaluate import evaluate, scaled
 from kreinlearn.progress import Progress
 from kreinlearn.solvers.margins import Margins, RowMargins
-from kreinlearn.sums.moments import Moments, Terms
+from kreinlearn.sums.moments import FeatureMoments, Moments
 from kreinlearn.sums.parallel import map_blocks, sum_over_blocks
 
 MOVING = 0.125  # share of the budget for kernel values of rows on the move, where not all are kept
@@ -159,10 +159,10 @@ class FeatureRows:
         A, b = with_constant(terms, self.intercept)
         return A, b.reshape(self.p, *targets.shape[1:])
 
-    def _terms_of_few(self, numbers: Array, weights: Array, Y: Array) -> Terms:
-        return Terms.of_rows(self._columns_of(numbers, self.workers) @ self.W, Y, weights)
+    def _terms_of_few(self, numbers: Array, weights: Array, Y: Array) -> FeatureMoments:
+        return FeatureMoments.of_rows(self._columns_of(numbers, self.workers) @ self.W, Y, weights)
 
-    def _sums(self, numbers: Array, weights: Array, Y: Array) -> Terms:
+    def _sums(self, numbers: Array, weights: Array, Y: Array) -> FeatureMoments:
         parts, m = tiles(len(numbers)), len(self.W)
         many = len(parts) >= self.workers  # threads take parts, or else tiles of a part
 
@@ -236,7 +236,7 @@ class FeatureRows:
         return np.asarray(scaled(C, self.unit), dtype=np.float64)
 
 
-def with_constant(terms: Terms, intercept: bool) -> tuple[Array, Array]:
+def with_constant(terms: FeatureMoments, intercept: bool) -> tuple[Array, Array]:
     """Gram matrix and cross terms of features with a constant beside them, if there is one."""
     if not intercept:
         return terms.G, terms.B

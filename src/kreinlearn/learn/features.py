@@ -17,7 +17,7 @@ from kreinlearn.pairs.columns import LandmarkColumns
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.sample import Sample
 from kreinlearn.sums.gram import Gram
-from kreinlearn.sums.moments import Centred, Moments, Terms, total_terms
+from kreinlearn.sums.moments import Centred, FeatureMoments, Moments, total_moments
 
 POWER_STEPS = 30  # of the iteration for the largest eigenvalue
 
@@ -88,10 +88,12 @@ class Features:
     unit: float
     map: FeatureMap  # of C / unit
     sample: Sample | None = None
-    exact_terms: Sequence[Terms] | None = None  # of the features themselves, where they are few
+    exact_terms: Sequence[FeatureMoments] | None = (
+        None  # of the features themselves, where they are few
+    )
 
     @property
-    def terms(self) -> Sequence[Terms]:
+    def terms(self) -> Sequence[FeatureMoments]:
         """Sums over the features of each group."""
         if self.exact_terms is not None:
             return self.exact_terms
@@ -104,7 +106,7 @@ class Features:
 
     def whole(self, *, intercept: bool) -> Centred:
         """The sums over all rows, about the means if there is an intercept."""
-        return total_terms(self.terms).centred(intercept=intercept)
+        return total_moments(self.terms).centred(intercept=intercept)
 
     def scale(self, *, intercept: bool) -> float:
         """The largest eigenvalue of the Gram matrix of the features, over the weight of all rows."""

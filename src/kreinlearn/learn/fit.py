@@ -12,12 +12,13 @@ import numpy as np
 from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.learn.coding import Coding, Decided, Encoded
 from kreinlearn.learn.features import FeatureKind, Features, identity_map
+from kreinlearn.learn.folds import FoldSpec
+from kreinlearn.learn.incremental import Sums
 from kreinlearn.learn.losses.base import Linear, Loss
 from kreinlearn.learn.precision import require_learned
 from kreinlearn.learn.scoring import cross_validated_score
 from kreinlearn.learn.search import Tuned, Unknowns, given, pattern_search
-from kreinlearn.learn.similarity import Choice, SimilaritySpec, choose_similarity
-from kreinlearn.learn.split import FoldSpec
+from kreinlearn.learn.similarity import Chosen, SimilaritySpec, choose_similarity
 from kreinlearn.learn.task import Task
 from kreinlearn.nystrom.core import FeatureMap
 from kreinlearn.nystrom.fit import open_sample
@@ -25,6 +26,7 @@ from kreinlearn.nystrom.landmarks import select_landmarks
 from kreinlearn.nystrom.spec import MapSpec
 from kreinlearn.pairs.columns import LandmarkColumns
 from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.probe import probe_landmarks
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.pairs.sample import Sample
 from kreinlearn.pairs.session import Session
@@ -66,6 +68,22 @@ class LearnSpec:
 
 
 @dataclass(frozen=True)
+class Solved:
+    """Penalties and coefficients, which a further part of the data changes."""
+
+    coef: Array  # (r, q), of the features of the kernel itself
+    dual: Array  # (m, q), of the landmarks
+    intercept: Array  # (q,)
+    tuned: Tuned  # in the units of C / unit
+    penalties: Array  # as the user gives them
+    root: float  # the unit of the features
+    encoded: Encoded
+    solution: Linear
+    multi_class: str | None = None
+    multi_class_errors: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True)
 class Model:
     """Everything that a fit has found; an estimator copies it to its attributes."""
 
@@ -73,22 +91,11 @@ class Model:
     sample: Sample
     columns: LandmarkColumns
     map: FeatureMap  # of the kernel itself
-    features: Features
-    coef: Array  # (r, q), of the features of the kernel itself
-    dual: Array  # (m, q), of the landmarks
-    intercept: Array  # (q,)
-    tuned: Tuned  # in the units of C / unit
-    penalties: Array  # as the user gives them
+    solved: Solved
     folds: Array
-    encoded: Encoded
-    loss: Loss  # with its own values settled
-    solution: Linear
-    kernel_params: dict[str, Any] | None = None
-    similarity: str | None = None
-    choices: list[Choice] | None = None
-    multi_class: str | None = None
-    multi_class_errors: Mapping[str, float] | None = None
-    sums: Any = None  # for partial_fit
+    n_chosen: int  # landmarks that were asked for, of which a sparse model keeps some
+    chosen: Chosen  # the similarity
+    sums: Sums | None = None  # what partial_fit goes on from
 
 
 def fit_model(
@@ -102,14 +109,10 @@ def fit_model(
     task, features, kept = spec.loss.sweep(chosen.task, by_fold=by_fold)
     loss = spec.loss.prepared(features.whole(intercept=spec.intercept), encoded.shift)
     tuned = tune_penalties(task, features, loss, spec, encoded)
-    loss = loss.settled(tuned.values)
-    decided = spec.coding.finish(task, features, loss, tuned.values, kept)
-    require_learned(task, tuned.values)
-    model = make_model(task, features, spec, encoded, tuned, loss, decided)
-    return replace(
-        model, kernel_params=chosen.kernel_params, similarity=chosen.similarity,
-        choices=chosen.choices,
-    )  # fmt: skip
+    decided = spec.coding.finish(task, features, loss.settled(tuned.values), tuned.values, kept)
+    if session.single:
+        require_learned(task, tuned.values)
+    return make_model(task, features, spec, encoded, tuned, decided, chosen)
 
 
 def make_task(
@@ -126,6 +129,7 @@ def make_task(
         rows = rows.with_outside(map_spec.given)
     pairs = Pairs(spec.kernel, rows, session)
     sample = select_landmarks(pairs, open_sample(pairs, map_spec, rng), map_spec, rng)
+    probe_landmarks(pairs, sample)
     folds, n_folds = spec.folds.draw(rows, encoded, rng, map_spec.pool)
     task = Task(
         pairs, sample, map_spec, spec.kind, rng, encoded.y, encoded.Y, weights, folds, n_folds,
@@ -153,32 +157,43 @@ def tune_penalties(
 
 
 def make_model(
-    task: Task, features: Features, spec: LearnSpec, encoded: Encoded, tuned: Tuned, loss: Loss,
-    decided: Decided,
+    task: Task, features: Features, spec: LearnSpec, encoded: Encoded, tuned: Tuned,
+    decided: Decided, chosen: Chosen,
 ) -> Model:  # fmt: skip
     """The solution in the units of the kernel, with only the landmarks that it needs."""
-    solution, unit = decided.model, features.unit
     sample, columns, feature_map = task.sample, features.columns, features.map
-    if solution.landmarks is not None:
-        sample = sample.with_landmarks(sample.landmarks[solution.landmarks])
-        columns = task.pairs.evaluator(sample)
-        feature_map = identity_map(len(solution.landmarks))
-        solution = replace(solution, coef=solution.coef[solution.landmarks])
-    root = spec.kind.root(unit)
+    needed = decided.model.landmarks
+    if needed is not None:
+        sample = sample.with_landmarks(sample.landmarks[needed])
+        columns, feature_map = task.pairs.evaluator(sample), identity_map(len(needed))
+        coef = decided.model.coef[needed]
+        decided = decided._replace(model=replace(decided.model, coef=coef))
     return Model(
         kernel=task.pairs.kernel,
         sample=sample,
-        columns=replace(columns, stored=None),
-        map=feature_map.rescaled(unit),
-        features=features,
+        columns=columns,
+        map=feature_map.rescaled(features.unit),
+        solved=solved(features.unit, feature_map, spec, encoded, tuned, decided),
+        folds=task.folds,
+        n_chosen=task.spec.n_landmarks,
+        chosen=chosen,
+    )
+
+
+def solved(
+    unit: float, feature_map: FeatureMap, spec: LearnSpec, encoded: Encoded, tuned: Tuned,
+    decided: Decided,
+) -> Solved:  # fmt: skip
+    """Coefficients and penalties in the units of the kernel itself."""
+    solution, root = decided.model, spec.kind.root(unit)
+    return Solved(
         coef=solution.coef / root,
         dual=feature_map.W @ solution.coef / unit,
         intercept=solution.intercept + encoded.shift,
         tuned=tuned,
         penalties=tuned.values[:2] * root * root,
-        folds=task.folds,
+        root=root,
         encoded=encoded,
-        loss=loss,
         solution=solution,
         multi_class=decided.multi_class,
         multi_class_errors=decided.errors,

@@ -1,136 +1,123 @@
-"""partial_fit: landmarks are those of the first part, sums of later parts are added to it."""
+"""partial_fit: landmarks are those of the first part, and sums of later parts are added to it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from kreinlearn.data.sources import with_target
-from kreinlearn.data.tiles import as_generator, blocks_to_read, length
-from kreinlearn.distributed import is_dask
-from kreinlearn.estimators._callbacks import reported
-from kreinlearn.estimators._learner import KreinLearner
-from kreinlearn.learn.folds import TRAINING, downdated, with_fold
-from kreinlearn.learn.learning import MeanLoss, Problem, Statistics, gather, gram_scale
-from kreinlearn.learn.precision import guarded, require_learned
+from kreinlearn.kernels.base import Array
+from kreinlearn.learn.coding import Decided, Encoded
+from kreinlearn.learn.features import Features, gram_scale
+from kreinlearn.learn.folds import downdated
+from kreinlearn.learn.losses.base import Loss
+from kreinlearn.learn.precision import require_learned
 from kreinlearn.learn.search import Tuned, given, tune_apart
 from kreinlearn.nystrom.core import FeatureMap
-from kreinlearn.nystrom.sweep import RowWork, n_evaluated, sum_groups
-from kreinlearn.sums.moments import Moments, Targets, total_terms
-from kreinlearn.sums.parallel import serial_blas, worker_count
+from kreinlearn.nystrom.sweep import RowWork
+from kreinlearn.pairs.columns import LandmarkColumns
+from kreinlearn.pairs.rows import Rows
+from kreinlearn.pairs.session import Session
+from kreinlearn.sums.moments import Moments, Targets, spare_for
+
+if TYPE_CHECKING:
+    from kreinlearn.learn.fit import LearnSpec, Model, Solved
 
 LEAST_VALIDATED = 0.2  # of all weight, for penalties to be tuned anew
 
 
 @dataclass
 class Sums:
-    """What is kept between parts: a group a fold, the last of rows that are always trained on."""
+    """What is kept between parts: one group per fold, and a last one that is always trained on."""
 
     groups: list[Moments]
     map: FeatureMap  # of C / unit
     unit: float
     rng: np.random.Generator
-    values: Any  # penalties last used, in scaled features
+    values: Array  # penalties last used, in the units of C / unit
 
 
-class Incremental(KreinLearner):
-    """Least squares whose statistics add up."""
+def first_part(
+    rows: Rows, encoded: Encoded, weights: Any, spec: LearnSpec, session: Session,
+    rng: np.random.Generator,
+) -> Model:  # fmt: skip
+    """The model of the first part of the data, with the sums that later parts are added to."""
+    from kreinlearn.learn.fit import make_model, make_task, tune_penalties
+    from kreinlearn.learn.similarity import choose_similarity
 
-    @reported
-    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> None:
-        if is_dask(X):
-            raise TypeError("partial_fit takes parts in memory; give fit the whole dask collection")
-        if hasattr(self, "_sums"):
-            self._next_part(X, y, sample_weight, classes)
-        else:
-            self._first_part(X, y, sample_weight, classes)
-
-    @guarded
-    def _first_part(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> None:
-        if not (self.cv is None or isinstance(self.cv, Integral)):
-            raise ValueError(f"partial_fit draws its folds: cv={self.cv!r} must be an int or None")
-        if self.scoring is not None:
-            raise ValueError(
-                f"partial_fit tunes for the squared error, got scoring={self.scoring!r}; "
-                "pass scoring=None, or fit all data at once"
-            )
-        rng = as_generator(self.random_state)
-        with serial_blas():
-            problem = self._prepared_problem(X, y, sample_weight, rng, classes)
-            statistics = gather(problem, self._core, by_fold=self._tunes(), folds=_apart(problem))
-            values = self._found(problem, statistics)
-            require_learned(problem, values)
-            model = self._finished_ovr(problem, statistics, values)
-        self._keep_model(problem, statistics, model)
-        self._sums = Sums(statistics.groups, statistics.map, statistics.unit, rng, values)
-
-    def _next_part(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> None:
-        check_is_fitted(self)
-        X, y = with_target(X, y)
-        X = self._validated(X, self.kernel_, reset=False)
-        self._require_targets(X, y)
-        shape = vars(self).get("_one_output")
-        _, Y, labels = self._encoded(y, self._known_classes(classes))
-        if shape is not None:
-            self._one_output = shape  # as in the first part
-        q = len(self._sums.groups[0].y_sums)
-        if Y.shape[1] != q:
-            raise ValueError(f"y has {Y.shape[1]} outputs, but the first part had {q}")
-        w = self._weights(sample_weight, X, labels, part=True)
-        with serial_blas():
-            self._add(X, self._shifted(Y, w), w)
-            sums = self._sums
-            statistics = Statistics(sums.groups, self._columns, sums.unit, sums.map)
-            self._observe(statistics)
-            tuned = self._tuned_again(statistics)
-            sums.values = tuned.values
-            self._keep(tuned, self._root(sums.unit))
-            model = self._finished_ovr(None, statistics, tuned.values)
-        self._keep_coefficients(statistics, model)
-
-    def _known_classes(self, classes: Any) -> Any:
-        return None
-
-    def _add(self, X: Any, Y: Any, w: Any) -> None:
-        """The moments of new rows, each in a random fold."""
-        sums, n = self._sums, length(X)
-        groups, k = None, len(sums.groups)
-        if k > 1:
-            groups = sums.rng.integers(k - 1, size=n)
-        targets = Targets(Y, w, groups, k)
-        workers = worker_count(self.n_jobs) if self.kernel_.threads else 1
-        nothing, m = np.empty(0, dtype=np.intp), len(sums.map.W)
-        work = RowWork(
-            self._columns, np.arange(m), sums.unit, Y.shape[1], k, m,
-            single=self._dtype == "float32",
-        )  # fmt: skip
-        progress, width = self._progress(), n_evaluated(self._columns, m)
-        with progress.step("new rows", n, n * width):
-            total = sum_groups(
-                blocks_to_read(X, nothing, targets.by_group), work, targets, n, workers=workers,
-                look_at=lambda numbers, _: progress.add(len(numbers), len(numbers) * width),
-            )  # fmt: skip
-        for mine, new in zip(sums.groups, total.groups, strict=True):
-            mine += new
-
-    def _tuned_again(self, statistics: Statistics) -> Tuned:
-        unknowns = self._unknowns(self._root(statistics.unit))
-        if not unknowns.free:
-            return given(unknowns)
-        terms = statistics.terms()
-        whole = total_terms(terms).centred(intercept=self.fit_intercept)
-        folds = downdated(terms, statistics.map.S, intercept=self.fit_intercept)
-        if sum(fold.n_valid for fold in folds) < LEAST_VALIDATED * whole.n:
-            return replace(given(unknowns), values=self._sums.values)
-        objective = MeanLoss(folds, self._fold_loss)
-        return tune_apart(objective, gram_scale(whole.G, whole.n), unknowns)
+    chosen = choose_similarity(
+        make_task(rows, encoded, weights, spec, session, rng), spec.similarity
+    )
+    task = chosen.task
+    swept, features = task.with_landmarks_trained().swept(by_fold=spec.tunes)
+    task = replace(task, sample=swept.sample)
+    loss = spec.loss.prepared(features.whole(intercept=spec.intercept), encoded.shift)
+    tuned = tune_penalties(task, features, loss, spec, encoded)
+    if session.single:
+        require_learned(task, tuned.values)
+    decided = _decided(features, loss, spec, encoded, tuned)
+    model = make_model(task, features, spec, encoded, tuned, decided, chosen)
+    sums = Sums(features.groups, features.map, features.unit, rng, tuned.values)
+    return replace(model, sums=sums)
 
 
-def _apart(problem: Problem) -> Any:
-    """Folds of the first part for later use: landmarks are always trained on."""
-    inside = problem.panel.landmarks[problem.panel.landmarks >= 0]
-    return with_fold(problem.folds, inside, TRAINING)
+def next_part(
+    rows: Rows, encoded: Encoded, weights: Any, spec: LearnSpec, session: Session, sums: Sums,
+    columns: LandmarkColumns,
+) -> tuple[Sums, Solved]:  # fmt: skip
+    """The sums with a further part of the data, and the solution that follows from them."""
+    from kreinlearn.learn.fit import solved
+
+    groups = _added(rows, Targets(encoded.Y, weights), session, sums, columns)
+    features = Features(groups, columns, sums.unit, sums.map)
+    loss = spec.loss.prepared(features.whole(intercept=spec.intercept), encoded.shift)
+    tuned = _tuned_again(features, loss, spec, sums)
+    decided = _decided(features, loss, spec, encoded, tuned)
+    sums = replace(sums, groups=groups, values=tuned.values)
+    return sums, solved(sums.unit, sums.map, spec, encoded, tuned, decided)
+
+
+def _decided(
+    features: Features, loss: Loss, spec: LearnSpec, encoded: Encoded, tuned: Tuned
+) -> Decided:
+    whole = features.whole(intercept=spec.intercept)
+    model = loss.settled(tuned.values).solve_sums(whole, features.map.S, tuned.values)
+    return Decided(model, None if encoded.classes is None else "ovr")
+
+
+def _added(
+    rows: Rows, targets: Targets, session: Session, sums: Sums, columns: LandmarkColumns
+) -> list[Moments]:
+    """The moments of new rows, each in a random fold, added to those of the rows before."""
+    k, m, n = len(sums.groups), len(sums.map.W), len(rows)
+    if k > 1:
+        targets = replace(targets, groups=sums.rng.integers(k - 1, size=n), n_groups=k)
+    width, progress = columns.n_evaluated(m), session.progress
+    work = RowWork(
+        columns, np.arange(m), sums.unit, targets.Y.shape[1], k, m, single=session.single,
+        spare=spare_for(m, k, session.workers),
+    )  # fmt: skip
+
+    def seen(numbers: Array, _: Array) -> None:
+        progress.add(len(numbers), len(numbers) * width)
+
+    nothing = np.empty(0, dtype=np.intp)
+    with progress.step("new rows", n, n * width):
+        total = rows.sum(work, targets, nothing, workers=session.workers, seen=seen)
+    for new, before in zip(total.groups, sums.groups, strict=True):
+        new += before
+    groups: list[Moments] = total.groups
+    return groups
+
+
+def _tuned_again(features: Features, loss: Loss, spec: LearnSpec, sums: Sums) -> Tuned:
+    """Penalties tuned on the folds so far, or those of before while there are too few rows."""
+    unknowns = spec.unknowns(features.unit)
+    if not unknowns.free:
+        return given(unknowns)
+    whole = features.whole(intercept=spec.intercept)
+    folds = downdated(features.terms, features.map.S, intercept=spec.intercept)
+    if sum(fold.n_valid for fold in folds) < LEAST_VALIDATED * whole.n:
+        return replace(given(unknowns), values=sums.values)
+    return tune_apart(loss.objective(folds), gram_scale(whole.G, whole.n), unknowns)

@@ -41,9 +41,7 @@ class TooCoarse(Exception):
         self.error = error
 
 
-def in_enough_precision(
-    fit: Callable[[str | None], T], dtype: str | None, *, stored: bool
-) -> T:
+def in_enough_precision(fit: Callable[[str | None], T], dtype: str | None, *, stored: bool) -> T:
     """``fit(dtype)``, or ``fit("float64")`` if that finds that float32 is not enough."""
     try:
         with _warnings_of(dtype == "float32"):

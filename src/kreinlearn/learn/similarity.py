@@ -12,11 +12,10 @@ import numpy as np
 from kreinlearn.kernels.base import Kernel
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS
 from kreinlearn.learn.features import gram_scale
-from kreinlearn.learn.search import Tuned, Unknowns, tune, tune_apart
-from kreinlearn.learn.task import MeanLoss, Task
+from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, tune, tune_apart
+from kreinlearn.learn.task import Task
 from kreinlearn.nystrom.landmarks import with_reference
 from kreinlearn.pairs.pairs import Pairs
-from kreinlearn.solvers.least_squares import ridge_fold
 from kreinlearn.solvers.result import Fold
 
 FINALISTS = 2  # similarities whose penalties are tuned before one is chosen
@@ -132,4 +131,4 @@ def _finally_tuned(task: Task, unknowns: Unknowns) -> Tuned:
 def _tuned(folds: list[Fold], search: Callable[..., Tuned], unknowns: Unknowns) -> Tuned:
     if not folds:
         return Tuned(np.ones(2), np.inf, np.empty((0, 3)))
-    return search(MeanLoss(folds, ridge_fold), gram_scale(folds[0].G, folds[0].n), unknowns)
+    return search(MeanLoss(folds), gram_scale(folds[0].G, folds[0].n), unknowns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,7 @@ from kreinlearn.learn.folds import (
     terms_by_one_map,
     with_fold,
 )
-from kreinlearn.learn.search import Objective, Tuned
+from kreinlearn.learn.search import MeanLoss, Tuned
 from kreinlearn.nystrom.core import FeatureMap, one_shot
 from kreinlearn.nystrom.spec import MapSpec
 from kreinlearn.nystrom.sweep import fill_rows, sweep
@@ -28,9 +28,9 @@ from kreinlearn.pairs.evaluate import places_of, scaled
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.pairs.sample import Sample
-from kreinlearn.solvers.least_squares import leave_one_out
-from kreinlearn.solvers.result import Fold
-from kreinlearn.sums.moments import Targets, Terms
+from kreinlearn.solvers.least_squares import LeaveOneOut
+from kreinlearn.solvers.result import Fold, sign_groups
+from kreinlearn.sums.moments import FeatureMoments, Targets
 
 FEW_ROWS = 4  # rows per landmark up to which features are formed, and not only summed
 ABSENT = -2  # the fold of rows that are left out of everything
@@ -202,12 +202,12 @@ class Task:
             terms = task._terms_of_rows(targets, feature_map)
         return task, replace(features, exact_terms=terms)
 
-    def _terms_of_rows(self, targets: Targets, feature_map: FeatureMap) -> list[Terms]:
+    def _terms_of_rows(self, targets: Targets, feature_map: FeatureMap) -> list[FeatureMoments]:
         """From the features themselves: W'(C'C)W would square the condition of an exact map."""
         Phi = self.sampled_features(feature_map)
         group = np.zeros(len(Phi), dtype=np.intp) if targets.groups is None else targets.groups
         return [
-            Terms.of_rows(Phi[group == g], *targets.of(np.flatnonzero(group == g)))
+            FeatureMoments.of_rows(Phi[group == g], *targets.of(np.flatnonzero(group == g)))
             for g in range(targets.n_groups)
         ]
 
@@ -240,37 +240,12 @@ class Task:
             return terms_by_one_map(splits, Y, w, intercept=self.intercept)
         return [split.terms(Y, w, intercept=self.intercept) for split in splits]
 
-    def leave_one_out(self, features: Features) -> Objective:
+    def leave_one_out(self, features: Features) -> MeanLoss:
         """Leave-one-out of the sampled rows, by one map; a landmark row is not tested."""
-        Phi = self.sampled_features(features.map)
+        Phi, groups = self.sampled_features(features.map), sign_groups(features.map.S)
         Y, w = self.sampled_targets()
         tested = self.folds[self.numbers] != TRAINING
-        rows, weight = (Phi, Y, w, tested), w[tested].sum()
-
-        def objective(values: Array) -> tuple[float, Array]:
-            loss, gradient = leave_one_out(rows, features.map.S, self.intercept, *values)
-            return loss / weight, gradient / weight
-
-        return objective
-
-
-class MeanLoss:
-    """The mean loss of all folds per unit of validated weight, and its gradient."""
-
-    def __init__(
-        self, folds: Sequence[Fold], fold_loss: Callable[[Fold, Array], tuple[float, Array]]
-    ) -> None:
-        self.folds, self.fold_loss = folds, fold_loss
-        self.weight = sum(fold.n_valid for fold in folds)
-
-    def __call__(self, values: Array) -> tuple[float, Array]:
-        each = [self.fold_loss(fold, values) for fold in self.folds]
-        losses, gradients = zip(*each, strict=True)
-        return sum(losses) / self.weight, np.sum(gradients, axis=0) / self.weight
-
-    def per_fold(self, values: Array) -> Array:
-        """The mean loss of each fold."""
-        return np.array([self.fold_loss(fold, values)[0] / fold.n_valid for fold in self.folds])
+        return MeanLoss([LeaveOneOut(Phi, Y, w, tested, groups, intercept=self.intercept)])
 
 
 def weighted(Y: Array, w: Array | None) -> tuple[Array, Array]:

@@ -66,7 +66,11 @@ def finish_map(pairs: Pairs, sample: Sample, spec: MapSpec, rng: np.random.Gener
         swept = sweep(pairs, sample, spec, rng, Targets.none(n))
         sample, columns, gram, unit = swept.sample, swept.columns, swept.gram, swept.unit
     else:
-        C, columns, unit = all_columns(pairs, sample, spec.method), pairs.evaluator(sample), sample.unit
+        C, columns, unit = (
+            all_columns(pairs, sample, spec.method),
+            pairs.evaluator(sample),
+            sample.unit,
+        )
         gram = gram_of(scaled(C, unit), pairs.workers)
     feature_map = fit_core(pairs, sample, gram, n, spec, rng, C)
     return FittedMap(sample, columns, gram, unit, feature_map.rescaled(unit))

@@ -70,18 +70,14 @@ def sketch_features(candidates: Candidates, rank: int | None = None) -> tuple[Ar
 # Schemes
 
 
-def uniform(
-    pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int
-) -> Sample:
+def uniform(pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int) -> Sample:
     """Rows drawn with equal probability."""
     rest = np.setdiff1d(sample.rows, sample.landmarks)
     count = min(m - len(sample.landmarks), len(rest))
     return with_reference(pairs, pairs.grown(sample, rng.choice(rest, count, replace=False)))
 
 
-def leverage(
-    pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int
-) -> Sample:
+def leverage(pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int) -> Sample:
     """The paper's: rows drawn by the leverage scores of a uniform sketch, which is dropped."""
     first = not len(sample.landmarks)
     sketched = uniform(pairs, sample, sketch, rng, sketch) if first else sample
@@ -135,9 +131,7 @@ def greedy_kmeans_pp(
     return sample
 
 
-def medoids(
-    pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int
-) -> Sample:
+def medoids(pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int) -> Sample:
     """The rows nearest to the centres of Lloyd's k-means, which needs no kernel values."""
     drawn = _medoid_rows(pairs, sample, m - len(sample.landmarks), rng)
     sample = with_reference(pairs, pairs.grown(sample, drawn))
@@ -275,9 +269,7 @@ def _candidates(weights: Array, used: Array, trials: int, rng: np.random.Generat
     return np.unique(np.minimum(drawn, np.flatnonzero(weights)[-1]))
 
 
-def _medoid_rows(
-    pairs: Pairs, sample: Sample, count: int, rng: np.random.Generator
-) -> Array:
+def _medoid_rows(pairs: Pairs, sample: Sample, count: int, rng: np.random.Generator) -> Array:
     X = np.asarray(pairs.rows.take(sample.rows), dtype=np.float64)
     seed = int(rng.integers(2**31))
     model = KMeans(min(count, len(X)), n_init=1, max_iter=LLOYD_STEPS, random_state=seed)

@@ -20,7 +20,7 @@ from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.sample import Sample
 from kreinlearn.pairs.session import Session
 from kreinlearn.pairs.square import spans_of
-from kreinlearn.progress import TIMED_ROWS, Progress, seconds_per_pair
+from kreinlearn.progress import TIMED_ROWS, Progress, seconds_a_pair
 from kreinlearn.sums.gram import Gram
 from kreinlearn.sums.moments import Moments, Targets, moments_of, spare_for
 from kreinlearn.sums.parallel import map_blocks
@@ -299,7 +299,7 @@ def announce(
 
     with suppress(Exception):  # it will come again, with the number of the row
         most = min(pairs // TIMED_SHARE, 2 * TIMED_ROWS * TIMED_COLUMNS)
-        seconds = seconds_per_pair(columns, most)
+        seconds = seconds_a_pair(columns, most)
         cores = session.workers if kernel.threads else kernel.jobs
         if seconds is not None:
             progress.announce(pairs, pairs * seconds / cores, cores, at_least)

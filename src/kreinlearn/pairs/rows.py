@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from kreinlearn.data.tiles import Read, blocks_to_read, length, row_blocks, row_bytes, take
-from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.data.tiles import Read, Source, blocks_to_read, length, row_blocks, row_bytes, take
+from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.sums.columns import ColumnSums, Tally, total_of_columns
 from kreinlearn.sums.moments import Targets
 from kreinlearn.sums.parallel import sum_over_blocks
@@ -66,9 +65,13 @@ class Rows:
         away = numbers < 0
         return joined([take(self.outside, numbers[away]), take(self.X, numbers[~away])])
 
-    def sample(self, n: int) -> Objects:
-        """Objects for a kernel to adapt itself to; ``n`` limits those that come from elsewhere."""
-        return self.X
+    @property
+    def are_dense_vectors(self) -> bool:
+        return isinstance(self.X, np.ndarray | Source) and self.X.ndim == 2
+
+    def fit_kernel(self, kernel: Kernel, jobs: int, rng: np.random.Generator) -> Kernel:
+        """The kernel adapted to the rows, to be evaluated in so many processes."""
+        return kernel.with_processes(jobs).fit(self.X, rng)
 
     def blocks(self, left_out: Array, order: Order | None = None) -> Iterator[tuple[Array, Any]]:
         """Numbers and objects of each tile, without the rows that are left out."""
@@ -94,9 +97,7 @@ class Rows:
                 seen(numbers, values)
 
         blocks = blocks_to_read(self.X, left_out, targets.by_group)
-        return sum_over_blocks(
-            add, blocks, work.zero, len(self), workers=workers, spare=work.spare
-        )
+        return sum_over_blocks(add, blocks, work.zero, len(self), workers=workers, spare=work.spare)
 
     # Targets and weights
 

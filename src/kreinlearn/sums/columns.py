@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kreinlearn.sums.tree import COLUMN_RUNS, Tree, runs_of
+from kreinlearn.sums.tree import COLUMN_SPANS, Tree, spans_of
 
 Array = NDArray[Any]
 
@@ -61,7 +61,7 @@ def total_of_columns(function: Callable[..., Any], *columns: Array | None) -> An
     """The sum of ``function`` over fixed spans of rows of columns that belong together."""
     assert columns[0] is not None
     tree: Tree[Any] = Tree(1)
-    for i, span in enumerate(runs_of(len(columns[0]), *COLUMN_RUNS)):
+    for i, span in enumerate(spans_of(len(columns[0]), *COLUMN_SPANS)):
         here = slice(*span)
         tree.put(i, function(*(None if column is None else column[here] for column in columns)))
     return tree.total(lambda: function(*columns))

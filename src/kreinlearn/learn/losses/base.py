@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.features import Features
-from kreinlearn.learn.search import Tuned, Unknowns
+from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns
 from kreinlearn.learn.task import Task
 from kreinlearn.solvers.result import Fold
 from kreinlearn.sums.moments import Centred
@@ -41,8 +41,8 @@ class Loss(Protocol):
     def prepared(self, whole: Centred, shift: Array | float) -> Loss:
         """The loss for given data: what it has to know of the targets first."""
 
-    def fold_loss(self, fold: Fold, values: Array) -> tuple[float, Array]:
-        """The loss on a fold, and its gradient in the logarithms of the values."""
+    def objective(self, folds: Sequence[Fold]) -> MeanLoss:
+        """The cross-validated loss and its gradient, as functions of the values."""
 
     def tune(self, task: Task, features: Features, unknowns: Unknowns, *, loo: bool) -> Tuned:
         """The values of smallest cross-validated loss."""

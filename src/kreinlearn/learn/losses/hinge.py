@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -9,19 +10,19 @@ from typing import Any, Self
 import numpy as np
 
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.feature_rows import FeatureRows, ValuesHere, with_constant
+from kreinlearn.learn.feature_rows import ValuesHere, with_constant
 from kreinlearn.learn.features import Features
 from kreinlearn.learn.hinge import HingeObjective
 from kreinlearn.learn.losses.base import Linear
 from kreinlearn.learn.losses.squared import folds_to_tune_on, tuned_before
-from kreinlearn.learn.search import Tuned, Unknowns, one_penalty, tune, tune_apart
-from kreinlearn.learn.task import MeanLoss, Task
-from kreinlearn.solvers.least_squares import ridge, ridge_fold
+from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, one_penalty, tune, tune_apart
+from kreinlearn.learn.task import Task
+from kreinlearn.solvers.least_squares import ridge
 from kreinlearn.solvers.margins import DenseRows, Margins, RowMargins
 from kreinlearn.solvers.result import Fold, signed_penalty
 from kreinlearn.solvers.span import in_span, scaling
 from kreinlearn.solvers.squared_hinge import newton
-from kreinlearn.sums.moments import Centred, total_terms
+from kreinlearn.sums.moments import Centred, total_moments
 
 TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
 TUNED_OUTPUTS = 4  # outputs, of many, whose loss is looked at
@@ -53,9 +54,9 @@ class SquaredHinge:
         kept = kept.before(task, by_fold=by_fold)
         return *task.swept(by_fold=by_fold, keep=kept.target), kept
 
-    def fold_loss(self, fold: Fold, values: Array) -> tuple[float, Array]:
-        """Least squares, by which the search begins."""
-        return ridge_fold(fold, values)
+    def objective(self, folds: Sequence[Fold]) -> MeanLoss:
+        """Least squares, by which the search begins: sums do not tell the hinge loss."""
+        return MeanLoss(folds)
 
     def tune(self, task: Task, features: Features, unknowns: Unknowns, *, loo: bool) -> Tuned:
         """Least squares first, as it is cheap; the hinge loss from there, on rows in memory."""
@@ -63,14 +64,14 @@ class SquaredHinge:
         of_all = tuned_before(task, unknowns)
         if of_all is None:
             folds = folds_to_tune_on(task, features)
-            of_all = tune_apart(MeanLoss(folds, ridge_fold), scale, unknowns)
+            of_all = tune_apart(self.objective(folds), scale, unknowns)
         if not of_all.apart:  # what does not pay there is not looked for here
             unknowns = one_penalty(of_all.values)
         splits = task.splits(features.map)
         few = task.thinned_splits(splits, TUNED_ROWS)
         start, growth = of_all.values, np.ones(2)
         if few is not splits or len(task.numbers) < len(task.rows):
-            of_few = tune(MeanLoss(task.terms_of(few), ridge_fold), scale, unknowns)
+            of_few = tune(self.objective(task.terms_of(few)), scale, unknowns)
             start = of_few.values
             growth = np.divide(of_all.values, start, out=growth, where=start > 0)
         Y, w = task.sampled_targets()
@@ -79,7 +80,7 @@ class SquaredHinge:
         return replace(tuned, values=tuned.values * growth)
 
     def solve(self, task: Task, features: Features, values: Array, kept: Any) -> Linear:
-        total = total_terms(features.terms)
+        total = total_moments(features.terms)
         scale, unit = scaling(total.n * signed_penalty(features.map.S, *values))
         singular = not unit.all() and self._is_singular(features, unit, intercept=task.intercept)
         margins = kept.margins(task, features, features.map.W * scale, total.n)

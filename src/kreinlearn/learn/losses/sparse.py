@@ -17,7 +17,7 @@ from kreinlearn.learn.task import Task, weighted
 from kreinlearn.solvers.margins import DenseRows, hinge_loss
 from kreinlearn.solvers.result import signed_penalty
 from kreinlearn.solvers.sparse import l1_max, l1_path
-from kreinlearn.sums.moments import total_terms
+from kreinlearn.sums.moments import total_moments
 
 PATH = np.logspace(0, -4, 17)  # strengths, of the one at which no landmark is left
 MAX_ITER = 200  # of a trial
@@ -38,7 +38,7 @@ class SparseHinge(SquaredHinge):
         n, m = w.sum(), len(features.map.W)
         scale = column_scales(np.diagonal(features.gram.triangle), n)
         rows = kept.rows(task, features).with_map(np.diag(scale))
-        terms = total_terms([group.terms(np.diag(scale)) for group in features.groups])
+        terms = total_moments([group.terms(np.diag(scale)) for group in features.groups])
         A, B = with_constant(terms, task.intercept)
         norms = values[:2] if np.any(values[:2]) else None
         Q = None

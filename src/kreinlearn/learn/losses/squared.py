@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.features import Features
 from kreinlearn.learn.losses.base import Linear
-from kreinlearn.learn.search import Tuned, Unknowns, tune, tune_apart
-from kreinlearn.learn.task import MeanLoss, Task
-from kreinlearn.solvers.least_squares import ridge, ridge_fold, ridge_rows
+from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, tune, tune_apart
+from kreinlearn.learn.task import Task
+from kreinlearn.solvers.least_squares import ridge, ridge_rows
 from kreinlearn.solvers.result import Fold, signed_penalty
-from kreinlearn.sums.moments import Centred, Terms
+from kreinlearn.sums.moments import Centred, FeatureMoments
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class SquaredError:
     def settled(self, values: Array) -> Self:
         return self
 
-    def fold_loss(self, fold: Fold, values: Array) -> tuple[float, Array]:
-        return ridge_fold(fold, values)
+    def objective(self, folds: Sequence[Fold]) -> MeanLoss:
+        return MeanLoss(folds)
 
     def tune(self, task: Task, features: Features, unknowns: Unknowns, *, loo: bool) -> Tuned:
         before = None if loo else tuned_before(task, unknowns)
@@ -43,7 +44,7 @@ class SquaredError:
         scale = features.scale(intercept=task.intercept)
         if loo and not task.honest:
             return tune(task.leave_one_out(features), scale, unknowns)
-        return tune_apart(MeanLoss(folds_to_tune_on(task, features), self.fold_loss), scale, unknowns)
+        return tune_apart(self.objective(folds_to_tune_on(task, features)), scale, unknowns)
 
     def solve(self, task: Task, features: Features, values: Array, kept: Any) -> Linear:
         return self.solve_sums(features.whole(intercept=task.intercept), features.map.S, values)
@@ -56,7 +57,7 @@ class SquaredError:
     def solve_rows(self, Phi: Array, Y: Array, w: Array, penalty: Array, intercept: bool) -> Linear:
         if penalty.all():
             return Linear(*ridge_rows(Phi, Y, w, penalty, intercept=intercept))
-        part = Terms.of_rows(Phi, Y, w).centred(intercept=intercept)
+        part = FeatureMoments.of_rows(Phi, Y, w).centred(intercept=intercept)
         solution = ridge(part.G, part.B, penalty)
         return Linear(solution.coef, part.intercept(solution.coef), singular=solution.singular)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
@@ -13,13 +14,12 @@ from kreinlearn.kernels.base import Array
 from kreinlearn.learn.features import Features
 from kreinlearn.learn.losses.base import Linear
 from kreinlearn.learn.losses.squared import SquaredError, folds_to_tune_on, tuned_before
-from kreinlearn.learn.search import Tuned, Unknowns, one_penalty, tune, tune_apart
-from kreinlearn.learn.task import MeanLoss, Task
-from kreinlearn.solvers.least_squares import ridge_fold
+from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, one_penalty, tune, tune_apart
+from kreinlearn.learn.task import Task
 from kreinlearn.solvers.result import Fold, signed_penalty
 from kreinlearn.solvers.span import in_span
-from kreinlearn.solvers.variance import variance_constrained, variance_fold
-from kreinlearn.sums.moments import Centred, Terms
+from kreinlearn.solvers.variance import VarianceFold, variance_constrained
+from kreinlearn.sums.moments import Centred, FeatureMoments
 
 CONSTANT_RTOL = 1e-12  # deviation of a target, of its size, below which it is constant
 
@@ -65,9 +65,9 @@ class VarianceConstrained(SquaredError):
         assert self.radii is not None
         return replace(self, radii=self.radii * values[2])
 
-    def fold_loss(self, fold: Fold, values: Array) -> tuple[float, Array]:
+    def objective(self, folds: Sequence[Fold]) -> MeanLoss:
         assert self.radii is not None
-        return variance_fold(fold, values[:2], values[2] * self.radii * np.sqrt(fold.n))
+        return MeanLoss([VarianceFold(fold, self.radii) for fold in folds])
 
     def tune(self, task: Task, features: Features, unknowns: Unknowns, *, loo: bool) -> Tuned:
         """From the penalties of least squares, which are cheap to find, on to its own."""
@@ -76,13 +76,12 @@ class VarianceConstrained(SquaredError):
         first = Unknowns(unknowns.fixed[:2], unknowns.equal)
         start = None if loo else tuned_before(task, first)
         if start is None:
-            start = tune_apart(MeanLoss(folds, ridge_fold), scale, first)
+            start = tune_apart(MeanLoss(folds), scale, first)
         if not start.apart:
             first = one_penalty(start.values)
         unknowns = Unknowns((*first.fixed, *unknowns.fixed[2:]), first.equal)
-        return tune(
-            MeanLoss(folds, self.fold_loss), scale, unknowns, start=np.append(start.values, 1.0)
-        )
+        begin = np.append(start.values, 1.0)
+        return tune(self.objective(folds), scale, unknowns, start=begin)
 
     def solve_sums(self, whole: Centred, S: Array, values: Array) -> Linear:
         assert self.radii is not None
@@ -98,7 +97,7 @@ class VarianceConstrained(SquaredError):
     def solve_rows(self, Phi: Array, Y: Array, w: Array, penalty: Array, intercept: bool) -> Linear:
         assert self.radii is not None
         F, unit, back = in_span(Phi, penalty)
-        part = Terms.of_rows(F, Y, w).centred(intercept=intercept)
+        part = FeatureMoments.of_rows(F, Y, w).centred(intercept=intercept)
         radii = np.sqrt(np.maximum(part.yy, 0))  # a pair of classes has a deviation of its own
         if Y.shape[1] == len(self.radii):
             radii = self.radii * np.sqrt(part.n)

@@ -13,9 +13,13 @@ import numpy as np
 from kreinlearn.data.tiles import length, row_blocks, tiles, tiles_without
 from kreinlearn.distributed import blocks as b
 from kreinlearn.distributed.sums import aligned, order_of, targets_of_run, total_of_blocks
-from kreinlearn.kernels._base import Array, Objects
-from kreinlearn.nystrom.sweep import PassTotal, RowWork
-from kreinlearn.pairs.evaluate import naming, over
+from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.learn.features import Features
+from kreinlearn.learn.task import Task, weighted
+from kreinlearn.nystrom.sweep import RowWork, SweepTotal
+from kreinlearn.pairs.evaluate import naming
+from kreinlearn.pairs.evaluate import scaled as divided
+from kreinlearn.solvers.margins import Margins
 from kreinlearn.sums.moments import Targets
 from kreinlearn.sums.parallel import serial_blas
 
@@ -24,8 +28,12 @@ Sides = tuple[Array, Array]  # targets (k, q) and weights (k,) of the rows of a 
 
 
 @dataclass
-class KernelRuns:
-    """k(x, Z) of all rows: of some here, over the unit; of the others in runs on workers."""
+class ValuesOnWorkers:
+    """k(x, Z) of all rows for the steps of a solver: of some rows here, of the others on workers.
+
+    Rows on workers are divided into spans of tiles. With ``keep`` their kernel values stay on the
+    workers; without, they are evaluated again at every step.
+    """
 
     keep: bool
     numbers: Array = field(default_factory=lambda: np.empty(0, dtype=np.intp))
@@ -33,6 +41,21 @@ class KernelRuns:
     work: Any = None  # delayed
     runs: list[Any] = field(default_factory=list)  # delayed: the tiles of each
     sides: list[Any] = field(default_factory=list)  # delayed, in the same order
+
+    @property
+    def target(self) -> ValuesOnWorkers:
+        """What takes the values of the first pass."""
+        return self
+
+    def before(self, task: Task, *, by_fold: bool) -> ValuesOnWorkers:
+        return self
+
+    def margins(self, task: Task, features: Features, W: Array, total: float) -> Margins:
+        """The rows as Newton's method sees them, with features C W."""
+        from kreinlearn.distributed.hinge import DaskMargins
+
+        Y, w = weighted(*Targets(task.Y, task.weights).of(self.numbers))
+        return DaskMargins(self, Y, w, W, task.intercept, [total] * task.Y.shape[1])
 
     def __setitem__(self, numbers: Array, values: Array) -> None:
         """Take in rows that are known here."""
@@ -55,12 +78,12 @@ class KernelRuns:
         self.runs.append(b.task(evaluated)(work, A, *place))
         return b.task(total_of_tiles)(work, self.runs[-1], Y, w, *place)
 
-    def computed(self, total: Any) -> PassTotal:
+    def computed(self, total: Any) -> SweepTotal:
         """The total of a pass; what is to be kept is kept."""
         n = len(self.runs) if self.keep else 0
         found, value = kept([*self.runs[:n], *self.sides], total)
         self.runs[:n], self.sides = found[:n], found[n:]
-        result: PassTotal = value
+        result: SweepTotal = value
         return result
 
 
@@ -138,7 +161,7 @@ def places_of_run(targets: Targets, known: Array) -> list[Array]:
 def total_of_tiles(
     work: RowWork, values: Iterable[Array], Y: Array, w: Array | None, groups: Any, start: int,
     known: Array,
-) -> PassTotal:  # fmt: skip
+) -> SweepTotal:  # fmt: skip
     """The sums of a run whose kernel values are known."""
     targets = targets_of_run(work, Y, w, groups, start)
     columns = replace(work.columns, stored=as_they_are)
@@ -153,5 +176,5 @@ def as_they_are(numbers: Array, values: Array, out: Array | None) -> Array:
 def scaled(work: RowWork | None, values: Array) -> Array:
     """k(x, Z) / unit of a tile; values that are here are so already."""
     if work is not None:
-        values = over(work.columns.finish(aligned(values)), work.unit)
+        values = divided(work.columns.transformed(aligned(values)), work.unit)
     return np.asarray(values, dtype=np.float64)

@@ -1,0 +1,410 @@
+"""What all estimators share: parameters, validation at the border, prediction from landmarks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, replace
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin
+from sklearn.utils._param_validation import (
+    Interval,
+    RealNotInt,
+    StrOptions,
+    validate_parameter_constraints,
+)
+
+from kreinlearn._warnings import warn
+from kreinlearn.data.border import Border
+from kreinlearn.data.memory import Resources, budget_bytes, free_memory, require_memory
+from kreinlearn.data.tiles import Source, length, take
+from kreinlearn.data.validation import (
+    asymmetry_of,
+    is_frame,
+    looks_like_distances,
+    precision,
+    require_square,
+)
+from kreinlearn.distributed.entrance import is_dask, receive_on_workers
+from kreinlearn.estimators.refusals import refuse
+from kreinlearn.kernels import Kernel, resolve
+from kreinlearn.kernels.base import Array, Objects, symmetrised, symmetry_rtol
+from kreinlearn.kernels.precomputed import PickedColumns, Precomputed
+from kreinlearn.nystrom.core import FeatureMap
+from kreinlearn.nystrom.landmarks import SCHEMES, VECTORS_ONLY
+from kreinlearn.nystrom.spec import Landmarks, MapSpec
+from kreinlearn.nystrom.sweep import announce, project
+from kreinlearn.pairs.columns import LandmarkColumns
+from kreinlearn.pairs.rows import Rows
+from kreinlearn.pairs.sample import Sample
+from kreinlearn.pairs.session import Session
+from kreinlearn.pairs.square import rows_per_block
+from kreinlearn.pairs.store.opening import stored
+from kreinlearn.persist import save
+from kreinlearn.progress import Progress, tasks_of
+from kreinlearn.sums.parallel import worker_count
+
+N_LANDMARKS = [
+    Interval(Integral, 1, None, closed="left"),
+    Interval(RealNotInt, 0, 1, closed="right"),
+    None,
+]
+LANDMARKS: dict[str, list[Any]] = {
+    "n": [*N_LANDMARKS, StrOptions({"auto"})],
+    "scheme": [StrOptions({"auto", *SCHEMES})],
+    "core": [StrOptions({"ls", "truncated", "plain"}), None],
+    "rank": [Interval(Integral, 1, None, closed="left"), None],
+    "pool": [Interval(Integral, 1, None, closed="left")],
+}
+RESOURCES: dict[str, list[Any]] = {
+    "memory_budget": [Interval(Real, 1, None, closed="left"), str, None],
+    "store": [str, os.PathLike, None],
+    "dtype": [StrOptions({"float32", "float64"}), None],
+}
+
+
+class KreinEstimator(CallbackSupportMixin, BaseEstimator):
+    """Parameters common to all estimators, and the way from objects to values at landmarks."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [str, callable, Kernel],
+        "kernel_params": [dict, None],
+        "landmarks": [
+            *N_LANDMARKS, StrOptions({"auto", *SCHEMES}), Landmarks, "array-like", "sparse matrix",
+        ],
+        "resources": [Resources, None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state", np.random.Generator],
+        "verbose": ["verbose"],
+    }  # fmt: skip
+    # every attribute that a fit may leave; model files and a new fit read this list
+    _fitted: ClassVar[tuple[str, ...]] = (
+        "n_features_in_", "feature_names_in_", "kernel_", "landmarks_", "landmark_indices_",
+        "n_landmarks_", "dtype_", "_column", "_columns",
+    )  # fmt: skip
+
+    _core: ClassVar[str] = "plain"  # unless ``Landmarks`` says otherwise
+    n_features_in_: int
+    feature_names_in_: Array
+
+    # Parameters that stand for several
+
+    @property
+    def _resources(self) -> Resources:
+        resources = self.resources or Resources()
+        validate_parameter_constraints(RESOURCES, asdict(resources), "Resources")
+        return resources
+
+    @property
+    def _landmarks(self) -> Landmarks:
+        """The parameter ``landmarks`` as a value; landmarks that are given leave it at defaults."""
+        given = self.landmarks
+        if isinstance(given, Landmarks):
+            validate_parameter_constraints(LANDMARKS, vars(given), "Landmarks")
+            return given
+        if isinstance(given, str):
+            return Landmarks(scheme=given)
+        if given is None or isinstance(given, Integral | Real):
+            return Landmarks(given)
+        return Landmarks()
+
+    @property
+    def _given_landmarks(self) -> Any:
+        """Row numbers or objects that are to be the landmarks; None if they are chosen."""
+        chosen = self.landmarks is None or isinstance(
+            self.landmarks, str | Integral | Real | Landmarks
+        )
+        return None if chosen else self.landmarks
+
+    def _named_params(self) -> dict[str, Any] | None:
+        """Parameters of the kernel, before any are searched for."""
+        return self.kernel_params
+
+    def _resolved_kernel(self) -> Kernel:
+        return resolve(self.kernel, self._named_params())
+
+    def _border(self, dtype: str | None) -> Border:
+        types = [np.float64, np.float32] if dtype is None else [np.dtype(dtype)]
+        return Border(self, types, dtype, budget_bytes(self._resources.memory_budget))
+
+    # Fitting
+
+    def _forget(self) -> None:
+        """Back to unfitted, so that a fit that fails leaves nothing behind."""
+        for name in self._fitted:
+            vars(self).pop(name, None)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_columns")
+
+    def _received(self, X: Any, dtype: str | None, rng: np.random.Generator) -> tuple[Rows, Kernel]:
+        """X as rows, and the kernel fitted to them: the one entrance of data to a fit."""
+        kernel, border = self._resolved_kernel(), self._border(dtype)
+        if is_dask(X):
+            rows = receive_on_workers(self, X, kernel, border)
+        else:
+            rows = Rows(kernel.domain.validate(X, border, reset=True))
+        if isinstance(kernel, Precomputed):
+            rows, kernel = self._training_matrix(rows.X, kernel)
+        jobs = 1 if self.n_jobs is None else worker_count(self.n_jobs)
+        return rows, rows.fit_kernel(kernel, jobs, rng)
+
+    def _training_matrix(self, K: Array, kernel: Precomputed) -> tuple[Rows, Kernel]:
+        """A square, symmetric matrix, or the columns of landmarks that are given by row number."""
+        if K.shape[0] != K.shape[1]:
+            return Rows(K), self._kernel_of_columns(K, kernel)
+        K = self._symmetric(K)
+        if not kernel.of_dissimilarities and looks_like_distances(K):
+            warn(
+                "the precomputed similarity has a zero diagonal and no negative entry: if these "
+                'are dissimilarities pass kernel="precomputed_dissimilarity"'
+            )
+        return Rows(K), kernel
+
+    def _kernel_of_columns(self, K: Array, kernel: Precomputed) -> Precomputed:
+        given = self._given_landmarks
+        if not are_row_numbers(given) or len(given) != K.shape[1]:
+            require_square(K, " To fit on landmark columns pass landmarks=<their row numbers>")
+        refuse(self, "landmark columns")
+        kernel = Precomputed(is_dissimilarity=kernel.of_dissimilarities)
+        kernel.landmark_rows = checked_row_numbers(given, len(K))
+        self._symmetric(K[kernel.landmark_rows])  # Z x Z is averaged where it is used
+        return kernel
+
+    def _symmetric(self, K: Array) -> Array:
+        gap = asymmetry_of(K)
+        if gap > symmetry_rtol(K.dtype) * max(float(K.max()), -float(K.min())):
+            warn(
+                f"the matrix is asymmetric: the largest |K - K'| is {gap:.3g}; "
+                "it is averaged with its transpose"
+            )
+        return symmetrised(K) if gap else K
+
+    def _map_spec(self, rows: Rows, kernel: Kernel, rank: int | None, **more: Any) -> MapSpec:
+        """The parameters as numbers for the rows at hand."""
+        n, wanted = len(rows), self._landmarks
+        common = {"rank": rank, "core": wanted.core or self._core, "pool": wanted.pool, **more}
+        given = self._given_landmarks
+        if given is None:
+            m = landmark_count(wanted.n, n, self._default_landmarks(n, rank))
+            scheme = scheme_for(
+                wanted.scheme, rows.are_dense_vectors and not kernel.domain.is_matrix
+            )
+            return MapSpec(m, scheme, **common)
+        if are_row_numbers(given):
+            numbers = checked_row_numbers(given, n)
+            return MapSpec(len(numbers), given=numbers, **common)
+        if kernel.domain.is_matrix:
+            raise ValueError("with a precomputed matrix landmarks are row numbers or a scheme")
+        Z = kernel.domain.validate(given, self._border(self._resources.dtype), reset=False)
+        Z = np.asarray(Z) if isinstance(Z, Source) else Z  # a memory map
+        return MapSpec(length(Z), given=Z, by_number=False, **common)
+
+    def _default_landmarks(self, n: int, rank: int | None) -> int:
+        """How many landmarks "auto" stands for."""
+        raise NotImplementedError
+
+    @contextmanager
+    def _session(
+        self, kernel: Kernel, rows: Rows, spec: MapSpec, dtype: str | None
+    ) -> Iterator[Session]:
+        """Threads, memory, store and progress of one fit; a store is closed at the end."""
+        resources = self._resources
+        store: Any = nullcontext()
+        if resources.store is not None:
+            refuse(self, "a store", kernel=kernel)
+            outside = spec.given if spec.scheme is None and not spec.by_number else None
+            store = stored(resources.store, kernel, rows.X, outside)
+        with store as opened:
+            yield Session(
+                worker_count(self.n_jobs),
+                budget_bytes(resources.memory_budget),
+                resources.memory_budget is not None,
+                self._progress(),
+                opened,
+                single=dtype == "float32" and kernel.domain.in_single_precision(rows.X),
+            )
+
+    def _progress(self) -> Progress:
+        return Progress(self.verbose, self.kernel, tasks_of(self))
+
+    def _keep_landmarks(self, kernel: Kernel, rows: Rows, sample: Sample) -> None:
+        """The attributes that every fitted estimator has."""
+        kernel.end_fit()
+        self.kernel_ = kernel
+        outside = len(sample.landmarks) and sample.landmarks[0] < 0
+        given = kernel.domain.is_matrix
+        self.landmark_indices_ = None if outside else sample.landmarks
+        self.landmarks_ = sample.landmarks if given else rows.take(sample.landmarks)
+        self.n_landmarks_ = len(sample.landmarks)
+        if given or kernel.domain.is_vectors:
+            self.dtype_ = precision(rows.X)
+
+    def _keep_columns(self, columns: LandmarkColumns) -> None:
+        """What predicts; it comes last, and makes the estimator fitted."""
+        self._columns = replace(columns, stored=None)
+
+    # Using
+
+    def save(self, path: str | Path, *, external_kernel: bool = False) -> None:
+        """Write the fitted estimator to a file, which ``kreinlearn.load`` reads.
+
+        The file holds the landmarks, which are training data: see ``kreinlearn.save``.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+        external_kernel : bool, default=False
+            Leave the kernel out of the file, to be given to ``load`` again. A kernel made of a
+            function of your own can be saved in no other way.
+        """
+        save(self, path, external_kernel=external_kernel)
+
+    def _new_rows(self, X: Any) -> tuple[Any, LandmarkColumns]:
+        """Validated objects, and what evaluates their similarities to the landmarks."""
+        columns = self._columns
+        if self._has_landmark_columns(X):
+            few = of_landmark_columns(columns, self.n_landmarks_)
+            return self.kernel_.domain.of_numbers(X, self._border(self._dtype)), few
+        return self.kernel_.domain.validate(X, self._border(self._dtype), reset=False), columns
+
+    @property
+    def _dtype(self) -> str | None:
+        return None if self._resources.dtype is None else str(self.dtype_)
+
+    def _has_landmark_columns(self, X: Any) -> bool:
+        """Whether a matrix has one column per landmark instead of one per training object."""
+        shape = getattr(X, "shape", ())
+        return (
+            self.kernel_.domain.is_matrix
+            and len(shape) == 2
+            and shape[1] == self.n_landmarks_ != self.n_features_in_
+            and self._columns.landmarks is None
+            and not self._columns.raw.needs_all_columns
+        )
+
+    def _project(self, X: Any, W: Array) -> Array:
+        """k(X, Z) @ W for new objects, in the precision of X."""
+        return self._projected(*self._new_rows(X), W)
+
+    def _projected(self, X: Objects, columns: LandmarkColumns, W: Array) -> Array:
+        n, r = length(X), W.shape[1]
+        out_type = precision(X)
+        self._require_room(out_type.itemsize * n * r, f"a result of {n} x {r} numbers")
+        kernel, workers = self.kernel_, worker_count(self.n_jobs)
+        same_type = getattr(X, "dtype", None) == getattr(self.landmarks_, "dtype", object)
+        session = Session(workers, progress=self._progress(), budget=0)
+        announce(session, kernel, X, self.landmarks_, n * columns.n_evaluated(len(W)))
+        return project(
+            X, columns, W, np.empty((n, r), out_type), workers if kernel.threads else 1,
+            buffered=kernel.writes_in_place and same_type, n_rows=rows_per_block(kernel),
+            progress=session.progress,
+        )  # fmt: skip
+
+    def _require_room(self, n_bytes: int, what: str) -> None:
+        """Raise MemoryError if a result exceeds the budget, or all free memory without one."""
+        budget = self._resources.memory_budget
+        limit = free_memory() if budget is None else budget_bytes(budget)
+        require_memory(n_bytes, limit, what, "pass fewer rows at a time, or raise memory_budget")
+
+    def _similarities(self, X: Objects, numbers: Array) -> Array:
+        """The true similarities among some rows of X, evaluated anew."""
+        A, transform = take(X, numbers), self._columns.transform
+        if self.kernel_.domain.is_matrix:
+            require_square(X)
+            K = symmetrised(self.kernel_.columns(numbers)(A))
+        else:
+            K = self.kernel_.symmetric(A)
+        if transform is None:
+            return K
+        a = transform.offsets(self._columns.raw(A))
+        return symmetrised(transform.similarity(K, a, a))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        try:
+            kernel = self._resolved_kernel()
+        except (TypeError, ValueError):  # fit will say so
+            return tags
+        kernel.domain.tags(tags.input_tags, kernel)
+        return tags
+
+
+def of_landmark_columns(columns: LandmarkColumns, m: int) -> LandmarkColumns:
+    """The same for a matrix that has the columns of the landmarks alone."""
+    numbers = np.arange(m)
+    return replace(columns, raw=PickedColumns(numbers), objects=numbers)
+
+
+# Landmarks
+
+
+def are_row_numbers(landmarks: Any) -> bool:
+    """Integers in one dimension; anything else is a sequence of objects."""
+    if landmarks is None or isinstance(landmarks, str) or is_frame(landmarks):
+        return False
+    if isinstance(landmarks, np.ndarray):
+        return landmarks.ndim == 1 and landmarks.dtype.kind in "iu"
+    return all(isinstance(i, int | np.integer) and not isinstance(i, bool) for i in landmarks)
+
+
+def checked_row_numbers(landmarks: Sequence[int], n: int) -> Array:
+    numbers = np.asarray(landmarks, dtype=np.intp)
+    repeats = len(numbers) - len(np.unique(numbers))
+    if not len(numbers) or numbers.min() < 0 or numbers.max() >= n or repeats:
+        given = f"{numbers.min()}..{numbers.max()}" if len(numbers) else "none"
+        raise ValueError(
+            f"landmarks must be distinct row numbers in 0..{n - 1}, got {given} with "
+            f"{repeats} repeats"
+        )
+    return numbers
+
+
+def landmark_count(n_landmarks: int | float | str | None, n: int, default: int) -> int:
+    """How many landmarks a number, a fraction, "auto" or None (all objects) comes to."""
+    if n_landmarks is None:
+        return n
+    if isinstance(n_landmarks, str):
+        return min(n, default)
+    if not isinstance(n_landmarks, Integral):
+        return max(1, round(float(n_landmarks) * n))
+    if n_landmarks > n:
+        warn(f"{n_landmarks} landmarks exceed n_samples={n}; all {n} objects are used")
+    return min(n, int(n_landmarks))
+
+
+def scheme_for(scheme: str, vectors: bool) -> str:
+    if scheme in VECTORS_ONLY and not vectors:
+        raise ValueError(
+            f"landmarks={scheme!r} needs dense vectors; "
+            'pass "greedy_kmeans++" for objects, matrices or sparse data'
+        )
+    default = "medoids+greedy" if vectors else "greedy_kmeans++"
+    return default if scheme == "auto" else scheme
+
+
+def require_rank(rank: int | None, spec: MapSpec, n: int, name: str = "rank") -> None:
+    """Raise ValueError if the rank that is asked for exceeds the number of landmarks."""
+    if rank is not None and rank > spec.n_landmarks:
+        remedy = "give more landmarks" if spec.scheme is None else "use more landmarks"
+        raise ValueError(
+            f"{name}={rank} exceeds the number of landmarks, {spec.n_landmarks} "
+            f"(n_samples={n}); lower {name} or {remedy}"
+        )
+
+
+def feature_attributes(feature_map: FeatureMap) -> dict[str, Any]:
+    """Attributes that describe a feature map."""
+    return {
+        "signature_": feature_map.S.astype(np.int8),
+        "eigenvalues_": feature_map.Lambda,
+        "rank_": len(feature_map.S),
+        "_map": feature_map,
+    }

@@ -1,0 +1,211 @@
+"""Options that cannot be combined, in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, NamedTuple
+
+from kreinlearn.nystrom.landmarks import WHOLE_SAMPLE
+
+
+class Refusal(NamedTuple):
+    """If ``applies(estimator, **more)``, fitting is refused with this error."""
+
+    applies: Callable[..., bool]
+    error: type[Exception]
+    message: str  # with {names} of parameters of the estimator, and of what else is given
+
+
+def _searches_kernels(estimator: Any, **_: Any) -> bool:
+    return not isinstance(estimator.kernel_params, dict | None)
+
+
+def _has_probability(estimator: Any, **_: Any) -> bool:
+    return bool(getattr(estimator, "probability", False))
+
+
+def _has_store(estimator: Any, **_: Any) -> bool:
+    return estimator._resources.store is not None
+
+
+def _has_splitter(estimator: Any, **_: Any) -> bool:
+    cv = getattr(estimator, "cv", None)
+    return not (cv is None or isinstance(cv, Integral))
+
+
+def _is(name: str, *values: Any) -> Callable[..., bool]:
+    return lambda estimator, **_: getattr(estimator, name, None) in values
+
+
+def _is_given(name: str) -> Callable[..., bool]:
+    return lambda estimator, **_: getattr(estimator, name, None) is not None
+
+
+REFUSALS: dict[str, list[Refusal]] = {
+    "landmark columns": [
+        Refusal(
+            lambda estimator, **_: (
+                (estimator._landmarks.core or estimator._core) == "ls"
+                or estimator._tolerance() is not None
+            ),
+            ValueError,
+            'core="ls", tol and rank="auto" need pairs outside the landmark columns; '
+            'pass landmarks=Landmarks(..., core="plain") and a number as rank, or all columns',
+        ),
+        Refusal(
+            _has_probability,
+            ValueError,
+            "probability=True fits parts of the rows, which landmark columns are not enough for; "
+            "pass all columns, or probability=False",
+        ),
+    ],
+    "a method": [
+        Refusal(
+            lambda estimator, **_: (
+                estimator.method != "gram"
+                and (estimator._landmarks.core or estimator._core) == "ls"
+            ),
+            ValueError,
+            'method="{method}" is a route of the cores "plain" and "truncated"; '
+            'pass landmarks=Landmarks(..., core="plain"), or method="gram"',
+        ),
+    ],
+    "a store": [
+        Refusal(
+            lambda estimator, kernel, **_: kernel.domain.is_matrix,
+            ValueError,
+            "store={store!r} keeps values that a kernel evaluates, and a precomputed matrix holds "
+            "them already; pass store=None",
+        ),
+        Refusal(
+            _searches_kernels,
+            ValueError,
+            "store={store!r} keeps the values of one kernel, and kernel_params={kernel_params!r} "
+            "tries several; pass one dict, or store=None",
+        ),
+        Refusal(
+            _has_probability,
+            ValueError,
+            "store={store!r} keeps the values of all rows, and probability=True fits parts of "
+            "them again; pass store=None, or probability=False",
+        ),
+    ],
+    "partial_fit": [
+        Refusal(
+            _has_store,
+            ValueError,
+            "store={store!r} knows rows by their number in X, and partial_fit counts them anew "
+            "for every part; pass store=None, or fit all rows at once",
+        ),
+        Refusal(
+            _has_splitter,
+            ValueError,
+            "partial_fit draws its folds: cv={cv!r} must be an int or None",
+        ),
+        Refusal(
+            _is_given("scoring"),
+            ValueError,
+            "partial_fit tunes for the squared error, got scoring={scoring!r}; pass scoring=None, "
+            "or fit all data at once",
+        ),
+        Refusal(
+            _is("class_weight", "balanced"),
+            ValueError,
+            'class_weight="balanced" needs all labels at once; pass a dict, or sample_weight',
+        ),
+        Refusal(
+            _is("multi_class", "ovo"),
+            ValueError,
+            'partial_fit learns one column per class; pass multi_class="ovr"',
+        ),
+        Refusal(
+            _has_probability,
+            ValueError,
+            "partial_fit keeps no rows to calibrate on; pass probability=False",
+        ),
+    ],
+    "an l1 penalty": [
+        Refusal(
+            lambda estimator, n_classes, **_: estimator.multi_class == "ovo" and n_classes > 2,
+            ValueError,
+            'an l1 penalty learns one column per class; pass multi_class="ovr"',
+        ),
+        Refusal(
+            _is_given("scoring"),
+            ValueError,
+            "scoring={scoring!r} tunes lambda_plus and lambda_minus, and lambda_l1 is tuned for "
+            "the hinge loss; pass scoring=None, or lambda_l1=None",
+        ),
+    ],
+    "rows on workers": [
+        Refusal(
+            lambda estimator, **_: estimator._landmarks.scheme in WHOLE_SAMPLE,
+            ValueError,
+            "landmarks={scheme!r} holds a sketch of all rows, which stay on workers; pass "
+            'landmarks="auto", which looks at a sample of them',
+        ),
+        Refusal(
+            _is_given("lambda_l1"),
+            ValueError,
+            "an l1 penalty looks at single rows on the way to a few landmarks, and those of a "
+            "dask collection are only summed; pass lambda_l1=None",
+        ),
+        Refusal(
+            _is("method", "svd", "sgt"),
+            ValueError,
+            "method={method!r} holds all kernel values, those of a dask collection are only "
+            'summed; pass method="gram"',
+        ),
+        Refusal(
+            _has_splitter,
+            ValueError,
+            "folds of a dask collection are drawn, got cv={cv!r}; pass an int",
+        ),
+        Refusal(
+            lambda estimator, **_: getattr(estimator, "multi_class", None) == "ovo",
+            ValueError,
+            'multi_class="ovo" holds features of all rows, those of a dask collection are not '
+            'held; pass multi_class="ovr"',
+        ),
+    ],
+    "a dask collection": [
+        Refusal(
+            lambda estimator, **_: not estimator._takes_dask,
+            TypeError,
+            "{name} looks at single rows, and takes no dask collection; compute it",
+        ),
+        Refusal(
+            _has_probability,
+            TypeError,
+            "probability=True fits parts of the rows again, and takes no dask collection; "
+            "pass probability=False",
+        ),
+        Refusal(
+            lambda estimator, kernel, **_: kernel.domain.is_matrix or kernel.domain.is_records,
+            TypeError,
+            "kernel={kernel_name!r} looks at all rows at once, and takes no dask collection; "
+            "compute it, or choose another kernel",
+        ),
+        Refusal(
+            _has_store,
+            ValueError,
+            "store={store!r} keeps the values that one process evaluates, and rows of a dask "
+            "collection are evaluated by many; pass store=None",
+        ),
+    ],
+}
+
+
+def refuse(estimator: Any, what: str, **more: Any) -> None:
+    """Raise the error of the first entry of the table that applies to ``what``."""
+    for refusal in REFUSALS[what]:
+        if refusal.applies(estimator, **more):
+            store = estimator._resources.store
+            words = vars(estimator) | {
+                "name": type(estimator).__name__,
+                "store": None if store is None else str(store),
+                "scheme": estimator._landmarks.scheme,
+                "kernel_name": estimator.kernel,
+            }
+            raise refusal.error(refusal.message.format(**words))

@@ -1,0 +1,1 @@
+from kreinlearn.kernels._columns import squared_norms  # noqa
