@@ -1,1 +1,0 @@
-from kreinlearn.kernels._columns import squared_norms  # noqa
