@@ -52,7 +52,7 @@ class TileFolds:
         return self.n
 
     def __getitem__(self, numbers: Array) -> Array:
-        numbers = np.asarray(numbers)
+        numbers = np.asanyarray(numbers)
         folds = np.empty(len(numbers), dtype=np.intp)
         for tile, places in places_by_tile(numbers):
             folds[places] = self._of_tile(tile)[numbers[places] - tile * TILE]
