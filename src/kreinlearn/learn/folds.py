@@ -7,13 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kreinlearn.data.tiles import TILE, among
+from kreinlearn.solvers import Array
 from kreinlearn.solvers.result import Fold, sign_groups
 from kreinlearn.sums.moments import FeatureMoments, total_moments
-
-Array = NDArray[Any]
 
 MAX_FOLDS = 5
 TRAINING = -1  # the fold of rows that are in every training part
@@ -124,18 +122,13 @@ def fold_of(
     ``groups`` (r,) are those of the penalties; by default there is one for each sign of S.
     """
     part = train.centred(intercept=intercept)
-    cross = np.outer(valid.s, part.mean)
-    return Fold(
-        part.G,
-        part.B,
-        part.n,
-        S,
-        valid.G - cross - cross.T + valid.n * np.outer(part.mean, part.mean),
-        valid.B - np.outer(valid.s, part.ybar) - np.outer(part.mean, valid.t - valid.n * part.ybar),
-        valid.yy - 2 * part.ybar * valid.t + valid.n * part.ybar**2,
-        valid.n,
-        sign_groups(S) if groups is None else groups,
-    )
+    mean, ybar = part.mean, part.ybar
+    cross = np.outer(valid.s, mean)
+    G_valid = valid.G - cross - cross.T + valid.n * np.outer(mean, mean)
+    B_valid = valid.B - np.outer(valid.s, ybar) - np.outer(mean, valid.t - valid.n * ybar)
+    yy_valid = valid.yy - 2 * ybar * valid.t + valid.n * ybar**2
+    groups = sign_groups(S) if groups is None else groups
+    return Fold(part.G, part.B, part.n, S, G_valid, B_valid, yy_valid, valid.n, groups)
 
 
 def downdated(

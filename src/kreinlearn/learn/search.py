@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from kreinlearn.solvers import Array
 from kreinlearn.solvers.result import FoldLoss
 
-Array = NDArray[Any]
 Objective = Callable[[Array], tuple[float, Array]]  # values -> loss, gradient in their logarithms
 
 LOWEST, HIGHEST = 1e-10, 1e6  # penalties, relative to the largest eigenvalue of the Gram matrix / n

@@ -14,14 +14,12 @@ from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kreinlearn.data.tiles import tiles
+from kreinlearn.sums import Array
 from kreinlearn.sums.gram import Gram
 from kreinlearn.sums.parallel import sum_over_blocks
 from kreinlearn.sums.tree import SPARE
-
-Array = NDArray[Any]
 
 SUM_BYTES = 200 * 2**20  # memory for sums; where it is full, workers wait for one another
 
@@ -108,14 +106,8 @@ class Moments:
 
     def terms(self, W: Array) -> FeatureMoments:  # (m, r)
         """The moments of features Phi = C W."""
-        return FeatureMoments(
-            symmetric_product(W, self.gram.matrix),
-            W.T @ self.gram.sums,
-            W.T @ self.cross,
-            self.y_sums,
-            self.y_squares,
-            self.weight,
-        )
+        G, s, B = symmetric_product(W, self.gram.matrix), W.T @ self.gram.sums, W.T @ self.cross
+        return FeatureMoments(G, s, B, self.y_sums, self.y_squares, self.weight)
 
 
 class FeatureMoments(NamedTuple):
