@@ -92,10 +92,8 @@ class Unknowns:
     @property
     def free(self) -> list[int]:
         """Numbers of the values that a search moves: of tied penalties, the first."""
-        others = [
-            j for j, value in enumerate(self.fixed) if value is None and not self.is_penalty(j)
-        ]
-        return (self.penalties[:1] if self.equal else self.penalties) + others
+        tied = self.penalties[1:] if self.equal else []
+        return [j for j, value in enumerate(self.fixed) if value is None and j not in tied]
 
     def is_penalty(self, j: int) -> bool:
         return j < self.n_penalties

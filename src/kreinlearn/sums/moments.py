@@ -187,14 +187,12 @@ def spare_for(m: int, n_groups: int, workers: int) -> int:
     return int(np.clip(room - workers - 2, 0, SPARE)) if workers > 1 else 0
 
 
-def moments_of(
-    C: Array, targets: Targets, numbers: Array, workers: int = 1, *, single: bool = False
-) -> list[Moments]:
+def moments_of(C: Array, targets: Targets, numbers: Array, workers: int = 1) -> list[Moments]:
     """The moments of each group of a matrix in memory, whose rows have these numbers."""
     grouped = targets.groups
     order = None if grouped is None else np.argsort(grouped[numbers], kind="stable")
     m, q = C.shape[1], targets.Y.shape[1]
-    moments = [Moments.zeros(m, q, single=single) for _ in range(targets.n_groups)]
+    moments = [Moments.zeros(m, q) for _ in range(targets.n_groups)]
     Y, w = targets.of(numbers)
     for g, span in targets.spans(numbers if order is None else numbers[order]):
         here = span if order is None else order[span]
