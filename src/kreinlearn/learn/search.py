@@ -25,7 +25,7 @@ COARSE = (1e-7, 1e-5, 1e-3, 1e-1)  # the first trials, in the same unit
 FLAT = 1e-5  # decrease of log loss at which a descent ends
 TIE_RTOL = 1e-4  # relative difference of losses that count as equal: the larger penalty is taken
 STEPS = 12  # iterations of one descent
-UNHEARD = 4.5  # decades above the smallest penalty, up to which a given start is not trusted
+UNTRUSTED = 4.5  # decades above the smallest penalty, up to which a given start is not trusted
 RESTART_DECADES = 3.0  # distance from the best trial within which a restart is drawn
 APART_ERRORS = 2.0  # standard errors by which several penalties must beat a single one
 TIE_STEPS = 4  # larger penalties that are tried
@@ -226,7 +226,7 @@ def _starts(search: Search, scale: float, unknowns: Unknowns, start: Array | Non
     free = unknowns.free
     if start is not None:
         x = np.clip(np.log(start[free]), search.low, search.high)
-        if np.all(x > search.low + UNHEARD * np.log(10)):
+        if np.all(x > search.low + UNTRUSTED * np.log(10)):
             return [x]
         search(x)  # the loss hardly depends on penalties this small, and no gradient leads away
     for share in COARSE:
