@@ -8,18 +8,16 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 
 from kreinlearn.data.tiles import TILE, among
+from kreinlearn.solvers import Array
 from kreinlearn.solvers.result import Fold, sign_groups
 from kreinlearn.sums.moments import FeatureMoments, total_moments
 
 if TYPE_CHECKING:
     from kreinlearn.learn.coding import Encoded
     from kreinlearn.pairs.rows import Rows
-
-Array = NDArray[Any]
 
 MAX_FOLDS = 5
 TRAINING = -1  # the fold of rows that are in every training part
@@ -58,7 +56,7 @@ class TileFolds:
         return self.n
 
     def __getitem__(self, numbers: Array) -> Array:
-        numbers = np.asarray(numbers)
+        numbers = np.asanyarray(numbers)
         folds = np.empty(len(numbers), dtype=np.intp)
         for tile, places in places_by_tile(numbers):
             folds[places] = self._of_tile(tile)[numbers[places] - tile * TILE]
@@ -130,18 +128,13 @@ def fold_of(
     ``groups`` (r,) are those of the penalties; by default there is one for each sign of S.
     """
     part = train.centred(intercept=intercept)
-    cross = np.outer(valid.s, part.mean)
-    return Fold(
-        part.G,
-        part.B,
-        part.n,
-        S,
-        valid.G - cross - cross.T + valid.n * np.outer(part.mean, part.mean),
-        valid.B - np.outer(valid.s, part.ybar) - np.outer(part.mean, valid.t - valid.n * part.ybar),
-        valid.yy - 2 * part.ybar * valid.t + valid.n * part.ybar**2,
-        valid.n,
-        sign_groups(S) if groups is None else groups,
-    )
+    mean, ybar = part.mean, part.ybar
+    cross = np.outer(valid.s, mean)
+    G_valid = valid.G - cross - cross.T + valid.n * np.outer(mean, mean)
+    B_valid = valid.B - np.outer(valid.s, ybar) - np.outer(mean, valid.t - valid.n * ybar)
+    yy_valid = valid.yy - 2 * ybar * valid.t + valid.n * ybar**2
+    groups = sign_groups(S) if groups is None else groups
+    return Fold(part.G, part.B, part.n, S, G_valid, B_valid, yy_valid, valid.n, groups)
 
 
 def downdated(

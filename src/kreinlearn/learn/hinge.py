@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kreinlearn.learn.folds import FoldRows
 from kreinlearn.learn.search import MeanLoss
+from kreinlearn.solvers import Array
 from kreinlearn.solvers.margins import DenseRows, HingeState, hinge_loss
 from kreinlearn.solvers.squared_hinge import finite_newton, hinge_gradient
-
-Array = NDArray[Any]
 
 MAX_ITER = 200  # passes of one trial; nearly separable rows with hardly any penalty need many
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from kreinlearn.solvers import Array
 from kreinlearn.solvers.result import FoldLoss
 
-Array = NDArray[Any]
 Objective = Callable[[Array], tuple[float, Array]]  # values -> loss, gradient in their logarithms
 
 LOWEST, HIGHEST = 1e-10, 1e6  # penalties, relative to the largest eigenvalue of the Gram matrix / n
@@ -26,7 +25,7 @@ COARSE = (1e-7, 1e-5, 1e-3, 1e-1)  # the first trials, in the same unit
 FLAT = 1e-5  # decrease of log loss at which a descent ends
 TIE_RTOL = 1e-4  # relative difference of losses that count as equal: the larger penalty is taken
 STEPS = 12  # iterations of one descent
-UNHEARD = 4.5  # decades above the smallest penalty, up to which a given start is not trusted
+UNTRUSTED = 4.5  # decades above the smallest penalty, up to which a given start is not trusted
 RESTART_DECADES = 3.0  # distance from the best trial within which a restart is drawn
 APART_ERRORS = 2.0  # standard errors by which several penalties must beat a single one
 TIE_STEPS = 4  # larger penalties that are tried
@@ -93,10 +92,8 @@ class Unknowns:
     @property
     def free(self) -> list[int]:
         """Numbers of the values that a search moves: of tied penalties, the first."""
-        others = [
-            j for j, value in enumerate(self.fixed) if value is None and not self.is_penalty(j)
-        ]
-        return (self.penalties[:1] if self.equal else self.penalties) + others
+        tied = self.penalties[1:] if self.equal else []
+        return [j for j, value in enumerate(self.fixed) if value is None and j not in tied]
 
     def is_penalty(self, j: int) -> bool:
         return j < self.n_penalties
@@ -229,7 +226,7 @@ def _starts(search: Search, scale: float, unknowns: Unknowns, start: Array | Non
     free = unknowns.free
     if start is not None:
         x = np.clip(np.log(start[free]), search.low, search.high)
-        if np.all(x > search.low + UNHEARD * np.log(10)):
+        if np.all(x > search.low + UNTRUSTED * np.log(10)):
             return [x]
         search(x)  # the loss hardly depends on penalties this small, and no gradient leads away
     for share in COARSE:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
 
-Array = NDArray[Any]
+from kreinlearn.solvers import Array
 
 SINGULAR_RTOL = 1e-15  # times the number of rows: pivots relative to the diagonal, eigenvalues
 # relative to the largest, that count as zero

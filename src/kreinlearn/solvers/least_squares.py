@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kreinlearn.solvers import Array
 from kreinlearn.solvers.factor import Factor
 from kreinlearn.solvers.result import Fold, Solution, group_sums, sign_groups
-
-Array = NDArray[Any]
 
 
 def ridge(G: Array, B: Array, penalty: Array) -> Solution:

@@ -13,9 +13,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from kreinlearn.solvers import Array
 
 
 @dataclass

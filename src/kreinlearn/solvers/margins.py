@@ -11,15 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kreinlearn.solvers import Array
 from kreinlearn.solvers.line_search import Line, Move, line_minimum
 
 CANCELLED = 0.1  # A is summed anew if subtracting rows leaves less than this part of its trace
 GATHERED = 2048  # rows copied at a time
 REACH = 1.5  # how far beyond the target, in steps, rows are looked at that may change sides
-
-Array = NDArray[Any]
 Gram = tuple[Array, Array]  # A (p, p) for all outputs, or (q, p, p) for each; b (p, q)
 
 

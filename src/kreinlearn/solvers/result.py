@@ -9,14 +9,12 @@ that an odd number always means a negative signature.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kreinlearn.solvers import Array
 from kreinlearn.solvers.factor import Factor
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from kreinlearn.solvers import Array
 
 
 def scaling(penalty: Array) -> tuple[Array, Array]:  # (r,) -> (r,), (r,)

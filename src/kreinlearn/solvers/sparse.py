@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from kreinlearn.solvers import Array
 from kreinlearn.solvers.line_search import Move
-from kreinlearn.solvers.margins import Array, Gram, HingeState, RowMargins, Rows
+from kreinlearn.solvers.margins import Gram, HingeState, RowMargins, Rows
 from kreinlearn.solvers.squared_hinge import MAX_ITER, HingeSolution, lock_step, solve
 
 TOL = 1e-10  # of each KKT condition, relative to 2 sqrt(H_jj * objective at 0), its largest value
@@ -33,19 +34,18 @@ def sparse_newton(
     *,
     gram: Gram | None = None,
     max_iter: int = MAX_ITER,
-    tol: float = TOL,
 ) -> HingeSolution:
     """Minimise the penalised squared hinge loss of each column of Y, to the KKT conditions."""
     Q = np.zeros((rows.p, rows.p)) if Q is None else Q
 
     def propose(state: HingeState, total: float, scale: float) -> Move | None:
         H, z, weight = state.A + scale * Q, state.coef, scale * l1
-        allowed = tol * 2 * np.sqrt(np.diag(H) * total)
+        allowed = TOL * 2 * np.sqrt(np.diag(H) * total)
         gradient = 2 * (H @ z - state.b)
         if (kkt_residual(z, gradient, weight) <= allowed).all():
             return None
         target = z.copy()
-        exact = _minimise(H, state.b, weight / 2, target, INNER * tol * np.sqrt(total))
+        exact = _minimise(H, state.b, weight / 2, target, INNER * TOL * np.sqrt(total))
         D = target - z
         gain = l1_norm(z, weight) - l1_norm(target, weight) - D @ (gradient + H @ D)
         return _move(target, float(gain), z, scale * Q, weight, exact)
@@ -157,15 +157,12 @@ def l1_path(
     Q: Array | None = None,
     start: HingeState | None = None,
     *,
-    gram: Gram | None = None,
     max_iter: int = MAX_ITER,
-    tol: float = TOL,
 ) -> Iterator[HingeSolution]:
     """Solutions for l1 = strength * l1_weights, largest first, each started from the one before."""
     for strength in sorted(strengths, reverse=True):
-        solution = sparse_newton(
-            rows, y[:, None], weights, strength * l1_weights, Q,
-            None if start is None else [start], gram=gram, max_iter=max_iter, tol=tol,
-        )  # fmt: skip
+        states = None if start is None else [start]
+        l1 = strength * l1_weights
+        solution = sparse_newton(rows, y[:, None], weights, l1, Q, states, max_iter=max_iter)
         start = solution.state[0]
         yield solution

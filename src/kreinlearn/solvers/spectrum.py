@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 from scipy.linalg import eigh
 
-Array = NDArray[Any]
+from kreinlearn.solvers import Array
 
 # Tolerances; each is relative to the largest magnitude of what it is compared with.
 RANK_RTOL = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}  # smaller eigenvalues are 0
@@ -94,18 +93,6 @@ def indefiniteness_of_matrix(K: Array) -> float:
 Correction = Callable[[Array], tuple[Array | None, float]]
 
 
-def _flip(D: Array) -> tuple[Array, float]:
-    return np.sign(D), 0.0
-
-
-def _clip(D: Array) -> tuple[Array, float]:
-    return np.where(D > 0, 1.0, 0.0), 0.0
-
-
-def _shift(D: Array) -> tuple[None, float]:
-    return None, max(0.0, -float(np.min(D, initial=0.0)))
-
-
 def _square(D: Array) -> tuple[Array, float]:
     low, high = SQUARE_RANGE
     if len(D) and not low <= abs(D[0]) <= high:
@@ -117,9 +104,9 @@ def _square(D: Array) -> tuple[Array, float]:
 
 
 CORRECTIONS: dict[str, Correction] = {
-    "flip": _flip,
-    "clip": _clip,
-    "shift": _shift,
+    "flip": lambda D: (np.sign(D), 0.0),
+    "clip": lambda D: (np.where(D > 0, 1.0, 0.0), 0.0),
+    "shift": lambda D: (None, max(0.0, -float(np.min(D, initial=0.0)))),
     "square": _square,
 }
 

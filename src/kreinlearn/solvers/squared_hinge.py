@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
+from kreinlearn.solvers import Array
 from kreinlearn.solvers.line_search import Move
-from kreinlearn.solvers.margins import Array, Gram, HingeState, Margins, RowMargins, Rows, Step
+from kreinlearn.solvers.margins import Gram, HingeState, Margins, RowMargins, Rows, Step
 from kreinlearn.solvers.result import group_sums
 
 MAX_ITER = 200  # passes over the data; four to ten are usual

@@ -15,12 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from kreinlearn.solvers import Array
 from kreinlearn.solvers.result import Fold, Solution, group_sums
-
-Array = NDArray[Any]
 
 EPS = float(np.finfo(np.float64).eps)
 LARGEST = float(np.finfo(np.float64).max)

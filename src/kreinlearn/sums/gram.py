@@ -10,12 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.linalg.cython_blas
-from numpy.typing import NDArray
 
 from kreinlearn.data.tiles import tiles
+from kreinlearn.sums import Array
 from kreinlearn.sums.parallel import sum_over_blocks
-
-Array = NDArray[Any]
 
 STRIP = 128  # columns of a triangle that are added at once
 
@@ -90,17 +88,13 @@ def gram_of(C: Array, workers: int = 1) -> Gram:
 def _blas(name: str) -> Any:
     """A BLAS routine by its address; unlike the wrappers of scipy it runs without the GIL."""
     capsule = scipy.linalg.cython_blas.__pyx_capi__[name]
-    get_name = ctypes.pythonapi.PyCapsule_GetName
-    get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    get_pointer.restype = ctypes.c_void_p
-    get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    integer, pointer = ctypes.POINTER(ctypes.c_int), ctypes.c_void_p
-    text, one = ctypes.c_char_p, pointer
-    prototype = ctypes.CFUNCTYPE(
-        None, text, text, integer, integer, one, pointer, integer, one, pointer, integer
-    )
-    return prototype(get_pointer(capsule, get_name(capsule)))
+    text, integer, pointer = ctypes.c_char_p, ctypes.POINTER(ctypes.c_int), ctypes.c_void_p
+    name_of = ctypes.PYFUNCTYPE(text, ctypes.py_object)
+    pointer_of = ctypes.PYFUNCTYPE(pointer, ctypes.py_object, text)
+    signature = name_of(("PyCapsule_GetName", ctypes.pythonapi))(capsule)
+    address = pointer_of(("PyCapsule_GetPointer", ctypes.pythonapi))(capsule, signature)
+    matrix = pointer, pointer, integer  # a factor, the matrix, its leading dimension
+    return ctypes.CFUNCTYPE(None, text, text, integer, integer, *matrix, *matrix)(address)
 
 
 _SYRK = {np.dtype(np.float64): _blas("dsyrk"), np.dtype(np.float32): _blas("ssyrk")}

@@ -14,14 +14,12 @@ from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kreinlearn.data.tiles import tiles
+from kreinlearn.sums import Array
 from kreinlearn.sums.gram import Gram
 from kreinlearn.sums.parallel import sum_over_blocks
 from kreinlearn.sums.tree import SPARE
-
-Array = NDArray[Any]
 
 SUM_BYTES = 200 * 2**20  # memory for sums; where it is full, workers wait for one another
 
@@ -108,14 +106,8 @@ class Moments:
 
     def terms(self, W: Array) -> FeatureMoments:  # (m, r)
         """The moments of features Phi = C W."""
-        return FeatureMoments(
-            symmetric_product(W, self.gram.matrix),
-            W.T @ self.gram.sums,
-            W.T @ self.cross,
-            self.y_sums,
-            self.y_squares,
-            self.weight,
-        )
+        G, s, B = symmetric_product(W, self.gram.matrix), W.T @ self.gram.sums, W.T @ self.cross
+        return FeatureMoments(G, s, B, self.y_sums, self.y_squares, self.weight)
 
 
 class FeatureMoments(NamedTuple):
@@ -195,14 +187,12 @@ def spare_for(m: int, n_groups: int, workers: int) -> int:
     return int(np.clip(room - workers - 2, 0, SPARE)) if workers > 1 else 0
 
 
-def moments_of(
-    C: Array, targets: Targets, numbers: Array, workers: int = 1, *, single: bool = False
-) -> list[Moments]:
+def moments_of(C: Array, targets: Targets, numbers: Array, workers: int = 1) -> list[Moments]:
     """The moments of each group of a matrix in memory, whose rows have these numbers."""
     grouped = targets.groups
     order = None if grouped is None else np.argsort(grouped[numbers], kind="stable")
     m, q = C.shape[1], targets.Y.shape[1]
-    moments = [Moments.zeros(m, q, single=single) for _ in range(targets.n_groups)]
+    moments = [Moments.zeros(m, q) for _ in range(targets.n_groups)]
     Y, w = targets.of(numbers)
     for g, span in targets.spans(numbers if order is None else numbers[order]):
         here = span if order is None else order[span]

@@ -15,12 +15,10 @@ from functools import cache
 from typing import Any, TypeVar
 
 import joblib
-from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from kreinlearn.sums.tree import SPARE, Queue, Span, Total, Tree
 
-Array = NDArray[Any]
 Block = TypeVar("Block")
 T = TypeVar("T", bound=Total)
 

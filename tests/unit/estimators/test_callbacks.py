@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 import kreinlearn as kl
 from kreinlearn.kernels import pairwise
-from kreinlearn.progress import PARTS
+from kreinlearn.progress import PARTS, fit_task, tasks_of
 from tests.models import LEARNERS
 
 N = 9000  # more than are held
@@ -122,6 +122,38 @@ def test_a_step_that_fails_has_no_end_as_a_task_of_scikit_learn():
     recorder.events.clear()
     model.set_params(kernel="gaussian").fit(X[:60], X[:60, 0])
     assert sorted(recorder.of("begin")) == sorted(recorder.of("end"))
+
+
+class Told(Recorder):
+    """Writes down the data of a fit, too."""
+
+    def on_fit_task_begin(self, estimator, context, *, X=None, y=None, metadata=None):
+        super().on_fit_task_begin(estimator, context)
+        self.data = X, y, metadata
+
+
+def test_a_task_within_a_task_is_part_of_it():
+    told, model = Told(), kl.KreinRidge(**GIVEN)
+    model.set_callbacks(told)
+    assert tasks_of(model) is None  # outside of a fit
+    with fit_task(model, X[:9], LABELS[:9], np.ones(9)):
+        assert tasks_of(model) is not None
+        with fit_task(model, X[:3]):
+            pass
+        assert told.events == [("setup", "KreinRidge", 0), ("begin", "fit", None)]
+    assert told.events[2:] == [("end", "fit", None)]
+    for found, expected in zip(told.data[:2], (X[:9], LABELS[:9]), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(told.data[2]["sample_weight"], np.ones(9))
+
+
+def test_a_task_that_fails_has_no_end():
+    recorder, model = Recorder(), kl.KreinRidge(**GIVEN)
+    model.set_callbacks(recorder)
+    with pytest.raises(OverflowError), fit_task(model, X[:9]):
+        raise OverflowError
+    assert recorder.of("begin") == ["fit"]
+    assert recorder.of("end") == []
 
 
 def test_models_within_a_fit_are_part_of_it():

@@ -70,3 +70,39 @@ def test_all_trials_are_kept():
     assert 0 < tied.sum() < len(tied)
     losses = [Bowls([[-8.0, -2.0]] * 5)(row[:2])[0] for row in found.trials]
     np.testing.assert_allclose(found.trials[:, -1], losses, rtol=1e-12)
+
+
+class FourBowls(Bowls):
+    """The same of four penalties, of which those with odd numbers may have no influence."""
+
+    def per_fold(self, values):
+        weights = np.array([1.0, self.minus, 1.0, self.minus])
+        return 1.0 + ((np.log(values) - self.centres) ** 2 * weights).sum(axis=1) / 100
+
+    def __call__(self, values):
+        weights = np.array([1.0, self.minus, 1.0, self.minus])
+        gradient = 2 * ((np.log(values) - self.centres) * weights).mean(axis=0) / 100
+        return self.per_fold(values).mean(), gradient
+
+
+FOUR = Unknowns((None,) * 4, n_penalties=4)
+
+
+def test_four_penalties_part_where_every_fold_gains():
+    found = tune_apart(FourBowls([[-8.0, -2.0, -6.0, 1.0]] * 5), SCALE, FOUR)
+    assert found.apart
+    np.testing.assert_allclose(np.log(found.values), [-8.0, -2.0, -6.0, 1.0], atol=0.5)
+
+
+def test_four_penalties_stay_equal_where_folds_disagree():
+    away = 9 * np.array([[1, -1, 1, -1], [-1, 1, -1, 1]] * 3)
+    found = tune_apart(FourBowls(np.array([[-6.0, -4.0, -6.0, -4.0]] * 6) + away), SCALE, FOUR)
+    assert not found.apart
+    assert len(set(found.values)) == 1
+    assert np.log(found.values[0]) == pytest.approx(-5.0, abs=0.5)
+
+
+def test_negative_parts_that_no_fold_has_are_switched_off():
+    found = tune_apart(FourBowls([[-5.0, 0.0, -5.0, 0.0]] * 4, minus=0.0), SCALE, FOUR)
+    np.testing.assert_allclose(found.values[1::2], HIGHEST * SCALE)
+    np.testing.assert_allclose(np.log(found.values[::2]), -5.0, atol=0.5)

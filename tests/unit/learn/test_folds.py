@@ -21,7 +21,7 @@ from kreinlearn.learn.folds import (
     terms_by_one_map,
     with_fold,
 )
-from kreinlearn.sums.moments import Terms
+from kreinlearn.sums.moments import FeatureMoments
 
 RNG = np.random.default_rng(21)
 N, R, Q = 50, 4, 2
@@ -140,7 +140,7 @@ def assert_fold(fold, train, valid, w, intercept):
 
 
 def terms_of(rows, w):
-    return Terms.of_rows(PHI[rows], Y[rows], None if w is None else w[rows])
+    return FeatureMoments.of_rows(PHI[rows], Y[rows], None if w is None else w[rows])
 
 
 fold_numbers = RNG.permutation(np.repeat([TRAINING, 0, 1, 2], [5, 15, 15, 15]))
@@ -214,6 +214,16 @@ def test_splits_of_one_map_have_the_terms_of_each_for_itself(w, intercept):
             )
 
 
+def test_groups_of_penalties_are_those_of_the_splits():
+    groups = np.array([0, 3, 1, 2])
+    splits = [FoldRows(PHI, S, *parts(k), groups=groups) for k in range(3)]
+    folds = [*terms_by_one_map(splits, Y, W, intercept=True), splits[0].terms(Y, W, intercept=True)]
+    assert len(folds) == 4
+    for fold in folds:
+        np.testing.assert_array_equal(fold.groups, groups)
+    np.testing.assert_array_equal(FoldRows(PHI, S, *parts(0)).groups, [0, 1, 0, 1])
+
+
 # Folds of many rows
 
 
@@ -244,3 +254,79 @@ def test_folds_of_tiles_change_as_those_in_an_array():
     np.testing.assert_array_equal(np.asarray(lazy), array)
     np.testing.assert_array_equal(np.asarray(as_groups(lazy, 4)), as_groups(array, 4))
     assert np.asarray(as_groups(lazy, 4)).max() == 4
+
+
+def by_definition(folds, numbers):
+    """The fold of each row, from a permutation of its own tile."""
+    found = []
+    for number in numbers:
+        start = number // TILE * TILE
+        size = min(TILE, folds.n - start)
+        rng = np.random.default_rng([folds.seed, number // TILE])
+        found.append(rng.permutation(np.arange(size) % folds.k)[number - start])
+    return found
+
+
+def test_folds_of_tiles_are_drawn_by_the_number_of_the_tile():
+    folds = TileFolds(3 * TILE + 700, 5, 7)
+    numbers = np.random.default_rng(1).integers(folds.n, size=60)
+    np.testing.assert_array_equal(folds[numbers], by_definition(folds, numbers))
+    assert folds[numbers[:0]].shape == (0,)
+
+
+class Touched(np.ndarray):
+    """An array that adds up how many entries the numpy operations on it look at."""
+
+    entries = 0
+
+    @classmethod
+    def count(cls, *arrays):
+        cls.entries += max(getattr(x, "size", 1) for x in arrays)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        self.count(*inputs)
+        plain = [np.asarray(x) for x in inputs]
+        return np.asarray(getattr(ufunc, method)(*plain, **options)).view(Touched)
+
+    def __array_function__(self, function, types, inputs, options):
+        self.count(*inputs)
+        plain = [x.view(np.ndarray) if isinstance(x, Touched) else x for x in inputs]
+        found = function(*plain, **options)
+        several = isinstance(found, tuple | list)
+        return [x.view(Touched) for x in found] if several else found.view(Touched)
+
+    def __getitem__(self, key):
+        found = super().__getitem__(key)
+        self.count(found)
+        return found
+
+
+def entries_touched(tiles, shuffled):
+    numbers = np.arange(tiles * TILE)
+    if shuffled:
+        numbers = np.random.default_rng(0).permutation(numbers)
+    folds = TileFolds(len(numbers), 5, 0, apart=np.array([3, 4, 5000]))
+    Touched.entries = 0
+    found = folds[numbers.view(Touched)]
+    entries = Touched.entries
+    np.testing.assert_array_equal(found, np.asarray(folds)[numbers])
+    return entries
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_the_work_for_folds_of_tiles_is_linear_in_the_rows(shuffled):
+    """Each row is looked at a fixed number of times, and not once for every tile.
+
+    Beside the rows there are only lists of the tiles, which are much shorter than a tile.
+    """
+    few, many = entries_touched(5, shuffled), entries_touched(40, shuffled)
+    assert few >= 5 * TILE
+    assert many <= 8 * few + TILE
+
+
+def test_every_tile_is_drawn_once(monkeypatch):
+    drawn, of_tile = [], TileFolds._of_tile
+    monkeypatch.setattr(TileFolds, "_of_tile", lambda *a: (drawn.append(a[1]), of_tile(*a))[1])
+    folds = TileFolds(30 * TILE, 5, 0)
+    folds[np.random.default_rng(0).permutation(folds.n)]
+    assert sorted(drawn) == list(range(30))

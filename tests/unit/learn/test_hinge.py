@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -138,5 +140,20 @@ def test_values_beyond_the_penalties_are_not_used():
 def test_the_intercept_is_in_neither_part():
     split = splits_of(draw(0)[0])[0]
     fold = HingeFold(split, draw(0)[1], np.ones(N), intercept=True)
-    np.testing.assert_array_equal(fold.plus, [True, True, False, True, False, False, False])
-    np.testing.assert_array_equal(fold.minus, [False, False, True, False, True, True, False])
+    np.testing.assert_array_equal(fold.groups, [0, 0, 1, 0, 1, 1, -1])
+    assert fold.n_valid == len(split.valid)
+
+
+def test_a_penalty_for_each_of_three_groups():
+    """With two of three penalties equal it is the loss of two groups; the gradient adds up."""
+    Phi, Y, w = draw(1)
+    groups = np.array([0, 2, 1, 0, 1, 2])
+    three = [replace(split, groups=groups) for split in splits_of(Phi)]
+    two = [replace(split, groups=np.minimum(groups, 1)) for split in splits_of(Phi)]
+    loss, gradient = HingeObjective(three, Y, w, intercept=True)(np.array([0.01, 0.2, 0.2]))
+    expected = HingeObjective(two, Y, w, intercept=True)(np.array([0.01, 0.2]))
+    assert loss == pytest.approx(expected[0], rel=1e-9)
+    np.testing.assert_allclose(
+        [gradient[0], gradient[1] + gradient[2]], expected[1], rtol=1e-6, atol=1e-9
+    )
+    assert gradient[1] != 0 != gradient[2]

@@ -11,8 +11,10 @@ from kreinlearn.learn.search import (
     LOWEST,
     RADIUS,
     TIE_RTOL,
+    MeanLoss,
     Unknowns,
     given,
+    one_penalty,
     pattern_search,
     tune,
     tune_apart,
@@ -502,3 +504,124 @@ def test_another_start_is_trusted():
     tune(loss, 1.0, TWO, start=np.full(2, 1e-2))
     np.testing.assert_allclose(loss.asked[0], 1e-2)
     assert not any(np.allclose(values, COARSE[0]) for values in loss.asked)
+
+
+# More penalties than two: of several similarities and both signs
+
+FOUR = Unknowns((None,) * 4, n_penalties=4)
+
+
+def test_four_penalties_and_a_radius():
+    target = (1e-4, 1e-1, 1e-2, 1e1, 0.7)
+    loss = bowl(target, 0.02 * np.eye(5))
+    tuned = tune(loss, 1.0, Unknowns((None,) * 5, n_penalties=4))
+    assert tuned.loss <= 0.2 * (1 + 5 * TIE_RTOL)
+    np.testing.assert_allclose(np.log10(tuned.values), np.log10(target), atol=0.15)
+    assert len(loss.asked) <= 2 * MOST_TRIALS
+    asked = np.array(loss.asked)
+    assert RADIUS[0] * (1 - 1e-12) <= asked[:, 4].min()
+    assert asked[:, 4].max() <= RADIUS[1] * (1 + 1e-12)
+
+
+def test_coarse_trials_of_four_penalties():
+    """Equal ones, then those of negative signature, which have odd numbers, switched off."""
+    tuned = tune(bowl((1e-3, 1e5, 1e-3, 1e5), 0.02 * np.eye(4)), 3.0, FOUR, coarse=True)
+    np.testing.assert_allclose(tuned.trials[:4, :4], [[3 * share] * 4 for share in COARSE])
+    best = tuned.trials[np.argmin(tuned.trials[:4, 4]), 0]
+    np.testing.assert_allclose(tuned.trials[4:, :4], [[best, 3 * HIGHEST, best, 3 * HIGHEST]])
+
+
+def test_ties_of_four_penalties_end_at_the_largest():
+    tuned = tune(Counted(lambda x: 1.0, np.zeros_like), 2.0, FOUR)
+    np.testing.assert_allclose(tuned.values, 2 * HIGHEST, rtol=1e-12)
+
+
+def test_values_and_gradients_of_four_penalties():
+    full = np.array([1.0, 10.0, 100.0, 1000.0, 7.0])
+    for fixed, equal, free, gradient, values in (
+        ((None,) * 5, True, [0, 4], [1111, 7], [3, 3, 3, 3, 9]),
+        ((None, 5.0, None, 6.0, 1.0), True, [0], [101], [3, 5, 3, 6, 1]),
+        ((2.0, None, None, None, None), True, [1, 4], [1110, 7], [2, 3, 3, 3, 9]),
+        ((None, 5.0, None, 6.0, 1.0), False, [0, 2], [1, 100], [3, 5, 9, 6, 1]),
+    ):
+        unknowns = Unknowns(fixed, equal, n_penalties=4)
+        assert unknowns.free == free
+        np.testing.assert_array_equal(unknowns.gradient(full), gradient)
+        found = unknowns.values(np.log([3.0, 9.0])[: len(free)])
+        np.testing.assert_allclose(found, values)
+
+
+def test_what_is_left_of_penalties_that_need_no_values_of_their_own():
+    equal, off = one_penalty(np.full(2, 0.3)), one_penalty(np.array([0.3, 9.0]))
+    assert (equal.fixed, equal.equal) == ((None, None), True)
+    assert (off.fixed, off.equal) == ((None, 9.0), False)
+    equal, off = one_penalty(np.full(4, 0.3), 4), one_penalty(np.array([0.3, 9.0, 0.3, 9.0]), 4)
+    assert (equal.fixed, equal.equal, equal.free) == ((None,) * 4, True, [0])
+    assert (off.fixed, off.equal, off.free) == ((None, 9.0, None, 9.0), True, [0])
+
+
+def test_a_pattern_search_of_four_penalties():
+    target = (1e-4, 1e2, 1e-1, 1e1)
+    tuned = pattern_search(steps(target), 1.0, FOUR, np.ones(4))
+    assert tuned.loss == 0
+    assert (np.abs(np.log10(tuned.values) - np.log10(target)) < 1).all()
+
+
+# Folds that are asked for their loss
+
+
+class DiagonalFold:
+    """Ridge of orthogonal features in closed form: no matrix is factored.
+
+    Feature i has length d_i, product b_i with the targets, and penalty values[groups_i].
+    """
+
+    def __init__(self, d, b, b_valid, groups, n_valid):
+        self.d, self.b, self.b_valid, self.groups, self.n_valid = d, b, b_valid, groups, n_valid
+
+    def loss_and_gradient(self, values):
+        penalty = values[self.groups]
+        z = self.b / (self.d + penalty)
+        slope = 2 * (self.d * z - self.b_valid) * -z * penalty / (self.d + penalty)
+        loss = self.d @ z**2 - 2 * self.b_valid @ z + 50.0
+        return float(loss), np.bincount(self.groups, slope, len(values))
+
+
+def diagonal_folds(p, seed=0):
+    rng = np.random.default_rng(seed)
+    d, truth, groups = np.geomspace(1, 1e-2, 24), rng.normal(size=24), np.arange(24) % p
+    return [
+        DiagonalFold(d, d * truth + rng.normal(0, 0.2, 24), d * truth + rng.normal(0, 0.2, 24),
+                     groups, n_valid)
+        for n_valid in (10.0, 30.0, 20.0)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("p", [2, 4])
+def test_the_mean_loss_of_anything_that_answers(p):
+    folds = diagonal_folds(p)
+    objective, values = MeanLoss(folds), np.geomspace(0.01, 0.3, p)
+    loss, gradient = objective(values)
+    each = [fold.loss_and_gradient(values) for fold in folds]
+    assert loss == pytest.approx(sum(one for one, _ in each) / 60)
+    np.testing.assert_allclose(gradient, np.sum([slope for _, slope in each], axis=0) / 60)
+    np.testing.assert_allclose(
+        objective.per_fold(values), [each[0][0] / 10, each[1][0] / 30, each[2][0] / 20]
+    )
+    for j, step in enumerate(1e-5 * np.eye(p)):
+        ends = [objective(values * np.exp(sign * step))[0] for sign in (1, -1)]
+        assert gradient[j] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-6)
+
+
+@pytest.mark.parametrize("p", [2, 4])
+def test_a_search_that_only_asks_for_loss_and_gradient(p):
+    objective = MeanLoss(diagonal_folds(p))
+    unknowns = Unknowns((None,) * p, n_penalties=p)
+    tuned = tune(objective, 1.0, unknowns)
+    random = np.random.default_rng(0).uniform(-8, 6, (300, p))
+    assert tuned.loss <= 1.001 * min(objective(10.0**x)[0] for x in random)
+    apart = tune_apart(objective, 1.0, unknowns)
+    assert apart.loss >= tuned.loss
+    assert apart.apart or len(set(apart.values)) == 1 or len(set(apart.values[1::2])) == 1
+    if not apart.apart:
+        assert len(set(apart.values[::2])) == 1

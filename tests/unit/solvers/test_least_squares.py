@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
-from kreinlearn.solvers.least_squares import Factor, leave_one_out, ridge, ridge_fold, ridge_rows
-from kreinlearn.solvers.result import Fold
+from kreinlearn.solvers.factor import Factor
+from kreinlearn.solvers.least_squares import (
+    LeaveOneOut,
+    leave_one_out,
+    ridge,
+    ridge_fold,
+    ridge_rows,
+)
+from kreinlearn.solvers.result import Fold, group_sums, sign_groups, signed_penalty
 
 SHAPES = [(40, 6, 1), (40, 6, 3), (7, 12, 2), (1, 3, 1)]  # rows, features, outputs
 
@@ -39,8 +47,8 @@ def differences(loss, lambdas, step=1e-4):
     found = []
     for direction in np.eye(len(lambdas)):
         near, far = (
-            loss(*(lambdas * np.exp(k * step * direction)))
-            - loss(*(lambdas * np.exp(-k * step * direction)))
+            loss(lambdas * np.exp(k * step * direction))
+            - loss(lambdas * np.exp(-k * step * direction))
             for k in (1, 2)
         )
         found.append((8 * near - far) / (12 * step))
@@ -203,7 +211,7 @@ def test_the_loss_of_a_fold_is_that_of_its_rows(shape, kind, seed):
         penalty = train[2].sum() * np.where(S > 0, *lambdas)
         Z, _ = stacked(train[0], train[1], penalty, train[2])
         expected = valid[2] @ ((valid[1] - valid[0] @ Z) ** 2).sum(axis=1)
-        assert ridge_fold(fold, *lambdas)[0] == pytest.approx(expected, rel=1e-9)
+        assert ridge_fold(fold, lambdas)[0] == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["both", "plus"])
@@ -212,11 +220,55 @@ def test_the_loss_of_a_fold_is_that_of_its_rows(shape, kind, seed):
 def test_the_gradient_of_a_fold_by_differences(shape, kind, seed):
     fold = fold_from(*split(shape, seed), signature(shape[1], kind))
     for lambdas in LAMBDAS:
-        loss, gradient = ridge_fold(fold, *lambdas)
-        expected = differences(lambda *values: ridge_fold(fold, *values)[0], lambdas)
+        loss, gradient = ridge_fold(fold, lambdas)
+        expected = differences(lambda values: ridge_fold(fold, values)[0], lambdas)
         np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-9 * loss)
         if kind == "plus":
             assert gradient[1] == 0
+
+
+def test_penalties_one_by_one_are_those_of_a_vector():
+    fold = fold_from(*split((40, 6, 2), 0), signature(6, "both"))
+    one, other = ridge_fold(fold, 0.1, 0.2), ridge_fold(fold, np.array([0.1, 0.2]))
+    assert one[0] == other[0]
+    np.testing.assert_array_equal(one[1], other[1])
+
+
+# Groups of features
+
+FOUR = np.array([0, 2, 1, 3, 3, 0, 2])  # two similarities, and the signs of each
+
+
+def test_groups_are_the_signs_unless_others_are_given():
+    S = signature(7, "both")
+    fold = fold_from(*split((40, 7, 2), 0), S)
+    np.testing.assert_array_equal(fold.groups, sign_groups(S))
+    np.testing.assert_array_equal(fold.groups, np.where(S > 0, 0, 1))
+    np.testing.assert_array_equal(
+        fold.penalty(np.array([0.1, 7.0])), fold.n * signed_penalty(S, 0.1, 7.0)
+    )
+    four = replace(fold, groups=FOUR)
+    np.testing.assert_allclose(
+        four.penalty(np.array([1.0, 2.0, 3.0, 4.0])), fold.n * (FOUR + 1.0), rtol=1e-15
+    )
+
+
+def test_sums_of_groups_leave_out_what_is_in_none():
+    terms, groups = np.array([1.0, 10.0, 100.0, 1000.0]), np.array([2, 0, -1, 2])
+    np.testing.assert_array_equal(group_sums(terms, groups, 4), [10, 0, 1001, 0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_fold_with_a_penalty_for_each_of_four_groups(seed):
+    train, valid = split((40, 7, 2), seed)
+    fold = replace(fold_from(train, valid, signature(7, "both")), groups=FOUR)
+    values = np.array([1e-3, 0.4, 1e-2, 5.0])
+    loss, gradient = fold.loss_and_gradient(values)
+    Z, _ = stacked(train[0], train[1], train[2].sum() * values[FOUR], train[2])
+    expected = valid[2] @ ((valid[1] - valid[0] @ Z) ** 2).sum(axis=1)
+    assert loss == pytest.approx(expected, rel=1e-9)
+    slopes = differences(lambda x: fold.loss_and_gradient(x)[0], values)
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-9 * loss)
 
 
 # Leave-one-out
@@ -249,32 +301,39 @@ def test_leave_one_out_is_a_refit_a_row(shape, intercept, weighted):
     for lambdas in LAMBDAS:
         penalty = rows[2].sum() * np.where(S > 0, *lambdas)
         expected = by_refits(*rows, penalty, intercept)
-        loss, _ = leave_one_out(rows, S, intercept, *lambdas)
+        fold = LeaveOneOut(*rows, sign_groups(S), intercept=intercept)
+        loss, gradient = fold.loss_and_gradient(lambdas)
         assert loss == pytest.approx(expected, rel=1e-8)
+        assert fold.n_valid == pytest.approx(rows[2][rows[3]].sum())
+        former = leave_one_out(rows, S, intercept, *lambdas)
+        assert loss == former[0]
+        np.testing.assert_array_equal(gradient, former[1])
 
 
 @pytest.mark.parametrize("weighted", LEFT.values(), ids=LEFT)
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("shape", [(40, 6, 1), (40, 6, 3), (12, 20, 2)])
 def test_the_gradient_of_leave_one_out_by_differences(shape, intercept, weighted):
-    S = signature(shape[1], "both")
-    for seed, lambdas in enumerate(LAMBDAS):
-        rows = rows_to_leave_out(shape, weighted, seed)
-        loss, gradient = leave_one_out(rows, S, intercept, *lambdas)
-
-        def moved(*values, rows=rows):
-            return leave_one_out(rows, S, intercept, *values)[0]
-
-        expected = differences(moved, lambdas)
-        np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-8 * loss)
+    for groups in (sign_groups(signature(shape[1], "both")), np.arange(shape[1]) % 3):
+        for seed, lambdas in enumerate(LAMBDAS):
+            values = np.append(lambdas, 0.07)[: groups.max() + 1]
+            rows = rows_to_leave_out(shape, weighted, seed)
+            fold = LeaveOneOut(*rows, groups, intercept=intercept)
+            loss, gradient = fold.loss_and_gradient(values)
+            expected = differences(lambda x, fold=fold: fold.loss_and_gradient(x)[0], values)
+            np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-8 * loss)
 
 
 def test_rows_that_are_not_tested_do_not_count():
     Phi, Y, w, _ = rows_to_leave_out((40, 6, 2), weighted=True)
-    S = signature(6, "both")
-    single = [leave_one_out((Phi, Y, w, np.arange(40) == i), S, True, 0.1, 0.2) for i in range(40)]
+    groups, values = sign_groups(signature(6, "both")), np.array([0.1, 0.2])
+
+    def tested(rows):
+        return LeaveOneOut(Phi, Y, w, rows, groups, intercept=True).loss_and_gradient(values)
+
+    single = [tested(np.arange(40) == i) for i in range(40)]
     some = np.arange(40) % 3 == 1
-    loss, gradient = leave_one_out((Phi, Y, w, some), S, True, 0.1, 0.2)
+    loss, gradient = tested(some)
     assert loss == pytest.approx(sum(single[i][0] for i in np.flatnonzero(some)), rel=1e-12)
     expected = np.sum([single[i][1] for i in np.flatnonzero(some)], axis=0)
     np.testing.assert_allclose(gradient, expected, rtol=1e-9)

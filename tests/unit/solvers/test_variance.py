@@ -15,7 +15,12 @@ import numpy as np
 import pytest
 
 from kreinlearn.solvers.result import Fold, Solution, signed_penalty
-from kreinlearn.solvers.variance import MAX_ITER, variance_constrained, variance_fold
+from kreinlearn.solvers.variance import (
+    MAX_ITER,
+    VarianceFold,
+    variance_constrained,
+    variance_fold,
+)
 from tests.cases import random_orthogonal
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -601,8 +606,8 @@ def random_fold(seed: int) -> tuple[Fold, Rows, Array, Array]:
 
 
 def fold_loss(fold: Fold, theta: Array, radius: Array) -> float:
-    plus, minus, c = np.exp(theta)
-    return variance_fold(fold, float(plus), float(minus), c * radius)[0]
+    *values, c = np.exp(theta)
+    return variance_fold(fold, np.array(values), c * radius)[0]
 
 
 def central_difference(f: Callable[[Array], float], x: Array, h: float = 2e-3) -> Array:
@@ -618,8 +623,8 @@ def central_difference(f: Callable[[Array], float], x: Array, h: float = 2e-3) -
 @pytest.mark.parametrize("seed", range(60))
 def test_gradient_against_differences(seed: int) -> None:
     fold, _, theta, radius = random_fold(seed)
-    plus, minus = np.exp(theta[:2]).tolist()
-    _, gradient = variance_fold(fold, plus, minus, radius)
+    values = np.exp(theta[:2])
+    _, gradient = variance_fold(fold, values, radius)
     expected = central_difference(lambda x: fold_loss(fold, x, radius), theta)
     assert gradient.shape == (3,)
     np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-8 * np.abs(expected).max())
@@ -628,20 +633,20 @@ def test_gradient_against_differences(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_loss_is_that_of_the_held_out_rows(seed: int) -> None:
     fold, valid, theta, radius = random_fold(seed)
-    plus, minus = np.exp(theta[:2]).tolist()
-    Z = variance_constrained(fold.G, fold.B, fold.penalty(plus, minus), radius).coef
-    loss, _ = variance_fold(fold, plus, minus, radius)
+    values = np.exp(theta[:2])
+    Z = variance_constrained(fold.G, fold.B, fold.penalty(values), radius).coef
+    loss, _ = variance_fold(fold, values, radius)
     np.testing.assert_allclose(loss, np.sum((valid.Y - valid.Phi @ Z) ** 2), rtol=1e-11)
 
 
 def test_gradient_adds_up_over_outputs() -> None:
     fold, _, theta, radius = random_fold(3)
-    plus, minus = np.exp(theta[:2]).tolist()
-    total = variance_fold(fold, plus, minus, radius)[1]
+    values = np.exp(theta[:2])
+    total = variance_fold(fold, values, radius)[1]
     parts = []
     for j in range(len(radius)):
         terms = {name: getattr(fold, name)[..., [j]] for name in ("B", "B_valid", "yy_valid")}
-        parts.append(variance_fold(replace(fold, **terms), plus, minus, radius[[j]])[1])
+        parts.append(variance_fold(replace(fold, **terms), values, radius[[j]])[1])
     assert len(parts) == 4
     np.testing.assert_allclose(total, np.sum(parts, axis=0), rtol=1e-10)
 
@@ -663,7 +668,7 @@ def test_gradient_in_and_near_the_hard_case(part: float, seed: int) -> None:
     """1 - mu tau_max is next to nothing: a gradient from 1 / (1 - mu tau) has no digit left."""
     fold, radius = decoupled_fold(part, np.random.default_rng(seed))
     theta = np.log([0.03, 0.05, 1.0])
-    _, gradient = variance_fold(fold, 0.03, 0.05, radius)
+    _, gradient = variance_fold(fold, np.array([0.03, 0.05]), radius)
     expected = central_difference(lambda x: fold_loss(fold, x, radius), theta)
     np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-8 * np.abs(expected).max())
 
@@ -673,22 +678,22 @@ def test_gradient_where_all_eigenvalues_are_equal(seed: int) -> None:
     """G = 3 I and equal lambdas: another lambda splits the eigenspace, and z moves within it."""
     fold, _, _, radius = random_fold(seed)
     fold, theta = replace(fold, G=3 * np.eye(len(fold.G))), np.log([0.2, 0.2, 1.0])
-    _, gradient = variance_fold(fold, 0.2, 0.2, radius)
+    _, gradient = variance_fold(fold, np.array([0.2, 0.2]), radius)
     expected = central_difference(lambda x: fold_loss(fold, x, radius), theta)
     np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-8 * np.abs(expected).max())
 
 
 def test_gradient_of_degenerate_folds_is_finite() -> None:
     fold, _, _, radius = random_fold(1)
-    zero = replace(fold, G=0 * fold.G)
-    loss, gradient = variance_fold(zero, 0.1, 0.2, radius)
+    zero, values = replace(fold, G=0 * fold.G), np.array([0.1, 0.2])
+    loss, gradient = variance_fold(zero, values, radius)
     assert loss == pytest.approx(fold.yy_valid.sum())
     np.testing.assert_array_equal(gradient, 0.0)
-    loss, gradient = variance_fold(fold, 0.1, 0.2, 0 * radius)
+    loss, gradient = variance_fold(fold, values, 0 * radius)
     assert np.isfinite(loss)
     np.testing.assert_allclose(gradient, 0.0, atol=1e-12)
     constant = replace(fold, B=0 * fold.B)
-    assert np.all(np.isfinite(variance_fold(constant, 0.1, 0.2, radius)[1]))
+    assert np.all(np.isfinite(variance_fold(constant, values, radius)[1]))
 
 
 def test_gradient_with_a_zero_radius_among_others() -> None:
@@ -698,7 +703,33 @@ def test_gradient_with_a_zero_radius_among_others() -> None:
     G[:-2, :-2] = fold.G[:-2, :-2]
     fold = replace(fold, G=G)
     radius = radius * (np.arange(len(radius)) > 0)
-    plus, minus = np.exp(theta[:2]).tolist()
-    _, gradient = variance_fold(fold, plus, minus, radius)
+    values = np.exp(theta[:2])
+    _, gradient = variance_fold(fold, values, radius)
     expected = central_difference(lambda x: fold_loss(fold, x, radius), theta)
     np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-8 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_gradient_of_more_groups_of_features(seed: int) -> None:
+    fold, _, theta, radius = random_fold(seed)
+    fold = replace(fold, groups=np.random.default_rng(seed).integers(0, 4, len(fold.S)))
+    theta = np.array([theta[0], theta[1], -1.0, -3.0, 0.0])
+    _, gradient = variance_fold(fold, np.exp(theta[:4]), radius)
+    expected = central_difference(lambda x: fold_loss(fold, x, radius), theta)
+    assert gradient.shape == (5,)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-8 * np.abs(expected).max())
+
+
+def test_a_fold_with_radii_as_tuning_asks_for_it() -> None:
+    """Radii are root mean squares there, and the last value is a common factor of them."""
+    fold, _, theta, radius = random_fold(3)
+    values = np.append(np.exp(theta[:2]), 0.7)
+    asked = VarianceFold(fold, radius / np.sqrt(fold.n))
+    loss, gradient = asked.loss_and_gradient(values)
+    expected = variance_fold(fold, values[:2], 0.7 * radius)
+    assert asked.n_valid == fold.n_valid
+    assert loss == pytest.approx(expected[0], rel=1e-12)
+    np.testing.assert_allclose(gradient, expected[1], rtol=1e-9)
+    one_by_one = variance_fold(fold, *values[:2], 0.7 * radius)
+    assert one_by_one[0] == expected[0]
+    np.testing.assert_array_equal(one_by_one[1], expected[1])

@@ -18,9 +18,9 @@ from kreinlearn.nystrom.sweep import Plan, moments_pass
 from kreinlearn.pairs.evaluate import Rows
 from kreinlearn.pairs.panel import Panel
 from kreinlearn.sums.moments import (
+    FeatureMoments,
     Moments,
     Targets,
-    Terms,
     moments_of,
     spare_for,
     symmetric_product,
@@ -138,37 +138,37 @@ def test_products_are_exactly_symmetric():
 
 @weighted
 def test_terms_of_rows(w):
-    assert_terms(Terms.of_rows(C, Y, w), by_definition(C, Y, w))
+    assert_terms(FeatureMoments.of_rows(C, Y, w), by_definition(C, Y, w))
 
 
 def test_a_weight_is_a_number_of_repetitions():
     times = RNG.integers(0, 4, ROWS)
     rows = np.repeat(np.arange(ROWS), times)
-    one = Terms.of_rows(C[rows], Y[rows], None)
-    assert_terms(Terms.of_rows(C, Y, times.astype(float)), one)
+    one = FeatureMoments.of_rows(C[rows], Y[rows], None)
+    assert_terms(FeatureMoments.of_rows(C, Y, times.astype(float)), one)
     assert_moments(moments_in_parts(C, Y, times.astype(float)), C[rows], Y[rows])
 
 
 @weighted
 def test_terms_are_added_and_taken_away(w):
     parts = [slice(0, 25), slice(25, ROWS)]
-    one, two = (Terms.of_rows(C[p], Y[p], None if w is None else w[p]) for p in parts)
+    one, two = (FeatureMoments.of_rows(C[p], Y[p], None if w is None else w[p]) for p in parts)
     whole = by_definition(C, Y, w)
     assert_terms(one.plus(two), whole)
     first = by_definition(C[:25], Y[:25], None if w is None else w[:25])
-    assert_terms(Terms.of_rows(C, Y, w).minus(two), first)
+    assert_terms(FeatureMoments.of_rows(C, Y, w).minus(two), first)
     assert_terms(one, first)  # not changed in place
 
 
 @weighted
 def test_rescaled_terms_are_those_of_scaled_features(w):
     scale = RNG.uniform(0.1, 5, M)
-    assert_terms(Terms.of_rows(C, Y, w).rescaled(scale), by_definition(C * scale, Y, w))
+    assert_terms(FeatureMoments.of_rows(C, Y, w).rescaled(scale), by_definition(C * scale, Y, w))
 
 
 @weighted
 def test_centred_terms_are_those_of_centred_rows(w):
-    centred = Terms.of_rows(C, Y, w).centred(intercept=True)
+    centred = FeatureMoments.of_rows(C, Y, w).centred(intercept=True)
     mean, ybar = np.average(C, axis=0, weights=w), np.average(Y, axis=0, weights=w)
     G, _, B, _, yy, n = by_definition(C - mean, Y - ybar, w)
     assert_terms(centred, [G, B, yy, n, mean, ybar], rtol=1e-11)
@@ -176,7 +176,7 @@ def test_centred_terms_are_those_of_centred_rows(w):
 
 @weighted
 def test_without_an_intercept_nothing_is_centred(w):
-    centred = Terms.of_rows(C, Y, w).centred(intercept=False)
+    centred = FeatureMoments.of_rows(C, Y, w).centred(intercept=False)
     G, _, B, _, yy, n = by_definition(C, Y, w)
     assert_terms(centred[:4], [G, B, yy, n])
     np.testing.assert_array_equal(centred.mean, np.zeros(M))
@@ -187,7 +187,7 @@ def test_without_an_intercept_nothing_is_centred(w):
 @weighted
 def test_the_intercept_makes_residuals_zero_on_average(w):
     Z = RNG.normal(size=(M, Q))
-    b = Terms.of_rows(C, Y, w).centred(intercept=True).intercept(Z)
+    b = FeatureMoments.of_rows(C, Y, w).centred(intercept=True).intercept(Z)
     np.testing.assert_allclose(np.average(Y - C @ Z - b, axis=0, weights=w), 0, atol=1e-13)
 
 

@@ -1,4 +1,4 @@
-"""Runs of tiles: all rows, by their number alone; and a tree that threads do not change."""
+"""Spans of tiles cover all rows, by their number alone; threads do not change the tree."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import time
 import pytest
 
 from kreinlearn.data.tiles import TILE
-from kreinlearn.sums.tree import FAN_IN, LONGEST, Queue, Tree, depth_of, runs_of
+from kreinlearn.sums.tree import FAN_IN, LONGEST, Queue, Tree, depth_of, spans_of
 
 
 @pytest.mark.parametrize("n", [1, TILE, TILE + 1, 40 * TILE, 70 * TILE + 5, 10_000_000])
-def test_runs_are_whole_tiles_of_all_rows(n):
-    runs = runs_of(n)
-    assert [start for start, _ in runs[1:]] == [stop for _, stop in runs[:-1]]
-    assert (runs[0][0], runs[-1][1]) == (0, n)
-    assert all(start % TILE == 0 for start, _ in runs)
+def test_spans_are_whole_tiles_of_all_rows(n):
+    spans = spans_of(n)
+    assert [start for start, _ in spans[1:]] == [stop for _, stop in spans[:-1]]
+    assert (spans[0][0], spans[-1][1]) == (0, n)
+    assert all(start % TILE == 0 for start, _ in spans)
     tiles = -(-n // TILE)
-    assert min(tiles, 8) <= len(runs) <= tiles / LONGEST + 25
-    assert max(stop - start for start, stop in runs) <= LONGEST * TILE
-    assert runs[-1][1] - runs[-1][0] <= TILE  # workers end together
+    assert min(tiles, 8) <= len(spans) <= tiles / LONGEST + 25
+    assert max(stop - start for start, stop in spans) <= LONGEST * TILE
+    assert spans[-1][1] - spans[-1][0] <= TILE  # workers end together
 
 
-def test_no_rows_have_no_runs():
-    assert runs_of(0) == []
+def test_no_rows_have_no_spans():
+    assert spans_of(0) == []
 
 
 class Text(str):
@@ -58,7 +58,7 @@ def test_the_tree_is_fixed(count):
     assert levels in (None, 1)
 
 
-def test_a_run_begins_when_those_before_it_are_added():
+def test_a_span_begins_when_those_before_it_are_added():
     tree, begun = Tree(2), []
     assert tree.may_begin(0)
     assert tree.may_begin(1)
@@ -74,11 +74,11 @@ def test_a_run_begins_when_those_before_it_are_added():
     assert tree.unused() is None
 
 
-def test_blocks_are_read_in_order_and_wait_for_their_run():
+def test_blocks_are_read_in_order_and_wait_for_their_span():
     read = []
 
     def source():
-        for t in range(16):  # runs of two tiles, shorter at the end
+        for t in range(16):  # spans of two tiles, shorter at the end
             read.append(t)
             yield (t * TILE,)
 
@@ -88,16 +88,16 @@ def test_blocks_are_read_in_order_and_wait_for_their_run():
     assert list(queue.blocks_of(second)) == [(2 * TILE,), (3 * TILE,)]
     assert list(queue.blocks_of(first)) == [(0,), (TILE,)]
     numbers = [first.number, second.number]
-    for run in iter(queue.claim, None):
-        numbers.append(run.number)
-        assert list(queue.blocks_of(run))
-    assert numbers == list(range(len(runs_of(16 * TILE))))
+    for span in iter(queue.claim, None):
+        numbers.append(span.number)
+        assert list(queue.blocks_of(span))
+    assert numbers == list(range(len(spans_of(16 * TILE))))
     assert read == list(range(16))
 
 
 def test_a_stopped_queue_hands_out_nothing():
     queue = Queue(((t * TILE,) for t in itertools.count()), 100 * TILE)
-    run = queue.claim()
+    span = queue.claim()
     queue.stop()
     assert queue.claim() is None
-    assert list(queue.blocks_of(run)) == []
+    assert list(queue.blocks_of(span)) == []
