@@ -16,7 +16,7 @@ from kreinlearn.data.tiles import length, take
 from kreinlearn.distributed import blocks as b
 from kreinlearn.distributed.rows import like, rows_of
 from kreinlearn.distributed.targets import column_of
-from kreinlearn.kernels._base import Array
+from kreinlearn.kernels.base import Array
 
 # what prediction has no use for
 LEFT_HERE = ("folds_", "cv_trials_", "choices_", "_sums", "_skl_callbacks")

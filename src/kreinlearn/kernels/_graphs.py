@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kreinlearn.data.tiles import length, objects_of
-from kreinlearn.kernels._base import Array, Objects
 from kreinlearn.kernels._fused import compiled
-from kreinlearn.kernels._objects import given, library
+from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.kernels.object_kernel import given, library
 
 BITS = 2**64 - 1
 

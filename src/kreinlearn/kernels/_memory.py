@@ -13,9 +13,9 @@ import scipy.sparse as sp
 from kreinlearn._warnings import warn
 from kreinlearn.data.memory import budget_bytes, in_words
 from kreinlearn.data.tiles import length
-from kreinlearn.kernels._base import Array, Kernel, Objects
-from kreinlearn.kernels._keys import Key, key_of, keys_of
-from kreinlearn.kernels._missing import block_at, fill, fill_square, part_of
+from kreinlearn.kernels.base import Array, Kernel, Objects
+from kreinlearn.kernels.keys import Key, key_of, keys_of
+from kreinlearn.kernels.missing import block_at, fill, fill_square, part_of
 
 Evaluate = Callable[[Objects, Objects], Array]  # rows, columns -> values
 EvaluateSquare = Callable[[Objects, Array], Array]  # objects, k(z, z) with NaN where not known

@@ -7,9 +7,9 @@ from typing import Self
 import numpy as np
 
 from kreinlearn.data.tiles import length, objects_of
-from kreinlearn.kernels._base import Array, Columns, Objects
-from kreinlearn.kernels._objects import SQUARE, ObjectColumns, ObjectKernel
-from kreinlearn.kernels._processes import ProcessKernel, Shelf, chunks
+from kreinlearn.kernels.base import Array, Columns, Objects
+from kreinlearn.kernels.object_kernel import SQUARE, ObjectColumns, ObjectKernel
+from kreinlearn.kernels.processes import ProcessKernel, Shelf, chunks
 
 FEWEST_ROWS = 32  # a part, for which columns are packed anew
 

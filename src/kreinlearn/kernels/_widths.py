@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from scipy.spatial.distance import pdist
 
 from kreinlearn.data.tiles import Source, take
-from kreinlearn.kernels._base import Array, Objects
-from kreinlearn.kernels._columns import REMEDY, floats, require_small, squared_norms
+from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.kernels.columns import REMEDY, floats, require_small, squared_norms
 
 SAMPLE = 1000  # rows between which the median distance is taken
 

@@ -13,9 +13,9 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from kreinlearn.kernels._base import Array, Objects, register
 from kreinlearn.kernels._fused import compiled
-from kreinlearn.kernels._objects import given, library
+from kreinlearn.kernels.base import Array, Objects, register
+from kreinlearn.kernels.object_kernel import given, library
 from kreinlearn.kernels.strings import TextKernel
 
 PRINTABLE = "".join(map(chr, range(33, 127)))

@@ -10,10 +10,10 @@ from typing import Any, Self
 import numpy as np
 
 from kreinlearn.data.tiles import length, rows, take
-from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, symmetry_rtol
 from kreinlearn.kernels._memory import remembered, remembered_diagonal, remembered_square
-from kreinlearn.kernels._processes import ProcessKernel, Shelf, chunks, mirrored
+from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, symmetry_rtol
 from kreinlearn.kernels.domains import Anything, Domain
+from kreinlearn.kernels.processes import ProcessKernel, Shelf, chunks, mirrored
 
 CALL_ROWS = 128  # a call of a block function, however many processes: values stay the same
 DIAGONAL_SQUARE = 8  # objects a call for k(x, x): an eighth of the calls, eight times the pairs

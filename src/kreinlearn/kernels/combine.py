@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.base import clone
 
 from kreinlearn.data.tiles import length
-from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, resolve
-from kreinlearn.kernels._processes import ProcessKernel
 from kreinlearn.kernels._widths import number
+from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, resolve
 from kreinlearn.kernels.domains import Anything, Domain
+from kreinlearn.kernels.processes import ProcessKernel
 
 REMEDY = 'turn each dissimilarity into a similarity first: similarity_of(d, "exp")'
 
@@ -41,11 +41,14 @@ class Composite(ProcessKernel):
         """Fitted if this kernel is; equal parts are one object then."""
         return list(self.parts_) if hasattr(self, "parts_") else self._as_given()
 
+    def fresh_parts(self) -> list[Kernel]:
+        """New, unfitted kernels, one for every part."""
+        return [self._resolved(spec) for spec in self._named().values()]
+
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
-        given = self.sound()._named().values()
+        fresh = self.sound().fresh_parts()
         parts: list[Kernel] = []
-        for spec, own in zip(given, rng.spawn(len(given)), strict=True):
-            part = self._resolved(spec)
+        for part, own in zip(fresh, rng.spawn(len(fresh)), strict=True):
             same = [known for known in parts if alike(known, part)]
             if not same:
                 part.with_processes(1, like=self).fit(X, own)

@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from kreinlearn.kernels._base import Array, Kernel, resolve, symmetrised
+from kreinlearn.kernels.base import Array, Kernel, resolve, symmetrised
 
 SELF_DISSIMILARITY_RTOL = 1e-12  # of the largest dissimilarity
 LOCAL_WIDTH_RTOL = 1e-7  # of the median distance: the least sigma(x)

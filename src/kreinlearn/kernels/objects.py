@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kreinlearn.data.tiles import length, objects_of
-from kreinlearn.kernels._base import Array, Objects, register
 from kreinlearn.kernels._fused import compiled
-from kreinlearn.kernels._objects import ObjectKernel, given
+from kreinlearn.kernels.base import Array, Objects, register
+from kreinlearn.kernels.object_kernel import ObjectKernel, given
 
 LANES = 128  # landmarks a pass of the inner loops: long enough for SIMD, short enough for the cache
 

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, register
+from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, register
 from kreinlearn.kernels.dissimilarity import require_squares
 from kreinlearn.kernels.domains import Matrix
 

@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
 from kreinlearn.data.tiles import first_not_finite, rows
-from kreinlearn.kernels._base import Array, Columns, Objects
-from kreinlearn.kernels._columns import REMEDY, BlockColumns, floats, require_small, squared_norms
+from kreinlearn.kernels.base import Array, Columns, Objects
+from kreinlearn.kernels.columns import REMEDY, BlockColumns, floats, require_small, squared_norms
 from kreinlearn.kernels.vectors import VectorKernel
 
 _SPARSE_NAMES = {
@@ -65,12 +65,12 @@ class _ScikitNamed(VectorKernel):
                 f"metric={self.metric!r} is unknown to scikit-learn; choose from {names}"
             )
         self.params_ = dict(self.params or {})
-        known = self._known_params()
+        known = self.known_params()
         if not known.issuperset(self.params_):
             raise ValueError(f"metric={self.metric!r} takes {sorted(known)}, got {self.params!r}")
         return self
 
-    def _known_params(self) -> set[str]:
+    def known_params(self) -> set[str]:
         functions = distance_metrics() if self.is_dissimilarity else kernel_metrics()
         if self.metric in functions:
             return set(signature(functions[self.metric]).parameters) - _NOT_PARAMS

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.kernels._base import Array, Objects, register
+from kreinlearn.kernels.base import Array, Objects, register
 from kreinlearn.kernels.series_base import Series, SeriesDistance, number
 
 NOT_NEGATIVE = "pass a finite number, 0 or more"

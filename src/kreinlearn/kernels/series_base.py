@@ -17,8 +17,8 @@ from numba import njit
 
 from kreinlearn._warnings import warn
 from kreinlearn.data.tiles import length, objects_of
-from kreinlearn.kernels._base import Array, Objects
-from kreinlearn.kernels._objects import ObjectKernel, given, library
+from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.kernels.object_kernel import ObjectKernel, given, library
 
 GAPS = "fill the gap, or leave the time out (lengths may differ)"
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from kreinlearn.data.tiles import length
-from kreinlearn.kernels._base import Array, Objects, register
 from kreinlearn.kernels._fused import compiled
-from kreinlearn.kernels._objects import ObjectKernel, given
+from kreinlearn.kernels.base import Array, Objects, register
+from kreinlearn.kernels.object_kernel import ObjectKernel, given
 from kreinlearn.kernels.strings import as_tokens, distinct
 
 A_SET = "allowed are set, frozenset, or a list, tuple or 1-D array of hashable elements"

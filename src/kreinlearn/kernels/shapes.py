@@ -11,9 +11,9 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_scalar
 
-from kreinlearn.kernels._base import Array, Objects, register
-from kreinlearn.kernels._objects import ObjectKernel, library
 from kreinlearn.kernels._slow import SlowKernel
+from kreinlearn.kernels.base import Array, Objects, register
+from kreinlearn.kernels.object_kernel import ObjectKernel, library
 from kreinlearn.kernels.objects import Hausdorff, PointSets, dimension_of, pack
 
 PIVOTS = 10**7  # of the network simplex at most; it needs far fewer

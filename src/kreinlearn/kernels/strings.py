@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from kreinlearn.kernels._base import Array, Objects, register
-from kreinlearn.kernels._objects import ObjectKernel, given, library
+from kreinlearn.kernels.base import Array, Objects, register
+from kreinlearn.kernels.object_kernel import ObjectKernel, given, library
 
 OTHER = "\0"  # the character of every token that no column has
 ALLOWED = "allowed are str, bytes, or a list, tuple or 1-D array of hashable tokens, all of a kind"

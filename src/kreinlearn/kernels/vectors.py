@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.kernels import _fused
-from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, register
-from kreinlearn.kernels._columns import (
+from kreinlearn.kernels._widths import number, spread
+from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, register
+from kreinlearn.kernels.columns import (
     DistanceColumns,
     ProductColumns,
     TruncatedL1Columns,
@@ -19,7 +20,6 @@ from kreinlearn.kernels._columns import (
     require_small,
     squared_norms,
 )
-from kreinlearn.kernels._widths import number, spread
 
 GRID = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)  # factors of a width that are worth trying
 

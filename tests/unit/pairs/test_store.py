@@ -26,8 +26,8 @@ from kreinlearn import (
     SpectrumSVC,
 )
 from kreinlearn.kernels import pairwise, resolve
-from kreinlearn.kernels._objects import ObjectKernel
-from kreinlearn.kernels._processes import Processes
+from kreinlearn.kernels.object_kernel import ObjectKernel
+from kreinlearn.kernels.processes import Processes
 from kreinlearn.pairs.store import blocks as blocks_module
 from kreinlearn.pairs.store.blocks import StoredBlocks
 from kreinlearn.pairs.store.evaluation import grain_of

@@ -13,9 +13,9 @@ import numpy as np
 
 from kreinlearn._warnings import warn
 from kreinlearn.data.files import sync
-from kreinlearn.kernels._base import Array
-from kreinlearn.kernels._missing import block_at
-from kreinlearn.kernels._objects import library
+from kreinlearn.kernels.base import Array
+from kreinlearn.kernels.missing import block_at
+from kreinlearn.kernels.object_kernel import library
 from kreinlearn.pairs.store.folder import Entry, Folder, write_whole
 from kreinlearn.pairs.store.index import Block, Index, Numbers, as_runs, from_runs
 

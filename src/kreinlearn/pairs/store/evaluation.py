@@ -9,9 +9,9 @@ from contextlib import contextmanager
 import numpy as np
 
 from kreinlearn.data.tiles import length, rows
-from kreinlearn.kernels._base import Array, Columns, Kernel, Objects
-from kreinlearn.kernels._missing import fill, fill_square, part_of
-from kreinlearn.kernels._processes import CHUNKS_PER_JOB
+from kreinlearn.kernels.base import Array, Columns, Kernel, Objects
+from kreinlearn.kernels.missing import fill, fill_square, part_of
+from kreinlearn.kernels.processes import CHUNKS_PER_JOB
 from kreinlearn.pairs.store.blocks import OWN, StoredBlocks
 
 PIECE = 1.0  # seconds that one call of the kernel may take: a kill loses no more than that

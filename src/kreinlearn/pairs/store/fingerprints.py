@@ -14,26 +14,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from kreinlearn.kernels._base import Array, Kernel, Objects
+from kreinlearn.kernels.base import Array, Kernel, Objects
 
 # types whose repr says everything
 PLAIN: set[Any] = {bytes, int, bool, float, complex, NoneType, range}
-    bytes,
-    int,
-    bool,
-    float,
-    complex,
-    NoneType,
-    range,
-}  # types whose repr says everything
 CODE = ("co_code", "co_consts", "co_names", "co_varnames", "co_freevars")
 IMMUTABLE = (str, tuple, frozenset, np.ndarray, np.generic, FunctionType, *PLAIN)
 # by the module or the class of a kernel
 LIBRARIES = {"strings": "rapidfuzz", "series": "aeon", "alignment": "parasail"}
-LIBRARIES |= {
-    "scikit": "scikit-learn",
-    "EarthMover": "POT",
-}
+LIBRARIES |= {"scikit": "scikit-learn", "EarthMover": "POT"}
 
 
 def fingerprint(X: Objects) -> str:

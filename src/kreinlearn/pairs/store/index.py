@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kreinlearn.kernels._base import Array
+from kreinlearn.kernels.base import Array
 
 
 class Numbers:

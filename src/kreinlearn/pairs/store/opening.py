@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from kreinlearn.data.tiles import TILE, length, rows, take
-from kreinlearn.kernels._base import Array, Kernel, Objects, symmetry_rtol
+from kreinlearn.kernels.base import Array, Kernel, Objects, symmetry_rtol
 from kreinlearn.pairs.store.blocks import StoredBlocks
 from kreinlearn.pairs.store.evaluation import Stored
 from kreinlearn.pairs.store.fingerprints import description, differences, fingerprint

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.kernels._base import Array, Kernel, Objects
+from kreinlearn.kernels.base import Array, Kernel, Objects
 
 Key = Hashable
 PLAIN: set[Any] = {str, bytes, int, bool, NoneType, range}  # within a type equal means the same

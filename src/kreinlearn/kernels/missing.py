@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kreinlearn.data.tiles import length, take
-from kreinlearn.kernels._base import Array, Objects
+from kreinlearn.kernels.base import Array, Objects
 
 
 def fill(K: Array, evaluate: Callable[[Array, Array], Array]) -> None:

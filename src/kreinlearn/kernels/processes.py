@@ -19,7 +19,7 @@ import numpy as np
 
 from kreinlearn._parts import part_done
 from kreinlearn.data.tiles import length, rows
-from kreinlearn.kernels._base import Array, Kernel, Objects
+from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.sums.parallel import serial_blas
 
 PART = 256  # objects a file

@@ -173,7 +173,7 @@ def symmetry_rtol(dtype: Any) -> float:
     return SYMMETRY_RTOL.get(np.dtype(dtype), SYMMETRY_RTOL[np.dtype(np.float64)])
 
 
-_REGISTRY: dict[str, Callable[..., Kernel]] = {}
+REGISTRY: dict[str, Callable[..., Kernel]] = {}
 FACTORY = "pass a Kernel class, or a function that returns a kernel: lambda: my_kernel"
 
 
@@ -189,7 +189,7 @@ def register(name: str, factory: Callable[..., Kernel], *, replace: bool = False
         raise TypeError(f"kernel {name!r} wants a factory, got {factory!r}; {FACTORY}")
     if not replace:
         _require_free(name)
-    _REGISTRY[name] = factory
+    REGISTRY[name] = factory
 
 
 def is_known(name: str) -> bool:
@@ -197,17 +197,17 @@ def is_known(name: str) -> bool:
     from kreinlearn.kernels import scikit
 
     theirs = name in scikit.sklearn_kernel_names() or name in scikit.sklearn_metric_names()
-    return name in _REGISTRY or theirs
+    return name in REGISTRY or theirs
 
 
 def _require_free(name: str) -> None:
     if is_known(name):
-        what = "is registered already" if name in _REGISTRY else "is a name of scikit-learn"
+        what = "is registered already" if name in REGISTRY else "is a name of scikit-learn"
         raise ValueError(f"kernel {name!r} {what}; pass replace=True to change it")
 
 
 def registered() -> list[str]:
-    return sorted(_REGISTRY)
+    return sorted(REGISTRY)
 
 
 def resolve(spec: Any, params: Mapping[str, Any] | None = None) -> Kernel:
@@ -231,8 +231,8 @@ def resolve(spec: Any, params: Mapping[str, Any] | None = None) -> Kernel:
 def _by_name(name: str, params: dict[str, Any]) -> Kernel:
     from kreinlearn.kernels import scikit
 
-    if name in _REGISTRY:
-        return _called(name, _REGISTRY[name], params)
+    if name in REGISTRY:
+        return _called(name, REGISTRY[name], params)
     if name in scikit.sklearn_kernel_names():
         return scikit.SklearnKernel(name, params)
     if name in scikit.sklearn_metric_names():

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from kreinlearn.kernels import _fused
-from kreinlearn.kernels._base import Array, Objects
+from kreinlearn.kernels.base import Array, Objects
 
 REMEDY = "scale the data, with StandardScaler say"
 

@@ -8,9 +8,9 @@ from typing import Any, Self, cast
 import numpy as np
 
 from kreinlearn.data.tiles import length, objects_of, rows, tiles
-from kreinlearn.kernels._base import Array, Columns, Kernel
-from kreinlearn.kernels._base import Objects as Rows
 from kreinlearn.kernels._memory import remembered, remembered_diagonal, remembered_square
+from kreinlearn.kernels.base import Array, Columns, Kernel
+from kreinlearn.kernels.base import Objects as Rows
 from kreinlearn.kernels.domains import Domain, Objects
 
 SQUARE = 16  # objects up to which all pairs are evaluated, those below the diagonal too
