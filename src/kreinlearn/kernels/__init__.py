@@ -1,4 +1,4 @@
-"""What a similarity is: kernels on vectors and objects, dissimilarities, given matrices."""
+"""Similarities and dissimilarities of vectors, objects, rows of tables and given matrices."""
 
 from kreinlearn.kernels._memory import remembering
 from kreinlearn.kernels.alignment import NeedlemanWunsch, SmithWaterman
