@@ -247,8 +247,8 @@ def register(name: str, factory: Callable[..., Kernel], *, replace: bool = False
     Examples
     --------
     >>> from kreinlearn.kernels import Gaussian, register, resolve
-    >>> register("narrow", lambda width=0.1: Gaussian(width=width), replace=True)
-    >>> resolve("narrow", {"width": 0.2})
+    >>> register("gaussian", Gaussian, replace=True)  # as it is in the library
+    >>> resolve("gaussian", {"width": 0.2})
     Gaussian(width=0.2)
     """
     if not isinstance(name, str) or not name:
