@@ -10,7 +10,7 @@ import numpy as np
 
 from kreinlearn.data.validation import looks_like_distances
 from kreinlearn.kernels import Kernel, registered, resolve
-from kreinlearn.kernels._base import symmetry_rtol
+from kreinlearn.kernels.base import symmetry_rtol
 from kreinlearn.kernels.scikit import (
     SklearnKernel,
     SklearnMetric,
@@ -59,7 +59,7 @@ def _parameters(kernel: Kernel) -> dict[str, str]:
     if kernel.domain.is_matrix:
         return {}
     if isinstance(kernel, SklearnKernel | SklearnMetric):
-        return {name: name for name in sorted(kernel._known_params())}
+        return {name: name for name in sorted(kernel.known_params())}
     return {name: f"{name}={value}" for name, value in kernel.get_params(deep=False).items()}
 
 

@@ -25,7 +25,7 @@ from kreinlearn.evaluation.learners import Common, Learner, learners_for
 from kreinlearn.evaluation.targets import Targets, targets_of
 from kreinlearn.inspection.findings import described
 from kreinlearn.kernels import Kernel, remembering
-from kreinlearn.kernels._keys import key_of
+from kreinlearn.kernels.keys import key_of
 from kreinlearn.learn.folds import random_folds
 from kreinlearn.nystrom.sweep import announce
 from kreinlearn.pairs.square import evaluate_square, pairs_among

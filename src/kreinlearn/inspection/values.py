@@ -11,7 +11,7 @@ from kreinlearn.data.validation import asymmetry_of
 from kreinlearn.estimators.transformer import KreinNystroem
 from kreinlearn.inspection.findings import Array
 from kreinlearn.kernels import Kernel
-from kreinlearn.kernels._base import symmetry_rtol
+from kreinlearn.kernels.base import symmetry_rtol
 from kreinlearn.kernels.callables import CallableKernel, PairwiseKernel
 from kreinlearn.kernels.dissimilarity import SELF_DISSIMILARITY_RTOL, check_dissimilarities
 from kreinlearn.nystrom.sweep import announce

@@ -32,7 +32,7 @@ from kreinlearn.data.validation import (
 )
 
 if TYPE_CHECKING:
-    from kreinlearn.kernels._base import Kernel
+    from kreinlearn.kernels.base import Kernel
 
 
 @dataclass(frozen=True)

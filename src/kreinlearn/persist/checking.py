@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kreinlearn.data.tiles import length, take
-from kreinlearn.kernels._base import Array, symmetry_rtol
+from kreinlearn.kernels.base import Array, symmetry_rtol
 from kreinlearn.persist.errors import GivenError, ModelFormatError, require
 
 OBJECTS = 4  # whose pairs are evaluated

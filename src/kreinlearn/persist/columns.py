@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from kreinlearn.data.frames import Category
-from kreinlearn.kernels._base import Array
+from kreinlearn.kernels.base import Array
 from kreinlearn.persist.graphs import GRAPHS, graph_parts, is_network, network_parts
 from kreinlearn.persist.members import DTYPES, Arrays
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from kreinlearn.kernels._objects import library
+from kreinlearn.kernels.object_kernel import library
 
 GRAPHS = ("kreinlearn.datasets", "Graph")
 NETWORKS = ("Graph", "DiGraph", "MultiGraph", "MultiDiGraph")

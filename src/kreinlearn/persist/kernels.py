@@ -14,7 +14,7 @@ from kreinlearn.kernels import (
     SklearnKernel,
     SklearnMetric,
 )
-from kreinlearn.kernels._base import _REGISTRY, Kernel, is_known, resolve
+from kreinlearn.kernels.base import REGISTRY, Kernel, is_known, resolve
 from kreinlearn.kernels.callables import CallableKernel
 from kreinlearn.kernels.combine import Composite
 from kreinlearn.persist.errors import require
@@ -69,7 +69,7 @@ def spec_of(kernel: Kernel, write: Write, path: str) -> Json:
 
 def _name(kernel: Kernel) -> str:
     kind = type(kernel)
-    for known in ({**_REGISTRY, **UNNAMED}).items():
+    for known in ({**REGISTRY, **UNNAMED}).items():
         if known[1] is kind:
             return known[0]
     what = kernel.func if isinstance(kernel, CallableKernel) else kernel
@@ -141,7 +141,7 @@ def _require_learned(kernel: Kernel, names: Set[str]) -> None:
 
 
 def _taught_parts(kernel: Composite, nodes: Any, places: Any, read: Read) -> list[Kernel]:
-    fresh = [kernel._resolved(spec) for spec in kernel._named().values()]
+    fresh = kernel.fresh_parts()
     good = isinstance(nodes, list) and isinstance(places, list) and len(places) == len(fresh)
     good = good and all(type(i) is int and 0 <= i < len(nodes) for i in places)
     require(good and sorted(set(places)) == list(range(len(nodes))), "parts of its kernel differ")

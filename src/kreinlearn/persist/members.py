@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.kernels._base import Array
+from kreinlearn.kernels.base import Array
 from kreinlearn.persist.container import Buffer, Content, Member
 from kreinlearn.persist.errors import ModelFormatError, require
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from kreinlearn.data.frames import Category
-from kreinlearn.kernels._base import Array
+from kreinlearn.kernels.base import Array
 from kreinlearn.persist.columns import BROADEST, SPARSE, Json, is_roomy
 from kreinlearn.persist.errors import ModelFormatError, require
 from kreinlearn.persist.graphs import graphs_of, networks_of

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
 from kreinlearn.data.files import replacing
-from kreinlearn.kernels._base import Kernel
+from kreinlearn.kernels.base import Kernel
 from kreinlearn.kernels.combine import alike
 from kreinlearn.pairs.columns import LandmarkColumns
 from kreinlearn.persist import container

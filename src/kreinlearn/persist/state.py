@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kreinlearn.data.tiles import length
-from kreinlearn.kernels._base import Kernel
+from kreinlearn.kernels.base import Kernel
 from kreinlearn.nystrom.core import FeatureMap
 from kreinlearn.persist.errors import ModelFormatError, require
 

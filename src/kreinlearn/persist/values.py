@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.kernels._base import Array, Kernel
+from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.persist.columns import NotData, is_roomy, write_column
 from kreinlearn.persist.errors import ModelFormatError, require
 from kreinlearn.persist.kernels import kernel_of, spec_of

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from kreinlearn import KreinRidgeClassifier
-from kreinlearn.kernels._base import resolve
-from kreinlearn.kernels._objects import SQUARE
 from kreinlearn.kernels.alignment import NeedlemanWunsch, SmithWaterman
+from kreinlearn.kernels.base import resolve
 from kreinlearn.kernels.domains import Objects
+from kreinlearn.kernels.object_kernel import SQUARE
 from tests.unit.kernels.object_checks import (
     check_bad_object,
     check_copies,

@@ -18,9 +18,9 @@ from sklearn.model_selection import GridSearchCV
 
 from kreinlearn import KreinNystroem, KreinRidgeClassifier, dissimilarity, pairwise
 from kreinlearn.kernels import DeltaGauss, Gaussian, Hausdorff, Kernel, Sigmoid, resolve
-from kreinlearn.kernels._processes import Processes
 from kreinlearn.kernels.combine import LinearCombination, Product
 from kreinlearn.kernels.domains import Anything, Objects, Vectors
+from kreinlearn.kernels.processes import Processes
 from kreinlearn.kernels.transformed import normalized, similarity_of
 
 RNG = np.random.default_rng(7)

@@ -20,8 +20,8 @@ from sklearn.base import clone
 from kreinlearn import KreinRidgeClassifier
 from kreinlearn.datasets import Graph
 from kreinlearn.kernels import graphs as module
-from kreinlearn.kernels._base import resolve
 from kreinlearn.kernels._graphs import hashed
+from kreinlearn.kernels.base import resolve
 from kreinlearn.kernels.domains import Objects
 from kreinlearn.kernels.graphs import (
     GraphEdit,

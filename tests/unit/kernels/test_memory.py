@@ -33,9 +33,9 @@ from kreinlearn.kernels import (
     similarity_of,
 )
 from kreinlearn.kernels import _memory as memory
-from kreinlearn.kernels._base import resolve
-from kreinlearn.kernels._keys import key_of
-from kreinlearn.kernels._objects import ObjectKernel
+from kreinlearn.kernels.base import resolve
+from kreinlearn.kernels.keys import key_of
+from kreinlearn.kernels.object_kernel import ObjectKernel
 from kreinlearn.kernels.strings import StringDistance
 
 MET: Counter[Any] = Counter()  # pairs evaluated, in either order, by the parameter

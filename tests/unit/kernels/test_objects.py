@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import directed_hausdorff
 from sklearn.base import clone
 
-from kreinlearn.kernels._base import resolve
+from kreinlearn.kernels.base import resolve
 from kreinlearn.kernels.domains import Objects
 from kreinlearn.kernels.objects import LANES, Hausdorff, ModifiedHausdorff
 from tests.unit.kernels.object_checks import check_pieces

@@ -22,7 +22,7 @@ from sklearn.base import clone
 
 from kreinlearn import KreinRidgeClassifier
 from kreinlearn.datasets import load_dataset
-from kreinlearn.kernels._base import resolve
+from kreinlearn.kernels.base import resolve
 from kreinlearn.kernels.domains import Objects
 from kreinlearn.kernels.objects import LANES
 from kreinlearn.kernels.shapes import CURVES, STRIP, Chamfer, EarthMover, Procrustes, Turning

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 import kreinlearn
 from kreinlearn import ModelFormatError, pairwise, register
-from kreinlearn.kernels._base import _REGISTRY
+from kreinlearn.kernels.base import REGISTRY
 from kreinlearn.kernels.domains import Objects
 from tests.reliability import damage
 from tests.unit.persist import cases
@@ -191,7 +191,7 @@ def test_too_little_memory_is_an_error_of_the_file(tmp_path: Path) -> None:
         with pytest.raises(ModelFormatError, match="less free memory than it asks for"):
             kreinlearn.load(tmp_path / "m.krein")
     finally:
-        del _REGISTRY["hungry"]
+        del REGISTRY["hungry"]
 
 
 # Models that no fit leaves

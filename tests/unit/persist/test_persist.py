@@ -26,7 +26,7 @@ from sklearn.pipeline import make_pipeline
 import kreinlearn
 from kreinlearn import ModelFormatError, dissimilarity, normalized, pairwise, register
 from kreinlearn.kernels import Kernel, LinearCombination, Normalized
-from kreinlearn.kernels._base import _REGISTRY
+from kreinlearn.kernels.base import REGISTRY
 from kreinlearn.kernels.domains import Objects
 from kreinlearn.persist import state
 from kreinlearn.plotting import EmbeddingDisplay, LandmarkDisplay, RankErrorDisplay
@@ -290,10 +290,10 @@ def test_a_kernel_that_the_file_holds_is_not_given(tmp_path: Path) -> None:
 
 @pytest.fixture
 def registry() -> Iterator[dict[str, Any]]:
-    before = dict(_REGISTRY)
-    yield _REGISTRY
-    _REGISTRY.clear()
-    _REGISTRY.update(before)
+    before = dict(REGISTRY)
+    yield REGISTRY
+    REGISTRY.clear()
+    REGISTRY.update(before)
 
 
 @pytest.mark.parametrize("factory", [lambda power=1.0: pairwise(overlap, power=power), Own])

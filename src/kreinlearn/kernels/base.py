@@ -1,4 +1,4 @@
-"""What a similarity is: a function of two sequences of objects, evaluated a block at a time."""
+"""What a similarity is: a function of two sequences of objects, evaluated one block at a time."""
 
 from __future__ import annotations
 
@@ -17,16 +17,61 @@ SYMMETRY_RTOL = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}  # rou
 
 
 class Columns(Protocol):
-    """The kernel columns of fixed objects Z: rows A -> k(A, Z), pure and safe in threads."""
+    """The kernel columns of fixed objects Z: from rows A to k(A, Z).
+
+    Calling it has no side effects, except that values are written into ``out`` if that is given,
+    and it may be called by several threads.
+    """
 
     def __call__(self, A: Objects, out: Array | None = None) -> Array: ...
 
 
 class Kernel(BaseEstimator):
-    """A symmetric function k(x, z) of two objects; ``is_dissimilarity`` if small means alike.
+    """A symmetric function k(x, z) of two objects: the base class of all kernels.
 
-    A subclass gives ``columns``; parameters follow scikit-learn (``__init__`` only assigns), and
-    whatever depends on data is resolved by ``fit`` into attributes with a trailing underscore.
+    A subclass gives at least ``columns``, and ``domain`` if it does not take vectors. Parameters
+    follow scikit-learn: ``__init__`` only assigns them, and what depends on data is worked out by
+    ``fit``, into attributes with a trailing underscore. Kernels can be added, subtracted and
+    multiplied, with each other and with numbers: ``k1 + k2``, ``k1 * k2``, ``2.0 * k1``.
+
+    Attributes
+    ----------
+    domain : Domain
+        What the kernel takes as X.
+    is_dissimilarity : bool
+        Whether small values mean that two objects are alike.
+    of_dissimilarities : bool
+        Whether X is a given matrix of dissimilarities.
+    sparse : bool
+        Whether the rows of X may be those of a CSR matrix.
+    threads : bool
+        Whether several threads may evaluate the kernel at the same time.
+    jobs : int
+        The number of processes in which values are evaluated.
+    costly : bool
+        Whether a value may cost so much that no pair should be evaluated twice.
+    pairs_once : bool
+        Whether ``symmetric`` evaluates n (n + 1) / 2 pairs of n objects, and not n * n.
+    splits_squares : bool
+        Whether a square may be evaluated in strips of rows, by several threads.
+    writes_in_place : bool
+        Whether ``columns(Z)(A, out)`` writes its values into a given buffer of floats.
+    rows_per_call : int
+        The number of rows that must be evaluated in one call for their values to repeat bit for
+        bit.
+    diagonal_cost : int
+        The number of pairs that are evaluated for each k(x, x).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kreinlearn.kernels import Kernel
+    >>> class Overlap(Kernel):
+    ...     def columns(self, Z):
+    ...         return lambda A, out=None: np.minimum(A[:, None], Z).sum(axis=2)
+    >>> Overlap()(np.array([[1, 2], [3, 0]]))
+    array([[3., 1.],
+           [1., 3.]])
     """
 
     is_dissimilarity = False
@@ -92,23 +137,31 @@ class Kernel(BaseEstimator):
 
     @property
     def untrusted(self) -> list[Kernel]:
-        """Itself or kernels inside whose values need a probe: those of a person's functions."""
+        """The kernels in this one, or itself, whose values are checked because a person wrote
+        them.
+        """
         return []
 
     def grid(self) -> list[dict[str, Any]]:
-        """Parameters worth trying, once fitted; none for a kernel that does not know any."""
+        """Parameters that are worth trying, once the kernel is fitted; none if it does not know
+        any.
+        """
         return []
 
     def columns(self, Z: Objects) -> Columns:
+        """The function from rows A to k(A, Z)."""
         raise NotImplementedError
 
     def select(self, X: Objects, indices: Array) -> Objects:
-        """The objects that stand for rows ``indices`` as columns (a matrix: the indices)."""
+        """The objects that stand for rows ``indices`` as columns; of a given matrix, column
+        numbers.
+        """
         from kreinlearn.data.tiles import take
 
         return take(X, indices)
 
     def diagonal(self, A: Objects) -> Array:
+        """k(x, x) of every object."""
         from kreinlearn.data.tiles import length, take
 
         return np.array([self(a, a)[0, 0] for a in (take(A, [i]) for i in range(length(A)))])
@@ -125,7 +178,7 @@ class Kernel(BaseEstimator):
         return self.symmetric(A) if B is None else self.columns(B)(A)
 
     def anew(self, A: Objects, B: Objects) -> Array:
-        """k(A, B) evaluated in line, whatever is known of it: what a probe compares."""
+        """k(A, B), evaluated in this process even if the values are remembered, to compare both."""
         return self.columns(B)(A)
 
     # k1 + k2, k1 - k2, k1 * k2, 2.0 * k1, k1 / 2.0, -k1, sum([k1, k2])
@@ -138,7 +191,7 @@ class Kernel(BaseEstimator):
         return combine.added(self, other, 1.0)
 
     def __radd__(self, other: Any) -> Kernel:
-        """``sum`` starts with 0."""
+        """Allow ``sum([k1, k2])``, which starts with 0."""
         from kreinlearn.kernels import combine
 
         return self if combine.is_zero(other) else combine.added(self, other, 1.0)
@@ -165,23 +218,38 @@ class Kernel(BaseEstimator):
 
 
 def symmetrised(K: Array) -> Array:
+    """The mean of a square matrix and its transpose."""
     return 0.5 * (K + K.T)
 
 
 def symmetry_rtol(dtype: Any) -> float:
-    """Share of the largest entry up to which an asymmetry is rounding."""
+    """The asymmetry that is mere rounding, as a share of the largest entry."""
     return SYMMETRY_RTOL.get(np.dtype(dtype), SYMMETRY_RTOL[np.dtype(np.float64)])
 
 
-_REGISTRY: dict[str, Callable[..., Kernel]] = {}
+REGISTRY: dict[str, Callable[..., Kernel]] = {}
 FACTORY = "pass a Kernel class, or a function that returns a kernel: lambda: my_kernel"
 
 
 def register(name: str, factory: Callable[..., Kernel], *, replace: bool = False) -> None:
-    """Give a kernel a name: ``factory(**params)`` makes it; estimators take the name.
+    """Give a kernel a name, which estimators then accept as ``kernel=``.
 
-    A factory is a ``Kernel`` subclass, or any function that returns a ``Kernel`` or a callable
-    k(A, B). A name that is taken, be it scikit-learn's, is changed with ``replace=True`` only.
+    Parameters
+    ----------
+    name : str
+        The name.
+    factory : callable
+        ``factory(**kernel_params)`` makes the kernel: a ``Kernel`` subclass, or a function that
+        returns a ``Kernel`` or a callable k(A, B).
+    replace : bool, default=False
+        Whether a name that is taken, which includes all names of scikit-learn, may be changed.
+
+    Examples
+    --------
+    >>> from kreinlearn.kernels import Gaussian, register, resolve
+    >>> register("gaussian", Gaussian, replace=True)  # as it is in the library
+    >>> resolve("gaussian", {"width": 0.2})
+    Gaussian(width=0.2)
     """
     if not isinstance(name, str) or not name:
         raise TypeError(f"a kernel's name is a non-empty string, got {name!r}")
@@ -189,29 +257,61 @@ def register(name: str, factory: Callable[..., Kernel], *, replace: bool = False
         raise TypeError(f"kernel {name!r} wants a factory, got {factory!r}; {FACTORY}")
     if not replace:
         _require_free(name)
-    _REGISTRY[name] = factory
+    REGISTRY[name] = factory
 
 
 def is_known(name: str) -> bool:
-    """Whether ``resolve`` knows the name: it is registered, or scikit-learn's."""
+    """Whether ``resolve`` accepts a name: one that is registered, or one of scikit-learn's."""
     from kreinlearn.kernels import scikit
 
     theirs = name in scikit.sklearn_kernel_names() or name in scikit.sklearn_metric_names()
-    return name in _REGISTRY or theirs
+    return name in REGISTRY or theirs
 
 
 def _require_free(name: str) -> None:
+    """Refuse a name that is taken."""
     if is_known(name):
-        what = "is registered already" if name in _REGISTRY else "is a name of scikit-learn"
+        what = "is registered already" if name in REGISTRY else "is a name of scikit-learn"
         raise ValueError(f"kernel {name!r} {what}; pass replace=True to change it")
 
 
 def registered() -> list[str]:
-    return sorted(_REGISTRY)
+    """The names of all registered kernels, in alphabetical order.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from kreinlearn.kernels import registered
+    >>> "levenshtein" in registered()
+    True
+    """
+    return sorted(REGISTRY)
 
 
 def resolve(spec: Any, params: Mapping[str, Any] | None = None) -> Kernel:
-    """A fresh, unfitted kernel from a name, a callable ``k(A, B)`` or a ``Kernel``."""
+    """A new, unfitted kernel from whatever estimators accept as ``kernel=``.
+
+    Parameters
+    ----------
+    spec : str, callable or Kernel
+        A registered name or one of scikit-learn's, a function k(A, B) -> matrix, or a kernel, which
+        is copied.
+    params : mapping, default=None
+        Parameters of the kernel.
+
+    Returns
+    -------
+    Kernel
+
+    Examples
+    --------
+    >>> from kreinlearn.kernels import resolve
+    >>> resolve("levenshtein", {"normalized": True})
+    Levenshtein(normalized=True)
+    """
     params = dict(params or {})
     if isinstance(spec, Kernel):
         kernel: Kernel = clone(spec)
@@ -231,8 +331,8 @@ def resolve(spec: Any, params: Mapping[str, Any] | None = None) -> Kernel:
 def _by_name(name: str, params: dict[str, Any]) -> Kernel:
     from kreinlearn.kernels import scikit
 
-    if name in _REGISTRY:
-        return _called(name, _REGISTRY[name], params)
+    if name in REGISTRY:
+        return _called(name, REGISTRY[name], params)
     if name in scikit.sklearn_kernel_names():
         return scikit.SklearnKernel(name, params)
     if name in scikit.sklearn_metric_names():
