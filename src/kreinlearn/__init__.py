@@ -4,7 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kreinlearn.data.sources import Blocks, table
+    from kreinlearn.data.blocks import Blocks
+    from kreinlearn.data.opening import table
     from kreinlearn.estimators.baselines import SimilarityRidge, SimilarityRidgeClassifier
     from kreinlearn.estimators.predicting import predict_to
     from kreinlearn.estimators.ridge import KreinRidge, KreinRidgeClassifier
@@ -62,7 +63,8 @@ _PLACES = {
     "kernels": ("dissimilarity", "normalized", "pairwise", "register", "similarity_of"),
     "persist": ("ModelFormatError", "load", "save"),
     "estimators.predicting": ("predict_to",),
-    "data.sources": ("Blocks", "table"),
+    "data.blocks": ("Blocks",),
+    "data.opening": ("table",),
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
 

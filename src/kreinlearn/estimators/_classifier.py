@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
-from kreinlearn.data.sources import opened, with_target
+from kreinlearn.data.opening import opened, with_target
 from kreinlearn.distributed import (
     DaskRows,
     accuracy,

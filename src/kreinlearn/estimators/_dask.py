@@ -16,7 +16,7 @@ from sklearn.utils.validation import (
     check_array,
 )
 
-from kreinlearn.data.sources import with_target
+from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import TILE, length
 from kreinlearn.distributed import (
     DaskRows,

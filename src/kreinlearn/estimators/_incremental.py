@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from kreinlearn.data.sources import with_target
+from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator, blocks_to_read, length
 from kreinlearn.distributed import is_dask
 from kreinlearn.estimators._callbacks import reported

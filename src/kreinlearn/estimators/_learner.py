@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
 )
 
 from kreinlearn._warnings import warn
-from kreinlearn.data.sources import with_target
+from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator, length
 from kreinlearn.distributed import DaskRows, sums
 from kreinlearn.estimators._base import KreinEstimator

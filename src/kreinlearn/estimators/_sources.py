@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from kreinlearn.data.memory import budget_bytes
-from kreinlearn.data.sources import Table, opened
-from kreinlearn.data.sources.base import Checked, RowObjects
-from kreinlearn.data.sources.opening import as_path
+from kreinlearn.data.opening import as_path, opened
+from kreinlearn.data.source import Checked, RowObjects
+from kreinlearn.data.table import Table
 from kreinlearn.data.tiles import Part, Source
 from kreinlearn.kernels import Kernel
 

@@ -25,8 +25,8 @@ from kreinlearn import (
     predict_to,
     table,
 )
-from kreinlearn.data.sources import opened, with_target
-from kreinlearn.data.sources.base import BATCH, BEHIND, Checked, Stream
+from kreinlearn.data.opening import opened, with_target
+from kreinlearn.data.source import BATCH, BEHIND, Checked, Stream
 from kreinlearn.data.tiles import TILE, Part, length, rows, take
 
 pa = pytest.importorskip("pyarrow")
