@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, NamedTuple
+from zipfile import ZipFile
 
 import numpy as np
 
@@ -31,7 +32,6 @@ from kreinlearn.data.tiles import TILE
 
 HDF5 = b"MATLAB 7.3"
 PICKLED = "holds pickled objects, which are not read; save numbers or texts"
-Shapes = dict[str, tuple[int, ...]]  # of arrays, by name
 
 
 class MappedFile:
@@ -41,11 +41,8 @@ class MappedFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with path.open("rb") as file:
-            try:
-                self.shape, self.fortran, self.dtype = header_of(file)
-            except ValueError as error:
-                raise ValueError(f"{path} is no .npy file: {error}") from error
+        with intact(path), path.open("rb") as file:
+            self.shape, self.fortran, self.dtype = header_of(file)
             self.offset = file.tell()
         if self.dtype.hasobject:
             raise ValueError(f"{path} {PICKLED}")
@@ -71,20 +68,14 @@ class MappedFile:
 
 
 def header_of(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return the shape, whether the order is Fortran's, and the type; ValueError if damaged."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # an old or damaged header
-            if np.lib.format.read_magic(file) == (1, 0):
-                header = np.lib.format.read_array_header_1_0(file)
-            else:
-                header = np.lib.format.read_array_header_2_0(file)
-    except OSError:
-        raise
-    except Exception as error:  # damaged bytes raise errors of any kind
-        raise ValueError(f"its header is damaged ({error})") from error
+    """Return the shape, whether the order is Fortran's, and the type; any error if damaged."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # an old or damaged header
+        first = np.lib.format.read_magic(file) == (1, 0)
+        read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
+        header: tuple[tuple[int, ...], bool, np.dtype[Any]] = read(file)
     if any(size < 0 for size in header[0]):
-        raise ValueError(f"its header is damaged: a shape of {header[0]}")
+        raise ValueError(f"a shape of {header[0]}")
     return header
 
 
@@ -143,8 +134,10 @@ def array_in(file: ArrayFile) -> Checked:
     path, origin = file.path, str(file.path)
     if file.kind == ".npy":
         return rows_of(MappedFile(path), origin)
-    if file.kind == ".zarr" and hasattr(array := _open_zarr(path), "chunks"):
-        return zarr_array(array, origin)
+    if file.kind == ".zarr":
+        array = library("zarr").open(origin, mode="r")
+        if hasattr(array, "chunks"):
+            return zarr_array(array, origin)
     if file.kind == ".zarr" or len(file.names) > 1:
         what, load = SEVERAL[file.kind]
         raise ValueError(f"{path} is {what}, {file.names}; pass one of them, {load}(path)[name]")
@@ -178,27 +171,25 @@ class ArrayFile:
     """The arrays of a file by name: their shapes are read at once, their values when asked for."""
 
     def __init__(self, path: Path, memory_budget: int | str | None = None) -> None:
-        self.path, self.budget = path, budget_bytes(memory_budget)
+        self.path, self.budget, self.kind = path, budget_bytes(memory_budget), path.suffix.lower()
         if path.is_file() and not path.stat().st_size:
             raise ValueError(f"{path} is empty")
-        self.kind = path.suffix.lower()
-        self.shapes = SHAPES[self.kind](path)
-        if not self.shapes:
+        self.stored = KINDS[self.kind](path)
+        if not self.stored:
             raise ValueError(f"{path} holds no array")
-
-    @property
-    def names(self) -> list[str]:
-        return list(self.shapes)
+        self.names = list(self.stored)
+        self.shapes = {name: one.shape for name, one in self.stored.items()}
 
     def get(self, name: str) -> Any:
         """Return numbers as an array (that of a .npy file is mapped), and texts as a list."""
         require_column(name, self.names, self.path, "array")
-        if self.kind == ".npy":
-            return _plain(MappedFile(self.path).mapped(), f"{name!r} of {self.path}")
-        size = 8 * int(np.prod(self.shapes[name], dtype=float))
-        require_memory(size, self.budget, f"the array {name!r} of {self.path}",
-                       "raise memory_budget, or save it as a .npy file")  # fmt: skip
-        return _plain(GET[self.kind](self.path, name), f"{name!r} of {self.path}")
+        if self.kind != ".npy":
+            size = 8 * int(np.prod(self.shapes[name], dtype=float))
+            require_memory(size, self.budget, f"the array {name!r} of {self.path}",
+                           "raise memory_budget, or save it as a .npy file")  # fmt: skip
+        with intact(self.path):
+            array = self.stored[name].load()
+        return _plain(array, f"{name!r} of {self.path}")
 
     def column(self, name: str) -> list[Any]:
         """Return all values of an array as a list."""
@@ -237,22 +228,44 @@ def _cell(value: Any, what: str) -> Any:
     return value.rstrip() if isinstance(value, str) else value
 
 
-def _npy_shapes(path: Path) -> Shapes:
-    return {path.stem: MappedFile(path).shape}
+class Stored(NamedTuple):
+    """An array in a file: its shape, and a function that reads it."""
+
+    shape: tuple[int, ...]
+    load: Callable[[], Any]
 
 
-def _npz_shapes(path: Path) -> Shapes:
+@contextmanager
+def intact(path: Path) -> Iterator[None]:
+    """Turn an error that damaged bytes lead to, of whatever kind, into a ValueError."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.namelist()
-            if twice := [name for name, k in Counter(members).items() if k > 1]:
-                raise ValueError(f"two arrays are named {twice[0]!r}")
-            return {name.removesuffix(".npy"): _member_shape(archive, name) for name in members}
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
-        raise ValueError(f"{path} is no .npz file, or damaged: {error}") from None
+        yield
+    except (ImportError, MemoryError):
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno:
+            raise
+        raise ValueError(f"{path} is no {path.suffix} file, or damaged: {error}") from None
 
 
-def _member_shape(archive: zipfile.ZipFile, name: str) -> tuple[int, ...]:
+def _npy(path: Path) -> dict[str, Stored]:
+    file = MappedFile(path)
+    return {path.stem: Stored(file.shape, file.mapped)}
+
+
+def _npz(path: Path) -> dict[str, Stored]:
+    with intact(path), ZipFile(path) as archive:
+        members = archive.namelist()
+        if twice := [name for name, k in Counter(members).items() if k > 1]:
+            raise ValueError(f"two arrays are named {twice[0]!r}")
+        shapes = {name: _member_shape(archive, name) for name in members}
+    return {
+        name.removesuffix(".npy"): Stored(shape, partial(_member, path, name))
+        for name, shape in shapes.items()
+    }
+
+
+def _member_shape(archive: ZipFile, name: str) -> tuple[int, ...]:
     with archive.open(name) as file:
         shape, _, dtype = header_of(file)
     if dtype.hasobject:
@@ -260,56 +273,33 @@ def _member_shape(archive: zipfile.ZipFile, name: str) -> tuple[int, ...]:
     return shape
 
 
-def _npz(path: Path, name: str) -> Any:
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as file:
-            return np.lib.format.read_array(file, allow_pickle=False)
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
-        raise ValueError(f"{path} is damaged: {error}") from None
+def _member(path: Path, name: str) -> Array:
+    with ZipFile(path) as archive, archive.open(name) as file:
+        array: Array = np.lib.format.read_array(file, allow_pickle=False)
+        return array
 
 
-def _mat_shapes(path: Path) -> Shapes:
-    from scipy.io import whosmat
+def _mat(path: Path) -> dict[str, Stored]:
+    from scipy.io import loadmat, whosmat
 
     with path.open("rb") as file:
         if file.read(len(HDF5)) == HDF5:
             raise ValueError(f"{path} is of MATLAB 7.3; save it again: save(name, '-v7')")
-    return {name: shape for name, shape, _ in _as_mat(path, lambda: whosmat(path))}
+    with intact(path):
+        shapes = {name: shape for name, shape, _ in whosmat(path)}
+    return {
+        name: Stored(shape, lambda name=name: loadmat(path, variable_names=[name])[name])
+        for name, shape in shapes.items()
+    }
 
 
-def _mat(path: Path, name: str) -> Any:
-    from scipy.io import loadmat
-
-    return _as_mat(path, lambda: loadmat(path, variable_names=[name])[name])
-
-
-def _as_mat(path: Path, read: Callable[[], Any]) -> Any:
-    try:
-        return read()
-    except Exception as error:  # damaged bytes raise errors of any kind
-        if isinstance(error, OSError) and error.errno:
-            raise
-        raise ValueError(f"{path} is no .mat file, or damaged: {error}") from None
+def _zarr(path: Path) -> dict[str, Stored]:
+    stored = library("zarr").open(str(path), mode="r")
+    arrays = {path.stem: stored} if hasattr(stored, "chunks") else dict(sorted(stored.arrays()))
+    return {name: Stored(one.shape, lambda one=one: one[...]) for name, one in arrays.items()}
 
 
-def _open_zarr(path: Path) -> Any:
-    return library("zarr").open(str(path), mode="r")
-
-
-def _zarr_shapes(path: Path) -> Shapes:
-    stored = _open_zarr(path)
-    if hasattr(stored, "chunks"):
-        return {path.stem: stored.shape}
-    return {name: array.shape for name, array in sorted(stored.arrays())}
-
-
-def _zarr(path: Path, name: str) -> Any:
-    stored = _open_zarr(path)
-    return (stored if hasattr(stored, "chunks") else stored[name])[...]
-
-
-SHAPES = {".npy": _npy_shapes, ".npz": _npz_shapes, ".mat": _mat_shapes, ".zarr": _zarr_shapes}
-GET = {".npz": _npz, ".mat": _mat, ".zarr": _zarr}
+KINDS = {".npy": _npy, ".npz": _npz, ".mat": _mat, ".zarr": _zarr}
 SEVERAL = {
     ".npz": ("a file of several arrays", "np.load"),
     ".mat": ("a file of several arrays", "scipy.io.loadmat"),

@@ -85,7 +85,7 @@ class Delimited(TextTable):
         cause = (
             "is a delimiter inside a text not quoted?"
             if n > width
-            else "is one missing, or is the delimiter another? (pass delimiter=)"
+            else 'is one missing, or is the delimiter another one, delimiter=";" for example?'
         )
         first = "the header names" if self.header else "the first line has"
         fields = f"{n} field{'s' * (n != 1)}"

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class Kind(NamedTuple):
     shown: str  # how an error message names it
 
 
-class Columns:
+class Columns(Protocol):
     """Named columns where they are stored: in a text file, in Parquet files, in Arrow's memory."""
 
     origin: str  # what error messages call the table
@@ -47,23 +47,18 @@ class Columns:
     @property
     def n(self) -> int:
         """The number of rows."""
-        raise NotImplementedError
 
     def kinds(self, names: Sequence[str]) -> dict[str, Kind]:
         """Return what some columns hold, by name."""
-        raise NotImplementedError
 
     def numbers(self, names: Sequence[str]) -> Reader:
         """Return a reader of columns of numbers, (n, d), with NaN where one is missing."""
-        raise NotImplementedError
 
     def objects(self, name: str) -> Reader:
         """Return a reader of the objects in one column, (n,), with None where one is missing."""
-        raise NotImplementedError
 
     def blocks(self, names: Sequence[str]) -> Iterator[list[list[Any]]]:
         """Read the values of some columns, a block of rows at a time: one list per column."""
-        raise NotImplementedError
 
     def frame(self, names: Sequence[str], require: Callable[[int], None]) -> Any:
         """Return columns in memory as a data frame, if there is one; ``require`` so many bytes."""
