@@ -113,11 +113,7 @@ class ArrowTable(ArrowColumns):
 
     def __init__(self, table: Any, origin: str) -> None:
         super().__init__(origin, table.schema)
-        self.table = table
-
-    @property
-    def n(self) -> int:
-        return int(self.table.num_rows)
+        self.table, self.n = table, int(table.num_rows)
 
     def begin(self, start: int) -> int:
         return start
@@ -131,11 +127,7 @@ class Dataset(ArrowColumns):
 
     def __init__(self, dataset: Any, origin: str) -> None:
         super().__init__(origin, dataset.schema)
-        self.dataset, self.count = dataset, dataset.count_rows()
-
-    @property
-    def n(self) -> int:
-        return int(self.count)
+        self.dataset, self.n = dataset, int(dataset.count_rows())
 
     def batches(self, names: Sequence[str], begin: int) -> Iterator[RecordBatch]:
         scanner = self.dataset.scanner(
@@ -148,11 +140,10 @@ class Dataset(ArrowColumns):
 class RowGroups(ArrowColumns):
     """Reading begins at any row group, which is decoded one batch at a time, whatever its size."""
 
-    starts: Array  # the first row of each group, and the end of the last one
-
-    @property
-    def n(self) -> int:
-        return int(self.starts[-1])
+    def set_sizes(self, sizes: Sequence[int]) -> None:
+        """Set the number of rows in each group."""
+        self.starts = np.cumsum([0, *sizes])  # of each group, and the end of the last one
+        self.n = int(self.starts[-1])
 
     def begin(self, start: int) -> int:
         return int(self.starts[self._group(start)])
@@ -169,7 +160,7 @@ class OpenParquet(RowGroups):
         super().__init__(origin, file.schema_arrow)
         self.file, metadata = file, file.metadata
         sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-        self.starts = np.cumsum([0, *sizes])
+        self.set_sizes(sizes)
 
     def batches(self, names: Sequence[str], begin: int) -> Iterator[RecordBatch]:
         groups = list(range(self._group(begin), len(self.starts) - 1))
@@ -190,7 +181,7 @@ class ParquetFiles(RowGroups):
 
     def __init__(self, dataset: Any, origin: str) -> None:
         super().__init__(origin, dataset.schema)
-        self.filesystem, self.groups, sizes = dataset.filesystem, list[Group](), [0]
+        self.filesystem, self.groups, sizes = dataset.filesystem, list[Group](), list[int]()
         ds = library("pyarrow.dataset")
         for fragment in dataset.get_fragments():
             keys = ds.get_partition_keys(fragment.partition_expression)
@@ -200,7 +191,7 @@ class ParquetFiles(RowGroups):
                 self.groups.append(Group(fragment.path, number, keys))
                 sizes.append(file.metadata.row_group(number).num_rows)
             file.close()
-        self.starts = np.cumsum(sizes)
+        self.set_sizes(sizes)
 
     def _open(self, path: str) -> Any:
         file = self.filesystem.open_input_file(path)

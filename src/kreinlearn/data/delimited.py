@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kreinlearn.data.fields import is_number
-from kreinlearn.data.text import TextFile, TextTable
+from kreinlearn.data.text import TextTable
 
 LONGEST_FIELD = 2**24  # characters; a longer field is a quote that was never closed
 
@@ -38,7 +38,8 @@ class Delimited(TextTable):
         delimiter: str = ",",
         header: bool | None = True,
     ) -> None:
-        self.path, self.delimiter, self.text = path, delimiter, TextFile(path, encoding)
+        super().__init__(path, encoding)
+        self.delimiter = delimiter
         csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
         _, first = next(self._lines(), (0, []))
         if not first:

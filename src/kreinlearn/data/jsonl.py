@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from kreinlearn.data.fields import shown
-from kreinlearn.data.text import TextFile, TextTable
+from kreinlearn.data.text import TextTable
 
 
 class JsonLines(TextTable):
     """A table whose rows are JSON objects; the keys of the first one name the columns."""
 
     def __init__(self, path: Path, *, encoding: str | None = None) -> None:
-        self.path, self.text = path, TextFile(path, encoding)
+        super().__init__(path, encoding)
         _, first = next(self.records(), (0, {}))
         if not first:
             raise ValueError(f"{path} is empty: it has no object with a key")

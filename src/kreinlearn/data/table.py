@@ -41,12 +41,9 @@ class Columns(Protocol):
 
     origin: str  # what error messages call the table
     names: list[str]
+    n: int  # the number of rows
     typed = True  # whether a text that looks like a number is known to be a text
     header = True  # whether the columns have names of their own
-
-    @property
-    def n(self) -> int:
-        """The number of rows."""
 
     def kinds(self, names: Sequence[str]) -> dict[str, Kind]:
         """Return what some columns hold, by name."""

@@ -121,12 +121,8 @@ class TextTable(Columns):
     A subclass gives the ``names`` of the columns and the ``records``.
     """
 
-    path: Path
-    text: TextFile
-
-    @property
-    def origin(self) -> str:  # type: ignore[override]
-        return str(self.path)
+    def __init__(self, path: Path, encoding: str | None) -> None:
+        self.path, self.origin, self.text = path, str(path), TextFile(path, encoding)
 
     def records(self) -> Iterator[tuple[int, Any]]:
         """Read the rows, each with the line that it begins on."""
@@ -153,7 +149,7 @@ class TextTable(Columns):
             yield columns
 
     @cached_property
-    def n(self) -> int:
+    def n(self) -> int:  # type: ignore[override]
         return sum(1 for _ in self.records())
 
     def line(self, row: int) -> int:
