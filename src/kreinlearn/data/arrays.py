@@ -280,23 +280,26 @@ def _member(path: Path, name: str) -> Array:
 
 
 def _mat(path: Path) -> dict[str, Stored]:
-    from scipy.io import loadmat, whosmat
+    from scipy.io import whosmat
 
     with path.open("rb") as file:
         if file.read(len(HDF5)) == HDF5:
             raise ValueError(f"{path} is of MATLAB 7.3; save it again: save(name, '-v7')")
     with intact(path):
-        shapes = {name: shape for name, shape, _ in whosmat(path)}
-    return {
-        name: Stored(shape, lambda name=name: loadmat(path, variable_names=[name])[name])
-        for name, shape in shapes.items()
-    }
+        variables = whosmat(path)
+    return {name: Stored(shape, partial(_mat_variable, path, name)) for name, shape, _ in variables}
+
+
+def _mat_variable(path: Path, name: str) -> Any:
+    from scipy.io import loadmat
+
+    return loadmat(path, variable_names=[name])[name]
 
 
 def _zarr(path: Path) -> dict[str, Stored]:
     stored = library("zarr").open(str(path), mode="r")
     arrays = {path.stem: stored} if hasattr(stored, "chunks") else dict(sorted(stored.arrays()))
-    return {name: Stored(one.shape, lambda one=one: one[...]) for name, one in arrays.items()}
+    return {name: Stored(one.shape, partial(one.__getitem__, ...)) for name, one in arrays.items()}
 
 
 KINDS = {".npy": _npy, ".npz": _npz, ".mat": _mat, ".zarr": _zarr}

@@ -42,8 +42,8 @@ class Columns(Protocol):
     origin: str  # what error messages call the table
     names: list[str]
     n: int  # the number of rows
-    typed = True  # whether a text that looks like a number is known to be a text
-    header = True  # whether the columns have names of their own
+    typed: bool = True  # whether a text that looks like a number is known to be a text
+    header: bool = True  # whether the columns have names of their own
 
     def kinds(self, names: Sequence[str]) -> dict[str, Kind]:
         """Return what some columns hold, by name."""
@@ -123,8 +123,8 @@ def _other_delimiter(names: Sequence[str]) -> str:
     marks = [mark for mark in (";", "\t", "|", ",") if mark in names[0]]
     if len(names) > 1 or not marks:
         return ""
-    shown = "tab" if marks[0] == "\t" else marks[0]
-    return f'; if {shown!r} separates the columns pass delimiter="{shown}"'
+    mark = "\\t" if marks[0] == "\t" else marks[0]
+    return f'; if another character separates the columns pass delimiter="{mark}"'
 
 
 @dataclass(frozen=True)

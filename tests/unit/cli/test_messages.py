@@ -41,8 +41,8 @@ from kreinlearn.data.writing import as_json
          "x.csv has no rows"),
         ('name its encoding: encoding="latin-1", "cp1252" or "utf-16", for example',
          'name its encoding: --encoding latin-1, "cp1252" or "utf-16", for example'),
-        ('if \';\' separates the columns pass delimiter=";"', "if ';' separates the columns give "
-         "--delimiter ;"),
+        ('if another character separates the columns pass delimiter=";"',
+         "if another character separates the columns give --delimiter ;"),
         ("if there are no names pass header=False", "if there are no names give --no-header"),
         ("column 'b' of x.csv holds text; name the columns of numbers, table(path, columns=[...])",
          "column 'b' of x.csv holds text; name the columns of numbers with --column"),

@@ -24,7 +24,7 @@ def test_a_column_that_is_not_there(tmp_path: Path) -> None:
         require_column("a", ["a", "b", "a"], tmp_path)
     with pytest.raises(ValueError, match=r"and 8 more$"):
         require_column("zzz", [f"c{i}" for i in range(20)], tmp_path)
-    for mark, shown in ((";", '";"'), ("\t", '"tab"'), ("|", r'"\|"')):
+    for mark, shown in ((";", '";"'), ("\t", r'"\\t"'), ("|", r'"\|"')):
         with pytest.raises(ValueError, match=f"pass delimiter={shown}$"):
             require_column("a", [f"a{mark}b"], tmp_path)
 
