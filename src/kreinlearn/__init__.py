@@ -4,8 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kreinlearn.data.blocks import Blocks
     from kreinlearn.data.memory import Resources
-    from kreinlearn.data.sources import Blocks, table
+    from kreinlearn.data.opening import table
     from kreinlearn.estimators.baselines import SimilarityRidge, SimilarityRidgeClassifier
     from kreinlearn.estimators.predicting import predict_to
     from kreinlearn.estimators.ridge import KreinRidge, KreinRidgeClassifier
@@ -68,7 +69,8 @@ _PLACES = {
     "nystrom.spec": ("Landmarks",),
     "persist": ("ModelFormatError", "load", "save"),
     "estimators.predicting": ("predict_to",),
-    "data.sources": ("Blocks", "table"),
+    "data.blocks": ("Blocks",),
+    "data.opening": ("table",),
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
 

@@ -1,4 +1,4 @@
-"""The command ``kreinlearn``: parses, calls, prints; one line instead of a traceback."""
+"""The command ``kreinlearn``: it parses its arguments, calls the library and prints the results."""
 
 from kreinlearn.cli.main import main
 

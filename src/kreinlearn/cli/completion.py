@@ -1,17 +1,17 @@
-"""kreinlearn completion: scripts for shells, made of the parsers."""
+"""kreinlearn completion: scripts that let a shell complete words, made from the parsers."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kreinlearn.cli.parser import parser
 
-FILES = "@files"  # instead of words: names of files
+FILES = "@files"  # stands for the names of files
 
 
 class Command(NamedTuple):
-    """Words of a command, and what follows those that take a value."""
+    """The words of a command, and what may follow those that take a value."""
 
     name: str
     help: str
@@ -31,15 +31,15 @@ def commands() -> list[Command]:
 
     (choices,) = [a for a in parser()._actions if isinstance(a, argparse._SubParsersAction)]
     helps = {action.dest: action.help or "" for action in choices._choices_actions}
-    found = {**choices.choices, "demo": demo("kreinlearn demo")}
-    return [_command(name, helps[name], one) for name, one in found.items()]
+    parsers = {**choices.choices, "demo": demo("kreinlearn demo")}
+    return [_command(name, helps[name], one) for name, one in parsers.items()]
 
 
-def _command(name: str, what: str, found: argparse.ArgumentParser) -> Command:
+def _command(name: str, what: str, arguments: argparse.ArgumentParser) -> Command:
     flags: dict[str, str] = {}
     values: dict[str, str] = {}
     words = ""
-    for action in found._actions:
+    for action in arguments._actions:
         for flag in action.option_strings:
             flags[flag] = action.help or ""
             values[flag] = "" if action.nargs == 0 else _choices(action)
@@ -48,8 +48,8 @@ def _command(name: str, what: str, found: argparse.ArgumentParser) -> Command:
     return Command(name, what, flags, values, words)
 
 
-def _choices(action: Any) -> str:
-    """What may follow; "-" where nothing is known of it."""
+def _choices(action: argparse.Action) -> str:
+    """Return what may follow a flag; "-" if nothing is known about it."""
     if action.choices is not None:
         return " ".join(map(str, action.choices))
     if action.dest == "kernel":
@@ -57,7 +57,7 @@ def _choices(action: Any) -> str:
 
         return " ".join(names())
     if action.dest == "estimator":
-        from kreinlearn.cli.values import ESTIMATORS
+        from kreinlearn.cli.arguments import ESTIMATORS
 
         return " ".join(ESTIMATORS)
     return FILES if getattr(action.type, "__name__", "") == "Path" else "-"
@@ -66,12 +66,12 @@ def _choices(action: Any) -> str:
 # Shells
 
 
-def bash(found: list[Command]) -> str:
-    cases = "".join(_bash_case(command) for command in found)
+def bash(commands: list[Command]) -> str:
+    cases = "".join(_bash_case(command) for command in commands)
     return f"""# kreinlearn in bash: source <(kreinlearn completion bash)
 _kreinlearn() {{
     local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}"
-    local flags="" values="" words="{" ".join(c.name for c in found)} --help --version"
+    local flags="" values="" words="{" ".join(c.name for c in commands)} --help --version"
     if (( COMP_CWORD > 1 )); then
         words=""
         case "${{COMP_WORDS[1]}}" in
@@ -109,18 +109,18 @@ def _bash_case(command: Command) -> str:
     )
 
 
-def zsh(found: list[Command]) -> str:
-    """The function of bash, which zsh understands."""
+def zsh(commands: list[Command]) -> str:
+    """Return the function of bash, which zsh understands."""
     head = "# kreinlearn in zsh: source <(kreinlearn completion zsh)\n"
     load = "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n"
-    return head + load + bash(found).partition("\n")[2]
+    return head + load + bash(commands).partition("\n")[2]
 
 
-def fish(found: list[Command]) -> str:
+def fish(commands: list[Command]) -> str:
     lines = ["# kreinlearn in fish: kreinlearn completion fish | source"]
     first = "complete -c kreinlearn -n __fish_use_subcommand"
-    lines += [f"{first} -f -a {command.name} -d {_quoted(command.help)}" for command in found]
-    for command in found:
+    lines += [f"{first} -f -a {command.name} -d {_quoted(command.help)}" for command in commands]
+    for command in commands:
         here = f"complete -c kreinlearn -n '__fish_seen_subcommand_from {command.name}'"
         for flag, what in command.flags.items():
             dash = f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}"

@@ -1,4 +1,4 @@
-"""kreinlearn evaluate: learners and baselines side by side, cross-validated."""
+"""kreinlearn evaluate: compare learners and baselines by cross-validation."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from kreinlearn.cli.output import require_free, show_json, show_table
 def run(options: argparse.Namespace, talk: Talk) -> int:
     outputs = {"--html": options.html, "--csv": options.csv}
     require_free(options, outputs, [options.file, options.labels])
-    from kreinlearn.cli import data, kernels
+    from kreinlearn.cli import data
     from kreinlearn.evaluation import evaluate
 
     given = data.load(options, talk)
     target = given.target
     assert target is not None
     talk.note(f"{target.name}: {target.why} -> {target.task}")
-    found = evaluate(
+    evaluation = evaluate(
         given.X,
         target.values,
         given.kernel,
-        kernel_params=kernels.params_of(options) or None,
+        kernel_params=dict(options.kernel_param) or None,
         cv=options.cv,
         n_landmarks=options.landmarks,
         task=target.task,
@@ -32,18 +32,18 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         verbose=talk.level,
     )
     if options.csv is not None:
-        found.to_csv(options.csv)
+        evaluation.to_csv(options.csv)
         talk.note(f"table: {options.csv}")
     if options.html is not None:
         from kreinlearn.report import write_report
 
-        write_report(options.html, evaluation=found, source=data.named(given, options))
+        write_report(options.html, evaluation=evaluation, source=data.named(given, options))
         talk.note(f"report: {options.html}")
     if options.json:
-        show_json({"file": str(options.file), **found.to_dict()})
+        show_json({"file": str(options.file), **evaluation.to_dict()})
     else:
-        title = f"{options.file.name}, {found.kernel}, {found.n_folds} folds"
-        show_table(title, found.header, found.rows())
-        for line in (found.verdict, *found.notes):
+        title = f"{options.file.name}, {evaluation.kernel}, {evaluation.n_folds} folds"
+        show_table(title, evaluation.header, evaluation.rows())
+        for line in (evaluation.verdict, *evaluation.notes):
             print(in_flags(line))
-    return 0 if found.best is not None else 1
+    return 0 if evaluation.best is not None else 1

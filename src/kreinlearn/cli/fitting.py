@@ -1,4 +1,4 @@
-"""kreinlearn fit: a model from a file."""
+"""kreinlearn fit: learn a model from a file; and estimators as the options describe them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from kreinlearn.cli.arguments import ESTIMATORS
 from kreinlearn.cli.messages import Talk
-from kreinlearn.cli.output import require_free, show_json, show_pairs
-from kreinlearn.cli.values import ESTIMATORS
-from kreinlearn.data.reading import TASKS, Target
+from kreinlearn.cli.output import require_free, show_findings
+from kreinlearn.data.targets import TASKS, Target
 
 
 def run(options: argparse.Namespace, talk: Talk) -> int:
@@ -34,16 +34,12 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     data.remember_columns(model, given)
     model.set_params(verbose=0, store=None)
     kreinlearn.save(model, options.output)
-    found = _found(model, given.n, target, seconds, options)
-    if options.json:
-        show_json(found)
-    else:
-        show_pairs(str(options.output), _rows(found))
+    show_findings(_findings(model, given.n, target, seconds, options), options)
     return 0
 
 
 def _regressor_or_classifier(options: argparse.Namespace) -> str | None:
-    """The class, if --estimator names one: then it says what the task is."""
+    """Return the class, if --estimator names one: then it decides on the task."""
     for pair in ESTIMATORS.values():
         if options.estimator in pair:
             task = TASKS[pair.index(options.estimator)]
@@ -68,13 +64,16 @@ def _by_task(options: argparse.Namespace, target: Target) -> str:
 
 
 def _may_be_meant(options: argparse.Namespace) -> list[str]:
-    """Classes among which the target will choose."""
+    """Return the classes among which the target will choose."""
     pairs = zip(TASKS, ESTIMATORS[options.estimator], strict=True)
     return [name for task, name in pairs if name and options.task in ("auto", task)]
 
 
+# Estimators
+
+
 def _built(names: list[str], options: argparse.Namespace, kernel: str, talk: Talk) -> Any:
-    """The first that takes all parameters; if there is none, the call is wrong."""
+    """Return the first estimator that takes all parameters; if there is none, the call is wrong."""
     refused = []
     for name in names:
         try:
@@ -94,15 +93,9 @@ def _estimator(name: str, options: argparse.Namespace, kernel: str, talk: Talk) 
 
     estimator = getattr(kreinlearn, name)
     given = {
-        "kernel_params": dict(options.kernel_param) or None,
-        "n_landmarks": options.landmarks,
+        **_common(options, talk),
         "cv": options.cv,
         "probability": options.probabilities,
-        "store": options.store,
-        "memory_budget": options.memory,
-        "n_jobs": options.jobs,
-        "random_state": options.seed,
-        "verbose": talk.level,
     }
     known = estimator._get_param_names()
     for flag, parameter in (("--probabilities", "probability"), ("--landmarks", "n_landmarks")):
@@ -117,10 +110,35 @@ def _estimator(name: str, options: argparse.Namespace, kernel: str, talk: Talk) 
     return estimator(kernel, **given)
 
 
+def transformer(kernel: str, options: argparse.Namespace, talk: Talk) -> Any:
+    """Return the feature map that ``kreinlearn approximate`` fits."""
+    from kreinlearn.estimators.transformer import KreinNystroem
+
+    return KreinNystroem(kernel, rank=options.rank, tol=options.tol, **_common(options, talk))
+
+
+def set_resources(model: Any, options: argparse.Namespace) -> None:
+    """Let a model that was loaded use the memory and the workers that the options allow."""
+    model.set_params(memory_budget=options.memory, n_jobs=options.jobs)
+
+
+def _common(options: argparse.Namespace, talk: Talk) -> dict[str, Any]:
+    """Return the parameters that all estimators have, from the flags of the same meaning."""
+    return {
+        "kernel_params": dict(options.kernel_param) or None,
+        "n_landmarks": options.landmarks,
+        "store": options.store,
+        "memory_budget": options.memory,
+        "n_jobs": options.jobs,
+        "random_state": options.seed,
+        "verbose": talk.level,
+    }
+
+
 # What was learned
 
 
-def _found(
+def _findings(
     model: Any, n: int, target: Target, seconds: float, options: argparse.Namespace
 ) -> dict[str, Any]:
     signature = getattr(model, "signature_", None)
@@ -141,15 +159,3 @@ def _found(
         "cv_loss": getattr(model, "cv_loss_", None),
         "seconds": round(seconds, 3),
     }
-
-
-def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
-    rows = [(name.replace("_", " "), value) for name, value in found.items() if name != "output"]
-    return [(name, _cell(value)) for name, value in rows if value is not None]
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        shown = ", ".join(map(str, value[:12].tolist()))
-        return f"{len(value)}: {shown}{', ...' * (len(value) > 12)}"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""kreinlearn inspect: what a similarity is like."""
+"""kreinlearn inspect: tell what a similarity is like."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from kreinlearn.cli.output import require_free, show_json, show_pairs
 
 def run(options: argparse.Namespace, talk: Talk) -> int:
     require_free(options, {"--html": options.html}, [options.file, options.labels])
-    from kreinlearn.cli import data, kernels
+    from kreinlearn.cli import data
     from kreinlearn.inspection import inspect
 
     given = data.load(options, talk, streams=True)
-    found = inspect(
+    inspection = inspect(
         given.X,
         given.kernel,
         y=None if given.target is None else given.target.values,
-        kernel_params=kernels.params_of(options) or None,
+        kernel_params=dict(options.kernel_param) or None,
         n_samples=options.samples,
         n_jobs=options.jobs,
         random_state=options.seed,
@@ -27,11 +27,11 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     if options.html is not None:
         from kreinlearn.report import write_report
 
-        write_report(options.html, inspection=found, source=data.named(given, options))
+        write_report(options.html, inspection=inspection, source=data.named(given, options))
         talk.note(f"report: {options.html}")
     if options.json:
-        show_json({"file": str(options.file), **vars(found)})
-        return 0
-    show_pairs(f"{options.file.name}, {given.kernel}", found.rows())
-    print(found.advice)
+        show_json({"file": str(options.file), **vars(inspection)})
+    else:
+        show_pairs(f"{options.file.name}, {given.kernel}", inspection.rows())
+        print(inspection.advice)
     return 0

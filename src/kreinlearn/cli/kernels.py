@@ -1,4 +1,4 @@
-"""The similarity that is meant: by its name, or by what the file holds."""
+"""Which similarity is meant: the one that is named, or one that suits the file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.data.validation import looks_like_distances
+from kreinlearn.estimators._validation import looks_like_distances
 from kreinlearn.kernels import Kernel, registered, resolve
 from kreinlearn.kernels.base import symmetry_rtol
 from kreinlearn.kernels.scikit import (
@@ -18,23 +18,19 @@ from kreinlearn.kernels.scikit import (
     sklearn_metric_names,
 )
 
-CORNER = 300  # rows and columns of a matrix that are looked at
+CORNER = 300  # the rows and columns of a matrix that decide whether it is symmetric
 
 
 def names() -> list[str]:
     return sorted({*registered(), *sklearn_kernel_names(), *sklearn_metric_names()})
 
 
-def params_of(options: argparse.Namespace) -> dict[str, Any]:
-    return dict(options.kernel_param)
-
-
 def named(options: argparse.Namespace) -> Kernel | None:
-    """None if it is left to the file; a wrong name or parameter is a wrong call."""
-    name, params = options.kernel, params_of(options)
+    """Return the kernel of --kernel, or None without it; a wrong name is a wrong call."""
+    name, params = options.kernel, dict(options.kernel_param)
     if name is None:
         if params:
-            options.parser.error("--kernel-param is of a kernel: give --kernel too")
+            options.parser.error("--kernel-param belongs to a kernel: give --kernel too")
         return None
     if name not in names():
         close = get_close_matches(name.lower(), names(), n=3)
@@ -51,20 +47,20 @@ def named(options: argparse.Namespace) -> Kernel | None:
         return resolve(name, params)
     except (TypeError, ValueError) as error:
         options.parser.error(f"--kernel-param: {error.__cause__ or error}")
-        raise  # it has not come back
+        raise  # never reached: the line above exits
 
 
 def _parameters(kernel: Kernel) -> dict[str, str]:
-    """By name: how they are shown, with their defaults where these are known."""
+    """Return the parameters by name, as they are shown: with their defaults, if these are known."""
     if kernel.domain.is_matrix:
         return {}
     if isinstance(kernel, SklearnKernel | SklearnMetric):
-        return {name: name for name in sorted(kernel.known_params())}
+        return {name: name for name in sorted(kernel._known_params())}
     return {name: f"{name}={value}" for name, value in kernel.get_params(deep=False).items()}
 
 
 def for_numbers(X: Any) -> str:
-    """A matrix that is square and symmetric holds similarities of objects, or distances."""
+    """Return the kernel for numbers: a symmetric matrix holds similarities, or distances."""
     corner = np.asarray(X[:CORNER, :CORNER]) if X.ndim == 2 else None
     if corner is None or not X.shape[0] == X.shape[1] > 2 or not _is_symmetric(corner):
         return "gaussian"

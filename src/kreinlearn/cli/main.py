@@ -1,7 +1,8 @@
-"""From words to an exit status: 0, 1 if something failed, 2 for a wrong call, 130 after Ctrl-C."""
+"""Run a command; exit status 0, 1 if it failed, 2 for a wrong call, 130 after Ctrl-C."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import sys
@@ -15,7 +16,7 @@ from typing import Any
 from kreinlearn.cli.messages import Talk, one_line
 from kreinlearn.cli.parser import parser
 
-# What a file, a flag or a full disk may lead to; all else is a mistake of this program.
+# What a file, a flag or a full disk may lead to; any other error is a mistake of this program.
 EXPECTED = (ArithmeticError, ImportError, MemoryError, OSError, TypeError, ValueError)
 MODULES = {
     "inspect": "inspecting",
@@ -29,7 +30,7 @@ MODULES = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a command and gives its exit status."""
+    """Run a command and return its exit status."""
     debug, options = bool(os.environ.get("KREINLEARN_DEBUG")), None
     try:
         try:
@@ -48,22 +49,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if debug:
             traceback.print_exc()
-        print(f"kreinlearn: {_said(error, options)}", file=sys.stderr)
+        print(f"kreinlearn: {_message(error, options)}", file=sys.stderr)
         return 1
 
 
-def _said(error: Exception, options: Any) -> str:
-    said = one_line(error)
+def _message(error: Exception, options: argparse.Namespace | None) -> str:
+    message = one_line(error)
     if isinstance(error, OSError) and error.errno and error.filename is None:
-        return f"{getattr(options, 'output', None) or 'output'}: {said}"  # a full disk, say
+        return f"{getattr(options, 'output', None) or 'output'}: {message}"  # a full disk, say
     if isinstance(error, EXPECTED):
-        return said
+        return message
     kind = type(error).__name__
-    return f"internal error, {kind}: {said}; with KREINLEARN_DEBUG=1 it shows where"
+    return f"internal error, {kind}: {message}; with KREINLEARN_DEBUG=1 it shows where"
 
 
-def _run(options: Any, rest: list[str]) -> int:
-    if options.command == "demo":  # has a parser of its own, which its options are left to
+def _run(options: argparse.Namespace, rest: list[str]) -> int:
+    if options.command == "demo":  # which has a parser of its own
         from kreinlearn.demo import main as demonstrate
 
         return demonstrate(rest, prog="kreinlearn demo")
@@ -81,7 +82,7 @@ def _run(options: Any, rest: list[str]) -> int:
 
 @contextmanager
 def terminated() -> Iterator[None]:
-    """``kill`` ends a command as Ctrl-C does: what it began to write goes."""
+    """Let ``kill`` end a command as Ctrl-C does: files that it began to write are removed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

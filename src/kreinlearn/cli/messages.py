@@ -1,4 +1,4 @@
-"""What is said beside the results, on stderr: notes, warnings and errors, a line each."""
+"""Notes, warnings and errors: one line each, on stderr, in the terms of the command line."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# Names of the Python interface, and the flags that are meant.
+# Parameters of the Python interface, and the flags of the same meaning.
 FLAGS = {
+    "landmarks": "--landmarks",
     "n_landmarks": "--landmarks",
     "memory_budget": "--memory",
     "kernel_params": "--kernel-param",
@@ -23,12 +24,19 @@ FLAGS = {
     "tol": "--tol",
     "task": "--task",
     "cv": "--cv",
+    "encoding": "--encoding",
+    "delimiter": "--delimiter",
 }
 GIVEN = re.compile(rf"\b({'|'.join(FLAGS)})=(?=\S)")
 NAMED = re.compile(rf"(?<![\w-])'?\b({'|'.join(name for name in FLAGS if '_' in name)})\b'?")
 SENTENCES = (
-    (re.compile(r"^Input y contains NaN\.?"), "the target has missing values."),
+    (re.compile(r"^Input y contains NaN\b"), "the target has missing values"),
+    (re.compile(r"^Found array with 0 sample\(s\).*required: (.+)"), r"\1 has no rows"),
     (re.compile(r"^Input X contains"), "the file contains"),
+    (re.compile(r", table\(path, columns=\[\.\.\.\]\)"), " with --column"),
+    (re.compile(r"table\(path, columns=\"name\"\)"), "--column"),
+    (re.compile(r"(--encoding|--delimiter) \"(\S+?)\""), r"\1 \2"),
+    (re.compile(r"\bheader=False\b"), "--no-header"),
     (re.compile(r": array=.*Reshape your data.*"), ""),
     (re.compile(r"\(n_samples=(\d+)\)"), r"(\1 objects)"),
     (
@@ -44,15 +52,16 @@ SENTENCES = (
 
 
 def in_flags(text: str) -> str:
-    """A message of the library in the terms of the command line."""
-    text = GIVEN.sub(lambda found: f"{FLAGS[found[1]]} ", text)
-    text = NAMED.sub(lambda found: FLAGS[found[1]], text)
+    """Return a message of the library in the terms of the command line."""
+    text = GIVEN.sub(lambda match: f"{FLAGS[match[1]]} ", text)
+    text = NAMED.sub(lambda match: FLAGS[match[1]], text)
     for pattern, better in SENTENCES:
         text = pattern.sub(better, text)
     return text
 
 
 def one_line(error: BaseException) -> str:
+    """Return the message of an error, with its notes, in one line."""
     text = str(error)
     if isinstance(error, OSError) and error.strerror:
         name = f"{error.filename}: " if error.filename is not None else ""
@@ -64,7 +73,7 @@ def one_line(error: BaseException) -> str:
 
 
 class Talk:
-    """Notes and warnings, each once; with --quiet none of them."""
+    """Prints notes and warnings, each of them once; with --quiet none at all."""
 
     def __init__(self, quiet: bool = False, verbose: bool = False) -> None:
         self.quiet, self.verbose = quiet, verbose
@@ -72,7 +81,7 @@ class Talk:
 
     @property
     def level(self) -> int:
-        """The parameter ``verbose`` of estimators: a bar on a terminal, a word before long runs."""
+        """The parameter ``verbose`` of estimators, which shows a progress bar on a terminal."""
         return 0 if self.quiet else 1
 
     def note(self, text: str) -> None:
@@ -86,7 +95,7 @@ class Talk:
 
     @contextmanager
     def listening(self) -> Iterator[Talk]:
-        """Warnings of the library come as notes; those about its own code with --verbose only."""
+        """Print warnings of the library as notes; those about its code need --verbose."""
 
         def show(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
             if self.verbose or issubclass(category, UserWarning):

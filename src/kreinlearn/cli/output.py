@@ -1,20 +1,18 @@
-"""What a command writes: refused beforehand where it must not go, then whole or not at all."""
+"""What a command writes: where it may go, and how results are shown on stdout."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
-import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from kreinlearn.data.writing import as_json
 
 STDOUT = Path("-")
 
@@ -22,7 +20,7 @@ STDOUT = Path("-")
 def require_free(
     options: argparse.Namespace, outputs: Mapping[str, Path | None], inputs: Sequence[Path | None]
 ) -> None:
-    """An error before any work, if a file, by its flag, cannot be written or would be lost."""
+    """Raise an error before any work if an output, given by its flag, cannot be written."""
     given = {flag: one for flag, one in outputs.items() if one is not None and one != STDOUT}
     for flag, output in given.items():
         if any(one is not None and _same(one, output) for one in inputs):
@@ -52,25 +50,6 @@ def _same(one: Path, other: Path) -> bool:
     return one.samefile(other) if there else one.resolve() == other.resolve()
 
 
-@contextmanager
-def replacing_folder(path: Path) -> Iterator[Path]:
-    """A folder beside the one that it replaces at the end; it goes if anything fails."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    before = path.with_name(f".{path.name}.{os.getpid()}.before")
-    try:
-        yield temporary
-        if path.exists():
-            path.replace(before)
-        try:
-            temporary.replace(path)
-        except BaseException:
-            before.replace(path)
-            raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-        shutil.rmtree(before, ignore_errors=True)
-
-
 # On stdout
 
 
@@ -83,7 +62,7 @@ def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]])
 
 
 def show_pairs(title: str, rows: Sequence[tuple[str, Any]]) -> None:
-    """Names and values, as a table without a header."""
+    """Print names and values as a table without a header."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -94,21 +73,23 @@ def show_pairs(title: str, rows: Sequence[tuple[str, Any]]) -> None:
     Console().print(table)
 
 
-def show_json(found: Mapping[str, Any]) -> None:
-    json.dump(plain(found), sys.stdout, allow_nan=False, ensure_ascii=False)
+def show_findings(findings: Mapping[str, Any], options: argparse.Namespace) -> None:
+    """Show what a command has found, as JSON or as a table that its output file is the title of."""
+    if options.json:
+        show_json(findings)
+        return
+    rows = [(name.replace("_", " "), _cell(value)) for name, value in findings.items()
+            if name != "output" and value is not None]  # fmt: skip
+    show_pairs(str(options.output), rows)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        shown = ", ".join(map(str, value[:12].tolist()))
+        return f"{len(value)}: {shown}{', ...' * (len(value) > 12)}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def show_json(findings: Mapping[str, Any]) -> None:
+    json.dump(as_json(findings), sys.stdout, allow_nan=False, ensure_ascii=False)
     print()
-
-
-def plain(value: Any) -> Any:
-    """What JSON knows; what is no number is null."""
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if is_dataclass(value) and not isinstance(value, type):
-        value = {one.name: getattr(value, one.name) for one in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(name): plain(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, str | int | float | bool | None) else str(value)

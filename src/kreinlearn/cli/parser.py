@@ -1,23 +1,25 @@
-"""The commands and their options, with examples; nothing heavy is imported here."""
+"""The commands and their options; nothing that takes long to import is imported here."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
 from kreinlearn import __version__
-from kreinlearn.cli import values
+from kreinlearn.cli import arguments
 from kreinlearn.cli.examples import EPILOGS, REPRODUCE
 from kreinlearn.paper.names import FOLDER, NAMES
 
-Commands = Any  # of argparse, whose type is private
+Commands = Any  # what add_subparsers returns, whose type is private
+Command = argparse.ArgumentParser
 SHELLS = ("bash", "zsh", "fish")
 TASKS = ("auto", "classification", "regression")
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line; the flags are in --help."""
+    """A parser that says in one line what is wrong; --help lists the flags."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
@@ -26,7 +28,7 @@ class Parser(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     result = Parser(
         prog="kreinlearn",
-        description="Learning from any symmetric similarity or dissimilarity.",
+        description="Learn from any symmetric similarity or dissimilarity.",
         epilog=EPILOGS[""],
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -38,15 +40,15 @@ def parser() -> argparse.ArgumentParser:
     _add_predict(commands)
     _add_evaluate(commands)
     _add_approximate(commands)
-    # The demonstration has a parser of its own, which its options are left to.
-    commands.add_parser("demo", help="look at polygons, approximate, learn, draw", add_help=False)
+    # The demonstration has a parser of its own.
+    commands.add_parser("demo", help="see the library at work on polygons", add_help=False)
     _add_reproduce(commands)
     _add_completion(commands)
     return result
 
 
-def _command(commands: Commands, name: str, what: str, more: str = "") -> Any:
-    command = commands.add_parser(
+def _command(commands: Commands, name: str, what: str, more: str = "") -> Command:
+    command: Command = commands.add_parser(
         name,
         help=what,
         description=f"{what[0].upper()}{what[1:]}.{more}",
@@ -62,46 +64,52 @@ def _command(commands: Commands, name: str, what: str, more: str = "") -> Any:
 
 
 def _add_inspect(commands: Commands) -> None:
-    command = _command(commands, "inspect", "what is this similarity or dissimilarity like")
+    command = _command(commands, "inspect", "tell what a similarity or dissimilarity is like")
     _add_file(command)
     _add_kernel(command)
-    _add_target(command, "if given: how much of it sits in the negative part")
+    _add_target(command, "whose signal in the negative part of the spectrum is measured")
     add = command.add_argument
-    add("--samples", type=values.several, default=1000, metavar="N",
-        help="objects to look at, drawn at random where there are more (1000)")  # fmt: skip
+    add("--samples", type=arguments.several, default=1000, metavar="N",
+        help="look at so many objects, drawn at random if there are more (1000)")  # fmt: skip
     add("--html", type=Path, metavar="FILE", help="write a report that opens in a browser")
     _add_work(command, memory=False)
     _add_talk(command, json="print the findings as one JSON object")
 
 
 def _add_fit(commands: Commands) -> None:
-    command = _command(commands, "fit", "learn from a file, write a model")
+    command = _command(commands, "fit", "learn from a file and write a model")
     _add_file(command)
     _add_kernel(command)
-    _add_target(command, "what is to be predicted", needed=True)
-    _add_learner(command)
+    _add_target(command, "that is to be predicted", needed=True)
+    learner = command.add_argument_group("the learner").add_argument
+    learner("--estimator", type=arguments.estimator, default="ridge", metavar="NAME",
+            help=f"{', '.join(arguments.ESTIMATORS)}, or the name of a class (ridge)")  # fmt: skip
+    _add_task(learner)
+    learner("--cv", type=arguments.folds, metavar="FOLDS",
+            help="the number of folds that tune the penalties (5)")  # fmt: skip
     add = command.add_argument
     add("--probabilities", action="store_true",
-        help="so that predict can give probabilities; takes a few fits more")  # fmt: skip
-    add("--param", action="append", type=values.assignment, default=[], metavar="NAME=VALUE",
-        help="another parameter of the estimator: class_weight=balanced, say")  # fmt: skip
+        help="let predict give probabilities, which takes a few more fits")  # fmt: skip
+    add("--param", action="append", type=arguments.assignment, default=[], metavar="NAME=VALUE",
+        help="another parameter of the estimator: class_weight=balanced, for example")  # fmt: skip
     add("--store", type=Path, metavar="FOLDER",
         help="keep kernel values there: a fit that was stopped goes on where it was")  # fmt: skip
-    add("-o", "--output", type=Path, required=True, metavar="MODEL", help="the model: model.krein")
+    add("-o", "--output", type=Path, required=True, metavar="MODEL",
+        help="the file for the model, such as model.krein")  # fmt: skip
     _add_work(command)
     _add_talk(command, json="print what was learned as one JSON object")
 
 
 def _add_predict(commands: Commands) -> None:
-    command = _command(commands, "predict", "predict for every row of a file, in blocks of rows")
-    command.add_argument("model", type=Path, metavar="MODEL", help="what fit wrote")
+    command = _command(commands, "predict", "predict for every row of a file")
+    command.add_argument("model", type=Path, metavar="MODEL", help="the file that fit wrote")
     _add_file(command)
     add = command.add_argument
-    add("--scores", action="store_true", help="decision values too")
+    add("--scores", action="store_true", help="write decision values too")
     add("--probabilities", action="store_true",
-        help="probabilities too, of a model fitted with --probabilities")  # fmt: skip
+        help="write probabilities too, if the model was fitted with --probabilities")  # fmt: skip
     add("-o", "--output", type=Path, default=Path("-"), metavar="FILE",
-        help="a .csv, .tsv, .jsonl or .parquet file; - is stdout (the default)")  # fmt: skip
+        help="a .csv, .tsv, .jsonl or .parquet file, or - for stdout (the default)")  # fmt: skip
     _add_work(command, seed=False)
     _add_talk(command)
 
@@ -110,119 +118,122 @@ def _add_evaluate(commands: Commands) -> None:
     command = _command(commands, "evaluate", "compare learners and baselines by cross-validation")
     _add_file(command)
     _add_kernel(command)
-    _add_target(command, "what is to be predicted", needed=True)
+    _add_target(command, "that is to be predicted", needed=True)
     add = command.add_argument
-    add("--task", choices=TASKS, default="auto", help="what to learn (as the target tells)")
-    add("--landmarks", type=values.landmarks, default="auto", metavar="N",
-        help="auto, all, a number, or a share such as 0.1 (auto: all, at most 1000)")  # fmt: skip
-    add("--cv", type=values.folds, default=5, metavar="FOLDS", help="folds (5)")
+    _add_task(add)
+    add("--cv", type=arguments.folds, default=5, metavar="FOLDS", help="the number of folds (5)")
     add("--html", type=Path, metavar="FILE", help="write a report that opens in a browser")
-    add("--csv", type=Path, metavar="FILE", help="write the table as CSV")
+    add("--csv", type=Path, metavar="FILE", help="write the table as a CSV file")
     _add_work(command)
     _add_talk(command, json="print the table as one JSON object")
 
 
 def _add_approximate(commands: Commands) -> None:
     command = _command(
-        commands, "approximate", "low-rank factors of the similarity of all objects",
-        " K is about F diag(s) F' with the arrays features (F) and signature (s).",
+        commands, "approximate", "write low-rank factors of the similarities of all objects",
+        " The matrix of similarities is about F diag(s) F', with the arrays features (F) and "
+        "signature (s).",
     )  # fmt: skip
     _add_file(command)
     _add_kernel(command)
     add = command.add_argument
     add("--target", metavar="NAME", help="a column or array to leave out")
     command.set_defaults(needs_target=None)
-    add("--landmarks", type=values.landmarks, default="auto", metavar="N",
+    add("--landmarks", type=arguments.landmarks, default="auto", metavar="N",
         help="auto, all, a number, or a share such as 0.1 (auto: 100, twice the rank)")  # fmt: skip
-    add("--rank", type=values.rank, metavar="K", help="dimensions to keep, or auto: as few as do")
-    add("--tol", type=values.share, metavar="ERROR",
-        help="grow landmarks until the relative error is below it: 0.05, say")  # fmt: skip
+    add("--rank", type=arguments.rank, metavar="K",
+        help="the number of dimensions, or auto: as few as are needed")  # fmt: skip
+    add("--tol", type=arguments.share, metavar="ERROR",
+        help="add landmarks until the relative error is below this: 0.05, for example")  # fmt: skip
     add("--store", type=Path, metavar="FOLDER", help="keep kernel values there")
-    add("-o", "--output", type=Path, required=True, metavar="FILE", help="a .npz file or .zarr")
+    add("-o", "--output", type=Path, required=True, metavar="FILE",
+        help="a file that ends in .npz or .zarr")  # fmt: skip
     _add_work(command)
-    _add_talk(command, json="print what was found as one JSON object")
+    _add_talk(command, json="print the findings as one JSON object")
 
 
 def _add_reproduce(commands: Commands) -> None:
     command = _command(commands, "reproduce", REPRODUCE)
     add = command.add_argument
     add("what", nargs="+", choices=("all", "quick", *NAMES), metavar="what",
-        help="all, quick, or names of parts (below)")  # fmt: skip
-    add("--quick", action="store_true", help="the parts in small")
+        help="all, quick, or the names of parts (below)")  # fmt: skip
+    add("--quick", action="store_true", help="run the parts in small")
     add("--output", type=Path, default=FOLDER, metavar="FOLDER",
-        help=f"what is written goes there ({FOLDER} in the current folder)")  # fmt: skip
-    add("--jobs", type=int, metavar="N", help="measurements side by side (number of cores)")
-    add("--fresh", action="store_true", help="measure again what is already measured")
-    add("--report-only", action="store_true", help="measure nothing, write the report")
+        help=f"the folder to write to ({FOLDER} in the current folder)")  # fmt: skip
+    add("--jobs", type=int, metavar="N",
+        help="the number of measurements at a time (the number of cores)")  # fmt: skip
+    add("--fresh", action="store_true", help="measure again what has been measured already")
+    add("--report-only", action="store_true", help="measure nothing, and write the report")
 
 
 def _add_completion(commands: Commands) -> None:
-    command = _command(commands, "completion", "a script that completes words in your shell")
+    command = _command(commands, "completion", "print a script that completes words in your shell")
     command.add_argument("shell", choices=SHELLS, metavar="shell", help=" or ".join(SHELLS))
 
 
 # Options that several commands have
 
 
-def _add_file(command: Any) -> None:
-    command.add_argument("file", type=Path, metavar="FILE",
-                         help=".csv, .tsv, .jsonl, .parquet, .npy, .npz or .mat")  # fmt: skip
+def _add_file(command: Command) -> None:
+    command.add_argument(
+        "file", type=Path, metavar="FILE",
+        help="a .csv, .tsv, .jsonl, .parquet, .npy, .npz, .mat or .zarr file",
+    )  # fmt: skip
     add = command.add_argument_group("the file").add_argument
     add("--column", action="append", metavar="NAME",
-        help="the column of texts or other objects, or one of several columns of numbers (give it "
-        "again for each); without it, what fits the kernel")  # fmt: skip
-    add("--id", metavar="NAME", help="a column that names the rows: predict keeps it, others "
-        "leave it out")  # fmt: skip
-    add("--encoding", type=values.encoding, metavar="NAME", help="of a text file (utf-8)")
-    add("--delimiter", type=values.delimiter, metavar="MARK",
-        help="between columns: ';' or tab, say (a comma; in .tsv files a tab)")  # fmt: skip
+        help="the column of texts or other objects, or one of several columns of numbers (repeat "
+        "the flag for each); without it, the columns that suit the kernel")  # fmt: skip
+    add("--id", metavar="NAME", help="a column that names the rows: predict copies it, other "
+        "commands leave it out")  # fmt: skip
+    add("--encoding", type=arguments.encoding, metavar="NAME",
+        help="the encoding of a text file (utf-8)")  # fmt: skip
+    add("--delimiter", type=arguments.delimiter, metavar="MARK",
+        help="the character between columns: ';' or tab (a comma; a tab in .tsv)")  # fmt: skip
     add("--no-header", dest="header", action="store_false",
-        help="the first line holds no names: columns are called 1, 2, ...")  # fmt: skip
+        help="the first line holds no names; columns are then called 1, 2, and so on")  # fmt: skip
 
 
-def _add_kernel(command: Any) -> None:
+def _add_kernel(command: Command) -> None:
     add = command.add_argument_group("the similarity").add_argument
     add("--kernel", metavar="NAME",
         help="levenshtein, dtw, gaussian, ...; precomputed or precomputed_dissimilarity for a "
-        "matrix (without it: levenshtein for texts, gaussian for numbers)")  # fmt: skip
-    add("--kernel-param", action="append", type=values.assignment, default=[],
-        metavar="NAME=VALUE", help="width=2.5 or normalized=true; may be given again")  # fmt: skip
+        "matrix (without it, levenshtein for texts and gaussian for numbers)")  # fmt: skip
+    add("--kernel-param", action="append", type=arguments.assignment, default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of the kernel, such as width=2.5; may be repeated")  # fmt: skip
 
 
-def _add_target(command: Any, what: str, needed: bool = False) -> None:
+def _add_target(command: Command, what: str, needed: bool = False) -> None:
     add = command.add_argument
-    add("--target", metavar="NAME", help=f"the column, or array of a .npz or .mat file, {what}")
-    add("--labels", type=Path, metavar="FILE", help="a file that holds the target instead")
+    add("--target", metavar="NAME",
+        help=f"the column, or the array of a .npz or .mat file, {what}")  # fmt: skip
+    add("--labels", type=Path, metavar="FILE", help="another file that holds the target")
     command.set_defaults(needs_target=needed)
 
 
-def _add_learner(command: Any) -> None:
-    add = command.add_argument_group("the learner").add_argument
-    add("--estimator", type=values.estimator, default="ridge", metavar="NAME",
-        help=f"{', '.join(values.ESTIMATORS)}, or the name of a class (ridge)")  # fmt: skip
-    add("--task", choices=TASKS, default="auto", help="what to learn (as the target tells)")
-    add("--landmarks", type=values.landmarks, default="auto", metavar="N",
+def _add_task(add: Callable[..., Any]) -> None:
+    add("--task", choices=TASKS, default="auto", help="what to learn (auto: as the target tells)")
+    add("--landmarks", type=arguments.landmarks, default="auto", metavar="N",
         help="auto, all, a number, or a share such as 0.1 (auto: all, at most 1000)")  # fmt: skip
-    add("--cv", type=values.folds, metavar="FOLDS", help="folds that tune the penalties (5)")
 
 
-def _add_work(command: Any, *, memory: bool = True, seed: bool = True) -> None:
-    group = command.add_argument_group("the work")
+def _add_work(command: Command, *, memory: bool = True, seed: bool = True) -> None:
+    add = command.add_argument_group("the work").add_argument
     if memory:
-        group.add_argument("--memory", type=values.memory, metavar="SIZE",
-                           help="at most so much: 2GB (a quarter of what is free)")  # fmt: skip
-    group.add_argument("--jobs", type=values.jobs, metavar="N", help="workers side by side")
+        add("--memory", type=arguments.memory, metavar="SIZE",
+            help="how much memory may be used: 2GB (a quarter of what is free)")  # fmt: skip
+    add("--jobs", type=arguments.jobs, metavar="N", help="the number of workers; -1: one per core")
     if seed:
-        group.add_argument("--seed", type=values.seed, default=0, metavar="N",
-                           help="of all that is drawn at random (0)")  # fmt: skip
+        add("--seed", type=arguments.seed, default=0, metavar="N",
+            help="the seed of everything that is drawn at random (0)")  # fmt: skip
 
 
-def _add_talk(command: Any, json: str | None = None) -> None:
-    group = command.add_argument_group("what is said")
+def _add_talk(command: Command, json: str | None = None) -> None:
+    group = command.add_argument_group("messages")
     if json is not None:
         group.add_argument("--json", action="store_true", help=json)
     group.add_argument("--force", action="store_true", help="replace files that exist")
     loud = group.add_mutually_exclusive_group()
-    loud.add_argument("--quiet", action="store_true", help="results and errors only")
-    loud.add_argument("--verbose", action="store_true", help="say more")
-    group.add_argument("--debug", action="store_true", help="show where an error arose")
+    loud.add_argument("--quiet", action="store_true", help="print results and errors only")
+    loud.add_argument("--verbose", action="store_true", help="print more")
+    group.add_argument("--debug", action="store_true", help="print where an error arose")

@@ -1,23 +1,29 @@
-"""kreinlearn predict: a model on a file of any length, a block of rows at a time."""
+"""kreinlearn predict: apply a model to a file of any length, a block of rows at a time."""
 
 from __future__ import annotations
 
 import argparse
+import io
+import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kreinlearn.cli.messages import Talk
 from kreinlearn.cli.output import STDOUT, require_free
-from kreinlearn.cli.writing import SUFFIXES, written
-from kreinlearn.data.reading import CsvSheet, Sheet, Variables, gathering
-from kreinlearn.data.reading.sheets import ROWS
+from kreinlearn.data.arrays import ArrayFile
+from kreinlearn.data.source import BATCH
+from kreinlearn.data.table import Block, Table, listed
+from kreinlearn.data.writing import TABLES, Write, comma_separated, table_file
 
 
 class Rows(NamedTuple):
-    """Objects of a block, as the model takes them, and their ids if asked for."""
+    """The objects of a block, as the model takes them, and their ids if these are asked for."""
 
     X: Any
     ids: Sequence[Any] | None
@@ -25,8 +31,8 @@ class Rows(NamedTuple):
 
 def run(options: argparse.Namespace, talk: Talk) -> int:
     output = options.output
-    if output != STDOUT and output.suffix not in SUFFIXES:
-        options.parser.error(f"-o {output}: it must end in one of {', '.join(SUFFIXES)}, or be -")
+    if output != STDOUT and output.suffix not in TABLES:
+        options.parser.error(f"-o {output}: it must end in one of {', '.join(TABLES)}, or be -")
     if options.file.suffix == ".krein" != options.model.suffix:
         options.parser.error(f"the model comes first: predict {options.file} {options.model}")
     if options.id == "prediction":
@@ -35,26 +41,39 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         )
     require_free(options, {"-o": output}, [options.file, options.model])
     import kreinlearn
-    from kreinlearn.cli.data import open_file
+    from kreinlearn.cli.fitting import set_resources
 
     if not options.model.exists():
         raise FileNotFoundError(f"{options.model}: there is no such file; fit writes one")
     model = kreinlearn.load(options.model)
-    model.set_params(memory_budget=options.memory, n_jobs=options.jobs)
+    set_resources(model, options)
     _check(model, options)
-    blocks = rows_of(model, open_file(options), options)
-    # Columns are found by name here, and rows are passed without.
+    # Columns are found by name here, and rows are passed without names.
     warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
     n = 0
-    with written(output) as write:
-        for rows in blocks:
+    with _written(output) as write:
+        for rows in rows_of(model, options):
             write(_columns(model, rows, options))
             n += len(rows.X)
             talk.detail(f"{n:,} rows")
         if not n:
-            raise ValueError(f"{options.file} {gathering.NO_ROW}")
+            raise ValueError(f"{options.file} has no rows")
     talk.note(f"{n:,} predictions: {'stdout' if output == STDOUT else output}")
     return 0
+
+
+@contextmanager
+def _written(output: Path) -> Iterator[Write]:
+    """Write blocks of rows to a file, or to stdout as soon as they are there."""
+    if output != STDOUT:
+        with table_file(output) as write:
+            yield write
+        return
+    text = io.TextIOWrapper(sys.stdout.buffer, "utf-8", newline="", write_through=True)
+    try:
+        yield comma_separated(text)
+    finally:
+        text.detach()
 
 
 def _check(model: Any, options: argparse.Namespace) -> None:
@@ -70,21 +89,21 @@ def _check(model: Any, options: argparse.Namespace) -> None:
 
 
 def _columns(model: Any, rows: Rows, options: argparse.Namespace) -> dict[str, Any]:
-    """What is written, by the name of its column; scores are evaluated once."""
-    found: dict[str, Any] = {} if rows.ids is None else {options.id: rows.ids}
+    """Return what is written, by the name of its column; scores are evaluated once."""
+    columns: dict[str, Any] = {} if rows.ids is None else {options.id: rows.ids}
     if not options.scores:
-        found["prediction"] = model.predict(rows.X)
+        columns["prediction"] = model.predict(rows.X)
     else:
         scores = model.decision_function(rows.X)
         several = scores.ndim > 1
         best = np.argmax(scores, axis=1) if several else (scores > 0).astype(np.intp)
-        found["prediction"] = model.classes_[best]
-        columns = scores.T if several else [scores]
-        found |= dict(zip(_named("score", model.classes_[-len(columns) :]), columns, strict=True))
+        columns["prediction"] = model.classes_[best]
+        each = scores.T if several else [scores]
+        columns |= dict(zip(_named("score", model.classes_[-len(each) :]), each, strict=True))
     if options.probabilities:
         P = model.predict_proba(rows.X)
-        found |= dict(zip(_named("probability", model.classes_), P.T, strict=True))
-    return found
+        columns |= dict(zip(_named("probability", model.classes_), P.T, strict=True))
+    return columns
 
 
 def _named(what: str, classes: Any) -> list[str]:
@@ -94,59 +113,55 @@ def _named(what: str, classes: Any) -> list[str]:
 # Rows
 
 
-def rows_of(model: Any, file: Sheet | Variables, options: argparse.Namespace) -> Iterator[Rows]:
-    """Blocks of rows of the columns that the model was fitted on."""
-    if isinstance(file, Variables):
-        return _array_rows(file, options, model)
-    return _sheet_rows(model, file, options)
+def rows_of(model: Any, options: argparse.Namespace) -> Iterator[Rows]:
+    """Read blocks of rows of the columns that the model was fitted on."""
+    from kreinlearn.cli.data import file_of
 
-
-def _array_rows(file: Variables, options: argparse.Namespace, model: Any) -> Iterator[Rows]:
-    from kreinlearn.cli.data import variable
-
-    X = file.get(variable(file, options, model.kernel_))
-    ids = None if options.id is None else np.asarray(file.get(options.id)).ravel().tolist()
-    if ids is not None and len(ids) != len(X):
-        raise ValueError(f"--id {options.id}: {len(ids)} values for {len(X)} objects")
-    for start in range(0, len(X), ROWS):
-        stop = start + ROWS
-        yield Rows(X[start:stop], None if ids is None else ids[start:stop])
-
-
-def _sheet_rows(model: Any, sheet: Sheet, options: argparse.Namespace) -> Iterator[Rows]:
-    if isinstance(sheet, CsvSheet) and sheet.header and sheet.numbered:
-        sheet = sheet.without_header()
-    names, convert = _wanted(model, sheet, options)
+    file = file_of(options, may_be_matrix=True)
+    if isinstance(file, ArrayFile):
+        yield from _array_rows(file, model, options)
+        return
+    names, convert = _wanted(model, file, options)
     ids = [] if options.id is None else [options.id]
-    for block in sheet.blocks([*names, *ids]):
+    for block in file.blocks([*names, *ids]):
         yield Rows(convert(block), block.columns[-1] if ids else None)
 
 
+def _array_rows(file: ArrayFile, model: Any, options: argparse.Namespace) -> Iterator[Rows]:
+    from kreinlearn.cli.data import variable
+
+    X = file.get(variable(file, options, model.kernel_))
+    ids = None if options.id is None else file.column(options.id)
+    if ids is not None and len(ids) != len(X):
+        raise ValueError(f"--id {options.id}: {len(ids)} values for {len(X)} objects")
+    for start in range(0, len(X), BATCH):
+        stop = start + BATCH
+        yield Rows(X[start:stop], None if ids is None else ids[start:stop])
+
+
 def _wanted(
-    model: Any, sheet: Sheet, options: argparse.Namespace
-) -> tuple[Sequence[str], gathering.Convert]:
-    """Columns by the names they had in fit, or as --column says."""
-    kernel, chosen = model.kernel_, options.column
+    model: Any, table: Table, options: argparse.Namespace
+) -> tuple[Sequence[str], Callable[[Block], Any]]:
+    """Return columns by the names they had in fit, or as --column says, and what reads them."""
+    kernel, column = model.kernel_, options.column
     if kernel.domain.is_records:
-        names, is_number = list(kernel.columns_), kernel.numeric_
-        numeric = {name for name, one in zip(names, is_number, strict=True) if one}
-        return names, gathering.records(sheet, names, numeric)
-    column = getattr(model, "_column", None)
+        names = list(kernel.columns_)
+        numeric = {name for name, one in zip(names, kernel.numeric_, strict=True) if one}
+        return names, partial(table.pick(names).as_records, numeric=numeric)
     known = getattr(model, "feature_names_in_", None)
     if known is None and kernel.domain.is_objects:
-        name = chosen[0] if chosen else column or _only_objects(sheet, options)
-        return [name], gathering.objects(sheet, name)
-    names = chosen or (list(known) if known is not None else _numbers(sheet, options))
-    return names, gathering.number_rows(sheet, names)
+        name = column[0] if column else getattr(model, "_column", None)
+        name = name or _only_objects(table, options)
+        return [name], table.pick(name).as_objects
+    if known is None:
+        known, _ = table.split([options.id])
+    names = column or list(known)
+    return names, table.pick(names).as_numbers
 
 
-def _only_objects(sheet: Sheet, options: argparse.Namespace) -> str:
-    kinds = gathering.kinds_of(sheet, [options.id])
-    found = kinds.others or kinds.numbers
-    if len(found) != 1:
-        raise ValueError(f"{sheet.path}: name the column of objects, --column: {', '.join(found)}")
-    return found[0]
-
-
-def _numbers(sheet: Sheet, options: argparse.Namespace) -> list[str]:
-    return gathering.kinds_of(sheet, [options.id]).numbers
+def _only_objects(table: Table, options: argparse.Namespace) -> str:
+    numbers, others = table.split([options.id])
+    names = others or numbers
+    if len(names) != 1:
+        raise ValueError(f"{table.origin}: name the column of objects, --column: {listed(names)}")
+    return names[0]

@@ -1,4 +1,4 @@
-"""kreinlearn reproduce: the words, and a call of ``kreinlearn.paper``."""
+"""kreinlearn reproduce: check the arguments, and call ``kreinlearn.paper``."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    """What argparse does not."""
+    """Check what argparse does not check."""
     others = " ".join(name for name in options.what if name != "quick")
     if "quick" in options.what and others:
-        parser.error(f"quick is every part in small; of some: reproduce {others} --quick")
+        parser.error(f"quick means all parts in small; for some: reproduce {others} --quick")
     if options.jobs is not None and options.jobs < 1:
-        parser.error(f"--jobs {options.jobs}: 1 or more")
+        parser.error(f"--jobs {options.jobs}: it must be 1 or more")
     if options.output.exists() and not options.output.is_dir():
-        parser.error(f"--output {options.output}: it is a file; name a folder, new or old")
+        parser.error(f"--output {options.output}: it is a file; name a folder")
     if options.fresh and options.report_only:
-        parser.error("--fresh measures again, --report-only nothing: give one of them")
+        parser.error("--fresh measures again and --report-only measures nothing: give one of them")
     home = os.environ.get("KREINLEARN_DATA")
     if home and not Path(home).expanduser().is_dir():
         parser.error(f"KREINLEARN_DATA={home}: there is no such folder; correct or unset it")

@@ -11,8 +11,8 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
 
-from kreinlearn.data.sources import Table
-from kreinlearn.data.sources.base import Checked
+from kreinlearn.data.source import Checked
+from kreinlearn.data.table import Table
 from kreinlearn.data.tiles import Source
 
 

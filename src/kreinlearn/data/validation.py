@@ -6,6 +6,7 @@ what was given and what to pass instead.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Set
 from decimal import Decimal
 from numbers import Number, Real
@@ -15,9 +16,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import squareform
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, _check_y, check_array
 
 from kreinlearn.data.memory import budget_bytes
-from kreinlearn.data.sources import Table, opened
+from kreinlearn.data.opening import opened
+from kreinlearn.data.table import Table
 from kreinlearn.data.tiles import first_not_finite, length, objects_of
 
 SYMMETRY_TILE = 1024  # rows compared at a time
@@ -29,6 +33,7 @@ NO_SEQUENCES = (str, bytes, bytearray, Mapping, Set, np.matrix)  # not read as s
 
 
 # Tables of numbers
+LARGEST = 1e150  # of a target, whose square is summed
 
 
 def is_frame(X: Any) -> bool:
@@ -219,3 +224,44 @@ def asymmetry_of(X: NDArray[Any]) -> float:
 def looks_like_distances(K: NDArray[Any]) -> bool:
     """Whether a matrix has a zero diagonal, no negative entry, and some that are positive."""
     return bool(len(K) > 1 and K.min() >= 0 and K.max() > 0 and not np.diagonal(K).any())
+
+
+# Targets and weights
+
+
+def checked_numbers(y: Any, estimator: str) -> NDArray[Any]:
+    """Targets of a regression."""
+    if np.asarray(y).dtype.kind in "mM":  # scikit-learn would take them as numbers
+        raise TypeError("y must hold numbers, got dates; convert them first")
+    y = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y", estimator=estimator)
+    size = np.max(np.abs(y), initial=0.0)
+    if size > LARGEST:
+        raise ValueError(f"y is as large as {size:.3g}, too large to be squared; divide it")
+    return np.asarray(y)
+
+
+def checked_labels(y: Any, estimator: str) -> NDArray[Any]:
+    """Targets of a classification."""
+    y = _check_y(y, estimator=estimator)
+    check_classification_targets(y)
+    return np.asarray(y)
+
+
+def labels_of_block(y: Any, estimator: str) -> NDArray[Any]:
+    """The same of a few rows, which may well have as many classes as rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return checked_labels(y, estimator)
+
+
+def checked_weights(
+    w: Any, *, n: int | None = None, all_zero: bool = True, block: bool = True
+) -> NDArray[Any]:
+    """One weight for each of n rows, none of them negative; of a block, all may be zero."""
+    rows = np.empty((length(w) if block or n is None else n, 1))
+    return np.asarray(
+        _check_sample_weight(
+            w, rows, dtype=np.float64, ensure_non_negative=True,
+            allow_all_zero_weights=all_zero or block,
+        )
+    )  # fmt: skip

@@ -10,10 +10,14 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_consistent_length
 
 from kreinlearn.data.border import Border
-from kreinlearn.data.sources import with_target
-from kreinlearn.data.targets import checked_weights
+from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import length
-from kreinlearn.data.validation import list_of_objects, numbers_as_array, require_numbers
+from kreinlearn.data.validation import (
+    checked_weights,
+    list_of_objects,
+    numbers_as_array,
+    require_numbers,
+)
 from kreinlearn.distributed.blocks import is_dask
 from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.pairs.rows import Rows

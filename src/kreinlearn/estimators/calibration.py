@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import StratifiedKFold
 
-from kreinlearn.data.sources import opened, with_target
+from kreinlearn.data.opening import opened, with_target
 from kreinlearn.data.validation import is_condensed, square_from_condensed
 from kreinlearn.estimators.base import are_row_numbers
 from kreinlearn.kernels.base import Array

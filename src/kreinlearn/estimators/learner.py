@@ -14,9 +14,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
-from kreinlearn.data.sources import with_target
-from kreinlearn.data.targets import checked_weights
+from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator
+from kreinlearn.data.validation import checked_weights
 from kreinlearn.distributed.entrance import blockwise, column_of, scored
 from kreinlearn.estimators.base import (
     KreinEstimator,

@@ -11,7 +11,7 @@ from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.memory import Resources
-from kreinlearn.data.sources import with_target
+from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator
 from kreinlearn.distributed.entrance import is_dask
 from kreinlearn.estimators.learner import KreinClassifierBase, KreinRegressorBase, Learner

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from kreinlearn._warnings import warn
 from kreinlearn.data.memory import Resources
-from kreinlearn.data.sources import with_target
+from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator
 from kreinlearn.estimators.base import KreinEstimator
 from kreinlearn.estimators.learner import KreinClassifierBase

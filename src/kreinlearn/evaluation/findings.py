@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kreinlearn.data.files import replacing
+from kreinlearn.data.writing import replacing
 from kreinlearn.evaluation.paired import LEVEL, Difference, paired_difference
 
 Array = NDArray[Any]

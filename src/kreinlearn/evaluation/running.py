@@ -16,7 +16,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from kreinlearn.data.memory import budget_bytes
-from kreinlearn.data.sources import with_target
+from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator, length, take
 from kreinlearn.distributed import DaskRows
 from kreinlearn.estimators.transformer import KreinNystroem

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from kreinlearn.data.sources import with_target
+from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator, length
 from kreinlearn.data.validation import in_memory, looks_like_distances
 from kreinlearn.estimators.transformer import KreinNystroem

@@ -16,9 +16,9 @@ from sklearn.utils import InputTags, check_array
 
 from kreinlearn.data.border import Border
 from kreinlearn.data.frames import column_names, named_rows, rows_of_frame
-from kreinlearn.data.sources import Table, opened
-from kreinlearn.data.sources.base import RowObjects
-from kreinlearn.data.sources.opening import as_path
+from kreinlearn.data.opening import as_path, opened
+from kreinlearn.data.source import RowObjects
+from kreinlearn.data.table import Table
 from kreinlearn.data.tiles import Part, Source
 from kreinlearn.data.validation import (
     is_condensed,

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import _ovr_decision_function
 
-from kreinlearn.data.targets import checked_labels, checked_numbers, labels_of_block
+from kreinlearn.data.validation import checked_labels, checked_numbers, labels_of_block
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.features import Features
 from kreinlearn.learn.folds import FoldRows

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
-from kreinlearn.data.files import replacing
+from kreinlearn.data.writing import replacing
 from kreinlearn.kernels.base import Kernel
 from kreinlearn.kernels.combine import alike
 from kreinlearn.pairs.columns import LandmarkColumns

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from kreinlearn.data.files import replacing
+from kreinlearn.data.writing import replacing
 from kreinlearn.evaluation import Evaluation
 from kreinlearn.inspection import Inspection
 from kreinlearn.inspection.findings import percent

@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 
 import kreinlearn
 from kreinlearn import cli, datasets
-from kreinlearn.data.reading import sheets
+from kreinlearn.data import text
 from tests.unit.cli.commands import printed, read_csv, run, write_csv
 
 WORDS, NUMBERS = datasets.make_noisy_strings(60, n_classes=3, noise=9, random_state=0)
@@ -46,7 +46,7 @@ def words_in(path: Path, **columns: Any) -> Path:
 def test_predictions_are_those_of_the_python_interface(
     suffix: str, memory: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sheets, "ROWS", 16)  # several blocks
+    monkeypatch.setattr(text, "BATCH", 16)  # several blocks
     monkeypatch.setattr("kreinlearn.cli.data.ROOM", 4 if memory is None else 10**6)
     given = [] if memory is None else ["--memory", memory]  # rows stay on disk
     file = words_in(Path(f"words{suffix}"), text=WORDS, label=LABELS, other=np.arange(60))
@@ -259,7 +259,7 @@ def test_a_matrix_is_known_without_a_kernel(
     [
         (["D.npy", "--labels", "named.csv"], "which is the target? --target names it"),
         (["D.npy", "--labels", "short.csv"], "has 3 labels for the 60 objects of D.npy"),
-        (["D.npz", "--target", "z"], "has no array 'z'; there are: D, y"),
+        (["D.npz", "--target", "z"], "there is no array 'z' in D.npz; arrays are D, y"),
         (["three.npz", "--labels", "y.npy"], "several arrays; name that of the objects with --col"),
         (["D.npy", "--labels", "gone.csv"], "gone.csv: there is no such file"),
         (["odd.csv", "--labels", "y.npy"], "column 'b' of the matrix does not hold numbers"),
@@ -317,7 +317,10 @@ def test_quiet_says_nothing_and_stdout_has_data_only(capsys: pytest.CaptureFixtu
     [
         (["p"] * 60, "label holds one class only, 'p'"),
         ([f"c{i}" for i in range(60)], "60 different values in as many rows"),
-        (["p", ""] * 30, "w.csv, line 3: label is missing"),
+        (
+            ["p", ""] * 30,
+            "the target has missing values: row 1, column 'label' of w.csv (line 3) is missing",
+        ),
     ],
 )
 def test_a_target_that_cannot_be_learned(

@@ -1,4 +1,4 @@
-"""Messages of the library in the terms of flags, values as JSON, words as values."""
+"""Messages of the library in the terms of flags, findings as JSON, words as values."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from kreinlearn import KreinRidge
-from kreinlearn.cli import values
+from kreinlearn.cli import arguments
 from kreinlearn.cli.messages import Talk, in_flags, one_line
-from kreinlearn.cli.output import plain
+from kreinlearn.data.writing import as_json
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,19 @@ from kreinlearn.cli.output import plain
         ("Input X contains NaN: row 3", "the file contains NaN: row 3"),
         ("Expected 2D array, got 1D array instead: array=[1. 2.]. Reshape your data either using",
          "Expected 2D array, got 1D array instead"),
+        ("Input y contains NaN: row 1, column 'y' of x.csv (line 3) is missing; every row",
+         "the target has missing values: row 1, column 'y' of x.csv (line 3) is missing; every"),
+        ("Found array with 0 sample(s) (shape=(0,)) while a minimum of 1 is required: x.csv",
+         "x.csv has no rows"),
+        ('name its encoding: encoding="latin-1", "cp1252" or "utf-16", for example',
+         'name its encoding: --encoding latin-1, "cp1252" or "utf-16", for example'),
+        ('if another character separates the columns pass delimiter=";"',
+         "if another character separates the columns give --delimiter ;"),
+        ("if there are no names pass header=False", "if there are no names give --no-header"),
+        ("column 'b' of x.csv holds text; name the columns of numbers, table(path, columns=[...])",
+         "column 'b' of x.csv holds text; name the columns of numbers with --column"),
+        ('and one is wanted: table(path, columns="name") names it',
+         "and one is wanted: --column names it"),
         ("a kernel of low rank", "a kernel of low rank"),
         ("my_cv=3 and kernels=4", "my_cv=3 and kernels=4"),
     ],
@@ -80,9 +93,9 @@ def test_warnings_are_lines_each_once(capsys: pytest.CaptureFixture[str]) -> Non
 def test_whatever_is_found_is_json() -> None:
     found = {
         "nan": float("nan"), "inf": np.float64("-inf"), "n": np.int8(3), "flag": np.bool_(True),
-        "array": np.array([[1.0, np.nan]]), 5: ("a", None), "other": {1}, "path": values,
+        "array": np.array([[1.0, np.nan]]), 5: ("a", None), "other": {1}, "path": arguments,
     }  # fmt: skip
-    text = json.dumps(plain(found), allow_nan=False)
+    text = json.dumps(as_json(found), allow_nan=False)
     back = json.loads(text)
     assert back["nan"] is None
     assert back["inf"] is None
@@ -94,19 +107,21 @@ def test_whatever_is_found_is_json() -> None:
 @pytest.mark.parametrize(
     ("read", "text", "expected"),
     [
-        (values.landmarks, "auto", "auto"), (values.landmarks, "all", None),
-        (values.landmarks, "12", 12), (values.landmarks, "0.25", 0.25),
-        (values.landmarks, "1.0", 1.0), (values.rank, "auto", "auto"), (values.rank, "7", 7),
-        (values.memory, "2GB", "2GB"), (values.jobs, "-1", -1),
-        (values.encoding, "latin1", "iso8859-1"), (values.delimiter, ";", ";"),
-        (values.delimiter, "tab", "\t"), (values.delimiter, "\\t", "\t"),
-        (values.share, "0.05", 0.05), (values.estimator, "svc", "svc"),
-        (values.assignment, "width=2.5", ("width", 2.5)),
-        (values.assignment, "a=true", ("a", True)), (values.assignment, "a=None", ("a", None)),
-        (values.assignment, "a=1,2,x", ("a", (1, 2, "x"))),
-        (values.assignment, "a=blosum62", ("a", "blosum62")),
-        (values.assignment, "a=b=c", ("a", "b=c")),
-        (values.assignment, "a=['x']", ("a", ["x"])), (values.assignment, "a=", ("a", "")),
+        (arguments.landmarks, "auto", "auto"), (arguments.landmarks, "all", None),
+        (arguments.landmarks, "12", 12), (arguments.landmarks, "0.25", 0.25),
+        (arguments.landmarks, "1.0", 1.0), (arguments.rank, "auto", "auto"),
+        (arguments.rank, "7", 7),
+        (arguments.memory, "2GB", "2GB"), (arguments.jobs, "-1", -1),
+        (arguments.encoding, "latin1", "iso8859-1"), (arguments.delimiter, ";", ";"),
+        (arguments.delimiter, "tab", "\t"), (arguments.delimiter, "\\t", "\t"),
+        (arguments.share, "0.05", 0.05), (arguments.estimator, "svc", "svc"),
+        (arguments.assignment, "width=2.5", ("width", 2.5)),
+        (arguments.assignment, "a=true", ("a", True)),
+        (arguments.assignment, "a=None", ("a", None)),
+        (arguments.assignment, "a=1,2,x", ("a", (1, 2, "x"))),
+        (arguments.assignment, "a=blosum62", ("a", "blosum62")),
+        (arguments.assignment, "a=b=c", ("a", "b=c")),
+        (arguments.assignment, "a=['x']", ("a", ["x"])), (arguments.assignment, "a=", ("a", "")),
     ],
 )  # fmt: skip
 def test_words_as_values(read: Any, text: str, expected: Any) -> None:
@@ -118,14 +133,14 @@ def test_words_as_values(read: Any, text: str, expected: Any) -> None:
 @pytest.mark.parametrize(
     ("read", "text"),
     [
-        *((values.landmarks, text) for text in ("0", "-1", "0.0", "1.5", "many", "nan", "1e3")),
-        *((values.memory, text) for text in ("", "0", "2 apples", "-1GB")),
-        *((values.jobs, text) for text in ("0", "two", "1.5")),
-        *((values.share, text) for text in ("0", "-1", "nan", "inf", "x")),
-        *((values.folds, text) for text in ("1", "2.5", "x")),
-        *((values.delimiter, text) for text in ("", ",,", '"', "\n")),
-        *((values.assignment, text) for text in ("a", "=1", "a b=1", "1=2")),
-        (values.encoding, "rot99"), (values.estimator, "Nystroem"), (values.seed, "-1"),
+        *((arguments.landmarks, text) for text in ("0", "-1", "0.0", "1.5", "many", "nan", "1e3")),
+        *((arguments.memory, text) for text in ("", "0", "2 apples", "-1GB")),
+        *((arguments.jobs, text) for text in ("0", "two", "1.5")),
+        *((arguments.share, text) for text in ("0", "-1", "nan", "inf", "x")),
+        *((arguments.folds, text) for text in ("1", "2.5", "x")),
+        *((arguments.delimiter, text) for text in ("", ",,", '"', "\n")),
+        *((arguments.assignment, text) for text in ("a", "=1", "a b=1", "1=2")),
+        (arguments.encoding, "rot99"), (arguments.estimator, "Nystroem"), (arguments.seed, "-1"),
     ],
 )  # fmt: skip
 def test_words_that_are_no_values(read: Any, text: str) -> None:

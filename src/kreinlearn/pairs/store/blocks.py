@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kreinlearn._warnings import warn
-from kreinlearn.data.files import sync
+from kreinlearn.data.writing import sync
 from kreinlearn.kernels.base import Array
 from kreinlearn.kernels.missing import block_at
 from kreinlearn.kernels.object_kernel import library

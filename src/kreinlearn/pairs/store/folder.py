@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from kreinlearn._warnings import warn
-from kreinlearn.data.files import sync
+from kreinlearn.data.writing import sync
 
 FORMAT = 1
 OWN_FILES = ("lock", "run.json.partial")  # of a store that has no run.json yet

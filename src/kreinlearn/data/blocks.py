@@ -6,25 +6,35 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
-from kreinlearn.data.sources.base import Array, Checked, Stream, require_some
+from kreinlearn.data.source import NUMBERS, Array, Checked, Stream, require_some
 
 ONCE = (
     "it can be read only once, and a fit reads its rows several times; pass Blocks(f) where f() "
     "makes it anew"
 )
+Block = ArrayLike  # numbers (b, d), or a list of objects
 
 
 class Blocks(Checked):
     """Rows that come in blocks: arrays of equal width, or lists of objects.
 
-    An object that can be iterated, and has no length, is taken as blocks without this.
+    An object that can be iterated and has no length is taken as blocks without this class.
 
     Parameters
     ----------
-    blocks : a function that returns an iterator of blocks, or an object that gives a new one
-        whenever it is iterated. Blocks may be of any lengths; they are iterated once to be
-        counted, then once for each pass over the rows, and must be the same every time.
+    blocks : callable or iterable
+        A function that returns an iterator of blocks, or an object that gives a new iterator
+        whenever it is iterated. Blocks may have any lengths. They are iterated once to be
+        counted and then once for each pass over the rows, and must be the same every time.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        The number of rows and, if the blocks are arrays, the number of columns.
+    dtype : dtype
+        The type of the rows: float32, float64, or object.
 
     Examples
     --------
@@ -36,7 +46,7 @@ class Blocks(Checked):
     (300,)
     """
 
-    def __init__(self, blocks: Callable[[], Iterable[Any]] | Iterable[Any]) -> None:
+    def __init__(self, blocks: Callable[[], Iterable[Block]] | Iterable[Block]) -> None:
         if not callable(blocks) and not hasattr(blocks, "__iter__"):
             raise TypeError(
                 f"Blocks takes a function that returns an iterator, or an iterable; got {blocks!r}"
@@ -44,12 +54,15 @@ class Blocks(Checked):
         if hasattr(blocks, "__next__"):
             raise TypeError(f"Blocks got a {type(blocks).__name__}: {ONCE}")
         make = blocks if callable(blocks) else blocks.__iter__
-        shape, dtype = _counted(make)
-        super().__init__(Pieces(make, shape, dtype), "the blocks")
+        super().__init__(Pieces(make, *_counted(make)), "the blocks")
 
 
 class Pieces(Stream):
-    def __init__(self, make: Callable[[], Iterable[Any]], shape: Any, dtype: Any) -> None:
+    """The blocks as a stream of rows."""
+
+    def __init__(
+        self, make: Callable[[], Iterable[Block]], shape: tuple[int, ...], dtype: DTypeLike
+    ) -> None:
         self.make = make
         super().__init__(shape, dtype)
 
@@ -63,8 +76,8 @@ class Pieces(Stream):
             yield piece
 
 
-def _counted(make: Callable[[], Iterable[Any]]) -> tuple[tuple[int, ...], Any]:
-    """Rows, columns and the type of all blocks; those of one kind must go together."""
+def _counted(make: Callable[[], Iterable[Block]]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return the shape and the type of all rows; blocks must be of one width."""
     n, widths, types, first = 0, set(), set(), make()
     if iter(first) is make():
         raise TypeError(f"Blocks got a function that returns one iterator every time: {ONCE}")
@@ -84,14 +97,14 @@ def _counted(make: Callable[[], Iterable[Any]]) -> tuple[tuple[int, ...], Any]:
     return shape, np.result_type(*types)
 
 
-def _as_rows(block: Any, first: int) -> Array:
-    """A block as numbers (b, d), or a list of objects (b,)."""
+def _as_rows(block: Block, first: int) -> Array:
+    """Return a block as numbers (b, d), or as objects (b,)."""
     if isinstance(block, list | tuple):
         return np.fromiter(block, dtype=object, count=len(block))
     A = np.asarray(block)
     if A.ndim == 1 and A.dtype.kind in "UTO":
         return np.fromiter(A.tolist(), dtype=object, count=len(A))
-    if A.ndim != 2 or A.dtype.kind not in "fiub":
+    if A.ndim != 2 or A.dtype.kind not in NUMBERS:
         raise ValueError(
             f"the block from row {first} on is of shape {A.shape} and type {A.dtype}; pass arrays "
             "of numbers in two dimensions, or lists of objects"

@@ -1,4 +1,4 @@
-"""Words of the command line as values; a word that is none is refused before any work."""
+"""Types of arguments: what follows a flag, as a value; wrong words are refused before any work."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable
 from typing import Any
 
-ESTIMATORS = {  # a classifier and a regressor each
+ESTIMATORS = {  # the classifier and the regressor of each name
     "ridge": ("KreinRidgeClassifier", "KreinRidge"),
     "vc-ridge": ("KreinVCRidgeClassifier", "KreinVCRidge"),
     "svc": ("KreinSVC", None),
@@ -90,7 +90,7 @@ def encoding(text: str) -> str:
         return codecs.lookup(text).name
     except LookupError:
         raise ArgumentTypeError(
-            f"{text!r} is no known encoding: utf-8, latin-1, cp1252, utf-16, say"
+            f"{text!r} is no known encoding: utf-8, latin-1, cp1252 or utf-16, for example"
         ) from None
 
 
@@ -102,7 +102,7 @@ def delimiter(text: str) -> str:
 
 
 def assignment(text: str) -> tuple[str, Any]:
-    """ "width=2.5", "normalized=true", "weights=1,1,2"; what is no number is a text."""
+    """Read "width=2.5", "normalized=true" or "weights=1,1,2"; what is no number is a text."""
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
         raise ArgumentTypeError(f"{text!r} is not of the form name=value")

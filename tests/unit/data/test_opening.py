@@ -1,4 +1,4 @@
-"""Rows that are not in memory: the same values, the same models, bit for bit."""
+"""Whatever was given is opened as the same rows: the same values, the same models, bit for bit."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from kreinlearn import (
     predict_to,
     table,
 )
-from kreinlearn.data.sources import opened, with_target
-from kreinlearn.data.sources.base import BATCH, BEHIND, Checked, Stream
+from kreinlearn.data.opening import opened, with_target
+from kreinlearn.data.source import BATCH, BEHIND, Checked, Stream
 from kreinlearn.data.tiles import TILE, Part, length, rows, take
 
 pa = pytest.importorskip("pyarrow")
@@ -283,7 +283,7 @@ def test_a_stream_begins_where_it_can() -> None:
     assert stream.read_pieces == 2
 
 
-def test_sampled_rows_are_held_as_far_as_there_is_room() -> None:
+def test_sampled_rows_stay_in_memory_while_there_is_room() -> None:
     stream = Counting(100_000)
     held = Checked(stream, "it")
     sample = np.arange(0, 100_000, 50)

@@ -1,4 +1,4 @@
-"""Rows from a reader, checked as they are read; and readers that can only go forward."""
+"""Rows that are read when they are wanted: checked as they are read, from readers of any kind."""
 
 from __future__ import annotations
 
@@ -9,45 +9,49 @@ from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from kreinlearn.data.memory import require_memory
 from kreinlearn.data.tiles import TILE, Source, first_not_finite
 
 Array = NDArray[Any]
+Line = Callable[[int], int | None]  # the line of a text file that holds a row
 BATCH = 4 * TILE  # rows decoded at a time
-BEHIND = 8 * TILE  # rows kept behind the latest: workers ask a little out of order
-SCATTERED = 2 * TILE  # numbers that span more rows are a sample, and are held
-HELD_BYTES = 64 * 10**6  # of sampled rows that are held, if there is no budget
-NUMBERS = "fiub"  # kinds of types
-OBJECT_BYTES = 200  # a guess: of an object in memory
+BEHIND = 8 * TILE  # rows that stay in the window: workers ask for rows a little out of order
+SCATTERED = 2 * TILE  # row numbers that span more rows than this are a sample
+SAMPLE_BYTES = 64 * 10**6  # room for sampled rows, if there is no budget
+NUMBERS = "fiub"  # kinds of numpy types
+OBJECT_BYTES = 200  # a guess at the size of an object in memory
 
 
 class Reader(Protocol):
-    """Rows as they are stored, not checked: an (n, d) array of numbers, or (n,) of objects."""
+    """Rows as they are stored, not checked: numbers of shape (n, d), or objects of shape (n,)."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    forward: bool  # a row costs the rows before it
-    window: int  # rows in memory at a time
+    forward: bool  # whether reading a row means reading the rows before it
+    window: int  # the number of rows in memory at a time
 
-    def read(self, start: int, stop: int) -> Array: ...
+    def read(self, start: int, stop: int) -> Array:
+        """Return the rows from ``start`` to ``stop``."""
 
-    def pick(self, numbers: Array) -> Array: ...  # sorted, distinct
+    def pick(self, numbers: Array) -> Array:
+        """Return the rows with these numbers, which are sorted and distinct."""
 
 
-def stored_as(dtype: Any) -> np.dtype[Any]:
-    """Numbers as they are; texts as objects."""
+def stored_as(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return the type of rows: numbers keep theirs, and texts become objects."""
     return np.dtype(dtype if np.dtype(dtype).kind in NUMBERS else object)
 
 
 def by_tile(numbers: Array) -> list[Array]:
-    """Places of sorted row numbers, those of one tile together."""
+    """Return the places of sorted row numbers, one array per tile."""
     ends = np.flatnonzero(np.diff(numbers // TILE)) + 1
     return np.split(np.arange(len(numbers)), ends) if len(numbers) else []
 
 
 def require_some(shape: tuple[int, ...], origin: str) -> None:
+    """Raise a ValueError if there are no rows or no columns."""
     if 0 in shape:
         what = "sample" if shape[0] == 0 else "feature"
         raise ValueError(
@@ -57,7 +61,7 @@ def require_some(shape: tuple[int, ...], origin: str) -> None:
 
 
 def library(module: str) -> Any:
-    """A module of the extra "scale", imported when it is needed."""
+    """Import a module of the extra "scale" when it is needed."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -68,36 +72,62 @@ def library(module: str) -> Any:
         ) from error
 
 
+def place(row: int, column: str | int, origin: str, line: Line | None = None) -> str:
+    """Say where a value is: "row 3, column 'b' of x.csv (line 5)"."""
+    number = None if line is None else line(row)
+    name = column if isinstance(column, int) else repr(column)
+    return f"row {row}, column {name} of {origin}" + f" (line {number})" * (number is not None)
+
+
 class Checked(Source):
-    """Rows of a reader in one type; an error names the row and where it comes from."""
+    """The rows of a reader in one type; an error names the row, the column and the file.
+
+    Parameters
+    ----------
+    reader : Reader
+        Where the rows come from.
+    origin : str
+        What error messages call the input: the path of a file, for example.
+    names : list of str, default=None
+        The names of the columns.
+    dtype : dtype, default=None
+        The type of numbers. None keeps float32, and makes all other numbers float64.
+    line : callable, default=None
+        Finds the line of a text file that holds a row, for error messages.
+    """
 
     def __init__(
-        self, reader: Reader, origin: str, names: list[str] | None = None, dtype: Any = None
+        self,
+        reader: Reader,
+        origin: str,
+        names: list[str] | None = None,
+        dtype: DTypeLike | None = None,
+        line: Line | None = None,
     ) -> None:
-        self.reader, self.origin, self.names = reader, origin, names
+        self.reader, self.origin, self.names, self.line = reader, origin, names, line
         self.shape = reader.shape
         single = reader.dtype == np.float32
         self.dtype = np.dtype(dtype or (np.float32 if single else np.float64))
         if self.ndim == 1:
             self.dtype = np.dtype(object)
         self.budget: int | None = None
-        self._lock = threading.RLock()
-        self._forget()
+        self._start()
 
-    def _forget(self) -> None:
-        self._numbers = np.empty(0, dtype=np.intp)  # of rows that are held, sorted
+    def _start(self) -> None:
+        self._lock = threading.RLock()
+        self._numbers = np.empty(0, dtype=np.intp)  # of the sampled rows in memory, sorted
         self._rows = np.empty((0, *self.shape[1:]), self.dtype)
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in vars(self).items() if k not in ("_lock", "_numbers", "_rows")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=threading.RLock())
-        self._forget()
+        vars(self).update(state)
+        self._start()
 
-    def within(self, budget: int | None, dtype: Any = None) -> Checked:
-        """The same rows in another type; MemoryError if a few tiles of them exceed the budget."""
-        same = Checked(self.reader, self.origin, self.names, dtype or self.dtype)
+    def within(self, budget: int | None, dtype: DTypeLike | None = None) -> Checked:
+        """Return the same rows in another type; MemoryError if the budget is too small for them."""
+        same = Checked(self.reader, self.origin, self.names, dtype or self.dtype, self.line)
         same.budget = budget
         if budget is not None:
             require_memory(
@@ -119,32 +149,30 @@ class Checked(Source):
     def take(self, numbers: Any) -> Any:
         numbers = np.asarray(numbers, dtype=np.intp)
         wanted, order = np.unique(numbers, return_inverse=True)
-        found = self._held(wanted) if self._worth_holding(wanted) else self._picked(wanted)
-        block = found if np.array_equal(wanted, numbers) else found[order]
+        scattered = len(wanted) > 0 and wanted[-1] - wanted[0] > SCATTERED
+        read = self._sampled if self.reader.forward and scattered else self._picked
+        block = read(wanted)
+        block = block if np.array_equal(wanted, numbers) else block[order]
         return block.tolist() if self.ndim == 1 else block
 
     def _picked(self, numbers: Array) -> Array:
         return self._checked(lambda: self.reader.pick(numbers), numbers)
 
-    def _worth_holding(self, wanted: Array) -> bool:
-        return self.reader.forward and len(wanted) > 0 and wanted[-1] - wanted[0] > SCATTERED
-
-    def _held(self, wanted: Array) -> Array:
-        """Sampled rows are held as far as there is room: they are asked for again and again."""
+    def _sampled(self, wanted: Array) -> Array:
+        """Keep sampled rows in memory while there is room: they are asked for many times."""
         with self._lock:
             new = wanted[~np.isin(wanted, self._numbers)]
-            rows = self._picked(new)
             numbers = np.concatenate([self._numbers, new])
-            found = np.concatenate([self._rows, rows]) if len(new) else self._rows
+            rows = np.concatenate([self._rows, self._picked(new)]) if len(new) else self._rows
             order = np.argsort(numbers)
-            numbers, found = numbers[order], found[order]
-            room = HELD_BYTES if self.budget is None else self.budget // 8
+            numbers, rows = numbers[order], rows[order]
+            room = SAMPLE_BYTES if self.budget is None else self.budget // 8
             if len(numbers) * self.row_bytes <= room:
-                self._numbers, self._rows = numbers, found
-        return np.asarray(found[np.searchsorted(numbers, wanted)])
+                self._numbers, self._rows = numbers, rows
+        return np.asarray(rows[np.searchsorted(numbers, wanted)])
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """All rows at once, for the few kernels that want them, if the budget has room."""
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
+        """Read all rows at once, for the few kernels that need them, if the budget allows it."""
         if self.budget is not None:
             require_memory(
                 len(self) * self.row_bytes, self.budget, f"holding all rows of {self.origin}",
@@ -153,11 +181,9 @@ class Checked(Source):
         return np.array(self[: len(self)], dtype or self.dtype)
 
     def whole(self) -> Array:
-        """All rows as an array, one that is mapped if the file is one."""
+        """Return all rows as an array: a memory map of the file where that is possible."""
         mapped = getattr(self.reader, "mapped", None)
         return np.asarray(self) if mapped is None else mapped()
-
-    # Checks
 
     def _checked(self, read: Callable[[], Array], numbers: Array) -> Array:
         try:
@@ -166,34 +192,31 @@ class Checked(Source):
             raise ValueError(
                 f"{self.origin} ended early: it has changed since it was opened"
             ) from None
-        return self._objects(block, numbers) if self.ndim == 1 else self._floats(block, numbers)
-
-    def _objects(self, block: Array, numbers: Array) -> Array:
-        for i, x in enumerate(block):
-            if x is None:
-                raise ValueError(f"Input X contains NaN: {self._place(numbers[i])} is missing")
+        if self.ndim == 2:
+            with np.errstate(over="ignore"):
+                block = np.ascontiguousarray(block, dtype=self.dtype)
+            require_finite(block, lambda i, j: self._place(int(numbers[i]), j))
+        else:
+            for i in (i for i, x in enumerate(block) if x is None):
+                raise ValueError(f"Input X contains NaN: {self._place(int(numbers[i]))} is missing")
         return block
 
-    def _floats(self, block: Array, numbers: Array) -> Array:
-        with np.errstate(over="ignore"):
-            A = np.ascontiguousarray(block, dtype=self.dtype)
-        bad = first_not_finite(A)
-        if bad is not None:
-            i, j, kind = bad
-            what = f"infinity or a value too large for {self.dtype!r}"
-            raise ValueError(
-                f"Input X contains {'NaN' if kind == 'NaN' else what}: "
-                f"{self._place(numbers[i], j)}; leave the row out or mend it"
-            )
-        return A
-
     def _place(self, row: int, column: int = 0) -> str:
-        name = column if self.names is None else repr(self.names[column])
-        return f"row {row}, column {name} of {self.origin}"
+        name = column if self.names is None else self.names[column]
+        return place(row, name, self.origin, self.line)
+
+
+def require_finite(A: Array, place: Callable[[int, int], str]) -> None:
+    """Raise a ValueError that names the first value that is missing or infinite."""
+    bad = first_not_finite(A)
+    if bad is not None:
+        i, j, kind = bad
+        what = "NaN" if kind == "NaN" else f"infinity or a value too large for {A.dtype!r}"
+        raise ValueError(f"Input X contains {what}: {place(i, j)}; leave the row out or mend it")
 
 
 class RowObjects(Source):
-    """Rows of numbers as objects: series of equal lengths, say."""
+    """Rows of numbers as objects: time series of equal lengths, for example."""
 
     def __init__(self, source: Source) -> None:
         self.source, self.shape, self.dtype = source, source.shape[:1], np.dtype(object)
@@ -206,29 +229,30 @@ class RowObjects(Source):
 
 
 class Stream:
-    """Rows that come in order: a window of the latest is kept, an earlier row starts anew.
+    """Rows that come in order: the latest ones stay in a window, an earlier one starts anew.
 
-    A subclass gives ``pieces`` and, where it need not begin at row 0, ``begin``.
+    A subclass gives ``pieces`` and, where reading need not begin at row 0, ``begin``.
     """
 
     forward = True
     window = 2 * BATCH + BEHIND
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: DTypeLike) -> None:
         self.shape, self.dtype = shape, stored_as(dtype)
         self._lock = threading.Lock()
         self._restart(0)
 
     def begin(self, start: int) -> int:
-        """The row at or before ``start`` from which reading can begin."""
+        """Return the row at or before ``start`` from which reading can begin."""
         return 0
 
     def pieces(self, begin: int) -> Iterator[Array]:
+        """Read the rows from ``begin`` on, in pieces of any length."""
         raise NotImplementedError
 
     def _restart(self, begin: int) -> None:
-        self._window: deque[tuple[int, Array]] = deque()
-        self._end, self._iterator = begin, None if begin < 0 else self.pieces(begin)
+        self._window: deque[tuple[int, Array]] = deque()  # the first row of a piece, its rows
+        self._end, self._iterator = begin, self.pieces(begin)
 
     def __getstate__(self) -> dict[str, Any]:
         own = ("_lock", "_window", "_end", "_iterator")
@@ -243,7 +267,7 @@ class Stream:
             try:
                 return self._read(start, stop)
             except BaseException:
-                self._restart(0)  # an iterator that has raised is at its end
+                self._restart(0)  # an iterator that has raised cannot go on
                 raise
 
     def _read(self, start: int, stop: int) -> Array:
@@ -251,7 +275,7 @@ class Stream:
         if start < first or self.begin(start) > self._end:
             self._restart(self.begin(start))
         while self._end < stop:
-            piece = next(self._iterator, None)  # type: ignore[arg-type]
+            piece = next(self._iterator, None)
             if piece is None:
                 raise EOFError
             self._window.append((self._end, piece))
@@ -268,11 +292,9 @@ class Stream:
         return np.concatenate(parts) if parts else np.empty((0, *self.shape[1:]), self.dtype)
 
     def pick(self, numbers: Array) -> Array:
-        found = np.empty((len(numbers), *self.shape[1:]), self.dtype)
-        if len(numbers) and numbers[-1] - numbers[0] <= SCATTERED:
-            start = int(numbers[0])
-            return self.read(start, int(numbers[-1]) + 1)[numbers - start]
-        for places in by_tile(numbers):
+        near = len(numbers) > 0 and numbers[-1] - numbers[0] <= SCATTERED
+        rows = np.empty((len(numbers), *self.shape[1:]), self.dtype)
+        for places in [np.arange(len(numbers))] if near else by_tile(numbers):
             start, stop = int(numbers[places[0]]), int(numbers[places[-1]]) + 1
-            found[places] = self.read(start, stop)[numbers[places] - start]
-        return found
+            rows[places] = self.read(start, stop)[numbers[places] - start]
+        return rows

@@ -1,0 +1,277 @@
+"""Parquet and Arrow files, and the tables and datasets of pyarrow: columns as record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from kreinlearn.data.source import BATCH, Array, Stream, library
+from kreinlearn.data.table import Columns, Kind
+
+BUFFER = 2**20  # bytes of a column that are read at a time
+Schema = Any  # pyarrow is optional, and has no types
+RecordBatch = Any
+
+
+class ArrowColumns(Columns):
+    """Columns that come in record batches; a subclass gives ``batches`` and where they begin."""
+
+    forward = True  # whether rows are decoded from the beginning of a file or of a part of it
+
+    def __init__(self, origin: str, schema: Schema) -> None:
+        self.origin, self.schema, self.names = origin, schema, list(schema.names)
+
+    def begin(self, start: int) -> int:
+        """Return the row at or before ``start`` from which batches can begin."""
+        return 0
+
+    def batches(self, names: Sequence[str], begin: int) -> Iterator[RecordBatch]:
+        """Read record batches of some columns from row ``begin`` on, in order."""
+        raise NotImplementedError
+
+    def kinds(self, names: Sequence[str]) -> dict[str, Kind]:
+        types = {name: self.schema.field(name).type for name in names}
+        return {name: Kind(_kind(one), str(one)) for name, one in types.items()}
+
+    def numbers(self, names: Sequence[str]) -> Stream:
+        pa = library("pyarrow")
+        single = all(pa.types.is_float32(self.schema.field(name).type) for name in names)
+        dtype = np.dtype(np.float32 if single else np.float64)
+        return ArrowRows(self, names, partial(_numbers_of, dtype=dtype), dtype)
+
+    def objects(self, name: str) -> Stream:
+        return ArrowRows(self, [name], _objects_of, object)
+
+    def blocks(self, names: Sequence[str]) -> Iterator[list[list[Any]]]:
+        for batch in self.batches(names, 0):
+            yield [column.to_pylist() for column in batch.columns]
+
+    def frame(self, names: Sequence[str], require: Callable[[int], None]) -> Any:
+        batches, size = [], 0
+        for batch in self.batches(names, 0):
+            size += batch.nbytes
+            require(2 * size)
+            batches.append(batch)
+        schema = library("pyarrow").schema([self.schema.field(name) for name in names])
+        return library("pyarrow").Table.from_batches(batches, schema)
+
+
+class ArrowRows(Stream):
+    """Some columns of a table as rows: numbers, or the objects of one column."""
+
+    def __init__(
+        self,
+        stored: ArrowColumns,
+        names: Sequence[str],
+        decode: Callable[[RecordBatch], Array],
+        dtype: DTypeLike,
+    ) -> None:
+        self.stored, self.names, self.decode, self.forward = stored, names, decode, stored.forward
+        super().__init__((stored.n, *([] if dtype is object else [len(names)])), dtype)
+
+    def begin(self, start: int) -> int:
+        return self.stored.begin(start)
+
+    def pieces(self, begin: int) -> Iterator[Array]:
+        return map(self.decode, self.stored.batches(self.names, begin))
+
+
+def _kind(one: Any) -> str:
+    types = library("pyarrow").types
+    if any(is_it(one) for is_it in (types.is_floating, types.is_integer, types.is_boolean,
+                                    types.is_decimal)):  # fmt: skip
+        return "number"
+    if types.is_temporal(one):
+        return "date"
+    return "category" if types.is_dictionary(one) else "text"
+
+
+def _numbers_of(batch: RecordBatch, dtype: DTypeLike) -> Array:
+    """Return the (b, d) numbers of a record batch, with NaN where one is missing."""
+    pa = library("pyarrow")
+    rows = np.empty((batch.num_rows, batch.num_columns), dtype)
+    for j, column in enumerate(batch.columns):
+        if column.null_count or pa.types.is_decimal(column.type):
+            column = column.cast(pa.float64())
+        rows[:, j] = column.to_numpy(zero_copy_only=False)
+    return rows
+
+
+def _objects_of(batch: RecordBatch) -> Array:
+    return np.fromiter(batch.column(0).to_pylist(), dtype=object, count=batch.num_rows)
+
+
+class ArrowTable(ArrowColumns):
+    """A table in Arrow's memory, which may be that of a mapped file."""
+
+    forward = False
+
+    def __init__(self, table: Any, origin: str) -> None:
+        super().__init__(origin, table.schema)
+        self.table, self.n = table, int(table.num_rows)
+
+    def begin(self, start: int) -> int:
+        return start
+
+    def batches(self, names: Sequence[str], begin: int) -> Iterator[RecordBatch]:
+        yield from self.table.select(list(names)).slice(begin).to_reader(max_chunksize=BATCH)
+
+
+class Dataset(ArrowColumns):
+    """A dataset that is not plain Parquet: Arrow reads it, always from its first row."""
+
+    def __init__(self, dataset: Any, origin: str) -> None:
+        super().__init__(origin, dataset.schema)
+        self.dataset, self.n = dataset, int(dataset.count_rows())
+
+    def batches(self, names: Sequence[str], begin: int) -> Iterator[RecordBatch]:
+        scanner = self.dataset.scanner(
+            columns=list(names), batch_size=BATCH, batch_readahead=1, fragment_readahead=1,
+            use_threads=False,
+        )  # fmt: skip
+        yield from scanner.to_batches()
+
+
+class RowGroups(ArrowColumns):
+    """Reading begins at any row group, which is decoded one batch at a time, whatever its size."""
+
+    def set_sizes(self, sizes: Sequence[int]) -> None:
+        """Set the number of rows in each group."""
+        self.starts = np.cumsum([0, *sizes])  # of each group, and the end of the last one
+        self.n = int(self.starts[-1])
+
+    def begin(self, start: int) -> int:
+        return int(self.starts[self._group(start)])
+
+    def _group(self, row: int) -> int:
+        last = len(self.starts) - 1
+        return max(0, min(int(np.searchsorted(self.starts, row, "right")) - 1, last))
+
+
+class OpenParquet(RowGroups):
+    """A Parquet file that somebody else has opened, and will close."""
+
+    def __init__(self, file: Any, origin: str) -> None:
+        super().__init__(origin, file.schema_arrow)
+        self.file, metadata = file, file.metadata
+        sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        self.set_sizes(sizes)
+
+    def batches(self, names: Sequence[str], begin: int) -> Iterator[RecordBatch]:
+        groups = list(range(self._group(begin), len(self.starts) - 1))
+        for batch in self.file.iter_batches(BATCH, groups, list(names), use_threads=False):
+            yield batch.select(list(names))
+
+
+class Group(NamedTuple):
+    """A row group of a file, and what the names of its folders say, such as year=2020."""
+
+    path: str
+    number: int
+    keys: dict[str, Any]
+
+
+class ParquetFiles(RowGroups):
+    """The Parquet files of one dataset, in its order."""
+
+    def __init__(self, dataset: Any, origin: str) -> None:
+        super().__init__(origin, dataset.schema)
+        self.filesystem, self.groups, sizes = dataset.filesystem, list[Group](), list[int]()
+        ds = library("pyarrow.dataset")
+        for fragment in dataset.get_fragments():
+            keys = ds.get_partition_keys(fragment.partition_expression)
+            file = self._open(fragment.path)
+            self._require_same(fragment.path, file.schema_arrow, keys)
+            for number in range(file.metadata.num_row_groups):
+                self.groups.append(Group(fragment.path, number, keys))
+                sizes.append(file.metadata.row_group(number).num_rows)
+            file.close()
+        self.set_sizes(sizes)
+
+    def _open(self, path: str) -> Any:
+        file = self.filesystem.open_input_file(path)
+        pq = library("pyarrow.parquet")
+        return pq.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER)
+
+    def _require_same(self, path: str, schema: Schema, keys: dict[str, Any]) -> None:
+        for field in self.schema:
+            if field.name in keys:
+                continue
+            there = schema.field(field.name).type if field.name in schema.names else "missing"
+            if there != field.type:
+                raise ValueError(
+                    f"column {field.name!r} is {field.type} in the first file and {there} in "
+                    f"{path}; write the files alike"
+                )
+
+    def batches(self, names: Sequence[str], begin: int) -> Iterator[RecordBatch]:
+        groups = self.groups[self._group(begin) :]
+        for path in dict.fromkeys(group.path for group in groups):
+            mine = [group for group in groups if group.path == path]
+            file = self._open(path)
+            try:
+                inside = [name for name in names if name not in mine[0].keys]
+                numbers = [group.number for group in mine]
+                for batch in file.iter_batches(BATCH, numbers, inside, use_threads=False):
+                    yield self._with_keys(batch, names, mine[0].keys)
+            finally:
+                file.close()
+
+    def _with_keys(
+        self, batch: RecordBatch, names: Sequence[str], keys: dict[str, Any]
+    ) -> RecordBatch:
+        """Add columns for what the names of folders say."""
+        if batch.schema.names == list(names):
+            return batch
+        pa = library("pyarrow")
+        columns = [
+            pa.array([keys[name]] * batch.num_rows, self.schema.field(name).type)
+            if name in keys
+            else batch.column(name)
+            for name in names
+        ]
+        return pa.record_batch(columns, names=list(names))
+
+
+def dataset_of(dataset: Any, origin: str) -> ArrowColumns:
+    """Return the columns of a dataset; that of whole Parquet files is read by row groups."""
+    ds = library("pyarrow.dataset")
+    files = isinstance(dataset, ds.FileSystemDataset)
+    if files and dataset.format.default_extname == "parquet" and _is_whole(dataset):
+        return ParquetFiles(dataset, origin)
+    return Dataset(dataset, origin)
+
+
+def _is_whole(dataset: Any) -> bool:
+    try:
+        dataset.get_fragments()
+    except ValueError:  # it is filtered
+        return False
+    return True
+
+
+def parquet_at(path: Path) -> ParquetFiles:
+    """Open a Parquet file, or a folder of them."""
+    pa, ds = library("pyarrow"), library("pyarrow.dataset")
+    try:
+        dataset = ds.dataset(str(path), format="parquet", partitioning="hive")
+        return ParquetFiles(dataset, str(path))
+    except (pa.ArrowInvalid, OSError) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise
+        raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
+
+
+def arrow_at(path: Path) -> ArrowTable:
+    """Map an Arrow or Feather file."""
+    pa = library("pyarrow")
+    try:
+        whole = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"{path} cannot be read: {error}") from error
+    return ArrowTable(whole, str(path))

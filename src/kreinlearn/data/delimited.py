@@ -1,0 +1,93 @@
+"""CSV and TSV files: fields between delimiters, and errors that name the line."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from kreinlearn.data.fields import is_number
+from kreinlearn.data.text import TextTable
+
+LONGEST_FIELD = 2**24  # characters; a longer field is a quote that was never closed
+
+
+class Delimited(TextTable):
+    """A table of fields between delimiters, all of them text; every row has the same length.
+
+    Parameters
+    ----------
+    path : Path
+        The file, which may be compressed with gzip.
+    encoding : str, default=None
+        The encoding. None stands for UTF-8, unless a byte order mark names another encoding.
+    delimiter : str, default=","
+        The character between fields.
+    header : bool, default=True
+        Whether the first line holds the names of the columns. Columns without names are called
+        "1", "2", and so on. None: it does, unless it holds nothing but numbers.
+    """
+
+    typed = False
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        encoding: str | None = None,
+        delimiter: str = ",",
+        header: bool | None = True,
+    ) -> None:
+        super().__init__(path, encoding)
+        self.delimiter = delimiter
+        csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
+        _, first = next(self._lines(), (0, []))
+        if not first:
+            raise ValueError(f"{path} is empty: it has blank lines only")
+        numbers_only = all(map(is_number, first))
+        if header and numbers_only:
+            raise ValueError(
+                f"the first line of {path} holds numbers, not names of columns; if there are no "
+                "names pass header=False"
+            )
+        self.header = not numbers_only if header is None else header
+        self.names = first if self.header else [str(j) for j in range(1, len(first) + 1)]
+
+    def _lines(self) -> Iterator[tuple[int, list[str]]]:
+        """Read all rows with the line they begin on; blank lines are left out."""
+        reader = csv.reader(self.text.lines(), delimiter=self.delimiter, strict=True)
+        begin = 1
+        try:
+            for fields in reader:
+                if fields:
+                    yield begin, fields
+                begin = reader.line_num + 1
+        except csv.Error as error:
+            raise ValueError(
+                f"{self.path}, line {begin}: {error}; a quote inside a field is written twice, "
+                "and one that is opened must be closed"
+            ) from None
+
+    def records(self) -> Iterator[tuple[int, list[str]]]:
+        lines = self._lines()
+        if self.header:
+            next(lines)
+        width = len(self.names)
+        for line, fields in lines:
+            if len(fields) != width:
+                raise ValueError(self._ragged(line, len(fields)))
+            yield line, fields
+
+    def keys(self, names: Sequence[str]) -> list[int]:
+        return [self.names.index(name) for name in names]
+
+    def _ragged(self, line: int, n: int) -> str:
+        width = len(self.names)
+        cause = (
+            "is a delimiter inside a text not quoted?"
+            if n > width
+            else 'is one missing, or is the delimiter another one, delimiter=";" for example?'
+        )
+        first = "the header names" if self.header else "the first line has"
+        fields = f"{n} field{'s' * (n != 1)}"
+        return f"{self.path}, line {line}: {fields}, but {first} {width}; {cause}"

@@ -1,0 +1,81 @@
+"""Fields of a text file: which of them are numbers, which are missing, and what the others are."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+# What float() accepts, without underscores and without the names of infinity and NaN.
+NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+INFINITE = re.compile(r"\s*[+-]?inf(inity)?\s*", re.IGNORECASE)
+DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
+MOSTLY = 0.9  # the share of numbers in a column of numbers; the others are reported as mistakes
+MISSING = ("", "na", "nan", "n/a", "null", "none", "?")
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether a field is a finite number, or a text that reads as one."""
+    if isinstance(value, str):
+        return NUMBER.fullmatch(value) is not None
+    return isinstance(value, Real | Decimal) and math.isfinite(value)
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether a field is what people write where there is no number."""
+    if isinstance(value, str):
+        return value.strip().lower() in MISSING
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def kind_of(values: Sequence[Any], *, typed: bool) -> str:
+    """Return what a column holds, judged by its first rows: "number", "date" or "text".
+
+    Texts that look like numbers are numbers, unless the file is ``typed`` and says otherwise.
+    """
+    known = [value for value in values if not is_missing(value)]
+    texts = [value for value in known if isinstance(value, str)]
+    if known and not (typed and texts):
+        numbers = sum(map(_looks_like_a_number, known))
+        if numbers >= MOSTLY * len(known):
+            return "number"
+    dates = known and len(texts) == len(known) and all(map(DATE.fullmatch, texts))
+    return "date" if dates else "text"
+
+
+def _looks_like_a_number(value: Any) -> bool:
+    infinite = isinstance(value, str) and INFINITE.fullmatch(value) is not None
+    return infinite or isinstance(value, float) or is_number(value)
+
+
+def floats_of(values: Sequence[Any], place: Callable[[int], str]) -> Array:
+    """Return fields as numbers, NaN where one is missing; ``place`` names the one that is none."""
+    try:
+        numbers = np.fromiter(map(float, values), np.float64, len(values))
+    except (TypeError, ValueError, OverflowError):
+        pass
+    else:
+        if not any(isinstance(value, str) and "_" in value for value in values):
+            return numbers
+    return np.array([_float(value, i, place) for i, value in enumerate(values)])
+
+
+def _float(value: Any, i: int, place: Callable[[int], str]) -> float:
+    if is_missing(value):
+        return math.nan
+    if not _looks_like_a_number(value):
+        raise ValueError(f"could not convert string to float: {place(i)} is {shown(value)}")
+    return float(value)
+
+
+def shown(value: Any) -> str:
+    """Return a value as an error message shows it: not at length."""
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:36]}...'"

@@ -1,0 +1,37 @@
+"""JSON lines: one object per line, whose keys are the columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kreinlearn.data.fields import shown
+from kreinlearn.data.text import TextTable
+
+
+class JsonLines(TextTable):
+    """A table whose rows are JSON objects; the keys of the first one name the columns."""
+
+    def __init__(self, path: Path, *, encoding: str | None = None) -> None:
+        super().__init__(path, encoding)
+        _, first = next(self.records(), (0, {}))
+        if not first:
+            raise ValueError(f"{path} is empty: it has no object with a key")
+        self.names = list(first)
+
+    def records(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        for number, line in enumerate(self.text.lines(), 1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except (json.JSONDecodeError, RecursionError) as error:
+                raise ValueError(f"{self.path}, line {number}: no JSON: {error}") from None
+            if not isinstance(record, dict):
+                raise ValueError(
+                    f"{self.path}, line {number}: {shown(record)}, but a line must be an object, "
+                    '{"column": value, ...}'
+                )
+            yield number, record

@@ -1,0 +1,260 @@
+"""Which reader reads what was given: the end of a path decides, or the type of an object."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence, Sized
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from kreinlearn.data.arrays import ArrayFile, array_in, memory_map, zarr_array
+from kreinlearn.data.arrow import (  # fmt: skip
+    ArrowColumns,
+    ArrowTable,
+    OpenParquet,
+    arrow_at,
+    dataset_of,
+    parquet_at,
+)
+from kreinlearn.data.blocks import ONCE, Blocks
+from kreinlearn.data.delimited import Delimited
+from kreinlearn.data.jsonl import JsonLines
+from kreinlearn.data.source import NUMBERS, library
+from kreinlearn.data.table import Table
+from kreinlearn.data.tiles import Source
+
+T = TypeVar("T")
+DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
+JSON = (".jsonl", ".ndjson")
+PARQUET = (".parquet", ".pq")
+ARROW = (".arrow", ".feather")
+ARRAYS = (".npy", ".npz", ".mat", ".zarr")
+KNOWN = (*ARRAYS, *PARQUET, *ARROW, *DELIMITERS, *JSON)
+PATHS = (
+    "a path ends in .npy, .zarr, .npz, .mat, .parquet, .arrow, .csv, .tsv or .jsonl, or is a "
+    "folder of Parquet files"
+)
+OTHERS = {
+    ".json": "write one object per line and name it .jsonl",
+    ".xlsx": "save the table as CSV",
+    ".xls": "save the table as CSV",
+    ".ods": "save the table as CSV",
+    ".pkl": "pickles are not read, as they may run code: save a .npy or .parquet file",
+    ".pickle": "pickles are not read, as they may run code: save a .npy or .parquet file",
+    ".krein": "it is a model, which `kreinlearn predict` takes first",
+    ".h5": "save a .npy or .mat file",
+}
+
+
+def suffix_of(path: Path) -> str:
+    """Return the end of a name in lower case; of a compressed file, what stands before .gz."""
+    inner = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    return inner.suffix.lower()
+
+
+def open_file(
+    path: Path,
+    *,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    header: bool | None = True,
+    memory_budget: int | str | None = None,
+) -> Table | ArrayFile:
+    """Open a file: a table of named columns, or arrays by name, as the end of its name says.
+
+    Parameters
+    ----------
+    path : Path
+        A file, or a folder of Parquet files.
+    encoding : str, default=None
+        The encoding of a text file. None stands for UTF-8, unless the file has the byte order
+        mark of another encoding.
+    delimiter : str, default=None
+        The character between the columns of a text file. None stands for a comma in a .csv file,
+        and for a tab in others.
+    header : bool, default=True
+        Whether the first line of a .csv or .tsv file holds the names of the columns; None stands
+        for "unless it holds nothing but numbers".
+    memory_budget : int or str, default=None
+        The largest array that may be read into memory.
+    """
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: there is no such file")
+    suffix = suffix_of(path)
+    if path.is_dir() and suffix != ".zarr" and not _holds_parquet_only(path):
+        raise ValueError(
+            f"{path} is a folder; name a file, or a folder that holds nothing but .parquet files"
+        )
+    if suffix in PARQUET or (path.is_dir() and suffix != ".zarr"):
+        return Table(parquet_at(path), by_name=True)
+    if suffix in ARROW:
+        return Table(arrow_at(path), by_name=True)
+    if suffix in DELIMITERS:
+        mark = delimiter or DELIMITERS[suffix]
+        file = Delimited(path, encoding=encoding, delimiter=mark, header=header)
+        return Table(file, by_name=True)
+    if suffix in JSON:
+        return Table(JsonLines(path, encoding=encoding), by_name=True)
+    if path.suffix.lower() in ARRAYS:
+        return ArrayFile(path, memory_budget)
+    if suffix in OTHERS:
+        raise ValueError(f"{path} is not read: {OTHERS[suffix]}")
+    raise ValueError(f"{path} is of no known kind; {PATHS}")
+
+
+def _holds_parquet_only(folder: Path) -> bool:
+    """Tell whether there are Parquet files and nothing else, except for hidden files."""
+    kinds = {
+        path.suffix.lower() in PARQUET
+        for path in folder.rglob("*")
+        if path.is_file()
+        and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+    }
+    return kinds == {True}
+
+
+def table(
+    data: Any,
+    columns: str | Sequence[str] | None = None,
+    *,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    header: bool = True,
+) -> Table:
+    """Columns of a table in a file or of pyarrow, as the input of an estimator.
+
+    Parameters
+    ----------
+    data : path, or table, dataset or ParquetFile of pyarrow
+        A path names a .csv, .tsv, .jsonl, .parquet or .arrow file, or a folder of Parquet files.
+        Text files may be compressed (.csv.gz).
+    columns : str or list of str, default=None
+        For kernels on objects, the name of the column that holds them; for kernels on vectors, a
+        list of names of columns of numbers. None stands for all columns or, with a kernel on
+        objects, for the only one of texts.
+    encoding : str, default=None
+        The encoding of a text file. None stands for UTF-8, unless the file has the byte order
+        mark of another encoding.
+    delimiter : str, default=None
+        The character between the columns of a text file. None stands for a comma in a .csv file,
+        and for a tab in others.
+    header : bool, default=True
+        Whether the first line of a .csv or .tsv file holds the names of the columns. Columns
+        without names are called "1", "2", and so on.
+
+    Returns
+    -------
+    table : Table
+        The columns, whose rows are read when an estimator asks for them.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from kreinlearn import KreinRidgeClassifier, table
+    >>> words = pa.table({"word": ["hat", "cat", "tiger", "tigger"] * 9, "long": [0, 0, 1, 1] * 9})
+    >>> X = table(words, columns="word")
+    >>> KreinRidgeClassifier("levenshtein", random_state=0).fit(X, "long").predict(["bat"])
+    array([0])
+    """
+    if is_path(data):
+        path = _there(data)
+        opened: Any = open_file(path, encoding=encoding, delimiter=delimiter, header=header)
+    else:
+        opened = data if isinstance(data, Table) else _of_pyarrow(data)
+    if not isinstance(opened, Table):
+        raise TypeError(f"table takes a path, or a table or dataset of pyarrow; got {data!r}")
+    return opened if columns is None else opened.pick(columns)
+
+
+def _of_pyarrow(data: Any) -> Table | None:
+    """Return a table of pyarrow, or what is like one, as a Table; None if it is none."""
+    if type(data).__module__.partition(".")[0] != "pyarrow":
+        return None
+    pa = library("pyarrow")
+    stored: ArrowColumns
+    if isinstance(data, pa.Table | pa.RecordBatch):
+        whole = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
+        return Table(ArrowTable(whole, "the table"))
+    if hasattr(data, "get_fragments"):
+        stored = dataset_of(data, "the dataset")
+    elif hasattr(data, "iter_batches"):
+        stored = OpenParquet(data, "the Parquet file")
+    else:
+        return None
+    return Table(stored, by_name=True)
+
+
+def is_path(X: Any) -> bool:
+    """Tell a path from objects: a text is a path if it looks like one."""
+    if not isinstance(X, str):
+        return isinstance(X, os.PathLike)
+    return suffix_of(Path(X)) in KNOWN or os.sep in X or Path(X).exists()
+
+
+def as_path(X: T) -> T | Path:
+    """Return a text that ends like a path as a path, for kernels that do not take texts."""
+    return Path(X) if isinstance(X, str) and Path(X).suffix else X
+
+
+def _there(X: str | os.PathLike[str]) -> Path:
+    path = Path(X)
+    if not path.exists():
+        kinds = "" if suffix_of(path) in KNOWN else f"; {PATHS}"
+        raise FileNotFoundError(
+            f"X={str(path)!r} is taken as a path, and there is no such file{kinds}; one text as an "
+            "object is passed in a list"
+        )
+    return path
+
+
+def opened(X: Any, column: str | None = None) -> Source | Table | None:
+    """Return rows that are read when they are wanted; None if X is in memory already.
+
+    Parameters
+    ----------
+    X : path, memory map, zarr array, table or dataset of pyarrow, Blocks, or an iterable of blocks
+        Anything else is taken to be in memory.
+    column : str, default=None
+        The column that holds the objects that a model was fitted on.
+    """
+    if isinstance(X, Source | Table):
+        return X
+    if is_path(X):
+        path = _there(X)
+        file = open_file(path)
+        if isinstance(file, ArrayFile):
+            return array_in(file)
+        return Table(file.stored, by_name=True, text=column)
+    if isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in NUMBERS:
+        return memory_map(X)
+    if type(X).__module__.startswith("zarr.") and hasattr(X, "chunks"):
+        return zarr_array(X, f"the zarr array {X.path or ''}".rstrip())
+    if hasattr(X, "__next__"):
+        raise TypeError(
+            f"X must be a sequence of objects, got a {type(X).__name__}: {ONCE}, or a list"
+        )
+    return Blocks(X) if _gives_blocks(X) else _of_pyarrow(X)
+
+
+def _gives_blocks(X: Any) -> bool:
+    """Tell whether X can be iterated again, and is neither a sequence, an array nor lazy itself."""
+    others = hasattr(X, "__array__") or hasattr(X, "__dask_graph__") or hasattr(X, "columns")
+    return isinstance(X, Iterable) and not isinstance(X, Sized) and not others
+
+
+def with_target(X: Any, y: Any) -> tuple[Any, Any]:
+    """Return X and y, where y may be the name of a column of X, or the path of a .npy file."""
+    if not isinstance(y, str):
+        return X, y
+    if y.endswith(".npy"):
+        return X, np.load(y, mmap_mode=None)
+    data = opened(X)
+    if not isinstance(data, Table):
+        raise ValueError(
+            f"y={y!r} is taken as the name of a column of X, and X, a {type(X).__name__}, is no "
+            "table on disk or of pyarrow; pass the targets themselves"
+        )
+    elsewhere = data.chosen is not None and y not in data.chosen
+    return (data if elsewhere else data.without(y)), data.target(y)

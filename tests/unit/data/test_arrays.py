@@ -1,0 +1,116 @@
+"""Files of arrays: shapes at once, values when asked for, and nothing unpickled."""
+
+from __future__ import annotations
+
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from kreinlearn.data.arrays import ArrayFile
+from kreinlearn.data.opening import open_file, opened
+
+X = np.arange(12.0).reshape(4, 3)
+
+
+def arrays(folder: Path, kind: str, **found: Any) -> Path:
+    path = folder / f"x{kind}"
+    if kind == ".npy":
+        np.save(path, next(iter(found.values())))
+    elif kind == ".npz":
+        np.savez_compressed(path, **found)
+    elif kind == ".zarr":
+        group = pytest.importorskip("zarr").create_group(str(path))
+        for name, array in found.items():
+            group.create_array(name, data=array)
+    else:
+        pytest.importorskip("scipy.io").savemat(path, found)
+    return path
+
+
+@pytest.mark.parametrize("kind", [".npy", ".npz", ".mat", ".zarr"])
+def test_arrays(tmp_path: Path, kind: str) -> None:
+    path = arrays(tmp_path, kind, X=X, y=np.array([0, 1, 0, 1]))
+    file = open_file(path)
+    assert isinstance(file, ArrayFile)
+    assert file.names == (["x"] if kind == ".npy" else ["X", "y"])
+    assert_array_equal(file.get(file.names[0]), X)
+    assert file.described(file.names[:1]) == f"{file.names[0]} (4 x 3)"
+    with pytest.raises(ValueError, match=r"there is no array 'Z' in .*; arrays are "):
+        file.get("Z")
+
+
+def test_texts_and_cells(tmp_path: Path) -> None:
+    words = ["see", "", "oboe"]
+    assert open_file(arrays(tmp_path, ".npy", a=np.array(words))).get("x") == words  # type: ignore[union-attr]
+    bytes_ = np.array([w.encode() for w in words])
+    assert open_file(arrays(tmp_path, ".npz", a=bytes_)).get("a") == words  # type: ignore[union-attr]
+    cells = np.empty(3, dtype=object)
+    cells[:] = words
+    series = np.empty(2, dtype=object)
+    series[:] = [np.arange(3.0), np.arange(5.0)]
+    file = open_file(arrays(tmp_path, ".mat", w=cells, s=series, c=np.array(["ab", "c"])))
+    assert isinstance(file, ArrayFile)
+    assert file.get("w") == words
+    assert file.get("c") == ["ab", "c"]
+    assert [x.tolist() for x in file.get("s")] == [[0, 1, 2], [0, 1, 2, 3, 4]]
+
+
+def test_pickles_bombs_and_twins_are_refused(tmp_path: Path) -> None:
+    objects = np.array([{}, []], dtype=object)
+    with pytest.raises(ValueError, match="pickled objects, which are not read"):
+        open_file(arrays(tmp_path, ".npy", a=objects))
+    with pytest.raises(ValueError, match="pickled objects, which are not read"):
+        open_file(arrays(tmp_path, ".npz", a=objects))
+    bomb = arrays(tmp_path, ".npz", a=np.zeros((1000, 1000)))
+    assert bomb.stat().st_size < 20_000
+    with pytest.raises(MemoryError, match=r"the array 'a' of .* needs 8 MB"):
+        open_file(bomb, memory_budget="1MB").get("a")  # type: ignore[union-attr]
+    with zipfile.ZipFile(tmp_path / "twins.npz", "w") as archive:
+        archive.write(tmp_path / "x.npy", "a.npy")
+        with pytest.warns(UserWarning, match="Duplicate"):
+            archive.write(tmp_path / "x.npy", "a.npy")
+    with pytest.raises(ValueError, match=r"two arrays are named 'a\.npy'"):
+        open_file(tmp_path / "twins.npz")
+
+
+@pytest.mark.parametrize("kind", [".npy", ".npz", ".mat"])
+def test_a_damaged_array_file_is_a_value_error(tmp_path: Path, kind: str) -> None:
+    path = arrays(tmp_path, kind, X=X, y=np.arange(4))
+    whole, rng = path.read_bytes(), np.random.default_rng(0)
+    for _ in range(60):
+        damaged = bytearray(whole)
+        for place in rng.integers(min(len(whole), 400), size=3):
+            damaged[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(bytes(damaged[: int(rng.integers(1, len(whole)))]))
+        with suppress(ValueError, MemoryError):
+            file = open_file(path, memory_budget="10MB")
+            assert isinstance(file, ArrayFile)
+            for name in file.names:
+                file.get(name)
+
+
+def test_a_file_of_matlab_73(tmp_path: Path) -> None:
+    path = tmp_path / "x.mat"
+    path.write_bytes(b"MATLAB 7.3 MAT-file, Platform: GLNXA64" + b" " * 90)
+    with pytest.raises(ValueError, match=r"of MATLAB 7\.3; save it again"):
+        open_file(path)
+
+
+@pytest.mark.parametrize("kind", [".npy", ".npz", ".mat"])
+def test_the_only_array_of_a_file_is_taken_as_rows(tmp_path: Path, kind: str) -> None:
+    source: Any = opened(arrays(tmp_path, kind, X=X))
+    assert_array_equal(source[1:3], X[1:3])
+    assert_array_equal(source.take([3, 0]), X[[3, 0]])
+    words: Any = opened(arrays(tmp_path, kind, X=np.array(["see", "oboe"])))
+    assert words[0:2] == ["see", "oboe"]
+
+
+@pytest.mark.parametrize("kind", [".npz", ".mat", ".zarr"])
+def test_one_of_several_arrays_is_to_be_named(tmp_path: Path, kind: str) -> None:
+    with pytest.raises(ValueError, match=r"arrays, \['X', 'y'\]; pass one of them, .*\(path\)"):
+        opened(arrays(tmp_path, kind, X=X, y=X[0]))
