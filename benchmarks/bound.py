@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kreinlearn.kernels import _fused
-from kreinlearn.sums.gram import add_gram
+from kreinlearn.sums.moments import add_gram
 from kreinlearn.sums.parallel import serial_blas
 
 ROWS = 1024  # of a block of the product and the SYRK

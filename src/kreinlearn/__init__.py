@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kreinlearn.evaluation import Evaluation, evaluate
     from kreinlearn.inspection import Inspection, indefiniteness, inspect
     from kreinlearn.kernels import dissimilarity, normalized, pairwise, register, similarity_of
-    from kreinlearn.nystrom.spec import Landmarks
+    from kreinlearn.nystrom.landmarks import Landmarks
     from kreinlearn.persist import ModelFormatError, load, save
 
 __version__ = "0.1.0.dev0"

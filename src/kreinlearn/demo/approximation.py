@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from kreinlearn.estimators.transformer import KreinNystroem
-from kreinlearn.nystrom.landmarks import SELECTORS, VECTORS_ONLY
+from kreinlearn.nystrom.schemes import SELECTORS, VECTORS_ONLY
 from kreinlearn.solvers.spectrum import indefiniteness_of
 
 Array = NDArray[Any]

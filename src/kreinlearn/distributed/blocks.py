@@ -19,12 +19,6 @@ from kreinlearn.sums.parallel import serial_blas
 from kreinlearn.sums.tree import FAN_IN
 
 
-def is_dask(X: Any) -> bool:
-    """A dask collection, a delayed block or a list of them; dask is not imported to say so."""
-    first = X[0] if isinstance(X, list | tuple) and len(X) else X
-    return hasattr(first, "__dask_graph__") and type(first).__module__.startswith("dask")
-
-
 class Blocks(NamedTuple):
     """Delayed blocks of rows, their lengths and what is known of all rows."""
 

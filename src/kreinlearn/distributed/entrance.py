@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_array, check_consistent_length
 
-from kreinlearn.data.border import Border
 from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import length
 from kreinlearn.data.validation import (
+    Border,
     checked_weights,
     list_of_objects,
     numbers_as_array,
     require_numbers,
 )
-from kreinlearn.distributed.blocks import is_dask
 from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.pairs.rows import Rows
 
@@ -28,7 +27,11 @@ if TYPE_CHECKING:
 
 HERE = 8192  # rows up to which a collection is small enough to be computed
 
-__all__ = ["blockwise", "column_of", "is_dask", "receive_on_workers", "scored"]
+
+def is_dask(X: Any) -> bool:
+    """A dask collection, a delayed block or a list of them; dask is not imported to say so."""
+    first = X[0] if isinstance(X, list | tuple) and len(X) else X
+    return hasattr(first, "__dask_graph__") and type(first).__module__.startswith("dask")
 
 
 def receive_on_workers(estimator: KreinEstimator, X: Any, kernel: Kernel, border: Border) -> Rows:
@@ -119,6 +122,12 @@ def _column_here(values: Any, check: Callable[[Any], Array], name: str) -> Any:
             f"{name}.compute()"
         )
     return rows.take(np.arange(len(rows)))
+
+
+def require_in_memory(X: Any, remedy: str) -> None:
+    """Raise TypeError for a dask collection where only parts in memory are taken."""
+    if is_dask(X):
+        raise TypeError(remedy)
 
 
 # Fitted estimators

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kreinlearn.distributed import blocks as b
+from kreinlearn.distributed.entrance import is_dask
 from kreinlearn.distributed.rows import DaskRows, rows_of, spread
 from kreinlearn.kernels.base import Array
 
@@ -17,7 +18,7 @@ Check = Callable[[Any], Array]  # a block of targets or weights, as it comes
 
 def column_of(y: Any, X: DaskRows, check: Check, name: str) -> DaskRows:
     """Targets or weights in the blocks of X; in memory or not."""
-    y = rows_of(y, partial(checked, check=check)) if b.is_dask(y) else spread_checked(y, X, check)
+    y = rows_of(y, partial(checked, check=check)) if is_dask(y) else spread_checked(y, X, check)
     if len(y) != len(X):
         raise ValueError(
             "Found input variables with inconsistent numbers of samples: "

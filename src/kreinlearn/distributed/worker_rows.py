@@ -13,10 +13,9 @@ from kreinlearn.distributed.rows import DaskRows
 from kreinlearn.distributed.sums import sum_rows, total_of
 from kreinlearn.distributed.targets import weighted_by_class
 from kreinlearn.kernels.base import Array, Kernel
-from kreinlearn.pairs.rows import Rows, Work
-from kreinlearn.pairs.session import Session
-from kreinlearn.sums.columns import ColumnSums, Tally
+from kreinlearn.pairs.rows import Rows, Session, Work
 from kreinlearn.sums.moments import Targets
+from kreinlearn.sums.tree import ColumnSums, Tally
 
 
 class WorkerRows(Rows):

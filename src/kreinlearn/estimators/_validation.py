@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from kreinlearn._warnings import warn
-from kreinlearn.data.border import Border
 from kreinlearn.data.memory import budget_bytes
 from kreinlearn.data.validation import (
+    Border,
     asymmetry_of,
     is_condensed,
     is_frame,
@@ -26,7 +26,7 @@ from kreinlearn.data.validation import (
 from kreinlearn.data.validation import list_of_objects as _as_list
 from kreinlearn.data.validation import numbers_as_array as _as_array
 from kreinlearn.kernels import Kernel
-from kreinlearn.nystrom.landmarks import VECTORS_ONLY
+from kreinlearn.nystrom.schemes import VECTORS_ONLY
 
 __all__ = [
     "_as_array",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,10 +21,10 @@ from sklearn.utils._param_validation import (
 )
 
 from kreinlearn._warnings import warn
-from kreinlearn.data.border import Border
 from kreinlearn.data.memory import Resources, budget_bytes, free_memory, require_memory
 from kreinlearn.data.tiles import Source, length, take
 from kreinlearn.data.validation import (
+    Border,
     asymmetry_of,
     is_frame,
     looks_like_distances,
@@ -36,20 +36,20 @@ from kreinlearn.estimators.refusals import refuse
 from kreinlearn.kernels import Kernel, resolve
 from kreinlearn.kernels.base import Array, Objects, symmetrised, symmetry_rtol
 from kreinlearn.kernels.precomputed import PickedColumns, Precomputed
+from kreinlearn.learn.precision import in_enough_precision
 from kreinlearn.nystrom.core import FeatureMap
-from kreinlearn.nystrom.landmarks import SCHEMES, VECTORS_ONLY
-from kreinlearn.nystrom.spec import Landmarks, MapSpec
+from kreinlearn.nystrom.landmarks import Landmarks, MapSpec
+from kreinlearn.nystrom.schemes import SCHEMES, VECTORS_ONLY
 from kreinlearn.nystrom.sweep import announce, project
-from kreinlearn.pairs.columns import LandmarkColumns
-from kreinlearn.pairs.rows import Rows
+from kreinlearn.pairs.evaluate import LandmarkColumns, rows_per_block
+from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.pairs.sample import Sample
-from kreinlearn.pairs.session import Session
-from kreinlearn.pairs.square import rows_per_block
 from kreinlearn.pairs.store.opening import stored
 from kreinlearn.persist import save
 from kreinlearn.progress import Progress, tasks_of
 from kreinlearn.sums.parallel import worker_count
 
+T = TypeVar("T")
 N_LANDMARKS = [
     Interval(Integral, 1, None, closed="left"),
     Interval(RealNotInt, 0, 1, closed="right"),
@@ -209,6 +209,17 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
     def _default_landmarks(self, n: int, rank: int | None) -> int:
         """How many landmarks "auto" stands for."""
         raise NotImplementedError
+
+    def _in_precision(self, fit: Callable[[str | None], T]) -> T:
+        """``fit(dtype)`` in the type that is asked for, or in float64 if float32 is not enough."""
+        resources = self._resources
+        try:
+            if resources.dtype != "float32":
+                return fit(resources.dtype)
+            return in_enough_precision(fit, stored=resources.store is not None)
+        except BaseException:
+            self._forget()
+            raise
 
     @contextmanager
     def _session(

@@ -17,7 +17,7 @@ from kreinlearn.data.validation import is_condensed, square_from_condensed
 from kreinlearn.estimators.base import are_row_numbers
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.folds import fold_count
-from kreinlearn.nystrom.spec import Landmarks
+from kreinlearn.nystrom.landmarks import Landmarks
 
 PART = 0.7  # the smallest share of the rows in a part that calibrates
 

@@ -33,7 +33,6 @@ from kreinlearn.learn.features import FeatureKind, KreinFeatures
 from kreinlearn.learn.fit import LearnSpec, Model, Solved, fit_model
 from kreinlearn.learn.folds import FoldSpec
 from kreinlearn.learn.losses import Loss
-from kreinlearn.learn.precision import in_enough_precision
 from kreinlearn.learn.search import Tuned, Unknowns
 from kreinlearn.learn.similarity import SimilaritySpec
 from kreinlearn.pairs.pairs import Pairs
@@ -148,14 +147,7 @@ class Learner(KreinEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         with fit_task(self, X, y, sample_weight):
-            learned = partial(self._learned, X, y, sample_weight)
-            resources = self._resources
-            stored = resources.store is not None
-            try:
-                self._keep(*in_enough_precision(learned, resources.dtype, stored=stored))
-            except BaseException:
-                self._forget()
-                raise
+            self._keep(*self._in_precision(partial(self._learned, X, y, sample_weight)))
 
     def _learned(self, X: Any, y: Any, sample_weight: Any, dtype: str | None) -> tuple[Rows, Model]:
         """Rows and targets checked, then the model of ``learn.fit``."""

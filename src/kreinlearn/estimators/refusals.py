@@ -6,7 +6,7 @@ from collections.abc import Callable
 from numbers import Integral
 from typing import Any, NamedTuple
 
-from kreinlearn.nystrom.landmarks import WHOLE_SAMPLE
+from kreinlearn.nystrom.schemes import WHOLE_SAMPLE
 
 
 class Refusal(NamedTuple):

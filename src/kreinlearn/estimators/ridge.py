@@ -13,14 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from kreinlearn.data.memory import Resources
 from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator
-from kreinlearn.distributed.entrance import is_dask
+from kreinlearn.distributed.entrance import require_in_memory
 from kreinlearn.estimators.learner import KreinClassifierBase, KreinRegressorBase, Learner
 from kreinlearn.estimators.refusals import refuse
 from kreinlearn.learn.coding import Encoded
 from kreinlearn.learn.fit import Model
 from kreinlearn.learn.incremental import first_part, next_part
 from kreinlearn.learn.losses import Loss, SquaredError
-from kreinlearn.learn.precision import in_enough_precision
 from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.progress import fit_task
@@ -36,16 +35,16 @@ class Incremental(Learner):
         return SquaredError()
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
-        if is_dask(X):
-            raise TypeError("partial_fit takes parts in memory; give fit the whole dask collection")
+        require_in_memory(
+            X, "partial_fit takes parts in memory; give fit the whole dask collection"
+        )
         with fit_task(self, X, y, sample_weight):
             if hasattr(self, "_sums"):
                 self._next_part(X, y, sample_weight, classes)
             else:
                 refuse(self, "partial_fit")
                 learned = partial(self._first_part, X, y, sample_weight, classes)
-                dtype = self._resources.dtype
-                rows, model = in_enough_precision(learned, dtype, stored=False)
+                rows, model = self._in_precision(learned)
                 self._keep(rows, model)
                 self._sums = model.sums
         return self

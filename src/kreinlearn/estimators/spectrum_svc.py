@@ -25,14 +25,11 @@ from kreinlearn.kernels.base import symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
 from kreinlearn.learn.coding import Classes, Coding, Encoded, class_scores, pairs_of, require_two
 from kreinlearn.learn.folds import FoldSpec
-from kreinlearn.nystrom.fit import open_sample
-from kreinlearn.nystrom.landmarks import select_landmarks
-from kreinlearn.nystrom.spec import Landmarks, MapSpec
+from kreinlearn.nystrom.landmarks import Landmarks, MapSpec, open_sample, select_landmarks
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.probe import probe_landmarks
-from kreinlearn.pairs.rows import Rows
+from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.pairs.sample import Sample
-from kreinlearn.pairs.session import Session
 from kreinlearn.progress import fit_task
 from kreinlearn.solvers.spectrum import CORRECTIONS, SpectrumCorrection, correct, power_of_two_scale
 from kreinlearn.sums.parallel import serial_blas

@@ -16,16 +16,16 @@ from kreinlearn._warnings import warn
 from kreinlearn.data.memory import Resources
 from kreinlearn.data.tiles import as_generator, length, take
 from kreinlearn.data.validation import precision
-from kreinlearn.distributed.entrance import blockwise, is_dask
+from kreinlearn.distributed.entrance import blockwise
 from kreinlearn.estimators.base import KreinEstimator, feature_attributes, require_rank
 from kreinlearn.estimators.refusals import refuse
 from kreinlearn.estimators.ridge import RandomState
 from kreinlearn.kernels.base import Array, Kernel
-from kreinlearn.learn.precision import in_enough_precision, require_approximated
+from kreinlearn.learn.precision import require_approximated
 from kreinlearn.nystrom.core import EPS, WHITEN_RTOL, FeatureMap, eigen_map, one_shot
 from kreinlearn.nystrom.error import ERROR_ROWS, ErrorEstimate, estimate_error
 from kreinlearn.nystrom.fit import FittedMap, fit_map, fit_map_to_tolerance
-from kreinlearn.nystrom.spec import MapSpec
+from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.probe import probe_landmarks
 from kreinlearn.pairs.rows import Rows
@@ -91,10 +91,13 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
         ndarray of shape (n_samples, rank_)
             The features.
         """
-        result = self._fit(X)
+        return blockwise(self, "transform", X, partial(self._features_of_fit, self._fit(X)))
+
+    def _features_of_fit(self, result: FitResult, X: Any) -> Array:
+        """Features of the training objects, which are read off where the sample has them all."""
         sample = result.fitted.sample
-        if is_dask(X) or len(sample.inside) < len(result.rows):
-            return self.transform(X)
+        if len(sample.inside) < len(result.rows):
+            return self._features(X)
         with serial_blas():
             Phi = sample.C[sample.inside] @ self._map.W
         return self._centred(Phi.astype(precision(result.rows.X)))
@@ -138,16 +141,8 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
 
     def _fit(self, X: Any) -> FitResult:
         with fit_task(self, X):
-            resources = self._resources
-            stored = resources.store is not None
-            try:
-                result = in_enough_precision(
-                    partial(self._found, X), resources.dtype, stored=stored
-                )
-                self._keep(result)
-            except BaseException:
-                self._forget()
-                raise
+            result = self._in_precision(partial(self._found, X))
+            self._keep(result)
             return result
 
     def _found(self, X: Any, dtype: str | None) -> FitResult:

@@ -28,7 +28,7 @@ from kreinlearn.kernels import Kernel, remembering
 from kreinlearn.kernels.keys import key_of
 from kreinlearn.learn.folds import random_folds
 from kreinlearn.nystrom.sweep import announce
-from kreinlearn.pairs.square import evaluate_square, pairs_among
+from kreinlearn.pairs.evaluate import evaluate_square, pairs_among
 from kreinlearn.progress import Progress, time_in_words
 from kreinlearn.sums.parallel import serial_blas, worker_count
 

@@ -15,7 +15,7 @@ from kreinlearn.kernels.base import symmetry_rtol
 from kreinlearn.kernels.callables import CallableKernel, PairwiseKernel
 from kreinlearn.kernels.dissimilarity import SELF_DISSIMILARITY_RTOL, check_dissimilarities
 from kreinlearn.nystrom.sweep import announce
-from kreinlearn.pairs.square import evaluate_square, pairs_among
+from kreinlearn.pairs.evaluate import evaluate_square, pairs_among
 from kreinlearn.progress import Progress
 from kreinlearn.sums.parallel import serial_blas, worker_count
 

@@ -14,13 +14,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import InputTags, check_array
 
-from kreinlearn.data.border import Border
 from kreinlearn.data.frames import column_names, named_rows, rows_of_frame
 from kreinlearn.data.opening import as_path, opened
 from kreinlearn.data.source import RowObjects
 from kreinlearn.data.table import Table
 from kreinlearn.data.tiles import Part, Source
 from kreinlearn.data.validation import (
+    Border,
     is_condensed,
     is_table,
     list_of_objects,

@@ -14,13 +14,13 @@ from sklearn.utils.multiclass import _ovr_decision_function
 
 from kreinlearn.data.validation import checked_labels, checked_numbers, labels_of_block
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.features import Features
+from kreinlearn.learn.features import Features, Linear
 from kreinlearn.learn.folds import FoldRows
-from kreinlearn.learn.losses.base import Linear, Loss
+from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.scoring import FoldClassifier, FoldRegressor
 from kreinlearn.learn.task import Task, weighted
 from kreinlearn.pairs.rows import Rows
-from kreinlearn.solvers.result import signed_penalty
+from kreinlearn.solvers.least_squares import signed_penalty
 
 COMPARED_ROWS = 4096  # by which one-vs-rest and one-vs-one are compared, at the most
 

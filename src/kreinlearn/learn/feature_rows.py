@@ -15,8 +15,7 @@ from kreinlearn.data.tiles import TILE, Part, among, row_blocks, take, tiles
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.learn.features import Features
 from kreinlearn.learn.task import Task, weighted
-from kreinlearn.pairs.columns import LandmarkColumns
-from kreinlearn.pairs.evaluate import evaluate, scaled
+from kreinlearn.pairs.evaluate import LandmarkColumns, evaluate, scaled
 from kreinlearn.progress import Progress
 from kreinlearn.solvers.margins import Margins, RowMargins
 from kreinlearn.sums.moments import FeatureMoments, Moments
@@ -65,7 +64,7 @@ class MovingRows:
 
 @dataclass(frozen=True)
 class ValuesHere:
-    """Kernel values of all rows in this process: kept if the budget allows, else evaluated again."""
+    """Kernel values of all rows in this process: kept if the budget allows, or evaluated again."""
 
     target: Array | None  # (n, m), which the first pass fills; None: there is no room for it
     sampled: Array | None = None  # numbers of the rows that the first pass does not evaluate

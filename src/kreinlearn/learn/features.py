@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 
 from kreinlearn.kernels.base import Array
-from kreinlearn.nystrom.core import FeatureMap, landmark_map
-from kreinlearn.nystrom.fit import core_rank, fit_core
-from kreinlearn.nystrom.spec import MapSpec
+from kreinlearn.nystrom.core import FeatureMap, core_rank, fit_core, landmark_map
+from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.nystrom.sweep import Swept
-from kreinlearn.pairs.columns import LandmarkColumns
+from kreinlearn.pairs.evaluate import LandmarkColumns
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.sample import Sample
-from kreinlearn.sums.gram import Gram
-from kreinlearn.sums.moments import Centred, FeatureMoments, Moments, total_moments
+from kreinlearn.sums.moments import Centred, FeatureMoments, Gram, Moments, total_moments
 
 POWER_STEPS = 30  # of the iteration for the largest eigenvalue
 
@@ -109,7 +107,7 @@ class Features:
         return total_moments(self.terms).centred(intercept=intercept)
 
     def scale(self, *, intercept: bool) -> float:
-        """The largest eigenvalue of the Gram matrix of the features, over the weight of all rows."""
+        """The largest eigenvalue of the Gram matrix of the features over the weight of all rows."""
         whole = self.whole(intercept=intercept)
         return gram_scale(whole.G, whole.n)
 
@@ -124,3 +122,16 @@ def gram_scale(G: Array, n: float) -> float:
         v = G @ (v / size)
         size = float(np.linalg.norm(v))
     return size / n
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A model that is linear in the features of C / unit, and how it was found."""
+
+    coef: Array  # (r, q)
+    intercept: Array  # (q,)
+    n_iter: int = 0  # steps of an iterative solver, the most over the outputs
+    converged: bool = True
+    singular: bool = False  # the solution of smallest norm, as there are many
+    attributes: Mapping[str, Any] = field(default_factory=dict)  # what the loss adds to the model
+    landmarks: Array | None = None  # places of the landmarks that have a coefficient; None: all

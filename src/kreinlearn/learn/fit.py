@@ -11,25 +11,22 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.learn.coding import Coding, Decided, Encoded
-from kreinlearn.learn.features import FeatureKind, Features, identity_map
+from kreinlearn.learn.features import FeatureKind, Features, Linear, identity_map
 from kreinlearn.learn.folds import FoldSpec
 from kreinlearn.learn.incremental import Sums
-from kreinlearn.learn.losses.base import Linear, Loss
+from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.precision import require_learned
 from kreinlearn.learn.scoring import cross_validated_score
 from kreinlearn.learn.search import Tuned, Unknowns, given, pattern_search
 from kreinlearn.learn.similarity import Chosen, SimilaritySpec, choose_similarity
 from kreinlearn.learn.task import Task
 from kreinlearn.nystrom.core import FeatureMap
-from kreinlearn.nystrom.fit import open_sample
-from kreinlearn.nystrom.landmarks import select_landmarks
-from kreinlearn.nystrom.spec import MapSpec
-from kreinlearn.pairs.columns import LandmarkColumns
+from kreinlearn.nystrom.landmarks import MapSpec, open_sample, select_landmarks
+from kreinlearn.pairs.evaluate import LandmarkColumns
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.probe import probe_landmarks
-from kreinlearn.pairs.rows import Rows
+from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.pairs.sample import Sample
-from kreinlearn.pairs.session import Session
 
 
 @dataclass(frozen=True)
@@ -129,7 +126,8 @@ def make_task(
         rows = rows.with_outside(map_spec.given)
     pairs = Pairs(spec.kernel, rows, session)
     sample = select_landmarks(pairs, open_sample(pairs, map_spec, rng), map_spec, rng)
-    probe_landmarks(pairs, sample)
+    if pairs.kernel.untrusted:
+        probe_landmarks(pairs, sample)
     folds, n_folds = spec.folds.draw(rows, encoded, rng, map_spec.pool)
     task = Task(
         pairs, sample, map_spec, spec.kind, rng, encoded.y, encoded.Y, weights, folds, n_folds,

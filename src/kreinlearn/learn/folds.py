@@ -12,7 +12,7 @@ from sklearn.model_selection import check_cv
 
 from kreinlearn.data.tiles import TILE, among
 from kreinlearn.solvers import Array
-from kreinlearn.solvers.result import Fold, sign_groups
+from kreinlearn.solvers.least_squares import Fold, sign_groups
 from kreinlearn.sums.moments import FeatureMoments, total_moments
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ from kreinlearn.learn.precision import require_learned
 from kreinlearn.learn.search import Tuned, given, tune_apart
 from kreinlearn.nystrom.core import FeatureMap
 from kreinlearn.nystrom.sweep import RowWork
-from kreinlearn.pairs.columns import LandmarkColumns
-from kreinlearn.pairs.rows import Rows
-from kreinlearn.pairs.session import Session
+from kreinlearn.pairs.evaluate import LandmarkColumns
+from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.sums.moments import Moments, Targets, spare_for
 
 if TYPE_CHECKING:

@@ -13,18 +13,15 @@ import numpy as np
 from kreinlearn._warnings import warn
 from kreinlearn.data.tiles import tiles
 from kreinlearn.kernels.base import Array
+from kreinlearn.nystrom.core import fit_core, rows_of_core
 from kreinlearn.nystrom.error import ERROR_ROWS
-from kreinlearn.nystrom.fit import fit_core, rows_of_core
-from kreinlearn.nystrom.landmarks import with_reference
-from kreinlearn.nystrom.spec import MapSpec
+from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.pairs.evaluate import scaled
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.pairs.sample import Sample
-from kreinlearn.solvers.least_squares import ridge
-from kreinlearn.solvers.result import signed_penalty
-from kreinlearn.sums.gram import Gram
-from kreinlearn.sums.moments import Moments, Targets
+from kreinlearn.solvers.least_squares import ridge, signed_penalty
+from kreinlearn.sums.moments import Gram, Moments, Targets
 
 if TYPE_CHECKING:
     from kreinlearn.learn.task import Task
@@ -41,11 +38,11 @@ class TooCoarse(Exception):
         self.error = error
 
 
-def in_enough_precision(fit: Callable[[str | None], T], dtype: str | None, *, stored: bool) -> T:
-    """``fit(dtype)``, or ``fit("float64")`` if that finds that float32 is not enough."""
+def in_enough_precision(fit: Callable[[str], T], *, stored: bool) -> T:
+    """``fit("float32")``, or ``fit("float64")`` if that finds that float32 is not enough."""
     try:
-        with _warnings_of(dtype == "float32"):
-            return fit(dtype)
+        with _warnings_at_the_end():
+            return fit("float32")
     except TooCoarse as refused:
         what = (
             f'dtype="float32" changes results by {refused.error:.2g} of their spread on a '
@@ -60,11 +57,8 @@ def in_enough_precision(fit: Callable[[str | None], T], dtype: str | None, *, st
 
 
 @contextmanager
-def _warnings_of(single: bool) -> Iterator[None]:
+def _warnings_at_the_end() -> Iterator[None]:
     """Warnings of a fit in float32 come at its end, and not at all if float64 takes its place."""
-    if not single:
-        yield
-        return
     with warnings.catch_warnings(record=True) as recorded:
         warnings.simplefilter("always")
         try:
@@ -161,7 +155,7 @@ def doubled(pairs: Pairs, sample: Sample, similarity: str = "squared") -> tuple[
     if sample.transform is not None:
         n_reference = sample.transform.n_reference
     double = double_pairs.sample(np.arange(len(sample.rows)), sample.positions(sample.pool))
-    double = with_reference(double_pairs, double_pairs.grown(double, columns[:n_reference]))
+    double = double_pairs.with_reference(double_pairs.grown(double, columns[:n_reference]))
     double = double_pairs.grown(double, columns[n_reference:])
     if double.transform is not None:
         double = double.using(similarity)

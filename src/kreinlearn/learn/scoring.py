@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring
 
 from kreinlearn.kernels.base import Array
+from kreinlearn.learn.features import Linear
 from kreinlearn.learn.folds import FoldRows
-from kreinlearn.learn.losses.base import Linear
 from kreinlearn.learn.task import Task
-from kreinlearn.solvers.result import signed_penalty
+from kreinlearn.solvers.least_squares import signed_penalty
 
 LEAST_PROBABILITY = 1e-3  # a decision value beyond +-1 is no certainty
 

@@ -2,7 +2,7 @@
 
 Values that are tuned are a vector: one penalty per group of features, then further values such as
 the factor of a radius. Penalties with odd numbers belong to features of negative signature (see
-``kreinlearn.solvers.result``). A search works on logarithms, and on those values only that are
+``kreinlearn.solvers.least_squares``). A search works on logarithms, and on those values only that are
 neither given nor tied to another.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from kreinlearn.solvers import Array
-from kreinlearn.solvers.result import FoldLoss
+from kreinlearn.solvers.least_squares import FoldLoss
 
 Objective = Callable[[Array], tuple[float, Array]]  # values -> loss, gradient in their logarithms
 

@@ -14,9 +14,8 @@ from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS
 from kreinlearn.learn.features import gram_scale
 from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, tune, tune_apart
 from kreinlearn.learn.task import Task
-from kreinlearn.nystrom.landmarks import with_reference
 from kreinlearn.pairs.pairs import Pairs
-from kreinlearn.solvers.result import Fold
+from kreinlearn.solvers.least_squares import Fold
 
 FINALISTS = 2  # similarities whose penalties are tuned before one is chosen
 SCREENED = 400  # rows that the finalists are chosen by, where each fold makes a map of its own
@@ -111,7 +110,7 @@ def with_kernel(task: Task, kernel: Kernel) -> Task:
     """The same task, rows and landmarks seen by another kernel."""
     pairs = Pairs(kernel, task.rows, replace(task.pairs.session, store=None))
     sample = pairs.grown(pairs.sample(task.sample.rows, task.sample.pool), task.sample.landmarks)
-    return replace(task, pairs=pairs, sample=with_reference(pairs, sample))
+    return replace(task, pairs=pairs, sample=pairs.with_reference(sample))
 
 
 def _screened(task: Task, unknowns: Unknowns, seed: int) -> Tuned:

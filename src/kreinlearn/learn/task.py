@@ -22,14 +22,13 @@ from kreinlearn.learn.folds import (
 )
 from kreinlearn.learn.search import MeanLoss, Tuned
 from kreinlearn.nystrom.core import FeatureMap, one_shot
-from kreinlearn.nystrom.spec import MapSpec
+from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.nystrom.sweep import fill_rows, sweep
 from kreinlearn.pairs.evaluate import places_of, scaled
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.pairs.sample import Sample
-from kreinlearn.solvers.least_squares import LeaveOneOut
-from kreinlearn.solvers.result import Fold, sign_groups
+from kreinlearn.solvers.least_squares import Fold, LeaveOneOut, sign_groups
 from kreinlearn.sums.moments import FeatureMoments, Targets
 
 FEW_ROWS = 4  # rows per landmark up to which features are formed, and not only summed

@@ -6,13 +6,20 @@ Everything here is a function of m x m matrices (and, for the reference routes, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from kreinlearn.kernels.columns import squared_norms
+from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.sample import Sample
 from kreinlearn.solvers.spectrum import signed_eigh
+from kreinlearn.sums.moments import Gram
+
+if TYPE_CHECKING:
+    from kreinlearn.nystrom.landmarks import MapSpec
 
 Array = NDArray[Any]
 
@@ -127,3 +134,85 @@ def least_squares_map(T: Array, M: Array) -> FeatureMap:
     """Features in the eigenbasis of K~ = (C T) M (C T)'."""
     core = signed_eigh(0.5 * (M + M.T))
     return eigen_map(T @ core.U, core.D)
+
+
+# From a sample to a feature map
+
+
+def fit_core(
+    pairs: Pairs, sample: Sample, gram: Gram, n: int, spec: MapSpec, rng: np.random.Generator,
+    C: Array | None = None, R: Array | None = None,
+) -> FeatureMap:  # fmt: skip
+    """The feature map of kernels divided by the unit of the sample; the rank is not yet cut.
+
+    ``C`` are all similarities, for the reference routes; ``R`` the rows that a least-squares core
+    is fitted on, if they are known.
+    """
+    m, unit = len(sample.landmarks), sample.unit
+    if spec.core == "ls" and m < n:
+        R = rows_of_core(sample, gram.matrix, n, rng) if R is None else R
+        T = whiten(gram.matrix)
+        K_RR = pairs.similarities(sample, R) / unit
+        M = least_squares_core((sample.C / unit)[sample.positions(R)] @ T, K_RR, n)
+        return least_squares_map(T, M)
+    k, K_ZZ = core_rank(spec), sample.K_ZZ / unit
+    W, S = landmark_map(K_ZZ, k, sample.eps)
+    if spec.method == "gram" or C is None:
+        E, Lambda = one_shot(gram.matrix, W, S)
+    elif spec.method == "svd":
+        E, Lambda = one_shot_svd(C / unit, W, S)
+    else:
+        E, Lambda = squared_route(C / unit, K_ZZ, k)
+    return FeatureMap(W, S, E, Lambda)
+
+
+def core_rank(spec: MapSpec) -> int | None:
+    """The rank to which the core itself is cut; None: all of it is used."""
+    if spec.core != "truncated":
+        return None
+    return spec.rank if spec.rank is not None else max(1, int(spec.n_landmarks / OVERSAMPLING))
+
+
+def rows_of_core(sample: Sample, G: Array, n: int, rng: np.random.Generator) -> Array:
+    """Rows whose pairs a least-squares core is fitted on: the landmarks and others."""
+    Z, Q = sample.landmarks, sample.C / sample.unit @ whiten(G)
+    rest = np.setdiff1d(sample.rows[sample.rows >= 0], Z)
+    uniform = np.setdiff1d(sample.pool, Z)
+    extra = extra_rows(n, len(Z))
+    return np.concatenate([Z, _extra_rows(Q, sample, rest, uniform, extra, rng)])
+
+
+def extra_rows(n: int, m: int) -> int:
+    """How many rows beside the landmarks: never all pairs, however many the landmarks."""
+    return min(2 * m, -(-2 * (n - m) // 3))
+
+
+def _extra_rows(
+    Q: Array, sample: Sample, rest: Array, uniform: Array, extra: int, rng: np.random.Generator
+) -> Array:
+    """Half the extra rows span Q, by pivoting, and half are uniform; none is a landmark."""
+    count = candidate_count(len(sample.landmarks))
+    candidates = rest
+    if count < len(rest):
+        even = rng.choice(uniform, min(count // 2, len(uniform)), replace=False)
+        other = np.setdiff1d(rest, uniform)  # drawn by leverage during the pass
+        if not len(other):
+            other = np.setdiff1d(rest, even)
+            scores = squared_norms(Q[sample.positions(other)])
+            other = other[weighted_draw(scores, count - len(even), rng)]
+        candidates = np.concatenate([even, other])
+    pivots = candidates[pivot_rows(Q[sample.positions(candidates)], -(-extra // 2))]
+    left = np.setdiff1d(uniform, pivots)
+    return np.concatenate([pivots, rng.choice(left, min(extra // 2, len(left)), replace=False)])
+
+
+def weighted_draw(weights: Array, count: int, rng: np.random.Generator) -> Array:
+    """Indices drawn one after another without replacement, by weight; zero weights come last."""
+    with np.errstate(divide="ignore"):
+        keys = np.log(rng.random(len(weights))) / weights
+    return np.argsort(-keys, kind="stable")[:count]
+
+
+def candidate_count(m: int) -> int:
+    """How many rows the least-squares core looks at to find its own."""
+    return min(10 * m, max(3 * m, 2000))

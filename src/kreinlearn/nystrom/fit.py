@@ -2,44 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from kreinlearn.kernels.base import Array, Kernel
-from kreinlearn.kernels.columns import squared_norms
-from kreinlearn.nystrom.candidates import Candidates
-from kreinlearn.nystrom.core import (
-    OVERSAMPLING,
-    FeatureMap,
-    landmark_map,
-    least_squares_core,
-    least_squares_map,
-    one_shot,
-    one_shot_svd,
-    pivot_rows,
-    squared_route,
-    whiten,
-)
+from kreinlearn.kernels.base import Array
+from kreinlearn.nystrom.core import FeatureMap, fit_core
 from kreinlearn.nystrom.error import ERROR_ROWS, ErrorEstimate, estimate_error
-from kreinlearn.nystrom.landmarks import (
-    WHOLE_SAMPLE,
-    columns_at_a_time,
-    select_landmarks,
-    weighted_draw,
-    with_reference,
-)
-from kreinlearn.nystrom.spec import MapSpec
-from kreinlearn.nystrom.sweep import all_columns, announce, candidate_count, sweep
-from kreinlearn.pairs.columns import LandmarkColumns
-from kreinlearn.pairs.evaluate import scaled
+from kreinlearn.nystrom.landmarks import MapSpec, open_sample, room_for, select_landmarks
+from kreinlearn.nystrom.schemes import Candidates
+from kreinlearn.nystrom.sweep import all_columns, sweep
+from kreinlearn.pairs.evaluate import LandmarkColumns, scaled
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.sample import Sample
-from kreinlearn.pairs.square import pairs_among
-from kreinlearn.sums.gram import Gram, gram_of
-from kreinlearn.sums.moments import Targets
+from kreinlearn.sums.moments import Gram, Targets, gram_of
 
 
 class FittedMap(NamedTuple):
@@ -76,148 +53,7 @@ def finish_map(pairs: Pairs, sample: Sample, spec: MapSpec, rng: np.random.Gener
     return FittedMap(sample, columns, gram, unit, feature_map.rescaled(unit))
 
 
-# Before the landmarks
-
-
-def open_sample(pairs: Pairs, spec: MapSpec, rng: np.random.Generator) -> Sample:
-    """The rows among which landmarks are chosen, with given landmarks as columns."""
-    n = len(pairs.rows)
-    _require_room(pairs, n, spec)
-    pool = spec.pool_rows(n, rng)
-    _announce(pairs, spec)
-    if spec.scheme is None:
-        numbers = spec.given if spec.by_number else np.arange(-spec.n_landmarks, 0)
-        sample = pairs.grown(pairs.sample(np.union1d(numbers, pool), pool), numbers)
-        return with_reference(pairs, sample)
-    if spec.scheme not in WHOLE_SAMPLE or len(pool) == n:
-        return pairs.sample(pool)
-    _require_sketch(pairs, n, spec)
-    if pairs.kernel.writes_in_place:  # vectors are evaluated again; values of objects are held
-        return replace(pairs.sample(pool), streams=True)
-    return pairs.sample(np.arange(n), pool)
-
-
-def _announce(pairs: Pairs, spec: MapSpec) -> None:
-    """Say what the fit will cost, before it evaluates anything."""
-    at_least = "" if spec.tol is None else "at least "
-    count = pairs_of_fit(pairs.kernel, len(pairs.rows), spec)
-    X = pairs.rows.X
-    announce(pairs.session, pairs.kernel, X, X, count, at_least)
-
-
-def pairs_of_fit(kernel: Kernel, n: int, spec: MapSpec) -> int:
-    """How many pairs a fit evaluates: all rows with the landmarks, and those of the core."""
-    m, given = spec.n_landmarks, spec.scheme is None
-    growth = [m] if m >= n else columns_at_a_time(spec)
-    outside = m * (given and not spec.by_number)
-    count = pairs_of_growth(kernel, n + outside, growth)
-    if spec.core == "ls" and m < n:
-        count += pairs_among(kernel, extra_rows(n, m))
-    if "greedy" in (spec.scheme or "") and m < n and not kernel.is_dissimilarity:
-        count += kernel.diagonal_cost * spec.pool_size(n)  # k(x, x)
-    return count
-
-
-def pairs_of_growth(kernel: Kernel, n: int, growth: Sequence[int]) -> int:
-    """Pairs of n rows with columns that come in steps: pairs of two columns are mirrored."""
-    total = before = 0
-    for k in growth:
-        total += pairs_among(kernel, k) + k * max(n - before - k, 0)
-        before += k
-    return total
-
-
-def _room_for(n: int, spec: MapSpec) -> int:
-    """Bytes of a sample: its values, a copy of them while it grows, its columns."""
-    return 3 * 8 * min(n, spec.pool_size(n) + spec.n_landmarks) * spec.n_landmarks
-
-
-def _require_room(pairs: Pairs, n: int, spec: MapSpec) -> None:
-    pairs.session.require_memory(
-        _room_for(n, spec), f"{spec.n_landmarks} landmarks and the rows to choose them from",
-        "use fewer landmarks or raise memory_budget; all other rows are streamed",
-    )  # fmt: skip
-
-
-def _require_sketch(pairs: Pairs, n: int, spec: MapSpec) -> None:
-    """Raise MemoryError if what the paper's schemes hold of all rows would not fit."""
-    per_row = 3 * 8 * spec.sketch
-    if pairs.kernel.writes_in_place:
-        per_row = 4 * spec.sketch + 8 if spec.scheme == "kmeans++" else 8
-    pairs.session.require_memory(
-        per_row * n, f'landmarks="{spec.scheme}", which looks at all {n} rows,',
-        'raise memory_budget or pass landmarks="auto", which looks at a sample of them',
-    )  # fmt: skip
-
-
 # The core
-
-
-def fit_core(
-    pairs: Pairs, sample: Sample, gram: Gram, n: int, spec: MapSpec, rng: np.random.Generator,
-    C: Array | None = None, R: Array | None = None,
-) -> FeatureMap:  # fmt: skip
-    """The feature map of kernels divided by the unit of the sample; the rank is not yet cut.
-
-    ``C`` are all similarities, for the reference routes; ``R`` the rows that a least-squares core
-    is fitted on, if they are known.
-    """
-    m, unit = len(sample.landmarks), sample.unit
-    if spec.core == "ls" and m < n:
-        R = rows_of_core(sample, gram.matrix, n, rng) if R is None else R
-        T = whiten(gram.matrix)
-        K_RR = pairs.similarities(sample, R) / unit
-        M = least_squares_core((sample.C / unit)[sample.positions(R)] @ T, K_RR, n)
-        return least_squares_map(T, M)
-    k, K_ZZ = core_rank(spec), sample.K_ZZ / unit
-    W, S = landmark_map(K_ZZ, k, sample.eps)
-    if spec.method == "gram" or C is None:
-        E, Lambda = one_shot(gram.matrix, W, S)
-    elif spec.method == "svd":
-        E, Lambda = one_shot_svd(C / unit, W, S)
-    else:
-        E, Lambda = squared_route(C / unit, K_ZZ, k)
-    return FeatureMap(W, S, E, Lambda)
-
-
-def core_rank(spec: MapSpec) -> int | None:
-    """The rank to which the core itself is cut; None: all of it is used."""
-    if spec.core != "truncated":
-        return None
-    return spec.rank if spec.rank is not None else max(1, int(spec.n_landmarks / OVERSAMPLING))
-
-
-def rows_of_core(sample: Sample, G: Array, n: int, rng: np.random.Generator) -> Array:
-    """Rows whose pairs a least-squares core is fitted on: the landmarks and others."""
-    Z, Q = sample.landmarks, sample.C / sample.unit @ whiten(G)
-    rest = np.setdiff1d(sample.rows[sample.rows >= 0], Z)
-    uniform = np.setdiff1d(sample.pool, Z)
-    extra = extra_rows(n, len(Z))
-    return np.concatenate([Z, _extra_rows(Q, sample, rest, uniform, extra, rng)])
-
-
-def extra_rows(n: int, m: int) -> int:
-    """How many rows beside the landmarks: never all pairs, however many the landmarks."""
-    return min(2 * m, -(-2 * (n - m) // 3))
-
-
-def _extra_rows(
-    Q: Array, sample: Sample, rest: Array, uniform: Array, extra: int, rng: np.random.Generator
-) -> Array:
-    """Half the extra rows span Q, by pivoting, and half are uniform; none is a landmark."""
-    count = candidate_count(len(sample.landmarks))
-    candidates = rest
-    if count < len(rest):
-        even = rng.choice(uniform, min(count // 2, len(uniform)), replace=False)
-        other = np.setdiff1d(rest, uniform)  # drawn by leverage during the pass
-        if not len(other):
-            other = np.setdiff1d(rest, even)
-            scores = squared_norms(Q[sample.positions(other)])
-            other = other[weighted_draw(scores, count - len(even), rng)]
-        candidates = np.concatenate([even, other])
-    pivots = candidates[pivot_rows(Q[sample.positions(candidates)], -(-extra // 2))]
-    left = np.setdiff1d(uniform, pivots)
-    return np.concatenate([pivots, rng.choice(left, min(extra // 2, len(left)), replace=False)])
 
 
 # Landmarks until the error is small
@@ -243,7 +79,7 @@ def fit_map_to_tolerance(
         more = replace(spec, n_landmarks=min(most, 2 * len(sample.landmarks)))
         # what all landmarks reach: if the rank asked for does not, more of them will not help
         reached = _error_on(tested, K, sample, trial, n).relative <= tol
-        if reached or len(sample.landmarks) >= most or _room_for(n, more) > pairs.session.budget:
+        if reached or len(sample.landmarks) >= most or room_for(n, more) > pairs.session.budget:
             break
         spec = more
     fitted = finish_map(pairs, sample, spec, rng)

@@ -1,35 +1,120 @@
-"""Which objects become landmarks: each scheme grows a sample of kernel values to m landmarks.
-
-All schemes but the paper's two keep every column that they evaluate on the way.
-"""
+"""Landmarks: how many there are, from which rows they are chosen, and what that costs."""
 
 from __future__ import annotations
 
-import math
-import warnings
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
-from kreinlearn.data.tiles import tiles
-from kreinlearn.kernels.columns import squared_norms
-from kreinlearn.nystrom.candidates import Candidates
-from kreinlearn.nystrom.core import landmark_map, one_shot
-from kreinlearn.nystrom.spec import MapSpec
+from kreinlearn.kernels.base import Array, Kernel, Objects
+from kreinlearn.nystrom.core import extra_rows
+from kreinlearn.nystrom.schemes import SCHEMES, WHOLE_SAMPLE
+from kreinlearn.nystrom.sweep import announce
+from kreinlearn.pairs.evaluate import pairs_among
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.sample import Sample
-from kreinlearn.sums.parallel import map_blocks
 
-Array = np.ndarray[Any, Any]
-Scheme = Callable[[Pairs, Sample, int, np.random.Generator, int], Sample]
+POOL_PER_LANDMARK = 10
 
-PENDING = 64  # centres whose distances are brought up to date by one product
-STALE = 1e-3  # new / old distance of a rejected draw that calls for an update at once
-LLOYD_STEPS = 30
+
+@dataclass(frozen=True)
+class Landmarks:
+    """How landmarks are chosen, and what is made of them: for the parameter ``landmarks``.
+
+    Parameters
+    ----------
+    n : int, float, None or "auto", default="auto"
+        How many landmarks: a number, a fraction of the objects, None for all objects (an exact
+        model), or "auto" for the default of the estimator.
+    scheme : str, default="auto"
+        "uniform", "leverage" and "kmeans++" (the schemes of the paper), "greedy_kmeans++",
+        "medoids" or "medoids+greedy" (dense vectors only). "auto" is "medoids+greedy" for dense
+        vectors and "greedy_kmeans++" for everything else.
+    core : {"plain", "truncated", "ls"} or None, default=None
+        How the kernel is approximated from the landmarks: by the inverse of their kernel matrix
+        ("plain"), by the inverse of its largest part ("truncated"), or by least squares ("ls").
+        None is the default of the estimator: "ls" for transformers, "plain" for learners.
+    rank : int or None, default=None
+        The largest rank that the features of a learner may have; None keeps all. Transformers
+        have a parameter ``rank`` or ``n_components`` of their own.
+    pool : int, default=8192
+        The size of the uniform sample of rows among which landmarks are chosen, and by which a
+        similarity is chosen, if there are more rows. Ten times the number of landmarks is used if
+        that is larger.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kreinlearn import KreinRidgeClassifier, Landmarks
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KreinRidgeClassifier(landmarks=Landmarks(30, "uniform"), random_state=0)
+    >>> model.fit(X, y).n_landmarks_
+    30
+    """
+
+    n: int | float | str | None = "auto"
+    scheme: str = "auto"
+    core: str | None = None
+    rank: int | None = None
+    pool: int = 8192
+
+
+@dataclass(frozen=True)
+class MapSpec:
+    """Landmarks, rank and core of a feature map, as numbers."""
+
+    n_landmarks: int
+    scheme: str | None = None  # the name of a scheme; None: landmarks are given
+    given: Array | Objects | None = None  # row numbers, or objects from outside X
+    by_number: bool = True  # whether the given landmarks are row numbers
+    rank: int | None = None
+    core: str = "plain"
+    method: str = "gram"
+    tol: float | None = None  # the error at which landmarks stop growing; None: they do not grow
+    pool: int = 8192
+    eligible: Array | None = None  # rows that may be landmarks; None: all
+    wants_pool: bool = False  # rows beside the landmarks are looked at, whatever the scheme
+
+    @property
+    def sketch(self) -> int:
+        """Columns of the paper's uniform sketch: as many as the rank that is asked for."""
+        return min(self.n_landmarks, self.rank or 200)
+
+    def pool_size(self, n: int) -> int:
+        """How many of n rows are looked at when landmarks are chosen and the core is fitted."""
+        return min(n, max(self.pool, POOL_PER_LANDMARK * self.n_landmarks))
+
+    def pool_rows(self, n: int, rng: np.random.Generator) -> Array:
+        """A uniform sample of rows, as large as the scheme and the core need it."""
+        eligible = np.arange(n) if self.eligible is None else self.eligible
+        size = self.pool_size(len(eligible))
+        if size == len(eligible):
+            return eligible
+        if self.core != "ls" and self.tol is None and not self.wants_pool:
+            if self.scheme is None:
+                size = 0
+            elif self.scheme == "uniform":
+                size = self.n_landmarks
+        return np.sort(rng.choice(eligible, size, replace=False))
+
+
+def open_sample(pairs: Pairs, spec: MapSpec, rng: np.random.Generator) -> Sample:
+    """The rows among which landmarks are chosen, with given landmarks as columns."""
+    n = len(pairs.rows)
+    _require_room(pairs, n, spec)
+    pool = spec.pool_rows(n, rng)
+    _announce(pairs, spec)
+    if spec.scheme is None:
+        numbers = spec.given if spec.by_number else np.arange(-spec.n_landmarks, 0)
+        sample = pairs.grown(pairs.sample(np.union1d(numbers, pool), pool), numbers)
+        return pairs.with_reference(sample)
+    if spec.scheme not in WHOLE_SAMPLE or len(pool) == n:
+        return pairs.sample(pool)
+    _require_sketch(pairs, n, spec)
+    if pairs.kernel.writes_in_place:  # vectors are evaluated again; values of objects are held
+        return replace(pairs.sample(pool), streams=True)
+    return pairs.sample(np.arange(n), pool)
 
 
 def select_landmarks(
@@ -38,125 +123,40 @@ def select_landmarks(
     """Grow a sample to the landmarks that are asked for."""
     if spec.n_landmarks == len(sample.pool) == len(sample.rows):  # every object is a landmark
         rest = np.setdiff1d(sample.rows, sample.landmarks)
-        return with_reference(pairs, pairs.grown(sample, rest))
+        return pairs.with_reference(pairs.grown(sample, rest))
     if spec.scheme is None:
         return sample
     return SCHEMES[spec.scheme](pairs, sample, spec.n_landmarks, rng, spec.sketch)
 
 
-def with_reference(pairs: Pairs, sample: Sample) -> Sample:
-    """The columns so far become the reference set of a dissimilarity, unless it has one."""
-    if pairs.kernel.is_dissimilarity and sample.transform is None:
-        return sample.referring_to_all()
-    return sample
+def _announce(pairs: Pairs, spec: MapSpec) -> None:
+    """Say what the fit will cost, before it evaluates anything."""
+    at_least = "" if spec.tol is None else "at least "
+    count = pairs_of_fit(pairs.kernel, len(pairs.rows), spec)
+    X = pairs.rows.X
+    announce(pairs.session, pairs.kernel, X, X, count, at_least)
 
 
-def sketch_factors(candidates: Candidates, rank: int | None = None) -> tuple[Array, Array]:
-    """E and Lambda with U~ = C E, the eigenvectors of the approximation by the landmarks so far."""
-    sample = candidates.sample
-    core = landmark_map(sample.K_ZZ / sample.unit, rank, sample.eps)
-    return one_shot(candidates.gram().matrix, *core)
+def pairs_of_fit(kernel: Kernel, n: int, spec: MapSpec) -> int:
+    """How many pairs a fit evaluates: all rows with the landmarks, and those of the core."""
+    m, given = spec.n_landmarks, spec.scheme is None
+    growth = [m] if m >= n else columns_at_a_time(spec)
+    outside = m * (given and not spec.by_number)
+    count = pairs_of_growth(kernel, n + outside, growth)
+    if spec.core == "ls" and m < n:
+        count += pairs_among(kernel, extra_rows(n, m))
+    if "greedy" in (spec.scheme or "") and m < n and not kernel.is_dissimilarity:
+        count += kernel.diagonal_cost * spec.pool_size(n)  # k(x, x)
+    return count
 
 
-def sketch_features(candidates: Candidates, rank: int | None = None) -> tuple[Array, Array]:
-    """The rows of U~ |Lambda|^1/2, and the signs of Lambda."""
-    E, Lambda = sketch_factors(candidates, rank)
-    W = E * np.sqrt(np.abs(Lambda))
-    dtype = np.float32 if candidates.sample.streams else np.float64  # enough to draw by
-    F = np.empty((len(candidates.numbers), len(Lambda)), dtype)
-    return candidates.mapped(lambda C: C @ W, F), np.sign(Lambda)
-
-
-# Schemes
-
-
-def uniform(pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int) -> Sample:
-    """Rows drawn with equal probability."""
-    rest = np.setdiff1d(sample.rows, sample.landmarks)
-    count = min(m - len(sample.landmarks), len(rest))
-    return with_reference(pairs, pairs.grown(sample, rng.choice(rest, count, replace=False)))
-
-
-def leverage(pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int) -> Sample:
-    """The paper's: rows drawn by the leverage scores of a uniform sketch, which is dropped."""
-    first = not len(sample.landmarks)
-    sketched = uniform(pairs, sample, sketch, rng, sketch) if first else sample
-    candidates = Candidates(pairs, sketched)
-    E, _ = sketch_factors(candidates)
-    scores = candidates.mapped(lambda C: squared_norms(C @ E), np.empty(len(candidates.numbers)))
-    if first:
-        return _replaced(pairs, sketched, candidates.numbers[weighted_draw(scores, m, rng)])
-    scores[sample.positions(sample.landmarks)] = 0.0
-    drawn = weighted_draw(scores, m - len(sample.landmarks), rng)
-    return pairs.grown(sample, sample.rows[drawn])
-
-
-def kmeans_pp(
-    pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int
-) -> Sample:
-    """The paper's: k-means++ seeds among the features of a uniform sketch, which is dropped."""
-    first = not len(sample.landmarks)
-    sketched = uniform(pairs, sample, sketch, rng, sketch) if first else sample
-    candidates = Candidates(pairs, sketched)
-    F, _ = sketch_features(candidates)
-    if first:
-        drawn = seeds(F, m, rng, workers=pairs.workers)
-        return _replaced(pairs, sketched, candidates.numbers[drawn])
-    start = sample.positions(sample.landmarks)
-    return pairs.grown(sample, sample.rows[seeds(F, m, rng, start, pairs.workers)[len(start) :]])
-
-
-def _replaced(pairs: Pairs, sample: Sample, landmarks: Array) -> Sample:
-    """Other landmarks in the place of a sketch; a reference set stays as it is."""
-    if sample.streams:  # the rows of the landmarks were not held: evaluate what is needed of them
-        reference = sample.columns if sample.transform is not None else sample.columns[:0]
-        opened = pairs.sample(np.union1d(sample.rows, landmarks), sample.pool)
-        sample = pairs.grown(opened, reference)
-        if len(reference):
-            sample = sample.referring_to_all()
-    elif len(sample.rows) > len(sample.pool):  # too many rows to hold all landmarks for
-        wanted = np.union1d(np.union1d(sample.pool, landmarks), sample.columns)
-        sample = sample.restricted(wanted)
-    return pairs.grown(replace(sample, landmarks=sample.landmarks[:0]), landmarks)
-
-
-def greedy_kmeans_pp(
-    pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int
-) -> Sample:
-    """Greedy k-means++ on the features of the landmarks so far, doubling m/4 -> m/2 -> m."""
-    if not len(sample.landmarks):
-        sample = uniform(pairs, sample, -(-m // 4), rng, sketch)
-    while len(sample.landmarks) < m:
-        sample = _greedy_step(pairs, sample, min(m, 2 * len(sample.landmarks)), rng)
-    return sample
-
-
-def medoids(pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int) -> Sample:
-    """The rows nearest to the centres of Lloyd's k-means, which needs no kernel values."""
-    drawn = _medoid_rows(pairs, sample, m - len(sample.landmarks), rng)
-    sample = with_reference(pairs, pairs.grown(sample, drawn))
-    return uniform(pairs, sample, m, rng, sketch)  # centres may share a medoid
-
-
-def medoids_then_greedy(
-    pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int
-) -> Sample:
-    """Half the landmarks are medoids, the others come by greedy k-means++."""
-    if not len(sample.landmarks):
-        sample = medoids(pairs, sample, -(-m // 2), rng, sketch)
-    return greedy_kmeans_pp(pairs, sample, m, rng, sketch)
-
-
-SCHEMES: dict[str, Scheme] = {
-    "uniform": uniform,
-    "leverage": leverage,
-    "kmeans++": kmeans_pp,
-    "greedy_kmeans++": greedy_kmeans_pp,
-    "medoids": medoids,
-    "medoids+greedy": medoids_then_greedy,
-}
-WHOLE_SAMPLE = ("leverage", "kmeans++")  # the paper's: scores of all rows, not of a pool
-VECTORS_ONLY = ("medoids", "medoids+greedy")
+def pairs_of_growth(kernel: Kernel, n: int, growth: Sequence[int]) -> int:
+    """Pairs of n rows with columns that come in steps: pairs of two columns are mirrored."""
+    total = before = 0
+    for k in growth:
+        total += pairs_among(kernel, k) + k * max(n - before - k, 0)
+        before += k
+    return total
 
 
 def columns_at_a_time(spec: MapSpec) -> list[int]:
@@ -172,110 +172,24 @@ def columns_at_a_time(spec: MapSpec) -> list[int]:
     return growth
 
 
-def weighted_draw(weights: Array, count: int, rng: np.random.Generator) -> Array:
-    """Indices drawn one after another without replacement, by weight; zero weights come last."""
-    with np.errstate(divide="ignore"):
-        keys = np.log(rng.random(len(weights))) / weights
-    return np.argsort(-keys, kind="stable")[:count]
+def room_for(n: int, spec: MapSpec) -> int:
+    """Bytes of a sample: its values, a copy of them while it grows, its columns."""
+    return 3 * 8 * min(n, spec.pool_size(n) + spec.n_landmarks) * spec.n_landmarks
 
 
-def seeds(
-    F: Array, m: int, rng: np.random.Generator, start: Array | None = None, workers: int = 1
-) -> Array:
-    """Row numbers of k-means++ seeds among the rows of F, after those of ``start``.
-
-    The draws are exact although distances are brought up to date for 64 centres at a time: a row
-    that is drawn by its old squared distance is accepted with probability new / old, and its new
-    distance needs the pending centres only.
-    """
-    norms = squared_norms(F)
-    chosen = [int(rng.integers(len(F)))] if start is None else start.tolist()
-    old, pending = np.full(len(F), np.inf), chosen[:]
-    while len(chosen) < m:
-        lower_distances(old, F, norms, np.array(pending), workers)
-        old[chosen] = 0.0
-        pending = []
-        total = np.cumsum(old)
-        if total[-1] <= 0:  # fewer distinct rows than centres
-            rest = np.setdiff1d(np.arange(len(F)), chosen)
-            return np.concatenate([chosen, rng.choice(rest, m - len(chosen), replace=False)])
-        while len(pending) < PENDING and len(chosen) < m:
-            i = min(int(np.searchsorted(total, rng.random() * total[-1], side="right")), len(F) - 1)
-            now = min(old[i], np.square(F[pending] - F[i]).sum(axis=1).min(initial=np.inf))
-            if rng.random() * old[i] < now:
-                chosen.append(i)
-                pending.append(i)
-            elif now < STALE * old[i]:
-                break  # what was drawn is covered already: bring the distances up to date
-    return np.array(chosen)
+def _require_room(pairs: Pairs, n: int, spec: MapSpec) -> None:
+    pairs.session.require_memory(
+        room_for(n, spec), f"{spec.n_landmarks} landmarks and the rows to choose them from",
+        "use fewer landmarks or raise memory_budget; all other rows are streamed",
+    )  # fmt: skip
 
 
-def lower_distances(
-    distance: Array, F: Array, norms: Array, centres: Array, workers: int = 1
-) -> None:
-    """distance = min(distance, squared distance to the nearest of the centres), row by row."""
-    Ft, centre_norms = np.ascontiguousarray(-2 * F[centres].T), norms[centres]
-    rounding = 8 * np.finfo(F.dtype).eps
-
-    def one_tile(span: tuple[int, int]) -> None:
-        here = slice(*span)
-        gaps = F[here] @ Ft
-        gaps += centre_norms
-        nearest = gaps.min(axis=1) + norms[here]
-        nearest[nearest < rounding * norms[here]] = 0.0
-        np.minimum(distance[here], nearest, out=distance[here])
-
-    map_blocks(one_tile, tiles(len(F)), workers=workers)
-
-
-def _greedy_step(pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator) -> Sample:
-    """Grow to m landmarks by the features of those so far, each the best of 2 + log m trials.
-
-    What the features miss of k(x, x) is added to the squared distance: an object that is unlike
-    all landmarks has features near zero and would never be drawn otherwise.
-    """
-    rank = -(-2 * len(sample.landmarks) // 3)
-    F, S = sketch_features(Candidates(pairs, sample), rank)
-    missed = np.abs(pairs.diagonal(sample) / sample.unit - np.square(F) @ S)
-    start = sample.positions(sample.landmarks)
-    return pairs.grown(sample, sample.rows[_greedy_seeds(F, missed, start, m, rng)])
-
-
-def _greedy_seeds(F: Array, missed: Array, start: Array, m: int, rng: Any) -> Array:
-    norms, trials = squared_norms(F), int(2 + math.log(m))
-    distance = np.full(len(F), np.inf)
-    lower_distances(distance, F, norms, start)
-    used = np.zeros(len(F), dtype=bool)
-    used[start] = True
-    distance[start] = 0.0
-    chosen: list[int] = []
-    while len(start) + len(chosen) < m:
-        weights = np.where(used, 0.0, distance + missed)
-        candidates = _candidates(weights, used, trials, rng)
-        gaps = norms + norms[candidates][:, None] - 2 * F[candidates] @ F.T
-        after = np.minimum(distance, np.maximum(gaps, 0))
-        best = int((after.sum(axis=1) - missed[candidates]).argmin())
-        distance, pick = after[best], int(candidates[best])
-        used[pick] = True
-        chosen.append(pick)
-    return np.array(chosen, dtype=np.intp)
-
-
-def _candidates(weights: Array, used: Array, trials: int, rng: np.random.Generator) -> Array:
-    total = np.cumsum(weights)
-    if total[-1] <= 0:  # nothing is left to explain: any row will do
-        return rng.choice(np.flatnonzero(~used), 1)
-    drawn = np.searchsorted(total, rng.random(trials) * total[-1], side="right")
-    return np.unique(np.minimum(drawn, np.flatnonzero(weights)[-1]))
-
-
-def _medoid_rows(pairs: Pairs, sample: Sample, count: int, rng: np.random.Generator) -> Array:
-    X = np.asarray(pairs.rows.take(sample.rows), dtype=np.float64)
-    seed = int(rng.integers(2**31))
-    model = KMeans(min(count, len(X)), n_init=1, max_iter=LLOYD_STEPS, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than centres
-        centres = np.asarray(model.fit(X).cluster_centers_)
-    gaps = np.square(centres).sum(axis=1)[:, None] - 2 * centres @ X.T + np.square(X).sum(axis=1)
-    nearest = sample.rows[np.unique(gaps.argmin(axis=1))]
-    return np.setdiff1d(nearest, sample.landmarks)
+def _require_sketch(pairs: Pairs, n: int, spec: MapSpec) -> None:
+    """Raise MemoryError if what the paper's schemes hold of all rows would not fit."""
+    per_row = 3 * 8 * spec.sketch
+    if pairs.kernel.writes_in_place:
+        per_row = 4 * spec.sketch + 8 if spec.scheme == "kmeans++" else 8
+    pairs.session.require_memory(
+        per_row * n, f'landmarks="{spec.scheme}", which looks at all {n} rows,',
+        'raise memory_budget or pass landmarks="auto", which looks at a sample of them',
+    )  # fmt: skip

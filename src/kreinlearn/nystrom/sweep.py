@@ -6,25 +6,31 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from kreinlearn.data.tiles import TILE, Scratch, length, rows, take
 from kreinlearn.kernels.base import Array, Kernel, Objects
-from kreinlearn.nystrom.core import PILOT_RTOL, whiten
-from kreinlearn.nystrom.spec import MapSpec
-from kreinlearn.pairs.columns import LandmarkColumns
-from kreinlearn.pairs.evaluate import evaluate, naming, require_finite, scaled
+from kreinlearn.nystrom.core import PILOT_RTOL, candidate_count, whiten
+from kreinlearn.pairs.evaluate import (
+    LandmarkColumns,
+    evaluate,
+    naming,
+    require_finite,
+    scaled,
+    spans_of,
+)
 from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.rows import Session
 from kreinlearn.pairs.sample import Sample
-from kreinlearn.pairs.session import Session
-from kreinlearn.pairs.square import spans_of
 from kreinlearn.progress import TIMED_ROWS, Progress, seconds_a_pair
-from kreinlearn.sums.gram import Gram
-from kreinlearn.sums.moments import Moments, Targets, moments_of, spare_for
+from kreinlearn.sums.moments import Gram, Moments, Targets, moments_of, spare_for
 from kreinlearn.sums.parallel import map_blocks
 from kreinlearn.sums.tree import LONGEST, depth_of
+
+if TYPE_CHECKING:
+    from kreinlearn.nystrom.landmarks import MapSpec
 
 LEVERAGE_PROBES = 16  # random directions that estimate the pilot leverage of a row
 TIMED_SHARE = 50  # one pair in so many is evaluated to say how long all of them will take
@@ -33,7 +39,7 @@ TIMED_COLUMNS = 1024
 
 @dataclass
 class Reservoir:
-    """The rows with the largest keys: a weighted draw that does not depend on the order of blocks."""
+    """The rows with the largest keys: a weighted draw, whatever the order of the blocks."""
 
     size: int
     keys: Array
@@ -249,11 +255,6 @@ def fill_rows(
 
     with progress.step(what, others, others * width):
         map_blocks(one_block, pairs.rows.blocks(here), workers=pairs.workers)
-
-
-def candidate_count(m: int) -> int:
-    """How many rows the least-squares core looks at to find its own."""
-    return min(10 * m, max(3 * m, 2000))
 
 
 # New rows

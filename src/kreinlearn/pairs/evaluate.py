@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from kreinlearn.data.tiles import first_not_finite
-from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.data.tiles import TILE, first_not_finite, rows
+from kreinlearn.kernels.base import Array, Columns, Kernel, Objects
+from kreinlearn.kernels.dissimilarity import Transform, check_dissimilarities
+from kreinlearn.pairs.rows import Session
+from kreinlearn.sums.parallel import map_blocks
 
 NOTHING_KEPT = "; nothing of this fit was kept, which Resources(store=path) would do"
 
@@ -69,3 +74,109 @@ def neighbouring_spans(places: Array, longest: int) -> list[tuple[int, int]]:
         for span in np.split(places, ends)
         for low in range(0, len(span), longest)
     ]
+
+
+STRIPS = 16  # enough for a few workers, few enough to pack the columns anew for each
+STRIP_ROWS = (16, 256)  # the fewest and the most rows of a strip
+
+
+def pairs_among(kernel: Kernel, n: int) -> int:
+    """How many evaluations the pairs among n objects take."""
+    return n * (n + 1) // 2 if kernel.pairs_once else n * n
+
+
+def rows_per_block(kernel: Kernel) -> int:
+    """Rows that one worker evaluates at a time: fewer than a tile for kernels on objects.
+
+    Processes get whole tiles, which they share among themselves.
+    """
+    fine = kernel.costly and (kernel.threads or kernel.splits_squares)
+    in_line = kernel.threads or kernel.jobs == 1
+    return STRIP_ROWS[1] if fine and in_line else TILE
+
+
+def spans_of(n: int, size: int) -> list[tuple[int, int]]:
+    """Rows 0..n in spans of at most ``size``."""
+    return [(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def strips(n: int) -> list[tuple[int, int]]:
+    """Rows 0..n in spans that depend on n alone."""
+    return spans_of(n, int(np.clip(-(-n // STRIPS), *STRIP_ROWS)))
+
+
+def evaluate_square(
+    kernel: Kernel, objects: Objects, numbers: Array, own: Array, session: Session
+) -> Array:  # (n, n)
+    """k(x, z) among objects; ``own`` holds the k(x, x) that are known, and NaN for the others.
+
+    Where the kernel allows it, each strip of rows is evaluated against itself and against all
+    later columns.
+    """
+    n, store = len(numbers), session.store
+
+    def square(A: Objects, here: slice) -> Array:
+        symmetric = partial(kernel.symmetric, own=own[here])
+        if store is not None:
+            symmetric = partial(store.square, numbers[here], own[here])
+        return evaluate(symmetric, A, numbers[here], numbers[here])
+
+    def one_strip(span: tuple[int, int]) -> None:
+        here, after = slice(*span), slice(span[1], n)
+        A, height = rows(objects, *span), span[1] - span[0]
+        K[here, here] = square(A, here)
+        if span[1] < n:
+            Z = rows(objects, span[1], n)
+            columns = kernel.columns(Z)
+            if store is not None:
+                columns = partial(store.columns(columns, Z, numbers[after]), numbers[here])
+            K[here, after] = evaluate(columns, A, numbers[here], numbers[after])
+            K[after, here] = K[here, after].T
+        session.progress.add(height, pairs_among(kernel, height) + height * (n - span[1]))
+
+    if kernel.splits_squares and (store is not None or kernel.jobs == 1):
+        K = np.empty((n, n))
+        map_blocks(one_strip, strips(n), workers=session.workers if kernel.threads else 1)
+    else:
+        K = square(objects, slice(None))
+        session.progress.add(n, pairs_among(kernel, n))
+    return K
+
+
+@dataclass(frozen=True)
+class LandmarkColumns:
+    """x -> k(x, Z): kernel values to the landmarks, transformed if they are dissimilarities."""
+
+    raw: Columns  # values to all evaluated columns: the reference set of a transform, landmarks
+    landmarks: Array | None = None  # their places among the evaluated columns; None: all, in order
+    transform: Transform | None = None
+    offsets: Array | None = None  # a(z) of each landmark, for the transform
+    stored: Callable[..., Array] | None = None  # numbers, rows -> raw, by way of a store
+    objects: Objects = None  # those of the evaluated columns
+
+    def __call__(self, A: Objects, out: Array | None = None) -> Array:
+        """The similarities of any objects."""
+        return self.transformed(self.raw(A, out))
+
+    def of_rows(self, numbers: Array, A: Objects, out: Array | None = None) -> Array:
+        """The similarities of rows of the fit, read from its store where it has one."""
+        return self.transformed(self.raw_of_rows(numbers, A, out))
+
+    def raw_of_rows(self, numbers: Array, A: Objects, out: Array | None = None) -> Array:
+        return self.raw(A, out) if self.stored is None else self.stored(numbers, A, out)
+
+    def transformed(self, raw: Array) -> Array:
+        """Similarities to the landmarks from the values of all evaluated columns."""
+        if self.transform is None:
+            return raw
+        check_dissimilarities(raw)
+        assert self.offsets is not None
+        a = self.transform.offsets(raw)
+        picked = raw if self.landmarks is None else raw[:, self.landmarks]
+        return self.transform.similarity(picked, a, self.offsets)
+
+    def n_evaluated(self, m: int) -> int:
+        """How many columns are evaluated for m landmarks: a reference set may add some."""
+        if self.landmarks is None or self.transform is None:
+            return m
+        return max(self.transform.n_reference, int(self.landmarks.max(initial=-1)) + 1)

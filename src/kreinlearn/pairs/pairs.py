@@ -11,13 +11,18 @@ import numpy as np
 from kreinlearn.data.tiles import TILE, Scratch
 from kreinlearn.kernels.base import Array, Kernel, Objects, symmetrised
 from kreinlearn.kernels.dissimilarity import check_dissimilarities
-from kreinlearn.pairs.cache import KnownPairs
-from kreinlearn.pairs.columns import LandmarkColumns
-from kreinlearn.pairs.evaluate import evaluate, neighbouring_spans, places_of
-from kreinlearn.pairs.rows import Rows
-from kreinlearn.pairs.sample import Sample
-from kreinlearn.pairs.session import Session
-from kreinlearn.pairs.square import evaluate_square, pairs_among, rows_per_block, spans_of
+from kreinlearn.pairs.evaluate import (
+    LandmarkColumns,
+    evaluate,
+    evaluate_square,
+    neighbouring_spans,
+    pairs_among,
+    places_of,
+    rows_per_block,
+    spans_of,
+)
+from kreinlearn.pairs.rows import Rows, Session
+from kreinlearn.pairs.sample import KnownPairs, Sample
 from kreinlearn.sums.parallel import map_blocks
 
 
@@ -37,6 +42,12 @@ class Pairs:
         """A sample of these rows, with no column yet."""
         self.rows.fetch(rows)
         return Sample.empty(rows, pool)
+
+    def with_reference(self, sample: Sample) -> Sample:
+        """The columns so far become the reference set of a dissimilarity, unless it has one."""
+        if self.kernel.is_dissimilarity and sample.transform is None:
+            return sample.referring_to_all()
+        return sample
 
     # Columns
 

@@ -1,19 +1,24 @@
-"""The numbered objects of a fit: in memory or in files here, on other machines in ``distributed``."""
+"""The numbered objects of a fit, with their targets, and how the work on them is done."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
+from kreinlearn.data.memory import budget_bytes, require_memory
 from kreinlearn.data.tiles import Read, Source, blocks_to_read, length, row_blocks, row_bytes, take
 from kreinlearn.kernels.base import Array, Kernel, Objects
-from kreinlearn.sums.columns import ColumnSums, Tally, total_of_columns
+from kreinlearn.progress import Progress
 from kreinlearn.sums.moments import Targets
 from kreinlearn.sums.parallel import sum_over_blocks
-from kreinlearn.sums.tree import Total
+from kreinlearn.sums.tree import ColumnSums, Tally, Total, total_of_columns
+
+if TYPE_CHECKING:
+    from kreinlearn.pairs.store.evaluation import Stored
 
 T = TypeVar("T")
 Order = Callable[[Array], Array]  # of the row numbers of a tile
@@ -151,3 +156,19 @@ def joined(parts: Sequence[Objects]) -> Objects:
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)
     return [x for part in parts for x in part]
+
+
+@dataclass(frozen=True)
+class Session:
+    """Threads, memory, precision, store and progress of one fit."""
+
+    workers: int = 1
+    budget: int = field(default_factory=lambda: budget_bytes(None))  # bytes
+    budget_given: bool = False  # whether the budget is the user's, or a share of the free memory
+    progress: Progress = field(default_factory=Progress)
+    store: Stored | None = None  # of kernel values on disk
+    single: bool = False  # float32 blocks are multiplied in float32
+
+    def require_memory(self, n_bytes: int, what: str, remedy: str) -> None:
+        """Raise MemoryError before an allocation that does not fit the budget."""
+        require_memory(n_bytes, self.budget, what, remedy)

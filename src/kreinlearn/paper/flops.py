@@ -15,7 +15,7 @@ from kreinlearn.paper.scale import Scale
 from kreinlearn.paper.size_time import DIMENSIONS, fastest
 from kreinlearn.paper.tasks import Measurements, Row, Task
 from kreinlearn.report import Check, Section, Table
-from kreinlearn.sums.gram import gram_of
+from kreinlearn.sums.moments import gram_of
 
 Array = NDArray[Any]
 NEAR = 0.7  # of the predicted ratio that is to be reached at the largest size

@@ -17,7 +17,7 @@ from sklearn.calibration import _CalibratedClassifier, _SigmoidCalibration
 from kreinlearn.data.memory import budget_bytes
 from kreinlearn.data.tiles import take
 from kreinlearn.kernels.base import Kernel
-from kreinlearn.pairs.columns import LandmarkColumns
+from kreinlearn.pairs.evaluate import LandmarkColumns
 from kreinlearn.persist.checking import outputs, require_same_kernel, require_same_outputs
 from kreinlearn.persist.container import Content, Member, read_directory
 from kreinlearn.persist.errors import GivenError, ModelFormatError, require

@@ -14,7 +14,7 @@ from kreinlearn._warnings import warn
 from kreinlearn.data.writing import replacing
 from kreinlearn.kernels.base import Kernel
 from kreinlearn.kernels.combine import alike
-from kreinlearn.pairs.columns import LandmarkColumns
+from kreinlearn.pairs.evaluate import LandmarkColumns
 from kreinlearn.persist import container
 from kreinlearn.persist.checking import kernel_values, outputs
 from kreinlearn.persist.columns import NotData

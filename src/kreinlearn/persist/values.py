@@ -34,7 +34,7 @@ RECORDS = {
     ),
     "ErrorEstimate": "kreinlearn.nystrom.approximation",
     "FeatureMap": "kreinlearn.nystrom.core",
-    "Gram": "kreinlearn.sums.gram",
+    "Gram": "kreinlearn.sums.moments",
     "Moments": "kreinlearn.sums.moments",
     "Sums": "kreinlearn.estimators._incremental",
 }

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from kreinlearn.solvers import Array
-from kreinlearn.solvers.result import Fold, Solution, group_sums
+from kreinlearn.solvers.least_squares import Fold, Solution, group_sums
 
 EPS = float(np.finfo(np.float64).eps)
 LARGEST = float(np.finfo(np.float64).max)

@@ -16,7 +16,7 @@ from kreinlearn.kernels.object_kernel import ObjectKernel
 from kreinlearn.kernels.processes import Processes
 from kreinlearn.pairs.evaluate import Rows
 from kreinlearn.pairs.panel import Panel
-from kreinlearn.pairs.square import by_pairs, evaluate_square, pairs_among, rows_a_part, strips
+from kreinlearn.pairs.evaluate import by_pairs, evaluate_square, pairs_among, rows_a_part, strips
 from tests.unit.recorded import Recorded
 
 RNG = np.random.default_rng(8)

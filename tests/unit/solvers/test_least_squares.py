@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from kreinlearn.solvers.factor import Factor
+from kreinlearn.solvers.least_squares import Factor
 from kreinlearn.solvers.least_squares import (
     LeaveOneOut,
     leave_one_out,
@@ -16,7 +16,7 @@ from kreinlearn.solvers.least_squares import (
     ridge_fold,
     ridge_rows,
 )
-from kreinlearn.solvers.result import Fold, group_sums, sign_groups, signed_penalty
+from kreinlearn.solvers.least_squares import Fold, group_sums, sign_groups, signed_penalty
 
 SHAPES = [(40, 6, 1), (40, 6, 3), (7, 12, 2), (1, 3, 1)]  # rows, features, outputs
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from kreinlearn.solvers.result import Fold, Solution, signed_penalty
+from kreinlearn.solvers.least_squares import Fold, Solution, signed_penalty
 from kreinlearn.solvers.variance import (
     MAX_ITER,
     VarianceFold,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kreinlearn.data.tiles import TILE, tiles
-from kreinlearn.sums.gram import Gram
+from kreinlearn.sums.moments import Gram
 from kreinlearn.sums.parallel import (
     _controller,
     map_blocks,

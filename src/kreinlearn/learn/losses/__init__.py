@@ -1,6 +1,7 @@
 """Losses as values: each knows its loss on a fold, how it is tuned, and its solution."""
 
-from kreinlearn.learn.losses.base import Linear, Loss
+from kreinlearn.learn.features import Linear
+from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.losses.hinge import SquaredHinge
 from kreinlearn.learn.losses.sparse import SparseHinge
 from kreinlearn.learn.losses.squared import SquaredError

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.features import Features
+from kreinlearn.learn.features import Features, Linear
 from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns
 from kreinlearn.learn.task import Task
-from kreinlearn.solvers.result import Fold
+from kreinlearn.solvers.least_squares import Fold
 from kreinlearn.sums.moments import Centred
-
-
-@dataclass(frozen=True)
-class Linear:
-    """A model that is linear in the features of C / unit, and how it was found."""
-
-    coef: Array  # (r, q)
-    intercept: Array  # (q,)
-    n_iter: int = 0  # steps of an iterative solver, the most over the outputs
-    converged: bool = True
-    singular: bool = False  # the solution of smallest norm, as there are many
-    attributes: Mapping[str, Any] = field(default_factory=dict)  # what the loss adds to the model
-    landmarks: Array | None = None  # places of the landmarks that have a coefficient; None: all
 
 
 class Loss(Protocol):

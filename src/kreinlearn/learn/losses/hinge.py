@@ -11,15 +11,13 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.feature_rows import ValuesHere, with_constant
-from kreinlearn.learn.features import Features
+from kreinlearn.learn.features import Features, Linear
 from kreinlearn.learn.hinge import HingeObjective
-from kreinlearn.learn.losses.base import Linear
 from kreinlearn.learn.losses.squared import folds_to_tune_on, tuned_before
 from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, one_penalty, tune, tune_apart
 from kreinlearn.learn.task import Task
-from kreinlearn.solvers.least_squares import ridge
+from kreinlearn.solvers.least_squares import Fold, ridge, signed_penalty
 from kreinlearn.solvers.margins import DenseRows, Margins, RowMargins
-from kreinlearn.solvers.result import Fold, signed_penalty
 from kreinlearn.solvers.span import in_span, scaling
 from kreinlearn.solvers.squared_hinge import newton
 from kreinlearn.sums.moments import Centred, total_moments

@@ -1,0 +1,304 @@
+"""The schemes that choose landmarks: each grows a sample of kernel values to m landmarks.
+
+All schemes but the paper's two keep every column that they evaluate on the way.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from kreinlearn.data.tiles import tiles
+from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.kernels.columns import squared_norms
+from kreinlearn.nystrom.core import landmark_map, one_shot, weighted_draw
+from kreinlearn.pairs.evaluate import evaluate, scaled
+from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.sample import Sample
+from kreinlearn.sums.moments import Gram
+from kreinlearn.sums.parallel import map_blocks, sum_over_blocks
+
+Scheme = Callable[[Pairs, Sample, int, np.random.Generator, int], Sample]
+
+PENDING = 64  # centres whose distances are brought up to date by one product
+STALE = 1e-3  # new / old distance of a rejected draw that calls for an update at once
+LLOYD_STEPS = 30
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Similarities of the candidates to the landmarks so far, one tile at a time."""
+
+    pairs: Pairs
+    sample: Sample
+
+    @property
+    def numbers(self) -> Array:
+        """Row numbers of the candidates."""
+        return np.arange(len(self.pairs.rows)) if self.sample.streams else self.sample.rows
+
+    def gram(self) -> Gram:
+        """C'C over all candidates, of C / unit."""
+        load, blocks, m = *self._loader(), len(self.sample.landmarks)
+
+        def add(total: Gram, block: Any) -> None:
+            total.add(load(block)[1])
+
+        with self._progress():
+            n, zero = len(self.numbers), lambda: Gram.zeros(m)
+            return sum_over_blocks(add, blocks, zero, n, workers=self.pairs.workers)
+
+    def mapped(self, function: Callable[[Array], Array], out: Array) -> Array:
+        """Write ``function(C / unit)`` of all candidates to ``out``."""
+        load, blocks = self._loader()
+
+        def one_tile(block: Any) -> None:
+            here, C = load(block)
+            out[here] = function(C)
+
+        with self._progress():
+            map_blocks(one_tile, blocks, workers=self.pairs.workers)
+        return out
+
+    def _progress(self) -> AbstractContextManager[None]:
+        """A step of the progress bar, if all rows are evaluated."""
+        if not self.sample.streams:
+            return nullcontext()
+        n = len(self.pairs.rows)
+        return self.pairs.session.progress.step("landmarks", n, n * len(self.sample.columns))
+
+    def _loader(self) -> tuple[Callable[[Any], tuple[slice, Array]], Iterable[Any]]:
+        """A function from a block to its place and its C / unit, and all the blocks."""
+        pairs, sample, unit = self.pairs, self.sample, self.sample.unit
+        if not sample.streams:
+            C = scaled(sample.C, unit)
+            return lambda span: (slice(*span), C[slice(*span)]), tiles(len(C))
+        columns, scratch = pairs.evaluator(sample), pairs.scratch()
+
+        def load(block: tuple[Array, Objects]) -> tuple[slice, Array]:
+            numbers, A = block
+            values, room = partial(columns.of_rows, numbers), scratch.get(A, len(sample.columns))
+            C = evaluate(values, A, numbers, sample.landmarks, room)
+            pairs.session.progress.add(len(numbers), len(numbers) * len(sample.columns))
+            return slice(numbers[0], numbers[-1] + 1), scaled(C, unit)
+
+        return load, pairs.rows.blocks(sample.rows[:0])
+
+
+def sketch_factors(candidates: Candidates, rank: int | None = None) -> tuple[Array, Array]:
+    """E and Lambda with U~ = C E, the eigenvectors of the approximation by the landmarks so far."""
+    sample = candidates.sample
+    core = landmark_map(sample.K_ZZ / sample.unit, rank, sample.eps)
+    return one_shot(candidates.gram().matrix, *core)
+
+
+def sketch_features(candidates: Candidates, rank: int | None = None) -> tuple[Array, Array]:
+    """The rows of U~ |Lambda|^1/2, and the signs of Lambda."""
+    E, Lambda = sketch_factors(candidates, rank)
+    W = E * np.sqrt(np.abs(Lambda))
+    dtype = np.float32 if candidates.sample.streams else np.float64  # enough to draw by
+    F = np.empty((len(candidates.numbers), len(Lambda)), dtype)
+    return candidates.mapped(lambda C: C @ W, F), np.sign(Lambda)
+
+
+# Schemes
+
+
+def uniform(pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int) -> Sample:
+    """Rows drawn with equal probability."""
+    rest = np.setdiff1d(sample.rows, sample.landmarks)
+    count = min(m - len(sample.landmarks), len(rest))
+    return pairs.with_reference(pairs.grown(sample, rng.choice(rest, count, replace=False)))
+
+
+def leverage(pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int) -> Sample:
+    """The paper's: rows drawn by the leverage scores of a uniform sketch, which is dropped."""
+    first = not len(sample.landmarks)
+    sketched = uniform(pairs, sample, sketch, rng, sketch) if first else sample
+    candidates = Candidates(pairs, sketched)
+    E, _ = sketch_factors(candidates)
+    scores = candidates.mapped(lambda C: squared_norms(C @ E), np.empty(len(candidates.numbers)))
+    if first:
+        return _replaced(pairs, sketched, candidates.numbers[weighted_draw(scores, m, rng)])
+    scores[sample.positions(sample.landmarks)] = 0.0
+    drawn = weighted_draw(scores, m - len(sample.landmarks), rng)
+    return pairs.grown(sample, sample.rows[drawn])
+
+
+def kmeans_pp(
+    pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int
+) -> Sample:
+    """The paper's: k-means++ seeds among the features of a uniform sketch, which is dropped."""
+    first = not len(sample.landmarks)
+    sketched = uniform(pairs, sample, sketch, rng, sketch) if first else sample
+    candidates = Candidates(pairs, sketched)
+    F, _ = sketch_features(candidates)
+    if first:
+        drawn = seeds(F, m, rng, workers=pairs.workers)
+        return _replaced(pairs, sketched, candidates.numbers[drawn])
+    start = sample.positions(sample.landmarks)
+    return pairs.grown(sample, sample.rows[seeds(F, m, rng, start, pairs.workers)[len(start) :]])
+
+
+def _replaced(pairs: Pairs, sample: Sample, landmarks: Array) -> Sample:
+    """Other landmarks in the place of a sketch; a reference set stays as it is."""
+    if sample.streams:  # the rows of the landmarks were not held: evaluate what is needed of them
+        reference = sample.columns if sample.transform is not None else sample.columns[:0]
+        opened = pairs.sample(np.union1d(sample.rows, landmarks), sample.pool)
+        sample = pairs.grown(opened, reference)
+        if len(reference):
+            sample = sample.referring_to_all()
+    elif len(sample.rows) > len(sample.pool):  # too many rows to hold all landmarks for
+        wanted = np.union1d(np.union1d(sample.pool, landmarks), sample.columns)
+        sample = sample.restricted(wanted)
+    return pairs.grown(replace(sample, landmarks=sample.landmarks[:0]), landmarks)
+
+
+def greedy_kmeans_pp(
+    pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int
+) -> Sample:
+    """Greedy k-means++ on the features of the landmarks so far, doubling m/4 -> m/2 -> m."""
+    if not len(sample.landmarks):
+        sample = uniform(pairs, sample, -(-m // 4), rng, sketch)
+    while len(sample.landmarks) < m:
+        sample = _greedy_step(pairs, sample, min(m, 2 * len(sample.landmarks)), rng)
+    return sample
+
+
+def medoids(pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int) -> Sample:
+    """The rows nearest to the centres of Lloyd's k-means, which needs no kernel values."""
+    drawn = _medoid_rows(pairs, sample, m - len(sample.landmarks), rng)
+    sample = pairs.with_reference(pairs.grown(sample, drawn))
+    return uniform(pairs, sample, m, rng, sketch)  # centres may share a medoid
+
+
+def medoids_then_greedy(
+    pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int
+) -> Sample:
+    """Half the landmarks are medoids, the others come by greedy k-means++."""
+    if not len(sample.landmarks):
+        sample = medoids(pairs, sample, -(-m // 2), rng, sketch)
+    return greedy_kmeans_pp(pairs, sample, m, rng, sketch)
+
+
+SCHEMES: dict[str, Scheme] = {
+    "uniform": uniform,
+    "leverage": leverage,
+    "kmeans++": kmeans_pp,
+    "greedy_kmeans++": greedy_kmeans_pp,
+    "medoids": medoids,
+    "medoids+greedy": medoids_then_greedy,
+}
+WHOLE_SAMPLE = ("leverage", "kmeans++")  # the paper's: scores of all rows, not of a pool
+VECTORS_ONLY = ("medoids", "medoids+greedy")
+
+
+def seeds(
+    F: Array, m: int, rng: np.random.Generator, start: Array | None = None, workers: int = 1
+) -> Array:
+    """Row numbers of k-means++ seeds among the rows of F, after those of ``start``.
+
+    The draws are exact although distances are brought up to date for 64 centres at a time: a row
+    that is drawn by its old squared distance is accepted with probability new / old, and its new
+    distance needs the pending centres only.
+    """
+    norms = squared_norms(F)
+    chosen = [int(rng.integers(len(F)))] if start is None else start.tolist()
+    old, pending = np.full(len(F), np.inf), chosen[:]
+    while len(chosen) < m:
+        lower_distances(old, F, norms, np.array(pending), workers)
+        old[chosen] = 0.0
+        pending = []
+        total = np.cumsum(old)
+        if total[-1] <= 0:  # fewer distinct rows than centres
+            rest = np.setdiff1d(np.arange(len(F)), chosen)
+            return np.concatenate([chosen, rng.choice(rest, m - len(chosen), replace=False)])
+        while len(pending) < PENDING and len(chosen) < m:
+            i = min(int(np.searchsorted(total, rng.random() * total[-1], side="right")), len(F) - 1)
+            now = min(old[i], np.square(F[pending] - F[i]).sum(axis=1).min(initial=np.inf))
+            if rng.random() * old[i] < now:
+                chosen.append(i)
+                pending.append(i)
+            elif now < STALE * old[i]:
+                break  # what was drawn is covered already: bring the distances up to date
+    return np.array(chosen)
+
+
+def lower_distances(
+    distance: Array, F: Array, norms: Array, centres: Array, workers: int = 1
+) -> None:
+    """distance = min(distance, squared distance to the nearest of the centres), row by row."""
+    Ft, centre_norms = np.ascontiguousarray(-2 * F[centres].T), norms[centres]
+    rounding = 8 * np.finfo(F.dtype).eps
+
+    def one_tile(span: tuple[int, int]) -> None:
+        here = slice(*span)
+        gaps = F[here] @ Ft
+        gaps += centre_norms
+        nearest = gaps.min(axis=1) + norms[here]
+        nearest[nearest < rounding * norms[here]] = 0.0
+        np.minimum(distance[here], nearest, out=distance[here])
+
+    map_blocks(one_tile, tiles(len(F)), workers=workers)
+
+
+def _greedy_step(pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator) -> Sample:
+    """Grow to m landmarks by the features of those so far, each the best of 2 + log m trials.
+
+    What the features miss of k(x, x) is added to the squared distance: an object that is unlike
+    all landmarks has features near zero and would never be drawn otherwise.
+    """
+    rank = -(-2 * len(sample.landmarks) // 3)
+    F, S = sketch_features(Candidates(pairs, sample), rank)
+    missed = np.abs(pairs.diagonal(sample) / sample.unit - np.square(F) @ S)
+    start = sample.positions(sample.landmarks)
+    return pairs.grown(sample, sample.rows[_greedy_seeds(F, missed, start, m, rng)])
+
+
+def _greedy_seeds(F: Array, missed: Array, start: Array, m: int, rng: Any) -> Array:
+    norms, trials = squared_norms(F), int(2 + math.log(m))
+    distance = np.full(len(F), np.inf)
+    lower_distances(distance, F, norms, start)
+    used = np.zeros(len(F), dtype=bool)
+    used[start] = True
+    distance[start] = 0.0
+    chosen: list[int] = []
+    while len(start) + len(chosen) < m:
+        weights = np.where(used, 0.0, distance + missed)
+        candidates = _candidates(weights, used, trials, rng)
+        gaps = norms + norms[candidates][:, None] - 2 * F[candidates] @ F.T
+        after = np.minimum(distance, np.maximum(gaps, 0))
+        best = int((after.sum(axis=1) - missed[candidates]).argmin())
+        distance, pick = after[best], int(candidates[best])
+        used[pick] = True
+        chosen.append(pick)
+    return np.array(chosen, dtype=np.intp)
+
+
+def _candidates(weights: Array, used: Array, trials: int, rng: np.random.Generator) -> Array:
+    total = np.cumsum(weights)
+    if total[-1] <= 0:  # nothing is left to explain: any row will do
+        return rng.choice(np.flatnonzero(~used), 1)
+    drawn = np.searchsorted(total, rng.random(trials) * total[-1], side="right")
+    return np.unique(np.minimum(drawn, np.flatnonzero(weights)[-1]))
+
+
+def _medoid_rows(pairs: Pairs, sample: Sample, count: int, rng: np.random.Generator) -> Array:
+    X = np.asarray(pairs.rows.take(sample.rows), dtype=np.float64)
+    seed = int(rng.integers(2**31))
+    model = KMeans(min(count, len(X)), n_init=1, max_iter=LLOYD_STEPS, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than centres
+        centres = np.asarray(model.fit(X).cluster_centers_)
+    gaps = np.square(centres).sum(axis=1)[:, None] - 2 * centres @ X.T + np.square(X).sum(axis=1)
+    nearest = sample.rows[np.unique(gaps.argmin(axis=1))]
+    return np.setdiff1d(nearest, sample.landmarks)
