@@ -1,20 +1,21 @@
-"""One paragraph in plain words: what the findings mean and what to do."""
+"""One paragraph in plain words: what the findings of an inspection mean and what to do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kreinlearn.inspection.findings import ROUNDING, SHUFFLES, SMALL, Inspection, percent
+from kreinlearn.inspection.measures import ROUNDING, SHUFFLES
+from kreinlearn.inspection.result import Inspection, percent
 
-EXACT_LEARNERS = 1000  # objects up to which a learner takes all as landmarks
-
-
-# What to pass if a similarity turns out to be none, and what becomes of an asymmetric one.
+SMALL = 1e-3  # an indefiniteness below this is nearly nothing
+EXACT_LEARNERS = 1000  # objects up to which a learner takes all of them as landmarks
+# What to pass if a similarity turns out to be a dissimilarity.
 AS_DISSIMILARITY = {
     "matrix": 'kernel="precomputed_dissimilarity"',
     "function of pairs": "kernel=dissimilarity(pairwise(f))",
     "function of blocks": "kernel=dissimilarity(f)",
 }
+# What estimators do with an asymmetric similarity.
 ROWS = "rows use k(x, z) with z the landmark"
 IF_ASYMMETRIC = {
     "matrix": "The matrix is averaged with its transpose",
@@ -26,21 +27,17 @@ IF_ASYMMETRIC = {
 
 
 def advice(found: Inspection) -> str:
-    parts = [_misread, _repairs]
-    parts += [_nothing] if found.indistinct else [_definiteness, _labels, _size]
-    return " ".join(sentence for part in parts for sentence in part(found))
+    """The advice that goes with these findings."""
+    return " ".join(_sentences(found))
 
 
-def _misread(found: Inspection) -> Iterator[str]:
+def _sentences(found: Inspection) -> Iterator[str]:
     if found.looks_like_dissimilarity:
         yield (
             "This looks like a dissimilarity: objects have 0 with themselves and no value is "
             f"negative. If it is one pass {AS_DISSIMILARITY[found.given]}: what is said here takes "
             "it for a similarity and does not hold. If it is a similarity all the same:"
         )
-
-
-def _repairs(found: Inspection) -> Iterator[str]:
     if found.drift:
         yield (
             "The function gives another value when it is called again: fix that first, "
@@ -56,15 +53,16 @@ def _repairs(found: Inspection) -> Iterator[str]:
             "Objects differ from themselves, which the estimators refuse: subtract that, or pass "
             "a similarity instead. Here d(x, x) counts as zero."
         )
-    if found.duplicates and not found.indistinct:
-        yield "Some objects cannot be told apart: drop repeated ones before folds are cut."
-
-
-def _nothing(found: Inspection) -> Iterator[str]:
     if found.n_sampled == 1:
         yield "There is one object and none to compare it with: there is nothing to learn from."
-    else:
+    elif found.indistinct:
         yield "No two of these objects can be told apart by it: there is nothing to learn from."
+    else:
+        if found.duplicates:
+            yield "Some objects cannot be told apart: drop repeated ones before folds are cut."
+        yield from _definiteness(found)
+        yield from _labels(found)
+        yield from _size(found)
 
 
 def _definiteness(found: Inspection) -> Iterator[str]:

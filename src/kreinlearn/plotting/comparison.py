@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from kreinlearn.evaluation.findings import KREIN, TRIVIAL, Evaluation
+from kreinlearn.evaluation.result import Evaluation
+from kreinlearn.evaluation.verdict import KREIN, TRIVIAL
 from kreinlearn.plotting._base import Display
 from kreinlearn.plotting._style import shortened
 

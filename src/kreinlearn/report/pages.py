@@ -11,7 +11,7 @@ from typing import Any
 from kreinlearn.data.files import replacing
 from kreinlearn.evaluation import Evaluation
 from kreinlearn.inspection import Inspection
-from kreinlearn.inspection.findings import percent
+from kreinlearn.inspection.result import percent
 from kreinlearn.plotting import ComparisonDisplay, SpectrumDisplay
 from kreinlearn.plotting._style import MISSING, SETTINGS
 from kreinlearn.report.html import to_html

@@ -19,7 +19,6 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 import kreinlearn
 from kreinlearn import KreinRidge, KreinRidgeClassifier, evaluate, pairwise
-from kreinlearn.estimators.transformer import KreinNystroem
 from kreinlearn.evaluation import Evaluation, Score
 from kreinlearn.evaluation.neighbours import NUMBERS, NearestNeighbours
 from kreinlearn.evaluation.paired import paired_difference
@@ -195,7 +194,7 @@ def test_nearest_neighbours_are_those_of_scikit_learn(classifies: bool) -> None:
     X, new = rng.normal(size=(80, 3)), rng.normal(size=(30, 3))
     y: Any = (X[:, 0] > 0).astype(int) if classifies else X[:, 0]
     theirs: Any = KNeighborsClassifier if classifies else KNeighborsRegressor
-    own = NearestNeighbours(KreinNystroem("euclidean"), classifies=classifies).fit(X, y)
+    own = NearestNeighbours("euclidean", classifies=classifies).fit(X, y)
     losses = {}
     for k in NUMBERS:
         left_out = [
@@ -211,9 +210,9 @@ def test_neighbours_of_a_similarity_are_by_its_squared_distance() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
     K = X @ X.T
-    ours = NearestNeighbours(KreinNystroem("precomputed"), classifies=True)
+    ours = NearestNeighbours("precomputed", classifies=True)
     ours.fit(K[:40, :40], y[:40])
-    by_rows = NearestNeighbours(KreinNystroem("linear"), classifies=True).fit(X[:40], y[:40])
+    by_rows = NearestNeighbours("linear", classifies=True).fit(X[:40], y[:40])
     assert ours.k_ == by_rows.k_
     np.testing.assert_array_equal(ours.predict(K[40:, :40]), by_rows.predict(X[40:]))
 

@@ -200,6 +200,10 @@ def state(**new: Any) -> Change:
     return lambda header, members: header["state"].update(new)
 
 
+def without(name: str) -> Change:
+    return lambda header, members: header["state"].pop(name)
+
+
 def parameters(**new: Any) -> Change:
     return lambda header, members: header["parameters"].update(new)
 
@@ -238,13 +242,10 @@ ODD: dict[str, tuple[Callable[[], Any], Change, str]] = {
     "an output": (vectors, state(_sklearn_output_config=SHOWN), "set_output is"),
     "the mean": (vectors, moved("_mean"), "do not give what the model gave"),
     "the intercept": (strings, moved("_intercept", "intercept_"), "do not give what the model"),
-    "the map": (strings, moved("map.E"), "do not give what the model gave"),
-    "the signs of the map": (strings, moved("map.S"), "spectrum is not that of its map"),
-    "a map of another type": (
-        strings,
-        lambda header, members: header.update(map=None),
-        "map is missing",
-    ),
+    "the map": (strings, moved("_map.E"), "do not give what the model gave"),
+    "the signs of the map": (strings, moved("_map.S"), "spectrum is not that of its map"),
+    "no map": (strings, without("_map"), "its _map is missing"),
+    "a map of another type": (strings, state(_map=None), "its _map does not fit"),
     "a method of the kernel": (vectors, learned(takes_=3), "its kernel has learned"),
     "more of the kernel": (strings, learned(width_=3.0), "its kernel has learned"),
     "less of the kernel": (

@@ -27,7 +27,7 @@ import kreinlearn
 from kreinlearn import ModelFormatError, dissimilarity, normalized, pairwise, register
 from kreinlearn.kernels import Kernel, LinearCombination, Normalized
 from kreinlearn.kernels._base import _REGISTRY
-from kreinlearn.persist import state
+from kreinlearn.persist import attributes
 from kreinlearn.plotting import EmbeddingDisplay, LandmarkDisplay, RankErrorDisplay
 from tests.unit.persist.test_round_trips import loaded, same
 
@@ -108,16 +108,17 @@ def test_attributes_of_a_fit_come_back(name: str, fits: dict[str, Any], tmp_path
     model = fits[name]
     found = loaded(model, tmp_path / "m.krein")
     assert equal(found.get_params(), model.get_params())
-    wanted = vars(model).keys() - state.LEFT_OUT.keys()
+    wanted = vars(model).keys() - attributes.LEFT_OUT
     assert vars(found).keys() == wanted
-    for attribute in wanted & state.STORED.keys():
+    for attribute in wanted & attributes.KIND_OF.keys():
         assert equal(getattr(found, attribute), getattr(model, attribute)), attribute
     assert equal(found.landmarks_, model.landmarks_)
     assert equal(vars(found).get("_map"), vars(model).get("_map"))
 
 
 def test_every_attribute_is_in_one_table_and_in_some_fit(fits: dict[str, Any]) -> None:
-    tables = [state.STORED, state.REBUILT, state.LEFT_OUT]
+    tables: list[Any] = [attributes.KIND_OF, attributes.REBUILT, attributes.LEFT_OUT]
+    assert sum(len(names.split()) for names in attributes.KINDS.values()) == len(tables[0])
     assert sum(map(len, tables)) == len(set().union(*tables))
     found = set().union(*(vars(fit).keys() - fit.get_params().keys() for fit in fits.values()))
     assert found == set().union(*tables) - {"_metadata_request", "_skl_callbacks"}
@@ -411,7 +412,7 @@ def test_the_file_is_a_zip_that_others_read(fits: dict[str, Any], tmp_path: Path
         assert file.read("header.sha256").decode() == digest
         for name, digest in header["sha256"].items():
             assert hashlib.sha256(file.read(name)).hexdigest() == digest
-        W = np.load(io.BytesIO(file.read("map.W.npy")), allow_pickle=False)
+        W = np.load(io.BytesIO(file.read("_map.W.npy")), allow_pickle=False)
         assert same(W, fits["nystroem"]._map.W)
 
 
