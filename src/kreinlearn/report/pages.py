@@ -13,7 +13,7 @@ from kreinlearn.evaluation import Evaluation
 from kreinlearn.inspection import Inspection
 from kreinlearn.inspection.result import percent
 from kreinlearn.plotting import ComparisonDisplay, SpectrumDisplay
-from kreinlearn.plotting._style import MISSING, SETTINGS
+from kreinlearn.plotting.style import MISSING, SETTINGS
 from kreinlearn.report.html import to_html
 from kreinlearn.report.model import (
     Block,
