@@ -56,8 +56,11 @@ class Learner(NamedTuple):
     make: Callable[[Settings, int], Estimator]
 
 
-def _with_landmarks(kind: str, cls: type) -> Learner:
-    return Learner(cls.__name__, kind, lambda given, seed: cls(**given.parameters(seed=seed)))
+def _with_landmarks(kind: str, *classes: type) -> list[Learner]:
+    def by(cls: type) -> Callable[[Settings, int], Estimator]:
+        return lambda given, seed: cls(**given.parameters(seed=seed))
+
+    return [Learner(cls.__name__, kind, by(cls)) for cls in classes]
 
 
 def _on_spectrum(spectrum: str) -> Learner:
@@ -76,19 +79,16 @@ def _neighbours(classifies: bool) -> Learner:
 
 KNOWN = {
     "classification": [
-        _with_landmarks(KREIN, KreinRidgeClassifier),
-        _with_landmarks(KREIN, KreinVCRidgeClassifier),
-        _with_landmarks(KREIN, KreinSVC),
-        _with_landmarks(BASELINE, SimilarityRidgeClassifier),
+        *_with_landmarks(KREIN, KreinRidgeClassifier, KreinVCRidgeClassifier, KreinSVC),
+        *_with_landmarks(BASELINE, SimilarityRidgeClassifier),
         _on_spectrum("flip"),
         _on_spectrum("clip"),
         _neighbours(True),
         Learner("always the most frequent class", TRIVIAL, lambda given, seed: DummyClassifier()),
     ],
     "regression": [
-        _with_landmarks(KREIN, KreinRidge),
-        _with_landmarks(KREIN, KreinVCRidge),
-        _with_landmarks(BASELINE, SimilarityRidge),
+        *_with_landmarks(KREIN, KreinRidge, KreinVCRidge),
+        *_with_landmarks(BASELINE, SimilarityRidge),
         _neighbours(False),
         Learner("always the mean", TRIVIAL, lambda given, seed: DummyRegressor()),
     ],

@@ -64,21 +64,12 @@ class Data:
     prefer_skip_nested_validation=True,
 )
 def evaluate(
-    X: Objects,
-    y: ArrayLike | str,
-    kernel: KernelLike = "gaussian",
-    *,
-    kernel_params: KernelParams = None,
-    learners: str | Iterable[Wanted] = "auto",
-    cv: CrossValidation = 5,
-    n_landmarks: float | str | None = "auto",
-    task: str = "auto",
-    n_jobs: int | None = None,
-    memory_budget: float | str | None = None,
-    random_state: Seed = None,
-    verbose: int | bool = 0,
-    progress: Report | None = None,
-) -> Evaluation:
+    X: Objects, y: ArrayLike | str, kernel: KernelLike = "gaussian", *,
+    kernel_params: KernelParams = None, learners: str | Iterable[Wanted] = "auto",
+    cv: CrossValidation = 5, n_landmarks: float | str | None = "auto", task: str = "auto",
+    n_jobs: int | None = None, memory_budget: float | str | None = None,
+    random_state: Seed = None, verbose: int | bool = 0, progress: Report | None = None,
+) -> Evaluation:  # fmt: skip
     """Find out which learner has the smallest error on these objects.
 
     All learners are cross-validated on the same folds, with their default parameters: the Krein
@@ -207,12 +198,11 @@ def _evaluate_all_pairs(prepared: Prepared, run: Run) -> list[str]:
 def _same_for_folds(run: Run) -> bool:
     """Whether the kernel stays the same when it is fitted to a part of the objects."""
     X, (train, _) = run.data.X, run.folds[0]
-    kernels = (resolve(run.settings.kernel, run.settings.kernel_params) for _ in range(2))
-    keys = [
-        key_of(kernel.fit(part, np.random.default_rng(0)))
-        for kernel, part in zip(kernels, (X, take(X, train)), strict=True)
-    ]
-    return bool(keys[0] == keys[1])
+    whole, part = (
+        resolve(run.settings.kernel, run.settings.kernel_params).fit(Z, np.random.default_rng(0))
+        for Z in (X, take(X, train))
+    )
+    return bool(key_of(whole) == key_of(part))
 
 
 @dataclass(frozen=True)

@@ -26,50 +26,54 @@ IF_ASYMMETRIC = {
 }
 
 
-def advice(found: Inspection) -> str:
+def advice(findings: Inspection) -> str:
     """The advice that goes with these findings."""
-    return " ".join(_sentences(found))
+    return " ".join(_sentences(findings))
 
 
-def _sentences(found: Inspection) -> Iterator[str]:
-    if found.looks_like_dissimilarity:
+def _sentences(findings: Inspection) -> Iterator[str]:
+    if findings.looks_like_dissimilarity:
         yield (
             "This looks like a dissimilarity: objects have 0 with themselves and no value is "
-            f"negative. If it is one pass {AS_DISSIMILARITY[found.given]}: what is said here takes "
+            f"negative. If it is one pass {AS_DISSIMILARITY[findings.given]}: what is said here takes "
             "it for a similarity and does not hold. If it is a similarity all the same:"
         )
-    if found.drift:
+    if findings.drift:
         yield (
             "The function gives another value when it is called again: fix that first, "
             "no result will repeat."
         )
-    if found.asymmetry:
+    if findings.asymmetry:
         yield (
-            f"It is not symmetric. {IF_ASYMMETRIC[found.given]}; if the two directions mean "
+            f"It is not symmetric. {IF_ASYMMETRIC[findings.given]}; if the two directions mean "
             "different things, decide for one of them yourself."
         )
-    if found.self_dissimilarity:
+    if findings.self_dissimilarity:
         yield (
             "Objects differ from themselves, which the estimators refuse: subtract that, or pass "
             "a similarity instead. Here d(x, x) counts as zero."
         )
-    if found.n_sampled == 1:
+    if findings.n_sampled == 1:
         yield "There is one object and none to compare it with: there is nothing to learn from."
-    elif found.indistinct:
+    elif findings.indistinct:
         yield "No two of these objects can be told apart by it: there is nothing to learn from."
     else:
-        if found.duplicates:
+        if findings.duplicates:
             yield "Some objects cannot be told apart: drop repeated ones before folds are cut."
-        yield from _definiteness(found)
-        yield from _labels(found)
-        yield from _size(found)
+        yield from _definiteness(findings)
+        yield from _labels(findings)
+        yield from _size(findings)
 
 
-def _definiteness(found: Inspection) -> Iterator[str]:
-    iota = found.indefiniteness[found.n_sampled]
-    if found.positive_definite:
+def _definiteness(findings: Inspection) -> Iterator[str]:
+    iota = findings.indefiniteness[findings.n_sampled]
+    if findings.positive_definite:
         yield "It is positive semi-definite on these objects, so any kernel method will do"
-        yield "(a larger sample may show negative eigenvalues)." if not found.exact else "as it is."
+        yield (
+            "(a larger sample may show negative eigenvalues)."
+            if not findings.exact
+            else "as it is."
+        )
         return
     if iota < SMALL:
         yield (
@@ -82,19 +86,19 @@ def _definiteness(found: Inspection) -> Iterator[str]:
             "Use KreinRidgeClassifier or KreinSVC (KreinRidge for numbers), which keep the "
             "negative part and penalise it apart."
         )
-    if found.triangle_violations:
+    if findings.triangle_violations:
         yield (
-            f"{percent(found.triangle_violations)} of triples break the triangle inequality: "
+            f"{percent(findings.triangle_violations)} of triples break the triangle inequality: "
             "methods that rely on a metric (ball trees, some clusterings) do not apply."
         )
-    elif found.triangle_violations == 0:
+    elif findings.triangle_violations == 0:
         yield "No triple that was looked at breaks the triangle inequality."
 
 
-def _labels(found: Inspection) -> Iterator[str]:
-    if found.label_excess is None or found.positive_definite:
+def _labels(findings: Inspection) -> Iterator[str]:
+    if findings.label_excess is None or findings.positive_definite:
         return
-    if found.label_excess > 1 + ROUNDING:
+    if findings.label_excess > 1 + ROUNDING:
         yield (
             f"The labels use the negative part, more than any of {SHUFFLES} shuffles of them does: "
             "cutting it off (clip), or methods that fail on it, would lose signal."
@@ -106,13 +110,13 @@ def _labels(found: Inspection) -> Iterator[str]:
         )
 
 
-def _size(found: Inspection) -> Iterator[str]:
-    if found.n_objects <= EXACT_LEARNERS:
+def _size(findings: Inspection) -> Iterator[str]:
+    if findings.n_objects <= EXACT_LEARNERS:
         yield "There are few objects: the learners will use all of them as landmarks."
-    elif found.n_landmarks is None:
+    elif findings.n_landmarks is None:
         yield (
             "Its spectrum falls too slowly for this sample to say how many landmarks are enough: "
             "begin with the default and raise n_landmarks while the error still falls."
         )
     else:
-        yield f"About {found.n_landmarks:,} landmarks approximate it to a few percent."
+        yield f"About {findings.n_landmarks:,} landmarks approximate it to a few percent."

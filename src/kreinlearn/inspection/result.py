@@ -108,7 +108,7 @@ class Inspection:
         symmetric = "not known" if self.asymmetry is None else _holds(self.asymmetry)
         enough = f"{self.n_landmarks:,}" if self.n_landmarks else "more than seen"
         broken = self.triangle_violations
-        found = {
+        findings = {
             "objects": f"{self.n_objects:,}; looked at {looked}",
             "kind": f"{self.kind}, given as a {self.given}{doubt}",
             "symmetric": symmetric,
@@ -124,7 +124,7 @@ class Inspection:
             "duplicates": f"{self.duplicates:,} pairs in the sample",
             "label signal in the negative part": self._signal(),
         }
-        return [(name, value) for name, value in found.items() if value]
+        return [(name, value) for name, value in findings.items() if value]
 
     def _of_self(self) -> str:
         if self.kind == "similarity":

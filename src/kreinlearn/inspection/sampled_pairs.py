@@ -22,15 +22,20 @@ PROBED = 40  # objects that are evaluated in both directions, and twice
 class SampledPairs(NamedTuple):
     """Kernel values among the sampled objects, which are in random order.
 
-    The diagonal of a dissimilarity is zero here, whatever was given.
+    The diagonal of a dissimilarity is zero here, whatever was given. All but the values M are
+    attributes of an ``Inspection``, and described there.
     """
 
     M: Array  # (s, s), symmetric
-    dissimilarity: bool
-    given: str  # as in Inspection
+    kind: str
+    given: str
     asymmetry: float | None
     drift: float
-    of_self: float  # the largest |d(x, x)|, relative to the largest value like the two above
+    self_dissimilarity: float
+
+    @property
+    def are_distances(self) -> bool:
+        return self.kind == "dissimilarity"
 
 
 def sampled_pairs(prepared: Prepared, given: Objects, rows: Array) -> SampledPairs:
@@ -49,19 +54,19 @@ def sampled_pairs(prepared: Prepared, given: Objects, rows: Array) -> SampledPai
     both, again = (np.asarray(kernel.anew(few, few)) for _ in range(2))
     drift = _relative(_largest(both - again), both)
     asymmetry = None if drift else _relative(_largest(both - both.T), both)
-    of_self = 0.0
-    if kernel.is_dissimilarity:
-        of_self = _of_self(M)
-        M = without_diagonal(M)
-        check_dissimilarities(M)
-    return SampledPairs(M, kernel.is_dissimilarity, _given_as(kernel), asymmetry, drift, of_self)
+    if not kernel.is_dissimilarity:
+        return SampledPairs(M, "similarity", _given_as(kernel), asymmetry, drift, 0.0)
+    of_self, M = _of_self(M), without_diagonal(M)
+    check_dissimilarities(M)
+    return SampledPairs(M, "dissimilarity", _given_as(kernel), asymmetry, drift, of_self)
 
 
 def _from_matrix(raw: Array, M: Array, dissimilarity: bool) -> SampledPairs:
     square = raw.ndim == 2  # a condensed vector has one value per pair, and no diagonal
     asymmetry = _relative(asymmetry_of(raw), raw) if square else 0.0
     of_self = _of_self(raw) if square and dissimilarity else 0.0
-    return SampledPairs(M, dissimilarity, "matrix", asymmetry, 0.0, of_self)
+    kind = "dissimilarity" if dissimilarity else "similarity"
+    return SampledPairs(M, kind, "matrix", asymmetry, 0.0, of_self)
 
 
 def _given_as(kernel: Kernel) -> str:

@@ -26,13 +26,9 @@ COPIES = 4  # of the similarities in memory at a time: evaluated, averaged, scal
     prefer_skip_nested_validation=True,
 )
 def indefiniteness(
-    X: Objects,
-    kernel: KernelLike = "precomputed",
-    *,
-    kernel_params: KernelParams = None,
-    n_samples: int | None = None,
-    random_state: Seed = None,
-) -> float:
+    X: Objects, kernel: KernelLike = "precomputed", *, kernel_params: KernelParams = None,
+    n_samples: int | None = None, random_state: Seed = None,
+) -> float:  # fmt: skip
     """Measure how far from positive semi-definite a similarity is.
 
     The indefiniteness is the sum of the magnitudes of the negative eigenvalues of the kernel

@@ -39,16 +39,10 @@ LANDMARKS_PER_RANK = 2  # with so many the default is within a third of the best
     prefer_skip_nested_validation=True,
 )
 def inspect(
-    X: Objects,
-    kernel: KernelLike = "precomputed",
-    *,
-    y: ArrayLike | str | None = None,
-    kernel_params: KernelParams = None,
-    n_samples: int = SAMPLE_SIZE,
-    n_jobs: int | None = None,
-    random_state: Seed = None,
-    verbose: int | bool = 0,
-) -> Inspection:
+    X: Objects, kernel: KernelLike = "precomputed", *, y: ArrayLike | str | None = None,
+    kernel_params: KernelParams = None, n_samples: int = SAMPLE_SIZE, n_jobs: int | None = None,
+    random_state: Seed = None, verbose: int | bool = 0,
+) -> Inspection:  # fmt: skip
     """Find out what a similarity or dissimilarity is like, and what can be done with it.
 
     Parameters
@@ -126,7 +120,7 @@ def _targets(y: ArrayLike) -> Array:
 
 
 def _measured(pairs: SampledPairs, n: int, y: Array | None, rng: np.random.Generator) -> Inspection:
-    M, s, distances = np.asarray(pairs.M, dtype=np.float64), len(pairs.M), pairs.dissimilarity
+    M, s, distances = np.asarray(pairs.M, dtype=np.float64), len(pairs.M), pairs.are_distances
     K = similarity_from(M) if distances else M
     spectrum = signed_eigh(K)
     D = spectrum.D
@@ -134,34 +128,21 @@ def _measured(pairs: SampledPairs, n: int, y: Array | None, rng: np.random.Gener
     enough = LANDMARKS_PER_RANK * rank
     own = pairs.given != "kernel" and not distances  # a similarity from the user
     return Inspection(
-        kind="dissimilarity" if distances else "similarity",
-        given=pairs.given,
-        looks_like_dissimilarity=own and looks_like_distances(pairs.M),
-        n_objects=n,
-        n_sampled=s,
-        asymmetry=pairs.asymmetry,
-        drift=pairs.drift,
-        indefiniteness=_at_sizes(pairs, D),
-        eigenvalues=D,
+        **{name: value for name, value in pairs._asdict().items() if name != "M"},
+        looks_like_dissimilarity=own and looks_like_distances(pairs.M), n_objects=n, n_sampled=s,
+        indefiniteness=_at_sizes(pairs, D), eigenvalues=D, effective_rank=rank,
         signature=(int(np.sum(D > 0)), int(np.sum(D < 0)), s - len(D)),
-        effective_rank=rank,
         n_landmarks=min(max(enough, 1), n) if enough <= s // 2 or s == n else None,
-        self_dissimilarity=pairs.of_self,
-        negative_squares=measures.negative_squares(K),
+        negative_squares=measures.negative_squares(K), duplicates=measures.duplicates(K),
         triangle_violations=measures.triangle_violations(M, rng) if distances else None,
-        duplicates=measures.duplicates(K),
         label_signal=None if y is None else measures.label_signal(spectrum, y),
-        label_excess=None if y is None else measures.label_excess(spectrum, y, rng),
-        advice="",
-    )
+        label_excess=None if y is None else measures.label_excess(spectrum, y, rng), advice="",
+    )  # fmt: skip
 
 
 def _at_sizes(pairs: SampledPairs, D: Array) -> dict[int, float]:
     """The indefiniteness of parts of the sample; dissimilarities are centred for each part."""
     *smaller, s = measures.nested_sizes(len(pairs.M))
-    parts = ((m, pairs.M[:m, :m]) for m in smaller)
-    shares = {
-        m: indefiniteness_of_matrix(similarity_from(M) if pairs.dissimilarity else M)
-        for m, M in parts
-    }
+    K = similarity_from if pairs.are_distances else np.asarray
+    shares = {m: indefiniteness_of_matrix(K(pairs.M[:m, :m])) for m in smaller}
     return {**shares, s: indefiniteness_of(D)}

@@ -123,13 +123,13 @@ class Column:
 
     def shapes(self, total: int, ndim: object) -> list[tuple[int, ...]]:
         """The shapes of arrays, which must have ``total`` entries together."""
-        shapes = self.array("shape", np.int64, 2)
+        rows = self.array("shape", np.int64, 2)
         self.require(type(ndim) is int and 0 <= ndim <= 8)
-        self.require(shapes.shape[1] == ndim or not len(shapes))
-        self.require(ndim or len(shapes) == total)  # without dimensions they take no byte
-        found = [tuple(shape) for shape in shapes.tolist()]
-        self.require(all(map(is_shape, found)) and sum(map(prod, found)) == total)
-        return found
+        self.require(rows.shape[1] == ndim or not len(rows))
+        self.require(ndim or len(rows) == total)  # without dimensions they take no byte
+        shapes = [tuple(row) for row in rows.tolist()]
+        self.require(all(map(is_shape, shapes)) and sum(map(prod, shapes)) == total)
+        return shapes
 
 
 def read_column(stored: Stored, node: object) -> list[Any]:

@@ -26,16 +26,15 @@ LONE = re.compile("[\ud800-\udfff]")  # halves of characters, of which JSON woul
 SHORT = 16  # items of a sequence that stands in the header itself
 MOST = 2**15  # characters of labels that stand in the header itself
 # The classes of records, which are made of their fields, by module; no other class is ever made.
-RECORDS = {
-    **dict.fromkeys(
-        ("Centring", "Exponential", "LocalScaling", "Inverse"), "kreinlearn.kernels.dissimilarity"
-    ),
-    "ErrorEstimate": "kreinlearn.nystrom.approximation",
-    "FeatureMap": "kreinlearn.nystrom.core",
-    "Gram": "kreinlearn.sums.gram",
-    "Moments": "kreinlearn.sums.moments",
-    "Sums": "kreinlearn.estimators._incremental",
+MADE_OF_FIELDS = {
+    "kreinlearn.kernels.dissimilarity": "Centring Exponential LocalScaling Inverse",
+    "kreinlearn.nystrom.approximation": "ErrorEstimate",
+    "kreinlearn.nystrom.core": "FeatureMap",
+    "kreinlearn.sums.gram": "Gram",
+    "kreinlearn.sums.moments": "Moments",
+    "kreinlearn.estimators._incremental": "Sums",
 }
+RECORDS = {name: module for module, names in MADE_OF_FIELDS.items() for name in names.split()}
 BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 GENERATORS = {"Generator": np.random.Generator, "RandomState": np.random.RandomState}
 # The types of labels, by the letter of the dtype.

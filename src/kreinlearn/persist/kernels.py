@@ -19,7 +19,7 @@ from kreinlearn.kernels import (
 from kreinlearn.kernels._base import _REGISTRY, is_known
 from kreinlearn.kernels.callables import CallableKernel
 from kreinlearn.kernels.combine import Composite
-from kreinlearn.persist.errors import ModelFormatError, require
+from kreinlearn.persist.errors import ModelFormatError, NotDataError, require
 
 Node = dict[str, Any]  # of the JSON header
 Write = Callable[[object, str], Any]
@@ -48,15 +48,11 @@ REMEDY = (
 )
 
 
-class Unregistered(TypeError):
-    """A kernel that cannot be found again by a name."""
-
-
 # As given
 
 
 def spec_of(kernel: Kernel, write: Write, path: str) -> Node:
-    """The name and the parameters of a kernel; ``Unregistered`` if it has no name."""
+    """The name and the parameters of a kernel; NotDataError if it has no name."""
     name, parameters = _name(kernel), kernel.get_params(deep=False)
     return {"name": name, "parameters": _written(parameters, write, path)}
 
@@ -70,7 +66,7 @@ def _name(kernel: Kernel) -> str:
         if kind is type(kernel):
             return name
     what = kernel.func if isinstance(kernel, CallableKernel) else kernel
-    raise Unregistered(f"kernel {what!r:.200} has no name that a later process could find")
+    raise NotDataError(f"kernel {what!r:.200} has no name that a later process could find")
 
 
 def kernel_of(node: Node, read: Read) -> Kernel:

@@ -22,7 +22,7 @@ from kreinlearn.persist.errors import NotDataError
 from kreinlearn.persist.estimators import estimators, fresh_kernel, is_estimator, sigmoids_of
 from kreinlearn.persist.header import DIGEST, EXTERNAL, FORMAT, HEADER, LONGEST, VERSION, versions
 from kreinlearn.persist.json_values import Node, Writer
-from kreinlearn.persist.kernels import REMEDY, Unregistered, learned
+from kreinlearn.persist.kernels import REMEDY, learned
 from kreinlearn.persist.state import stored_attributes
 
 DATA = "numbers, texts, arrays, lists, tuples, sets, dicts and networkx graphs of these"
@@ -149,7 +149,7 @@ def _given_kernel(kernel: object, writer: Writer, external: bool) -> Any:
     try:
         if isinstance(kernel, str | Kernel):
             return writer.value(kernel, "parameter.kernel")
-    except (Unregistered, NotDataError) as error:
+    except NotDataError as error:
         why = str(error)
     if not external:
         raise TypeError(f"{why}: a model file holds data, not code; {REMEDY}")

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import PredefinedSplit
 
-from kreinlearn.estimators._learner import KreinLearner
 from kreinlearn.estimators.ridge import LeastSquares
 from kreinlearn.estimators.svm import TUNED_ROWS, KreinSVC, some_outputs
 from kreinlearn.inspection.arguments import Array, Objects
 from kreinlearn.learn.hinge import HingeObjective
 from kreinlearn.learn.learning import MeanLoss, Problem, Statistics, leave_one_out_of
+from kreinlearn.plotting._axes import KreinLearner
 from kreinlearn.sums.parallel import serial_blas
 
 Objective = Callable[[Array], Any]  # penalties -> the loss and its gradient

@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import type_of_target
 
 from kreinlearn.data.tiles import length
-from kreinlearn.estimators._base import KreinEstimator
 from kreinlearn.inspection.arguments import Array, Objects
-from kreinlearn.plotting._axes import axes_of
+from kreinlearn.plotting._axes import KreinEstimator, axes_of
 from kreinlearn.plotting._base import Display
 from kreinlearn.plotting.style import COLOURS, MARKS, SECOND, shortened
 

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from kreinlearn.estimators._learner import KreinLearner
 from kreinlearn.inspection.arguments import Array, Objects
 from kreinlearn.plotting._base import Display
-from kreinlearn.plotting._criterion import criterion_of
+from kreinlearn.plotting._criterion import KreinLearner, criterion_of
 from kreinlearn.plotting.style import short
 
 if TYPE_CHECKING:
