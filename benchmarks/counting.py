@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from kreinlearn.kernels import Kernel
+from kreinlearn.kernels.domains import Objects
 
 Array = NDArray[Any]
 
@@ -85,7 +86,7 @@ class CountedVectors(Kernel):
         self.tally.mark_self(self._rows(A))
         return self.kernel_.diagonal(A)
 
-    def symmetric(self, Z: Array) -> Array:
+    def symmetric(self, Z: Array, own: Array | None = None) -> Array:
         self.tally.mark_among(self._rows(Z))
         return self.kernel_.symmetric(Z)
 
@@ -93,7 +94,7 @@ class CountedVectors(Kernel):
 class CountedObjects(Kernel):
     """A similarity matrix as a kernel on row numbers, which it marks."""
 
-    takes = "objects"
+    domain = Objects()
 
     def __init__(self, matrix: Array, tally: Tally) -> None:
         self.matrix = matrix
@@ -114,7 +115,7 @@ class CountedObjects(Kernel):
         self.tally.mark_self(rows)
         return np.diagonal(self.matrix)[rows]
 
-    def symmetric(self, Z: Sequence[int]) -> Array:
+    def symmetric(self, Z: Sequence[int], own: Array | None = None) -> Array:
         rows = np.asarray(Z, dtype=np.intp)
         self.tally.mark_among(rows)
         return self.matrix[np.ix_(rows, rows)]

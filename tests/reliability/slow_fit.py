@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from kreinlearn import KreinRidge
-from kreinlearn.kernels._objects import ObjectKernel
-from kreinlearn.pairs.store import evaluation, values
+from kreinlearn.kernels.object_kernel import ObjectKernel
+from kreinlearn.pairs.store import blocks, evaluation
 
 X = np.random.default_rng(0).permutation(2000)[:150].astype(float).tolist()
 Y = np.sin(np.array(X) / 300)
@@ -45,6 +45,6 @@ def mark(fitted: Any) -> str:
 
 def run(store: str, met: str, seconds: float) -> None:
     Slow.met, Slow.seconds = Path(met), seconds
-    values.WAIT, evaluation.PIECE, evaluation.FIRST_ROWS = (0.05, 0.05), 0.05, 1
+    blocks.WAIT, evaluation.PIECE, evaluation.FIRST_ROWS = (0.05, 0.05), 0.05, 1
     print("ready", flush=True)
     print(mark(model(store).fit(X, Y)))

@@ -23,7 +23,7 @@ from sklearn.exceptions import NotFittedError
 
 from kreinlearn import KreinRidge
 from kreinlearn.kernels import pairwise
-from kreinlearn.pairs.store import evaluation, values
+from kreinlearn.pairs.store import blocks, evaluation
 from tests.reliability.slow_fit import Slow, X, Y, mark, model
 
 pytest.importorskip("zarr")
@@ -36,8 +36,8 @@ CHUNK = 256
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Many small blocks, each written at once."""
-    monkeypatch.setattr(values, "WAIT", (0.0, 0.0))
-    monkeypatch.setattr(values, "CHUNK", CHUNK)
+    monkeypatch.setattr(blocks, "WAIT", (0.0, 0.0))
+    monkeypatch.setattr(blocks, "CHUNK", CHUNK)
     monkeypatch.setattr(evaluation, "PIECE", 1e-9)
     monkeypatch.setattr(evaluation, "grain_of", lambda kernel: 16)
     monkeypatch.setattr(Slow, "met", tmp_path / "met")
@@ -119,7 +119,7 @@ def wait_for_more(store: Path, lines: int, running: subprocess.Popen[str]) -> No
 def test_killed_three_times_every_logged_block_is_used(
     tmp_path: Path, alone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(values, "CHUNK", 2**17)
+    monkeypatch.setattr(blocks, "CHUNK", 2**17)
     store, chance, before = tmp_path / "store", random.Random(), 0
     for k in range(3):
         kept, met = logged(store) if k else set(), tmp_path / f"met{k}"
@@ -165,7 +165,7 @@ def test_killed_while_it_writes(tmp_path: Path, alone: str) -> None:
 def test_bad_input_64_control_c(
     tmp_path: Path, alone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(values, "WAIT", (1e9, 1e9))  # all is written at the end, if at all
+    monkeypatch.setattr(blocks, "WAIT", (1e9, 1e9))  # all is written at the end, if at all
     store, calls, evaluate = tmp_path / "store", [0], Slow.values
 
     def interrupted(self: Any, A: Any, Z: Any) -> Any:

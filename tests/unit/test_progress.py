@@ -17,7 +17,7 @@ import rich.progress
 from kreinlearn import KreinNystroem, KreinRidge, KreinSVC, SpectrumSVC, progress
 from kreinlearn._parts import part_done
 from kreinlearn.kernels import pairwise
-from kreinlearn.kernels._objects import ObjectKernel
+from kreinlearn.kernels.object_kernel import ObjectKernel
 from kreinlearn.progress import (
     Progress,
     cost_in_words,

@@ -130,7 +130,7 @@ def _with_names(sheet: Sheet, kernel: Kernel | None, talk: Talk) -> Sheet:
     """A table whose first line holds numbers is a matrix without names, or a mistake."""
     if not isinstance(sheet, CsvSheet) or not (sheet.header and sheet.numbered):
         return sheet
-    if kernel is not None and kernel.takes != "precomputed":
+    if kernel is not None and not kernel.domain.is_matrix:
         raise ValueError(
             f"the first line of {sheet.path} holds numbers, not names of columns; if there are no "
             "names give --no-header"
@@ -147,12 +147,12 @@ def _from_sheet(
     if kernel is None:
         return _guessed(sheet, options, kinds, streams)
     rows = _Rows(sheet, options, streams)
-    if kernel.takes == "precomputed":
+    if kernel.domain.is_matrix:
         return rows.numbers(options.column or _matrix_columns(sheet, kinds), in_memory=True)
-    if kernel.takes == "records":
+    if kernel.domain.is_records:
         chosen = options.column or [*kinds.numbers, *kinds.others]
         return rows.records(chosen, set(kinds.numbers) - set(kernel.get_params()["categorical"]))
-    if kernel.takes == "objects":
+    if kernel.domain.is_objects:
         chosen = options.column or _object_columns(sheet, kinds, isinstance(kernel, TextKernel))
         return rows.objects(chosen[0]) if len(chosen) == 1 else rows.numbers(chosen)
     return rows.numbers(options.column or _number_columns(sheet, kinds))
@@ -287,7 +287,7 @@ def variable(file: Variables, options: argparse.Namespace, kernel: Kernel | None
     besides = (getattr(options, "target", None), options.id)
     others = [name for name in file.names if name not in besides]
     square = [n for n in others if len(file.shapes[n]) == 2 and len(set(file.shapes[n])) == 1]
-    matrix = kernel is not None and kernel.takes == "precomputed"
+    matrix = kernel is not None and kernel.domain.is_matrix
     for some in (others, square if matrix else [], [n for n in others if _is_wide(file, n)]):
         if len(some) == 1:
             return some[0]
@@ -305,6 +305,6 @@ def remember_columns(model: Any, given: Given) -> None:
     """So that predict finds them by name; a table that was left on disk has said so itself."""
     if given.column is not None:
         model._column = given.column
-    if given.names is not None and model.kernel_.takes != "records":  # which knows them
+    if given.names is not None and not model.kernel_.domain.is_records:  # which knows them
         model.feature_names_in_ = np.array(given.names, dtype=object)
         model.n_features_in_ = len(given.names)

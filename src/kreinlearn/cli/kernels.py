@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.estimators._validation import looks_like_distances
+from kreinlearn.data.validation import looks_like_distances
 from kreinlearn.kernels import Kernel, registered, resolve
-from kreinlearn.kernels._base import symmetry_rtol
+from kreinlearn.kernels.base import symmetry_rtol
 from kreinlearn.kernels.scikit import (
     SklearnKernel,
     SklearnMetric,
@@ -56,10 +56,10 @@ def named(options: argparse.Namespace) -> Kernel | None:
 
 def _parameters(kernel: Kernel) -> dict[str, str]:
     """By name: how they are shown, with their defaults where these are known."""
-    if kernel.takes == "precomputed":
+    if kernel.domain.is_matrix:
         return {}
     if isinstance(kernel, SklearnKernel | SklearnMetric):
-        return {name: name for name in sorted(kernel._known_params())}
+        return {name: name for name in sorted(kernel.known_params())}
     return {name: f"{name}={value}" for name, value in kernel.get_params(deep=False).items()}
 
 

@@ -127,13 +127,13 @@ def _wanted(
 ) -> tuple[Sequence[str], gathering.Convert]:
     """Columns by the names they had in fit, or as --column says."""
     kernel, chosen = model.kernel_, options.column
-    if kernel.takes == "records":
+    if kernel.domain.is_records:
         names, is_number = list(kernel.columns_), kernel.numeric_
         numeric = {name for name, one in zip(names, is_number, strict=True) if one}
         return names, gathering.records(sheet, names, numeric)
     column = getattr(model, "_column", None)
     known = getattr(model, "feature_names_in_", None)
-    if known is None and kernel.takes == "objects":
+    if known is None and kernel.domain.is_objects:
         name = chosen[0] if chosen else column or _only_objects(sheet, options)
         return [name], gathering.objects(sheet, name)
     names = chosen or (list(known) if known is not None else _numbers(sheet, options))

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from kreinlearn.data.tiles import length, take
-from kreinlearn.kernels._base import Array, Objects
+from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.progress import name_of
 from kreinlearn.sums.parallel import serial_blas
 from kreinlearn.sums.tree import FAN_IN

@@ -24,7 +24,7 @@ from kreinlearn.distributed.margins import (
     losses,
 )
 from kreinlearn.distributed.values import KernelRuns, kept
-from kreinlearn.kernels._base import Array
+from kreinlearn.kernels.base import Array
 from kreinlearn.learn.feature_rows import with_constant
 from kreinlearn.solvers.line_search import Move, line_search
 from kreinlearn.solvers.margins import Gram, HingeState, Step, arrived, cancelled, point, walked

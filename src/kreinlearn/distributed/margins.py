@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from kreinlearn.distributed.values import Sides, scaled
-from kreinlearn.kernels._base import Array
+from kreinlearn.kernels.base import Array
 from kreinlearn.nystrom.sweep import RowWork
 from kreinlearn.solvers.line_search import Kinks, Line, LineSums, Question
 from kreinlearn.solvers.margins import active_rows, hinge_loss

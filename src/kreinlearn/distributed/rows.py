@@ -12,7 +12,7 @@ import numpy as np
 from kreinlearn.data.tiles import TILE, Source, among, take
 from kreinlearn.distributed import blocks as b
 from kreinlearn.distributed.sums import sum_rows
-from kreinlearn.kernels._base import Array, Objects
+from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.nystrom.sweep import PassTotal, RowWork
 from kreinlearn.sums.moments import Targets
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from kreinlearn.data.tiles import Scratch, row_blocks
 from kreinlearn.distributed import blocks as b
-from kreinlearn.kernels._base import Array, Objects
+from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.nystrom.sweep import PassTotal, RowWork
 from kreinlearn.sums.moments import Targets
 from kreinlearn.sums.parallel import serial_blas

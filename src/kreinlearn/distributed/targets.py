@@ -12,7 +12,7 @@ import numpy as np
 from kreinlearn.distributed import blocks as b
 from kreinlearn.distributed.rows import DaskRows, rows_of, spread
 from kreinlearn.distributed.sums import total_of
-from kreinlearn.kernels._base import Array
+from kreinlearn.kernels.base import Array
 from kreinlearn.sums.tree import COLUMN_RUNS, Tree, runs_of
 
 Check = Callable[[Any], Array]  # a block of targets or weights, as it comes

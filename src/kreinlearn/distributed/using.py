@@ -16,7 +16,7 @@ from kreinlearn.data.tiles import length, take
 from kreinlearn.distributed import blocks as b
 from kreinlearn.distributed.rows import like, rows_of
 from kreinlearn.distributed.targets import column_of
-from kreinlearn.kernels._base import Array
+from kreinlearn.kernels.base import Array
 
 # what prediction has no use for
 LEFT_HERE = ("folds_", "cv_trials_", "choices_", "_sums", "_skl_callbacks")
@@ -107,7 +107,7 @@ def _result_of(estimator: Any, name: str, found: b.Blocks) -> Result:
 
 
 def _known_object(estimator: Any, found: b.Blocks) -> Any:
-    if estimator.kernel_.takes == "precomputed":
+    if estimator.kernel_.domain.is_matrix:
         return np.zeros((1, estimator.n_features_in_), found.dtype)
     one = take(estimator.landmarks_, [0])
     numbers = hasattr(one, "dtype") and one.dtype.kind == "f"

@@ -13,7 +13,7 @@ import numpy as np
 from kreinlearn.data.tiles import length, row_blocks, tiles, tiles_without
 from kreinlearn.distributed import blocks as b
 from kreinlearn.distributed.sums import aligned, order_of, targets_of_run, total_of_blocks
-from kreinlearn.kernels._base import Array, Objects
+from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.nystrom.sweep import PassTotal, RowWork
 from kreinlearn.pairs.evaluate import naming, over
 from kreinlearn.sums.moments import Targets

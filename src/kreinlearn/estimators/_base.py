@@ -45,11 +45,11 @@ from kreinlearn.estimators._validation import (
     square_of_condensed,
 )
 from kreinlearn.kernels import Kernel, resolve
-from kreinlearn.kernels._base import symmetrised, symmetry_rtol
-from kreinlearn.kernels._processes import Processes
+from kreinlearn.kernels.base import symmetrised, symmetry_rtol
 from kreinlearn.kernels.callables import CallableKernel, probe
 from kreinlearn.kernels.dissimilarity import check_dissimilarities
 from kreinlearn.kernels.precomputed import PickedColumns, Precomputed, PrecomputedDissimilarity
+from kreinlearn.kernels.processes import Processes
 from kreinlearn.learn.precision import require_approximated
 from kreinlearn.nystrom.approximation import Fitted, fit_map, fit_map_to_tolerance
 from kreinlearn.nystrom.core import FeatureMap

@@ -29,7 +29,7 @@ from kreinlearn.distributed import (
 )
 from kreinlearn.estimators._validation import _as_array, _as_list, require_numbers
 from kreinlearn.kernels import Kernel
-from kreinlearn.kernels._objects import ObjectKernel
+from kreinlearn.kernels.object_kernel import ObjectKernel
 from kreinlearn.nystrom.landmarks import WHOLE_SAMPLE
 from kreinlearn.pairs.panel import POOL_ROWS
 

@@ -24,7 +24,7 @@ from kreinlearn.estimators._classifier import KreinClassifier, class_scores, pai
 from kreinlearn.estimators._learner import KreinLearner
 from kreinlearn.estimators._storing import storing
 from kreinlearn.kernels import Kernel
-from kreinlearn.kernels._base import symmetrised
+from kreinlearn.kernels.base import symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
 from kreinlearn.nystrom.approximation import grow_landmarks, open_panel
 from kreinlearn.pairs.panel import Panel

@@ -9,7 +9,7 @@ import numpy as np
 from kreinlearn.data.tiles import length, row_blocks
 from kreinlearn.inspection.arguments import Array, KernelLike, KernelParams, Objects
 from kreinlearn.inspection.prepared import prepare
-from kreinlearn.kernels import Precomputed, resolve
+from kreinlearn.kernels import resolve
 from kreinlearn.pairs.evaluate import evaluate
 from kreinlearn.sums.parallel import map_blocks, serial_blas
 
@@ -51,7 +51,7 @@ class NearestNeighbours:
             self.kernel,
             self.kernel_params,
         )
-        if kernel.takes == "vectors" and not kernel.is_dissimilarity:
+        if kernel.domain.is_vectors and not kernel.is_dissimilarity:
             spec, params = "euclidean", None
         rng = np.random.default_rng(0)
         self.train_ = prepare(X, spec, rng, kernel_params=params, **self.parameters)
@@ -71,16 +71,17 @@ class NearestNeighbours:
 
     def _own_similarities(self) -> Array | None:
         """k(z, z) of the training objects; None if the values are dissimilarities."""
-        kernel, given = self.train_.kernel, isinstance(self.train_.kernel, Precomputed)
-        if kernel.is_dissimilarity or (given and kernel.of_dissimilarities):
+        kernel, X = self.train_.kernel, self.train_.X
+        if kernel.is_dissimilarity or kernel.of_dissimilarities:
             return None
-        return np.asarray(kernel.diagonal(np.arange(self.train_.n) if given else self.train_.X))
+        given = kernel.domain.is_matrix
+        return np.asarray(kernel.diagonal(np.arange(self.train_.n) if given else X))
 
     def _nearest(self, X: Objects, *, without_itself: bool = False) -> Array:  # (n, up to 15)
         """Row numbers of training objects by increasing distance, for each row of X."""
         kernel, m = self.train_.kernel, self.train_.n
         Z = kernel.select(self.train_.X, np.arange(m))
-        columns = np.asarray if isinstance(kernel, Precomputed) else kernel.columns(Z)
+        columns = np.asarray if kernel.domain.is_matrix else kernel.columns(Z)
         most = min(max(NUMBERS), m - without_itself)
         nearest = np.empty((length(X), most), dtype=np.intp)
 

@@ -24,8 +24,8 @@ from kreinlearn.evaluation.result import Evaluation, Score
 from kreinlearn.evaluation.targets import Targets, targets_of
 from kreinlearn.inspection.arguments import CHECKS, Array, KernelLike, KernelParams, Objects, Seed
 from kreinlearn.inspection.prepared import Prepared, described, prepare
-from kreinlearn.kernels import Kernel, remembering, resolve
-from kreinlearn.kernels._keys import key_of
+from kreinlearn.kernels import remembering, resolve
+from kreinlearn.kernels.keys import key_of
 from kreinlearn.learn.folds import random_folds
 from kreinlearn.pairs.square import pairs_among
 from kreinlearn.progress import Progress, time_in_words
@@ -35,20 +35,6 @@ MOST_NOTED = 6  # warnings that are quoted
 Folds = list[tuple[Array, Array]]  # row numbers to train on, and to test on
 CrossValidation: TypeAlias = int | Iterable[tuple[Array, Array]] | BaseCrossValidator | None
 Report = Callable[[int, int, str], None]  # called with (done, total, name of the learner)
-
-
-@dataclass(frozen=True)
-class Data:
-    """Validated objects; a ``square`` matrix is cut by rows and by columns."""
-
-    X: Objects
-    square: bool
-
-    def part(self, rows: Array, columns: Array) -> Objects:
-        part: Objects = (
-            np.asarray(self.X)[np.ix_(rows, columns)] if self.square else take(self.X, rows)
-        )
-        return part
 
 
 @validate_params(
@@ -137,32 +123,25 @@ def evaluate(
     with warnings.catch_warnings(record=True) as caught:  # every fit warns: they are quoted once
         warnings.simplefilter("always")
         prepared = prepare(X, rng=rng, verbose=verbose, **settings.parameters("n_landmarks"))
-        data, fitted = _data(prepared)
+        if isinstance(prepared.X, DaskRows):
+            raise TypeError(
+                "evaluate cuts folds by row number, and takes no dask collection; pass a sample "
+                "of its rows, computed"
+            )
         n = prepared.n
         targets = targets_of(y, n, task)
         folds = _folds(targets, cv, n, rng)
         chosen, left_out = learners_for(targets.task, learners, n)
-        bar = Progress(verbose, kernel)
-        run = Run(data, targets, folds, settings, int(rng.integers(2**31)), bar)
-        memory = remembering(memory_budget or REMEMBERED) if fitted.on_objects else nullcontext()
-        with memory:
-            pairs = _evaluate_all_pairs(prepared, run)
+        bar, seed, budget = Progress(verbose, kernel), int(rng.integers(2**31)), memory_budget
+        run = Run(prepared, targets, folds, settings, seed, bar)
+        with remembering(budget or REMEMBERED) if prepared.kernel.costly else nullcontext():
+            pairs = _evaluate_all_pairs(run)
             scores = run.scores(chosen, progress)
     scores.sort(key=lambda score: (score.failed is not None, score.mean))
     ratio = float(np.mean([len(test) / len(train) for train, test in folds]))
     notes = (*targets.notes, *left_out, *pairs, *_distinct(caught))
     name = described(kernel, kernel_params)
     return Evaluation(targets.task, targets.metric, n, len(folds), ratio, name, scores, notes)
-
-
-def _data(prepared: Prepared) -> tuple[Data, Kernel]:
-    validated, kernel = prepared.X, prepared.kernel
-    if isinstance(validated, DaskRows):
-        raise TypeError(
-            "evaluate cuts folds by row number, and takes no dask collection; pass a sample of "
-            "its rows, computed"
-        )
-    return Data(validated, kernel.takes == "precomputed"), kernel
 
 
 def _folds(targets: Targets, cv: CrossValidation, n: int, rng: np.random.Generator) -> Folds:
@@ -176,14 +155,14 @@ def _folds(targets: Targets, cv: CrossValidation, n: int, rng: np.random.Generat
     return [(np.flatnonzero(numbers != j), np.flatnonzero(numbers == j)) for j in range(k)]
 
 
-def _evaluate_all_pairs(prepared: Prepared, run: Run) -> list[str]:
+def _evaluate_all_pairs(run: Run) -> list[str]:
     """Evaluate all pairs once, if their values fit into memory and the folds will ask for them.
 
     Returns a sentence about it, or nothing.
     """
-    kernel, n, settings = prepared.kernel, prepared.n, run.settings
-    limit = budget_bytes(settings.memory_budget or REMEMBERED)
-    if not kernel.on_objects or 8 * (n + 1) ** 2 > limit or not _same_for_folds(run):
+    prepared, kernel, n = run.prepared, run.prepared.kernel, run.prepared.n
+    limit = budget_bytes(run.settings.memory_budget or REMEMBERED)
+    if not kernel.costly or 8 * (n + 1) ** 2 > limit or not _same_for_folds(run):
         return []
     start = time.perf_counter()
     prepared.all_pairs(prepared.X, np.arange(n), run.bar, "pairs")
@@ -197,7 +176,7 @@ def _evaluate_all_pairs(prepared: Prepared, run: Run) -> list[str]:
 
 def _same_for_folds(run: Run) -> bool:
     """Whether the kernel stays the same when it is fitted to a part of the objects."""
-    X, (train, _) = run.data.X, run.folds[0]
+    X, (train, _) = run.prepared.X, run.folds[0]
     whole, part = (
         resolve(run.settings.kernel, run.settings.kernel_params).fit(Z, np.random.default_rng(0))
         for Z in (X, take(X, train))
@@ -209,7 +188,7 @@ def _same_for_folds(run: Run) -> bool:
 class Run:
     """Everything that the fits of all learners share."""
 
-    data: Data
+    prepared: Prepared
     targets: Targets
     folds: Folds
     settings: Settings
@@ -241,9 +220,9 @@ class Run:
         train, test = self.folds[fold]
         model = learner.make(self.settings, self.seed + fold)
         start = time.perf_counter()
-        model.fit(self.data.part(train, train), self.targets.y[train])
+        model.fit(self.prepared.part(train, train), self.targets.y[train])
         fitted = time.perf_counter()
-        predicted = model.predict(self.data.part(test, train))
+        predicted = model.predict(self.prepared.part(test, train))
         end = time.perf_counter()
         return self.targets.losses(predicted, test), fitted - start, end - fitted
 

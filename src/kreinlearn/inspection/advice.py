@@ -35,8 +35,8 @@ def _sentences(findings: Inspection) -> Iterator[str]:
     if findings.looks_like_dissimilarity:
         yield (
             "This looks like a dissimilarity: objects have 0 with themselves and no value is "
-            f"negative. If it is one pass {AS_DISSIMILARITY[findings.given]}: what is said here takes "
-            "it for a similarity and does not hold. If it is a similarity all the same:"
+            f"negative. If it is one pass {AS_DISSIMILARITY[findings.given]}: what is said here "
+            "takes it for a similarity and does not hold. If it is a similarity all the same:"
         )
     if findings.drift:
         yield (
@@ -68,12 +68,9 @@ def _sentences(findings: Inspection) -> Iterator[str]:
 def _definiteness(findings: Inspection) -> Iterator[str]:
     iota = findings.indefiniteness[findings.n_sampled]
     if findings.positive_definite:
+        larger = "(a larger sample may show negative eigenvalues)."
         yield "It is positive semi-definite on these objects, so any kernel method will do"
-        yield (
-            "(a larger sample may show negative eigenvalues)."
-            if not findings.exact
-            else "as it is."
-        )
+        yield "as it is." if findings.exact else larger
         return
     if iota < SMALL:
         yield (

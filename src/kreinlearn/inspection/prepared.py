@@ -38,6 +38,12 @@ class Prepared:
         """The number of threads that may evaluate the kernel."""
         return worker_count(self.model.n_jobs) if self.kernel.threads else 1
 
+    def part(self, rows: Array, columns: Array) -> Objects:
+        """The objects with these row numbers; of a given matrix these rows and columns."""
+        if self.kernel.domain.is_matrix:
+            return np.asarray(self.X)[np.ix_(rows, columns)]
+        return self.kernel.select(self.X, rows)
+
     def validated(self, X: Objects) -> Objects:
         """New objects, validated as the first ones were."""
         validated: Objects = self.model._validated(X, self.kernel, reset=False)

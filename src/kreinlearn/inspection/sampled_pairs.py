@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from kreinlearn.data.tiles import length, take
-from kreinlearn.estimators._validation import asymmetry_of
+from kreinlearn.data.validation import asymmetry_of
 from kreinlearn.inspection.arguments import Array, Objects
 from kreinlearn.inspection.prepared import Prepared
-from kreinlearn.kernels import Kernel, Precomputed
-from kreinlearn.kernels._base import symmetry_rtol
+from kreinlearn.kernels import Kernel
+from kreinlearn.kernels.base import symmetry_rtol
 from kreinlearn.kernels.callables import CallableKernel, PairwiseKernel
 from kreinlearn.kernels.dissimilarity import SELF_DISSIMILARITY_RTOL, check_dissimilarities
 from kreinlearn.progress import Progress
@@ -44,8 +44,8 @@ def sampled_pairs(prepared: Prepared, given: Objects, rows: Array) -> SampledPai
     ``given`` is what the user passed: of a matrix the asymmetry is measured before it is averaged.
     """
     kernel = prepared.kernel
-    if isinstance(kernel, Precomputed):
-        M = np.asarray(prepared.X)[np.ix_(rows, rows)]
+    if kernel.domain.is_matrix:
+        M = np.asarray(prepared.part(rows, rows))
         return _from_matrix(np.asarray(given), M, kernel.of_dissimilarities)
     Z = kernel.select(prepared.X, rows)
     few = take(Z, np.arange(min(PROBED, len(rows))))

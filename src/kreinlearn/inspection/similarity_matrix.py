@@ -11,7 +11,7 @@ from kreinlearn.data.memory import free_memory, in_words
 from kreinlearn.data.tiles import as_generator
 from kreinlearn.inspection.arguments import CHECKS, Array, KernelLike, KernelParams, Objects, Seed
 from kreinlearn.inspection.prepared import Prepared, prepare
-from kreinlearn.kernels import Precomputed, double_centre
+from kreinlearn.kernels import double_centre
 from kreinlearn.kernels.dissimilarity import check_dissimilarities
 from kreinlearn.pairs.evaluate import evaluate
 from kreinlearn.solvers.spectrum import indefiniteness_of_matrix, power_of_two_scale
@@ -90,8 +90,8 @@ def require_room(m: int) -> None:
 def _similarity(prepared: Prepared, rows: Array, rng: np.random.Generator) -> Array:  # (m, m)
     """The similarity matrix of the objects with these row numbers."""
     kernel = prepared.kernel
-    if isinstance(kernel, Precomputed):
-        K = np.asarray(prepared.X)[np.ix_(rows, rows)]
+    if kernel.domain.is_matrix:
+        K = np.asarray(prepared.part(rows, rows))
         return similarity_from(K) if kernel.of_dissimilarities else K
     Z = kernel.select(prepared.X, rows)
     K = evaluate(kernel.symmetric, Z, rows, rows)

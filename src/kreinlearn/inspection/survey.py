@@ -14,8 +14,7 @@ from sklearn.utils.validation import column_or_1d
 
 from kreinlearn.data.sources import with_target
 from kreinlearn.data.tiles import as_generator, length
-from kreinlearn.estimators._sources import in_memory
-from kreinlearn.estimators._validation import looks_like_distances
+from kreinlearn.data.validation import in_memory, looks_like_distances
 from kreinlearn.inspection import measures
 from kreinlearn.inspection.advice import advice
 from kreinlearn.inspection.arguments import CHECKS, Array, KernelLike, KernelParams, Objects, Seed
@@ -23,7 +22,7 @@ from kreinlearn.inspection.prepared import described, prepare
 from kreinlearn.inspection.result import Inspection
 from kreinlearn.inspection.sampled_pairs import SampledPairs, sampled_pairs, without_diagonal
 from kreinlearn.inspection.similarity_matrix import require_room, similarity_from
-from kreinlearn.kernels import Kernel, Precomputed, resolve
+from kreinlearn.kernels import Kernel, resolve
 from kreinlearn.solvers.spectrum import indefiniteness_of, indefiniteness_of_matrix, signed_eigh
 
 SAMPLE_SIZE = 1000
@@ -105,7 +104,7 @@ def inspect(
 
 def _zero_diagonal(X: Objects, kernel: Kernel) -> Objects:
     """A given matrix of dissimilarities with zeros on its diagonal; all else as it is."""
-    if not isinstance(kernel, Precomputed) or not kernel.of_dissimilarities:
+    if not kernel.of_dissimilarities:
         return X
     M = np.asarray(X)
     return without_diagonal(M) if M.ndim == 2 and M.dtype.kind in "fiu" else X

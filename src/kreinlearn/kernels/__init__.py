@@ -1,8 +1,8 @@
-"""What a similarity is: kernels on vectors and objects, dissimilarities, given matrices."""
+"""Similarities and dissimilarities of vectors, objects, rows of tables and given matrices."""
 
-from kreinlearn.kernels._base import Kernel, register, registered, resolve
 from kreinlearn.kernels._memory import remembering
 from kreinlearn.kernels.alignment import NeedlemanWunsch, SmithWaterman
+from kreinlearn.kernels.base import Kernel, register, registered, resolve
 from kreinlearn.kernels.callables import pairwise
 from kreinlearn.kernels.combine import LinearCombination, Product
 from kreinlearn.kernels.dissimilarity import dissimilarity, double_centre

@@ -1,7 +1,8 @@
-"""Element-wise kernels in one in-place pass over a block of d^2 or <x, z>, compiled by numba.
+"""Element-wise kernels in one pass over a block of d^2 or <x, z>, in place, compiled by numba.
 
 Every loop runs over contiguous float32 or float64 values, releases the GIL and vectorises; NaN
-stays NaN. Only contraction to fused multiply-adds is allowed: `_exp` relies on exact rounding.
+stays NaN. Only contraction to fused multiply-adds is allowed, because `_exp` relies on exact
+rounding.
 """
 
 from __future__ import annotations

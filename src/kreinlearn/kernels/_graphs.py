@@ -1,4 +1,4 @@
-"""Graphs as arrays, checked and joined end to end, and as counts of their parts."""
+"""Graphs as arrays, checked and joined end to end, and counts of their parts."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kreinlearn.data.tiles import length, objects_of
-from kreinlearn.kernels._base import Array, Objects
 from kreinlearn.kernels._fused import compiled
-from kreinlearn.kernels._objects import given, library
+from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.kernels.object_kernel import given, library
 
 BITS = 2**64 - 1
 
@@ -21,6 +21,7 @@ BITS = 2**64 - 1
 
 
 def owner_of(start: Array) -> Array:
+    """The number of the graph that each node, or part, belongs to."""
     return np.repeat(np.arange(len(start) - 1), np.diff(start))
 
 
@@ -38,7 +39,7 @@ class Graphs(NamedTuple):
 
 
 def join(X: Objects, first: int = 0, n: int = 0) -> Graphs:
-    """Checks and joins graphs; an error names object ``first + i`` of ``n``."""
+    """Check graphs and join them end to end; an error names object ``first + i`` of ``n``."""
     n = n or length(X)
     parts = [_pair(x, f"object {first + i} (of {n})") for i, x in enumerate(objects_of(X))]
     start = np.cumsum([0, *(len(labels) for labels, _ in parts)])
@@ -57,7 +58,10 @@ def join(X: Objects, first: int = 0, n: int = 0) -> Graphs:
 
 
 def _adjacency(ends: Array, N: int) -> tuple[Array, Array]:
-    """Neighbours of every node, each once, both ways; a loop makes a node its own neighbour."""
+    """The neighbours of every node, each once, in both directions.
+
+    An edge from a node to itself makes it its own neighbour.
+    """
     ways = np.concatenate([ends, ends[:, ::-1]])
     node, other = np.divmod(np.unique(ways[:, 0] * N + ways[:, 1]), max(N, 1))
     return np.searchsorted(node, np.arange(N + 1)), other
@@ -87,6 +91,7 @@ def _pair(x: Any, which: str) -> tuple[Array, Array]:
 
 
 def _from_networkx(graph: Any, which: str) -> tuple[list[Any], list[tuple[int, int]]]:
+    """Labels and edges of a networkx graph."""
     if not isinstance(graph, library("networkx", "graphs").Graph) or graph.is_directed():
         raise ValueError(
             f"{which} is {given(graph)}; a graph is an undirected networkx graph or a pair "
@@ -100,6 +105,7 @@ def _from_networkx(graph: Any, which: str) -> tuple[list[Any], list[tuple[int, i
 
 
 def _codes(labels: Any, which: str) -> Array:  # -> (k,) uint64
+    """Labels as 64-bit codes."""
     if isinstance(labels, np.ndarray) and labels.dtype.kind in "iub" and labels.ndim == 1:
         return labels.astype(np.int64).view(np.uint64)
     if isinstance(labels, str | bytes | dict | set) or not hasattr(labels, "__len__"):
@@ -156,7 +162,7 @@ class Index(NamedTuple):
 
 
 def counted(owner: Array, part: Array, times: Array, n: int) -> Counts:
-    """Sums of ``times`` over equal parts of each of n graphs."""
+    """The sums of ``times`` over equal parts of each of n graphs."""
     order = np.lexsort((part, owner))
     owner, part, times = owner[order], part[order], times[order]
     new = np.flatnonzero(np.diff(owner, prepend=-1) | (part != np.roll(part, 1)))
@@ -165,6 +171,7 @@ def counted(owner: Array, part: Array, times: Array, n: int) -> Counts:
 
 
 def by_part(Z: Counts) -> Index:
+    """Counts sorted by part."""
     part, which = np.unique(Z.part, return_inverse=True)
     order = np.argsort(which, kind="stable")
     start = np.searchsorted(which[order], np.arange(len(part) + 1))
@@ -172,7 +179,7 @@ def by_part(Z: Counts) -> Index:
 
 
 def overlap(A: Counts, Z: Index, m: int, smaller: bool) -> Array:  # (n, m)
-    """sum over parts of a z, or of min(a, z): whole numbers, so exact in any order."""
+    """The sum over parts of a z, or of min(a, z): whole numbers, so exact in any order."""
     S = np.zeros((len(A.start) - 1, m))
     known = np.isin(A.part, Z.part)
     start = np.append(0, np.cumsum(known))[A.start]

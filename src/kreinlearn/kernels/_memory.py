@@ -1,4 +1,4 @@
-"""Values of kernels on objects, kept while parameters are searched: ``remembering``."""
+"""Values of costly kernels that are remembered while parameters are searched."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import scipy.sparse as sp
 from kreinlearn._warnings import warn
 from kreinlearn.data.memory import budget_bytes, in_words
 from kreinlearn.data.tiles import length
-from kreinlearn.kernels._base import Array, Kernel, Objects
-from kreinlearn.kernels._keys import Key, key_of, keys_of
-from kreinlearn.kernels._missing import block_at, fill, fill_square, part_of
+from kreinlearn.kernels.base import Array, Kernel, Objects
+from kreinlearn.kernels.keys import Key, key_of, keys_of
+from kreinlearn.kernels.missing import block_at, fill, fill_square, part_of
 
 Evaluate = Callable[[Objects, Objects], Array]  # rows, columns -> values
 EvaluateSquare = Callable[[Objects, Array], Array]  # objects, k(z, z) with NaN where not known
@@ -24,24 +24,33 @@ GROWTH = 1.25  # a table that is too small grows at least by this factor
 
 @contextmanager
 def remembering(limit: int | float | str | None = "1GB") -> Iterator[None]:
-    """Inside ``with remembering():`` kernels on objects and own functions evaluate no pair twice.
+    """A context in which costly kernels evaluate no pair of objects twice.
 
-    What was evaluated serves every fit and copy with an equal kernel, in all threads: a grid over
-    ``lambda_plus``, ``n_landmarks`` or the weights of a combination evaluates no more pairs than
-    there are, one over ``kernel__window`` as many for each window. At the end all is freed.
+    Values serve every fit and copy with an equal kernel, in all threads. So a grid search over
+    ``lambda_plus`` or over the weights of a combination evaluates every pair once, and one over
+    ``kernel__window`` once per window. When the context ends, all values are freed.
 
-    limit : memory for values, in bytes or as "500MB"; what is beyond it is evaluated each time
+    Parameters
+    ----------
+    limit : int, float or str, default="1GB"
+        Memory for the values, in bytes or as a text such as "500MB". Values for which there is no
+        room are evaluated each time.
 
-    It pays for kernels that take more than 0.1 microseconds a pair. A kernel is known by its
-    class, its parameters and what it was fitted to, an own function by identity. Strings, numbers,
-    arrays, and lists, tuples, sets or dicts of them are known by what is in them, other objects by
-    identity: these, and what functions depend on, must not change inside the block. k(x, z) stands
-    for k(z, x), and a fit still evaluates some pairs of own functions anew, to see whether that
-    holds. A block inside another, or beside it in a thread, uses the memory that is there.
+    Notes
+    -----
+    This pays for kernels that take more than 0.1 microseconds per pair. Two kernels are equal if
+    their class, their parameters and what they were fitted to are equal; functions are compared by
+    identity. Strings, numbers, arrays, and lists, tuples, sets or dicts of them are compared by
+    their content, other objects by identity. Such objects, and whatever functions depend on, must
+    not change inside the context. A value of k(x, z) is used for k(z, x) too; every fit evaluates
+    some pairs of functions again, to see whether that is right. A context inside another one, or in
+    another thread at the same time, uses the memory that is there.
 
-    ``GridSearchCV(n_jobs=2)`` runs in processes, which do not share it: give ``n_jobs`` to the
-    estimator instead.
+    ``GridSearchCV(n_jobs=2)`` works in processes, which do not share the memory: pass ``n_jobs`` to
+    the estimator instead.
 
+    Examples
+    --------
     >>> from sklearn.model_selection import GridSearchCV
     >>> from kreinlearn import KreinRidgeClassifier
     >>> from kreinlearn.kernels import Levenshtein, remembering
@@ -77,9 +86,9 @@ def _bytes_of(limit: Any) -> int:
 
 
 def remembered(kernel: Kernel, A: Objects, Z: Objects, evaluate: Evaluate) -> Array:  # (a, z)
-    """k(A, Z) from what is remembered; ``evaluate(A', Z')`` gives what is not.
+    """k(A, Z) from remembered values; ``evaluate(A', Z')`` gives the others.
 
-    Outside ``remembering()``, and for sparse rows, just ``evaluate(A, Z)``.
+    Outside ``remembering()``, and for sparse rows, this is just ``evaluate(A, Z)``.
     """
     memory = _active
     if memory is None or sp.issparse(A) or sp.issparse(Z):
@@ -99,9 +108,10 @@ def remembered_square(
     evaluate_square: EvaluateSquare,
     diagonal: Array | None = None,
 ) -> Array:  # (z, z)
-    """k(Z, Z), each pair once: ``evaluate_square(Z', k(z, z))`` where no pair is known.
+    """k(Z, Z) from remembered values, and each of the others evaluated once.
 
-    ``evaluate(A', Z')`` gives rectangles; ``diagonal`` has the k(z, z) given, NaN for others.
+    ``evaluate(A', Z')`` gives rectangles, ``evaluate_square(Z', k(z, z))`` squares of which no pair
+    is remembered. ``diagonal`` holds the k(z, z) that are known, NaN for the others.
     """
     memory, own = _active, np.full(length(Z), np.nan) if diagonal is None else diagonal
     if memory is None or sp.issparse(Z):
@@ -141,9 +151,9 @@ def remembered_diagonal(
 
 
 class _Table:
-    """Values of one kernel: rows x columns that have met, NaN where they have not.
+    """Remembered values of one kernel: rows x columns, with NaN for pairs that were not evaluated.
 
-    Row 0 and column 0 are those of objects that are not in it.
+    Row 0 and column 0 stand for objects that are not in the table.
     """
 
     def __init__(self) -> None:
@@ -154,6 +164,7 @@ class _Table:
         self.dtype: np.dtype[Any] = np.dtype(np.float32)  # until a block comes in another
 
     def seen(self, K: Array) -> Array:
+        """Note the type of evaluated values, and return them."""
         if K.dtype != np.float32:
             self.dtype = np.dtype(np.float64)
         return K
@@ -165,7 +176,9 @@ class _Table:
         return np.array(self.values[block_at(i, j)])
 
     def grow(self, n_rows: int, n_columns: int, room: int) -> bool:
-        """Whether there is a place for each, in ``room`` bytes."""
+        """Whether the table has room for so many rows and columns in ``room`` bytes, growing if
+        need be.
+        """
         old = self.values
         needed = max(n_rows, old.shape[0]), max(n_columns, old.shape[1])
         if needed == old.shape:
@@ -193,7 +206,9 @@ def _added(numbers: dict[Key, int], keys: list[Key]) -> dict[Key, int]:
 
 
 class _Memory:
-    """Tables by kernel; the lock is held while they are read or written, not while kernels run."""
+    """The tables of all kernels; a lock protects them, but is not held while kernels are
+    evaluated.
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -207,7 +222,7 @@ class _Memory:
             return self.tables.setdefault(key, _Table())
 
     def known(self, table: _Table, a: list[Key], z: list[Key]) -> Array:
-        """Values by either order of a pair; NaN where it was met in none."""
+        """Values that were evaluated in either order of the pair, NaN elsewhere."""
         with _lock:
             K = table.block(a, z)
             missing = np.isnan(K)

@@ -1,4 +1,4 @@
-"""Kernels on objects that hold the GIL: threads do not help, processes do."""
+"""Kernels on objects that hold Python's global lock: processes are faster, threads are not."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from typing import Self
 import numpy as np
 
 from kreinlearn.data.tiles import length, objects_of
-from kreinlearn.kernels._base import Array, Columns, Objects
-from kreinlearn.kernels._objects import SQUARE, ObjectColumns, ObjectKernel
-from kreinlearn.kernels._processes import Processes, Shelf, chunks
+from kreinlearn.kernels.base import Array, Columns, Objects
+from kreinlearn.kernels.object_kernel import SQUARE, ObjectColumns, ObjectKernel
+from kreinlearn.kernels.processes import ProcessKernel, Shelf, chunks
 
 FEWEST_ROWS = 32  # a part, for which columns are packed anew
 
 
-class SlowKernel(ObjectKernel):
-    """With ``processes`` blocks and squares are evaluated there; bit for bit as in line."""
+class SlowKernel(ProcessKernel, ObjectKernel):
+    """A kernel whose blocks and squares may be evaluated in other processes, with the same bits."""
 
     threads = False
-    processes: Processes | None = None  # None: in line; the estimator sets it on its own copy
 
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
         super().fit(X, rng)
@@ -36,7 +35,7 @@ class SlowKernel(ObjectKernel):
             K[:] = self.processes.square(self, Z, fewest=FEWEST_ROWS)
 
     def upper_rows(self, start: int, stop: int, Z: Objects) -> Array:
-        """Rows start..stop of the upper triangle, zeros left of them."""
+        """Rows start..stop of the upper triangle of k(Z, Z), with zeros to the left of it."""
         here, part = Z[start:stop], np.zeros((stop - start, len(Z)))
         part[:, start:stop] = self.symmetric(here)
         if stop < len(Z):
@@ -52,7 +51,7 @@ class SlowColumns(ObjectColumns):
         self.shelf = Shelf(Z)
 
     def evaluate(self, A: Objects, Z: Objects) -> Array:
-        """As in line, once all rows are known to be sound: an error names their numbers."""
+        """k(A, Z); all rows are checked first, so that an error names their numbers in A."""
         processes, pairs = self.kernel.processes, np.full(length(A), length(Z))
         if processes is None or len(spans := chunks(pairs, processes.jobs, FEWEST_ROWS)) < 2:
             return super().evaluate(A, Z)

@@ -1,4 +1,4 @@
-"""Widths of kernels on vectors: numbers, or taken from the data."""
+"""Widths of kernels on vectors, which are numbers or are taken from the data."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import scipy.sparse as sp
 from scipy.spatial.distance import pdist
 
 from kreinlearn.data.tiles import Source, take
-from kreinlearn.kernels._base import Array, Objects
-from kreinlearn.kernels._columns import REMEDY, floats, require_small, squared_norms
+from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.kernels.columns import REMEDY, floats, require_small, squared_norms
 
 SAMPLE = 1000  # rows between which the median distance is taken
 
 
 def number(value: Any, name: str, *, positive: bool, words: Sequence[str] = ()) -> float:
+    """A finite number, positive if so asked; the error lists the ``words`` that are allowed too."""
     good = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
     if not good or not np.isfinite(value) or (positive and value < np.finfo(np.float64).tiny):
         kind = "a positive finite number" if positive else "a finite number"
@@ -27,9 +28,10 @@ def number(value: Any, name: str, *, positive: bool, words: Sequence[str] = ()) 
 
 
 def spread(value: Any, name: str, X: Objects, rng: np.random.Generator, l1: bool = False) -> float:
-    """A width: a positive number, "median" of the distances or "scale", n_features * variance.
+    """A width: a positive number, the "median" of the distances, or "scale", n_features * variance.
 
-    With ``l1`` distances are sums of absolute differences and the variance is a deviation.
+    With ``l1`` distances are sums of absolute differences, and the standard deviation replaces the
+    variance.
     """
     if not isinstance(value, str) or value not in ("median", "scale"):
         return number(value, name, positive=True, words=("median", "scale"))
@@ -43,7 +45,7 @@ def spread(value: Any, name: str, X: Objects, rng: np.random.Generator, l1: bool
 
 
 def _median_distance(X: Any, rng: np.random.Generator, l1: bool) -> float:
-    """Median of the non-zero (squared, or l1) distances between up to SAMPLE rows."""
+    """The median of the non-zero (squared, or l1) distances between up to SAMPLE rows."""
     n = X.shape[0]
     chosen = np.sort(rng.choice(n, SAMPLE, replace=False)) if n > SAMPLE else np.arange(n)
     S = floats(take(X, chosen)).astype(np.float64)

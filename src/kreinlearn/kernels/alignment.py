@@ -13,9 +13,9 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from kreinlearn.kernels._base import Array, Objects, register
 from kreinlearn.kernels._fused import compiled
-from kreinlearn.kernels._objects import given, library
+from kreinlearn.kernels.base import Array, Objects, register
+from kreinlearn.kernels.object_kernel import given, library
 from kreinlearn.kernels.strings import TextKernel
 
 PRINTABLE = "".join(map(chr, range(33, 127)))
@@ -36,7 +36,9 @@ class Letters(NamedTuple):
 
 
 class Scoring(NamedTuple):
-    """A matrix of parasail, to be kept as long as its address is used, and the bytes it knows."""
+    """A matrix of parasail, which must live as long as its address is used, and the letters it
+    has.
+    """
 
     matrix: Any
     known: Array  # (256,) bool
@@ -48,7 +50,7 @@ class Scoring(NamedTuple):
 
 
 class _Alignment(TextKernel):
-    """Scores by ``parasail_<routine>_profile_<bits>``; see the two below."""
+    """Alignment scores by the functions ``parasail_<routine>_profile_<bits>``."""
 
     def __init__(
         self,
@@ -63,6 +65,7 @@ class _Alignment(TextKernel):
         self.normalized = normalized
 
     def _routine(self, narrow: bool) -> tuple[str, str]:
+        """The names of parasail's routine and of its number of bits."""
         raise NotImplementedError
 
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
@@ -89,7 +92,7 @@ class _Alignment(TextKernel):
         return np.sign(own) if self.normalized else own
 
     def _own(self, A: Letters) -> Array:
-        """s(x, x) of each."""
+        """s(x, x) of each sequence."""
         own = np.zeros((len(A.start) - 1, 1))
         self._evaluate(A, A, own, own=True)
         return own[:, 0]
@@ -109,7 +112,7 @@ class _Alignment(TextKernel):
             raise MemoryError("parasail had no memory for an alignment")
 
     def _with_nothing(self, a: Array, z: Array) -> Array:
-        """Scores of lengths a to lengths z where one is 0, (len(a), len(z)); zeros elsewhere."""
+        """Scores of lengths a to lengths z where one of them is 0, and zeros elsewhere."""
         return np.zeros((len(a), len(z)))
 
     def _gaps(self) -> tuple[int, int]:
@@ -123,28 +126,55 @@ class _Alignment(TextKernel):
 
 
 class SmithWaterman(_Alignment):
-    """s(x, z), the best score of a local alignment: a part of x against a part of z, never < 0.
+    """The score s(x, z) of the best local alignment: a part of x against a part of z.
 
-    Letters score by ``matrix``: a name parasail knows, (match, mismatch), or a mapping of pairs of
-    letters; a gap of k letters costs ``gap_open + (k - 1) gap_extend``. ``normalized`` divides by
-    sqrt(a(x) a(z)), a(x) = max(|s(x, x)|, 1): k(x, x) is then 1, or 0 (of an empty sequence, say).
+    It is never negative.
 
+    Parameters
+    ----------
+    matrix : str, tuple or mapping, default="blosum62"
+        The scores of letters: a name that parasail knows, a pair (match, mismatch) of integers, or
+        a mapping from all pairs of letters to integers.
+    gap_open : int, default=11
+        The cost of the first letter of a gap.
+    gap_extend : int, default=1
+        The cost of every further letter of a gap.
+    normalized : bool, default=False
+        Whether scores are divided by sqrt(a(x) a(z)) with a(x) = max(|s(x, x)|, 1). Then k(x, x) is
+        1, or 0 if s(x, x) is 0, for an empty sequence for example.
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.alignment import SmithWaterman
     >>> SmithWaterman()(["HEAGAWGHEE"], ["PAWHEAE", "HEAGAWGHEE", ""])
     array([[17., 62.,  0.]])
     """
 
     def _routine(self, narrow: bool) -> tuple[str, str]:
-        """The striped routine is the fastest, and wrong if gap_open == gap_extend."""
+        """The striped routine is the fastest, but wrong if gap_open == gap_extend."""
         return ("sw_striped", "sat") if narrow else ("sw_scan", "32")
 
 
 class NeedlemanWunsch(_Alignment):
-    """s(x, z), the score of the best global alignment: all of x against all of z.
+    """The score s(x, z) of the best global alignment: all of x against all of z.
 
-    Parameters as for ``SmithWaterman``. Scores may be negative, s(x, x) too (of "XXX" by
-    blosum62, say): where ``normalized``, k(x, x) is 1, -1 or 0.
+    Scores may be negative, and so may s(x, x), of "XXX" by blosum62 for example.
 
+    Parameters
+    ----------
+    matrix : str, tuple or mapping, default="blosum62"
+        The scores of letters: a name that parasail knows, a pair (match, mismatch) of integers, or
+        a mapping from all pairs of letters to integers.
+    gap_open : int, default=11
+        The cost of the first letter of a gap.
+    gap_extend : int, default=1
+        The cost of every further letter of a gap.
+    normalized : bool, default=False
+        Whether scores are divided by sqrt(a(x) a(z)) with a(x) = max(|s(x, x)|, 1). Then k(x, x) is
+        1, -1 or 0.
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.alignment import NeedlemanWunsch
     >>> k = NeedlemanWunsch(matrix=(1, -1), gap_open=2, gap_extend=1)
     >>> k(["ACGT"], ["ACGT", "AGT", "TTTTTT", ""])
@@ -170,7 +200,7 @@ def _sizes(own: Array) -> Array:
 
 
 def joined(X: Sequence[Any], score: Scoring, matrix: Any, first: int, n: int) -> Letters:
-    """Sequences end to end, or an error that names object ``first + i`` of n and the letter."""
+    """Sequences end to end; an error names object ``first + i`` of n and the letter."""
     for i, x in enumerate(X):
         if not isinstance(x, str):
             raise ValueError(
@@ -192,6 +222,9 @@ def joined(X: Sequence[Any], score: Scoring, matrix: Any, first: int, n: int) ->
 
 
 def scoring(matrix: Any) -> Scoring:
+    """The matrix of parasail for a name, a pair (match, mismatch) or a mapping of pairs of
+    letters.
+    """
     parasail = library("parasail", "bio")
     if isinstance(matrix, str) and isinstance(getattr(parasail, matrix, None), parasail.Matrix):
         named = getattr(parasail, matrix)
@@ -233,6 +266,7 @@ def _created(letters: str, match: int, mismatch: int) -> Scoring:
 
 
 def _addresses(routine: str, bits: str) -> Array:
+    """The addresses of the functions of parasail that ``_scores`` calls."""
     own = (f"profile_create_{bits}", f"{routine}_profile_{bits}")
     names = (*own, "result_get_score", "result_free", "profile_free")
     shared = ctypes.CDLL(library("parasail", "bio").get_library())
@@ -241,7 +275,10 @@ def _addresses(routine: str, bits: str) -> Array:
 
 
 def _call_at(context: Any, address: Any, words: Any) -> Any:
-    """A C function of integers and pointers, by its address; of an int the upper half is void."""
+    """Call a C function of integers and pointers by its address, in compiled code.
+
+    The upper half of a returned ``int`` has no meaning.
+    """
 
     def generate(target: Any, builder: Any, signature: Any, args: Any) -> Any:
         word = ir.IntType(64)
@@ -258,7 +295,7 @@ _call: Any = intrinsic(_call_at)
 
 @compiled
 def _score(profile: int, x: Array, gaps: Array, calls: Array) -> float:
-    """NaN if there was no memory for the alignment."""
+    """The score of one alignment; NaN if there was no memory for it."""
     at = np.int64(x.ctypes.data)
     result = _call(calls[1], (profile, at, np.int64(len(x)), gaps[0], gaps[1]))
     if result == 0:
@@ -273,9 +310,9 @@ def _scores(
     A: Array, a: Array, Z: Array, z: Array, matrix: int, gaps: Array, calls: Array, own: bool,
     out: Array,
 ) -> None:  # fmt: skip
-    """out (n, m): a column's profile meets all rows, or if ``own`` (n, 1): only its own row.
+    """Write scores into ``out`` (n, m), or with ``own`` those of each column to itself, (n, 1).
 
-    Where one sequence is empty, nothing is written.
+    Nothing is written where one of the two sequences is empty.
     """
     for j in range(len(z) - 1):
         if z[j + 1] == z[j]:

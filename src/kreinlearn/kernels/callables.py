@@ -1,4 +1,4 @@
-"""A person's own function as a kernel: k(A, B) on blocks, or f(a, b) on two objects."""
+"""A person's own function as a kernel: k(A, B) of two blocks, or f(a, b) of two objects."""
 
 from __future__ import annotations
 
@@ -10,21 +10,33 @@ from typing import Any, Self
 import numpy as np
 
 from kreinlearn.data.tiles import length, rows, take
-from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, symmetry_rtol
 from kreinlearn.kernels._memory import remembered, remembered_diagonal, remembered_square
-from kreinlearn.kernels._processes import Processes, Shelf, chunks, mirrored
+from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, symmetry_rtol
+from kreinlearn.kernels.domains import Anything, Domain
+from kreinlearn.kernels.processes import ProcessKernel, Shelf, chunks, mirrored
 
 CALL_ROWS = 128  # a call of a block function, however many processes: values stay the same
 DIAGONAL_SQUARE = 8  # objects a call for k(x, x): an eighth of the calls, eight times the pairs
 
 
-class CallableKernel(Kernel):
-    """``func(A, B, **params)`` -> (len(A), len(B)), a block of rows a call."""
+class CallableKernel(ProcessKernel):
+    """A function of two blocks of objects as a kernel.
 
-    takes = "any"
+    Parameters
+    ----------
+    func : callable
+        ``func(A, B, **params)`` returns a matrix of shape (len(A), len(B)).
+    params : mapping, default=None
+        Keyword arguments of the function.
+    is_dissimilarity : bool, default=False
+        Whether small values mean that two objects are alike.
+    """
+
+    domain: Domain = Anything()
     threads = False
     sparse = True
-    processes: Processes | None = None  # None: in line; the estimator sets it on its own copy
+    rows_per_call = CALL_ROWS
+    diagonal_cost = DIAGONAL_SQUARE
 
     def __init__(
         self,
@@ -41,7 +53,7 @@ class CallableKernel(Kernel):
         return [self]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Those of the function stand beside its own: ``kernel__gap`` for f(a, b, gap=1)."""
+        """Parameters of the function stand beside its own: ``kernel__gap`` for f(a, b, gap=1)."""
         own: dict[str, Any] = super().get_params(deep=deep)
         return {**(self.params or {}), **own} if deep else own
 
@@ -59,6 +71,7 @@ class CallableKernel(Kernel):
         return self
 
     def block(self, A: Objects, B: Objects) -> Array:
+        """k(A, B) by one call of the function, checked."""
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite will be an error
             K = self.func(A, B, **(self.params or {}))
         return as_block(K, length(A), length(B))
@@ -67,7 +80,7 @@ class CallableKernel(Kernel):
         return self.block(A, B)
 
     def spans(self, n: int, width: int) -> list[tuple[int, int]]:
-        """Rows of each call of ``block``, wherever it runs."""
+        """The rows of each call of ``block``, the same in one process and in several."""
         return [(start, min(start + CALL_ROWS, n)) for start in range(0, n, CALL_ROWS)]
 
     def columns(self, Z: Objects) -> Columns:
@@ -80,7 +93,7 @@ class CallableKernel(Kernel):
 
 
 def _require_parameters(func: Callable[..., Any], params: Mapping[str, Any]) -> None:
-    """ValueError for names that a function does not take; some do not say what they take."""
+    """Refuse parameters that a function does not take, if its signature can be read."""
     try:
         known = list(inspect.signature(func).parameters.values())[2:]
     except (TypeError, ValueError):
@@ -95,10 +108,24 @@ def _require_parameters(func: Callable[..., Any], params: Mapping[str, Any]) -> 
 
 
 class PairwiseKernel(CallableKernel):
-    """``func(a, b, **params)`` -> number, on single objects; every pair is evaluated once.
+    """A function of two single objects as a kernel; every pair is evaluated once.
 
-    Only ``probe`` evaluates a few again, to see whether values are symmetric and repeat.
+    Only ``probe`` evaluates a few pairs again, to see whether values are symmetric and repeat.
+
+    Parameters
+    ----------
+    func : callable
+        ``func(a, b, **params)`` returns a number.
+    params : mapping, default=None
+        Keyword arguments of the function.
+    is_dissimilarity : bool, default=False
+        Whether small values mean that two objects are alike.
     """
+
+    pairs_once = True
+    splits_squares = True
+    rows_per_call = 1
+    diagonal_cost = 1
 
     def block(self, A: Objects, B: Objects) -> Array:
         return np.array([self._row(a, B) for a in A], dtype=np.float64).reshape(
@@ -106,6 +133,7 @@ class PairwiseKernel(CallableKernel):
         )
 
     def _row(self, a: Any, B: Objects) -> list[float]:
+        """Values of one object to several; an error gets a note with the two objects."""
         func, params, values = self.func, self.params or {}, list[float]()
         try:
             for b in B:
@@ -118,7 +146,7 @@ class PairwiseKernel(CallableKernel):
         return values
 
     def spans(self, n: int, width: int) -> list[tuple[int, int]]:
-        """A few parts for each process, more of many pairs."""
+        """All rows at once, or a few parts for each process."""
         if self.processes is None:
             return [(0, n)]
         return chunks(np.full(n, width), self.processes.jobs)
@@ -131,9 +159,12 @@ class PairwiseKernel(CallableKernel):
     def _each_with_itself(self, A: Objects) -> Array:
         return np.array([self._row(a, [a])[0] for a in A], dtype=np.float64)
 
-    def symmetric(self, Z: Objects, diagonal: Array | None = None) -> Array:
-        """Every pair once; numbers in ``diagonal`` are taken as they are, NaN is evaluated."""
-        return remembered_square(self, Z, self._rectangle, self._square, diagonal)
+    def symmetric(
+        self, Z: Objects, own: Array | None = None, *, diagonal: Array | None = None
+    ) -> Array:
+        """Every pair once; numbers in ``own`` are taken as they are, NaN is evaluated."""
+        own = diagonal if own is None else own  # the name that pairs/square.py uses still
+        return remembered_square(self, Z, self._rectangle, self._square, own)
 
     def _rectangle(self, A: Objects, B: Objects) -> Array:
         return CallableColumns(self, B).evaluate(A, B)
@@ -144,7 +175,7 @@ class PairwiseKernel(CallableKernel):
         return self.processes.square(self, Z, own)
 
     def upper_rows(self, own: Array, start: int, stop: int, Z: Objects) -> Array:
-        """Rows start..stop of the upper triangle, zeros below it."""
+        """Rows start..stop of the upper triangle of k(Z, Z), with zeros below it."""
         part = np.zeros((stop - start, length(Z)))
         for i in range(start, stop):
             known = not np.isnan(own[i])
@@ -154,6 +185,8 @@ class PairwiseKernel(CallableKernel):
 
 
 class CallableColumns:
+    """From rows A to k(A, Z), by calls of a function, in this process or in several."""
+
     def __init__(self, kernel: CallableKernel, Z: Objects) -> None:
         self.kernel, self.Z = kernel, Shelf(Z)
 
@@ -165,7 +198,7 @@ class CallableColumns:
         return out[: len(K)]
 
     def evaluate(self, A: Objects, Z: Objects) -> Array:
-        """k(A, Z); the columns, or some of them."""
+        """k(A, Z), where Z are all columns or some of them."""
         kernel, processes = self.kernel, self.kernel.processes
         spans = kernel.spans(length(A), length(Z))
         if len(spans) < 2:
@@ -176,8 +209,22 @@ class CallableColumns:
 
 
 def pairwise(f: Callable[..., float], **params: Any) -> PairwiseKernel:
-    """A similarity from a function f(a, b) of two single objects of any kind.
+    """A similarity from a function of two single objects of any kind.
 
+    Parameters
+    ----------
+    f : callable
+        ``f(a, b)`` returns a number, the same for ``f(b, a)``.
+    **params : dict
+        Keyword arguments of ``f``, which become parameters of the kernel.
+
+    Returns
+    -------
+    PairwiseKernel
+        For ``kernel=`` of an estimator; ``dissimilarity(pairwise(f))`` if small values mean alike.
+
+    Examples
+    --------
     >>> from kreinlearn.kernels import pairwise
     >>> k = pairwise(lambda a, b: float(len(a & b)))
     >>> k([{1, 2}, {2, 3, 4}])
@@ -190,7 +237,7 @@ def pairwise(f: Callable[..., float], **params: Any) -> PairwiseKernel:
 
 
 def as_block(K: Any, n_rows: int, n_columns: int) -> Array:
-    """What a callable returned, as a real matrix of the expected shape."""
+    """What a function returned as a real matrix; an error if it has another type or shape."""
     K = np.asarray(K) if not hasattr(K, "toarray") else K.toarray()
     if K.dtype.kind not in "fiub":
         raise TypeError(
@@ -206,6 +253,7 @@ def as_block(K: Any, n_rows: int, n_columns: int) -> Array:
 
 
 def as_number(value: Any) -> float:
+    """What a function returned as a number; an error if it is none."""
     if value is None or isinstance(value, str | bytes) or np.iscomplexobj(value) or np.ndim(value):
         raise TypeError(
             f"a pairwise kernel must return one real number, got {value!r}; "
@@ -219,9 +267,9 @@ REPEATED_PAIRS = 8
 
 
 def probe(kernel: Kernel, Z: Objects, rng: np.random.Generator) -> tuple[float, float]:
-    """Relative asymmetry over up to 50 pairs of Z, relative change when 8 are evaluated again.
+    """The relative asymmetry of up to 50 pairs of Z, and the relative change when 8 are repeated.
 
-    The largest of all functions in the kernel; 0.0 if it is no more than rounding.
+    Each is the largest over all functions in the kernel, and 0.0 if it is no more than rounding.
     """
     i, j = rng.integers(length(Z), size=(2, ASYMMETRY_PAIRS))
     pairs = np.unique(np.stack([np.minimum(i, j), np.maximum(i, j)])[:, i != j], axis=1)

@@ -1,4 +1,4 @@
-"""Sums, differences and products of kernels, and all that is made of other kernels."""
+"""Sums, differences and products of kernels, and the base class of kernels made of others."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ import numpy as np
 from sklearn.base import clone
 
 from kreinlearn.data.tiles import length
-from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, resolve
-from kreinlearn.kernels._processes import Processes
 from kreinlearn.kernels._widths import number
+from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, resolve
+from kreinlearn.kernels.domains import Anything, Domain
+from kreinlearn.kernels.processes import ProcessKernel
 
 REMEDY = 'turn each dissimilarity into a similarity first: similarity_of(d, "exp")'
 
 # What is made of parts
 
 
-class Composite(Kernel):
-    """A kernel made of other kernels, the parts; parts that are equal are fitted once, as one."""
-
-    processes: Processes | None = None  # of parts that are Python functions
+class Composite(ProcessKernel):
+    """A kernel made of other kernels, its parts; parts that are equal are fitted once, as one."""
 
     def _named(self) -> dict[str, Any]:
-        """The parts as given, names or kernels, by what ``get_params`` calls them."""
+        """The parts as given, names or kernels, by the names that they have in ``get_params``."""
         raise NotImplementedError
 
     def _resolved(self, spec: Any) -> Kernel:
@@ -39,32 +38,33 @@ class Composite(Kernel):
 
     @property
     def parts(self) -> list[Kernel]:
-        """Fitted if this kernel is; equal parts are one object then."""
+        """The parts: fitted if this kernel is, and then equal parts are one object."""
         return list(self.parts_) if hasattr(self, "parts_") else self._as_given()
 
+    def fresh_parts(self) -> list[Kernel]:
+        """New, unfitted kernels, one for every part."""
+        return [self._resolved(spec) for spec in self._named().values()]
+
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
-        given = self.sound()._named().values()
+        fresh = self.sound().fresh_parts()
         parts: list[Kernel] = []
-        for spec, own in zip(given, rng.spawn(len(given)), strict=True):
-            part = self._resolved(spec)
+        for part, own in zip(fresh, rng.spawn(len(fresh)), strict=True):
             same = [known for known in parts if alike(known, part)]
             if not same:
-                if hasattr(part, "processes"):
-                    part.processes = self.processes
-                part.fit(X, own)
+                part.with_processes(1, like=self).fit(X, own)
             parts.append(same[0] if same else part)
         self.parts_ = parts
         return self
 
     def sound(self) -> Self:
-        """Itself; ValueError if the parts do not go together."""
+        """This kernel; an error if its parts cannot be combined."""
         parts = self._as_given()
-        common_kind(parts)
+        common_domain(parts)
         self._makes_dissimilarity(parts)
         return self
 
     def _makes_dissimilarity(self, parts: Sequence[Kernel]) -> bool:
-        """ValueError where a dissimilarity has no place among the parts."""
+        """Whether the result is a dissimilarity; an error where a dissimilarity is not allowed."""
         raise NotImplementedError
 
     @property
@@ -72,8 +72,8 @@ class Composite(Kernel):
         return self._makes_dissimilarity(self.parts)
 
     @property
-    def takes(self) -> str:  # type: ignore[override]
-        return common_kind(self.parts)
+    def domain(self) -> Domain:
+        return common_domain(self.parts)
 
     @property
     def sparse(self) -> bool:  # type: ignore[override]
@@ -84,11 +84,33 @@ class Composite(Kernel):
         return all(part.threads for part in self.parts)
 
     @property
+    def costly(self) -> bool:
+        return any(part.costly for part in self.parts)
+
+    @property
+    def pairs_once(self) -> bool:  # type: ignore[override]
+        return all(part.pairs_once for part in self.parts)
+
+    @property
+    def rows_per_call(self) -> int:
+        """As many as any part needs; all, which is 0, if one part needs all."""
+        needed = [part.rows_per_call for part in self.parts]
+        return max(needed) if all(needed) else 0
+
+    @property
+    def diagonal_cost(self) -> int:  # type: ignore[override]
+        return max(part.diagonal_cost for part in self.parts)
+
+    @property
+    def jobs(self) -> int:
+        return max(part.jobs for part in self.parts)
+
+    @property
     def untrusted(self) -> list[Kernel]:
         return _untrusted(self.parts)
 
     def grid(self) -> list[dict[str, Any]]:
-        """The grids of the parts side by side: every scale times the same factor."""
+        """The grids of the parts side by side: every scale is multiplied by the same factor."""
         grids = [
             [{name: clone(part).set_params(**one)} for one in part.grid()]
             for name, part in zip(self._named(), self.parts, strict=True)
@@ -96,7 +118,7 @@ class Composite(Kernel):
         return [reduce(or_, row) for row in zip(*filter(None, grids), strict=False)]
 
     def set_params(self, **params: Any) -> Self:
-        """A part itself, and then what is inside a part."""
+        """Set parts first, and then parameters inside parts."""
         given = {**self.get_params(), **params}
         for key in params:
             name, inside, _ = key.partition("__")
@@ -113,32 +135,38 @@ def _untrusted(parts: Iterable[Kernel]) -> list[Kernel]:
     return list({id(one): one for part in parts for one in part.untrusted}.values())
 
 
-def common_kind(parts: Sequence[Kernel]) -> str:
-    """What all parts take; "any" goes with vectors and with objects."""
-    kinds = {part.takes for part in parts} - {"any"}
-    if "precomputed" in kinds:
+def common_domain(parts: Sequence[Kernel]) -> Domain:
+    """What all parts take; a part that takes anything adapts to the others."""
+    domains = [part.domain for part in parts]
+    if any(domain.is_matrix for domain in domains):
         raise ValueError(
             "a given matrix cannot be part of another kernel: X is the matrix, and new rows of it "
             "hold no k(x, x) and nothing of other parts; compute with the matrices, K1 - K2 say, "
             'and pass kernel="precomputed", or "precomputed_dissimilarity" for distances'
         )
-    if len(kinds) > 1:
-        said = ", ".join(f"{part!r} takes {part.takes}" for part in parts)
+    common: Domain = Anything()
+    for domain in domains:
+        both = common.intersection(domain)
+        if both is not None:
+            common = both
+            continue
+        said = ", ".join(f"{part!r} takes {part.domain.in_words}" for part in parts)
         raise ValueError(
             f"all parts of a combination see the same X, but {said}; combine kernels of one kind, "
             "or write one of them as pairwise(f), which takes any object"
         )
-    return kinds.pop() if kinds else "any"
+    return common
 
 
 def require_similarities(parts: Iterable[Kernel], what: str) -> None:
+    """Refuse parts that are dissimilarities; ``what`` says why."""
     for part in parts:
         if part.is_dissimilarity:
             raise ValueError(f"{part!r} is a dissimilarity: {what}; {REMEDY}")
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Whether two kernels are of one type and all their parameters equal."""
+    """Whether two kernels have the same type and equal parameters."""
     if type(a) is not type(b):
         return False
     if isinstance(a, Kernel):
@@ -156,7 +184,7 @@ def alike(a: Any, b: Any) -> bool:
 
 
 class _Combination(Composite):
-    """Several parts, k1, k2, ... in ``get_params``, and a number with each."""
+    """Several parts, called k1, k2, ... in ``get_params``, with one number for each."""
 
     kernels: Any
     _combined: Callable[[Iterable[Array], list[float], Array | None], Array]
@@ -185,11 +213,11 @@ class _Combination(Composite):
         return super().set_params(**params)
 
     def _factors(self) -> list[float]:
-        """A number for each part."""
+        """The numbers of the parts."""
         raise NotImplementedError
 
     def _terms(self) -> tuple[list[Kernel], list[float]]:
-        """Distinct parts, and the sum of the numbers of each."""
+        """The distinct parts, and for each the sum of its numbers."""
         parts: dict[int, Kernel] = {}
         factors: dict[int, float] = {}
         for part, factor in zip(self.parts, self._factors(), strict=True):
@@ -203,7 +231,7 @@ class _Combination(Composite):
 
     @property
     def untrusted(self) -> list[Kernel]:
-        """Functions that are parts are probed together: f(a, b) + f(b, a) is symmetric."""
+        """Functions that are parts are checked together: f(a, b) + f(b, a) is symmetric."""
         parts = self.parts
         inside = _untrusted(parts)
         return [self] if inside and all(one in parts for one in inside) else inside
@@ -216,13 +244,13 @@ class _Combination(Composite):
         parts, factors = self._terms()
         return type(self)._combined((part.diagonal(A) for part in parts), factors, None)
 
-    def symmetric(self, Z: Objects) -> Array:
+    def symmetric(self, Z: Objects, own: Array | None = None) -> Array:
         parts, factors = self._terms()
         return type(self)._combined((part.symmetric(Z) for part in parts), factors, None)
 
 
 class CombinedColumns:
-    """Rows A -> the columns of every part, once, combined."""
+    """From rows A to the columns of all parts, each evaluated once, combined."""
 
     def __init__(
         self, columns: list[Columns], factors: list[float], combined: Callable[..., Array]
@@ -239,7 +267,7 @@ class CombinedColumns:
 
 
 def weighted_sum(values: Iterable[Array], weights: list[float], out: Array | None) -> Array:
-    """sum_i w_i K_i, in ``out`` if that is given; K_1 may lie there."""
+    """sum_i w_i K_i, written into ``out`` if that is given; K_1 may lie in ``out``."""
     total = None
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite will be an error
         for K, w in zip(values, weights, strict=True):
@@ -252,7 +280,7 @@ def weighted_sum(values: Iterable[Array], weights: list[float], out: Array | Non
 
 
 def power_product(values: Iterable[Array], powers: list[float], out: Array | None) -> Array:
-    """prod_i K_i^p_i, in ``out`` if that is given; K_1 may lie there."""
+    """prod_i K_i^p_i, written into ``out`` if that is given; K_1 may lie in ``out``."""
     total = None
     with np.errstate(over="ignore", invalid="ignore"):
         for K, power in zip(values, powers, strict=True):
@@ -265,19 +293,26 @@ def power_product(values: Iterable[Array], powers: list[float], out: Array | Non
 
 
 def _onto(function: np.ufunc, total: Array, K: Array, out: Array | None) -> Array:
-    """function(total, K), over ``total`` unless that would lose digits of K."""
+    """function(total, K), written over ``total`` unless that would lose digits of K."""
     fits = out is not None or np.result_type(total, K) == total.dtype
     return np.asarray(function(total, K, out=total if fits else None))
 
 
 class LinearCombination(_Combination):
-    """k(x, z) = sum_i weights[i] kernels[i](x, z): what k1 + k2, k1 - k2, 2 * k1, k1 / 2, -k1 make.
+    """k(x, z) = sum_i weights[i] kernels[i](x, z), which may be indefinite.
 
-    Dissimilarities make a dissimilarity if no weight is negative.
+    This is what ``k1 + k2``, ``k1 - k2``, ``2 * k1``, ``k1 / 2`` and ``-k1`` make. A combination of
+    dissimilarities is a dissimilarity, and its weights must not be negative.
 
-    kernels : kernels or names of kernels, all of similarities or all of dissimilarities
-    weights : a number for each; None: 1
+    Parameters
+    ----------
+    kernels : list of kernels or names of kernels
+        All of them similarities, or all of them dissimilarities.
+    weights : list of float, default=None
+        One weight per kernel; None means that all are 1.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from kreinlearn.kernels import Gaussian
     >>> k = Gaussian(width=2.0) - Gaussian(width=1.0)  # delta_gauss, k(x, x) = 0
@@ -311,10 +346,15 @@ class LinearCombination(_Combination):
 
 
 class Product(_Combination):
-    """k(x, z) = kernels[0](x, z) kernels[1](x, z) ...: what k1 * k2 makes; similarities only.
+    """k(x, z) = kernels[0](x, z) kernels[1](x, z) ..., which is what ``k1 * k2`` makes.
 
-    kernels : kernels or names of kernels
+    Parameters
+    ----------
+    kernels : list of kernels or names of kernels
+        Similarities.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from kreinlearn.kernels import Gaussian, Sigmoid
     >>> k = Gaussian(width=1.0) * Sigmoid(gain=1.0, bias=0.0)
@@ -339,7 +379,9 @@ class Product(_Combination):
 
 
 def added(left: Kernel, right: Any, sign: float) -> Kernel:
-    """left + sign * right; sums are taken apart, so that all parts stand side by side."""
+    """left + sign * right; sums inside them are taken apart, so that all parts stand side by
+    side.
+    """
     kernels: list[Any] = []
     weights: list[float] = []
     for part, factor in ((left, 1.0), (_kernel(right), sign)):
@@ -350,7 +392,7 @@ def added(left: Kernel, right: Any, sign: float) -> Kernel:
 
 
 def multiplied(left: Kernel, right: Any) -> Kernel:
-    """A product of two kernels, or of a kernel and a number."""
+    """The product of two kernels, or of a kernel and a number."""
     if isinstance(right, Real):
         inner = left if type(left) is LinearCombination else LinearCombination([left])
         factor = number(right, "a weight", positive=False)
@@ -363,7 +405,7 @@ def multiplied(left: Kernel, right: Any) -> Kernel:
 
 
 def divided(left: Kernel, right: Any) -> Kernel:
-    """A kernel over a number."""
+    """A kernel divided by a number."""
     if not isinstance(right, Real):
         raise TypeError(f"a kernel cannot be divided by {right!r}; divide it by a number, k / 2.0")
     divisor = number(right, "a divisor", positive=False)

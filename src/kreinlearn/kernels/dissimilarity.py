@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from kreinlearn.kernels._base import Array, Kernel, resolve, symmetrised
+from kreinlearn.kernels.base import Array, Kernel, resolve, symmetrised
 
 SELF_DISSIMILARITY_RTOL = 1e-12  # of the largest dissimilarity
 LOCAL_WIDTH_RTOL = 1e-7  # of the median distance: the least sigma(x)
@@ -20,9 +20,30 @@ DISSIMILARITY_RANGE = (2.0**-480, 2.0**480)  # dissimilarities whose squares kee
 def dissimilarity(metric: str | Callable[..., Any] | Kernel, **params: Any) -> Kernel:
     """A dissimilarity d(x, z) for ``kernel=``, of which learners make a similarity.
 
-    ``metric`` is a metric name, a callable d(A, B) -> matrix, or ``pairwise(f)``. Learners choose
-    the transformation (``similarity="auto"``) or take the one that is named: with "squared" it is
-    k = -1/2 d^2, centred on a reference set. Estimators without ``similarity`` take that one.
+    Learners choose the transformation (``similarity="auto"``) or take the one that is named:
+    "squared" means k = -1/2 d^2, centred on a reference set. Estimators without the parameter
+    ``similarity`` use that one.
+
+    Parameters
+    ----------
+    metric : str, callable or Kernel
+        The name of a metric, a function d(A, B) -> matrix, or ``pairwise(f)``.
+    **params : dict
+        Parameters of the metric or keyword arguments of the function.
+
+    Returns
+    -------
+    Kernel
+
+    Examples
+    --------
+    >>> from kreinlearn.kernels import dissimilarity, pairwise
+    >>> d = dissimilarity(pairwise(lambda a, b: abs(len(a) - len(b))))
+    >>> d.is_dissimilarity
+    True
+    >>> d(["a", "bcd"])
+    array([[0., 2.],
+           [2., 0.]])
     """
     from kreinlearn.kernels import scikit
 
@@ -40,7 +61,26 @@ def dissimilarity(metric: str | Callable[..., Any] | Kernel, **params: Any) -> K
 
 
 def double_centre(D: Array) -> Array:
-    """K = -1/2 J (D o D) J of a symmetric dissimilarity matrix."""
+    """The similarity K = -1/2 J (D o D) J of a symmetric matrix D of dissimilarities.
+
+    Parameters
+    ----------
+    D : array of shape (n, n)
+        Dissimilarities.
+
+    Returns
+    -------
+    array of shape (n, n)
+        Its rows and columns sum to zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kreinlearn.kernels import double_centre
+    >>> double_centre(np.array([[0.0, 2.0], [2.0, 0.0]]))
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
     squares = np.square(D)
     means = squares.mean(axis=1)
     return np.asarray(-0.5 * (squares - means[:, None] - means + means.mean()))
@@ -50,9 +90,9 @@ def double_centre(D: Array) -> Array:
 
 
 class Transform(Protocol):
-    """k(x, z) from d(x, z) and what enters of x and of z alone: a(x), a(z), their ``offsets``.
+    """k(x, z) from d(x, z) and from one number for each object: a(x) and a(z), their ``offsets``.
 
-    Rows given to ``offsets`` hold the distances to the reference set first.
+    The rows given to ``offsets`` begin with the distances to the reference set.
     """
 
     @property
@@ -67,7 +107,9 @@ class Transform(Protocol):
 
 @dataclass(frozen=True)
 class Centring:
-    """k(x, z) = -1/2 (d^p(x, z) - a(x) - a(z) + c), a(x) the mean of d^p(x, r) over r, p 1 or 2."""
+    """k(x, z) = -1/2 (d^p(x, z) - a(x) - a(z) + c), where a(x) is the mean of d^p(x, r), p = 1
+    or 2.
+    """
 
     n_reference: int
     c: float
@@ -119,10 +161,10 @@ class Exponential:
 
 @dataclass(frozen=True)
 class LocalScaling:
-    """k(x, z) = exp(-u^2), a function of u = d(x, z) / (a(x) a(z))^1/2.
+    """k(x, z) = exp(-u^2) with u = d(x, z) / (a(x) a(z))^1/2, or exp(-u) or 1 / (1 + u).
 
-    a(x) is the distance to the ``k``-th neighbour among the reference objects, one at distance
-    ``zero`` being x itself and not counted. With other tails k = exp(-u) or 1 / (1 + u).
+    a(x) is the distance to the ``k``-th neighbour among the reference objects. A reference object
+    at a distance of at most ``zero`` is x itself and is not counted.
     """
 
     n_reference: int
@@ -212,9 +254,11 @@ def refit(
     at: Array,
     make: Callable[[Array], Transform],
 ) -> tuple[Array, Array]:
-    """C of all rows to the kept landmark columns, and K_ZZ, by a transform made of other columns.
+    """C and K_ZZ by a transformation that is made of other reference columns.
 
-    ``at`` are the rows of all columns of ``raw``; columns_kept and reference_kept are columns.
+    ``at`` are the rows of all columns of ``raw``. ``columns_kept`` are the columns of the
+    landmarks, and ``reference_kept`` those of the reference set. C are the similarities of all rows
+    to the landmarks.
     """
     D_R = np.take(raw, reference_kept, axis=1)
     transform = make(D_R[at[reference_kept]])
@@ -224,7 +268,10 @@ def refit(
 
 
 def median_distance(D_RR: Array) -> float:
-    """Of two reference objects; where it is zero the mean of the positive distances, else 1."""
+    """The median distance of two reference objects.
+
+    If it is zero, the mean of the positive distances; if there are none, 1.
+    """
     require_squares(D_RR)
     apart = D_RR[~np.eye(len(D_RR), dtype=bool)]
     middle = float(np.median(apart)) if len(apart) else 0.0
@@ -248,7 +295,7 @@ def _apply(function: np.ufunc, K: Array, a: Array) -> Array:
 
 
 def require_squares(D: Array) -> None:
-    """ValueError if the largest dissimilarity is so large or small that squares lose it."""
+    """Refuse dissimilarities so large or so small that their squares are out of floating range."""
     low, high = DISSIMILARITY_RANGE
     largest = float(np.max(D, initial=0.0))
     if largest > high or 0 < largest < low:
@@ -259,7 +306,7 @@ def require_squares(D: Array) -> None:
 
 
 def check_dissimilarities(D: Array, D_self: Array | None = None) -> None:
-    """ValueError for a negative entry, or a self-dissimilarity above rounding."""
+    """Refuse a negative entry, or a self-dissimilarity that is more than rounding."""
     if np.min(D, initial=0.0) < 0:
         raise ValueError(
             "Negative values in data passed to X. A dissimilarity is never negative; "

@@ -1,11 +1,11 @@
 """Similarities and dissimilarities of graphs with discrete node labels.
 
-A graph is a pair (node_labels, edges), such as ``kreinlearn.datasets.Graph``: an integer or a text
-a node, and pairs of node numbers. Or it is an undirected networkx graph whose nodes have the
-attribute "label", or none of them has. Edges have no direction and count once.
+A graph is a pair (node_labels, edges), such as ``kreinlearn.datasets.Graph``: one integer or text
+per node, and pairs of node numbers. Or it is an undirected networkx graph, in which all nodes have
+the attribute "label" or none has. Edges have no direction and count once.
 
-GraKeL numbers labels in the order it meets them, so that its values need the state of a fit. Here
-labels are hashed to 64 bits instead: a value depends on its two graphs alone, in any block.
+GraKeL numbers labels in the order in which it meets them, so that its values depend on the state of
+a fit. Here labels are hashed to 64 bits instead, and a value depends on its two graphs alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from scipy.sparse.csgraph import dijkstra
 from sklearn.utils import check_scalar
 
 from kreinlearn.data.tiles import length, objects_of, rows, tiles
-from kreinlearn.kernels._base import Array, Objects, register
 from kreinlearn.kernels._fused import compiled
 from kreinlearn.kernels._graphs import (
     Counts,
@@ -33,17 +32,20 @@ from kreinlearn.kernels._graphs import (
     join,
     overlap,
 )
-from kreinlearn.kernels._objects import ObjectKernel
 from kreinlearn.kernels._slow import SlowKernel
 from kreinlearn.kernels._widths import number
+from kreinlearn.kernels.base import Array, Objects, register
+from kreinlearn.kernels.object_kernel import ObjectKernel
 
 WL_METRICS = ("euclidean", "l1", "bray_curtis")
 SOURCES = 256  # nodes whose paths are sought at a time
 
 
 class _GraphKernel(ObjectKernel):
+    """A kernel on graphs."""
+
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
-        """Checks every graph, without the work of packing."""
+        """Check every graph, without the work of packing it."""
         n = length(X)
         for start, stop in tiles(n):
             join(objects_of(rows(X, start, stop)), start, n)
@@ -53,8 +55,11 @@ class _GraphKernel(ObjectKernel):
 class _CountKernel(_GraphKernel):
     """A function of S = sum_p a_p z_p or sum_p min(a_p, z_p), of S(x, x) and of S(z, z).
 
-    A subclass gives the counts, whether products or minima are summed, and the function.
+    a_p and z_p count the parts p of two graphs. A subclass gives the counts, whether products or
+    minima are summed, and the function.
     """
+
+    splits_squares = False  # packing the graphs anew for each strip costs more than it saves
 
     def _counts(self, graphs: Graphs) -> Counts:
         raise NotImplementedError
@@ -82,8 +87,8 @@ class _CountKernel(_GraphKernel):
         S = overlap(A, index, len(own), self._smaller())
         return self._value(S, self._own(A)[:, None], own)
 
-    def symmetric(self, Z: Objects) -> Array:
-        """Exactly so as it stands; the graphs are packed once."""
+    def square(self, Z: Objects) -> Array:
+        """k(Z, Z) by all pairs at once, which is exactly symmetric; the graphs are packed once."""
         A = self.packed(Z)
         return self.values(A, self._as_columns(A))
 
@@ -93,6 +98,8 @@ class _CountKernel(_GraphKernel):
 
 
 class _CountSimilarity(_CountKernel):
+    """S itself, or S / (S(x, x) S(z, z))^1/2 if ``normalized``."""
+
     normalized: bool
 
     def _value(self, S: Array, S_x: Array, S_z: Array) -> Array:
@@ -103,7 +110,10 @@ class _CountSimilarity(_CountKernel):
 
 
 def _subtrees(graphs: Graphs, h: Any) -> Counts:
-    """Labels of all nodes after 0..h rounds: a label with those of its neighbours is a new one."""
+    """Counts of the labels of all nodes after 0..h rounds.
+
+    In each round a node gets a new label, made of its own label and those of its neighbours.
+    """
     check_scalar(h, "h", Integral, min_val=0)
     labels = hashed(graphs.labels, 1)
     levels = [labels]
@@ -117,11 +127,20 @@ def _subtrees(graphs: Graphs, h: Any) -> Counts:
 
 
 class WeisfeilerLehman(_CountSimilarity):
-    """k(x, z) = sum over rounds 0..h and labels of the product of their counts in x and in z.
+    """The Weisfeiler-Lehman subtree kernel (Shervashidze et al. 2011).
 
-    A round gives a node a new label for its own and its neighbours' (Shervashidze et al. 2011).
-    With ``normalized`` k is divided by (k(x, x) k(z, z))^1/2; for a graph without nodes it is 0.
+    In every round a node gets a new label for its own label and those of its neighbours. k(x, z) is
+    the sum, over rounds 0..h and labels, of the product of their counts in x and in z.
 
+    Parameters
+    ----------
+    h : int, default=5
+        The number of rounds.
+    normalized : bool, default=True
+        Whether k is divided by (k(x, x) k(z, z))^1/2. It is 0 for a graph without nodes.
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.graphs import WeisfeilerLehman
     >>> path, ring = (["C", "C", "O"], [(0, 1), (1, 2)]), (["C"] * 3, [(0, 1), (1, 2), (0, 2)])
     >>> WeisfeilerLehman(h=1, normalized=False)([path, ring])
@@ -138,11 +157,21 @@ class WeisfeilerLehman(_CountSimilarity):
 
 
 class WLAssignment(WeisfeilerLehman):
-    """k(x, z) = sum over rounds 0..h and labels of the smaller of their counts in x and in z.
+    """The Weisfeiler-Lehman optimal assignment kernel (Kriege et al. 2016).
 
-    That is the best assignment of nodes, of which two are worth the number of rounds in which
-    their labels agree (Kriege et al. 2016); for the rest see WeisfeilerLehman.
+    k(x, z) is the sum, over rounds 0..h and labels, of the smaller of their counts in x and in z.
+    This is the value of the best assignment of nodes, where a pair of nodes is worth the number of
+    rounds in which their labels agree.
 
+    Parameters
+    ----------
+    h : int, default=5
+        The number of rounds.
+    normalized : bool, default=True
+        Whether k is divided by (k(x, x) k(z, z))^1/2. It is 0 for a graph without nodes.
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.graphs import WLAssignment
     >>> path, ring = (["C", "C", "O"], [(0, 1), (1, 2)]), (["C"] * 3, [(0, 1), (1, 2), (0, 2)])
     >>> WLAssignment(h=1, normalized=False)([path, ring])
@@ -155,11 +184,18 @@ class WLAssignment(WeisfeilerLehman):
 
 
 class WLDistance(_CountKernel):
-    """d(x, z) = (sum (a - z)^2)^1/2 or sum |a - z|, over the counts of WeisfeilerLehman.
+    """A distance between the counts a and z of labels that the kernel WeisfeilerLehman compares.
 
-    metric : "euclidean", "l1", or "bray_curtis": sum |a - z| / sum (a + z), which is between 0
-        and 1, where the others are largest between graphs of different size
+    Parameters
+    ----------
+    h : int, default=5
+        The number of rounds.
+    metric : {"euclidean", "l1", "bray_curtis"}, default="euclidean"
+        (sum (a - z)^2)^1/2, sum |a - z|, or sum |a - z| / sum (a + z). The last one lies between 0
+        and 1; the others are largest between graphs of different size.
 
+    Examples
+    --------
     >>> from kreinlearn.kernels.graphs import WLDistance
     >>> path, ring = (["C", "C", "O"], [(0, 1), (1, 2)]), (["C"] * 3, [(0, 1), (1, 2), (0, 2)])
     >>> WLDistance(h=1, metric="l1")([path], [path, ring])
@@ -190,11 +226,18 @@ class WLDistance(_CountKernel):
 
 
 class ShortestPath(_CountSimilarity):
-    """k(x, z) = sum over triples of the product of their counts in x and in z.
+    """The shortest-path kernel (Borgwardt & Kriegel 2005).
 
-    A triple is the labels of two nodes, in order, and the number of edges between them
-    (Borgwardt & Kriegel 2005). With ``normalized`` as WeisfeilerLehman.
+    k(x, z) is the sum over triples of the product of their counts in x and in z. A triple consists
+    of the labels of two nodes, in order, and the number of edges between them.
 
+    Parameters
+    ----------
+    normalized : bool, default=True
+        Whether k is divided by (k(x, x) k(z, z))^1/2. It is 0 for a graph without paths.
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.graphs import ShortestPath
     >>> path, ring = (["C", "C", "O"], [(0, 1), (1, 2)]), (["C"] * 3, [(0, 1), (1, 2), (0, 2)])
     >>> ShortestPath(normalized=False)([path, ring])
@@ -215,7 +258,7 @@ class ShortestPath(_CountSimilarity):
 
 
 def _path_counts(graphs: Graphs, i: int) -> Iterator[tuple[Array, Array]]:
-    """Triples of graph i and their counts, some nodes as sources at a time."""
+    """Triples of graph i and their counts, for some nodes as sources at a time."""
     lo, hi = graphs.start[i], graphs.start[i + 1]
     edge = graphs.edge[lo : hi + 1]
     other = graphs.neighbours[edge[0] : edge[-1]] - lo
@@ -237,7 +280,7 @@ def _path_counts(graphs: Graphs, i: int) -> Iterator[tuple[Array, Array]]:
 
 
 class Nodes(NamedTuple):
-    """Nodes of graphs end to end, in the order of their labels, then of their degrees."""
+    """Nodes of graphs end to end, ordered by their labels, then by their degrees."""
 
     start: Array  # (n + 1,)
     label: Array  # (N,) uint64
@@ -248,9 +291,10 @@ class Nodes(NamedTuple):
 def _rest(
     label: Array, degree: Array, z_label: Array, z_degree: Array, costs: tuple[float, float, float]
 ) -> tuple[float, Array]:
-    """Equal nodes of two ordered lists cancel; of the rest the fewer (k) are assigned to the l.
+    """The cost to insert all nodes that are left, and what each substitution costs more, (k, l).
 
-    The cost to insert all l, and (k, l) what it is more to substitute one.
+    Equal nodes of two ordered lists cancel; of the rest, the k nodes of the shorter list are
+    assigned to the l nodes of the longer one.
     """
     k, l = len(label), len(z_label)
     keep, z_keep = np.ones(k, dtype=np.bool_), np.ones(l, dtype=np.bool_)
@@ -280,13 +324,25 @@ def _rest(
 
 
 class GraphEdit(SlowKernel, _GraphKernel):
-    """d(x, z) = min over assignments of the sum of node costs, at most the edit distance.
+    """A graph edit distance: the least sum of node costs over all assignments of nodes.
 
-    A node is deleted or inserted for node_cost + 1/2 edge_cost degree, or substituted for
-    label_cost, if labels differ, + 1/2 edge_cost |difference of degrees|. This is the cost of the
-    best bipartite assignment (Riesen & Bunke 2009), half of each edge's cost at each of its ends;
-    not that of the edit path it suggests, which depends on the order of nodes. So d is symmetric.
+    A node is deleted or inserted at node_cost + 1/2 edge_cost degree. It is substituted at
+    label_cost, if the labels differ, plus 1/2 edge_cost |difference of degrees|. This is the cost
+    of the best bipartite assignment (Riesen & Bunke 2009), with half of the cost of an edge at each
+    of its ends, and at most the edit distance. The cost of the edit path that it suggests would
+    depend on the order of nodes; this one does not, and is symmetric.
 
+    Parameters
+    ----------
+    node_cost : float, default=1.0
+        The cost of inserting or deleting a node, 0 or more.
+    edge_cost : float, default=1.0
+        The cost of inserting or deleting an edge, 0 or more.
+    label_cost : float, default=1.0
+        The cost of changing a label, 0 or more.
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.graphs import GraphEdit
     >>> path, ring = (["C", "C", "O"], [(0, 1), (1, 2)]), (["C"] * 3, [(0, 1), (1, 2), (0, 2)])
     >>> GraphEdit()([path], [path, ring])

@@ -1,4 +1,4 @@
-"""Dissimilarities of structured objects: point sets under the Hausdorff distances."""
+"""Hausdorff distances of point sets."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kreinlearn.data.tiles import length, objects_of
-from kreinlearn.kernels._base import Array, Objects, register
 from kreinlearn.kernels._fused import compiled
-from kreinlearn.kernels._objects import ObjectKernel, given
+from kreinlearn.kernels.base import Array, Objects, register
+from kreinlearn.kernels.object_kernel import ObjectKernel, given
 
 LANES = 128  # landmarks a pass of the inner loops: long enough for SIMD, short enough for the cache
 
@@ -26,9 +26,10 @@ class PointSets(NamedTuple):
 
 
 class PointSlots(NamedTuple):
-    """Point sets across: the b-th points of all sets side by side, the largest sets first.
+    """Point sets side by side: first the first points of all sets, then the second ones, and so on.
 
-    ``points[:, slot[b]:slot[b + 1]]`` belong to the first ``slot[b + 1] - slot[b]`` of ``order``.
+    The largest sets come first. ``points[:, slot[b]:slot[b + 1]]`` belong to the first
+    ``slot[b + 1] - slot[b]`` sets of ``order``.
     """
 
     points: Array  # (p, N)
@@ -42,7 +43,7 @@ class PointSlots(NamedTuple):
 
 
 def pack(X: Objects, *, dimension: int | None = None, first: int = 0, n: int = 0) -> PointSets:
-    """Checks and joins point sets; an error names object ``first + i`` of ``n``."""
+    """Check point sets and join them end to end; an error names object ``first + i`` of ``n``."""
     sets = [_point_set(x, first + i, n or length(X)) for i, x in enumerate(objects_of(X))]
     p = dimension or (sets[0].shape[1] if sets else 1)
     for i, points in enumerate(sets):
@@ -64,11 +65,12 @@ def pack(X: Objects, *, dimension: int | None = None, first: int = 0, n: int = 0
 
 
 def dimension_of(like: PointSets | PointSlots | None) -> int | None:
-    """Of the points of a packed block; None if it has none."""
+    """The dimension of the points of a packed block; None if it has no points."""
     return like.dimension if like is not None and like.points.size else None
 
 
 def _point_set(x: Any, i: int, n: int) -> Array:
+    """One point set as an array of shape (points, coordinates)."""
     try:
         points = np.asarray(x)
     except ValueError:  # rows of unequal length
@@ -82,6 +84,7 @@ def _point_set(x: Any, i: int, n: int) -> Array:
 
 
 def across(sets: PointSets) -> PointSlots:
+    """Point sets side by side, for loops over many sets at once."""
     size = np.diff(sets.start)
     order = np.argsort(-size, kind="stable")
     size = size[order]
@@ -93,7 +96,10 @@ def across(sets: PointSets) -> PointSlots:
 
 @compiled
 def _nearer(a: Array, Z: Array, lo: int, w: int, d2: Array, near_a: Array, near_b: Array) -> None:
-    """d2 = |a - z_j|^2 for w points of Z from lo, then both minima; ``+ 0.0``: no masked stores."""
+    """|a - z_j|^2 for w points of Z from ``lo`` on, and both running minima.
+
+    Adding 0.0 keeps the compiler from masked stores, which are slow.
+    """
     d2[:w] = 0.0
     for c in range(len(a)):
         x, z_c = a[c], Z[c, lo : lo + w]
@@ -108,7 +114,7 @@ def _nearer(a: Array, Z: Array, lo: int, w: int, d2: Array, near_a: Array, near_
 
 @compiled
 def _gather(near: Array, w: int, mean: bool, total: Array) -> None:
-    """total_j + near_j^1/2 for a mean of distances, max(total_j, near_j) for the largest square."""
+    """Add roots of minima for a mean of distances, or take the maximum for the largest square."""
     if mean:
         for j in range(w):
             total[j] += np.sqrt(near[j])
@@ -123,7 +129,10 @@ def _hausdorff(
     A: Array, start: Array, Z: Array, slot: Array, order: Array, size: Array, mean: bool,
     both: bool, out: Array,
 ) -> None:  # fmt: skip
-    """out (n, m) from sets A end to end and Z across: largest or mean minima, their max or sum."""
+    """Write distances into ``out`` (n, m), from sets A end to end and sets Z side by side.
+
+    ``mean`` takes the mean of the minima, not the largest; ``both`` adds the two directions.
+    """
     m, largest = len(order), len(slot) - 1
     d2, near_a = np.empty(LANES), np.empty(LANES)
     total_a, total_b = np.empty(LANES), np.empty(LANES)
@@ -152,8 +161,12 @@ def _hausdorff(
 
 
 class Hausdorff(ObjectKernel):
-    """max(max_a min_b |a - b|, max_b min_a |a - b|) of point sets (k, p), k free.
+    """The Hausdorff distance max(max_a min_b |a - b|, max_b min_a |a - b|) of two point sets.
 
+    A point set is an array of shape (points, coordinates). The number of points may differ.
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.objects import Hausdorff
     >>> Hausdorff()([[[0.0, 0.0], [1.0, 0.0]]], [[[0.0, 3.0]], [[1.0, 0.0], [5.0, 0.0]]]).round(3)
     array([[3.162, 4.   ]])
@@ -176,7 +189,16 @@ class Hausdorff(ObjectKernel):
 
 
 class ModifiedHausdorff(Hausdorff):
-    """max(mean_a min_b |a - b|, mean_b min_a |a - b|) of point sets (Dubuisson & Jain 1994)."""
+    """max(mean_a min_b |a - b|, mean_b min_a |a - b|) of two point sets (Dubuisson & Jain 1994).
+
+    A point set is an array of shape (points, coordinates). The number of points may differ.
+
+    Examples
+    --------
+    >>> from kreinlearn.kernels.objects import ModifiedHausdorff
+    >>> ModifiedHausdorff()([[[0.0, 0.0], [4.0, 0.0]]], [[[0.0, 3.0]], [[4.0, 0.0]]])
+    array([[4., 2.]])
+    """
 
     _mean = True
 

@@ -1,4 +1,4 @@
-"""A matrix as a kernel: rows are objects, columns are the training objects."""
+"""A given matrix as a kernel: rows are objects, columns are the training objects."""
 
 from __future__ import annotations
 
@@ -6,23 +6,42 @@ from typing import Any, Self
 
 import numpy as np
 
-from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, register
+from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, register
 from kreinlearn.kernels.dissimilarity import require_squares
+from kreinlearn.kernels.domains import Matrix
 
 
 class Precomputed(Kernel):
-    """Rows of a given matrix; the columns of landmarks are picked out of it."""
+    """A given matrix as a kernel; the columns of landmarks are picked out of it.
 
-    takes = "precomputed"
+    Parameters
+    ----------
+    is_dissimilarity : bool, default=False
+        Whether the matrix holds dissimilarities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kreinlearn.kernels import Precomputed
+    >>> K = np.array([[1.0, -2.0], [-2.0, 1.0]])
+    >>> Precomputed().columns([1])(K)
+    array([[-2.],
+           [ 1.]])
+    """
+
     landmark_rows: Array | None = None  # row numbers of the columns, if they are not all rows
 
     def __init__(self, is_dissimilarity: bool = False) -> None:
         self.is_dissimilarity = is_dissimilarity
 
     @property
-    def of_dissimilarities(self) -> bool:
-        """Whether the given matrix holds dissimilarities, whatever comes out."""
+    def of_dissimilarities(self) -> bool:  # type: ignore[override]
+        """Whether the given matrix holds dissimilarities, whatever is made of them."""
         return self.is_dissimilarity
+
+    @property
+    def domain(self) -> Matrix:
+        return Matrix(self.of_dissimilarities)
 
     def columns(self, Z: Objects) -> Columns:  # Z: column numbers
         return PickedColumns(np.asarray(Z))
@@ -44,6 +63,8 @@ class Precomputed(Kernel):
 
 
 class PickedColumns:
+    """From rows of a matrix to some of their columns."""
+
     def __init__(self, numbers: Array) -> None:
         self.numbers = numbers
 
@@ -54,14 +75,25 @@ class PickedColumns:
 
 
 class PrecomputedDissimilarity(Precomputed):
-    """-1/2 J (D o D) J of a square matrix D: centred on all training objects."""
+    """-1/2 J (D o D) J of a given square matrix D of dissimilarities, as a similarity.
+
+    J centres on all training objects. The result is positive semi-definite if D holds Euclidean
+    distances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kreinlearn.kernels import PrecomputedDissimilarity
+    >>> D = np.array([[0.0, 2.0], [2.0, 0.0]])
+    >>> PrecomputedDissimilarity().fit(D, np.random.default_rng(0)).columns([0, 1])(D)
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
 
     def __init__(self) -> None:
         super().__init__(is_dissimilarity=False)  # what comes out is a similarity
 
-    @property
-    def of_dissimilarities(self) -> bool:
-        return True
+    of_dissimilarities = True
 
     def fit(self, X: Array, rng: np.random.Generator) -> Self:
         require_squares(X)
@@ -75,6 +107,8 @@ class PrecomputedDissimilarity(Precomputed):
 
 
 class CentredColumns(PickedColumns):
+    """From rows of dissimilarities to columns of the centred similarity."""
+
     def __init__(self, numbers: Array, offsets: Array, c: float) -> None:
         super().__init__(numbers)
         self.offsets, self.c = offsets, c

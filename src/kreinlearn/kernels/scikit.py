@@ -1,4 +1,4 @@
-"""Every kernel and metric of scikit-learn, by its name there."""
+"""All kernels and metrics of scikit-learn, by the names that they have there."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
 from kreinlearn.data.tiles import first_not_finite, rows
-from kreinlearn.kernels._base import Array, Columns, Objects
-from kreinlearn.kernels._columns import REMEDY, BlockColumns, floats, require_small, squared_norms
+from kreinlearn.kernels.base import Array, Columns, Objects
+from kreinlearn.kernels.columns import REMEDY, BlockColumns, floats, require_small, squared_norms
 from kreinlearn.kernels.vectors import VectorKernel
 
 _SPARSE_NAMES = {
@@ -35,16 +35,20 @@ _SCIPY_PARAMS = {"minkowski": {"p", "w"}, "seuclidean": {"V"}, "mahalanobis": {"
 
 
 def sklearn_kernel_names() -> list[str]:
+    """The names of scikit-learn's kernels."""
     return sorted(kernel_metrics())
 
 
 def sklearn_metric_names() -> list[str]:
-    """The names pairwise_distances takes, scipy's among them; NaN never comes as far as here."""
+    """The names that ``pairwise_distances`` accepts, including scipy's.
+
+    "nan_euclidean" is left out, because missing values are refused before a kernel sees them.
+    """
     return sorted((set(distance_metrics()) | _SCIPY_METRICS) - {"precomputed", "nan_euclidean"})
 
 
 class _ScikitNamed(VectorKernel):
-    """A kernel or metric by its scikit-learn name; ``params`` are its keywords."""
+    """A kernel or metric by its name in scikit-learn, with ``params`` as its keyword arguments."""
 
     def __init__(self, metric: str, params: Mapping[str, Any] | None = None) -> None:
         self.metric = metric
@@ -65,12 +69,13 @@ class _ScikitNamed(VectorKernel):
                 f"metric={self.metric!r} is unknown to scikit-learn; choose from {names}"
             )
         self.params_ = dict(self.params or {})
-        known = self._known_params()
+        known = self.known_params()
         if not known.issuperset(self.params_):
             raise ValueError(f"metric={self.metric!r} takes {sorted(known)}, got {self.params!r}")
         return self
 
-    def _known_params(self) -> set[str]:
+    def known_params(self) -> set[str]:
+        """The names of the parameters that the kernel or metric takes."""
         functions = distance_metrics() if self.is_dissimilarity else kernel_metrics()
         if self.metric in functions:
             return set(signature(functions[self.metric]).parameters) - _NOT_PARAMS
@@ -86,11 +91,45 @@ class _ScikitNamed(VectorKernel):
 
 
 class SklearnKernel(_ScikitNamed):
-    """Any kernel of ``sklearn.metrics.pairwise``: ``SklearnKernel("rbf", {"gamma": 0.1})``."""
+    """A kernel of ``sklearn.metrics.pairwise``.
+
+    Parameters
+    ----------
+    metric : str
+        The name of the kernel, such as "rbf" or "polynomial".
+    params : mapping, default=None
+        Keyword arguments of the kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> k = SklearnKernel("polynomial", {"degree": 2, "gamma": 1.0, "coef0": 0.0})
+    >>> k.fit([[1.0], [2.0]], np.random.default_rng(0))([[1.0], [2.0]])
+    array([[ 1.,  4.],
+           [ 4., 16.]])
+    """
 
 
 class SklearnMetric(_ScikitNamed):
-    """Any metric of ``pairwise_distances``; what it learns from data, it learns in ``fit``."""
+    """A metric of ``sklearn.metrics.pairwise_distances``, as a dissimilarity.
+
+    Variances and covariances that a metric needs are estimated in ``fit``.
+
+    Parameters
+    ----------
+    metric : str
+        The name of the metric, such as "cityblock" or "minkowski".
+    params : mapping, default=None
+        Keyword arguments of the metric.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> d = SklearnMetric("minkowski", {"p": 1})
+    >>> d.fit([[0.0, 0.0], [1.0, 2.0]], np.random.default_rng(0))([[0.0, 0.0], [1.0, 2.0]])
+    array([[0., 3.],
+           [3., 0.]])
+    """
 
     is_dissimilarity = True
 
@@ -111,7 +150,7 @@ class SklearnMetric(_ScikitNamed):
         return self
 
     def _try_params(self, A: Any) -> None:
-        """ValueError if the metric refuses its parameters, on one row against itself."""
+        """Refuse parameters that the metric refuses, tried on one row against itself."""
         p = self.params_.get("p", 2)
         if not isinstance(p, Real) or not float(p) > 0:
             raise ValueError(f"metric={self.metric!r}: p={p!r} is not allowed; pass a number > 0")
@@ -137,7 +176,7 @@ def _inverse_covariance(X: Array) -> Array:
 
 
 class _ScikitColumns(BlockColumns):
-    """A kernel or metric of scikit-learn or scipy by name; set metrics read booleans."""
+    """Columns of a kernel or metric by name; metrics of sets read rows as booleans."""
 
     def __init__(self, Z: Objects, metric: str, params: Mapping[str, Any], kernel: bool) -> None:
         self.metric, self.params, self.kernel = metric, dict(params), kernel

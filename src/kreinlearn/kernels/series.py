@@ -1,7 +1,7 @@
 """Elastic dissimilarities of time series that are shifted or stretched in time, by aeon.
 
-Series are (length,) or (length, channels); |.| is Euclidean over the channels. Every distance is
-symmetric, and zero of a series to itself.
+Series are arrays of shape (length,) or (length, channels), and |.| is the Euclidean norm over the
+channels. Every distance is symmetric, and zero for a series and itself.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.kernels._base import Array, Objects, register
+from kreinlearn.kernels.base import Array, Objects, register
 from kreinlearn.kernels.series_base import Series, SeriesDistance, number
 
 NOT_NEGATIVE = "pass a finite number, 0 or more"
@@ -22,6 +22,16 @@ class DTW(SeriesDistance):
 
     Squares are added and no root is taken, as in aeon.
 
+    Parameters
+    ----------
+    window : float, default=None
+        The share of the shorter length, from 0 to 1, by which an alignment may leave the diagonal.
+        None means that there is no limit.
+    channels_first : bool, default=False
+        Whether series with several channels are given as (channels, length).
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.series import DTW
     >>> DTW()([[0.0, 0.0, 1.0, 2.0]], [[0.0, 1.0, 1.0, 2.0, 2.0], [0.0, 3.0]])
     array([[0., 2.]])
@@ -29,8 +39,20 @@ class DTW(SeriesDistance):
 
 
 class DerivativeDTW(DTW):
-    """DTW of the slopes ((x_i - x_i-1) + (x_i+1 - x_i-1) / 2) / 2 (Keogh & Pazzani 2001).
+    """Dynamic time warping of slopes (Keogh & Pazzani 2001).
 
+    The slopes are ((x_i - x_i-1) + (x_i+1 - x_i-1) / 2) / 2.
+
+    Parameters
+    ----------
+    window : float, default=None
+        The share of the shorter length, from 0 to 1, by which an alignment may leave the diagonal.
+        None means that there is no limit.
+    channels_first : bool, default=False
+        Whether series with several channels are given as (channels, length).
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.series import DerivativeDTW
     >>> DerivativeDTW()([[0.0, 0.0, 1.0, 2.0]], [[5.0, 5.0, 6.0, 7.0], [0.0, 1.0, 0.0]])
     array([[0.    , 0.3125]])
@@ -44,10 +66,23 @@ class DerivativeDTW(DTW):
 
 
 class WeightedDTW(SeriesDistance):
-    """DTW with |x_i - z_j|^2 times 1 / (1 + exp(-g (|i - j| - L / 2))), L the larger length.
+    """Dynamic time warping with weights that grow with the shift (Jeong et al. 2011).
 
-    g : how steeply the weight grows with the shift (Jeong et al. 2011)
+    |x_i - z_j|^2 is multiplied by 1 / (1 + exp(-g (|i - j| - L / 2))), where L is the larger
+    length.
 
+    Parameters
+    ----------
+    window : float, default=None
+        The share of the shorter length, from 0 to 1, by which an alignment may leave the diagonal.
+        None means that there is no limit.
+    g : float, default=0.05
+        How steeply the weight grows with the shift, 0 or more.
+    channels_first : bool, default=False
+        Whether series with several channels are given as (channels, length).
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.series import WeightedDTW
     >>> WeightedDTW(g=0.0)([[0.0, 0.0, 1.0, 2.0]], [[0.0, 3.0]])  # every weight is 1/2
     array([[1.]])
@@ -66,11 +101,25 @@ class WeightedDTW(SeriesDistance):
 
 
 class ShapeDTW(DTW):
-    """DTW of the stretches x_i-reach .. x_i+reach around each time (Zhao & Itti 2018).
+    """Dynamic time warping of the stretches x_i-reach .. x_i+reach around each time (Zhao & Itti
+    2018).
 
-    The cost of aligning the stretches itself: aeon's ``shape_dtw_cost_matrix`` at its end. Its
-    ``shape_dtw_distance`` adds up |x_i - z_j|^2 along that path, which is not symmetric.
+    The distance is the cost of aligning the stretches, which is the last entry of aeon's
+    ``shape_dtw_cost_matrix``. aeon's ``shape_dtw_distance`` adds up |x_i - z_j|^2 along that path,
+    which is not symmetric.
 
+    Parameters
+    ----------
+    window : float, default=None
+        The share of the shorter length, from 0 to 1, by which an alignment may leave the diagonal.
+        None means that there is no limit.
+    reach : int, default=15
+        The number of points on either side that belong to a stretch.
+    channels_first : bool, default=False
+        Whether series with several channels are given as (channels, length).
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.series import ShapeDTW
     >>> ShapeDTW(reach=1)([[0.0, 0.0, 1.0, 2.0]], [[0.0, 3.0], [0.0, 0.0, 1.0, 2.0]])
     array([[18.,  0.]])
@@ -93,11 +142,24 @@ class ShapeDTW(DTW):
 
 
 class MSM(SeriesDistance):
-    """Move-split-merge: moves cost |x_i - z_j|, splits and merges c or more (Stefan et al. 2013).
+    """Move-split-merge (Stefan et al. 2013): a move costs |x_i - z_j|, a split or a merge c or
+    more.
 
-    c : of a split or merge whose point lies between its neighbours
-    independent : the sum over channels; else points of all channels move at once, at squares
+    Parameters
+    ----------
+    window : float, default=None
+        The share of the shorter length, from 0 to 1, by which an alignment may leave the diagonal.
+        None means that there is no limit.
+    c : float, default=1.0
+        The cost of a split or merge whose point lies between its neighbours.
+    independent : bool, default=True
+        Whether the distances of the channels are added. Otherwise the points of all channels move
+        at once, and squares are added.
+    channels_first : bool, default=False
+        Whether series with several channels are given as (channels, length).
 
+    Examples
+    --------
     >>> from kreinlearn.kernels.series import MSM
     >>> MSM(c=0.5)([[0.0, 0.0, 1.0]], [[0.0, 1.0], [0.0, 0.0, 4.0]])
     array([[0.5, 3. ]])
@@ -121,13 +183,24 @@ class MSM(SeriesDistance):
 
 
 class ERP(SeriesDistance):
-    """Edit distance with real penalty: |x_i - z_j| for a pair, |x_i - g| for a gap.
+    """Edit distance with real penalty (Chen & Ng 2004): |x_i - z_j| for a pair, |x_i - g| for a
+    gap.
 
-    g : a number, or one for each channel (Chen & Ng 2004)
-
-    aeon charges a gap at the start for the whole series; here a leading g, which costs nothing,
+    aeon charges a gap at the start for the whole series. Here a leading g, which costs nothing,
     puts that right.
 
+    Parameters
+    ----------
+    window : float, default=None
+        The share of the shorter length, from 0 to 1, by which an alignment may leave the diagonal.
+        None means that there is no limit.
+    g : float or array of shape (channels,), default=0.0
+        The value that stands in a gap, one number or one per channel.
+    channels_first : bool, default=False
+        Whether series with several channels are given as (channels, length).
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.series import ERP
     >>> ERP()([[3.0, 0.0, 0.0]], [[0.0, 0.0, 3.0], [1.0]])
     array([[0., 2.]])
@@ -157,12 +230,25 @@ class ERP(SeriesDistance):
 
 
 class TWE(SeriesDistance):
-    """Time warp edit distance: |x_i - x_i-1| + nu + lmbda for a deletion of x_i (or one of z),
-    |x_i - z_j| + |x_i-1 - z_j-1| + 2 nu |i - j| for a pair (Marteau 2009).
+    """Time warp edit distance (Marteau 2009).
 
-    nu : stiffness in time
-    lmbda : the price of a deletion
+    A pair costs |x_i - z_j| + |x_i-1 - z_j-1| + 2 nu |i - j|. The deletion of x_i costs |x_i -
+    x_i-1| + nu + lmbda, and that of a point of z likewise.
 
+    Parameters
+    ----------
+    window : float, default=None
+        The share of the shorter length, from 0 to 1, by which an alignment may leave the diagonal.
+        None means that there is no limit.
+    nu : float, default=0.001
+        The stiffness in time, 0 or more.
+    lmbda : float, default=1.0
+        The cost of a deletion, 0 or more.
+    channels_first : bool, default=False
+        Whether series with several channels are given as (channels, length).
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.series import TWE
     >>> TWE(nu=0.5, lmbda=1.0)([[1.0, 1.0, 2.0]], [[1.0, 2.0], [1.0, 1.0, 2.0]])
     array([[2.5, 0. ]])
@@ -187,12 +273,23 @@ class TWE(SeriesDistance):
 
 
 class EDR(SeriesDistance):
-    """Edits, of 1 each, that leave pairs |x_i - z_j| < epsilon, over the larger length.
+    """Edit distance on real sequences, divided by the larger length (Chen et al. 2005).
 
-    epsilon : a positive number, None: a quarter of the larger standard deviation of x and z
+    Points match if |x_i - z_j| < epsilon, and every edit costs 1. As in aeon, points before the
+    first pair cost nothing.
 
-    After Chen et al. (2005), but points before the first pair cost nothing, as in aeon.
+    Parameters
+    ----------
+    window : float, default=None
+        The share of the shorter length, from 0 to 1, by which an alignment may leave the diagonal.
+        None means that there is no limit.
+    epsilon : float, default=None
+        A positive number. None means a quarter of the larger standard deviation of x and z.
+    channels_first : bool, default=False
+        Whether series with several channels are given as (channels, length).
 
+    Examples
+    --------
     >>> from kreinlearn.kernels.series import EDR
     >>> EDR(epsilon=0.5)([[0.0, 1.0, 2.0, 3.0]], [[0.0, 1.0, 9.0, 3.0], [1.0, 2.0, 3.0]])
     array([[0.25, 0.  ]])
@@ -228,10 +325,22 @@ class EDR(SeriesDistance):
 
 
 class LCSS(SeriesDistance):
-    """1 - (longest common subsequence, pairs |x_i - z_j| <= epsilon) / the smaller length.
+    """1 - (length of the longest common subsequence) / (smaller length) (Vlachos et al. 2002).
 
-    A series is at distance 0 from every part of it (Vlachos et al. 2002).
+    Points are common if |x_i - z_j| <= epsilon. A series is at distance 0 from every part of it.
 
+    Parameters
+    ----------
+    window : float, default=None
+        The share of the shorter length, from 0 to 1, by which an alignment may leave the diagonal.
+        None means that there is no limit.
+    epsilon : float, default=1.0
+        The largest difference of common points, 0 or more.
+    channels_first : bool, default=False
+        Whether series with several channels are given as (channels, length).
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.series import LCSS
     >>> LCSS(epsilon=0.5)([[0.0, 1.0, 2.0, 3.0]], [[0.0, 1.0, 9.0, 9.0], [1.0, 3.0]])
     array([[0.5, 0. ]])

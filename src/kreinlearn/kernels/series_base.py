@@ -1,7 +1,7 @@
-"""Time series, of any length and in any number of channels, and how aeon compares them.
+"""Time series of any length and any number of channels, and how aeon compares them.
 
-A loop over aeon's function of two series is compiled here. Its function of two collections will
-not do: it mixes up unequal lengths, and two threads in it at once may abort the process.
+A loop over aeon's function of two series is compiled here. Its function of two collections cannot
+be used: it confuses series of unequal lengths, and may abort the process if two threads call it.
 """
 
 from __future__ import annotations
@@ -17,19 +17,21 @@ from numba import njit
 
 from kreinlearn._warnings import warn
 from kreinlearn.data.tiles import length, objects_of
-from kreinlearn.kernels._base import Array, Objects
-from kreinlearn.kernels._objects import ObjectKernel, given, library
+from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.kernels.object_kernel import ObjectKernel, given, library
 
 GAPS = "fill the gap, or leave the time out (lengths may differ)"
 
 
 class Series(NamedTuple):
+    """Series as arrays of shape (length, channels), and the number of their channels."""
+
     items: list[Array]  # (length, channels) each, float64
     channels: int  # 0 if there is none
 
 
 class JoinedSeries(NamedTuple):
-    """Series end to end, as they are compared: j is ``points[start[j]:start[j + 1]]``."""
+    """Series end to end, as they are compared: series j is ``points[start[j]:start[j + 1]]``."""
 
     points: Array  # (N, width)
     start: Array  # (m + 1,)
@@ -38,9 +40,9 @@ class JoinedSeries(NamedTuple):
 
 @cache
 def _row_of(distance: str) -> Callable[..., None]:
-    """One series to all columns from ``first`` on by a function of aeon; it releases the GIL.
+    """A compiled function from one series to its distances from all columns from ``first`` on.
 
-    Compiled once a process and not cached: numba would not see that aeon has changed.
+    It is compiled once per process and not cached, because numba would not notice a new aeon.
     """
     d = getattr(library("aeon.distances", "timeseries"), f"{distance}_distance")
 
@@ -52,10 +54,15 @@ def _row_of(distance: str) -> Callable[..., None]:
 
 
 class SeriesDistance(ObjectKernel):
-    """A distance of aeon between series (length,) or (length, channels), lengths may differ.
+    """A distance of aeon between series (length,) or (length, channels), whose lengths may differ.
 
-    window : share of the shorter length by which an alignment may leave the diagonal, None: free
-    channels_first : series in many channels are given as (channels, length)
+    Parameters
+    ----------
+    window : float, default=None
+        The share of the shorter length, from 0 to 1, by which an alignment may leave the diagonal.
+        None means that there is no limit.
+    channels_first : bool, default=False
+        Whether series with several channels are given as (channels, length).
     """
 
     is_dissimilarity = True
@@ -67,7 +74,7 @@ class SeriesDistance(ObjectKernel):
         self.channels_first = channels_first
 
     def _arguments(self) -> tuple[Any, ...]:
-        """What aeon's function takes after the two series."""
+        """The arguments of aeon's function after the two series."""
         return (self._window(),)
 
     def _window(self) -> float:
@@ -86,7 +93,7 @@ class SeriesDistance(ObjectKernel):
         return self
 
     def _warn_if_turned(self, X: Objects) -> None:
-        """Points and channels seem to be exchanged if no series has a point a channel."""
+        """Warn if no series has as many points as channels: the two seem to be exchanged."""
         shapes = (self._checked(x, "a series").shape for x in objects_of(X))
         if length(X) and all(points < channels for points, channels in shapes):
             points, channels = self._checked(objects_of(X)[0], "a series").shape
@@ -108,6 +115,7 @@ class SeriesDistance(ObjectKernel):
         return Series(items, channels)
 
     def _checked(self, x: Any, name: str) -> Array:
+        """One series as an array of shape (length, channels); an error names it."""
         if np.ma.is_masked(x):
             raise ValueError(f"{name} has masked values; {GAPS}")
         values = np.empty(0)
@@ -138,6 +146,7 @@ class SeriesDistance(ObjectKernel):
         return values
 
     def _shape(self) -> str:
+        """The shapes that are accepted, for an error."""
         order = "(channels, length) as channels_first=True"
         return f"(length,) or {order if self.channels_first else '(length, channels)'}"
 
@@ -155,10 +164,10 @@ class SeriesDistance(ObjectKernel):
             row(self._prepared(x), Z.points, Z.start, arguments, 0, out)
         return D
 
-    def symmetric(self, Z: Objects) -> Array:
-        """Every pair once, and zero of a series to itself."""
+    def square(self, Z: Objects) -> Array:
+        """k(Z, Z) with every pair evaluated once, and zero for a series and itself."""
         row, arguments = _row_of(self._distance), self._arguments()
-        points, start, _ = self.packed_columns(objects_of(Z))
+        points, start, _ = self.packed_columns(Z)
         D = np.zeros((len(start) - 1, len(start) - 1))
         for i, out in enumerate(D):
             row(points[start[i] : start[i + 1]], points, start, arguments, i + 1, out)

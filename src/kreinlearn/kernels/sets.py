@@ -1,4 +1,4 @@
-"""Similarities of sets by what they have in common: Jaccard's and Tversky's."""
+"""Similarities of sets by what they have in common, after Jaccard and Tversky."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from kreinlearn.data.tiles import length
-from kreinlearn.kernels._base import Array, Objects, register
 from kreinlearn.kernels._fused import compiled
-from kreinlearn.kernels._objects import ObjectKernel, given
+from kreinlearn.kernels.base import Array, Objects, register
+from kreinlearn.kernels.object_kernel import ObjectKernel, given
 from kreinlearn.kernels.strings import as_tokens, distinct
 
 A_SET = "allowed are set, frozenset, or a list, tuple or 1-D array of hashable elements"
@@ -21,7 +21,7 @@ Sets = list[Collection[Hashable]]  # no element twice
 
 
 class Holders(NamedTuple):
-    """Sets by element: sets ``holder[start[e]:start[e + 1]]`` have the element of code e."""
+    """Sets by element: sets ``holder[start[e]:start[e + 1]]`` have the element with code e."""
 
     start: Array  # (elements + 1,)
     holder: Array
@@ -69,8 +69,12 @@ class SetKernel(ObjectKernel):
 
 
 class JaccardSets(SetKernel):
-    """d(A, B) = 1 - |A & B| / |A | B| of sets, 0 of two empty ones; repeats in a list count once.
+    """Jaccard's distance d(A, B) = 1 - |A & B| / |A | B| of two sets.
 
+    It is 0 for two empty sets. Sets may be given as lists, in which repeats count once.
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.sets import JaccardSets
     >>> JaccardSets()([{"a", "b"}, set()], [{"b", "c", "d"}, set()])
     array([[0.75, 1.  ],
@@ -81,11 +85,23 @@ class JaccardSets(SetKernel):
 
 
 class Tversky(SetKernel):
-    """c / (c + alpha p + beta q), c = |A & B|, p <= q the sizes of A - B and B - A.
+    """Tversky's similarity c / (c + alpha p + beta q) of two sets A and B.
 
-    Tversky's index where alpha = beta (1: Jaccard's, 1/2: Dice's), else its symmetric form;
-    alpha = 1, beta = 0 is the overlap of Szymkiewicz and Simpson. 1 less it if is_dissimilarity.
+    c is the size of A & B, and p <= q are the sizes of A - B and B - A. With alpha = beta this is
+    Tversky's index (1 gives Jaccard's, 1/2 Dice's), otherwise its symmetric form. alpha = 1 and
+    beta = 0 give the overlap coefficient of Szymkiewicz and Simpson.
 
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        The weight of the smaller difference, 0 or more.
+    beta : float, default=1.0
+        The weight of the larger difference, 0 or more.
+    is_dissimilarity : bool, default=False
+        Whether the value is 1 minus the similarity.
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.sets import Tversky
     >>> Tversky(alpha=0.5, beta=0.5)([{1, 2}], [{2, 3}, {2}, set()]).round(3)
     array([[0.5  , 0.667, 0.   ]])
@@ -100,7 +116,7 @@ class Tversky(SetKernel):
 
 
 def checked_sets(X: Sequence[Any], first: int, n: int) -> Sets:
-    """Sets as they are, lists without repeats; an error names object ``first + i`` of n."""
+    """Sets as they are, and lists without repeats; an error names object ``first + i`` of n."""
     for i, x in enumerate(X):
         if not isinstance(x, set | frozenset | list | tuple | np.ndarray):
             raise ValueError(f"object {first + i} (of {n}) is {given(x)}; {A_SET}")
@@ -120,7 +136,10 @@ def _overlaps(
     index: Array, row: Array, start: Array, holder: Array, size: Array, alpha: float, beta: float,
     out: Array,
 ) -> None:  # fmt: skip
-    """out (n, m): c is counted over the holders of each element; S of two empty sets is 1."""
+    """Write S into ``out`` (n, m); c is counted over the sets that hold each element.
+
+    S of two empty sets is 1.
+    """
     for i in range(len(row) - 1):
         c, n_i = out[i], row[i + 1] - row[i]
         c[:] = 0.0

@@ -1,4 +1,4 @@
-"""Dissimilarities of shapes: point sets (Chamfer, earth mover's) and closed contours."""
+"""Dissimilarities of point sets (Chamfer, earth mover's) and of closed contours."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_scalar
 
-from kreinlearn.kernels._base import Array, Objects, register
-from kreinlearn.kernels._objects import ObjectKernel, library
 from kreinlearn.kernels._slow import SlowKernel
+from kreinlearn.kernels.base import Array, Objects, register
+from kreinlearn.kernels.object_kernel import ObjectKernel, library
 from kreinlearn.kernels.objects import Hausdorff, PointSets, dimension_of, pack
 
 PIVOTS = 10**7  # of the network simplex at most; it needs far fewer
@@ -29,8 +29,12 @@ HALF = 1e-6  # radians: turns of so little more than -pi are half turns, to the 
 
 
 class Chamfer(Hausdorff):
-    """mean_a min_b |a - b| + mean_b min_a |a - b| of point sets (k, p), k free.
+    """The Chamfer distance mean_a min_b |a - b| + mean_b min_a |a - b| of two point sets.
 
+    A point set is an array of shape (points, coordinates). The number of points may differ.
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.shapes import Chamfer
     >>> Chamfer()([[[0.0, 0.0], [4.0, 0.0]]], [[[0.0, 3.0]], [[4.0, 0.0]]])
     array([[7., 2.]])
@@ -41,10 +45,13 @@ class Chamfer(Hausdorff):
 
 
 class EarthMover(SlowKernel):
-    """min_T sum_ab T_ab |a - b| over T >= 0 with row sums 1/k and column sums 1/l, sets (k, p).
+    """The earth mover's distance min_T sum_ab T_ab |a - b| of two point sets.
 
-    Sets of one size are matched point by point (scipy); unequal ones are transported by POT.
+    T >= 0 has row sums 1/k and column sums 1/l, for sets of k and l points. Sets of the same size
+    are matched point by point with scipy, others are transported with POT.
 
+    Examples
+    --------
     >>> from kreinlearn.kernels.shapes import EarthMover
     >>> EarthMover()([[[0.0, 0.0], [4.0, 0.0]]], [[[0.0, 3.0], [4.0, 1.0]], [[4.0, 0.0]]])
     array([[2., 2.]])
@@ -65,7 +72,10 @@ class EarthMover(SlowKernel):
 
 
 def _transport(cost: Array) -> float:  # (k, l)
-    """Of uniform weights; the smaller set first and sums in order: the same for (l, k)."""
+    """The least cost of transport between uniform weights.
+
+    The smaller set comes first and sums are in order, so that (l, k) gives the same value.
+    """
     k, l = cost.shape
     if k == l:
         return float(np.sort(cost[linear_sum_assignment(cost)]).sum() / k)
@@ -82,7 +92,7 @@ def _transport(cost: Array) -> float:  # (k, l)
 
 
 class Curves(NamedTuple):
-    """A function on each closed curve, of frequencies below n_points / 2 and of mean zero."""
+    """One function per closed curve, with mean zero and frequencies below n_points / 2."""
 
     f: Array  # (n, n_points) complex: at equal steps of arc length
     spectrum: Array  # (n, n_points): its Fourier coefficients
@@ -96,6 +106,7 @@ class Curves(NamedTuple):
 
 
 def _curves(spectrum: Array) -> Curves:
+    """Curves from their Fourier coefficients."""
     f = fft.ifft(spectrum, axis=1)
     return Curves(f, spectrum, _squared_norms(f))
 
@@ -105,13 +116,14 @@ def _squared_norms(f: Array) -> Array:
 
 
 class _Contour(ObjectKernel):
-    """min over shifts s of |f_x - f_z(. + s)|: one FFT a pair gives the inner products of whole s.
+    """min over shifts s of |f_x - f_z(. + s)|: one FFT per pair gives the products of whole shifts.
 
-    Between them they are interpolated. A subclass gives the function f of a curve, how inner
-    products score, their first two derivatives, and |f_x - f_z|^2.
+    Between whole shifts they are interpolated. A subclass gives the function f of a curve, the
+    scores of inner products, the first two derivatives of scores, and |f_x - f_z|^2.
     """
 
     is_dissimilarity = True
+    splits_squares = False  # resampling the curves anew for each strip costs more than it saves
     _close: float  # of the squared norms: nearer curves are subtracted, not correlated
     _mirror: float  # the mirror image of f has the Fourier coefficients _mirror * conj(spectrum)
 
@@ -123,11 +135,11 @@ class _Contour(ObjectKernel):
         raise NotImplementedError
 
     def _scores(self, Z: Array, X: Array) -> Array:
-        """Of whole shifts, and perhaps of as many between each two, from spectra."""
+        """Scores of whole shifts, and perhaps of as many between every two, from spectra."""
         raise NotImplementedError
 
     def _slopes(self, c: Array, c1: Array, c2: Array) -> tuple[Array, Array]:
-        """Of something that is largest where the score is; c1 and c2 are derivatives of c."""
+        """Two derivatives of something that is largest where the score is, from those of c."""
         raise NotImplementedError
 
     def _gap(self, f: Array, g: Array) -> Array:  # (b, n_points) both -> (b,)
@@ -174,7 +186,7 @@ class _Contour(ObjectKernel):
         return np.asarray(np.sqrt(d2))
 
     def _subtracted(self, X: Curves, Z: Curves) -> Array:
-        """min_s |f_x - f_z(. + s)|^2 of each pair, to all digits, and 0 of a curve and itself."""
+        """min_s |f_x - f_z(. + s)|^2 of each pair, to all digits; 0 for a curve and itself."""
         scores = self._scores(Z.spectrum, X.spectrum)
         whole = scores[:, :: scores.shape[1] // self.n_points]
         best = whole.max(axis=1) - TIE * (X.square + Z.square)
@@ -187,7 +199,7 @@ class _Contour(ObjectKernel):
         return np.minimum(of_whole, between / self.n_points)
 
     def _climbed(self, products: Array, w: Array, shift: Array) -> Array:
-        """The best shifts near those given, by Newton's method."""
+        """The best shifts near the given ones, by Newton's method."""
         shift = shift * self.n_points
         for _ in range(NEWTON):
             c = products * np.exp(w * shift[:, None])
@@ -196,8 +208,8 @@ class _Contour(ObjectKernel):
             shift = shift + np.clip(step, -0.5, 0.5)
         return shift
 
-    def symmetric(self, Z: Objects) -> Array:
-        """Every pair once, as in the base class; the curves are resampled once."""
+    def square(self, Z: Objects) -> Array:
+        """k(Z, Z) with every pair evaluated once; the curves are resampled once."""
         curves = self.packed(Z)
         m = len(curves.f)
         D = np.empty((m, m))
@@ -208,7 +220,7 @@ class _Contour(ObjectKernel):
 
 
 def _resampled(points: Array, n: int) -> Array:  # (k, 2) -> (n,) complex
-    """n points at equal steps along a closed curve, which is turned to run anticlockwise."""
+    """n points at equal steps along a closed curve, anticlockwise."""
     moved = points - points[0]
     z = (moved / np.abs(moved).max()).view(np.complex128).ravel()
     z = np.append(z, z[0])
@@ -219,7 +231,7 @@ def _resampled(points: Array, n: int) -> Array:  # (k, 2) -> (n,) complex
 
 
 def _spectrum_of(f: Array) -> Array:  # (OVER * n,) -> (n,)
-    """Fourier coefficients of n samples of f less its mean and all frequencies from n / 2 on."""
+    """Fourier coefficients of n samples of f, without its mean and frequencies from n / 2 on."""
     n = len(f) // OVER
     last = (n - 1) // 2
     kept = np.zeros(n, dtype=np.complex128)
@@ -229,8 +241,9 @@ def _spectrum_of(f: Array) -> Array:  # (OVER * n,) -> (n,)
 
 
 def _highest(scores: Array) -> tuple[Array, Array]:  # (b, n) -> (b,), (b,)
-    """Where rows are highest, as a part of their length, and how high: by a cubic through four
-    points about the best one and its better neighbour.
+    """Where each row is highest, as a share of its length, and how high.
+
+    A cubic goes through four points around the best one and its better neighbour.
     """
     b, n = scores.shape
     at, row = np.argmax(scores, axis=1), n * np.arange(b)
@@ -245,13 +258,22 @@ def _highest(scores: Array) -> tuple[Array, Array]:  # (b, n) -> (b,), (b,)
 
 
 class Procrustes(_Contour):
-    """min over shifts s and angles t of |x - exp(it) z(. + s)|, curves as complex functions.
+    """min over shifts s and angles t of |x - exp(it) z(. + s)|, for contours as complex functions.
 
-    A contour is a closed curve (k, 2), run through either way, its last point the first one or not.
-    Its frequencies below ``n_points`` / 2 along it are kept, centred and scaled to norm 1: place,
-    size, rotation and start point do not count, with ``reflect`` neither does a mirror image. What
-    is left of the start point is about 1e-4 (real outlines, ``n_points`` = 128).
+    A contour is a closed curve, an array of shape (points, 2), in either direction; its last point
+    may repeat the first one. Curves are centred and scaled to norm 1, so that place, size, rotation
+    and starting point do not count. With 128 points the starting point of real outlines changes
+    distances by about 1e-4.
 
+    Parameters
+    ----------
+    n_points : int, default=128
+        Frequencies below n_points / 2 along the curve are kept.
+    reflect : bool, default=False
+        Whether mirror images count as equal.
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.shapes import Procrustes
     >>> square, oblong = [[0, 0], [1, 0], [1, 1], [0, 1]], [[0, 0], [0, 2], [1, 2], [1, 0]]
     >>> Procrustes()([square], [square, oblong]).round(3)
@@ -269,7 +291,7 @@ class Procrustes(_Contour):
         return np.asarray(np.abs(fft.ifft(Z * np.conj(X), axis=1, overwrite_x=True)))
 
     def _slopes(self, c: Array, c1: Array, c2: Array) -> tuple[Array, Array]:
-        """Of |c|^2 / 2."""
+        """The derivatives of |c|^2 / 2."""
         return (np.conj(c) * c1).real, (np.conj(c1) * c1 + np.conj(c) * c2).real
 
     def _gap(self, f: Array, g: Array) -> Array:
@@ -280,12 +302,23 @@ class Procrustes(_Contour):
 
 
 class Turning(_Contour):
-    """min over shifts s and angles t of the rms of x(.) - z(. + s) - t, x(.) the tangent's angle.
+    """min over shifts s and angles t of the rms of x(.) - z(. + s) - t, where x(.) is the tangent's
+    angle.
 
-    Contours as in Procrustes; the angle in radians, of chords of one ``n_points``-th of the curve,
-    less its mean growth to 2 pi (Arkin et al. 1991), its frequencies below ``n_points`` / 2. What
-    is left of the start point is about 1e-3 (real outlines, ``n_points`` = 128), seldom more.
+    A contour is a closed curve, an array of shape (points, 2), in either direction; its last point
+    may repeat the first one. The angle, in radians, is that of chords of one ``n_points``-th of the
+    curve, without its mean growth to 2 pi (Arkin et al. 1991). With 128 points the starting point
+    of real outlines changes distances by about 1e-3, seldom more.
 
+    Parameters
+    ----------
+    n_points : int, default=128
+        Frequencies below n_points / 2 along the curve are kept.
+    reflect : bool, default=False
+        Whether mirror images count as equal.
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.shapes import Turning
     >>> square, oblong = [[0, 0], [1, 0], [1, 1], [0, 1]], [[0, 0], [0, 2], [1, 2], [1, 0]]
     >>> Turning()([square], [square, oblong]).round(3)
@@ -302,7 +335,7 @@ class Turning(_Contour):
         return np.asarray(F / np.sqrt(len(F)))
 
     def _scores(self, Z: Array, X: Array) -> Array:
-        """Of half shifts too: a real function needs half of its spectrum only."""
+        """Scores of half shifts too; a real function needs only half of its spectrum."""
         n = X.shape[-1]
         half = slice((n + 1) // 2)
         return np.asarray(fft.irfft(Z[:, half] * (2 * np.conj(X[..., half])), 2 * n, axis=1))

@@ -9,17 +9,17 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from kreinlearn.kernels._base import Array, Objects, register
-from kreinlearn.kernels._objects import ObjectKernel, given, library
+from kreinlearn.kernels.base import Array, Objects, register
+from kreinlearn.kernels.object_kernel import ObjectKernel, given, library
 
 OTHER = "\0"  # the character of every token that no column has
 ALLOWED = "allowed are str, bytes, or a list, tuple or 1-D array of hashable tokens, all of a kind"
 
 
 class Sequences(NamedTuple):
-    """Sequences of one kind: ``str``, ``bytes``, or ``list`` for tokens; none have no kind.
+    """Sequences of one kind: ``str``, ``bytes``, or ``list`` for tokens; None if there are none.
 
-    Tokens of columns are characters, one a distinct token: ``codes`` says which.
+    Columns of tokens are spelled with one character per distinct token, as ``codes`` says.
     """
 
     items: list[Any]
@@ -28,7 +28,7 @@ class Sequences(NamedTuple):
 
 
 class TextKernel(ObjectKernel):
-    """A kernel whose objects may be strings: one string is not taken for a list of letters."""
+    """A kernel whose objects may be strings; one string is refused instead of read as letters."""
 
     def __call__(self, A: Objects, B: Objects | None = None) -> Array:
         for X in (A, B):
@@ -69,23 +69,34 @@ class StringDistance(TextKernel):
         return np.asarray(D)
 
     def _keywords(self) -> dict[str, Any]:
-        """What the scorer takes beside two sequences, checked."""
+        """Keyword arguments of rapidfuzz's function, checked."""
         return {}
 
 
 class EditDistance(StringDistance):
-    """``normalized`` divides by the largest distance of two sequences of such lengths."""
+    """A distance that counts edits; ``normalized`` divides by the largest one for such lengths."""
 
     def __init__(self, normalized: bool = False) -> None:
         self.normalized = normalized
 
 
 class Levenshtein(EditDistance):
-    """Least cost of insertions, deletions and substitutions that make one string the other.
+    """The Levenshtein distance: the least cost of edits that turn one string into the other.
 
-    ``weights`` are their costs in this order, positive integers; the first two must be equal, or
-    d(x, z) = d(z, x) would not hold. Strings, bytes or sequences of tokens.
+    Edits are insertions, deletions and substitutions. Objects are strings, bytes or sequences of
+    tokens.
 
+    Parameters
+    ----------
+    weights : tuple of three int, default=(1, 1, 1)
+        The costs of an insertion, a deletion and a substitution, positive integers. The first two
+        must be equal, because d(x, z) = d(z, x) would not hold otherwise.
+    normalized : bool, default=False
+        Whether the distance is divided by the largest one that two sequences of such lengths can
+        have.
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.strings import Levenshtein
     >>> Levenshtein()(["kitten", "mitten"], ["sitting", ""])
     array([[3., 6.],
@@ -117,8 +128,19 @@ class Levenshtein(EditDistance):
 
 
 class DamerauLevenshtein(EditDistance):
-    """Least number of insertions, deletions, substitutions and swaps of neighbours (unrestricted).
+    """The least number of edits that turn one string into the other, swaps of neighbours included.
 
+    The other edits are insertions, deletions and substitutions. This is the unrestricted distance
+    of Damerau and Levenshtein, of strings, bytes or sequences of tokens.
+
+    Parameters
+    ----------
+    normalized : bool, default=False
+        Whether the distance is divided by the largest one that two sequences of such lengths can
+        have.
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.strings import DamerauLevenshtein
     >>> DamerauLevenshtein()(["form"], ["from", "fa"])
     array([[1., 3.]])
@@ -128,8 +150,19 @@ class DamerauLevenshtein(EditDistance):
 
 
 class Indel(EditDistance):
-    """Least number of insertions and deletions: |x| + |z| - 2 LCS(x, z).
+    """The least number of insertions and deletions that turn one string into the other.
 
+    It is |x| + |z| - 2 LCS(x, z), where LCS is the length of the longest common subsequence.
+    Objects are strings, bytes or sequences of tokens.
+
+    Parameters
+    ----------
+    normalized : bool, default=False
+        Whether the distance is divided by the largest one that two sequences of such lengths can
+        have.
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.strings import Indel
     >>> Indel(normalized=True)(["form"], ["from", "", "form"])
     array([[0.25, 1.  , 0.  ]])
@@ -139,8 +172,18 @@ class Indel(EditDistance):
 
 
 class LCS(EditDistance):
-    """max(|x|, |z|) - LCS(x, z), by the longest common subsequence.
+    """max(|x|, |z|) - LCS(x, z), where LCS is the length of the longest common subsequence.
 
+    Objects are strings, bytes or sequences of tokens.
+
+    Parameters
+    ----------
+    normalized : bool, default=False
+        Whether the distance is divided by the largest one that two sequences of such lengths can
+        have.
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.strings import LCS
     >>> LCS()(["form"], ["from", "f", "form"])
     array([[1., 3., 0.]])
@@ -150,8 +193,19 @@ class LCS(EditDistance):
 
 
 class Hamming(EditDistance):
-    """Number of places that differ; what the longer of two has beyond the shorter differs too.
+    """The number of places in which two strings differ.
 
+    Places that only the longer string has count as different. Objects are strings, bytes or
+    sequences of tokens.
+
+    Parameters
+    ----------
+    normalized : bool, default=False
+        Whether the distance is divided by the largest one that two sequences of such lengths can
+        have.
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.strings import Hamming
     >>> Hamming()(["form"], ["firm", "format", ""])
     array([[1., 2., 4.]])
@@ -161,10 +215,14 @@ class Hamming(EditDistance):
 
 
 class Jaro(StringDistance):
-    """1 - (m / |x| + m / |z| + (m - t) / m) / 3: m letters in common, t of them out of order.
+    """Jaro's distance 1 - (m / |x| + m / |z| + (m - t) / m) / 3.
 
-    Letters are in common no farther apart than max(|x|, |z|) / 2 - 1 places.
+    m is the number of letters in common, and t the number of those that are out of order. Letters
+    are in common only if they are at most max(|x|, |z|) / 2 - 1 places apart. Objects are strings,
+    bytes or sequences of tokens.
 
+    Examples
+    --------
     >>> from kreinlearn.kernels.strings import Jaro
     >>> Jaro()(["MARTHA"], ["MARHTA", "MARTHA", ""]).round(4)
     array([[0.0556, 0.    , 1.    ]])
@@ -174,8 +232,18 @@ class Jaro(StringDistance):
 
 
 class JaroWinkler(Jaro):
-    """Jaro's d times 1 - l w where d < 0.3: l <= 4 letters of common prefix, w ``prefix_weight``.
+    """Jaro's distance, made smaller for strings with a common prefix.
 
+    A distance below 0.3 is multiplied by 1 - l * prefix_weight, where l is the number of letters,
+    at most 4, with which both strings begin.
+
+    Parameters
+    ----------
+    prefix_weight : float, default=0.1
+        A number from 0 to 0.25.
+
+    Examples
+    --------
     >>> from kreinlearn.kernels.strings import JaroWinkler
     >>> JaroWinkler()(["MARTHA"], ["MARHTA"]).round(4)
     array([[0.0389]])
@@ -200,7 +268,7 @@ class JaroWinkler(Jaro):
 
 
 def checked(X: Sequence[Any], first: int, n: int, kind: type | None) -> Sequences:
-    """All of one kind, be it the given one, or an error that names object ``first + i`` of n."""
+    """Sequences that are all of one kind; an error names object ``first + i`` of n."""
     if not len(X):
         return Sequences([], kind)
     kinds = {t: _kind(t) for t in set(map(type, X))}
@@ -224,7 +292,7 @@ def _kind(t: type) -> type | None:
 
 
 def as_tokens(X: Iterable[Any], first: int, n: int, allowed: str = ALLOWED) -> list[Any]:
-    """Lists of tokens, hashable and equal to themselves; or an error that names the object."""
+    """Lists of tokens, which are hashable and equal to themselves; an error names the object."""
     items = [x.tolist() if isinstance(x, np.ndarray) else x for x in X]
     try:
         if not any(map(flaw, set().union(*items))):
@@ -239,7 +307,7 @@ def as_tokens(X: Iterable[Any], first: int, n: int, allowed: str = ALLOWED) -> l
 
 
 def flaw(token: Any) -> str | None:
-    """Why this is no token."""
+    """Why an object cannot be a token; None if it can."""
     try:
         hash(token)
     except TypeError:
@@ -250,12 +318,12 @@ def flaw(token: Any) -> str | None:
 
 
 def distinct(items: Iterable[Iterable[Hashable]]) -> dict[Hashable, None]:
-    """The tokens of all items, each once, in the order in which they come."""
+    """The tokens of all items, each once, in the order in which they occur."""
     return {token: None for x in items for token in x}
 
 
 def spelled(items: Iterable[Iterable[Hashable]], codes: Mapping[Hashable, str]) -> list[str]:
-    """A character a token: equal exactly where tokens are, which their hashes need not be."""
+    """Items as strings with one character per token, equal exactly where the tokens are equal."""
     return ["".join(map(codes.get, x, repeat(OTHER))) for x in items]
 
 

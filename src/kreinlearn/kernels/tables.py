@@ -1,21 +1,21 @@
-"""Gower's distance between rows of a table whose columns are numbers, categories, or missing."""
+"""Gower's distance between rows of a table, whose columns may be numbers or categories."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from datetime import date, time, timedelta
-from decimal import Decimal
 from itertools import repeat
-from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from kreinlearn.data.frames import is_number, is_sequence
 from kreinlearn.data.tiles import objects_of, tiles
-from kreinlearn.kernels._base import Array, Columns, Objects, register
 from kreinlearn.kernels._fused import compiled
-from kreinlearn.kernels._objects import ObjectKernel, given
+from kreinlearn.kernels.base import Array, Columns, Objects, register
+from kreinlearn.kernels.domains import Records
+from kreinlearn.kernels.object_kernel import ObjectKernel, given
 from kreinlearn.kernels.strings import flaw
 
 A_ROW = (
@@ -29,14 +29,16 @@ Names = range | list[Hashable]  # places in tuples, or keys of dicts
 
 
 class Cells(NamedTuple):
-    """The numeric columns of a table, NaN where missing, and the others, None where missing."""
+    """The numeric columns of a table, with NaN for missing, and the others, with None for
+    missing.
+    """
 
     numbers: Array  # (n, p)
     categories: list[list[Hashable]]  # q lists of n
 
 
 class CellsAcross(NamedTuple):
-    """The same with a row a column of the table, and categories by their codes."""
+    """The same with one row per column of the table, and with codes of categories."""
 
     numbers: Array  # (p, m)
     codes: Array  # (q, m)
@@ -44,14 +46,30 @@ class CellsAcross(NamedTuple):
 
 
 class Gower(ObjectKernel):
-    """d(x, z), the mean of d_f over the columns f known in both rows, 1 if there is none.
+    """Gower's distance: the mean of d_f over the columns f that both rows know, 1 if there is none.
 
-    d_f = min(1, |x_f - z_f| / range_f) of numbers, range_f that of the training rows (a constant
-    column gives 0), and [x_f != z_f] of categories. Missing are None, NaN, and a dict's absent
-    key. Columns of numbers are numeric unless ``categorical`` has their name (in tuples: place).
-    Estimators take data frames too: names are theirs, and a column of pandas' type "category" is
-    one of categories, whatever these are.
+    For numbers d_f = min(1, |x_f - z_f| / range_f), where range_f is that of the training rows; a
+    constant column gives 0. For categories d_f is 1 if they differ, and 0 otherwise. None, NaN and
+    the absent key of a dict are missing values. Columns of numbers are numeric unless they are
+    named in ``categorical``. Estimators accept data frames too: their columns have names, and a
+    column of pandas' type "category" holds categories even if these are numbers.
 
+    Parameters
+    ----------
+    categorical : sequence, default=()
+        Names of columns of numbers that are categories; in tuples, their places.
+
+    Attributes
+    ----------
+    columns_ : list or range
+        The names, or places, of the columns.
+    numeric_ : list of bool
+        Whether each column holds numbers.
+    ranges_ : array
+        The ranges of the columns of numbers.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from kreinlearn.kernels.tables import Gower
     >>> X = [(20, "red", 1.5), (40, "blue", None), (30, "red", 2.5)]
@@ -61,7 +79,7 @@ class Gower(ObjectKernel):
            [0.5 , 0.75, 0.  ]])
     """
 
-    takes = "records"
+    domain = Records()
     is_dissimilarity = True
 
     def __init__(self, categorical: Sequence[Hashable] = ()) -> None:
@@ -86,6 +104,9 @@ class Gower(ObjectKernel):
         return self
 
     def _is_numeric(self, name: Hashable, types: set[type]) -> bool:
+        """Whether a column holds numbers; an error if it holds dates, or numbers and other
+        values.
+        """
         if name in self.categorical:
             return False
         numbers = {t for t in types if is_number(t)}
@@ -99,6 +120,7 @@ class Gower(ObjectKernel):
         return bool(numbers)
 
     def _ranges(self, X: Sequence[Any]) -> Array:
+        """The ranges of the columns of numbers."""
         lowest = np.full(sum(self.numeric_), np.inf)
         highest = -lowest
         for start, stop in tiles(len(X)):
@@ -159,7 +181,10 @@ class Gower(ObjectKernel):
 
 @compiled
 def _gower(A: Array, a: Array, Z: Array, z: Array, scale: Array, out: Array) -> None:
-    """out (n, m) from numbers A (n, p), Z (p, m), NaN missing, and codes a (n, q), z (q, m)."""
+    """Write distances into ``out`` (n, m).
+
+    Numbers are A (n, p) and Z (p, m), with NaN for missing; codes are a (n, q) and z (q, m).
+    """
     m = out.shape[1]
     total, count = np.empty(m), np.empty(m)
     for i in range(len(out)):
@@ -184,7 +209,9 @@ def _gower(A: Array, a: Array, Z: Array, z: Array, scale: Array, out: Array) -> 
 
 
 def columns_of(X: Sequence[Any]) -> Names:
-    """Places of the first row if that is a tuple or the like, else all keys of all dicts."""
+    """The places in the first row if that is a tuple or the like, otherwise all keys of all
+    dicts.
+    """
     if not isinstance(X[0], Mapping):
         return range(len(X[0]) if is_sequence(X[0]) else 0)
     return list(dict.fromkeys(key for row in X if isinstance(row, Mapping) for key in row))
@@ -205,18 +232,13 @@ def turned(X: Sequence[Any], names: Names, first: int, n: int) -> list[Sequence[
     return list(zip(*X, strict=True)) if len(X) else [()] * len(names)
 
 
-def is_sequence(row: Any) -> bool:
-    if isinstance(row, np.ndarray):
-        return row.ndim == 1
-    return isinstance(row, Sequence) and not isinstance(row, str | bytes)
-
-
 def known_types(column: Sequence[Any]) -> set[type]:
+    """The types of values that are not missing."""
     return {type(x) for x in column if not _is_missing(x)}
 
 
 def as_numbers(column: Sequence[Any], name: Hashable, first: int, n: int) -> Array:
-    """NaN where missing; an error names the row whose value is not a finite number."""
+    """Numbers, with NaN for missing; an error names the row whose value is not a finite number."""
     cells: Sequence[Any] = column
     if not all(t is type(None) or is_number(t) for t in set(map(type, column))):
         cells = [None if _is_missing(x) else x for x in column]
@@ -237,7 +259,7 @@ def as_numbers(column: Sequence[Any], name: Hashable, first: int, n: int) -> Arr
 
 
 def as_categories(column: Sequence[Any], name: Hashable, first: int, n: int) -> list[Hashable]:
-    """None where missing; an error names the row whose value is not hashable."""
+    """Categories, with None for missing; an error names the row whose value is not hashable."""
     cells = [None if _is_missing(x) else x for x in column]
     try:
         set(cells)
@@ -253,18 +275,15 @@ def as_categories(column: Sequence[Any], name: Hashable, first: int, n: int) -> 
 def coded(
     categories: Sequence[Sequence[Hashable]], code_of: Sequence[Mapping[Hashable, int]], n: int
 ) -> Array:  # (n, q)
+    """Codes of categories; a category that no column has gets the code UNSEEN."""
     codes = np.empty((n, len(categories)), dtype=np.int64)
     for f, (column, one) in enumerate(zip(categories, code_of, strict=True)):
         codes[:, f] = np.fromiter(map(one.get, column, repeat(UNSEEN)), dtype=np.int64, count=n)
     return codes
 
 
-def is_number(t: type) -> bool:
-    return issubclass(t, Real | Decimal) and not issubclass(t, bool)
-
-
 def _is_missing(x: Any) -> bool:
-    """None, NaN, or what pandas has for them."""
+    """Whether a value is None, NaN, or what pandas uses for them."""
     if isinstance(x, float | np.floating):
         return bool(x != x)
     return x is None or type(x).__name__ in ("NAType", "NaTType")

@@ -1,4 +1,4 @@
-"""A kernel made of one other: a dissimilarity as a similarity, a similarity over its own size."""
+"""Kernels made of one other: a similarity from a dissimilarity, and a normalised similarity."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.tiles import first_not_finite, length, take
-from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, resolve, symmetrised
 from kreinlearn.kernels._widths import number
-from kreinlearn.kernels.combine import Composite, common_kind, require_similarities
+from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, resolve, symmetrised
+from kreinlearn.kernels.combine import Composite, common_domain, require_similarities
 from kreinlearn.kernels.dissimilarity import (
     TRANSFORMS,
     Exponential,
@@ -27,7 +27,7 @@ FLOOR = 0.1  # of their median: values grow up to 10 times as much as those of a
 
 
 class _OfOne(Composite):
-    """One part, ``kernel``."""
+    """A kernel with one part, ``kernel``."""
 
     kernel: Any
 
@@ -36,12 +36,12 @@ class _OfOne(Composite):
 
 
 def _sample(n: int, size: int, rng: np.random.Generator) -> Array:
-    """Row numbers in order: ``size`` of n, or all."""
+    """Row numbers in rising order: ``size`` of n, or all of them if there are fewer."""
     return np.sort(rng.choice(n, size, replace=False)) if n > size else np.arange(n)
 
 
 def _delivered(K: Array, out: Array | None) -> Array:
-    """K, in the first rows of ``out`` if that is given."""
+    """K itself, or its copy in the first rows of ``out`` if that is given."""
     if out is None:
         return K
     out[: len(K)] = K
@@ -52,22 +52,41 @@ def _delivered(K: Array, out: Array | None) -> Array:
 
 
 class SimilarityOf(_OfOne):
-    """A dissimilarity d as a similarity k, by a transformation that ``fit`` fixes.
+    """A similarity k made of a dissimilarity d, by a transformation that ``fit`` fixes.
 
-    ``fit`` draws reference objects r. From their distances come s, the median, and c, the mean of
-    d^p, p = 2 or 1; from those of x to them a(x): the mean of d^p(x, r), or the j-th smallest.
+    ``fit`` draws reference objects r. From the distances between them it takes s, their median, and
+    c, the mean of d^p with p = 2 or 1. From the distances of x to them it takes a(x): the mean of
+    d^p(x, r), or the j-th smallest distance. The transformations are:
 
-    "squared", "linear" : -1/2 (d^p(x, z) - a(x) - a(z) + c), p = 2 and p = 1
-    "exp", "narrow_exp", "inverse" : exp(-d(x, z) / s), exp(-d(x, z) / 0.3 s), 1 / (1 + d(x, z) / s)
-    "local1", "local3", "local7" : exp(-u^2) with u^2 = d^2(x, z) / (a(x) a(z)), j = 1, 3, 7
-    "local_exp1", "local_exp3", "local_exp7", "local_inverse1", "local_inverse3" : exp(-u) and
-        1 / (1 + u)
+    - "squared" and "linear": -1/2 (d^p(x, z) - a(x) - a(z) + c), with p = 2 and p = 1;
+    - "exp", "narrow_exp": exp(-d(x, z) / s) and exp(-d(x, z) / 0.3 s);
+    - "inverse": 1 / (1 + d(x, z) / s);
+    - "local1", "local3", "local7": exp(-u^2), where u^2 = d^2(x, z) / (a(x) a(z)) and j = 1, 3, 7;
+    - "local_exp1", "local_exp3", "local_exp7": exp(-u);
+    - "local_inverse1", "local_inverse3": 1 / (1 + u).
 
-    kernel : a dissimilarity: a kernel, a name, or a function d(A, B)
-    transform : one of these names
-    n_reference : number of reference objects; what uses a(x) evaluates as many distances more
-    width : positive number, times s, and times a(x) of the local ones; the first two have none
+    Parameters
+    ----------
+    kernel : Kernel, str or callable
+        The dissimilarity: a kernel, a name, or a function d(A, B).
+    transform : str, default="exp"
+        The name of the transformation.
+    n_reference : int, default=200
+        The number of reference objects. A transformation with a(x) evaluates as many distances more
+        for every object.
+    width : float, default=1.0
+        A positive factor of s, and of a(x) in the local transformations. "squared" and "linear"
+        have no width.
 
+    Attributes
+    ----------
+    reference_ : list or array
+        The reference objects.
+    transform_ : Transform
+        The transformation as fitted.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> X = [[0.0], [1.0], [4.0]]
     >>> SimilarityOf("cityblock", "inverse").fit(X, np.random.default_rng(0))(X).round(3)
@@ -124,13 +143,13 @@ class SimilarityOf(_OfOne):
         return self
 
     def use_reference(self) -> None:
-        """The distances to reference objects, where the transformation wants them."""
+        """Prepare the distances to the reference objects, if the transformation needs them."""
         self.to_reference_: Columns | None = None
         if not isinstance(self.transform_, Exponential | Inverse):  # these have no a(x)
             self.to_reference_ = self.parts_[0].columns(self.reference_)
 
     def offsets(self, A: Objects) -> Array:
-        """a(x)."""
+        """a(x) of every object."""
         check_is_fitted(self)
         if self.to_reference_ is None:
             return self.transform_.offsets(np.empty((length(A), 0)))
@@ -144,26 +163,26 @@ class SimilarityOf(_OfOne):
         a = self.offsets(A)
         return self.transform_.diagonal(a)
 
-    def symmetric(self, Z: Objects) -> Array:
+    def symmetric(self, Z: Objects, own: Array | None = None) -> Array:
         a, D = self.offsets(Z), self.parts[0].symmetric(Z)
         check_dissimilarities(D, np.diagonal(D))
         return symmetrised(self.transform_.similarity(D, a, a))
 
 
 def _widened(transform: Transform, width: float) -> Transform:
-    """With s times ``width``, if there is an s."""
+    """The transformation with s multiplied by ``width``, if it has an s."""
     if isinstance(transform, Exponential | Inverse):
         return replace(transform, s=width * transform.s)
     return transform
 
 
 def _dissimilarity(spec: Any) -> Kernel:
-    common_kind([resolve(spec)])  # no given matrix
+    common_domain([resolve(spec)])  # no given matrix
     return dissimilarity(spec)
 
 
 class SimilarityColumns:
-    """Rows A -> k(A, Z); a(z) is found once."""
+    """From rows A to k(A, Z); a(z) is evaluated once."""
 
     def __init__(self, kernel: SimilarityOf, Z: Objects) -> None:
         self.kernel, self.offsets = kernel, kernel.offsets(Z)
@@ -175,6 +194,7 @@ class SimilarityColumns:
 
 
 def _distances(columns: Columns, A: Objects) -> Array:
+    """d(A, Z), checked."""
     D = columns(A)
     _require_finite(D, "the block")
     check_dissimilarities(D)
@@ -182,7 +202,7 @@ def _distances(columns: Columns, A: Objects) -> Array:
 
 
 def _require_finite(D: Array, where: str) -> None:
-    """An infinite distance must not become a similarity of zero unseen."""
+    """Refuse infinite distances, which could become similarities of zero unnoticed."""
     bad = first_not_finite(D)
     if bad is not None:
         i, j, kind = bad
@@ -195,9 +215,34 @@ def _require_finite(D: Array, where: str) -> None:
 def similarity_of(
     kernel: Any, transform: str = "exp", n_reference: int = 200, width: float = 1.0
 ) -> SimilarityOf:
-    """A similarity made of a dissimilarity, for sums, products and ``kernel=``: ``SimilarityOf``.
+    """A similarity made of a dissimilarity, for sums, products and ``kernel=``.
 
-    Learners take a dissimilarity itself and choose the transformation: their ``similarity=``.
+    Learners also accept a dissimilarity itself, and choose the transformation: see their parameter
+    ``similarity``.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable
+        The dissimilarity: a kernel, a name, or a function d(A, B).
+    transform : str, default="exp"
+        The name of the transformation: see ``SimilarityOf``.
+    n_reference : int, default=200
+        The number of reference objects, from which the transformation takes its scale.
+    width : float, default=1.0
+        A positive factor of that scale.
+
+    Returns
+    -------
+    SimilarityOf
+
+    Examples
+    --------
+    >>> from kreinlearn.kernels import similarity_of
+    >>> similarity_of("levenshtein", "inverse") + similarity_of("jaro")
+    LinearCombination(kernels=[SimilarityOf(kernel=Levenshtein(),
+                                            transform='inverse'),
+                               SimilarityOf(kernel=Jaro())],
+                      weights=[1.0, 1.0])
     """
     return SimilarityOf(_dissimilarity(kernel), transform, n_reference, width).sound()
 
@@ -206,15 +251,27 @@ def similarity_of(
 
 
 class Normalized(_OfOne):
-    """k(x, z) / sqrt(s(x) s(z)), s(x) = max(|k(x, x)|, c), whatever the sign of k(x, x).
+    """k(x, z) / sqrt(s(x) s(z)) with s(x) = max(|k(x, x)|, c), for k(x, x) of any sign.
 
-    c is ``floor`` times the median of the |k(x, x)| that are not zero, of up to 1000 objects of
+    c is ``floor`` times the median of those |k(x, x)| that are not zero, of up to 1000 objects of
     the fit; if all are zero, c is 1. So k(x, x) becomes its sign, or k(x, x) / c where it is
-    smaller than c, and an object without size is divided by that of a small one, not blown up.
+    smaller than c. An object with a small k(x, x) is therefore not blown up.
 
-    kernel : a similarity: a kernel, or its name
-    floor : positive number; a small one lets objects with k(x, x) near zero outweigh all others
+    Parameters
+    ----------
+    kernel : Kernel or str
+        A similarity, or its name.
+    floor : float, default=0.1
+        A positive number. With a small one, objects whose k(x, x) is near zero may outweigh all
+        others.
 
+    Attributes
+    ----------
+    least_ : float
+        The number c.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from kreinlearn.kernels import pairwise
     >>> k = Normalized(pairwise(lambda a, b: a * b - 2.0)).fit([1, 2, 3], np.random.default_rng(0))
@@ -260,7 +317,7 @@ class Normalized(_OfOne):
         own = self.parts[0].diagonal(A)
         return np.asarray(own / self.sizes(own), own.dtype)
 
-    def symmetric(self, Z: Objects) -> Array:
+    def symmetric(self, Z: Objects, own: Array | None = None) -> Array:
         K = self.parts[0].symmetric(Z)
         s = self.sizes(np.diagonal(K))
         N = _over_roots(K, s, s)
@@ -269,7 +326,7 @@ class Normalized(_OfOne):
 
 
 class NormalizedColumns:
-    """Rows A -> k(A, Z) over the sizes of both; those of Z are found once."""
+    """From rows A to the normalised k(A, Z); s(z) is evaluated once."""
 
     def __init__(self, kernel: Normalized, Z: Objects) -> None:
         self.kernel, self.part = kernel, kernel.parts[0]
@@ -282,7 +339,7 @@ class NormalizedColumns:
 
 
 def _over_roots(K: Array, rows: Array, columns: Array) -> Array:
-    """K_ij / sqrt(rows_i columns_j), the same with rows and columns exchanged, bit by bit."""
+    """K_ij / sqrt(rows_i columns_j), with the same bits if rows and columns are exchanged."""
     R = np.multiply.outer(np.sqrt(rows), np.sqrt(columns))
     with np.errstate(over="ignore", invalid="ignore"):
         np.divide(K, R, out=R)
@@ -290,5 +347,23 @@ def _over_roots(K: Array, rows: Array, columns: Array) -> Array:
 
 
 def normalized(kernel: Any, floor: float = FLOOR) -> Normalized:
-    """A kernel divided by the sizes of its objects: ``Normalized``."""
+    """A similarity divided by the sizes of its two objects: see ``Normalized``.
+
+    Parameters
+    ----------
+    kernel : Kernel, str or callable
+        The similarity: a kernel, a name, or a function k(A, B).
+    floor : float, default=0.1
+        The least size of an object, as a share of the median size.
+
+    Returns
+    -------
+    Normalized
+
+    Examples
+    --------
+    >>> from kreinlearn.kernels import normalized
+    >>> normalized("smith_waterman")
+    Normalized(kernel=SmithWaterman())
+    """
     return Normalized(resolve(kernel), floor).sound()

@@ -1,4 +1,4 @@
-"""Kernels on vectors, given by a formula."""
+"""Kernels on vectors that are given by a formula."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.kernels import _fused
-from kreinlearn.kernels._base import Array, Columns, Kernel, Objects, register
-from kreinlearn.kernels._columns import (
+from kreinlearn.kernels._widths import number, spread
+from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, register
+from kreinlearn.kernels.columns import (
     DistanceColumns,
     ProductColumns,
     TruncatedL1Columns,
@@ -19,12 +20,13 @@ from kreinlearn.kernels._columns import (
     require_small,
     squared_norms,
 )
-from kreinlearn.kernels._widths import number, spread
 
 GRID = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)  # factors of a width that are worth trying
 
 
 class VectorKernel(Kernel):
+    """A kernel on vectors; ``scale`` names the parameter that says how far it reaches."""
+
     scale: str | None = None  # the parameter that says how far the kernel reaches
 
     def grid(self) -> list[dict[str, Any]]:
@@ -34,7 +36,7 @@ class VectorKernel(Kernel):
         given = self.get_params(deep=False)
         return [{**given, self.scale: factor * fitted} for factor in GRID]
 
-    def symmetric(self, Z: Objects) -> Array:  # (m, m)
+    def symmetric(self, Z: Objects, own: Array | None = None) -> Array:  # (m, m)
         K = np.triu(self.columns(Z)(Z), 1)
         K += K.T
         np.fill_diagonal(K, self.diagonal(Z))
@@ -42,7 +44,9 @@ class VectorKernel(Kernel):
 
 
 class _RadialKernel(VectorKernel):
-    """k(x, z) = g(|x - z|^2): a subclass gives the fused pass ``_apply`` and ``_at_zero``, g(0)."""
+    """k(x, z) = g(|x - z|^2); a subclass gives ``_apply``, which computes g, and ``_at_zero``,
+    g(0).
+    """
 
     sparse = True
     scale = "width"
@@ -69,9 +73,27 @@ class _RadialKernel(VectorKernel):
 
 
 class Gaussian(_RadialKernel):
-    """k(x, z) = exp(-|x - z|^2 / width), positive definite.
+    """The Gaussian kernel k(x, z) = exp(-|x - z|^2 / width), which is positive definite.
 
-    width : positive number, "median" of the squared distances, or "scale" = n_features * X.var()
+    Parameters
+    ----------
+    width : float or {"median", "scale"}, default="median"
+        A positive number, "median" for the median of the squared distances, or "scale" for
+        n_features * X.var().
+
+    Attributes
+    ----------
+    width_ : float
+        The width as fitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> Gaussian(width=2.0).fit(X, np.random.default_rng(0))(X).round(3)
+    array([[1.   , 0.607, 0.011],
+           [0.607, 1.   , 0.135],
+           [0.011, 0.135, 1.   ]])
     """
 
     def __init__(self, width: float | str = "median") -> None:
@@ -82,11 +104,23 @@ class Gaussian(_RadialKernel):
 
 
 class DeltaGauss(_RadialKernel):
-    """k(x, z) = exp(-|x - z|^2 / width) - exp(-ratio |x - z|^2 / width), so k(x, x) = 0.
+    """k(x, z) = exp(-|x - z|^2 / width) - exp(-ratio |x - z|^2 / width), so that k(x, x) = 0.
 
-    width : positive number, "median" of the squared distances, or "scale" = n_features * X.var()
-    ratio : width over the second, usually narrower, width; not 1
+    Parameters
+    ----------
+    width : float or {"median", "scale"}, default="median"
+        A positive number, "median" for the median of the squared distances, or "scale" for
+        n_features * X.var().
+    ratio : float, default=4.0
+        The width divided by the second, usually narrower, width. It must not be 1.
 
+    Attributes
+    ----------
+    width_ : float
+        The width as fitted.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.array([[0.0], [1.0], [3.0]])
     >>> DeltaGauss(width=2.0).fit(X, np.random.default_rng(0))(X).round(3)
@@ -116,9 +150,31 @@ class DeltaGauss(_RadialKernel):
 class GaussianCombination(_RadialKernel):
     """k(x, z) = sum_i weights[i] exp(-|x - z|^2 / (widths[i] unit)).
 
-    weights : numbers of any sign
-    widths : positive numbers, as many, in multiples of ``unit``
-    unit : positive number (1: widths as they stand), "median" or "scale", as ``width`` elsewhere
+    Parameters
+    ----------
+    weights : sequence of float, default=(1.0, -1.0)
+        Weights of any sign.
+    widths : sequence of float, default=(1.0, 0.25)
+        Positive numbers, one per weight, in multiples of ``unit``.
+    unit : float or {"median", "scale"}, default="median"
+        A positive number (with 1 the widths count as they are), "median" for the median of the
+        squared distances, or "scale" for n_features * X.var().
+
+    Attributes
+    ----------
+    unit_ : float
+        The unit as fitted.
+    widths_ : tuple of float
+        The widths times the unit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0]])
+    >>> k = GaussianCombination(weights=(2.0, -1.0), widths=(2.0, 1.0), unit=1.0)
+    >>> k.fit(X, np.random.default_rng(0))(X).round(3)
+    array([[1.   , 0.845],
+           [0.845, 1.   ]])
     """
 
     scale = "unit"
@@ -155,8 +211,27 @@ class GaussianCombination(_RadialKernel):
 class Epanechnikov(_RadialKernel):
     """k(x, z) = max(0, 1 - |x - z|^2 / width)^power.
 
-    width : positive number, "median" of the squared distances, or "scale" = n_features * X.var()
-    power : positive number; 1, 2 and 3 are fastest
+    Parameters
+    ----------
+    width : float or {"median", "scale"}, default="median"
+        A positive number, "median" for the median of the squared distances, or "scale" for
+        n_features * X.var().
+    power : float, default=1
+        A positive number; 1, 2 and 3 are fastest.
+
+    Attributes
+    ----------
+    width_ : float
+        The width as fitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> Epanechnikov(width=4.0).fit(X, np.random.default_rng(0))(X)
+    array([[1.  , 0.75, 0.  ],
+           [0.75, 1.  , 0.  ],
+           [0.  , 0.  , 1.  ]])
     """
 
     def __init__(self, width: float | str = "median", power: float = 1) -> None:
@@ -172,9 +247,29 @@ class Epanechnikov(_RadialKernel):
 
 
 class Multiquadric(_RadialKernel):
-    """k(x, z) = sqrt(1 + |x - z|^2 / width): conditionally negative definite, grows with distance.
+    """k(x, z) = sqrt(1 + |x - z|^2 / width), which grows with the distance.
 
-    width : positive number, "median" of the squared distances, or "scale" = n_features * X.var()
+    It is conditionally negative definite.
+
+    Parameters
+    ----------
+    width : float or {"median", "scale"}, default="median"
+        A positive number, "median" for the median of the squared distances, or "scale" for
+        n_features * X.var().
+
+    Attributes
+    ----------
+    width_ : float
+        The width as fitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> Multiquadric(width=3.0).fit(X, np.random.default_rng(0))(X).round(3)
+    array([[1.   , 1.155, 2.   ],
+           [1.155, 1.   , 1.528],
+           [2.   , 1.528, 1.   ]])
     """
 
     def __init__(self, width: float | str = "median") -> None:
@@ -187,8 +282,26 @@ class Multiquadric(_RadialKernel):
 class Sigmoid(VectorKernel):
     """k(x, z) = tanh(gain <x, z> + bias).
 
-    gain : number, or "scale" = 1 / (n_features * X.var()), which is 1 / n_features if standardised
-    bias : number
+    Parameters
+    ----------
+    gain : float or "scale", default="scale"
+        A number, or "scale" for 1 / (n_features * X.var()), which is 1 / n_features if X is
+        standardised.
+    bias : float, default=-1.0
+        A number.
+
+    Attributes
+    ----------
+    gain_ : float
+        The gain as fitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0]])
+    >>> Sigmoid(gain=1.0, bias=0.0).fit(X, np.random.default_rng(0))(X).round(3)
+    array([[0.   , 0.   ],
+           [0.   , 0.762]])
     """
 
     sparse = True
@@ -220,9 +333,27 @@ class Sigmoid(VectorKernel):
 
 
 class TruncatedL1(VectorKernel):
-    """k(x, z) = max(0, radius - sum_j |x_j - z_j|); dense rows only.
+    """k(x, z) = max(0, radius - sum_j |x_j - z_j|), on dense rows.
 
-    radius : positive number, "median" of the l1 distances, or "scale" = n_features * X.std()
+    Parameters
+    ----------
+    radius : float or {"median", "scale"}, default="median"
+        A positive number, "median" for the median of the l1 distances, or "scale" for
+        n_features * X.std().
+
+    Attributes
+    ----------
+    radius_ : float
+        The radius as fitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> TruncatedL1(radius=2.5).fit(X, np.random.default_rng(0))(X)
+    array([[2.5, 1.5, 0. ],
+           [1.5, 2.5, 0.5],
+           [0. , 0.5, 2.5]])
     """
 
     scale = "radius"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kreinlearn.data.tiles import TILE, Part, among, row_blocks, take, tiles
-from kreinlearn.kernels._base import Array, Objects
+from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.pairs.columns import LandmarkColumns
 from kreinlearn.pairs.evaluate import evaluate, over
 from kreinlearn.progress import Progress

@@ -11,7 +11,7 @@ import numpy as np
 
 from kreinlearn.data.memory import require_memory
 from kreinlearn.data.tiles import Source, row_blocks
-from kreinlearn.kernels._base import Array, Objects, symmetrised
+from kreinlearn.kernels.base import Array, Objects, symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
 from kreinlearn.learn.folds import (
     TRAINING,

@@ -12,7 +12,7 @@ import numpy as np
 
 from kreinlearn._warnings import warn
 from kreinlearn.data.tiles import length, tiles
-from kreinlearn.kernels._base import Array
+from kreinlearn.kernels.base import Array
 from kreinlearn.learn.learning import Problem
 from kreinlearn.nystrom.approximation import ERROR_ROWS, fit_core, rows_of_core
 from kreinlearn.nystrom.sweep import Plan

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kreinlearn.kernels._base import Kernel
+from kreinlearn.kernels.base import Kernel
 from kreinlearn.learn.learning import MeanLoss, Problem, gram_scale, terms_of
 from kreinlearn.learn.search import Tuned, Unknowns, tune, tune_apart
 from kreinlearn.pairs.panel import Panel

@@ -10,9 +10,9 @@ import numpy as np
 
 from kreinlearn.data.memory import require_memory
 from kreinlearn.data.tiles import length
-from kreinlearn.kernels._base import Array, Kernel, Objects
-from kreinlearn.kernels._columns import squared_norms
+from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.kernels.callables import DIAGONAL_SQUARE, CallableKernel
+from kreinlearn.kernels.columns import squared_norms
 from kreinlearn.nystrom.core import (
     OVERSAMPLING,
     FeatureMap,

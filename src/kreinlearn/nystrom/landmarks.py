@@ -15,7 +15,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from kreinlearn.data.tiles import tiles
-from kreinlearn.kernels._columns import squared_norms
+from kreinlearn.kernels.columns import squared_norms
 from kreinlearn.nystrom.core import landmark_map, one_shot
 from kreinlearn.pairs.panel import Panel
 from kreinlearn.sums.parallel import map_blocks

@@ -22,7 +22,7 @@ from kreinlearn.data.tiles import (
     rows,
     take,
 )
-from kreinlearn.kernels._base import Array, Kernel, Objects
+from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.nystrom.core import PILOT_RTOL, whiten
 from kreinlearn.pairs.columns import LandmarkColumns
 from kreinlearn.pairs.evaluate import evaluate, naming, over, require_finite

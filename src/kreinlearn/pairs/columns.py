@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kreinlearn.kernels._base import Array, Columns, Objects
+from kreinlearn.kernels.base import Array, Columns, Objects
 from kreinlearn.kernels.dissimilarity import Transform, check_dissimilarities
 
 

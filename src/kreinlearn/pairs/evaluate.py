@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from kreinlearn.data.tiles import first_not_finite, take
-from kreinlearn.kernels._base import Array, Objects
+from kreinlearn.kernels.base import Array, Objects
 
 NOTHING_KEPT = "; nothing of this fit was kept, which store=path would do"
 

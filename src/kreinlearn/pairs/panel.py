@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kreinlearn.data.tiles import TILE, Scratch, length, row_blocks, tiles
-from kreinlearn.kernels._base import Array, Kernel, Objects, symmetrised
+from kreinlearn.kernels.base import Array, Kernel, Objects, symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, Transform, check_dissimilarities
 from kreinlearn.pairs.columns import LandmarkColumns
 from kreinlearn.pairs.evaluate import KnownSquares, Rows, evaluate, over, places_of, runs

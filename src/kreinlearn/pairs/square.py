@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from kreinlearn.data.tiles import TILE, rows
-from kreinlearn.kernels._base import Array, Kernel, Objects
-from kreinlearn.kernels._objects import ObjectKernel
+from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.kernels.callables import PairwiseKernel
 from kreinlearn.kernels.graphs import _CountKernel
+from kreinlearn.kernels.object_kernel import ObjectKernel
 from kreinlearn.kernels.shapes import _Contour
 from kreinlearn.pairs.evaluate import evaluate
 from kreinlearn.progress import Progress

@@ -27,7 +27,7 @@ from kreinlearn import (
     SimilarityRidgeClassifier,
     SpectrumSVC,
 )
-from kreinlearn.kernels._base import symmetrised
+from kreinlearn.kernels.base import symmetrised
 from kreinlearn.kernels.dissimilarity import Centring
 from kreinlearn.paper import sets
 from kreinlearn.paper.paired import ALL, Cell, Cells, Figure, Found, found

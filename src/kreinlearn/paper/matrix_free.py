@@ -190,6 +190,6 @@ class Counted(Kernel):
         self.count.values += len(A)
         return self.kernel_.diagonal(A)
 
-    def symmetric(self, Z: Array) -> Array:
+    def symmetric(self, Z: Array, own: Array | None = None) -> Array:
         self.count.values += len(Z) * (len(Z) + 1) // 2
         return self.kernel_.symmetric(Z)

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 
 from kreinlearn.data.tiles import length, take
 from kreinlearn.kernels import Kernel
-from kreinlearn.kernels._base import Objects, symmetry_rtol
+from kreinlearn.kernels.base import Objects, symmetry_rtol
 from kreinlearn.persist.arrays import Array
 from kreinlearn.persist.errors import GivenError, ModelFormatError, require
 from kreinlearn.persist.estimators import sigmoids_of
@@ -19,7 +19,7 @@ RTOL = 1e-8  # of the sum of magnitudes: another machine may round otherwise
 
 def kernel_values(kernel: Kernel, objects: Objects) -> Array | None:
     """Kernel values among a few objects; None if the values are given and not evaluated."""
-    if kernel.takes == "precomputed":
+    if kernel.domain.is_matrix:
         return None
     n = length(objects)
     some = take(objects, np.unique(np.linspace(0, n - 1, OBJECTS).astype(np.intp)))
@@ -54,7 +54,7 @@ def outputs(estimator: BaseEstimator) -> Array:  # (2, k)
     The values come from a formula, so that no kernel is evaluated.
     """
     columns, fitted = estimator._columns, vars(estimator)
-    given = estimator.kernel_.takes == "precomputed"
+    given = estimator.kernel_.domain.is_matrix
     n = estimator.n_features_in_ if given else length(columns.objects)
     row = 1.0 + np.cos(np.arange(n, dtype=np.float64))[None]
     weights = _weights(estimator)

@@ -16,7 +16,7 @@ from kreinlearn.kernels import (
     SklearnMetric,
     resolve,
 )  # fmt: skip  # isort: skip
-from kreinlearn.kernels._base import _REGISTRY, is_known
+from kreinlearn.kernels.base import REGISTRY, is_known
 from kreinlearn.kernels.callables import CallableKernel
 from kreinlearn.kernels.combine import Composite
 from kreinlearn.persist.errors import ModelFormatError, NotDataError, require
@@ -62,7 +62,7 @@ def _written(values: dict[str, object], write: Write, path: str) -> Node:
 
 
 def _name(kernel: Kernel) -> str:
-    for name, kind in {**_REGISTRY, **UNNAMED}.items():
+    for name, kind in {**REGISTRY, **UNNAMED}.items():
         if kind is type(kernel):
             return name
     what = kernel.func if isinstance(kernel, CallableKernel) else kernel
@@ -135,7 +135,7 @@ def _require_learned(kernel: Kernel, names: Set[str]) -> None:
 
 
 def _taught_parts(kernel: Composite, nodes: object, places: object, read: Read) -> list[Kernel]:
-    fresh = [kernel._resolved(spec) for spec in kernel._named().values()]
+    fresh = kernel.fresh_parts()
     differ = "parts of its kernel differ"
     if not isinstance(nodes, list) or not isinstance(places, list):
         raise ModelFormatError(differ)

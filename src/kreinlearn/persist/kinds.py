@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
-from kreinlearn.kernels._frames import Category
+from kreinlearn.data.frames import Category
 from kreinlearn.persist.arrays import DTYPES, Array
 from kreinlearn.persist.graphs import read_graphs, read_networks, write_graphs, write_networks
 

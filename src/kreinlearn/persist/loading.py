@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from kreinlearn.data.tiles import take
 from kreinlearn.kernels import Kernel
-from kreinlearn.kernels._base import Objects
+from kreinlearn.kernels.base import Objects
 from kreinlearn.pairs.columns import LandmarkColumns
 from kreinlearn.persist.arrays import Stored
 from kreinlearn.persist.checking import outputs, require_same_kernel, require_same_outputs
@@ -173,7 +173,7 @@ def _columns(kernel: Kernel, parts: State, state: State) -> LandmarkColumns:
 
 
 def _landmarks(kernel: Kernel, columns: LandmarkColumns, state: State) -> Objects:
-    if kernel.takes == "precomputed":
+    if kernel.domain.is_matrix:
         return state["landmark_indices_"]
     objects = columns.objects
     return objects if columns.landmarks is None else take(objects, columns.landmarks)

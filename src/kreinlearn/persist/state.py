@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
@@ -32,9 +31,10 @@ OUTPUTS = [{"transform": name} for name in ("default", "pandas", "polars")]  # o
 
 def stored_attributes(estimator: BaseEstimator) -> State:
     """The attributes of a fit that are stored as they are; TypeError for an unknown one."""
-    known = REBUILT | LEFT_OUT | estimator.get_params(deep=False).keys()
+    listed = fitted_names(type(estimator)) & (KIND_OF.keys() | REBUILT)
+    known = listed | LEFT_OUT | OF_SKLEARN | estimator.get_params(deep=False).keys()
     for name, value in vars(estimator).items():
-        if (name.startswith("_") or name.endswith("_")) and name not in KIND_OF.keys() | known:
+        if (name.startswith("_") or name.endswith("_")) and name not in known:
             raise TypeError(f"{name}={value!r:.80} is no attribute that a model file can hold")
     return {name: value for name, value in vars(estimator).items() if name in KIND_OF}
 
@@ -108,19 +108,11 @@ def require_columns(kernel: Kernel, parts: State, state: State) -> None:
 
 
 def _are_objects(kernel: Kernel, objects: Any, state: State) -> bool:
-    d, takes = state.get("n_features_in_"), kernel.takes
-    if takes == "precomputed":
+    d = state.get("n_features_in_")
+    if kernel.domain.is_matrix:
         known = isinstance(own := vars(kernel)["diagonal_"], np.ndarray) and own.ndim == 1
         return type(d) is int and known and d <= len(own) and _are_places(objects, d)
-    if takes in ("objects", "records"):
-        return isinstance(objects, list)
-    values = objects.data if sp.issparse(objects) else objects
-    if not isinstance(values, np.ndarray):
-        return takes == "any" and isinstance(objects, list)
-    good = objects.ndim == 2 and values.dtype.kind == "f" and bool(np.isfinite(values).all())
-    known = takes == "any" or values.dtype == state.get("dtype_", values.dtype)
-    known = known and (kernel.sparse or values is objects)
-    return good and known and type(d) is int and objects.shape[1] == d > 0
+    return kernel.domain.holds(objects, d, state.get("dtype_"))
 
 
 def _are_places(x: object, n: int) -> bool:

@@ -89,7 +89,7 @@ def _least_squares(learner: KreinLearner, objects: Objects) -> SignedAxes:
     """
     X = learner._validated(objects, learner.kernel_, reset=False)
     n, m = length(X), learner.n_landmarks_
-    if learner.kernel_.takes == "precomputed" and X.shape != (n, n):
+    if learner.kernel_.domain.is_matrix and X.shape != (n, n):
         raise ValueError(
             f"axes of a learner need the pairs among the objects, got a matrix of {X.shape}; pass "
             "the square one that was fitted, or a KreinNystroem or KreinPCA instead of the learner"

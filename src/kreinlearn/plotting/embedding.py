@@ -250,7 +250,7 @@ class LandmarkDisplay(_OnAxes):
         """
         signed = axes_of(estimator, X)
         coordinates = signed.coordinates(X, axes)
-        if estimator.kernel_.takes == "precomputed":
+        if estimator.kernel_.domain.is_matrix:
             if length(X) != estimator.n_features_in_ or estimator.landmark_indices_ is None:
                 raise ValueError("of a precomputed matrix pass the one that was fitted")
             landmarks = coordinates[estimator.landmark_indices_]

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from kreinlearn import KreinRidgeClassifier
-from kreinlearn.kernels._base import resolve
-from kreinlearn.kernels._objects import SQUARE
 from kreinlearn.kernels.alignment import NeedlemanWunsch, SmithWaterman
+from kreinlearn.kernels.base import resolve
+from kreinlearn.kernels.domains import Objects
+from kreinlearn.kernels.object_kernel import SQUARE
 from tests.unit.kernels.object_checks import (
     check_bad_object,
     check_copies,
@@ -226,7 +227,7 @@ def test_names() -> None:
     for name, kind in [("smith_waterman", SmithWaterman), ("needleman_wunsch", NeedlemanWunsch)]:
         kernel = resolve(name, {"matrix": "pam250", "gap_open": 14, "gap_extend": 2})
         assert type(kernel) is kind
-        assert (kernel.takes, kernel.is_dissimilarity, kernel.threads) == ("objects", False, True)
+        assert (kernel.domain, kernel.is_dissimilarity, kernel.threads) == (Objects(), False, True)
 
 
 # What is refused

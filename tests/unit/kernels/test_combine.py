@@ -18,8 +18,9 @@ from sklearn.model_selection import GridSearchCV
 
 from kreinlearn import KreinNystroem, KreinRidgeClassifier, dissimilarity, pairwise
 from kreinlearn.kernels import DeltaGauss, Gaussian, Hausdorff, Kernel, Sigmoid, resolve
-from kreinlearn.kernels._processes import Processes
 from kreinlearn.kernels.combine import LinearCombination, Product
+from kreinlearn.kernels.domains import Anything, Objects, Vectors
+from kreinlearn.kernels.processes import Processes
 from kreinlearn.kernels.transformed import normalized, similarity_of
 
 RNG = np.random.default_rng(7)
@@ -262,16 +263,16 @@ def test_every_part_has_random_numbers_of_its_own() -> None:
 
 def test_parts_are_asked_what_they_take() -> None:
     kinds = [
-        (Gaussian() - Sigmoid(), "vectors", True, True),
-        (Gaussian() + resolve("chi2"), "vectors", False, True),
-        (Gaussian() * resolve(lambda A, B: A @ B.T), "vectors", True, False),
-        (pairwise(common) - pairwise(lengths), "any", True, False),
-        (Hausdorff() + Hausdorff(), "objects", False, True),
-        (pairwise(common) + similarity_of("hausdorff"), "objects", False, False),
-        (LinearCombination(["hausdorff", "modified_hausdorff"]), "objects", False, True),
+        (Gaussian() - Sigmoid(), Vectors(True), True, True),
+        (Gaussian() + resolve("chi2"), Vectors(False), False, True),
+        (Gaussian() * resolve(lambda A, B: A @ B.T), Vectors(True), True, False),
+        (pairwise(common) - pairwise(lengths), Anything(True), True, False),
+        (Hausdorff() + Hausdorff(), Objects(), False, True),
+        (pairwise(common) + similarity_of("hausdorff"), Objects(), False, False),
+        (LinearCombination(["hausdorff", "modified_hausdorff"]), Objects(), False, True),
     ]
-    for kernel, takes, sparse, threads in kinds:
-        assert (kernel.takes, kernel.sparse, kernel.threads) == (takes, sparse, threads)
+    for kernel, domain, sparse, threads in kinds:
+        assert (kernel.domain, kernel.sparse, kernel.threads) == (domain, sparse, threads)
 
 
 def test_a_kernel_given_is_not_fitted_in_place() -> None:

@@ -20,8 +20,9 @@ from sklearn.base import clone
 from kreinlearn import KreinRidgeClassifier
 from kreinlearn.datasets import Graph
 from kreinlearn.kernels import graphs as module
-from kreinlearn.kernels._base import resolve
 from kreinlearn.kernels._graphs import hashed
+from kreinlearn.kernels.base import resolve
+from kreinlearn.kernels.domains import Objects
 from kreinlearn.kernels.graphs import (
     GraphEdit,
     ShortestPath,
@@ -388,7 +389,7 @@ def test_names_know_what_they_are() -> None:
     for name, (kind, dissimilarity) in kinds.items():
         kernel = resolve(name)
         assert type(kernel) is kind
-        assert (kernel.takes, kernel.is_dissimilarity) == ("objects", dissimilarity)
+        assert (kernel.domain, kernel.is_dissimilarity) == (Objects(), dissimilarity)
     assert resolve("wl_distance", {"h": 2, "metric": "l1"}).metric == "l1"
 
 

@@ -33,9 +33,9 @@ from kreinlearn.kernels import (
     similarity_of,
 )
 from kreinlearn.kernels import _memory as memory
-from kreinlearn.kernels._base import resolve
-from kreinlearn.kernels._keys import key_of
-from kreinlearn.kernels._objects import ObjectKernel
+from kreinlearn.kernels.base import resolve
+from kreinlearn.kernels.keys import key_of
+from kreinlearn.kernels.object_kernel import ObjectKernel
 from kreinlearn.kernels.strings import StringDistance
 
 MET: Counter[Any] = Counter()  # pairs evaluated, in either order, by the parameter
@@ -60,7 +60,7 @@ class Lengths(ObjectKernel):
         a, z = (np.array([len(x) for x in X], dtype=float) for X in (A, Z))
         return np.abs(a[:, None] - z) ** self.power
 
-    def symmetric(self, Z: Any) -> Any:
+    def square(self, Z: Any) -> Any:
         MET.update((self.power, *sorted((x, z))) for i, x in enumerate(Z) for z in Z[i:])
         return self._of(Z, Z)
 
@@ -75,7 +75,7 @@ class Shared(Lengths):
             len(A), len(Z)
         )
 
-    symmetric = ObjectKernel.symmetric
+    square = ObjectKernel.square
 
 
 @pytest.fixture(autouse=True)

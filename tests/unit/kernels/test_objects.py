@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import directed_hausdorff
 from sklearn.base import clone
 
-from kreinlearn.kernels._base import resolve
+from kreinlearn.kernels.base import resolve
+from kreinlearn.kernels.domains import Objects
 from kreinlearn.kernels.objects import LANES, Hausdorff, ModifiedHausdorff
 from tests.unit.kernels.object_checks import check_pieces
 
@@ -122,7 +123,7 @@ def test_names_give_dissimilarities_of_objects() -> None:
     for name, kind in [("hausdorff", Hausdorff), ("modified_hausdorff", ModifiedHausdorff)]:
         kernel = resolve(name)
         assert type(kernel) is kind
-        assert (kernel.takes, kernel.is_dissimilarity, kernel.threads) == ("objects", True, True)
+        assert (kernel.domain, kernel.is_dissimilarity, kernel.threads) == (Objects(), True, True)
 
 
 GOOD = [[0.0, 0.0], [1.0, 0.0]]

@@ -20,9 +20,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from kreinlearn import KreinNystroem, KreinRidgeClassifier, SpectrumSVC, dissimilarity, pairwise
-from kreinlearn.kernels import _processes, remembering, resolve
-from kreinlearn.kernels._processes import PART, Processes, Shelf, _sendable, chunks
+from kreinlearn.kernels import processes, remembering, resolve
 from kreinlearn.kernels.combine import LinearCombination
+from kreinlearn.kernels.processes import PART, Processes, Shelf, _sendable, chunks
 
 N = 40
 
@@ -231,7 +231,7 @@ def test_the_same_bits_in_any_number_of_parts(
     seen = []
     for jobs, parts in ((1, 4), (2, 4), (2, 1), (2, 7)):
         for name in ("CHUNKS_PER_JOB", "CHUNKS"):
-            monkeypatch.setattr(_processes, name, parts)
+            monkeypatch.setattr(processes, name, parts)
         k = resolve(kernel)
         k.processes = None if jobs == 1 else Processes(jobs)
         k.fit(X, np.random.default_rng(0))

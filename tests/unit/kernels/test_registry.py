@@ -12,17 +12,17 @@ from sklearn.metrics.pairwise import distance_metrics, kernel_metrics, pairwise_
 
 from kreinlearn import KreinNystroem, dissimilarity, pairwise, register
 from kreinlearn.kernels import DeltaGauss, Gaussian, Kernel, registered, resolve
-from kreinlearn.kernels._base import _REGISTRY
+from kreinlearn.kernels.base import REGISTRY
 
 X = np.random.default_rng(2).normal(size=(30, 3))
 
 
 @pytest.fixture(autouse=True)
 def registry() -> Iterator[None]:
-    before = dict(_REGISTRY)
+    before = dict(REGISTRY)
     yield
-    _REGISTRY.clear()
-    _REGISTRY.update(before)
+    REGISTRY.clear()
+    REGISTRY.update(before)
 
 
 class Tilted(Kernel):

@@ -20,6 +20,7 @@ from sklearn.base import clone
 
 from kreinlearn import KreinRidgeClassifier
 from kreinlearn.kernels import resolve, series_base
+from kreinlearn.kernels.domains import Objects
 from kreinlearn.kernels.series import (
     DTW,
     EDR,
@@ -385,7 +386,7 @@ def test_names_give_dissimilarities_of_objects() -> None:
     for name, kind in names.items():
         kernel = resolve(name, {"window": 0.1})
         assert type(kernel) is kind
-        assert (kernel.takes, kernel.is_dissimilarity, kernel.threads) == ("objects", True, True)
+        assert (kernel.domain, kernel.is_dissimilarity, kernel.threads) == (Objects(), True, True)
 
 
 # What it may not be

@@ -14,8 +14,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import pairwise_distances
 
 from kreinlearn import KreinRidgeClassifier, dissimilarity
-from kreinlearn.kernels._base import resolve
-from kreinlearn.kernels._objects import SQUARE
+from kreinlearn.kernels.base import resolve
+from kreinlearn.kernels.domains import Objects
+from kreinlearn.kernels.object_kernel import SQUARE
 from kreinlearn.kernels.sets import JaccardSets, Tversky
 from tests.unit.kernels.object_checks import (
     check_bad_object,
@@ -138,9 +139,9 @@ def test_names() -> None:
     for name, kind in [("jaccard_sets", JaccardSets), ("tversky", Tversky)]:
         kernel = resolve(name)
         assert type(kernel) is kind
-        assert (kernel.takes, kernel.threads) == ("objects", True)
+        assert (kernel.domain, kernel.threads) == (Objects(), True)
         assert kernel.is_dissimilarity == (kind is JaccardSets)
-    assert resolve("jaccard").takes == "vectors"
+    assert resolve("jaccard").domain.is_vectors
     assert dissimilarity("tversky", alpha=0.5, beta=0.5).is_dissimilarity
 
 

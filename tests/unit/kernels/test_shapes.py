@@ -22,7 +22,8 @@ from sklearn.base import clone
 
 from kreinlearn import KreinRidgeClassifier
 from kreinlearn.datasets import load_dataset
-from kreinlearn.kernels._base import resolve
+from kreinlearn.kernels.base import resolve
+from kreinlearn.kernels.domains import Objects
 from kreinlearn.kernels.objects import LANES
 from kreinlearn.kernels.shapes import CURVES, STRIP, Chamfer, EarthMover, Procrustes, Turning
 from tests.unit.kernels.object_checks import check_pieces
@@ -383,7 +384,11 @@ def test_names_know_what_they_are() -> None:
     for name, (kind, threads) in kinds.items():
         kernel = resolve(name)
         assert type(kernel) is kind
-        assert (kernel.takes, kernel.is_dissimilarity, kernel.threads) == ("objects", True, threads)
+        assert (kernel.domain, kernel.is_dissimilarity, kernel.threads) == (
+            Objects(),
+            True,
+            threads,
+        )
     assert resolve("procrustes", {"n_points": 40, "reflect": True}).n_points == 40
 
 

@@ -17,8 +17,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import GridSearchCV
 
 from kreinlearn import KreinRidgeClassifier
-from kreinlearn.kernels._base import resolve
-from kreinlearn.kernels._objects import SQUARE
+from kreinlearn.kernels.base import resolve
+from kreinlearn.kernels.domains import Objects
+from kreinlearn.kernels.object_kernel import SQUARE
 from kreinlearn.kernels.strings import (
     LCS,
     DamerauLevenshtein,
@@ -289,9 +290,9 @@ def test_names_and_grids() -> None:
     for name, kind in NAMES.items():
         kernel = resolve(name)
         assert type(kernel) is kind
-        assert (kernel.takes, kernel.is_dissimilarity, kernel.threads) == ("objects", True, True)
+        assert (kernel.domain, kernel.is_dissimilarity, kernel.threads) == (Objects(), True, True)
     assert resolve("levenshtein", {"normalized": True}).normalized  # type: ignore[attr-defined]
-    assert resolve("hamming").takes == "vectors"
+    assert resolve("hamming").domain.is_vectors
     X, y = two_kinds(24, seed=14)
     model = KreinRidgeClassifier(Levenshtein(), lambda_plus=1e-2, lambda_minus=1e-2)
     search = GridSearchCV(model, {"kernel__normalized": [False, True]}, cv=2)

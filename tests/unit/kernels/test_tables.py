@@ -17,10 +17,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 from kreinlearn import KreinRidgeClassifier
+from kreinlearn.data.frames import Category
 from kreinlearn.kernels import similarity_of
-from kreinlearn.kernels._base import resolve
-from kreinlearn.kernels._frames import Category
-from kreinlearn.kernels._objects import SQUARE
+from kreinlearn.kernels.base import resolve
+from kreinlearn.kernels.domains import Records
+from kreinlearn.kernels.object_kernel import SQUARE
 from kreinlearn.kernels.tables import Gower
 from tests.unit.kernels.object_checks import (
     check_bad_object,
@@ -293,7 +294,7 @@ def test_combinations_take_frames() -> None:
     X, y = frame(24, 8), np.arange(24) % 2
     kernel = similarity_of("gower") - 0.5 * similarity_of(Gower(["age"]), "inverse")
     one, two = (KreinRidgeClassifier(kernel, random_state=0).fit(T, y) for T in (X, X[:]))
-    assert one.kernel_.takes == "records"
+    assert one.kernel_.domain.is_records
     assert_array_equal(one.decision_function(X), two.decision_function(X))
     assert one.__sklearn_tags__().input_tags.categorical
 
@@ -318,7 +319,7 @@ def test_an_estimator_takes_rows() -> None:
 def test_its_name() -> None:
     kernel = resolve("gower", {"categorical": ["code"]})
     assert type(kernel) is Gower
-    assert (kernel.takes, kernel.is_dissimilarity, kernel.threads) == ("records", True, True)
+    assert (kernel.domain, kernel.is_dissimilarity, kernel.threads) == (Records(), True, True)
 
 
 # What is refused

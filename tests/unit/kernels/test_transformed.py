@@ -29,6 +29,7 @@ from kreinlearn.datasets import make_noisy_strings
 from kreinlearn.kernels import Gaussian, Hausdorff, Kernel, Sigmoid, resolve
 from kreinlearn.kernels.combine import LinearCombination
 from kreinlearn.kernels.dissimilarity import TRANSFORMS
+from kreinlearn.kernels.domains import Objects
 from kreinlearn.kernels.transformed import (
     SAMPLE,
     Normalized,
@@ -170,7 +171,7 @@ def test_precomputed_equals_the_kernel_with_tuned_penalties() -> None:
 class Counted(Kernel):
     """The distance of words, and the number of pairs evaluated."""
 
-    takes = "objects"
+    domain = Objects()
     is_dissimilarity = True
     pairs: Counter[str] = Counter()
 
@@ -246,7 +247,7 @@ def test_any_dissimilarity_is_taken() -> None:
     M = 0.5 * city + 0.5 * np.sqrt(np.square(X[:, None] - X).sum(axis=2))
     expected = 1 / (1 + M / np.median(M[np.triu_indices(20, 1)]))
     assert_allclose(fitted(similarity_of(mixed, "inverse"), X)(X), expected, rtol=1e-12)
-    assert similarity_of("hausdorff").takes == "objects"
+    assert similarity_of("hausdorff").domain == Objects()
     assert fitted(similarity_of("cosine", "linear"), X).parts[0].is_dissimilarity  # not the kernel
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from kreinlearn._parts import counting
 from kreinlearn.kernels import DeltaGauss, dissimilarity, pairwise, resolve
-from kreinlearn.kernels._objects import ObjectKernel
-from kreinlearn.kernels._processes import Processes
 from kreinlearn.kernels.callables import CallableKernel
+from kreinlearn.kernels.object_kernel import ObjectKernel
+from kreinlearn.kernels.processes import Processes
 from kreinlearn.pairs.evaluate import Rows
 from kreinlearn.pairs.panel import Panel
 from kreinlearn.pairs.square import by_pairs, evaluate_square, pairs_among, rows_a_part, strips

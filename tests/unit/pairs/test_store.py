@@ -26,14 +26,14 @@ from kreinlearn import (
     SpectrumSVC,
 )
 from kreinlearn.kernels import pairwise, resolve
-from kreinlearn.kernels._objects import ObjectKernel
-from kreinlearn.kernels._processes import Processes
-from kreinlearn.pairs.store import values as values_module
+from kreinlearn.kernels.object_kernel import ObjectKernel
+from kreinlearn.kernels.processes import Processes
+from kreinlearn.pairs.store import blocks as blocks_module
+from kreinlearn.pairs.store.blocks import StoredBlocks
 from kreinlearn.pairs.store.evaluation import grain_of
 from kreinlearn.pairs.store.fingerprints import description, fingerprint
 from kreinlearn.pairs.store.folder import Folder
 from kreinlearn.pairs.store.index import as_runs, from_runs
-from kreinlearn.pairs.store.values import Values
 
 pytest.importorskip("zarr")
 
@@ -204,7 +204,7 @@ def product_of_blocks(A: Any, B: Any) -> Any:
 def test_threads_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kreinlearn.pairs.panel.POOL_ROWS", 100)
     monkeypatch.setattr("kreinlearn.pairs.store.evaluation.PIECE", 0.01)
-    monkeypatch.setattr(values_module, "WAIT", (0.0, 0.0))
+    monkeypatch.setattr(blocks_module, "WAIT", (0.0, 0.0))
     X = numbers(3000)
     found = {result(fitted("tuned", X, None, n_jobs=1))}
     for n_jobs in (1, 3):
@@ -433,28 +433,28 @@ def test_versions_of_libraries() -> None:
 def test_values_are_found_both_ways_and_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(values_module, "CHUNK", 64)
+    monkeypatch.setattr(blocks_module, "CHUNK", 64)
     rng, oracle = np.random.default_rng(0), dict[tuple[int, int], float]()
     for _ in range(6):
         folder = Folder(tmp_path)
-        values = Values(folder, folder.entries())
+        blocks = StoredBlocks(folder, folder.entries())
         for _ in range(8):
             a, z = (rng.choice(80, rng.integers(1, 15), replace=False) - 5 for _ in range(2))
             expected = [[oracle.get((i, j), np.nan) for j in z] for i in a]
             either = [[oracle.get((i, j), oracle.get((j, i), np.nan)) for j in z] for i in a]
             for mirror, K in ((False, expected), (True, either)):
-                found = values.known(a, z, mirror=mirror)
-                known = np.full((len(a), len(z)), np.nan) if found is None else found[0]
+                known, dtype = blocks.read(a, z, mirror=mirror)
                 assert np.array_equal(np.isnan(known), np.isnan(K))
+                assert dtype == (None if np.isnan(K).all() else np.float64)
                 if not mirror:
                     assert np.array_equal(known, K, equal_nan=True)
             if np.isnan(expected).all():
                 K = rng.normal(size=(len(a), len(z)))
-                values.keep(a, z, K)
+                blocks.add(a, z, K)
                 oracle |= {(i, j): K[p, q] for p, i in enumerate(a) for q, j in enumerate(z)}
             if rng.random() < 0.3:
-                values.commit()
-        values.close()
+                blocks.commit()
+        blocks.close()
     assert len(oracle) > 300
 
 

@@ -109,7 +109,7 @@ class Ledger(Counted):
         self.pairs_ += [(i, i) for i in self._numbers(A)]
         return super().diagonal(A)
 
-    def symmetric(self, Z: Array) -> Array:
+    def symmetric(self, Z: Array, own: Array | None = None) -> Array:
         numbers = self._numbers(Z)
         self.pairs_ += [(i, j) for a, i in enumerate(numbers) for j in numbers[: a + 1]]
         return super().symmetric(Z)

@@ -218,7 +218,7 @@ def objects_for(name: str) -> Any:
         return list(rng.normal(size=(N, 5, 2)))
     if name == "turning":
         return [_polygon(rng) for _ in range(N)]
-    if resolve(name).takes == "vectors":
+    if resolve(name).domain.is_vectors:
         return vectors(rng)
     return BY_NAME[name](rng)
 

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from kreinlearn.data.frames import Category
 from kreinlearn.datasets import Graph
-from kreinlearn.kernels._frames import Category
 from kreinlearn.persist import container
 from kreinlearn.persist.arrays import DTYPES, Arrays, Stored
 from kreinlearn.persist.columns import kind_of, read_column, write_column
@@ -186,6 +186,14 @@ RECORD = np.array([(1, 2)], "i4,i4")
 def test_what_is_no_data_is_refused(x: Any) -> None:
     with pytest.raises(NotDataError):
         write_column(Arrays(), [x], "x")
+
+
+def test_ranges() -> None:
+    assert round_trip([range(3), range(9, -1, -2), range(10**12)]) == [
+        range(3),
+        range(9, -1, -2),
+        range(10**12),
+    ]
 
 
 def test_time_zones() -> None:

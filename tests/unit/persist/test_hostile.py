@@ -15,7 +15,8 @@ import scipy.sparse as sp
 
 import kreinlearn
 from kreinlearn import ModelFormatError, pairwise, register
-from kreinlearn.kernels._base import _REGISTRY
+from kreinlearn.kernels.base import REGISTRY
+from kreinlearn.kernels.domains import Objects
 from tests.reliability import damage
 from tests.unit.persist import cases
 
@@ -190,7 +191,7 @@ def test_too_little_memory_is_an_error_of_the_file(tmp_path: Path) -> None:
         with pytest.raises(ModelFormatError, match="less free memory than it asks for"):
             kreinlearn.load(tmp_path / "m.krein")
     finally:
-        del _REGISTRY["hungry"]
+        del REGISTRY["hungry"]
 
 
 # Models that no fit leaves
@@ -282,7 +283,7 @@ def test_the_header_is_known_by_its_hash(tmp_path: Path) -> None:
 class Own(kreinlearn.kernels.Kernel):
     """A person's kernel, which has learned something and shows something."""
 
-    takes = "objects"
+    domain = Objects()
     shown_ = 1
 
     def fit(self, X: Any, rng: np.random.Generator) -> Any:

@@ -10,6 +10,7 @@ import time
 import warnings
 import zipfile
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +27,8 @@ from sklearn.pipeline import make_pipeline
 import kreinlearn
 from kreinlearn import ModelFormatError, dissimilarity, normalized, pairwise, register
 from kreinlearn.kernels import Kernel, LinearCombination, Normalized
-from kreinlearn.kernels._base import _REGISTRY
+from kreinlearn.kernels.base import REGISTRY
+from kreinlearn.kernels.domains import Objects
 from kreinlearn.persist import attributes
 from kreinlearn.plotting import EmbeddingDisplay, LandmarkDisplay, RankErrorDisplay
 from tests.unit.persist.test_round_trips import loaded, same
@@ -130,6 +132,35 @@ def test_an_attribute_in_no_table_is_refused_at_save(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="fresh_=1 is no attribute"):
         model.save(tmp_path / "m.krein")
     assert not list(tmp_path.iterdir())
+
+
+def test_the_list_of_a_class_says_what_is_stored_and_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    model = kreinlearn.KreinRidge("gaussian", random_state=0).fit(numbers(), TARGETS)
+    path, listed = tmp_path / "m.krein", (*vars(model), "coef_of_later_")
+    monkeypatch.setattr(kreinlearn.KreinRidge, "_fitted", listed, raising=False)
+    assert same(loaded(model, path).predict(numbers()), model.predict(numbers()))
+    shorter = tuple(name for name in listed if name != "coef_")
+    monkeypatch.setattr(kreinlearn.KreinRidge, "_fitted", shorter)
+    with pytest.raises(ModelFormatError, match="it has an attribute 'coef_'"):
+        kreinlearn.load(path)
+    with pytest.raises(TypeError, match=r"coef_=[\s\S]* is no attribute that a model"):
+        model.save(path)
+
+
+def test_estimators_are_those_that_their_room_lists(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    model = kreinlearn.KreinRidge("gaussian", random_state=0).fit(numbers(), TARGETS)
+    path, room = tmp_path / "m.krein", import_module("kreinlearn.estimators")
+    monkeypatch.setattr(room, "ESTIMATORS", {"KreinRidge": "ridge"}, raising=False)
+    assert same(loaded(model, path).predict(numbers()), model.predict(numbers()))
+    monkeypatch.setattr(room, "ESTIMATORS", {"KreinPCA": "transformer"})
+    with pytest.raises(TypeError, match=r"estimator of kreinlearn \(KreinPCA\), got a KreinRidge"):
+        model.save(path)
+    with pytest.raises(ModelFormatError, match="its estimator is 'KreinRidge'"):
+        kreinlearn.load(path)
 
 
 def test_partial_fit_goes_on(fits: dict[str, Any], tmp_path: Path) -> None:
@@ -236,7 +267,7 @@ def block(A: Any, B: Any) -> Any:
 class Own(Kernel):
     """A kernel class with something learned."""
 
-    takes = "objects"
+    domain = Objects()
 
     def __init__(self, power: float = 1.0) -> None:
         self.power = power
@@ -290,10 +321,10 @@ def test_a_kernel_that_the_file_holds_is_not_given(tmp_path: Path) -> None:
 
 @pytest.fixture
 def registry() -> Iterator[dict[str, Any]]:
-    before = dict(_REGISTRY)
-    yield _REGISTRY
-    _REGISTRY.clear()
-    _REGISTRY.update(before)
+    before = dict(REGISTRY)
+    yield REGISTRY
+    REGISTRY.clear()
+    REGISTRY.update(before)
 
 
 @pytest.mark.parametrize("factory", [lambda power=1.0: pairwise(overlap, power=power), Own])

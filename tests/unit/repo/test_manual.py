@@ -60,7 +60,7 @@ def test_code_on_a_page_gives_what_it_shows(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     if "plotting" in text_of(path):
         pytest.importorskip("matplotlib").use("Agg")
-    monkeypatch.setattr(kernels._base, "_REGISTRY", dict(kernels._base._REGISTRY))
+    monkeypatch.setattr(kernels.base, "REGISTRY", dict(kernels.base.REGISTRY))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = doctest.testfile(str(path), module_relative=False, optionflags=FLAGS)

@@ -1,1 +1,1 @@
-"""Kernel values on disk: what a fit has evaluated, no later fit evaluates again."""
+"""Kernel values on disk, so that what one fit has evaluated no later fit evaluates again."""

@@ -1,4 +1,4 @@
-"""Kernel values of a fit by way of its store: read if they are there, else evaluated and kept."""
+"""Kernel values by way of a store: read where they are stored, evaluated and stored elsewhere."""
 
 from __future__ import annotations
 
@@ -9,118 +9,115 @@ from contextlib import contextmanager
 import numpy as np
 
 from kreinlearn.data.tiles import length, rows
-from kreinlearn.kernels._base import Array, Columns, Kernel, Objects
-from kreinlearn.kernels._missing import fill, fill_square, part_of
-from kreinlearn.kernels._processes import CHUNKS_PER_JOB
-from kreinlearn.kernels.callables import CALL_ROWS, PairwiseKernel
-from kreinlearn.pairs.store.values import OWN, Values
+from kreinlearn.kernels.base import Array, Columns, Kernel, Objects
+from kreinlearn.kernels.missing import fill, fill_square, part_of
+from kreinlearn.kernels.processes import CHUNKS_PER_JOB
+from kreinlearn.pairs.store.blocks import OWN, StoredBlocks
 
-PIECE = 1.0  # seconds that a call of the kernel may take: less than that is lost by a kill
-FIRST_ROWS = 16  # of the first call, which shows how long one takes
-TYPES = {"f4": np.float32, "f8": np.float64}
+PIECE = 1.0  # seconds that one call of the kernel may take: a kill loses no more than that
+FIRST_ROWS = 16  # rows of the first call, which shows how long a call takes
 
 
 class Stored:
-    """Rows are known by number; below zero they are landmarks that are not in X."""
+    """The kernel values of a fit, read from a store or evaluated and then written to it.
 
-    def __init__(self, values: Values, kernel: Kernel, outside: Array) -> None:
-        self.values, self.kernel, self.outside = values, kernel, outside
-        self.mirror = kernel.takes != "vectors"  # k(x, z) stands for k(z, x)
+    Rows are known by their number in X. Numbers below zero are landmarks that are not rows of X;
+    ``outside`` holds the numbers by which the store knows these.
+    """
+
+    def __init__(self, blocks: StoredBlocks, kernel: Kernel, outside: Array) -> None:
+        self.blocks, self.kernel, self.outside = blocks, kernel, outside
+        self.mirror = kernel.rows_per_call > 0  # k(x, z) has the bits of k(z, x)
         self._pace = _Pace(grain_of(kernel))
 
     def columns(self, columns: Columns, Z: Objects, numbers: Array) -> StoredColumns:
-        """Of rows ``numbers``, whose objects are Z."""
+        """The columns of rows ``numbers``, whose objects are Z."""
         return StoredColumns(self, columns, Z, self.names(numbers))
 
     def square(self, numbers: Array, own: Array, Z: Objects) -> Array:
-        """k(Z, Z); ``own`` are the k(z, z) that are known, NaN for others."""
+        """k(Z, Z), where ``own`` are the k(z, z) that are known, NaN where they are not."""
         names = self.names(numbers)
-        found = self.values.known(names, names, mirror=self.mirror)
-        if found is None:
-            return self._square(names, own, Z)
-        K, kind = found
-        given = np.where(np.isnan(own), np.diagonal(K), own)
-        np.fill_diagonal(K, given)
+        K, dtype = self.blocks.read(names, names, mirror=self.mirror)
+        if dtype is None:
+            return self._evaluated_square(names, own, Z)
+        np.fill_diagonal(K, np.where(np.isnan(own), np.diagonal(K), own))
         columns = self.columns(self.kernel.columns(Z), Z, numbers)
         fill_square(
             K,
             lambda i, j: columns.evaluated(part_of(Z, i), names[i], j),
-            lambda i: self._square(names[i], np.diagonal(K)[i], part_of(Z, i)),
+            lambda i: self._evaluated_square(names[i], np.diagonal(K)[i], part_of(Z, i)),
         )
-        return K.astype(TYPES[kind], copy=False)
+        return K.astype(dtype, copy=False)
 
-    def _square(self, names: Array, own: Array, Z: Objects) -> Array:
-        kernel = self.kernel
-        with self.keeping():
-            if isinstance(kernel, PairwiseKernel):
-                K = kernel.symmetric(Z, own)
-            else:
-                K = kernel.symmetric(Z)
-        self.values.keep(names, names, K)
+    def _evaluated_square(self, names: Array, own: Array, Z: Objects) -> Array:
+        with self.noting_progress():
+            K = self.kernel.symmetric(Z, own)
+        self.blocks.add(names, names, K)
         return K
 
     def diagonal(self, numbers: Array, A: Objects) -> Array:  # (a, 1)
+        """k(x, x) of rows ``numbers``, whose objects are A."""
         names, column = self.names(numbers), np.array([OWN])
 
         def evaluate(i: Array, j: Array) -> Array:
-            with self.keeping():
+            with self.noting_progress():
                 own = self.kernel.diagonal(part_of(A, i))[:, None]
-            self.values.keep(names[i], column, own)
+            self.blocks.add(names[i], column, own)
             return own
 
-        found = self.values.known(names, column, mirror=False)
-        K = np.full((len(names), 1), np.nan) if found is None else found[0]
+        K = np.array(self.blocks.read(names, column, mirror=False)[0])
         fill(K, evaluate)
         return K
 
     def names(self, numbers: Array) -> Array:
-        """Numbers in the store."""
+        """The numbers by which the store knows rows."""
         names = np.array(numbers, dtype=np.int64)
         away = names < 0
         names[away] = self.outside[names[away]]
         return names
 
     @contextmanager
-    def keeping(self) -> Iterator[None]:
-        """An error on the way gets a note that says what is left to do."""
+    def noting_progress(self) -> Iterator[None]:
+        """Add a note to an error: what was finished is stored, and a new fit can go on from it."""
         try:
             yield
         except Exception as error:
             error.add_note(
-                f"what was finished is kept in the store {str(self.values.folder.path)!r}; fit "
+                f"what was finished is kept in the store {str(self.blocks.folder.path)!r}; fit "
                 "again with it to go on from there"
             )
             raise
 
-    def timed(self, evaluate: Callable[[Objects], Array], A: Objects, width: int) -> Iterator[
-        tuple[slice, Array]
-    ]:  # fmt: skip
-        """A piece of rows at a time, each of about a second, and its values."""
+    def timed(
+        self, evaluate: Callable[[Objects], Array], A: Objects, width: int
+    ) -> Iterator[tuple[slice, Array]]:
+        """Values of some rows at a time, so many that a call takes about a second."""
         start, n = 0, length(A)
         while start < n:
             here = slice(start, min(n, start + self._pace.rows(width)))
             begun = time.perf_counter()
-            with self.keeping():
+            with self.noting_progress():
                 K = evaluate(A if here == slice(0, n) else rows(A, here.start, here.stop))
-            self._pace.saw(K.size, time.perf_counter() - begun)
+            self._pace.measure(K.size, time.perf_counter() - begun)
             yield here, K
             start = here.stop
 
 
 class StoredColumns:
-    """Numbered rows -> k(A, Z)."""
+    """From numbered rows A to k(A, Z), by way of the store."""
 
     def __init__(self, stored: Stored, columns: Columns, Z: Objects, names: Array) -> None:
         self.stored, self.Z, self.names = stored, Z, names
-        self._columns = {np.arange(len(names)).tobytes(): columns}  # and of some of them
+        # columns of all of Z, and of subsets as they are needed
+        self._columns = {np.arange(len(names)).tobytes(): columns}
 
     def __call__(self, numbers: Array, A: Objects, out: Array | None = None) -> Array:
         names, every = self.stored.names(numbers), np.arange(len(self.names))
-        found = self.stored.values.known(names, self.names, mirror=self.stored.mirror)
-        if found is None:
+        K, dtype = self.stored.blocks.read(names, self.names, mirror=self.stored.mirror)
+        if dtype is None:
             K = self.evaluated(A, names, every)
         else:
-            K, types = found[0], {np.dtype(TYPES[found[1]])}
+            types = {dtype}
 
             def evaluate(i: Array, j: Array) -> Array:
                 part = self.evaluated(part_of(A, i), names[i], j)
@@ -135,19 +132,19 @@ class StoredColumns:
         return out[: len(K)]
 
     def evaluated(self, A: Objects, names: Array, j: Array) -> Array:
-        """Values of rows to columns j, and kept."""
+        """Values of rows to columns ``j``, evaluated and stored."""
         stored, key = self.stored, j.tobytes()
         if key not in self._columns:
             self._columns[key] = stored.kernel.columns(part_of(self.Z, j))
         parts = []
         for here, K in stored.timed(self._columns[key], A, len(j)):
-            stored.values.keep(names[here], self.names[j], K)
+            stored.blocks.add(names[here], self.names[j], K)
             parts.append(K)
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 class _Pace:
-    """How many rows take a second; in whole multiples of ``grain``, 0: all of them at once."""
+    """How many rows take about a second, a multiple of ``grain``; with grain 0 all of them."""
 
     def __init__(self, grain: int) -> None:
         self.grain, self._rate = grain, 0.0
@@ -158,16 +155,12 @@ class _Pace:
         wanted = self._rate * PIECE / max(width, 1) if self._rate else FIRST_ROWS
         return int(max(wanted // self.grain, 1)) * self.grain
 
-    def saw(self, pairs: int, seconds: float) -> None:
+    def measure(self, pairs: int, seconds: float) -> None:
         self._rate = pairs / max(seconds, 1e-9)
 
 
 def grain_of(kernel: Kernel) -> int:
-    """Rows that stay together in a call: for the same values bit for bit, and for all processes."""
-    if kernel.takes == "vectors":
-        return 0
-    own = [kernel] if kernel.takes == "any" else []
-    alone = all(isinstance(part, PairwiseKernel) for part in [*own, *kernel.untrusted])
-    processes = getattr(kernel, "processes", None)
-    jobs = 1 if processes is None else CHUNKS_PER_JOB * processes.jobs
-    return jobs if alone else CALL_ROWS
+    """Rows that stay together in a call: for the same bits, and so that no process is idle."""
+    if kernel.rows_per_call == 1 and kernel.jobs > 1:
+        return CHUNKS_PER_JOB * kernel.jobs
+    return kernel.rows_per_call

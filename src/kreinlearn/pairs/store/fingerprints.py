@@ -1,4 +1,4 @@
-"""Fingerprints that are the same in every process: of objects, of functions, of kernels."""
+"""Fingerprints of objects, functions and kernels, which are the same in every process."""
 
 from __future__ import annotations
 
@@ -14,32 +14,34 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from kreinlearn.kernels._base import Array, Kernel, Objects
+from kreinlearn.kernels.base import Array, Kernel, Objects
 
-PLAIN: set[Any] = {bytes, int, bool, float, complex, NoneType, range}  # repr says all there is
+# types whose repr says everything
+PLAIN: set[Any] = {bytes, int, bool, float, complex, NoneType, range}
 CODE = ("co_code", "co_consts", "co_names", "co_varnames", "co_freevars")
 IMMUTABLE = (str, tuple, frozenset, np.ndarray, np.generic, FunctionType, *PLAIN)
+# by the module or the class of a kernel
 LIBRARIES = {"strings": "rapidfuzz", "series": "aeon", "alignment": "parasail"}
-LIBRARIES |= {"scikit": "scikit-learn", "EarthMover": "POT"}  # by module, or by class
+LIBRARIES |= {"scikit": "scikit-learn", "EarthMover": "POT"}
 
 
 def fingerprint(X: Objects) -> str:
-    """Of rows of any kind: an array, a sparse matrix or a sequence of objects."""
-    seen = _Digest()
+    """The fingerprint of rows: of an array, a sparse matrix or a sequence of objects."""
+    digest = _Digest()
     table = isinstance(X, np.ndarray) or sp.issparse(X)
     for x in [X] if table else X:
         try:
-            seen.feed(x)
+            digest.feed(x)
         except (TypeError, ValueError, RecursionError) as error:
             raise TypeError(
                 f"store= cannot recognise a {type(x).__name__} in a later process ({error}); "
                 "give objects that hold only data, or pass store=None"
             ) from error
-    return seen.text
+    return digest.text
 
 
 class _Digest:
-    """A hash that is fed objects; each says its type and its length, so none runs into another."""
+    """A hash of objects. Each enters with its type and its length, so that none can be confused."""
 
     def __init__(self) -> None:
         self._hash = blake2b(digest_size=16)
@@ -100,10 +102,10 @@ class _Digest:
             self._feed_all(kind, _state(x))
 
 
-def _of(x: Any) -> str:
-    seen = _Digest()
-    seen.feed(x)
-    return seen.text
+def _of(x: object) -> str:
+    digest = _Digest()
+    digest.feed(x)
+    return digest.text
 
 
 def _name(x: Any) -> str:
@@ -111,7 +113,7 @@ def _name(x: Any) -> str:
 
 
 def _code(code: CodeType) -> list[Any]:
-    """What a function does: not where it stands in its file."""
+    """What a function does, without where it stands in its file."""
     parts = [getattr(code, name) for name in CODE]
     return [
         [_code(part) if isinstance(part, CodeType) else part for part in value]
@@ -121,14 +123,17 @@ def _code(code: CodeType) -> list[Any]:
 
 
 def _bound(function: FunctionType) -> list[Any]:
-    """Defaults, and what is enclosed; not what may change by itself, a counter in a list say."""
+    """The defaults of a function and the values that it encloses.
+
+    Mutable values are left out: a counter in a list, for example, changes by itself.
+    """
     values = [cell.cell_contents for cell in function.__closure__ or ()]
     enclosed = [value for value in values if isinstance(value, IMMUTABLE)]
     return [function.__defaults__, function.__kwdefaults__, enclosed]
 
 
 def _state(x: Any) -> list[Any]:
-    """What a copy of an object is made from, and what it does if it is called."""
+    """What a copy of an object would be made from, and its ``__call__`` if it has one."""
     if isinstance(x, functools.partial):
         return [x.func, x.args, x.keywords]
     made = x.__reduce_ex__(4)
@@ -144,7 +149,7 @@ def _state(x: Any) -> list[Any]:
 
 
 def description(kernel: Kernel) -> dict[str, Any]:
-    """What makes the values of a kernel what they are, for JSON."""
+    """Everything that the values of a kernel depend on, for JSON."""
     parameters = {
         name: {"value": _in_words(value), "fingerprint": _of(value)}
         for name, value in sorted(_parameters(kernel).items())
@@ -153,7 +158,7 @@ def description(kernel: Kernel) -> dict[str, Any]:
 
 
 def _parameters(kernel: Kernel) -> dict[str, Any]:
-    """As given, and as fitted."""
+    """The parameters of a kernel, as given and as fitted."""
     fitted = {name: value for name, value in vars(kernel).items() if name.endswith("_")}
     return {**kernel.get_params(deep=False), **fitted}
 
@@ -164,19 +169,20 @@ def _in_words(value: Any) -> str:
 
 
 def _versions(kernel: Kernel) -> dict[str, str]:
-    found = {"kreinlearn": metadata.version("kreinlearn")}
+    """The versions of the packages that evaluate a kernel."""
+    versions = {"kreinlearn": metadata.version("kreinlearn")}
     for part in _inside(kernel):
         package, *within = type(part).__module__.split(".")
         library = LIBRARIES.get(within[-1] if within else "") or LIBRARIES.get(type(part).__name__)
         if package != "kreinlearn":
-            found |= _version_of(part)
+            versions |= _version_of(part)
         elif library:
-            found[library] = metadata.version(library)
-    return dict(sorted(found.items()))
+            versions[library] = metadata.version(library)
+    return dict(sorted(versions.items()))
 
 
 def _inside(value: Any) -> Iterator[Any]:
-    """Kernels and functions, those within others too."""
+    """All kernels and functions in a value, including those inside other kernels."""
     if isinstance(value, Kernel):
         yield value
         for part in _parameters(value).values():
@@ -189,7 +195,7 @@ def _inside(value: Any) -> Iterator[Any]:
 
 
 def _version_of(part: Any) -> dict[str, str]:
-    """Of the package of a person's function or class, and of Python, whose code it is."""
+    """The versions of Python and of the package that a person's function or class is from."""
     package = str(getattr(part, "__module__", None) or "").partition(".")[0]
     version = getattr(sys.modules.get(package), "__version__", None)
     own = {package: version} if isinstance(version, str) else {}
@@ -197,7 +203,7 @@ def _version_of(part: Any) -> dict[str, str]:
 
 
 def differences(here: dict[str, Any], there: dict[str, Any]) -> list[str]:
-    """In words, all in which two descriptions differ; of other kernels, that they are others."""
+    """In words, everything in which the descriptions of two kernels differ."""
     if here["kernel"] != there["kernel"]:
         return [f"the kernel is {here['kernel']} here and {there['kernel']} in the store"]
     return [

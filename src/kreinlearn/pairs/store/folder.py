@@ -1,4 +1,4 @@
-"""The folder of a store: its lock, what its values are of, and the log of what is complete."""
+"""The folder of a store: its lock, the description of its values, and its log."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from kreinlearn._warnings import warn
 from kreinlearn.data.files import sync
 
 FORMAT = 1
+OWN_FILES = ("lock", "run.json.partial")  # of a store that has no run.json yet
 Entry: TypeAlias = dict[str, Any]
 
 
 class Folder:
     """A folder that one process at a time writes to.
 
-    ``run.json`` is written first and never changed; ``done.jsonl`` is appended to, after what it
-    names has reached the disk: only that counts.
+    ``run.json`` says what the values are of; it is written first and never changed.
+    ``done.jsonl`` is the log: it names what has reached the disk, and nothing else counts.
     """
 
-    def __init__(self, path: Any) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -36,14 +37,14 @@ class Folder:
         self._log = -1
 
     def run(self, fresh: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """What the store is of: as it was written, or ``fresh()``, which is written now."""
+        """The description of the values; in a new store it is ``fresh()``, and written now."""
         if not (self.path / "run.json").exists():
             self._require_empty()
             text = json.dumps({"format": FORMAT, **fresh()}, indent=1)
             write_whole(self.path / "run.json", text)
         try:
-            found: dict[str, Any] = json.loads((self.path / "run.json").read_text(encoding="utf8"))
-            version = int(found["format"])
+            run: dict[str, Any] = json.loads((self.path / "run.json").read_text(encoding="utf8"))
+            version = int(run["format"])
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(
                 f"{self.path / 'run.json'} is damaged ({error}): what the values are of is lost; "
@@ -54,10 +55,11 @@ class Folder:
                 f"the store {str(self.path)!r} was written by a newer version of kreinlearn "
                 f"(format {version}, this one knows {FORMAT}); update it, or pass another path"
             )
-        return found
+        return run
 
     def _require_empty(self) -> None:
-        others = sorted(p.name for p in self.path.iterdir() if p.name not in OWN)
+        """Refuse a folder that holds something else."""
+        others = sorted(p.name for p in self.path.iterdir() if p.name not in OWN_FILES)
         if others:
             raise ValueError(
                 f"store={str(self.path)!r} holds {others[0]!r} and no run.json: it is no store; "
@@ -65,21 +67,21 @@ class Folder:
             )
 
     def entries(self) -> list[Entry]:
-        """What the log names. A line cut short by a kill is removed; others that fail, ignored."""
+        """The entries of the log, without a last line that is incomplete and damaged lines."""
         self._log = os.open(self.path / "done.jsonl", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         text = (self.path / "done.jsonl").read_bytes()
         whole = text.rfind(b"\n") + 1
         os.ftruncate(self._log, whole)
-        found = [_entry(line) for line in text[:whole].splitlines()]
-        if damaged := found.count(None):
+        entries = [_entry(line) for line in text[:whole].splitlines()]
+        if damaged := entries.count(None):
             warn(
                 f"{damaged} lines of {self.path / 'done.jsonl'} are damaged; the kernel values "
                 "they name are evaluated again"
             )
-        return [entry for entry in found if entry is not None]
+        return [entry for entry in entries if entry is not None]
 
     def append(self, entries: Iterable[Entry]) -> None:
-        """All of them, on the disk when this returns; none if it fails."""
+        """Write entries to the log: all are on the disk when this returns, none if it fails."""
         lines = b"".join(map(_line, entries))
         size = os.fstat(self._log).st_size
         try:
@@ -97,16 +99,14 @@ class Folder:
         os.close(self._lock)  # and with it the lock
 
 
-OWN = ("lock", "run.json.partial")
-
-
 def _line(entry: Entry) -> bytes:
+    """A line of the log, with a checksum."""
     text = json.dumps(entry, separators=(",", ":"))
     return b"[%d,%s]\n" % (zlib.crc32(text.encode()), text.encode())
 
 
 def _entry(line: bytes) -> Entry | None:
-    """None if it is not what was written."""
+    """The entry of a line of the log; None if the line is damaged."""
     check, _, text = line[1:-1].partition(b",")
     with suppress(ValueError):
         if zlib.crc32(text) == int(check):
@@ -115,7 +115,7 @@ def _entry(line: bytes) -> Entry | None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """A file that is there as a whole or not at all, whatever happens."""
+    """Write a file so that it exists as a whole or not at all, whatever happens."""
     partial = path.with_name(f"{path.name}.partial")
     try:
         with partial.open("w", encoding="utf8") as file:
@@ -130,7 +130,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def _locked(path: Path) -> int:
-    """A handle that holds the lock; it goes with the process, however that ends."""
+    """A handle that holds the lock of the folder until it is closed or the process ends."""
     import fcntl
 
     handle = os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o666)

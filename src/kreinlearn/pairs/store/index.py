@@ -1,4 +1,4 @@
-"""Which block holds which pair: blocks are rows x columns by number, looked up both ways."""
+"""Which block of a store holds which pair of rows."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kreinlearn.kernels._base import Array
+from kreinlearn.kernels.base import Array
 
 
 class Numbers:
-    """Row numbers in a given order, found by number."""
+    """Row numbers in a given order, which can be looked up."""
 
     def __init__(self, numbers: Array) -> None:
         self.numbers = np.asarray(numbers, dtype=np.int64)
@@ -27,17 +27,17 @@ class Numbers:
         return int(self._sorted[0]), int(self._sorted[-1])
 
     def find(self, wanted: Array) -> tuple[Array, Array]:
-        """Places in ``wanted`` of those that are here, and their places here."""
+        """The places in ``wanted`` of numbers that are here, and their places here."""
         if not len(self) or not len(wanted):
             return np.empty(0, np.intp), np.empty(0, np.intp)
         at = np.minimum(np.searchsorted(self._sorted, wanted), len(self) - 1)
-        found = np.flatnonzero(self._sorted[at] == wanted)
-        here = at[found]
-        return found, here if self._order is None else self._order[here]
+        places = np.flatnonzero(self._sorted[at] == wanted)
+        here = at[places]
+        return places, here if self._order is None else self._order[here]
 
 
 class Block:
-    """Values of rows x columns: in memory until they are on the disk, from ``chunk`` on."""
+    """Values of rows x columns: in memory at first, later on the disk, from ``chunk`` on."""
 
     def __init__(
         self, rows: Numbers, columns: Numbers, kind: str, values: Array | None, chunk: int = -1
@@ -51,10 +51,13 @@ class Block:
 
 
 class Overlap(NamedTuple):
-    """Where a block meets rows and columns that are asked for; mirrored: rows are its columns."""
+    """The part of a block that is among the rows and columns that are asked for.
+
+    If it is mirrored, the rows that are asked for are columns of the block.
+    """
 
     block: Block
-    wanted: tuple[Array, Array]  # places in what is asked for
+    wanted: tuple[Array, Array]  # places in the rows and columns asked for
     here: tuple[Array, Array]  # places in the block
     mirrored: bool
 
@@ -65,7 +68,7 @@ class Index:
     def __init__(self) -> None:
         self.blocks: list[Block] = []
         self._spans: Array | None = None  # (blocks, 2): least and greatest row
-        self._as_column: Numbers | None = None  # every number that is a column
+        self._as_column: Numbers | None = None  # all numbers that are a column of some block
 
     def add(self, block: Block) -> None:
         self.blocks.append(block)
@@ -78,15 +81,15 @@ class Index:
 
     def overlaps(self, rows: Array, columns: Array, mirror: bool) -> list[Overlap]:
         """Blocks that hold some of the pairs rows x columns; the mirrored ones last."""
-        found = list(self._of(rows, columns, mirrored=False))
+        overlaps = list(self._of(rows, columns, mirrored=False))
         if mirror and self.blocks:
             if self._as_column is None:
                 parts = {id(block.columns): block.columns.numbers for block in self.blocks}
                 self._as_column = Numbers(np.unique(np.concatenate(list(parts.values()))))
             places, _ = self._as_column.find(rows)
             for part in self._of(columns, rows[places], mirrored=True) if len(places) else ():
-                found.append(part._replace(wanted=(places[part.wanted[0]], part.wanted[1])))
-        return found
+                overlaps.append(part._replace(wanted=(places[part.wanted[0]], part.wanted[1])))
+        return overlaps
 
     def _of(self, rows: Array, columns: Array, *, mirrored: bool) -> Iterator[Overlap]:
         seen: dict[int, tuple[Array, Array]] = {}  # blocks share their columns
@@ -103,6 +106,7 @@ class Index:
                 yield Overlap(block, wanted, (block_i, block_j), mirrored)
 
     def _near(self, rows: Array) -> list[Block]:
+        """Blocks whose rows lie between the least and the greatest of these numbers."""
         if not len(rows) or not self.blocks:
             return []
         if self._spans is None:
@@ -112,7 +116,7 @@ class Index:
 
 
 def as_runs(numbers: Array) -> list[Any]:
-    """Numbers for JSON: [first, last + 1] for neighbours that rise by one, single ones as such."""
+    """Numbers for JSON: [first, last + 1] for a run of neighbours, a single number as it is."""
     ends = np.flatnonzero(np.diff(numbers) != 1) + 1
     return [
         int(run[0]) if len(run) == 1 else [int(run[0]), int(run[-1]) + 1]
@@ -121,5 +125,6 @@ def as_runs(numbers: Array) -> list[Any]:
 
 
 def from_runs(runs: list[Any]) -> Array:
+    """The numbers that ``as_runs`` was given."""
     parts = [np.arange(*run) if isinstance(run, list) else np.array([run]) for run in runs]
     return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)

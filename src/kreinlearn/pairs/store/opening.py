@@ -1,4 +1,4 @@
-"""Opening a store: its values are of these rows, these landmarks and this kernel, or it refuses."""
+"""Opening a store, which is refused unless its values are of these rows and this kernel."""
 
 from __future__ import annotations
 
@@ -6,41 +6,48 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from itertools import count, pairwise
+from os import PathLike
 from typing import Any, NoReturn
 
 import numpy as np
 
 from kreinlearn.data.tiles import TILE, length, rows, take
-from kreinlearn.kernels._base import Array, Kernel, Objects, symmetry_rtol
+from kreinlearn.kernels.base import Array, Kernel, Objects, symmetry_rtol
+from kreinlearn.pairs.store.blocks import StoredBlocks
 from kreinlearn.pairs.store.evaluation import Stored
 from kreinlearn.pairs.store.fingerprints import description, differences, fingerprint
 from kreinlearn.pairs.store.folder import Entry, Folder
-from kreinlearn.pairs.store.values import Values
 
-PROBED = 8  # stored pairs of a person's function that are evaluated again
-Span = tuple[int, int, str]  # of rows: first, last + 1, fingerprint
-Mark = Callable[[int, int], str]  # first, last + 1 -> fingerprint
+PROBED = 8  # stored pairs that are evaluated again, if the kernel is a person's function
+Span = tuple[int, int, str]  # first row, last row + 1, fingerprint of these rows
+Mark = Callable[[int, int], str]  # first row, last row + 1 -> fingerprint
 
 
 @contextmanager
-def stored(path: Any, kernel: Kernel, X: Objects, outside: Objects | None) -> Iterator[Stored]:
-    """Values of a fitted kernel on the rows of X, and on landmarks from ``outside``."""
+def stored(
+    path: str | PathLike[str], kernel: Kernel, X: Objects, outside: Objects | None
+) -> Iterator[Stored]:
+    """The stored values of a fitted kernel, for rows of X and for landmarks from ``outside``.
+
+    However the ``with`` block ends, values that were evaluated in it are on the disk afterwards.
+    """
     folder = Folder(path)
     try:
-        values, names = _opened(folder, kernel, X, outside)
+        blocks, names = _opened(folder, kernel, X, outside)
     except BaseException:
         folder.close()
         raise
     try:
-        _require_same_values(values, kernel, X)
-        yield Stored(values, kernel, names)
+        _require_same_values(blocks, kernel, X)
+        yield Stored(blocks, kernel, names)
     finally:
-        values.close()
+        blocks.close()
 
 
 def _opened(
     folder: Folder, kernel: Kernel, X: Objects, outside: Objects | None
-) -> tuple[Values, Array]:
+) -> tuple[StoredBlocks, Array]:
+    """The blocks of a store, and the numbers by which it knows the landmarks from ``outside``."""
     n, here = length(X), description(kernel)
     mark = cache(lambda start, stop: fingerprint(rows(X, start, stop)))
     run = folder.run(lambda: {**here, "values": "float64", "rows": _spans(mark, 0, n)})
@@ -49,11 +56,11 @@ def _opened(
     n_known, other_rows = _known_rows(spans, mark, n)
     if differs := [*differences(here, run), *other_rows]:
         _refuse(folder, "; ".join(differs))
-    values = Values(folder, entries)
-    if values.greatest >= n_known:
+    blocks = StoredBlocks(folder, entries)
+    if blocks.greatest >= n_known:
         _refuse(folder, f"the log has lost the fingerprints of rows from {n_known} on")
     folder.append([{"data": span} for span in _spans(mark, n_known, n)])
-    return values, _outside_names(folder, entries, values.least, outside)
+    return blocks, _outside_names(folder, entries, blocks.least, outside)
 
 
 def _spans(mark: Mark, start: int, n: int) -> list[Span]:
@@ -63,7 +70,7 @@ def _spans(mark: Mark, start: int, n: int) -> list[Span]:
 
 
 def _known_rows(spans: list[Any], mark: Mark, n: int) -> tuple[int, list[str]]:
-    """How many rows the store knows, and, if the n rows of X do not begin with them, why."""
+    """How many rows the store knows, and why the n rows of X do not begin with them, if so."""
     end = 0
     for start, stop, known in spans:
         if start != end:
@@ -86,7 +93,7 @@ def _refuse(folder: Folder, why: str) -> NoReturn:
 def _outside_names(
     folder: Folder, entries: list[Entry], least: int, outside: Objects | None
 ) -> Array:
-    """Numbers below zero of landmarks that are not rows of X, by what they are."""
+    """Numbers below zero for landmarks that are not rows of X; equal objects have one number."""
     known = {entry["fingerprint"]: entry["outside"] for entry in entries if "outside" in entry}
     free, new, names = count(min([least, 0, *known.values()]) - 1, -1), list[Entry](), list[int]()
     for i in range(0 if outside is None else length(outside)):
@@ -99,15 +106,15 @@ def _outside_names(
     return np.array(names, dtype=np.int64)
 
 
-def _require_same_values(values: Values, kernel: Kernel, X: Objects) -> None:
-    """ValueError if a person's function does not give what is stored."""
+def _require_same_values(blocks: StoredBlocks, kernel: Kernel, X: Objects) -> None:
+    """Refuse the store if a person's function gives other values than those that are stored."""
     if not kernel.untrusted:
         return
-    for i, j, before in values.sample(PROBED):
+    for i, j, before in blocks.sample(PROBED):
         now = float(kernel.anew(take(X, [i]), take(X, [j]))[0, 0])
         if abs(now - before) > symmetry_rtol(np.float32) * max(abs(now), abs(before)):
             _refuse(
-                values.folder,
+                blocks.folder,
                 f"for rows {i} and {j} the kernel gives {now:.6g} now, and {before:.6g} is "
                 "stored; it is not deterministic, or what it depends on has changed",
             )

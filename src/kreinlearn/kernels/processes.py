@@ -1,4 +1,7 @@
-"""Kernels that hold the GIL, in other processes: kernel and objects go once, then by number."""
+"""Kernels that hold Python's global lock, evaluated in other processes.
+
+The kernel and the objects are sent there once, by way of files, and then named by number.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +15,39 @@ import weakref
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import joblib
 import numpy as np
 
 from kreinlearn._parts import part_done
 from kreinlearn.data.tiles import length, rows
-from kreinlearn.kernels._base import Array, Kernel, Objects
+from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.sums.parallel import serial_blas
 
 PART = 256  # objects a file
 CHUNKS_PER_JOB = 4  # parts of an evaluation, at least
 CHUNKS = 64  # and at most: each that is done is progress
 CHUNK_PAIRS = 256  # which are worth a part
+
+
+class ProcessKernel(Kernel):
+    """A kernel that holds Python's global lock, so that processes are faster than threads."""
+
+    processes: Processes | None = None  # None: values are evaluated in this process
+
+    @property
+    def jobs(self) -> int:
+        return 1 if self.processes is None else self.processes.jobs
+
+    def with_processes(self, n: int, like: Kernel | None = None) -> Self:
+        fresh = Processes(n) if n > 1 else None
+        self.processes = fresh if like is None else getattr(like, "processes", None)
+        return self
+
+    def end_fit(self) -> None:
+        if self.processes is not None:
+            self.processes.end_fit()
 
 
 class Processes:
@@ -40,24 +62,28 @@ class Processes:
         return Processes, (self.jobs,)
 
     def begin_fit(self, kernel: Any, X: Objects) -> None:
-        """A function that cannot be sent is an error before any work; objects go when needed."""
+        """Raise an error before any work if the kernel cannot be sent; objects are sent when
+        needed.
+        """
         self._function(kernel).ticket()
         if self._fit is None or self._fit.objects is not X:
             self._fit = Shelf(X)
 
     def end_fit(self) -> None:
-        """Let go of the objects of the fit; what predicts is sent again when it is used."""
+        """Forget the objects of the fit; those for predictions are sent again when they are
+        used.
+        """
         self._remove()
         self._fit = None
 
     def packed(self, A: Objects) -> Any:
-        """A ticket for objects of the fit; others as they are, to be sent with the call."""
+        """A ticket for objects of the fit; other objects as they are, to be sent with the call."""
         return (self._fit and self._fit.find(A)) or A
 
     def rectangle(
         self, kernel: Kernel, A: Objects, Z: Shelf, spans: Sequence[tuple[int, int]]
     ) -> Array:
-        """k(A, Z), rows ``spans`` a call."""
+        """k(A, Z), where every call evaluates one of the ``spans`` of rows."""
         calls = ((self.packed(rows(A, *span)),) for span in spans)
         pairs = np.full(length(A), length(Z.objects))
         return np.concatenate(self._map(kernel, "anew", calls, Z, _sizes(spans, pairs)))
@@ -78,7 +104,7 @@ class Processes:
         Z: Shelf,
         sizes: list[tuple[int, int]],
     ) -> list[Array]:
-        """kernel.method(*call, Z) for all calls, in order; if one fails, no file is left."""
+        """kernel.method(*call, Z) for all calls, in order; if one fails, no file is left behind."""
         found = list[Array]()
         try:
             function = self._function(kernel).ticket()
@@ -103,7 +129,7 @@ class Processes:
         return known
 
     def _sharing(self) -> int:
-        """Kernels that evaluate the same pairs, as parts of a combination do."""
+        """The number of kernels that evaluate the same pairs, as parts of a combination do."""
         return len({(type(k), getattr(k, "func", None)) for k in self._functions}) or 1
 
     def _remove(self) -> None:
@@ -112,7 +138,11 @@ class Processes:
 
 
 def chunks(pairs: Array, jobs: int, fewest: int = 1) -> list[tuple[int, int]]:
-    """Rows in parts of about as many pairs, from those of each row; ``fewest`` rows if possible."""
+    """Spans of rows with about the same number of pairs each, of at least ``fewest`` rows if
+    possible.
+
+    ``pairs`` is the number of pairs of each row.
+    """
     n, ends = len(pairs), np.cumsum(pairs)
     wanted = min(int(pairs.sum()) // CHUNK_PAIRS, n // fewest, CHUNKS)
     shares = np.linspace(0, pairs.sum(), max(wanted, CHUNKS_PER_JOB * jobs) + 1)[1:-1]
@@ -121,17 +151,18 @@ def chunks(pairs: Array, jobs: int, fewest: int = 1) -> list[tuple[int, int]]:
 
 
 def _sizes(spans: Sequence[tuple[int, int]], pairs: Array) -> list[tuple[int, int]]:
+    """The numbers of rows and of pairs in every span."""
     return [(stop - start, int(pairs[start:stop].sum())) for start, stop in spans]
 
 
 def mirrored(K: Array) -> Array:
-    """The symmetric matrix of an upper triangle."""
+    """The symmetric matrix whose upper triangle is given."""
     upper = np.triu(K)
     return np.asarray(upper + np.triu(K, 1).T)
 
 
 class Shelf:
-    """Objects in a folder of their own, written when first asked for; it goes with the shelf."""
+    """Objects in a folder of their own, written when first needed and removed with the shelf."""
 
     def __init__(self, objects: Objects, what: str = "the objects") -> None:
         self.objects, self.what = objects, what  # held: an id stays that of its object
@@ -142,12 +173,12 @@ class Shelf:
         return Shelf, (self.objects, self.what)
 
     def ticket(self) -> Ticket:
-        """For all that is here."""
+        """A ticket for all objects on the shelf."""
         numbers = range(len(self.objects)) if isinstance(self.objects, list) else None
         return Ticket(self._folder(), numbers)
 
     def find(self, A: Objects) -> Ticket | None:
-        """For these objects; None if they are not here one by one."""
+        """A ticket for these objects; None if some of them are not on the shelf."""
         if not isinstance(A, list) or not isinstance(self.objects, list):
             return None
         self._places = self._places or {id(x): i for i, x in enumerate(self.objects)}
@@ -195,7 +226,7 @@ _READ: dict[str, dict[int, Any]] = {}  # what was read of each folder
 
 
 class Ticket(NamedTuple):
-    """Objects on a shelf by number; None: what is there, as it is."""
+    """Objects on a shelf by number; without numbers everything on the shelf, as it is."""
 
     folder: str
     numbers: Sequence[int] | None
@@ -226,7 +257,7 @@ def _called(function: Ticket, method: str, call: tuple[Any, ...], columns: Ticke
 
 
 def _sendable(error: Exception) -> Exception:
-    """The error, or one that says the same if it would not survive the way back."""
+    """The error, or one that says the same if it could not be sent back from another process."""
     try:
         sealed = joblib.wrap_non_picklable_objects(error, keep_wrapper=False)
         back = pickle.loads(pickle.dumps(sealed))

@@ -1,4 +1,4 @@
-"""The values of a store: blocks that are written once, in checksummed chunks of a zarr array."""
+"""The blocks of a store: values are written once, in checksummed chunks of a zarr array."""
 
 from __future__ import annotations
 
@@ -13,32 +13,33 @@ import numpy as np
 
 from kreinlearn._warnings import warn
 from kreinlearn.data.files import sync
-from kreinlearn.kernels._base import Array
-from kreinlearn.kernels._missing import block_at
-from kreinlearn.kernels._objects import library
+from kreinlearn.kernels.base import Array
+from kreinlearn.kernels.missing import block_at
+from kreinlearn.kernels.object_kernel import library
 from kreinlearn.pairs.store.folder import Entry, Folder, write_whole
 from kreinlearn.pairs.store.index import Block, Index, Numbers, as_runs, from_runs
 
 CHUNK = 2**17  # values: a tile of 2,048 rows x 64 columns
-WAIT = (2.0, 60.0)  # seconds between commits: at least, at most
-WAIT_SHARE = 0.01  # of the time since the store was opened
-OWN = -(2**62)  # the column of k(x, x)
-HELD = 2**23  # values that wait in memory for the next commit
+WAIT = (2.0, 60.0)  # the least and the most seconds between two commits
+WAIT_SHARE = 0.01  # of the time since the store was opened: how long a commit waits in between
+OWN = -(2**62)  # the number of the column of k(x, x)
+MOST_PENDING = 2**23  # values that wait in memory for the next commit
+CONFIG = {"write_empty_chunks": True}
 
 
-class Values:
-    """Kernel values by pairs of row numbers; what is new is kept, and committed from time to time.
+class StoredBlocks:
+    """Kernel values by pairs of row numbers; new ones are committed to disk from time to time.
 
-    A block is in the log when its chunks are on the disk. Nothing is ever written again to a
-    chunk that the log names.
+    A block is named in the log only after its chunks have reached the disk, and a chunk that the
+    log names is never written again.
     """
 
     def __init__(self, folder: Folder, entries: list[Entry]) -> None:
         self.folder = folder
         self._index, self._pending = Index(), list[Block]()
-        self._sets: dict[bytes, tuple[int, Numbers]] = {}  # of columns
-        self._named: set[int] = set()  # sets that are in the log
-        self._lost: set[int] = set()  # chunks
+        self._sets: dict[bytes, tuple[int, Numbers]] = {}  # sets of columns, which blocks share
+        self._named: set[int] = set()  # numbers of the sets that are in the log
+        self._lost: set[int] = set()  # chunks that could not be read
         self._lock, self._writing = threading.Lock(), threading.Lock()
         chunk, number = self._read_log(entries)
         self._chunks, self._set_numbers = count(chunk), count(number)
@@ -47,15 +48,20 @@ class Values:
         self._opened_at = self._committed_at = time.monotonic()
         self._failed = False
 
-    # What is there
+    # Reading
 
-    def known(self, rows: Array, columns: Array, *, mirror: bool) -> tuple[Array, str] | None:
-        """Values with NaN where there is none, and their type; None if nothing is known."""
+    def read(
+        self, rows: Array, columns: Array, *, mirror: bool
+    ) -> tuple[Array, np.dtype[Any] | None]:
+        """Values of all pairs, NaN where none is stored, and the type that they were evaluated in.
+
+        The type is None, and the array cannot be written to, if no value is stored. With
+        ``mirror`` a value of (z, x) stands for that of (x, z).
+        """
         with self._lock:
             overlaps = self._index.overlaps(rows, columns, mirror)
-        if not overlaps:
-            return None
-        K, kinds = np.full((len(rows), len(columns)), np.nan), set[str]()
+        shape = len(rows), len(columns)
+        K, kinds = np.full(shape if overlaps else (), np.nan), set[str]()
         for block, wanted, here, mirrored in overlaps:
             missing = np.isnan(K[block_at(*wanted)]) if kinds else np.True_
             if missing.any():
@@ -63,7 +69,9 @@ class Values:
                 part = part.T if mirrored else part
                 K[block_at(*wanted)] = np.where(missing, part, K[block_at(*wanted)])
                 kinds.add(block.kind)
-        return None if np.isnan(K).all() else (K, max(kinds))
+        if np.isnan(K).all():
+            return np.broadcast_to(np.nan, shape), None
+        return K, np.dtype(max(kinds))
 
     def _part(self, block: Block, i: Array, j: Array) -> Array:
         values = block.values
@@ -77,25 +85,24 @@ class Values:
         width = len(block.columns)
         start = block.chunk * self._chunk + first * width
         stop = start + (last - first) * width
-        chunks = range(start // self._chunk, -(-stop // self._chunk))
-        found = None
-        if self._lost.isdisjoint(chunks):
-            with suppress(Exception):  # whatever zarr or a codec finds wrong
-                found = np.asarray(self._array[start:stop])
-        if found is None or np.isnan(found.sum()):
-            found = np.full(stop - start, np.nan)
-            for chunk in chunks:
+        values = None
+        with suppress(Exception):  # whatever zarr or a codec may raise
+            values = np.asarray(self._array[start:stop])
+        if values is None or np.isnan(values.sum()):
+            values = np.full(stop - start, np.nan)
+            for chunk in range(start // self._chunk, -(-stop // self._chunk)):
                 lo, hi = max(start, chunk * self._chunk), min(stop, (chunk + 1) * self._chunk)
-                found[lo - start : hi - start] = self._read_chunk(chunk, lo, hi)
-        return found.reshape(last - first, width)
+                values[lo - start : hi - start] = self._read_chunk(chunk, lo, hi)
+        return values.reshape(last - first, width)
 
-    def _read_chunk(self, chunk: int, start: int, stop: int) -> Any:
+    def _read_chunk(self, chunk: int, start: int, stop: int) -> Array | float:
+        """Values start..stop of one chunk; NaN and, the first time, a warning if it is damaged."""
         if chunk in self._lost:
             return np.nan
         with suppress(Exception):
-            found = np.asarray(self._array[start:stop])
-            if not np.isnan(found).any():
-                return found
+            values = np.asarray(self._array[start:stop])
+            if not np.isnan(values).any():
+                return values
         with self._lock:
             self._lost.add(chunk)
         with self._writing:
@@ -107,29 +114,30 @@ class Values:
         return np.nan
 
     def sample(self, n: int) -> Iterator[tuple[int, int, float]]:
-        """Some pairs of rows, and their values: from blocks far apart."""
-        held = [b for b in self._index.blocks if b.rows.span[0] >= 0 and b.columns.span[0] >= 0]
-        for k in np.linspace(0, len(held) - 1, n if held else 0).astype(int):
-            block = held[k]
-            i, j = (len(part) * (k + 1) // (len(held) + 1) for part in (block.rows, block.columns))
+        """About n pairs of rows with their values, from blocks that are far apart."""
+        inside = [b for b in self._index.blocks if min(b.rows.span[0], b.columns.span[0]) >= 0]
+        for k in np.linspace(0, len(inside) - 1, n if inside else 0).astype(int):
+            block, share = inside[k], (k + 1) / (len(inside) + 1)
+            i, j = int(len(block.rows) * share), int(len(block.columns) * share)
             value = self._part(block, np.array([i]), np.array([j]))[0, 0]
             if not np.isnan(value):
                 yield int(block.rows.numbers[i]), int(block.columns.numbers[j]), float(value)
 
     @property
     def greatest(self) -> int:
-        """The greatest number of a row or column, -1 if there is none."""
+        """The greatest number of a row or column; -1 if no value is stored."""
         return max([-1, *(max(b.rows.span[1], b.columns.span[1]) for b in self._index.blocks)])
 
     @property
     def least(self) -> int:
+        """The least number of a row or column, at most 0."""
         spans = (min(b.rows.span[0], b.columns.span[0]) for b in self._index.blocks)
         return min([0, *(number for number in spans if number != OWN)])
 
-    # What is new
+    # Writing
 
-    def keep(self, rows: Array, columns: Array, K: Array) -> None:
-        """Values to be written; NaN would say that there is none, and is left to its caller."""
+    def add(self, rows: Array, columns: Array, K: Array) -> None:
+        """Store values at the next commit, unless some are NaN, which stands for no value."""
         if np.isnan(K.sum()) and np.isnan(K).any():
             return
         kind = "f4" if K.dtype == np.float32 else "f8"
@@ -138,15 +146,14 @@ class Values:
             block = Block(Numbers(rows), self._set(columns)[1], kind, values)
             self._index.add(block)
             self._pending.append(block)
-            held = sum(block.size for block in self._pending)
-            now = time.monotonic()
+            pending, now = sum(block.size for block in self._pending), time.monotonic()
             wait = np.clip(WAIT_SHARE * (now - self._opened_at), *WAIT)
-            due = held >= HELD or now - self._committed_at >= wait
+            due = pending >= MOST_PENDING or now - self._committed_at >= wait
         if due:
             self.commit()
 
     def commit(self) -> None:
-        """What is pending is on the disk, and in the log, when this returns."""
+        """Write all pending values; they are on the disk and in the log when this returns."""
         with self._writing:
             with self._lock:
                 pending, self._pending = self._pending, []
@@ -156,7 +163,7 @@ class Values:
             try:
                 self._write(pending)
             except OSError as error:
-                self._failed = True  # a full disk: what is in the log stays
+                self._failed = True  # the disk is full; what is in the log stays valid
                 error.add_note(
                     f"what was written before is kept in the store {str(self.folder.path)!r}; make "
                     "room, and fit again with it to go on from there"
@@ -180,11 +187,11 @@ class Values:
             block.values = None
 
     def _written(self, block: Block, named: set[int]) -> Iterator[Entry]:
-        """Writes a block to chunks of its own; what the log says of it."""
+        """Write a block to chunks of its own, and return the entries of the log that name it."""
         assert block.values is not None
         chunks = [next(self._chunks) for _ in range(-(-block.size // self._chunk))]
         block.chunk = chunks[0]
-        whole = np.full(len(chunks) * self._chunk, np.nan)  # or zarr would read what was there
+        whole = np.full(len(chunks) * self._chunk, np.nan)  # zarr would read old values first
         whole[: block.size] = block.values.ravel()
         start = block.chunk * self._chunk
         self._array[start : start + len(whole)] = whole
@@ -208,14 +215,14 @@ class Values:
     # Opening
 
     def _set(self, columns: Array) -> tuple[int, Numbers]:
-        """A set of columns by its number; blocks share it."""
+        """The number of a set of columns, and the set."""
         key = np.asarray(columns, dtype=np.int64).tobytes()
         if key not in self._sets:
             self._sets[key] = next(self._set_numbers), Numbers(columns)
         return self._sets[key]
 
     def _read_log(self, entries: list[Entry]) -> tuple[int, int]:
-        """Takes in what the log names; the first chunk and the first number of a set to come."""
+        """Index what the log names; return the first free chunk and the first free set number."""
         by_number: dict[int, Numbers] = {}
         free = number = 0
         for entry in entries:
@@ -229,18 +236,18 @@ class Values:
                 self._named.add(entry["columns"])
             elif "block" in entry:
                 free = max(free, entry["block"] + entry["chunks"])
-                if entry["columns"] in by_number:  # else that line is damaged
+                if entry["columns"] in by_number:  # otherwise that line of the log is damaged
                     rows = Numbers(from_runs(entry["rows"]))
                     columns = by_number[entry["columns"]]
                     self._index.add(Block(rows, columns, entry["type"], None, entry["block"]))
         return free, number
 
     def _opened(self) -> Any:
-        """The zarr array; its description is written anew if a kill came before it was whole."""
+        """The zarr array; its description is written anew if it is missing or incomplete."""
         zarr = library("zarr", "scale")
         path = self.folder.path / "values"
         (path / "c").mkdir(parents=True, exist_ok=True)
-        for partial in path.glob("**/*.partial"):  # of a write that was killed
+        for partial in path.glob("**/*.partial"):  # left by a process that was killed
             partial.unlink(missing_ok=True)
         with suppress(Exception):
             return zarr.open_array(str(path), mode="r+", zarr_format=3, config=CONFIG)
@@ -248,22 +255,19 @@ class Values:
         return zarr.open_array(str(path), mode="r+", zarr_format=3, config=CONFIG)
 
 
-CONFIG = {"write_empty_chunks": True}
-
-
 def _array_description(zarr: Any) -> str:
-    """As long as need be: chunks that are not written take no room."""
-    codecs, found = zarr.codecs, dict[str, Any]()
+    """A very long array in zarr's format: chunks that are never written take no room."""
+    codecs, files = zarr.codecs, dict[str, Any]()
     fast = codecs.BloscCodec(cname="lz4", clevel=1, shuffle="shuffle")
     zarr.create_array(
-        zarr.storage.MemoryStore(found), shape=(CHUNK * 2**40,), chunks=(CHUNK,), dtype="float64",
+        zarr.storage.MemoryStore(files), shape=(CHUNK * 2**40,), chunks=(CHUNK,), dtype="float64",
         fill_value=np.nan, zarr_format=3, compressors=[fast, codecs.Crc32cCodec()],
     )  # fmt: skip
-    return str(found["zarr.json"].to_bytes().decode())
+    return str(files["zarr.json"].to_bytes().decode())
 
 
 def _merged(pending: list[Block]) -> list[Block]:
-    """Blocks of the same columns as one."""
+    """Blocks with the same columns, joined to one."""
     groups: dict[tuple[int, str], list[Block]] = {}
     for block in pending:
         groups.setdefault((id(block.columns), block.kind), []).append(block)

@@ -1,4 +1,4 @@
-"""What makes objects, functions and kernels the same: their content, or their identity."""
+"""Keys that are equal for objects, functions and kernels that are the same."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.kernels._base import Array, Kernel, Objects
+from kreinlearn.kernels.base import Array, Kernel, Objects
 
 Key = Hashable
 PLAIN: set[Any] = {str, bytes, int, bool, NoneType, range}  # within a type equal means the same
 
 
 class _Same:
-    """An object by identity; held, so that no other can take its place in memory."""
+    """A key for an object by identity; it refers to the object, so that its id stays taken."""
 
     __slots__ = ("x",)
 
@@ -36,7 +36,7 @@ def keys_of(X: Objects) -> list[Key]:
 
 
 def key_of(x: Any) -> Key:
-    """Equal for what is of one type and the same content, to the bit; for the rest by identity."""
+    """A key that is equal for the same type and content, to the bit; otherwise by identity."""
     kind = type(x)
     if kind in PLAIN:
         return kind, x
@@ -75,7 +75,9 @@ def _items_key(x: Sequence[Any]) -> Iterable[Key]:
 
 
 def _function_key(f: Any) -> Key:
-    """By identity; but what a search copies, by what the copy is made from."""
+    """By identity, except for functions that are copied in a search: by what the copy is made
+    from.
+    """
     kind: Any = type(f)
     if kind is MethodType:
         return kind, f.__func__, _function_key(f.__self__)

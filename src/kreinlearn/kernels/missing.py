@@ -1,4 +1,4 @@
-"""What is missing of kernel values, NaN in a matrix, evaluated in as few blocks as it takes."""
+"""Missing kernel values, NaN in a matrix, evaluated in as few blocks as possible."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from kreinlearn.data.tiles import length, take
-from kreinlearn.kernels._base import Array, Objects
+from kreinlearn.kernels.base import Array, Objects
 
 
 def fill(K: Array, evaluate: Callable[[Array, Array], Array]) -> None:
-    """NaN in K becomes a value: ``evaluate(i, j)`` gives those of rows i and columns j."""
+    """Replace every NaN in K: ``evaluate(i, j)`` gives the values of rows i and columns j."""
     for i, j in _rectangles(np.isnan(K)):
         K[block_at(i, j)] = evaluate(i, j)
 
@@ -22,7 +22,10 @@ def fill_square(
     evaluate: Callable[[Array, Array], Array],
     evaluate_square: Callable[[Array], Array],
 ) -> None:
-    """The same of a symmetric matrix, each pair once; squares of which nothing is known apart."""
+    """Replace every NaN in a symmetric matrix, each pair once.
+
+    ``evaluate_square(i)`` is called for objects i no two of which have a known value.
+    """
     squares, order = _squares(np.isnan(K))
     for i in squares:
         K[block_at(i, i)] = evaluate_square(i)
@@ -33,18 +36,18 @@ def fill_square(
 
 
 def part_of(X: Objects, numbers: Array) -> Objects:
-    """Objects by number; X itself if all are asked for."""
+    """Objects by number; X itself if all of them are asked for."""
     return X if len(numbers) == length(X) else take(X, numbers)
 
 
 def block_at(i: Array, j: Array) -> Any:
-    """The block of rows i and columns j, of an array; slices if they are runs."""
+    """An index for the block of rows i and columns j: slices if both are runs of neighbours."""
     runs = [slice(k[0], k[-1] + 1) for k in (i, j) if len(k) and (np.diff(k) == 1).all()]
     return tuple(runs) if len(runs) == 2 else np.ix_(i, j)
 
 
 def _alike(M: Array) -> list[Array]:
-    """Numbers of the columns of a boolean matrix, equal columns together."""
+    """Groups of the numbers of equal columns of a boolean matrix."""
     groups: dict[bytes, list[int]] = {}
     for j, column in enumerate(np.packbits(M, axis=0).T):
         groups.setdefault(column.tobytes(), []).append(j)
@@ -52,7 +55,7 @@ def _alike(M: Array) -> list[Array]:
 
 
 def _rectangles(missing: Array) -> Iterator[tuple[Array, Array]]:
-    """Rows and columns of blocks that hold all that is missing, each entry once, and no other."""
+    """Rows and columns of blocks that hold exactly the missing entries, each of them once."""
     for columns in _alike(missing):
         rows = np.flatnonzero(missing[:, columns[0]])
         if len(rows):
@@ -60,9 +63,9 @@ def _rectangles(missing: Array) -> Iterator[tuple[Array, Array]]:
 
 
 def _squares(missing: Array) -> tuple[list[Array], Array]:
-    """Groups of objects no two of which are known, and all objects, like beside like.
+    """Groups of objects no two of which have a known value, and all objects with like beside like.
 
-    Also each object of which nothing but k(z, z) is missing.
+    The groups include each single object of which nothing but k(z, z) is missing.
     """
     off = missing & ~np.eye(len(missing), dtype=bool)
     groups = _alike(off | np.eye(len(off), dtype=bool))  # unknown to each other, alike to others

@@ -1,4 +1,4 @@
-"""Kernel values of row blocks: one matrix product, then one element-wise pass over it."""
+"""Kernel values of blocks of vectors: one matrix product, then one element-wise pass."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from kreinlearn.kernels import _fused
-from kreinlearn.kernels._base import Array, Objects
+from kreinlearn.kernels.base import Array, Objects
 
 REMEDY = "scale the data, with StandardScaler say"
 
@@ -21,14 +21,15 @@ def floats(X: Objects) -> Any:
 
 
 def squared_norms(X: Any) -> Array:
+    """|x|^2 of every row."""
     norms: Array = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
     return norms
 
 
 def require_small(norms: Array, what: str, numbers: int | Array = 0) -> None:
-    """No product or sum of two rows overflows if every (squared) norm is an eighth of the range.
+    """Refuse rows so large that products or sums of two of them could overflow.
 
-    ``numbers`` says which rows these are: the number of the first, or one for each.
+    ``numbers`` says which rows these are: the number of the first, or one number per row.
     """
     small = norms <= np.finfo(norms.dtype).max / 8
     if not small.all():
@@ -42,7 +43,11 @@ def require_small(norms: Array, what: str, numbers: int | Array = 0) -> None:
 
 
 class BlockColumns:
-    """k(A, Z) in sub-blocks of rows whose size depends on m alone, each filled by ``_fill``."""
+    """From rows A to k(A, Z), in sub-blocks of rows whose size depends on the number of columns
+    alone.
+
+    A subclass gives ``_prepare`` and ``_fill``.
+    """
 
     def __init__(self, Z: Objects) -> None:
         self.Z = floats(Z)
@@ -65,14 +70,16 @@ class BlockColumns:
         return out
 
     def _prepare(self, dtype: Any, sparse: bool) -> tuple[Any, ...]:
-        """What a block needs of Z, in the block's type."""
+        """What every sub-block needs of Z, in the type of the sub-block."""
         raise NotImplementedError
 
     def _fill(self, A: Any, out: Array, ready: tuple[Any, ...], start: int) -> None:
+        """Write the values of rows A, which begin with row ``start``, into ``out``."""
         raise NotImplementedError
 
 
 def _target(out: Array | None, n: int, m: int, dtype: Any) -> Array:
+    """The array for the values: a new one, or the first rows of ``out`` if that fits."""
     if out is None:
         return np.empty((n, m), dtype)
     fits = out.ndim == 2 and out.shape[0] >= n and out.shape[1] == m
@@ -85,7 +92,9 @@ def _target(out: Array | None, n: int, m: int, dtype: Any) -> Array:
 
 
 class DistanceColumns(BlockColumns):
-    """[x, |x|^2, 1] [-2z, 1, |z|^2]' = |x - z|^2, then ``apply`` in place; dense rows centred."""
+    """|x - z|^2 = [x, |x|^2, 1] [-2z, 1, |z|^2]', then ``apply`` in place; dense rows are
+    centred.
+    """
 
     def __init__(self, Z: Objects, apply: Callable[[Array], None]) -> None:
         self.apply = apply
@@ -143,6 +152,8 @@ class ProductColumns(BlockColumns):
 
 
 class TruncatedL1Columns(BlockColumns):
+    """max(0, radius - |x - z|_1), in one pass over dense rows."""
+
     def __init__(self, Z: Objects, radius: float) -> None:
         self.radius = radius
         super().__init__(Z)

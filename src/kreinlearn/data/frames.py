@@ -1,18 +1,19 @@
-"""Data frames and structured arrays as rows, and what a column knows beside its values."""
+"""Rows of data frames and structured arrays, for kernels that compare rows of a table."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from kreinlearn.data.tiles import objects_of
-from kreinlearn.kernels.tables import is_number, is_sequence
 
 
 class Category:
-    """A number that is a category: equal to the number, but none."""
+    """A number that names a category: equal to that number, but not compared by difference."""
 
     __slots__ = ("value",)
 
@@ -29,8 +30,20 @@ class Category:
         return repr(self.value)
 
 
+def is_number(t: type) -> bool:
+    """Whether values of a type are numbers; booleans are categories."""
+    return issubclass(t, Real | Decimal) and not issubclass(t, bool)
+
+
+def is_sequence(row: object) -> bool:
+    """Whether a row is a sequence with one value per column; texts are not."""
+    if isinstance(row, np.ndarray):
+        return row.ndim == 1
+    return isinstance(row, Sequence) and not isinstance(row, str | bytes)
+
+
 def column_names(X: Any) -> list[str] | None:
-    """Of a data frame or structured array, if all are texts."""
+    """The names of the columns of a data frame or structured array, if all of them are texts."""
     if hasattr(X, "columns"):
         names = getattr(X, "column_names", X.columns)  # the former is pyarrow's
     else:
@@ -39,7 +52,7 @@ def column_names(X: Any) -> list[str] | None:
 
 
 def rows_of_frame(X: Any) -> list[tuple[Any, ...]]:
-    """Rows of a frame of pandas, polars or pyarrow."""
+    """The rows of a frame of pandas, polars or pyarrow as tuples."""
     for axis, what in enumerate(("sample", "feature")):
         if not X.shape[axis]:
             raise ValueError(
@@ -53,6 +66,7 @@ def rows_of_frame(X: Any) -> list[tuple[Any, ...]]:
 
 
 def _values_of(column: Any) -> Sequence[Any]:
+    """The values of a column, numbers as categories if that is what its type says."""
     values = objects_of(column)
     kind = str(column.dtype if hasattr(column, "dtype") else column.type)
     if kind.startswith(("category", "dictionary")):  # pandas, pyarrow
@@ -61,7 +75,7 @@ def _values_of(column: Any) -> Sequence[Any]:
 
 
 def named_rows(rows: Sequence[Any], names: Sequence[Hashable]) -> list[Any]:
-    """Rows as dicts; one that has not a value a name is left as it is, for an error."""
+    """Rows as dicts by column name; a row of another length is left as it is, for an error."""
     if len(set(names)) < len(names):
         raise ValueError(f"columns are {list(names)}; give each a name of its own")
 

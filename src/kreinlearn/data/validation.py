@@ -1,0 +1,221 @@
+"""Checks of X alone: tables of numbers, given matrices and sequences of objects.
+
+What scikit-learn would silently read as something else is refused here, with an error that says
+what was given and what to pass instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from decimal import Decimal
+from numbers import Number, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import squareform
+
+from kreinlearn.data.memory import budget_bytes
+from kreinlearn.data.sources import Table, opened
+from kreinlearn.data.tiles import first_not_finite, length, objects_of
+
+SYMMETRY_TILE = 1024  # rows compared at a time
+# how the names of types begin, in numpy, pandas, polars and pyarrow
+DATES = ("date", "time", "duration", "period")
+CATEGORIES = ("categor", "enum", "dictionary")
+TEXTS = ("str", "object", "<u", "|s", "utf8", "large_string")
+NO_SEQUENCES = (str, bytes, bytearray, Mapping, Set, np.matrix)  # not read as several objects
+
+
+# Tables of numbers
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a data frame or a sparse matrix: iterating over it does not give objects."""
+    return bool(sp.issparse(X) or hasattr(X, "columns"))
+
+
+def is_table(X: Any) -> bool:
+    """Whether X holds numbers in two dimensions, so that its rows are vectors."""
+    if is_frame(X):
+        return True
+    if not hasattr(X, "__array__") or hasattr(X, "to_list"):  # a single column holds objects
+        return False
+    X = np.asarray(X)
+    return X.ndim == 2 and (X.dtype.kind in "fiubcmM" or not _holds_texts(X))
+
+
+def require_numbers(X: Any) -> None:
+    """Refuse dates (TypeError) and categories (ValueError), which could be taken as numbers."""
+    if hasattr(X, "to_list"):
+        raise ValueError(
+            f"Expected 2D array, got 1D array instead: one column, a {type(X).__name__}; "
+            "pass the data frame"
+        )
+    _require_no_blocks(X)
+    names = _names_of_types(X)
+    if "object" in names:
+        _require_no_missing(np.asarray(X))
+    for name in names:
+        if name.startswith(DATES):
+            raise TypeError(f"X must hold numbers, got dates ({name}); convert them first")
+        if name.startswith(CATEGORIES):
+            raise ValueError(f"X must hold numbers, got categories ({name}); encode them first")
+
+
+def _require_no_blocks(X: Any) -> None:
+    """Refuse a list of tables, which numpy would stack along a new axis."""
+    shape = getattr(X[0], "shape", None) if isinstance(X, list | tuple) and len(X) else None
+    if isinstance(shape, tuple) and len(shape) == 2:
+        raise ValueError(
+            f"X is a {type(X).__name__} of {len(X)} blocks, the first of shape {shape}; pass "
+            "kreinlearn.Blocks(X), whose rows are those of all blocks"
+        )
+
+
+def _require_no_missing(X: NDArray[Any]) -> None:
+    """Refuse pandas.NA among objects, for which float() would raise a TypeError."""
+    for place, value in np.ndenumerate(X):
+        if _is_missing(value):
+            raise ValueError(f"Input X contains NaN: a missing value at {place}")
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or type(value).__name__ == "NAType"
+
+
+def _holds_texts(X: Any) -> bool:
+    """Whether a frame or an array holds anything but numbers, categories and dates."""
+    names = [name for name in _names_of_types(X) if name.startswith(TEXTS)]
+    if set(names) != {"object"}:
+        return bool(names)
+    values = np.asarray(X).flat
+    return not all(isinstance(value, Number) or _is_missing(value) for value in values)
+
+
+def _names_of_types(X: Any) -> list[str]:
+    types = [_type_of(X)]
+    if hasattr(X, "columns"):
+        types = X.dtypes if hasattr(X, "dtypes") else X.schema.types
+    return [str(one).lower() for one in types]
+
+
+def _type_of(X: Any) -> Any:
+    if isinstance(X, list | tuple) and len(X):
+        return _type_of(X[0])
+    return getattr(X, "dtype", None)
+
+
+def precision(X: Any) -> np.dtype[Any]:
+    """The type of what is computed from X: float32 if X has that type, else float64."""
+    return np.dtype(np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64)
+
+
+# Sequences of objects
+
+
+def require_one_dimension(X: Any) -> None:
+    """Refuse texts or objects in two dimensions: it is unclear what one object would be."""
+    frame = hasattr(X, "columns")
+    if (frame or (isinstance(X, np.ndarray) and X.ndim == 2)) and _holds_texts(X):
+        remedy = "X.ravel(), or list(X) if rows are objects"
+        if frame:
+            remedy = 'the column, X["name"], or kernel="gower" if rows are objects'
+        raise ValueError(
+            f"Expected a sequence of objects, got texts or objects in two dimensions, "
+            f"{X.shape[0]} x {X.shape[1]}; pass {remedy}"
+        )
+
+
+def numbers_as_array(X: Any) -> Any:
+    """A frame of numbers, or an array of numbers as objects, as a plain array; else X itself."""
+    table = np.asarray(X) if hasattr(X, "columns") else X
+    if not isinstance(table, np.ndarray) or table.ndim != 2:
+        return X
+    if table.dtype.kind != "O":
+        return table if table.dtype.kind in "fiub" else X
+    if not all(isinstance(value, Real | Decimal) or _is_missing(value) for value in table.flat):
+        return X
+    values = [np.nan if _is_missing(value) else float(value) for value in table.flat]
+    return np.array(values).reshape(table.shape)
+
+
+def list_of_objects(X: Any) -> list[Any]:
+    """A sequence that is not empty as a list, one entry per object."""
+    sequence = hasattr(X, "__len__") and getattr(X, "shape", None) != ()
+    if not sequence or isinstance(X, NO_SEQUENCES) or is_frame(X):
+        raise TypeError(
+            f"X must be a sequence of objects, got {type(X).__name__}; pass a list with one entry "
+            "per object"
+        )
+    if not length(X):
+        raise ValueError(
+            "Found array with 0 sample(s) while a minimum of 1 is required: X is empty"
+        )
+    return list(objects_of(X))
+
+
+# Given matrices
+
+
+def in_memory(X: Any) -> Any:
+    """A matrix as a whole: one in a file is mapped into memory or read."""
+    data = opened(X)
+    if data is None:
+        return X
+    source: Any = data.numbers() if isinstance(data, Table) else data
+    return source.within(budget_bytes(None)).whole() if source.ndim == 2 else X
+
+
+def is_condensed(X: Any) -> bool:
+    """Whether X is the upper triangle of a matrix as one vector, as scipy's pdist returns it."""
+    if hasattr(X, "ndim"):
+        return bool(X.ndim == 1 and len(X))
+    return isinstance(X, list | tuple) and len(X) > 0 and bool(np.isscalar(X[0]))
+
+
+def square_from_condensed(X: ArrayLike, *, dissimilarities: bool) -> NDArray[Any]:
+    """The square matrix of a condensed vector, which must hold dissimilarities."""
+    vector = np.asarray(X)
+    if not dissimilarities:
+        raise ValueError(
+            "Expected 2D array, got 1D array instead: a condensed vector has no self-similarities; "
+            'pass the square matrix, or kernel="precomputed_dissimilarity" for distances'
+        )
+    n = round((1 + np.sqrt(1 + 8 * len(vector))) / 2)
+    if n * (n - 1) // 2 != len(vector):
+        raise ValueError(
+            f"Expected 2D array, or n (n - 1) / 2 distances as pdist gives them; {len(vector)} "
+            "is no such number"
+        )
+    return np.asarray(squareform(vector, checks=False))
+
+
+def require_finite_matrix(X: NDArray[Any]) -> None:
+    """Refuse a matrix with an entry that is NaN or infinite; the error names the first one."""
+    bad = first_not_finite(X)
+    if bad is not None:
+        i, j, kind = bad
+        what = "NaN" if kind == "NaN" else "infinity"
+        raise ValueError(f"Input X contains {what} at row {i}, column {j}")
+
+
+def require_square(X: NDArray[Any], remedy: str = "") -> None:
+    """Refuse a matrix that is not square; ``remedy`` ends the error."""
+    n, m = X.shape
+    if n != m:
+        raise ValueError(
+            f"Precomputed matrix must be a square matrix. Input is a {n}x{m} matrix.{remedy}"
+        )
+
+
+def asymmetry_of(X: NDArray[Any]) -> float:
+    """max |X - X'| of a square matrix, computed one strip of rows at a time."""
+    spans = (slice(i, i + SYMMETRY_TILE) for i in range(0, len(X), SYMMETRY_TILE))
+    return max(float(np.abs(X[span] - X[:, span].T).max()) for span in spans)
+
+
+def looks_like_distances(K: NDArray[Any]) -> bool:
+    """Whether a matrix has a zero diagonal, no negative entry, and some that are positive."""
+    return bool(len(K) > 1 and K.min() >= 0 and K.max() > 0 and not np.diagonal(K).any())

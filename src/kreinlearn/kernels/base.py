@@ -1,0 +1,357 @@
+"""What a similarity is: a function of two sequences of objects, evaluated one block at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+
+from kreinlearn.kernels.domains import Domain, Vectors
+
+Array = NDArray[Any]
+Objects = Any  # a sequence of objects, or an (n, d) array or CSR matrix
+SYMMETRY_RTOL = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}  # rounding, no more
+
+
+class Columns(Protocol):
+    """The kernel columns of fixed objects Z: from rows A to k(A, Z).
+
+    Calling it has no side effects, except that values are written into ``out`` if that is given,
+    and it may be called by several threads.
+    """
+
+    def __call__(self, A: Objects, out: Array | None = None) -> Array: ...
+
+
+class Kernel(BaseEstimator):
+    """A symmetric function k(x, z) of two objects: the base class of all kernels.
+
+    A subclass gives at least ``columns``, and ``domain`` if it does not take vectors. Parameters
+    follow scikit-learn: ``__init__`` only assigns them, and what depends on data is worked out by
+    ``fit``, into attributes with a trailing underscore. Kernels can be added, subtracted and
+    multiplied, with each other and with numbers: ``k1 + k2``, ``k1 * k2``, ``2.0 * k1``.
+
+    Attributes
+    ----------
+    domain : Domain
+        What the kernel takes as X.
+    is_dissimilarity : bool
+        Whether small values mean that two objects are alike.
+    of_dissimilarities : bool
+        Whether X is a given matrix of dissimilarities.
+    sparse : bool
+        Whether the rows of X may be those of a CSR matrix.
+    threads : bool
+        Whether several threads may evaluate the kernel at the same time.
+    jobs : int
+        The number of processes in which values are evaluated.
+    costly : bool
+        Whether a value may cost so much that no pair should be evaluated twice.
+    pairs_once : bool
+        Whether ``symmetric`` evaluates n (n + 1) / 2 pairs of n objects, and not n * n.
+    splits_squares : bool
+        Whether a square may be evaluated in strips of rows, by several threads.
+    writes_in_place : bool
+        Whether ``columns(Z)(A, out)`` writes its values into a given buffer of floats.
+    rows_per_call : int
+        The number of rows that must be evaluated in one call for their values to repeat bit for
+        bit.
+    diagonal_cost : int
+        The number of pairs that are evaluated for each k(x, x).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kreinlearn.kernels import Kernel
+    >>> class Overlap(Kernel):
+    ...     def columns(self, Z):
+    ...         return lambda A, out=None: np.minimum(A[:, None], Z).sum(axis=2)
+    >>> Overlap()(np.array([[1, 2], [3, 0]]))
+    array([[3., 1.],
+           [1., 3.]])
+    """
+
+    is_dissimilarity = False
+    of_dissimilarities = False  # X is a given matrix of dissimilarities
+    sparse = False  # CSR rows are accepted
+    threads = True  # several threads may evaluate at once
+    pairs_once = False  # ``symmetric`` evaluates n (n + 1) / 2 pairs, not n * n
+    splits_squares = False  # a square may be evaluated in strips of rows, by several threads
+    diagonal_cost = 1  # pairs that are evaluated for each k(x, x)
+
+    @property
+    def domain(self) -> Domain:
+        """What the kernel takes as X."""
+        return Vectors(self.sparse)
+
+    @property
+    def costly(self) -> bool:
+        """Whether a value may cost so much that no pair should be evaluated twice."""
+        return not (self.domain.is_vectors or self.domain.is_matrix)
+
+    @property
+    def rows_per_call(self) -> int:
+        """How many rows must be evaluated in one call for their values to repeat bit for bit.
+
+        With 0 they are all rows of a block, and k(x, z) may differ from k(z, x) in the last bit.
+        """
+        return 1 if self.costly else 0
+
+    @property
+    def writes_in_place(self) -> bool:
+        """Whether ``columns(Z)(A, out)`` writes its values into a buffer of floats."""
+        return self.domain.is_vectors
+
+    @property
+    def takes(self) -> str:
+        return self.domain.in_words
+
+    @property
+    def on_objects(self) -> bool:
+        return self.costly
+
+    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        """Fix whatever depends on data; a random draw comes from ``rng``."""
+        return self
+
+    # Processes, for kernels that threads cannot speed up
+
+    @property
+    def jobs(self) -> int:
+        """The number of processes in which values are evaluated; 1 means in this one."""
+        return 1
+
+    def with_processes(self, n: int, like: Kernel | None = None) -> Self:
+        """This kernel, from now on evaluated in ``n`` processes if threads cannot speed it up.
+
+        With ``like``, another kernel of the same fit, they are the processes of that kernel, which
+        have the objects already.
+        """
+        return self
+
+    def end_fit(self) -> None:
+        """Let the processes forget the objects of the fit."""
+
+    @property
+    def untrusted(self) -> list[Kernel]:
+        """The kernels in this one, or itself, whose values are checked because a person wrote
+        them.
+        """
+        return []
+
+    def grid(self) -> list[dict[str, Any]]:
+        """Parameters that are worth trying, once the kernel is fitted; none if it does not know
+        any.
+        """
+        return []
+
+    def columns(self, Z: Objects) -> Columns:
+        """The function from rows A to k(A, Z)."""
+        raise NotImplementedError
+
+    def select(self, X: Objects, indices: Array) -> Objects:
+        """The objects that stand for rows ``indices`` as columns; of a given matrix, column
+        numbers.
+        """
+        from kreinlearn.data.tiles import take
+
+        return take(X, indices)
+
+    def diagonal(self, A: Objects) -> Array:
+        """k(x, x) of every object."""
+        from kreinlearn.data.tiles import length, take
+
+        return np.array([self(a, a)[0, 0] for a in (take(A, [i]) for i in range(length(A)))])
+
+    def symmetric(self, Z: Objects, own: Array | None = None) -> Array:  # (m, m)
+        """k(Z, Z), exactly symmetric.
+
+        ``own`` are the k(z, z) that are known, NaN where they are not. A kernel that evaluates
+        every pair by itself leaves these out; the others ignore them.
+        """
+        return symmetrised(self.columns(Z)(Z))
+
+    def __call__(self, A: Objects, B: Objects | None = None) -> Array:
+        return self.symmetric(A) if B is None else self.columns(B)(A)
+
+    def anew(self, A: Objects, B: Objects) -> Array:
+        """k(A, B), evaluated in this process even if the values are remembered, to compare both."""
+        return self.columns(B)(A)
+
+    # k1 + k2, k1 - k2, k1 * k2, 2.0 * k1, k1 / 2.0, -k1, sum([k1, k2])
+
+    __array_ufunc__ = None  # numpy's numbers leave it to the kernel as well
+
+    def __add__(self, other: Any) -> Kernel:
+        from kreinlearn.kernels import combine
+
+        return combine.added(self, other, 1.0)
+
+    def __radd__(self, other: Any) -> Kernel:
+        """Allow ``sum([k1, k2])``, which starts with 0."""
+        from kreinlearn.kernels import combine
+
+        return self if combine.is_zero(other) else combine.added(self, other, 1.0)
+
+    def __sub__(self, other: Any) -> Kernel:
+        from kreinlearn.kernels import combine
+
+        return combine.added(self, other, -1.0)
+
+    def __mul__(self, other: Any) -> Kernel:
+        from kreinlearn.kernels import combine
+
+        return combine.multiplied(self, other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Kernel:
+        from kreinlearn.kernels import combine
+
+        return combine.divided(self, other)
+
+    def __neg__(self) -> Kernel:
+        return self * -1.0
+
+
+def symmetrised(K: Array) -> Array:
+    """The mean of a square matrix and its transpose."""
+    return 0.5 * (K + K.T)
+
+
+def symmetry_rtol(dtype: Any) -> float:
+    """The asymmetry that is mere rounding, as a share of the largest entry."""
+    return SYMMETRY_RTOL.get(np.dtype(dtype), SYMMETRY_RTOL[np.dtype(np.float64)])
+
+
+REGISTRY: dict[str, Callable[..., Kernel]] = {}
+FACTORY = "pass a Kernel class, or a function that returns a kernel: lambda: my_kernel"
+
+
+def register(name: str, factory: Callable[..., Kernel], *, replace: bool = False) -> None:
+    """Give a kernel a name, which estimators then accept as ``kernel=``.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+    factory : callable
+        ``factory(**kernel_params)`` makes the kernel: a ``Kernel`` subclass, or a function that
+        returns a ``Kernel`` or a callable k(A, B).
+    replace : bool, default=False
+        Whether a name that is taken, which includes all names of scikit-learn, may be changed.
+
+    Examples
+    --------
+    >>> from kreinlearn.kernels import Gaussian, register, resolve
+    >>> register("gaussian", Gaussian, replace=True)  # as it is in the library
+    >>> resolve("gaussian", {"width": 0.2})
+    Gaussian(width=0.2)
+    """
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"a kernel's name is a non-empty string, got {name!r}")
+    if not callable(factory) or isinstance(factory, Kernel):
+        raise TypeError(f"kernel {name!r} wants a factory, got {factory!r}; {FACTORY}")
+    if not replace:
+        _require_free(name)
+    REGISTRY[name] = factory
+
+
+def is_known(name: str) -> bool:
+    """Whether ``resolve`` accepts a name: one that is registered, or one of scikit-learn's."""
+    from kreinlearn.kernels import scikit
+
+    theirs = name in scikit.sklearn_kernel_names() or name in scikit.sklearn_metric_names()
+    return name in REGISTRY or theirs
+
+
+def _require_free(name: str) -> None:
+    """Refuse a name that is taken."""
+    if is_known(name):
+        what = "is registered already" if name in REGISTRY else "is a name of scikit-learn"
+        raise ValueError(f"kernel {name!r} {what}; pass replace=True to change it")
+
+
+def registered() -> list[str]:
+    """The names of all registered kernels, in alphabetical order.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from kreinlearn.kernels import registered
+    >>> "levenshtein" in registered()
+    True
+    """
+    return sorted(REGISTRY)
+
+
+def resolve(spec: Any, params: Mapping[str, Any] | None = None) -> Kernel:
+    """A new, unfitted kernel from whatever estimators accept as ``kernel=``.
+
+    Parameters
+    ----------
+    spec : str, callable or Kernel
+        A registered name or one of scikit-learn's, a function k(A, B) -> matrix, or a kernel, which
+        is copied.
+    params : mapping, default=None
+        Parameters of the kernel.
+
+    Returns
+    -------
+    Kernel
+
+    Examples
+    --------
+    >>> from kreinlearn.kernels import resolve
+    >>> resolve("levenshtein", {"normalized": True})
+    Levenshtein(normalized=True)
+    """
+    params = dict(params or {})
+    if isinstance(spec, Kernel):
+        kernel: Kernel = clone(spec)
+        return kernel.set_params(**params) if params else kernel
+    if isinstance(spec, str):
+        return _by_name(spec, params)
+    if callable(spec):
+        from kreinlearn.kernels.callables import CallableKernel
+
+        return CallableKernel(spec, params)
+    raise TypeError(
+        f"kernel={spec!r} is neither a name, a callable k(A, B) -> matrix nor a Kernel; "
+        "for a function of two single objects use kernel=pairwise(f)"
+    )
+
+
+def _by_name(name: str, params: dict[str, Any]) -> Kernel:
+    from kreinlearn.kernels import scikit
+
+    if name in REGISTRY:
+        return _called(name, REGISTRY[name], params)
+    if name in scikit.sklearn_kernel_names():
+        return scikit.SklearnKernel(name, params)
+    if name in scikit.sklearn_metric_names():
+        return scikit.SklearnMetric(name, params)
+    raise ValueError(
+        f"kernel={name!r} is unknown; registered are {registered()}, beside every kernel and "
+        "metric name of scikit-learn; register(name, factory) adds one of your own"
+    )
+
+
+def _called(name: str, factory: Callable[..., Kernel], params: dict[str, Any]) -> Kernel:
+    try:
+        kernel: Any = factory(**params)
+    except TypeError as error:
+        what = f"does not take kernel_params={params}"
+        hint = "" if params else f"; if what was registered is no factory, {FACTORY}"
+        raise TypeError(f"kernel {name!r} {what}: {error}{hint}") from error
+    if isinstance(kernel, Kernel):
+        return kernel
+    if not callable(kernel):
+        raise TypeError(f"the factory of kernel {name!r} returned {kernel!r}; {FACTORY}")
+    return resolve(kernel)

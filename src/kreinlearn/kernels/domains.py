@@ -1,0 +1,270 @@
+"""What a kernel takes as X: vectors, objects, records, anything, or a given matrix.
+
+Every kernel has a ``domain``, and whoever needs to know what X may be asks that: nobody compares
+types of kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import InputTags, check_array
+
+from kreinlearn.data.border import Border
+from kreinlearn.data.frames import column_names, named_rows, rows_of_frame
+from kreinlearn.data.sources import Table, opened
+from kreinlearn.data.sources.base import RowObjects
+from kreinlearn.data.sources.opening import as_path
+from kreinlearn.data.tiles import Part, Source
+from kreinlearn.data.validation import (
+    is_condensed,
+    is_table,
+    list_of_objects,
+    numbers_as_array,
+    require_finite_matrix,
+    require_numbers,
+    require_one_dimension,
+    square_from_condensed,
+)
+
+if TYPE_CHECKING:
+    from kreinlearn.kernels.base import Kernel
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The inputs that a kernel is defined on.
+
+    A subclass says how X is read from files (``_rows_of``) and how it is checked in memory
+    (``_checked``).
+    """
+
+    # at most one of these holds; none of them holds for a kernel that takes anything
+    is_vectors = False
+    is_objects = False
+    is_records = False
+    is_matrix = False
+    in_words = ""  # what X is, for messages
+    maps_memory = False  # a numpy.memmap is read one block of rows at a time
+
+    def validate(self, X: Any, border: Border, *, reset: bool) -> Any:
+        """X as the kernel takes it.
+
+        Parameters
+        ----------
+        X : object
+            Whatever was passed to an estimator, except for Dask collections.
+        border : Border
+            The types that are accepted, and the estimator that remembers names and numbers of
+            columns.
+        reset : bool
+            True in ``fit``, which remembers them. False elsewhere: they are compared.
+
+        Returns
+        -------
+        array, CSR matrix, list of objects or Source
+            A ``Source`` reads its rows when they are wanted. What has been validated before (a
+            ``Part``) is returned as it is.
+        """
+        X = self.read(X, border, reset=reset)
+        return X if isinstance(X, Source) else self._checked(X, border, reset=reset)
+
+    def read(self, X: Any, border: Border, *, reset: bool) -> Any:
+        """A ``Source`` for rows that are not in memory; X itself, or what was read, otherwise."""
+        if isinstance(X, Part):
+            return X
+        in_place = isinstance(X, np.memmap) and not self.maps_memory
+        data = None if in_place else opened(X, None if reset else border.column)
+        return X if data is None else self._rows_of(data, border, reset=reset)
+
+    def tags(self, input_tags: InputTags, kernel: Kernel) -> None:
+        """Set scikit-learn's tags that say which inputs an estimator with this kernel takes."""
+        input_tags.pairwise = self.is_matrix
+        input_tags.positive_only = kernel.of_dissimilarities
+        input_tags.sparse = kernel.sparse
+        input_tags.string = not (self.is_vectors or self.is_matrix)
+        input_tags.categorical = input_tags.allow_nan = self.is_records
+
+    def holds(self, objects: Any, n_features: int | None, dtype: np.dtype[Any] | None) -> bool:
+        """Whether objects read from a model file are what ``validate`` returns.
+
+        They are compared with the number of features and the type that the model remembers. A
+        matrix has no objects: its landmarks are numbers of columns.
+        """
+        return isinstance(objects, list)
+
+    def intersection(self, other: Domain) -> Domain | None:
+        """What both domains contain; None if there is nothing."""
+        return self if isinstance(other, Anything) or self == other else None
+
+    def _rows_of(self, data: Source | Table, border: Border, *, reset: bool) -> Any:
+        raise NotImplementedError
+
+    def _checked(self, X: Any, border: Border, *, reset: bool) -> Any:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Vectors(Domain):
+    """Rows of numbers: an (n, d) array, or a CSR matrix if ``sparse``.
+
+    Parameters
+    ----------
+    sparse : bool, default=False
+        Whether sparse matrices are accepted.
+    """
+
+    sparse: bool = False
+    is_vectors = True
+    in_words = "vectors"
+    maps_memory = True
+
+    def read(self, X: Any, border: Border, *, reset: bool) -> Any:
+        return super().read(as_path(X), border, reset=reset)  # no text can be an object here
+
+    def _rows_of(self, data: Source | Table, border: Border, *, reset: bool) -> Source:
+        data = border.with_known_names(data, reset=reset)
+        return border.within(border.numbers(data, reset=reset))
+
+    def _checked(self, X: Any, border: Border, *, reset: bool) -> Any:
+        require_numbers(X)
+        return border.vectors(X, sparse=self.sparse, reset=reset)
+
+    def holds(self, objects: Any, n_features: int | None, dtype: np.dtype[Any] | None) -> bool:
+        values = objects.data if sp.issparse(objects) else objects
+        if not isinstance(values, np.ndarray) or not (self.sparse or values is objects):
+            return False
+        good = objects.ndim == 2 and values.dtype.kind == "f" and bool(np.isfinite(values).all())
+        good = good and (dtype is None or values.dtype == dtype)
+        return good and type(n_features) is int and objects.shape[1] == n_features > 0
+
+    def intersection(self, other: Domain) -> Domain | None:
+        if isinstance(other, Vectors | Anything):
+            return Vectors(self.sparse and other.sparse)
+        return None
+
+
+@dataclass(frozen=True)
+class Objects(Domain):
+    """A sequence of objects: texts, series, graphs. Rows of a table of numbers are objects too."""
+
+    is_objects = True
+    in_words = "objects"
+
+    def _rows_of(self, data: Source | Table, border: Border, *, reset: bool) -> Source:
+        data = border.with_known_names(data, reset=reset)
+        if isinstance(data, Table) and data.holds_numbers():
+            source = border.numbers(data, reset=reset)
+        else:
+            source = border.objects(data, reset=reset)
+        source = border.within(source)
+        return RowObjects(source) if source.ndim == 2 else source
+
+    def _checked(self, X: Any, border: Border, *, reset: bool) -> list[Any]:
+        require_one_dimension(X)
+        border.check_names(X, reset=reset)
+        return list_of_objects(numbers_as_array(X))
+
+
+@dataclass(frozen=True)
+class Records(Domain):
+    """Rows of a table whose columns may be numbers or categories, and may miss values."""
+
+    is_records = True
+    in_words = "records"
+
+    def _rows_of(self, data: Source | Table, border: Border, *, reset: bool) -> Any:
+        if isinstance(data, Table):
+            return data.load(border.budget)
+        return border.within(border.numbers(data, reset=reset) if data.ndim == 2 else data)
+
+    def _checked(self, X: Any, border: Border, *, reset: bool) -> list[Any]:
+        """Rows as tuples or the like; as dicts if they are, or if columns had names in ``fit``."""
+        names = column_names(X)
+        rows = rows_of_frame(X) if hasattr(X, "columns") else list_of_objects(X)
+        by_place = not isinstance(rows[0], Mapping | np.void)
+        if by_place and (reset or border.fitted_to_vectors):
+            border.check_names(X, reset=reset)
+            border.check_count(rows, reset=reset)
+            known = border.feature_names
+            names = None if known is None else list(known)
+        return rows if names is None else named_rows(rows, names)
+
+
+@dataclass(frozen=True)
+class Anything(Domain):
+    """Vectors if X is a table of numbers, else a sequence of objects: for a person's function.
+
+    After ``fit`` X must be of the same kind as it was there.
+
+    Parameters
+    ----------
+    sparse : bool, default=True
+        Whether sparse matrices are accepted.
+    """
+
+    sparse: bool = True
+    in_words = "any"
+    maps_memory = True
+
+    def _rows_of(self, data: Source | Table, border: Border, *, reset: bool) -> Source:
+        data = border.with_known_names(data, reset=reset)
+        vectors = border.fitted_to_vectors
+        if reset:
+            vectors = data.holds_numbers() if isinstance(data, Table) else data.ndim == 2
+        source = (border.numbers if vectors else border.objects)(data, reset=reset)
+        return border.within(source)
+
+    def _checked(self, X: Any, border: Border, *, reset: bool) -> Any:
+        require_one_dimension(X)
+        if is_table(X) if reset else border.fitted_to_vectors:
+            return Vectors(self.sparse)._checked(X, border, reset=reset)
+        border.check_names(X, reset=reset)
+        return list_of_objects(X)
+
+    def holds(self, objects: Any, n_features: int | None, dtype: np.dtype[Any] | None) -> bool:
+        listed = isinstance(objects, list)
+        return listed or Vectors(self.sparse).holds(objects, n_features, None)
+
+    def intersection(self, other: Domain) -> Domain:
+        if isinstance(other, Vectors | Anything):
+            return type(other)(self.sparse and other.sparse)
+        return other
+
+
+@dataclass(frozen=True)
+class Matrix(Domain):
+    """Rows of a given matrix, whose columns are the training objects by number.
+
+    Parameters
+    ----------
+    dissimilarities : bool, default=False
+        Whether the matrix holds dissimilarities. Then no entry may be negative, and in ``fit`` a
+        condensed vector of distances, as scipy's pdist returns it, is accepted too.
+    """
+
+    dissimilarities: bool = False
+    is_matrix = True
+    in_words = "precomputed"
+
+    def _rows_of(self, data: Source | Table, border: Border, *, reset: bool) -> Any:
+        return border.numbers(data, reset=reset).within(border.budget).whole()
+
+    def _checked(self, X: Any, border: Border, *, reset: bool) -> Any:
+        from kreinlearn.kernels.dissimilarity import check_dissimilarities
+
+        if reset and is_condensed(X):
+            X = square_from_condensed(X, dissimilarities=self.dissimilarities)
+        require_numbers(X)
+        border.check_names(X, reset=reset)
+        K = check_array(X, dtype=list(border.dtypes), ensure_all_finite=False, input_name="X")
+        require_finite_matrix(K)
+        border.check_count(K, reset=reset)
+        if self.dissimilarities:
+            square = reset and K.shape[0] == K.shape[1]
+            check_dissimilarities(K, np.diagonal(K) if square else None)
+        return K
