@@ -140,13 +140,15 @@ def _field_types(cls: Any) -> dict[str, str]:
     return dict(zip(names, words, strict=True))
 
 
-def _is_a(value: object, wanted: str) -> bool:
+def is_a(value: object, wanted: str) -> bool:
     """Whether a value is of the type of a field, which is given as it is written in the code."""
+    if " | " in wanted:
+        return any(is_a(value, one) for one in wanted.split(" | "))
     if wanted.startswith("list["):
         return isinstance(value, list) and all(type(x).__name__ == wanted[5:-1] for x in value)
     kind = type(value).__name__
     known = {"ndarray": "Array", "Generator": "np.random.Generator", "float64": "float"}
-    return wanted in ("Any", kind, known.get(kind))
+    return wanted in ("Any", kind, known.get(kind)) or (value is None and wanted == "None")
 
 
 class Reader:
@@ -237,7 +239,7 @@ class Reader:
         require(same, f"a {of} in it has other fields than it should")
         values = {name: self.value(nodes[name]) for name in types}
         for name, value in values.items():
-            require(_is_a(value, types[name]), f"{name} of a {of} in it is {value!r:.80}")
+            require(is_a(value, types[name]), f"{name} of a {of} in it is {value!r:.80}")
         return cls(**values)
 
 

@@ -11,7 +11,6 @@ from kreinlearn.report.svg import inlined
 
 VERDICTS = {"PASS": "v pass", "MISS": "v miss", "not measured": "v"}
 SHORT = 12  # characters of a cell that is never wrapped
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 def to_html(document: Document) -> str:
@@ -33,7 +32,7 @@ def to_html(document: Document) -> str:
     )
     content = "\n".join(_content(document))
     title = escape("".join(piece for piece, _ in pieces(document.title)))
-    return page.format(title=title, policy=POLICY, style=style, content=content)
+    return page.format(title=title, style=style, content=content)
 
 
 def _content(document: Document) -> Iterator[str]:

@@ -17,6 +17,7 @@ import kreinlearn
 from kreinlearn import ModelFormatError, pairwise, register
 from kreinlearn.kernels.base import REGISTRY
 from kreinlearn.kernels.domains import Objects
+from kreinlearn.persist.json_values import is_a
 from tests.reliability import damage
 from tests.unit.persist import cases
 
@@ -227,6 +228,26 @@ def moved(name: str, *others: str) -> Change:
 
 def backwards(header: Any, members: Members) -> None:
     header["state"]["classes_"]["items"].reverse()
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted", "right"),
+    [
+        (None, "int | None", True),
+        (3, "int | float | str | None", True),
+        (True, "int | None", False),
+        ("3", "int | None", False),
+        (None, "int", False),
+        ([1], "list[int] | None", True),
+        (["1"], "list[int] | None", False),
+        (np.zeros(2), "Array", True),
+        (0, "Any", True),
+    ],
+)
+def test_fields_of_records_have_the_types_of_their_class(
+    value: Any, wanted: str, right: bool
+) -> None:
+    assert is_a(value, wanted) == right
 
 
 SHOWN = {"type": "dict", "keys": ["transform"], "values": ["evil"]}
