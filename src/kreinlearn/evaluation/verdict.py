@@ -19,11 +19,11 @@ def verdict(result: Evaluation) -> str:
     if best is None:
         return f"Every learner failed; {result.scores[0].name}: {result.scores[0].failed}"
     if best.kind == TRIVIAL:
-        return f"Nothing was learnt: {_errs(result, best)}, and no learner does better."
+        return f"Nothing was learned: {_errs(result, best)}, and no learner does better."
     trivial = _first(result, TRIVIAL)
     if trivial is not None and not _learnt(result, best, trivial):
         said = f"{_errs(result, best)}, {_compared(result, trivial)}"
-        return f"Nothing was learnt that is sure: {said}; the difference may be chance."
+        return f"It is not certain that anything was learned: {said}; the difference may be chance."
     other = _first(result, BASELINE if best.kind == KREIN else KREIN)
     if other is None:
         return f"{_errs(result, best)}."

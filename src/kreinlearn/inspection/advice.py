@@ -74,8 +74,8 @@ def _definiteness(findings: Inspection) -> Iterator[str]:
         return
     if iota < SMALL:
         yield (
-            "It is indefinite by next to nothing, and yet such a small part can hold all there is "
-            "to learn: keep it, and let the two penalties of the Krein learners decide."
+            "Its negative part is tiny, and yet such a small part may contain all there is to "
+            "learn: keep it, and let the two penalties of the Krein learners decide."
         )
     else:
         yield (

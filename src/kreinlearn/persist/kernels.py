@@ -43,8 +43,8 @@ LEARNED: dict[str, set[str]] = {
     "Normalized": {"least_"},
 }
 REMEDY = (
-    "register it, register(name, factory), and pass the name as kernel; or save with "
-    "external_kernel=True and give it again: load(path, kernel=...)"
+    "register it with register(name, factory) and pass the name as kernel, or save with "
+    "external_kernel=True and pass it again: load(path, kernel=...)"
 )
 
 
@@ -85,8 +85,8 @@ def kernel_of(node: Node, read: Read) -> Kernel:
 def require_registered(name: str) -> None:
     require(
         is_known(name),
-        f"its kernel {name!r:.80} is not registered in this process; register(name, factory) it "
-        "before load, as it was when the model was saved",
+        f"its kernel {name!r:.80} is not registered in this process; call register(name, "
+        "factory) before load, as it was done before the model was saved",
     )
 
 

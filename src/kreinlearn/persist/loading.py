@@ -98,7 +98,7 @@ def _loaded(file: BinaryIO, size: int, kernel: GivenKernel) -> BaseEstimator:
         raise
     except Exception as error:
         why = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise ModelFormatError(f"what it holds is no sound model ({why:.200})") from error
+        raise ModelFormatError(f"its content is no sound model ({why:.200})") from error
     stored.require_all_taken()
     return estimator
 
@@ -152,12 +152,12 @@ def _parameters(
     if nodes["kernel"] == EXTERNAL:
         if given is None:
             raise GivenError(
-                "the model was saved without its kernel, a function of its author; give it: "
+                "the model was saved without its kernel, a function of its author; pass it: "
                 "load(path, kernel=...)"
             )
         return {"kernel": given, **values}
     if given is not None:
-        raise GivenError("the file holds the kernel of its model; leave kernel out")
+        raise GivenError("the file contains the kernel of its model: leave kernel out")
     kernel = reader.value(nodes["kernel"])
     require(isinstance(kernel, str | Kernel), f"its kernel is {kernel!r:.80}")
     if isinstance(kernel, str):

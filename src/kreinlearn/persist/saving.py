@@ -71,8 +71,8 @@ def save(
     if not is_estimator(type(estimator)):
         raise TypeError(
             f"save takes a fitted estimator of kreinlearn ({', '.join(sorted(estimators()))}), got "
-            f"a {type(estimator).__name__}; of a pipeline or a search save its last step or "
-            "best_estimator_"
+            f"a {type(estimator).__name__}; save the last step of a pipeline, or the "
+            "best_estimator_ of a search"
         )
     check_is_fitted(estimator)
     arrays = Arrays()
@@ -80,8 +80,8 @@ def save(
     text = json.dumps({**header, "sha256": arrays.hashes()}, indent=1, allow_nan=False).encode()
     if len(text) > LONGEST:
         raise ValueError(
-            f"the header of the model would have {len(text)} bytes, {LONGEST} are allowed: "
-            "parameters or classes are too many"
+            f"the header of the model would have {len(text)} bytes, but only {LONGEST} are "
+            "allowed: there are too many parameters or classes"
         )
     digest = sha256(text).hexdigest().encode()
     with replacing(Path(path)) as temporary, temporary.open("xb") as file:
@@ -120,7 +120,7 @@ def _header(estimator: BaseEstimator, writer: Writer, external: bool) -> Node:
             },
         }  # fmt: skip
     except NotDataError as error:
-        raise TypeError(f"{name} holds {error}, a model file holds {DATA}") from error
+        raise TypeError(f"{name} contains {error}, but a model file takes only {DATA}") from error
 
 
 def _parameter(name: str, value: object, writer: Writer, not_stored: dict[str, str]) -> Any:
@@ -132,13 +132,13 @@ def _parameter(name: str, value: object, writer: Writer, not_stored: dict[str, s
         return writer.value(value, f"parameter.{name}")
     except NotDataError as error:
         if name not in FIT_ONLY:
-            what = f"{name}={value!r:.80} holds {error}; a model file holds {DATA}"
+            what = f"{name}={value!r:.80} contains {error}, but a model file takes only {DATA}"
             raise TypeError(what) from error
     writer.arrays.back_to(before)
     not_stored[name] = repr(value)[:200]
     warn(
-        f"{name}={value!r:.80} is not data and is not stored: the file has {name}="
-        f"{FIT_ONLY[name]!r} in its place, which only another fit would use"
+        f"{name}={value!r:.80} is not data and is not stored: the file says {name}="
+        f"{FIT_ONLY[name]!r} instead, which only another fit would use"
     )
     return FIT_ONLY[name]
 
@@ -152,7 +152,7 @@ def _given_kernel(kernel: object, writer: Writer, external: bool) -> Any:
     except NotDataError as error:
         why = str(error)
     if not external:
-        raise TypeError(f"{why}: a model file holds data, not code; {REMEDY}")
+        raise TypeError(f"{why}, and a model file contains data, not code; {REMEDY}")
     writer.arrays.back_to(before)
     return EXTERNAL
 

@@ -35,7 +35,7 @@ def stored_attributes(estimator: BaseEstimator) -> State:
     known = listed | LEFT_OUT | OF_SKLEARN | estimator.get_params(deep=False).keys()
     for name, value in vars(estimator).items():
         if (name.startswith("_") or name.endswith("_")) and name not in known:
-            raise TypeError(f"{name}={value!r:.80} is no attribute that a model file can hold")
+            raise TypeError(f"{name}={value!r:.80} is no attribute that a model file can contain")
     return {name: value for name, value in vars(estimator).items() if name in KIND_OF}
 
 

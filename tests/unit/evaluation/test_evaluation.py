@@ -356,7 +356,7 @@ def test_a_constant_is_beaten_object_by_object() -> None:
         ]  # fmt: skip
         return Evaluation("classification", "error, %", 40, 4, 1 / 3, "k", scores)
 
-    assert "Nothing was learnt that is sure" in found(wrong, constant).verdict
+    assert "It is not certain that anything was learned" in found(wrong, constant).verdict
     more = [np.tile(losses, 12) for losses in (wrong, constant)]
     assert found(*more).verdict == "L errs on 30.0 % (s.e. 0.0)."
 
@@ -370,9 +370,9 @@ def test_losses_of_objects_make_up_the_errors_of_folds() -> None:
 
 def test_a_verdict_on_nothing() -> None:
     noise = made([49, 52, 50, 48, 51], [53, 50, 50, 52, 51], [50, 51, 50, 49, 51])
-    assert noise.verdict.startswith("Nothing was learnt that is sure")
+    assert noise.verdict.startswith("It is not certain that anything was learned")
     worse = made([55, 52, 56], [53, 54, 57], [50, 51, 50], folds=3)
-    assert worse.verdict.startswith("Nothing was learnt: L2 errs on")
+    assert worse.verdict.startswith("Nothing was learned: L2 errs on")
 
 
 def test_a_baseline_that_wins_is_compared_with_the_best_krein_learner() -> None:

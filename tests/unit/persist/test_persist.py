@@ -416,7 +416,7 @@ def test_what_save_does_not_take(tmp_path: Path) -> None:
         Mine("gaussian").fit(numbers(), TARGETS).save(tmp_path / "m.krein")
     objects = [Pair(word, 1) for word in words()]
     model = kreinlearn.KreinRidge(pairwise(lambda a, b: overlap(a[0], b[0]))).fit(objects, TARGETS)
-    with pytest.raises(TypeError, match=r"holds a .*Pair, a model file holds numbers"):
+    with pytest.raises(TypeError, match=r"contains a .*Pair, but a model file takes only numbers"):
         model.save(tmp_path / "m.krein", external_kernel=True)
     assert not list(tmp_path.iterdir())
 
