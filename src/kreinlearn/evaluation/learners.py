@@ -1,10 +1,9 @@
-"""The learners that are compared, each at its defaults, by the name that is shown."""
+"""The learners that are compared, each with its default parameters, by the name that is shown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -13,111 +12,117 @@ from kreinlearn.estimators.baselines import SimilarityRidge, SimilarityRidgeClas
 from kreinlearn.estimators.ridge import KreinRidge, KreinRidgeClassifier
 from kreinlearn.estimators.spectrum_svc import SpectrumSVC
 from kreinlearn.estimators.svm import KreinSVC
-from kreinlearn.estimators.transformer import KreinNystroem
 from kreinlearn.estimators.variance import KreinVCRidge, KreinVCRidgeClassifier
-from kreinlearn.evaluation.findings import BASELINE, KREIN, TRIVIAL
 from kreinlearn.evaluation.neighbours import NearestNeighbours
+from kreinlearn.evaluation.verdict import BASELINE, KREIN, TRIVIAL
+from kreinlearn.inspection.arguments import Array, KernelLike, KernelParams, Objects
 
 NEIGHBOURS = "k nearest neighbours"
-ALL_PAIRS = {"SpectrumSVC flip": 3000, "SpectrumSVC clip": 3000, NEIGHBOURS: 20_000}  # objects
+# The numbers of objects up to which learners that need all pairs of objects are tried.
+ALL_PAIRS = {"SpectrumSVC flip": 3000, "SpectrumSVC clip": 3000, NEIGHBOURS: 20_000}
 
 
-class Common(NamedTuple):
+class Estimator(Protocol):
+    """What a learner of scikit-learn offers."""
+
+    def fit(self, X: Objects, y: Array) -> object: ...
+    def predict(self, X: Objects) -> Array: ...
+
+
+class Settings(NamedTuple):
     """What every learner is given."""
 
-    kernel: Any
-    kernel_params: Any
-    n_landmarks: Any
+    kernel: KernelLike
+    kernel_params: KernelParams
+    n_landmarks: float | str | None
     n_jobs: int | None
-    memory_budget: Any
+    memory_budget: float | str | None
 
-    def parameters(self, seed: int) -> dict[str, Any]:
-        found = {**self._asdict(), "random_state": seed}
-        del found["n_landmarks"]
-        return found
+    def parameters(self, *omitted: str, seed: int | None = None) -> dict[str, Any]:
+        """Keyword arguments of an estimator, without those that it does not have.
+
+        This is the only place of ``evaluation`` that knows the names of parameters.
+        """
+        more = {} if seed is None else {"random_state": seed}
+        given = {**self._asdict(), **more}
+        return {name: value for name, value in given.items() if name not in omitted}
 
 
 class Learner(NamedTuple):
+    """A learner by its name and kind; ``make`` gives an unfitted one, from a seed."""
+
     name: str
     kind: str
-    make: Callable[[Common, int], Any]  # an unfitted one, by a seed
+    make: Callable[[Settings, int], Estimator]
 
 
-def _by_landmarks(estimator: Any, common: Common, seed: int) -> Any:
-    return estimator(n_landmarks=common.n_landmarks, **common.parameters(seed))
+def _with_landmarks(kind: str, *classes: type) -> list[Learner]:
+    def by(cls: type) -> Callable[[Settings, int], Estimator]:
+        return lambda given, seed: cls(**given.parameters(seed=seed))
+
+    return [Learner(cls.__name__, kind, by(cls)) for cls in classes]
 
 
-def _by_spectrum(spectrum: str, common: Common, seed: int) -> Any:
-    return SpectrumSVC(spectrum=spectrum, **common.parameters(seed))
+def _on_spectrum(spectrum: str) -> Learner:
+    def make(given: Settings, seed: int) -> Estimator:
+        return SpectrumSVC(spectrum=spectrum, **given.parameters("n_landmarks", seed=seed))
+
+    return Learner(f"SpectrumSVC {spectrum}", BASELINE, make)
 
 
-def _by_neighbours(classifies: bool, common: Common, seed: int) -> Any:
-    return NearestNeighbours(KreinNystroem(**common.parameters(seed)), classifies=classifies)
+def _neighbours(classifies: bool) -> Learner:
+    def make(given: Settings, seed: int) -> Estimator:
+        return NearestNeighbours(classifies=classifies, **given.parameters("n_landmarks"))
 
-
-def _constant(estimator: Any, common: Common, seed: int) -> Any:
-    return estimator()
-
-
-def _given(estimator: Any, common: Common, seed: int) -> Any:
-    return clone(estimator)
-
-
-def _named(kind: str, *estimators: Any) -> list[Learner]:
-    return [Learner(e.__name__, kind, partial(_by_landmarks, e)) for e in estimators]
+    return Learner(NEIGHBOURS, BASELINE, make)
 
 
 KNOWN = {
     "classification": [
-        *_named(KREIN, KreinRidgeClassifier, KreinVCRidgeClassifier, KreinSVC),
-        *_named(BASELINE, SimilarityRidgeClassifier),
-        *[
-            Learner(f"SpectrumSVC {name}", BASELINE, partial(_by_spectrum, name))
-            for name in ("flip", "clip")
-        ],
-        Learner(NEIGHBOURS, BASELINE, partial(_by_neighbours, True)),
-        Learner("always the most frequent class", TRIVIAL, partial(_constant, DummyClassifier)),
+        *_with_landmarks(KREIN, KreinRidgeClassifier, KreinVCRidgeClassifier, KreinSVC),
+        *_with_landmarks(BASELINE, SimilarityRidgeClassifier),
+        _on_spectrum("flip"),
+        _on_spectrum("clip"),
+        _neighbours(True),
+        Learner("always the most frequent class", TRIVIAL, lambda given, seed: DummyClassifier()),
     ],
     "regression": [
-        *_named(KREIN, KreinRidge, KreinVCRidge),
-        *_named(BASELINE, SimilarityRidge),
-        Learner(NEIGHBOURS, BASELINE, partial(_by_neighbours, False)),
-        Learner("always the mean", TRIVIAL, partial(_constant, DummyRegressor)),
+        *_with_landmarks(KREIN, KreinRidge, KreinVCRidge),
+        *_with_landmarks(BASELINE, SimilarityRidge),
+        _neighbours(False),
+        Learner("always the mean", TRIVIAL, lambda given, seed: DummyRegressor()),
     ],
 }
+Wanted = str | tuple[str, Estimator]  # a known name, or a name and an estimator of the user
 
 
-def learners_for(task: str, wanted: Any, n: int) -> tuple[list[Learner], list[str]]:
-    """The learners, and a sentence on each that is left out as there are too many objects."""
+def learners_for(
+    task: str, wanted: str | Iterable[Wanted], n: int
+) -> tuple[list[Learner], list[str]]:
+    """The learners to compare on n objects, and one sentence on each that is left out."""
     known = {learner.name: learner for learner in KNOWN[task]}
-    if not isinstance(wanted, str):
-        return [_one(item, known, task) for item in _listed(wanted)], []
     if wanted != "auto":
-        return [_one(wanted, known, task)], []
+        items = [wanted] if isinstance(wanted, str) else list(wanted)
+        if not items:
+            raise ValueError('learners is empty; pass "auto", or names of learners')
+        return [_learner(item, known, task) for item in items], []
     large = [name for name in known if n > ALL_PAIRS.get(name, n)]
-    said = [
+    notes = [
         f"{name} is left out: it compares all {n:,} objects with one another; name it in "
         "`learners` to have it all the same."
         for name in large
     ]
-    return [learner for name, learner in known.items() if name not in large], said
+    return [learner for name, learner in known.items() if name not in large], notes
 
 
-def _listed(wanted: Any) -> Iterable[Any]:
-    found = list(wanted)
-    if not found:
-        raise ValueError('learners is empty; pass "auto", or names of learners')
-    return found
-
-
-def _one(item: Any, known: dict[str, Learner], task: str) -> Learner:
-    if isinstance(item, str):
-        if item not in known:
-            raise ValueError(
-                f"learner {item!r} is not known for {task}; known are {list(known)}, and a pair "
-                "(name, estimator) adds one of your own"
-            )
-        return known[item]
+def _learner(item: Wanted, known: dict[str, Learner], task: str) -> Learner:
     if isinstance(item, tuple) and len(item) == 2 and hasattr(item[1], "fit"):
-        return Learner(str(item[0]), BASELINE, partial(_given, item[1]))
-    raise TypeError(f"a learner is a name or a pair (name, estimator), got {item!r}")
+        return Learner(str(item[0]), BASELINE, lambda given, seed: clone(item[1]))
+    if not isinstance(item, str):
+        raise TypeError(f"a learner is a name or a pair (name, estimator), got {item!r}")
+    if item not in known:
+        raise ValueError(
+            f"learner {item!r} is not known for {task}; known are {list(known)}, and a pair "
+            "(name, estimator) adds one of your own"
+        )
+    return known[item]

@@ -1,4 +1,4 @@
-"""Whether two methods, measured on the same folds, differ by more than chance."""
+"""Test whether two methods, measured on the same folds, differ by more than chance."""
 
 from __future__ import annotations
 
@@ -10,36 +10,57 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 Array = NDArray[Any]
-LEVEL = 0.05
+LEVEL = 0.05  # of significance
 
 
 class Difference(NamedTuple):
-    """Errors of a less those of b, unit by unit; p: one-sided, small where a is worse."""
+    """The errors of method a minus those of method b, fold by fold.
+
+    The probabilities are one-sided and small if a is worse than b.
+
+    Attributes
+    ----------
+    mean : float
+        The mean difference.
+    standard_error : float
+        The standard error of the mean difference.
+    p : float
+        The probability by a t test that takes the folds as independent.
+    p_corrected : float
+        The probability by the corrected t test of Nadeau and Bengio, which takes into account
+        that training parts overlap.
+    """
 
     mean: float
     standard_error: float
-    p: float  # t of the folds, as if they were independent
-    p_corrected: float  # Nadeau and Bengio's; NaN where there is one split
+    p: float
+    p_corrected: float
 
     def __str__(self) -> str:
         return f"{round(self.mean, 2) + 0.0:+.2f} ± {self.standard_error:.2f}"  # never -0.00
 
     @property
     def p_better(self) -> float:
+        """One-sided, small if a is better than b."""
         return 1 - self.p
 
     @property
     def p_corrected_better(self) -> float:
+        """One-sided and corrected, small if a is better than b."""
         return 1 - self.p_corrected
 
     @property
     def p_either(self) -> float:
-        """Two-sided, corrected."""
+        """Two-sided and corrected."""
         return 2 * min(self.p_corrected, self.p_corrected_better)
 
 
 def paired_difference(a: Array, b: Array, ratio: float) -> Difference:  # (J,), (J,)
-    """``ratio``: test objects over training objects, by which training parts overlap."""
+    """Compare the errors of two methods on J folds.
+
+    ``ratio`` is the number of test objects divided by the number of training objects; it says how
+    much the training parts of the folds overlap.
+    """
     d = a - b
     J, mean, variance = len(d), float(d.mean()), float(d.var(ddof=1))
     if np.ptp(d) == 0:  # rounding aside
@@ -50,7 +71,7 @@ def paired_difference(a: Array, b: Array, ratio: float) -> Difference:  # (J,), 
 
 
 def _one_sided(mean: float, variance: float, freedom: int) -> float:
-    """P(T > t): 1/2 where there is no difference at all."""
+    """The probability P(T > t); 1/2 if there is no difference at all."""
     if variance == 0:
         return 0.5 if mean == 0 else float(mean < 0)
     return float(student.sf(mean / math.sqrt(variance), freedom))

@@ -1,84 +1,91 @@
-"""Labels or numbers, and what an error is."""
+"""Labels or numbers to be predicted, and how the error of a prediction is measured."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length
 
 from kreinlearn.estimators._classifier import require_two
 from kreinlearn.estimators._dask import checked_labels, checked_numbers
+from kreinlearn.inspection.arguments import Array
 
-Array = NDArray[Any]
-MANY_CLASSES = 20  # numbers with more values may measure something
-FEW = 5  # objects a class, below which integers measure something
+MANY_CLASSES = 20  # if there are more distinct numbers they may be measurements
+FEW = 5  # objects per class; if there are fewer, integers are taken for measurements
 
 
 @dataclass(frozen=True)
 class Targets:
-    task: str
+    """Validated targets; ``labels`` are the numbers of the classes, or None for numbers."""
+
     y: Array
-    labels: Array | None  # number of the class of each object
+    labels: Array | None
     most_folds: int
     notes: tuple[str, ...] = ()
+
+    @property
+    def task(self) -> str:
+        return "regression" if self.labels is None else "classification"
 
     @property
     def metric(self) -> str:
         return "1 - R^2" if self.labels is None else "error, %"
 
     def losses(self, predicted: Array, rows: Array) -> Array:  # (len(rows),)
-        """100 if a label is wrong; of numbers the squared error over the variance of all."""
+        """The loss of each predicted object.
+
+        It is 100 for a wrong label, and for numbers the squared error divided by the variance of
+        all targets.
+        """
         if self.labels is not None:
             return 100.0 * (np.asarray(predicted) != self.y[rows])
         squares = np.square(np.asarray(predicted, dtype=np.float64) - self.y[rows])
-        by_object = squares.reshape(len(rows), -1).mean(axis=1)
-        return np.asarray(by_object / self.y.var(axis=0).mean())
+        per_object = squares.reshape(len(rows), -1).mean(axis=1)
+        return np.asarray(per_object / self.y.var(axis=0).mean())
 
 
-def targets_of(y: Any, n: int, task: str) -> Targets:
+def targets_of(y: ArrayLike | None, n: int, task: str) -> Targets:
+    """Validate the targets of n objects; ``task`` may be "auto"."""
     if y is None:
         raise ValueError("evaluate compares predictions with y, which is None; pass the targets")
     if np.shape(y)[:1] != (n,):
         check_consistent_length(np.zeros(n), y)
+    notes: tuple[str, ...] = ()
     if task == "auto":
         task, notes = _task_of(y, n)
-    else:
-        notes = ()
-    found = _numbers(y, n) if task == "regression" else _classes(y)
-    return replace(found, notes=(*notes, *found.notes))
+    return _numbers(y, n, notes) if task == "regression" else _classes(y, notes)
 
 
-def _task_of(y: Any, n: int) -> tuple[str, tuple[str, ...]]:
-    """Labels are classes; so are numbers of few values, or of many objects each."""
+def _task_of(y: ArrayLike, n: int) -> tuple[str, tuple[str, ...]]:
+    """Labels are classes; so are numbers that have few values, or many objects per value."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of many classes: that is seen to here
+        warnings.simplefilter("ignore", UserWarning)  # about many classes: they are checked here
         if type_of_target(y, input_name="y").startswith("continuous"):
             return "regression", ()
     values = np.asarray(y)
     count = len(np.unique(values)) if values.dtype.kind in "iuf" else 0
     if count <= MANY_CLASSES:
         return "classification", ()
-    task = "regression" if values.dtype.kind == "f" or n < FEW * count else "classification"
-    other = "classification" if task == "regression" else "regression"
-    said = f"y has {count} values and was taken for {task}; if that is wrong pass task={other!r}."
-    return task, (said,)
+    tasks = ("regression", "classification")
+    task, other = tasks if values.dtype.kind == "f" or n < FEW * count else tasks[::-1]
+    note = f"y has {count} values and was taken for {task}; if that is wrong pass task={other!r}."
+    return task, (note,)
 
 
-def _numbers(y: Any, n: int) -> Targets:
-    y = checked_numbers(y, "evaluate")
-    if not np.ptp(y):
-        raise ValueError(f"y is {y.flat[0]:g} for every object: there is nothing to learn")
-    return Targets("regression", y, None, n)
+def _numbers(y: ArrayLike, n: int, notes: tuple[str, ...]) -> Targets:
+    numbers: Array = checked_numbers(y, "evaluate")
+    if not np.ptp(numbers):
+        raise ValueError(f"y is {numbers.flat[0]:g} for every object: there is nothing to learn")
+    return Targets(numbers, None, n, notes)
 
 
-def _classes(y: Any) -> Targets:
-    y = checked_labels(y, "evaluate")
-    classes, labels, counts = np.unique(y, return_inverse=True, return_counts=True)
+def _classes(y: ArrayLike, notes: tuple[str, ...]) -> Targets:
+    given: Array = checked_labels(y, "evaluate")
+    classes, labels, counts = np.unique(given, return_inverse=True, return_counts=True)
     require_two(classes)
     several = counts[counts > 1]
     if len(several) < 2:
@@ -86,12 +93,11 @@ def _classes(y: Any) -> Targets:
             f"{len(several)} of {len(classes)} classes have two objects or more, one to learn from "
             'and one to test: two classes need them; pass task="regression" if y are numbers'
         )
-    notes = []
-    if len(several) < len(classes):
-        alone = [str(c) for c in classes[counts == 1]]
+    if alone := [str(c) for c in classes[counts == 1]]:
         shown = ", ".join(alone[:5]) + (", ..." if len(alone) > 5 else "")
         what = "One class has" if len(alone) == 1 else f"{len(alone)} classes have"
-        notes.append(
+        note = (
             f"{what} one object only ({shown}): when it is left out no learner can know its class."
         )
-    return Targets("classification", y, labels, int(several.min()), tuple(notes))
+        notes = (*notes, note)
+    return Targets(given, labels, int(several.min()), notes)

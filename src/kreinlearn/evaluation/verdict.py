@@ -1,70 +1,75 @@
-"""The verdict on a comparison, in a sentence or two."""
+"""The verdict on a comparison of learners, in a sentence or two."""
 
 from __future__ import annotations
 
-from kreinlearn.evaluation.findings import (
-    BASELINE,
-    FEWEST_FOLDS,
-    KREIN,
-    TRIVIAL,
-    Evaluation,
-    Score,
-    beyond_chance,
-    in_words,
-)
+from typing import TYPE_CHECKING
+
 from kreinlearn.evaluation.paired import LEVEL, paired_difference
 
+if TYPE_CHECKING:
+    from kreinlearn.evaluation.result import Evaluation, Score
 
-def verdict(found: Evaluation) -> str:
-    best = found.best
+KREIN, BASELINE, TRIVIAL = "Krein learner", "baseline", "trivial"  # the kinds of learners
+FEWEST_FOLDS = 4  # from which a difference may be called larger than chance
+
+
+def verdict(result: Evaluation) -> str:
+    """What the comparison shows about the best learner."""
+    best = result.best
     if best is None:
-        return f"Every learner failed; {found.scores[0].name}: {found.scores[0].failed}"
+        return f"Every learner failed; {result.scores[0].name}: {result.scores[0].failed}"
     if best.kind == TRIVIAL:
-        return f"Nothing was learnt: {_errs(found, best)}, and no learner does better."
-    trivial = next((s for s in found.scores if s.kind == TRIVIAL and s.failed is None), None)
-    if trivial is not None and not _learnt(found, best, trivial):
-        said = f"{_errs(found, best)}, {trivial.name} {_on(found, trivial)}"
-        return f"Nothing was learnt that is sure: {said}; the difference may be chance."
-    other = _other(found, best)
+        return f"Nothing was learned: {_errs(result, best)}, and no learner does better."
+    trivial = _first(result, TRIVIAL)
+    if trivial is not None and not _learnt(result, best, trivial):
+        said = f"{_errs(result, best)}, {_compared(result, trivial)}"
+        return f"It is not certain that anything was learned: {said}; the difference may be chance."
+    other = _first(result, BASELINE if best.kind == KREIN else KREIN)
     if other is None:
-        return f"{_errs(found, best)}."
-    said = f"{_errs(found, best)}, {other.name} {_on(found, other)}"
-    return f"{said}; {_chance(found, best, other)}."
+        return f"{_errs(result, best)}."
+    said = f"{_errs(result, best)}, {_compared(result, other)}"
+    return f"{said}; {_chance(result, best, other)}."
 
 
-def _other(found: Evaluation, best: Score) -> Score | None:
-    """The best of the other kind: a baseline beside a Krein learner, or the other way round."""
-    kind = BASELINE if best.kind == KREIN else KREIN
-    return next((s for s in found.scores if s.kind == kind and s.failed is None), None)
+def _first(result: Evaluation, kind: str) -> Score | None:
+    """The best learner of a kind, if one did not fail."""
+    return next((s for s in result.scores if s.kind == kind and s.failed is None), None)
 
 
-def _errs(found: Evaluation, score: Score) -> str:
-    error = f"(s.e. {found.shown(score.standard_error)})"
-    if found.task == "classification":
-        return f"{score.name} errs on {found.shown(score.mean)} % {error}"
-    return f"{score.name} has {found.metric} = {found.shown(score.mean)} {error}"
+def _errs(result: Evaluation, score: Score) -> str:
+    mean, error = result.shown(score.mean), f"(s.e. {result.shown(score.standard_error)})"
+    if result.task == "classification":
+        return f"{score.name} errs on {mean} % {error}"
+    return f"{score.name} has {result.metric} = {mean} {error}"
 
 
-def _on(found: Evaluation, score: Score) -> str:
-    if found.task == "classification":
-        return f"on {found.shown(score.mean)} %"
-    return found.shown(score.mean)
+def _compared(result: Evaluation, score: Score) -> str:
+    mean = result.shown(score.mean)
+    return f"{score.name} {f'on {mean} %' if result.task == 'classification' else mean}"
 
 
-def _learnt(found: Evaluation, best: Score, trivial: Score) -> bool:
-    """Whether the best errs less than a constant, object by object, as the best of so many."""
-    tried = sum(score.kind != TRIVIAL for score in found.scores)
+def _learnt(result: Evaluation, best: Score, trivial: Score) -> bool:
+    """Whether the best learner is better than a constant, tested object by object.
+
+    The level is divided by the number of learners, of which this is the best one.
+    """
+    tried = sum(score.kind != TRIVIAL for score in result.scores)
     one, other = (s.losses if len(best.losses) else s.errors for s in (best, trivial))
     return paired_difference(one, other, 0.0).p_better < LEVEL / tried
 
 
-def _chance(found: Evaluation, best: Score, other: Score) -> str:
-    if found.n_folds < FEWEST_FOLDS:
-        return f"{found.n_folds} folds are too few to say whether the difference is chance"
-    gap = paired_difference(best.errors, other.errors, found.ratio)
+def _chance(result: Evaluation, best: Score, other: Score) -> str:
+    if result.n_folds < FEWEST_FOLDS:
+        return f"{result.n_folds} folds are too few to say whether the difference is chance"
+    gap = paired_difference(best.errors, other.errors, result.ratio)
     if gap.mean == 0:
         return "there is no difference"
-    sure = "is larger than chance" if beyond_chance(gap, found.n_folds) else "may be chance"
-    shown = in_words(gap.p_either)
+    sure = "is larger than chance" if gap.p_either < LEVEL else "may be chance"
+    shown = p_in_words(gap.p_either)
     p = f"p {shown}" if shown.startswith("<") else f"p = {shown}"
-    return f"the difference {sure} ({p} on {found.n_folds} folds)"
+    return f"the difference {sure} ({p} on {result.n_folds} folds)"
+
+
+def p_in_words(p: float) -> str:
+    """A probability with as many digits as it deserves."""
+    return f"{p:.2f}" if p >= 0.01 else f"{p:.3f}" if p >= 0.001 else "< 0.001"

@@ -1,7 +1,7 @@
-"""What a similarity is like, before anything is learnt from it."""
+"""What a similarity is like, before anything is learned from it."""
 
-from kreinlearn.inspection.findings import Inspection
-from kreinlearn.inspection.sample import indefiniteness
+from kreinlearn.inspection.result import Inspection
+from kreinlearn.inspection.similarity_matrix import indefiniteness
 from kreinlearn.inspection.survey import inspect
 
 __all__ = ["Inspection", "indefiniteness", "inspect"]

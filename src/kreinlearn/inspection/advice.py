@@ -1,20 +1,21 @@
-"""One paragraph in plain words: what the findings mean and what to do."""
+"""One paragraph in plain words: what the findings of an inspection mean and what to do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kreinlearn.inspection.findings import ROUNDING, SHUFFLES, SMALL, Inspection, percent
+from kreinlearn.inspection.measures import ROUNDING, SHUFFLES
+from kreinlearn.inspection.result import Inspection, percent
 
-EXACT_LEARNERS = 1000  # objects up to which a learner takes all as landmarks
-
-
-# What to pass if a similarity turns out to be none, and what becomes of an asymmetric one.
+SMALL = 1e-3  # an indefiniteness below this is nearly nothing
+EXACT_LEARNERS = 1000  # objects up to which a learner takes all of them as landmarks
+# What to pass if a similarity turns out to be a dissimilarity.
 AS_DISSIMILARITY = {
     "matrix": 'kernel="precomputed_dissimilarity"',
     "function of pairs": "kernel=dissimilarity(pairwise(f))",
     "function of blocks": "kernel=dissimilarity(f)",
 }
+# What estimators do with an asymmetric similarity.
 ROWS = "rows use k(x, z) with z the landmark"
 IF_ASYMMETRIC = {
     "matrix": "The matrix is averaged with its transpose",
@@ -25,58 +26,56 @@ IF_ASYMMETRIC = {
 }
 
 
-def advice(found: Inspection) -> str:
-    parts = [_misread, _repairs]
-    parts += [_nothing] if found.indistinct else [_definiteness, _labels, _size]
-    return " ".join(sentence for part in parts for sentence in part(found))
+def advice(findings: Inspection) -> str:
+    """The advice that goes with these findings."""
+    return " ".join(_sentences(findings))
 
 
-def _misread(found: Inspection) -> Iterator[str]:
-    if found.looks_like_dissimilarity:
+def _sentences(findings: Inspection) -> Iterator[str]:
+    if findings.looks_like_dissimilarity:
         yield (
             "This looks like a dissimilarity: objects have 0 with themselves and no value is "
-            f"negative. If it is one pass {AS_DISSIMILARITY[found.given]}: what is said here takes "
-            "it for a similarity and does not hold. If it is a similarity all the same:"
+            f"negative. If it is one pass {AS_DISSIMILARITY[findings.given]}: what is said here "
+            "takes it for a similarity and does not hold. If it is a similarity all the same:"
         )
-
-
-def _repairs(found: Inspection) -> Iterator[str]:
-    if found.drift:
+    if findings.drift:
         yield (
             "The function gives another value when it is called again: fix that first, "
             "no result will repeat."
         )
-    if found.asymmetry:
+    if findings.asymmetry:
         yield (
-            f"It is not symmetric. {IF_ASYMMETRIC[found.given]}; if the two directions mean "
+            f"It is not symmetric. {IF_ASYMMETRIC[findings.given]}; if the two directions mean "
             "different things, decide for one of them yourself."
         )
-    if found.self_dissimilarity:
+    if findings.self_dissimilarity:
         yield (
             "Objects differ from themselves, which the estimators refuse: subtract that, or pass "
             "a similarity instead. Here d(x, x) counts as zero."
         )
-    if found.duplicates and not found.indistinct:
-        yield "Some objects cannot be told apart: drop repeated ones before folds are cut."
-
-
-def _nothing(found: Inspection) -> Iterator[str]:
-    if found.n_sampled == 1:
+    if findings.n_sampled == 1:
         yield "There is one object and none to compare it with: there is nothing to learn from."
-    else:
+    elif findings.indistinct:
         yield "No two of these objects can be told apart by it: there is nothing to learn from."
+    else:
+        if findings.duplicates:
+            yield "Some objects cannot be told apart: drop repeated ones before folds are cut."
+        yield from _definiteness(findings)
+        yield from _labels(findings)
+        yield from _size(findings)
 
 
-def _definiteness(found: Inspection) -> Iterator[str]:
-    iota = found.indefiniteness[found.n_sampled]
-    if found.positive_definite:
+def _definiteness(findings: Inspection) -> Iterator[str]:
+    iota = findings.indefiniteness[findings.n_sampled]
+    if findings.positive_definite:
+        larger = "(a larger sample may show negative eigenvalues)."
         yield "It is positive semi-definite on these objects, so any kernel method will do"
-        yield "(a larger sample may show negative eigenvalues)." if not found.exact else "as it is."
+        yield "as it is." if findings.exact else larger
         return
     if iota < SMALL:
         yield (
-            "It is indefinite by next to nothing, and yet such a small part can hold all there is "
-            "to learn: keep it, and let the two penalties of the Krein learners decide."
+            "Its negative part is tiny, and yet such a small part may contain all there is to "
+            "learn: keep it, and let the two penalties of the Krein learners decide."
         )
     else:
         yield (
@@ -84,19 +83,19 @@ def _definiteness(found: Inspection) -> Iterator[str]:
             "Use KreinRidgeClassifier or KreinSVC (KreinRidge for numbers), which keep the "
             "negative part and penalise it apart."
         )
-    if found.triangle_violations:
+    if findings.triangle_violations:
         yield (
-            f"{percent(found.triangle_violations)} of triples break the triangle inequality: "
+            f"{percent(findings.triangle_violations)} of triples break the triangle inequality: "
             "methods that rely on a metric (ball trees, some clusterings) do not apply."
         )
-    elif found.triangle_violations == 0:
+    elif findings.triangle_violations == 0:
         yield "No triple that was looked at breaks the triangle inequality."
 
 
-def _labels(found: Inspection) -> Iterator[str]:
-    if found.label_excess is None or found.positive_definite:
+def _labels(findings: Inspection) -> Iterator[str]:
+    if findings.label_excess is None or findings.positive_definite:
         return
-    if found.label_excess > 1 + ROUNDING:
+    if findings.label_excess > 1 + ROUNDING:
         yield (
             f"The labels use the negative part, more than any of {SHUFFLES} shuffles of them does: "
             "cutting it off (clip), or methods that fail on it, would lose signal."
@@ -108,13 +107,13 @@ def _labels(found: Inspection) -> Iterator[str]:
         )
 
 
-def _size(found: Inspection) -> Iterator[str]:
-    if found.n_objects <= EXACT_LEARNERS:
+def _size(findings: Inspection) -> Iterator[str]:
+    if findings.n_objects <= EXACT_LEARNERS:
         yield "There are few objects: the learners will use all of them as landmarks."
-    elif found.n_landmarks is None:
+    elif findings.n_landmarks is None:
         yield (
             "Its spectrum falls too slowly for this sample to say how many landmarks are enough: "
             "begin with the default and raise n_landmarks while the error still falls."
         )
     else:
-        yield f"About {found.n_landmarks:,} landmarks approximate it to a few percent."
+        yield f"About {findings.n_landmarks:,} landmarks approximate it to a few percent."

@@ -1,13 +1,13 @@
-"""inspect: draw objects, evaluate them, look."""
+"""The function ``inspect``: draw objects, evaluate their pairs, and measure."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
@@ -15,140 +15,133 @@ from sklearn.utils.validation import column_or_1d
 from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator, length
 from kreinlearn.data.validation import in_memory, looks_like_distances
-from kreinlearn.estimators.transformer import KreinNystroem
-from kreinlearn.inspection import findings
+from kreinlearn.inspection import measures
 from kreinlearn.inspection.advice import advice
-from kreinlearn.inspection.findings import Array, Inspection, described
-from kreinlearn.inspection.sample import require_room, similarity_from
-from kreinlearn.inspection.values import Values, values_of, without_diagonal
-from kreinlearn.kernels import Kernel
+from kreinlearn.inspection.arguments import CHECKS, Array, KernelLike, KernelParams, Objects, Seed
+from kreinlearn.inspection.prepared import described, prepare
+from kreinlearn.inspection.result import Inspection
+from kreinlearn.inspection.sampled_pairs import SampledPairs, sampled_pairs, without_diagonal
+from kreinlearn.inspection.similarity_matrix import require_room, similarity_from
+from kreinlearn.kernels import Kernel, resolve
 from kreinlearn.solvers.spectrum import indefiniteness_of, indefiniteness_of_matrix, signed_eigh
 
 SAMPLE_SIZE = 1000
-LANDMARKS_A_RANK = 2  # the default comes within a third of the best approximation with so many
+LANDMARKS_PER_RANK = 2  # with so many the default is within a third of the best approximation
 
 
 @validate_params(
     {
-        "kernel": [str, callable, Kernel],
+        **CHECKS,
         "y": ["array-like", str, None],
-        "kernel_params": [dict, None],
         "n_samples": [Interval(Integral, 2, None, closed="left")],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state", np.random.Generator],
-        "verbose": ["verbose"],
     },
     prefer_skip_nested_validation=True,
 )
 def inspect(
-    X: Any,
-    kernel: Any = "precomputed",
-    *,
-    y: Any = None,
-    kernel_params: Any = None,
-    n_samples: int = SAMPLE_SIZE,
-    n_jobs: int | None = None,
-    random_state: Any = None,
-    verbose: int | bool = 0,
-) -> Inspection:
-    """What is this similarity or dissimilarity like, and what can be done with it?
+    X: Objects, kernel: KernelLike = "precomputed", *, y: ArrayLike | str | None = None,
+    kernel_params: KernelParams = None, n_samples: int = SAMPLE_SIZE, n_jobs: int | None = None,
+    random_state: Seed = None, verbose: int | bool = 0,
+) -> Inspection:  # fmt: skip
+    """Find out what a similarity or dissimilarity is like, and what can be done with it.
 
     Parameters
     ----------
-    X : a square matrix for ``"precomputed"`` and ``"precomputed_dissimilarity"``, else objects.
-    kernel, kernel_params : as in ``KreinNystroem``.
-    y : labels or numbers, or the name of their column in a table X; if given, how much of them
-        sits in the negative part.
-    n_samples : objects to look at, drawn uniformly where there are more. The indefiniteness grows
-        with their number: it is given for a quarter, a half and all of them.
-    n_jobs : processes for a function, threads for another kernel, as in ``KreinNystroem``; each
-        pair of objects is evaluated once, a function on 1000 objects about 500,000 times.
-    random_state : int, RandomState, Generator or None, for the draw and the shuffles of y.
-    verbose : 1 shows a bar on a terminal, and says beforehand what a long run will take.
+    X : array-like or sequence of objects
+        The objects. For the kernels ``"precomputed"`` and ``"precomputed_dissimilarity"`` a square
+        matrix of shape (n_samples, n_samples).
+    kernel : str, callable or Kernel, default="precomputed"
+        The similarity or dissimilarity: a registered name, a function of two blocks of objects,
+        or a kernel object.
+    y : array-like, str or None, default=None
+        Labels or numbers, one per object, or the name of their column if X is a table. If they
+        are given, the result says how much of them lies in the negative part of the similarity.
+    kernel_params : dict or None, default=None
+        Parameters of the kernel.
+    n_samples : int, default=1000
+        The number of objects to look at; they are drawn uniformly at random if there are more.
+        The indefiniteness grows with this number, so it is reported for a quarter, a half and
+        all of the sample.
+    n_jobs : int or None, default=None
+        The number of processes for a Python function, and of threads for other kernels. Each pair
+        of objects is evaluated once: a function is called about 500,000 times for 1000 objects.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed or generator for the draw and for the shuffles of y.
+    verbose : int or bool, default=0
+        If it is 1, a progress bar is shown on a terminal, and the duration of a long computation
+        is announced.
+
+    Returns
+    -------
+    Inspection
+        The findings; print them, or read the attributes.
 
     Examples
     --------
     >>> import numpy as np
     >>> from kreinlearn import inspect
     >>> D = np.array([[0.0, 1, 1, 3], [1, 0, 1, 1], [1, 1, 0, 1], [3, 1, 1, 0]])
-    >>> found = inspect(D, "precomputed_dissimilarity")
-    >>> found.positive_definite, found.signature
+    >>> findings = inspect(D, "precomputed_dissimilarity")
+    >>> findings.positive_definite, findings.signature
     (False, (2, 1, 1))
     """
     rng = as_generator(random_state)
     X, y = with_target(in_memory(X) if str(kernel).startswith("precomputed") else X, y)
-    model = KreinNystroem(kernel, kernel_params=kernel_params, n_jobs=n_jobs, verbose=verbose)
+    zeroed = _zero_diagonal(X, resolve(kernel, kernel_params))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # what it would say is among the findings
-        prepared, fitted = model._prepared(_zero_diagonal(X, model._resolved_kernel()), rng)
-    n = length(prepared)
+        warnings.simplefilter("ignore", UserWarning)  # the findings will say the same
+        prepared = prepare(
+            zeroed, kernel, rng, kernel_params=kernel_params, n_jobs=n_jobs, verbose=verbose
+        )
+    n = prepared.n
     if y is not None and length(y) != n:
-        raise ValueError(f"y has {length(y)} labels for {n} objects; pass one an object")
-    chosen = rng.permutation(n)[: min(n, n_samples)]
-    require_room(len(chosen))
-    values = values_of(model, X, prepared, fitted, chosen)
-    found = _found(values, n, None if y is None else _targets(y)[chosen], rng)
-    return replace(found, advice=advice(found), kernel=described(kernel, kernel_params))
+        raise ValueError(f"y has {length(y)} labels for {n} objects; pass one label per object")
+    rows = rng.permutation(n)[: min(n, n_samples)]
+    require_room(len(rows))
+    pairs = sampled_pairs(prepared, X, rows)
+    result = _measured(pairs, n, None if y is None else _targets(y)[rows], rng)
+    return replace(result, advice=advice(result), kernel=described(kernel, kernel_params))
 
 
-def _zero_diagonal(X: Any, kernel: Kernel) -> Any:
-    """A given matrix of dissimilarities without those of objects to themselves."""
+def _zero_diagonal(X: Objects, kernel: Kernel) -> Objects:
+    """A given matrix of dissimilarities with zeros on its diagonal; all else as it is."""
     if not kernel.of_dissimilarities:
         return X
     M = np.asarray(X)
     return without_diagonal(M) if M.ndim == 2 and M.dtype.kind in "fiu" else X
 
 
-def _targets(y: Any) -> Array:
-    """Numbers as they are; classes as indicator columns."""
+def _targets(y: ArrayLike) -> Array:
+    """Numbers as they are, and classes as indicator columns."""
     if type_of_target(y) in ("continuous", "continuous-multioutput"):
         return np.asarray(y, dtype=np.float64)
     labels = column_or_1d(y)
     return np.asarray(labels[:, None] == np.unique(labels), dtype=np.float64)
 
 
-def _found(values: Values, n: int, y: Array | None, rng: np.random.Generator) -> Inspection:
-    M, s = np.asarray(values.M, dtype=np.float64), len(values.M)
-    K = similarity_from(M) if values.dissimilarity else M
+def _measured(pairs: SampledPairs, n: int, y: Array | None, rng: np.random.Generator) -> Inspection:
+    M, s, distances = np.asarray(pairs.M, dtype=np.float64), len(pairs.M), pairs.are_distances
+    K = similarity_from(M) if distances else M
     spectrum = signed_eigh(K)
     D = spectrum.D
-    rank = findings.effective_rank(D)
-    enough = LANDMARKS_A_RANK * rank
+    rank = measures.effective_rank(D)
+    enough = LANDMARKS_PER_RANK * rank
+    own = pairs.given != "kernel" and not distances  # a similarity from the user
     return Inspection(
-        kind="dissimilarity" if values.dissimilarity else "similarity",
-        given=values.given,
-        looks_like_dissimilarity=_misread(values),
-        n_objects=n,
-        n_sampled=s,
-        asymmetry=values.asymmetry,
-        drift=values.drift,
-        indefiniteness=_at_sizes(values, spectrum.D),
-        eigenvalues=D,
+        **{name: value for name, value in pairs._asdict().items() if name != "M"},
+        looks_like_dissimilarity=own and looks_like_distances(pairs.M), n_objects=n, n_sampled=s,
+        indefiniteness=_at_sizes(pairs, D), eigenvalues=D, effective_rank=rank,
         signature=(int(np.sum(D > 0)), int(np.sum(D < 0)), s - len(D)),
-        effective_rank=rank,
         n_landmarks=min(max(enough, 1), n) if enough <= s // 2 or s == n else None,
-        self_dissimilarity=values.of_self,
-        negative_squares=findings.negative_squares(K),
-        triangle_violations=findings.triangle_violations(M, rng) if values.dissimilarity else None,
-        duplicates=findings.duplicates(K),
-        label_signal=None if y is None else findings.label_signal(spectrum, y),
-        label_excess=None if y is None else findings.label_excess(spectrum, y, rng),
-        advice="",
-    )
+        negative_squares=measures.negative_squares(K), duplicates=measures.duplicates(K),
+        triangle_violations=measures.triangle_violations(M, rng) if distances else None,
+        label_signal=None if y is None else measures.label_signal(spectrum, y),
+        label_excess=None if y is None else measures.label_excess(spectrum, y, rng), advice="",
+    )  # fmt: skip
 
 
-def _misread(values: Values) -> bool:
-    """A similarity, from a person, whose values are those of a dissimilarity."""
-    own = values.given != "kernel" and not values.dissimilarity
-    return own and looks_like_distances(values.M)
-
-
-def _at_sizes(values: Values, D: Array) -> dict[int, float]:
-    """A dissimilarity is centred anew at each size; rows are in random order."""
-    *smaller, s = findings.nested_sizes(len(values.M))
-    parts = {m: values.M[:m, :m] for m in smaller}
-    shares = {
-        m: indefiniteness_of_matrix(similarity_from(M) if values.dissimilarity else M)
-        for m, M in parts.items()
-    }
+def _at_sizes(pairs: SampledPairs, D: Array) -> dict[int, float]:
+    """The indefiniteness of parts of the sample; dissimilarities are centred for each part."""
+    *smaller, s = measures.nested_sizes(len(pairs.M))
+    K = similarity_from if pairs.are_distances else np.asarray
+    shares = {m: indefiniteness_of_matrix(K(pairs.M[:m, :m])) for m in smaller}
     return {**shares, s: indefiniteness_of(D)}

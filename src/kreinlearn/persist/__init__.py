@@ -1,4 +1,4 @@
-"""Model files: data, never objects."""
+"""Model files: they contain data, never code."""
 
 from kreinlearn.persist.errors import ModelFormatError
 from kreinlearn.persist.loading import load

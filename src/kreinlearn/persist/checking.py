@@ -1,21 +1,24 @@
-"""Values by which a model that was read is known to be the one that was written."""
+"""Values by which a loaded model is recognised as the one that was saved."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from scipy.special import expit
+from sklearn.base import BaseEstimator
 
 from kreinlearn.data.tiles import length, take
-from kreinlearn.kernels.base import Array, symmetry_rtol
+from kreinlearn.kernels import Kernel
+from kreinlearn.kernels.base import Objects, symmetry_rtol
+from kreinlearn.persist.arrays import Array
 from kreinlearn.persist.errors import GivenError, ModelFormatError, require
+from kreinlearn.persist.estimators import sigmoids_of
 
 OBJECTS = 4  # whose pairs are evaluated
-RTOL = 1e-8  # of the sum of magnitudes: what another machine may round otherwise
+RTOL = 1e-8  # of the sum of magnitudes: another machine may round otherwise
 
 
-def kernel_values(kernel: Any, objects: Any) -> Array | None:
-    """Of all pairs of a few objects; None if the values are given, not evaluated."""
+def kernel_values(kernel: Kernel, objects: Objects) -> Array | None:
+    """Kernel values among a few objects; None if the values are given and not evaluated."""
     if kernel.domain.is_matrix:
         return None
     n = length(objects)
@@ -23,14 +26,16 @@ def kernel_values(kernel: Any, objects: Any) -> Array | None:
     return np.asarray(kernel.anew(some, some), dtype=np.float64)
 
 
-def require_same_kernel(kernel: Any, objects: Any, before: Any) -> None:
-    """GivenError if a person's function gives other values now, ModelFormatError otherwise."""
+def require_same_kernel(kernel: Kernel, objects: Objects, before: object) -> None:
+    """Raise an error if the kernel gives other values than before.
+
+    It is a GivenError if the values come from a function of the user.
+    """
     now = kernel_values(kernel, objects)
     if before is None or now is None:
         require(before is now is None, "values of its kernel are missing")
         return
-    good = isinstance(before, np.ndarray) and before.shape == now.shape
-    require(good and before.dtype == np.float64, "values of its kernel are missing")
+    before = _required(before, now, "values of its kernel")
     with np.errstate(all="ignore"):
         gap = np.abs(now - before) > symmetry_rtol(np.float32) * np.abs(before).max()
     if not gap.any() and np.isfinite(before).all():
@@ -43,48 +48,45 @@ def require_same_kernel(kernel: Any, objects: Any, before: Any) -> None:
     )
 
 
-def outputs(estimator: Any) -> Array:  # (2, k)
-    """What the model makes of kernel values that are no object's, and the size of its terms.
+def outputs(estimator: BaseEstimator) -> Array:  # (2, k)
+    """What the model predicts for made-up kernel values, and the magnitude of the terms.
 
-    They come from a formula, so that no kernel is evaluated.
+    The values come from a formula, so that no kernel is evaluated.
     """
-    columns, weights = estimator._columns, _weights(estimator)
+    columns, fitted = estimator._columns, vars(estimator)
     given = estimator.kernel_.domain.is_matrix
     n = estimator.n_features_in_ if given else length(columns.objects)
     row = 1.0 + np.cos(np.arange(n, dtype=np.float64))[None]
+    weights = _weights(estimator)
     with np.errstate(all="ignore"):
         C = columns(row) if given else columns.finish(row)
-        found = np.concatenate([C @ weights, np.abs(C) @ np.abs(weights)])
-    return np.hstack([found, _constants(estimator), _probabilities(estimator)])
+        predicted = np.concatenate([C @ weights, np.abs(C) @ np.abs(weights)])
+    constants = np.ravel(fitted.get("_intercept", fitted.get("_mean", [])))
+    sigmoids = sigmoids_of(estimator)
+    probabilities = [] if sigmoids is None else expit(-(sigmoids @ [0.5, 1.0]))
+    magnitudes = np.abs(constants), np.ones(len(probabilities))
+    return np.hstack([predicted, [[*constants, *probabilities], np.hstack(magnitudes)]])
 
 
-def _constants(estimator: Any) -> Array:  # (2, k)
-    """What prediction adds or takes away, and its size."""
-    held = vars(estimator)
-    constants = np.ravel(held.get("_intercept", held.get("_mean", [])))
-    return np.array([constants, np.abs(constants)])
-
-
-def _probabilities(estimator: Any) -> Array:  # (2, k)
-    """Of one decision value, by each sigmoid of the calibration."""
-    calibration = vars(estimator).get("_calibration")
-    sigmoids = [] if calibration is None else calibration.calibrators
-    found = [float(sigmoid.predict(np.array([0.5]))[0]) for sigmoid in sigmoids]
-    return np.array([found, [1.0] * len(found)])
-
-
-def _weights(estimator: Any) -> Array:
-    """All that kernel values are multiplied by: for predictions, features and pictures."""
-    held, m = vars(estimator), estimator.n_landmarks_
-    parts = [held["dual_coef_"].reshape(m, -1)] if "dual_coef_" in held else []
-    if "_map" in held:
-        parts += [estimator._map.W, estimator._map.E]
+def _weights(estimator: BaseEstimator) -> Array:  # (m, k)
+    """Everything that kernel values are multiplied by: for predictions, features and pictures."""
+    fitted, m = vars(estimator), estimator.n_landmarks_
+    parts = [fitted["dual_coef_"].reshape(m, -1)] if "dual_coef_" in fitted else []
+    if "_map" in fitted:
+        parts += [fitted["_map"].W, fitted["_map"].E]
     return np.hstack(parts)
 
 
-def require_same_outputs(now: Array, before: Any) -> None:
-    good = isinstance(before, np.ndarray) and before.shape == now.shape
-    require(good and before.dtype == np.float64, "values to check the model by are missing")
+def require_same_outputs(now: Array, before: object) -> None:
+    """Raise a ModelFormatError if the outputs differ by more than rounding."""
+    before = _required(before, now, "values to check the model by")
     with np.errstate(all="ignore"):
         same = (np.abs(now - before) <= RTOL * before[1]) | (now == before)
     require(same.all(), "its arrays do not give what the model gave when it was saved")
+
+
+def _required(before: object, now: Array, name: str) -> Array:
+    """The values from a file, which must be of the same form as those of now."""
+    if isinstance(before, np.ndarray) and before.shape == now.shape and before.dtype == np.float64:
+        return before
+    raise ModelFormatError(f"{name} are missing")

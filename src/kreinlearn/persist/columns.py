@@ -1,45 +1,30 @@
-"""Many objects as a few arrays: a column of one kind, or of several and which is which.
+"""Many objects as a few arrays: a column of one kind, or of several kinds.
 
-Objects that hold objects (lists, sets, dicts, graphs) are joined end to end: one column of all
-that is in them, and how much belongs to each. ``objects`` reads them again.
+How the objects of each kind are written and read is in ``kinds``. Objects that contain objects
+(lists, sets, dicts, graphs) are joined end to end into one column, together with their sizes. What
+is read takes no more than a few times the bytes that are in the file, whatever these say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
-from itertools import chain
-from types import NoneType
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
-from kreinlearn.data.frames import Category
-from kreinlearn.kernels.base import Array
-from kreinlearn.persist.graphs import GRAPHS, graph_parts, is_network, network_parts
-from kreinlearn.persist.members import DTYPES, Arrays
+from kreinlearn.persist.arrays import DTYPES, Array, Arrays, Stored, is_shape
+from kreinlearn.persist.errors import ModelFormatError, NotDataError, require
+from kreinlearn.persist.graphs import GRAPHS, is_network
+from kreinlearn.persist.kinds import BROADEST, BY_TYPE, INT64, KINDS, SPARSE, is_roomy
 
-Json = Any
-Kind = tuple[Any, ...]  # a name, and what goes with it: a type of numbers, a number of dimensions
-INT64 = range(-(2**63), 2**63)
-BY_TYPE: dict[type, str] = {
-    str: "str", bytes: "bytes", bool: "bool", float: "float", NoneType: "none", list: "list",
-    tuple: "tuple", set: "set", frozenset: "frozenset", dict: "dict", Category: "category",
-    np.str_: "np.str_", Decimal: "decimal", date: "date", datetime: "datetime", time: "time",
-    timedelta: "timedelta",
-}  # fmt: skip
-BROADEST = 2**24  # columns of sparse rows: a file says nothing of empty ones, products need room
-ROOM = 64  # bytes that texts of one width may take for each byte that is stored of them
-SPARSE = {"csr_array": sp.csr_array, "csr_matrix": sp.csr_matrix}
+Name = tuple[Any, ...]  # of a kind, and what goes with it: a type of numbers, dimensions
 
 
-class NotData(TypeError):
-    """An object that a file of data cannot hold."""
-
-
-def kind_of(x: Any) -> Kind:
+def kind_of(x: Any) -> Name:
+    """The kind of an object; NotDataError if it is not data."""
     kind = type(x)
     if kind in BY_TYPE:
         return (BY_TYPE[kind],)
@@ -49,9 +34,9 @@ def kind_of(x: Any) -> Kind:
         return _array_kind(x)
     if isinstance(x, np.generic):
         return ("scalar", *_array_kind(np.asarray(x))[:2])
-    if kind.__name__ in SPARSE and sp.issparse(x):
+    if sp.issparse(x) and kind.__name__ in SPARSE:
         if x.shape[1] > BROADEST:
-            raise NotData(f"sparse rows of {x.shape[1]} columns ({BROADEST} are allowed)")
+            raise NotDataError(f"sparse rows of {x.shape[1]} columns ({BROADEST} are allowed)")
         return "sparse", kind.__name__
     if kind.__name__ in ("NAType", "NaTType"):
         return ("missing",)
@@ -59,51 +44,41 @@ def kind_of(x: Any) -> Kind:
         return ("graph",)
     if is_network(x):
         return "network", kind.__name__
-    raise NotData(f"a {kind.__module__}.{kind.__qualname__}")
+    raise NotDataError(f"a {kind.__module__}.{kind.__qualname__}")
 
 
-def _array_kind(x: Array) -> Kind:
-    if x.dtype.kind in "biuf" and x.dtype.newbyteorder("<").str in DTYPES:
-        return "array", x.dtype.newbyteorder("<").str, x.ndim
-    if x.dtype.kind in "UmM":
-        return _name_of(x), x.dtype.newbyteorder("<").str, x.ndim
-    if x.dtype == object:
+def _array_kind(x: Array) -> Name:
+    letter, dtype = x.dtype.kind, x.dtype.newbyteorder("<").str
+    if letter in "biuf" and dtype in DTYPES:
+        return "array", dtype, x.ndim
+    if letter in "mM":
+        return "times", dtype, x.ndim
+    if letter == "U":
+        n_bytes = int(np.char.str_len(x).sum()) + 8 * x.size  # the texts and their sizes
+        return "wide" if is_roomy(x.dtype, x.size, n_bytes) else "texts", dtype, x.ndim
+    if letter == "O":
         return "objects", "|O", x.ndim
-    raise NotData(f"an array of the type {x.dtype}")
+    raise NotDataError(f"an array of the type {x.dtype}")
 
 
-def _name_of(x: Array) -> str:
-    if x.dtype.kind != "U":
-        return "times"
-    n_bytes = int(np.char.str_len(x).sum()) + 8 * x.size  # texts and their sizes
-    return "wide" if is_roomy(x.dtype, x.size, n_bytes) else "texts"
-
-
-def is_roomy(dtype: np.dtype[Any], count: int, n_bytes: int) -> bool:
-    """Whether texts of one width take many times the bytes that would be stored of them."""
-    return dtype.itemsize * count > ROOM * n_bytes
-
-
-def write_column(arrays: Arrays, xs: Sequence[Any], path: str) -> Json:
-    """Objects by their kinds; the arrays are named by ``path``."""
+def write_column(arrays: Arrays, xs: Sequence[object], path: str) -> dict[str, Any]:
+    """Write objects by their kinds; the arrays are named after ``path``."""
     kinds = [kind_of(x) for x in xs]
     distinct = list(dict.fromkeys(kinds)) or [("none",)]
     if len(distinct) == 1:
         return _write_kind(arrays, distinct[0], xs, path)
     number = {kind: i for i, kind in enumerate(distinct)}
     which = np.array([number[kind] for kind in kinds], dtype=np.int32)
-    parts = [[x for x, own in zip(xs, kinds, strict=True) if own == kind] for kind in distinct]
-    nodes = [
-        _write_kind(arrays, kind, part, f"{path}.{kind[0]}{i}")
-        for i, (kind, part) in enumerate(zip(distinct, parts, strict=True))
-    ]
-    return {"kind": ["mixed"], "which": arrays.add(f"{path}.which", which), "columns": nodes}
+    columns = []
+    for kind, i in number.items():
+        own = [xs[j] for j in np.flatnonzero(which == i)]
+        columns.append(_write_kind(arrays, kind, own, f"{path}.{kind[0]}{i}"))
+    return {"kind": ["mixed"], "which": arrays.add(f"{path}.which", which), "columns": columns}
 
 
-def _write_kind(arrays: Arrays, kind: Kind, xs: Sequence[Any], path: str) -> Json:
-    parts = WRITE[kind[0]](xs)
+def _write_kind(arrays: Arrays, kind: Name, xs: Sequence[object], path: str) -> dict[str, Any]:
     node: dict[str, Any] = {"kind": list(kind)}
-    for name, part in parts.items():
+    for name, part in KINDS[kind[0]].write(xs).items():
         if isinstance(part, list):
             node[name] = write_column(arrays, part, f"{path}.{name}")
         else:
@@ -111,87 +86,71 @@ def _write_kind(arrays: Arrays, kind: Kind, xs: Sequence[Any], path: str) -> Jso
     return node
 
 
-Parts = dict[str, Any]  # arrays, and lists of objects that are columns themselves
+class Column:
+    """One column of a file that is being read: its kind, its arrays and the columns in it."""
+
+    def __init__(self, stored: Stored, node: object) -> None:
+        self.stored, self.rest = stored, dict(node) if isinstance(node, dict) else {}
+        kind = self.rest.pop("kind", None)
+        good = isinstance(kind, list) and kind and isinstance(kind[0], str)
+        require(good, "its header has no column of objects")
+        self.kind: Name = tuple(kind)
+
+    def wrong(self) -> ModelFormatError:
+        return ModelFormatError(f"its objects of the kind {self.kind!r:.80} do not fit together")
+
+    def require(self, condition: object) -> None:
+        if not condition:
+            raise self.wrong()
+
+    def array(self, name: str, dtype: DTypeLike, ndim: int = 1) -> Array:
+        """The array of this name, which must have this type and number of dimensions."""
+        self.require(name in self.rest)
+        array = self.stored.take(self.rest.pop(name))
+        self.require(array.dtype == dtype and array.ndim == ndim)
+        return array
+
+    def items(self, name: str) -> list[Any]:
+        """The objects of the column of this name."""
+        self.require(name in self.rest)
+        return read_column(self.stored, self.rest.pop(name))
+
+    def sizes(self, total: int) -> list[int]:
+        """The sizes of parts, which must add up to ``total``."""
+        sizes: list[int] = self.array("size", np.int64).tolist()
+        self.require(min(sizes, default=0) >= 0 and sum(sizes) == total)
+        return sizes
+
+    def shapes(self, total: int, ndim: object) -> list[tuple[int, ...]]:
+        """The shapes of arrays, which must have ``total`` entries together."""
+        rows = self.array("shape", np.int64, 2)
+        self.require(type(ndim) is int and 0 <= ndim <= 8)
+        self.require(rows.shape[1] == ndim or not len(rows))
+        self.require(ndim or len(rows) == total)  # without dimensions they take no byte
+        shapes = [tuple(row) for row in rows.tolist()]
+        self.require(all(map(is_shape, shapes)) and sum(map(prod, shapes)) == total)
+        return shapes
 
 
-def _texts(xs: Iterable[str]) -> Parts:
-    return _bytes([x.encode("utf8", "surrogatepass") for x in xs])
+def read_column(stored: Stored, node: object) -> list[Any]:
+    """Read objects; ModelFormatError for whatever ``write_column`` does not write."""
+    column = Column(stored, node)
+    name, *details = column.kind
+    if name == "mixed":
+        objects = _read_mixed(column)
+    else:
+        column.require(name in KINDS and len(details) == KINDS[name].n_details)
+        objects = KINDS[name].read(column, *details)
+    column.require(not column.rest)
+    return objects
 
 
-def _bytes(xs: Sequence[bytes]) -> Parts:
-    return {"text": np.frombuffer(b"".join(xs), dtype=np.uint8), "size": _sizes(xs)}
-
-
-def _sizes(xs: Iterable[Any]) -> Array:
-    return np.array([len(x) for x in xs], dtype=np.int64)
-
-
-def _joined(xs: Sequence[Any]) -> Parts:
-    return {"size": _sizes(xs), "items": list(chain.from_iterable(xs))}
-
-
-def _arrays(xs: Sequence[Array]) -> Parts:
-    dtype = xs[0].dtype.newbyteorder("<")
-    flat = [np.empty(0, dtype), *(x.reshape(-1) for x in xs)]
-    return {"values": np.concatenate(flat).astype(dtype, copy=False), **_shapes(xs)}
-
-
-def _times(xs: Sequence[Array]) -> Parts:
-    return {**_arrays([x.astype(x.dtype.newbyteorder("<")).view(np.int64) for x in xs])}
-
-
-def _wide(xs: Sequence[Array]) -> Parts:
-    """The numbers of all characters, so that a file is as large as what is read from it."""
-    flat = [np.empty(0, np.uint32)]
-    flat += [x.astype(x.dtype.newbyteorder("<")).reshape(-1).view(np.uint32) for x in xs]
-    return {"values": np.concatenate(flat), **_shapes(xs)}
-
-
-def _shapes(xs: Sequence[Any]) -> Parts:
-    return {"shape": np.array([x.shape for x in xs], dtype=np.int64).reshape(len(xs), -1)}
-
-
-def _object_arrays(xs: Sequence[Array]) -> Parts:
-    return {"items": [item for x in xs for item in x.reshape(-1).tolist()], **_shapes(xs)}
-
-
-def _sparse(xs: Sequence[Any]) -> Parts:
-    parts = {name: [getattr(x, name) for x in xs] for name in ("data", "indices", "indptr")}
-    return {**parts, **_shapes(xs)}
-
-
-def _dicts(xs: Sequence[dict[Any, Any]]) -> Parts:
-    keys, values = ([item for x in xs for item in part(x)] for part in (dict.keys, dict.values))
-    return {"size": _sizes(xs), "keys": keys, "values": values}
-
-
-def _numbers(dtype: Any) -> Callable[[Sequence[Any]], Parts]:
-    return lambda xs: {"values": np.array(xs, dtype=dtype)}
-
-
-WRITE: dict[str, Callable[[Sequence[Any]], Parts]] = {
-    "str": _texts,
-    "np.str_": lambda xs: _texts(map(str, xs)),
-    "bytes": _bytes,
-    "bool": _numbers(np.bool_),
-    "int": _numbers(np.int64),
-    "bigint": lambda xs: _texts(map(hex, xs)),
-    "float": _numbers(np.float64),
-    "none": lambda xs: {"values": np.zeros(len(xs), np.uint8)},
-    "missing": lambda xs: {"values": np.zeros(len(xs), np.uint8)},
-    "scalar": lambda xs: {"arrays": [np.asarray(x) for x in xs]},
-    "array": _arrays,
-    "texts": _object_arrays,
-    "wide": _wide,
-    "times": _times,
-    "objects": _object_arrays,
-    **dict.fromkeys(("list", "tuple", "set", "frozenset"), _joined),
-    "dict": _dicts,
-    "sparse": _sparse,
-    "category": lambda xs: {"items": [x.value for x in xs]},
-    "decimal": lambda xs: _texts(map(str, xs)),
-    **dict.fromkeys(("date", "datetime", "time"), lambda xs: _texts(x.isoformat() for x in xs)),
-    "timedelta": lambda xs: {"items": [(x.days, x.seconds, x.microseconds) for x in xs]},
-    "graph": graph_parts,
-    "network": network_parts,
-}
+def _read_mixed(column: Column) -> list[Any]:
+    which = column.array("which", np.int32)
+    nodes = column.rest.pop("columns", None)
+    column.require(isinstance(nodes, list) and len(column.kind) == 1)
+    parts = [read_column(column.stored, node) for node in nodes]
+    column.require(((which >= 0) & (which < len(parts))).all())
+    column.require(np.bincount(which, minlength=len(parts)).tolist() == [*map(len, parts)])
+    rest = [iter(part) for part in parts]
+    return [next(rest[i]) for i in which.tolist()]

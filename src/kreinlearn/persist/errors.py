@@ -1,4 +1,4 @@
-"""What is raised for a file that is no model, or no sound one."""
+"""The errors that are raised when a model cannot be saved or loaded."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ class ModelFormatError(ValueError):
     """The file is not a model file, is damaged, or was written by a newer version."""
 
 
-def require(condition: object, what: str) -> None:
-    """ModelFormatError unless the condition holds."""
-    if not condition:
-        raise ModelFormatError(what)
-
-
 class GivenError(ValueError):
-    """The file may be sound, but not what was given or registered to go with it."""
+    """The file may be sound, but the kernel that was given or registered does not go with it."""
+
+
+class NotDataError(TypeError):
+    """An object that a file of data cannot contain."""
+
+
+def require(condition: object, message: str) -> None:
+    """Raise a ModelFormatError with this message unless the condition holds."""
+    if not condition:
+        raise ModelFormatError(message)

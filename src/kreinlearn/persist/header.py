@@ -18,23 +18,23 @@ HEADER, DIGEST = "header.json", "header.sha256"
 LONGEST = 2**20  # bytes
 FIELDS = {
     *("format", "version", "written_by", "estimator", "parameters", "not_stored", "kernel"),
-    *("columns", "state", "map", "sigmoids", "check", "sha256"),
+    *("columns", "state", "sigmoids", "check", "sha256"),
 }
-EXTERNAL = {"type": "external"}  # in the place of a kernel that is given again
+EXTERNAL = {"type": "external"}  # in the place of a kernel that must be given to load
 
 
 def versions() -> dict[str, str]:
-    """Of the libraries whose change may change what a model does."""
+    """The versions of the libraries that may change what a model does."""
     ours = import_module("kreinlearn").__version__
     return {"kreinlearn": ours, "scikit-learn": sklearn.__version__}
 
 
 def parsed(text: bytes) -> dict[str, Any]:
-    """ModelFormatError unless it is JSON of this format and of a version that is known."""
+    """The header; ModelFormatError unless it is JSON of this format and of a known version."""
     try:
         header = json.loads(
             text.decode("ascii"), parse_float=_finite, parse_constant=_finite,
-            object_pairs_hook=_once,
+            object_pairs_hook=_unique,
         )  # fmt: skip
     except ModelFormatError:
         raise
@@ -59,20 +59,16 @@ def _finite(number: str) -> float:
     return value
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    require(len(found) == len(pairs), "its header has a field twice")
-    return found
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    require(len(fields) == len(pairs), "its header has a field twice")
+    return fields
 
 
 class OtherVersion(InconsistentVersionWarning):
-    """Saved by another version of a library: predictions may differ."""
+    """The model was saved by another version of a library, so that predictions may differ."""
 
-    def __init__(self, name: str, library: str, here: str, there: str) -> None:
-        super().__init__(
-            estimator_name=name, current_sklearn_version=here, original_sklearn_version=there
-        )
-        self.library = library
+    library = ""
 
     def __str__(self) -> str:
         return (
@@ -82,10 +78,17 @@ class OtherVersion(InconsistentVersionWarning):
         )
 
 
-def warn_of_versions(name: str, there: Any) -> None:
-    here = versions()
-    good = isinstance(there, dict) and there.keys() == here.keys()
-    require(good and all(isinstance(one, str) for one in there.values()), "it has no versions")
-    for library, version in here.items():
-        if there[library] != version:
-            warn(OtherVersion(name, library, version, there[library][:40]))
+def warn_of_versions(name: str, before: object) -> None:
+    """Warn if an estimator of this name was saved by other versions."""
+    now = versions()
+    if not isinstance(before, dict) or before.keys() != now.keys():
+        raise ModelFormatError("it has no versions")
+    require(all(isinstance(one, str) for one in before.values()), "it has no versions")
+    for library, version in now.items():
+        if before[library] != version:
+            warning = OtherVersion(
+                estimator_name=name, current_sklearn_version=version,
+                original_sklearn_version=before[library][:40],
+            )  # fmt: skip
+            warning.library = library
+            warn(warning)

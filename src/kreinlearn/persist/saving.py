@@ -1,57 +1,62 @@
-"""save: a fitted estimator as a file of data, written whole or not at all."""
+"""The function ``save``: a fitted estimator as a file of data, written whole or not at all."""
 
 from __future__ import annotations
 
 import json
+import os
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
-from kreinlearn.data.writing import replacing
-from kreinlearn.kernels.base import Kernel
+from kreinlearn.data.files import replacing
+from kreinlearn.kernels import Kernel
 from kreinlearn.kernels.combine import alike
-from kreinlearn.pairs.evaluate import LandmarkColumns
 from kreinlearn.persist import container
+from kreinlearn.persist.arrays import Arrays
 from kreinlearn.persist.checking import kernel_values, outputs
-from kreinlearn.persist.columns import NotData
+from kreinlearn.persist.errors import NotDataError
+from kreinlearn.persist.estimators import estimators, fresh_kernel, is_estimator, sigmoids_of
 from kreinlearn.persist.header import DIGEST, EXTERNAL, FORMAT, HEADER, LONGEST, VERSION, versions
-from kreinlearn.persist.kernels import REMEDY, Unregistered, fresh_kernel, learned
-from kreinlearn.persist.members import Arrays
-from kreinlearn.persist.state import (
-    ELSEWHERE,
-    ESTIMATORS,
-    FIT_ONLY,
-    stored_attributes,
-)
-from kreinlearn.persist.values import Writer
+from kreinlearn.persist.json_values import Node, Writer
+from kreinlearn.persist.kernels import REMEDY, learned
+from kreinlearn.persist.state import stored_attributes
 
 DATA = "numbers, texts, arrays, lists, tuples, sets, dicts and networkx graphs of these"
 LABELS = ("classes_", "feature_names_in_")  # a person may read them in the header
+# Parameters that only a fit uses, and what is stored instead if they are not data.
+FIT_ONLY = {"cv": None, "scoring": None, "random_state": None}
+ELSEWHERE = {"store"}  # a folder of the machine of the fit, which is never stored
 
 
-def save(estimator: Any, path: Any, *, external_kernel: bool = False) -> None:
-    """Write a fitted estimator to a file that ``load`` reads.
+def save(
+    estimator: BaseEstimator, path: str | os.PathLike[str], *, external_kernel: bool = False
+) -> None:
+    """Write a fitted estimator to a file that ``load`` can read.
 
-    The file is a ZIP of a JSON header and .npy arrays: data, never code. It is written whole or
-    not at all. It holds what prediction and the fitted attributes need, among that the landmarks:
-    these are training data (the objects themselves), so treat the file as you treat the data.
+    The file is a ZIP archive of a JSON header and .npy arrays: it contains data, never code, and
+    is written whole or not at all. It contains what predictions and the fitted attributes need.
+    That includes the landmarks, which are training data (the objects themselves): treat the file
+    as you treat the data.
 
     Parameters
     ----------
-    estimator : a fitted estimator of this library.
-    path : where to; a file that is there is replaced.
-    external_kernel : whether a kernel that has no registered name (a function, a class of your
-        own) may be left out, to be given again: ``load(path, kernel=...)``.
+    estimator : estimator of this library
+        The fitted estimator.
+    path : str or path-like
+        The file to write. An existing file is replaced.
+    external_kernel : bool, default=False
+        Whether a kernel without a registered name (a function, or a class of your own) may be left
+        out. It must be given again to load the model: ``load(path, kernel=...)``.
 
     Notes
     -----
-    Left out are ``folds_``, ``choices_`` and the parameter ``store``; ``cv`` and ``scoring`` that
-    are objects (a splitter, a function) become None with a warning, as prediction does not use
-    them. What ``partial_fit`` needs is stored.
+    The attributes ``folds_`` and ``choices_`` and the parameter ``store`` are left out. Values of
+    ``cv`` and ``scoring`` that are objects (a splitter, a function) become None with a warning,
+    because predictions do not use them. Everything that ``partial_fit`` needs is stored.
 
     Examples
     --------
@@ -63,12 +68,11 @@ def save(estimator: Any, path: Any, *, external_kernel: bool = False) -> None:
     >>> bool((kreinlearn.load(path).predict(["bob"]) == model.predict(["bob"])).all())
     True
     """
-    name = type(estimator).__name__
-    module = f"kreinlearn.estimators.{ESTIMATORS.get(name)}"
-    if type(estimator).__module__ != module:
+    if not is_estimator(type(estimator)):
         raise TypeError(
-            f"save takes a fitted estimator of kreinlearn ({', '.join(sorted(ESTIMATORS))}), got "
-            f"a {name}; of a pipeline or a search save its last step or best_estimator_"
+            f"save takes a fitted estimator of kreinlearn ({', '.join(sorted(estimators()))}), got "
+            f"a {type(estimator).__name__}; save the last step of a pipeline, or the "
+            "best_estimator_ of a search"
         )
     check_is_fitted(estimator)
     arrays = Arrays()
@@ -76,115 +80,92 @@ def save(estimator: Any, path: Any, *, external_kernel: bool = False) -> None:
     text = json.dumps({**header, "sha256": arrays.hashes()}, indent=1, allow_nan=False).encode()
     if len(text) > LONGEST:
         raise ValueError(
-            f"the header of the model would have {len(text)} bytes, {LONGEST} are allowed: "
-            "parameters or classes are too many"
+            f"the header of the model would have {len(text)} bytes, but only {LONGEST} are "
+            "allowed: there are too many parameters or classes"
         )
+    digest = sha256(text).hexdigest().encode()
     with replacing(Path(path)) as temporary, temporary.open("xb") as file:
-        digest = sha256(text).hexdigest().encode()
         container.write(file, [(HEADER, [text]), (DIGEST, [digest]), *arrays.members()])
 
 
-def _header(estimator: Any, writer: Writer, external: bool) -> dict[str, Any]:
-    name = type(estimator).__name__
-    parameters, not_stored = _parameters(estimator, writer, external)
+def _header(estimator: BaseEstimator, writer: Writer, external: bool) -> Node:
+    name, not_stored = type(estimator).__name__, dict[str, str]()
+    parameters = {
+        key: _given_kernel(value, writer, external)
+        if key == "kernel"
+        else _parameter(key, value, writer, not_stored)
+        for key, value in estimator.get_params(deep=False).items()
+    }
     _require_unchanged(estimator)
     kernel, columns = estimator.kernel_, estimator._columns
     try:
-        state = {
-            key: writer.labels(value, key) if key in LABELS else writer.value(value, key)
-            for key, value in stored_attributes(estimator).items()
-        }
         return {
             "format": FORMAT, "version": VERSION, "written_by": versions(), "estimator": name,
-            "parameters": parameters, "not_stored": not_stored, "state": state,
+            "parameters": parameters, "not_stored": not_stored,
+            "state": {
+                key: writer.labels(value, key) if key in LABELS else writer.value(value, key)
+                for key, value in stored_attributes(estimator).items()
+            },
             "kernel": learned(kernel, writer.value, "kernel_"),
-            "columns": _written_columns(columns, writer),
-            "map": writer.value(vars(estimator).get("_map"), "map"),
-            "sigmoids": writer.value(_sigmoids(estimator), "sigmoids"),
+            "columns": {
+                "objects": writer.objects(columns.objects, "landmarks"),
+                "landmarks": writer.value(columns.landmarks, "landmarks.places"),
+                "transform": writer.value(columns.transform, "transform"),
+                "offsets": writer.value(columns.offsets, "offsets"),
+            },
+            "sigmoids": writer.value(sigmoids_of(estimator), "sigmoids"),
             "check": {
                 "kernel": writer.value(kernel_values(kernel, columns.objects), "check.kernel"),
                 "outputs": writer.value(outputs(estimator), "check.outputs"),
             },
         }  # fmt: skip
-    except NotData as error:
-        raise TypeError(f"{name} holds {error}, a model file holds {DATA}") from error
+    except NotDataError as error:
+        raise TypeError(f"{name} contains {error}, but a model file takes only {DATA}") from error
 
 
-def _written_columns(columns: LandmarkColumns, writer: Writer) -> dict[str, Any]:
-    return {
-        "objects": writer.objects(columns.objects, "landmarks"),
-        "landmarks": writer.value(columns.landmarks, "landmarks.places"),
-        "transform": writer.value(columns.transform, "transform"),
-        "offsets": writer.value(columns.offsets, "offsets"),
-    }
-
-
-def _parameters(
-    estimator: Any, writer: Writer, external: bool
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """Parameters as JSON, and in words those that could not be stored."""
-    held: dict[str, Any] = {}
-    left: dict[str, str] = {}
-    for name, value in estimator.get_params(deep=False).items():
-        if name == "kernel":
-            held[name] = _given_kernel(value, writer, external)
-        elif name in ELSEWHERE:
-            held[name] = None
-        else:
-            held[name] = _parameter(name, value, writer, left)
-    return held, left
-
-
-def _parameter(name: str, value: Any, writer: Writer, left: dict[str, str]) -> Any:
+def _parameter(name: str, value: object, writer: Writer, not_stored: dict[str, str]) -> Any:
+    """A parameter as JSON; those that cannot be stored are described in ``not_stored``."""
+    if name in ELSEWHERE:
+        return None
     before = writer.arrays.mark()
     try:
         return writer.value(value, f"parameter.{name}")
-    except NotData as error:
+    except NotDataError as error:
         if name not in FIT_ONLY:
-            raise TypeError(
-                f"{name}={value!r:.80} holds {error}; a model file holds {DATA}"
-            ) from error
+            what = f"{name}={value!r:.80} contains {error}, but a model file takes only {DATA}"
+            raise TypeError(what) from error
     writer.arrays.back_to(before)
-    left[name] = repr(value)[:200]
+    not_stored[name] = repr(value)[:200]
     warn(
-        f"{name}={value!r:.80} is not data and is not stored: the file has {name}="
-        f"{FIT_ONLY[name]!r} in its place, which only another fit would use"
+        f"{name}={value!r:.80} is not data and is not stored: the file says {name}="
+        f"{FIT_ONLY[name]!r} instead, which only another fit would use"
     )
     return FIT_ONLY[name]
 
 
-def _given_kernel(kernel: Any, writer: Writer, external: bool) -> Any:
+def _given_kernel(kernel: object, writer: Writer, external: bool) -> Any:
     before = writer.arrays.mark()
+    why = f"kernel={kernel!r:.200} is a function"
     try:
         if isinstance(kernel, str | Kernel):
             return writer.value(kernel, "parameter.kernel")
-    except (Unregistered, NotData) as error:
+    except NotDataError as error:
         why = str(error)
-    else:
-        why = f"kernel={kernel!r:.200} is a function"
     if not external:
-        raise TypeError(f"{why}: a model file holds data, not code; {REMEDY}")
+        raise TypeError(f"{why}, and a model file contains data, not code; {REMEDY}")
     writer.arrays.back_to(before)
     return EXTERNAL
 
 
-def _require_unchanged(estimator: Any) -> None:
-    """ValueError if the parameters do not lead to the kernel that was fitted."""
-    fresh, fitted = fresh_kernel(estimator), estimator.kernel_
-    if type(fresh) is not type(fitted) or not (fitted.untrusted or _same(fresh, fitted)):
+def _require_unchanged(estimator: BaseEstimator) -> None:
+    """Raise a ValueError if the parameters do not lead to the kernel that was fitted."""
+    fitted, chosen = estimator.kernel_, vars(estimator).get("kernel_params_")
+    fresh = fresh_kernel(estimator, chosen)
+    same = type(fresh) is type(fitted)
+    if same and not fitted.untrusted:
+        same = alike(fresh.get_params(deep=False), fitted.get_params(deep=False))
+    if not same:
         raise ValueError(
             f"kernel={estimator.kernel!r:.80} and kernel_params={estimator.kernel_params!r:.80} "
             "are not what the model was fitted with; set them back, or fit again"
         )
-
-
-def _same(fresh: Kernel, fitted: Kernel) -> bool:
-    return alike(fresh.get_params(deep=False), fitted.get_params(deep=False))
-
-
-def _sigmoids(estimator: Any) -> Any:
-    """Slopes and constants of the calibration, (k, 2)."""
-    found = vars(estimator).get("_calibration")
-    if found is None:
-        return None
-    return np.array([(sigmoid.a_, sigmoid.b_) for sigmoid in found.calibrators], dtype=np.float64)

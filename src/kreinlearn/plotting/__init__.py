@@ -1,4 +1,4 @@
-"""Pictures of similarities and models, as display classes of scikit-learn's kind."""
+"""Pictures of similarities and models, as display classes in the style of scikit-learn."""
 
 from kreinlearn.plotting.comparison import ComparisonDisplay
 from kreinlearn.plotting.embedding import EmbeddingDisplay, LandmarkDisplay

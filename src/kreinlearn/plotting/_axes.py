@@ -1,55 +1,57 @@
-"""Signed axes of a fitted estimator: its own, or of a learner those of its similarity on X."""
+"""Signed axes of a fitted estimator, or those of the similarity of a learner on X."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.tiles import as_generator, length, take
 from kreinlearn.estimators._base import KreinEstimator
 from kreinlearn.estimators._learner import KreinLearner
 from kreinlearn.estimators.transformer import KreinPCA
+from kreinlearn.inspection.arguments import Array, Objects, Seed
 from kreinlearn.nystrom.approximation import ERROR_ROWS, estimate_error
 from kreinlearn.nystrom.core import least_squares_core, least_squares_map, pivot_rows, whiten
 from kreinlearn.pairs.evaluate import over
 from kreinlearn.solvers.spectrum import power_of_two_scale
 from kreinlearn.sums.parallel import serial_blas
 
-Array = NDArray[Any]
-ROWS_A_LANDMARK = 3  # whose pairs a core is fitted on, as in KreinNystroem
-EXACT = 1e-6  # a relative error up to which an approximation is the similarity itself
+ROWS_PER_LANDMARK = 3  # whose pairs a core is fitted to, as in KreinNystroem
+EXACT = 1e-6  # the relative error up to which an approximation counts as exact
 
 
 @dataclass(frozen=True)
-class Axes:
-    """U~ = k(X, Z) @ E has the eigenvalues D; ``mean`` is taken off the coordinates."""
+class SignedAxes:
+    """The eigenvectors U~ = k(X, Z) @ E, which have the eigenvalues D.
 
-    model: Any
+    ``mean`` is subtracted from the coordinates.
+    """
+
+    model: KreinEstimator
     E: Array  # (m, r)
     D: Array  # (r,)
-    mean: Any = 0.0
+    mean: Array | float = 0.0
 
-    def coordinates(self, X: Any, axes: Sequence[int]) -> Array:  # (n, 2)
-        chosen, known = list(axes), len(self.D)
-        if len(chosen) != 2 or not all(0 <= j < known for j in chosen):
-            raise ValueError(f"axes={axes!r} must be two numbers from 0 to {known - 1}")
+    def coordinates(self, X: Objects, axes: Sequence[int]) -> Array:  # (n, 2)
+        """The coordinates of objects on two of the axes."""
+        chosen, r = list(axes), len(self.D)
+        if len(chosen) != 2 or not all(0 <= j < r for j in chosen):
+            raise ValueError(f"axes={axes!r} must be two numbers from 0 to {r - 1}")
         U = self.model._project(X, self.E[:, chosen] * np.sqrt(np.abs(self.D[chosen])))
-        return np.asarray(U - np.broadcast_to(self.mean, known)[chosen])
+        return np.asarray(U - np.broadcast_to(self.mean, r)[chosen])
 
-    def sampled(self, X: Any, n_rows: int, random_state: Any) -> tuple[Array, Array, int]:
-        """K (h, h) and features U (h, r) of rows drawn at random, and how many there are."""
+    def sampled(self, X: Objects, n_rows: int, random_state: Seed) -> tuple[Array, Array, int]:
+        """K (h, h) and features (h, r) of randomly drawn rows, and the number of all rows."""
         X = self.model._validated(X, self.model.kernel_, reset=False)
         n = length(X)
         sample = np.sort(as_generator(random_state).choice(n, min(n_rows, n), replace=False))
         K = self.model._similarities(X, sample)
         return K, self.model._features(take(X, sample), self.E) * np.sqrt(np.abs(self.D)), n
 
-    def of(self, X: Any = None) -> str:
+    def described(self, X: Objects | None = None) -> str:
         """What these are the axes of, in words; X tells how good an approximation is."""
         model, r = self.model, len(self.D)
         if isinstance(model, KreinPCA):
@@ -65,8 +67,8 @@ class Axes:
         return f"{name}\n(error {100 * error:.2g} %)" if error > EXACT else ""
 
 
-def axes_of(estimator: Any, X: Any = None) -> Axes:
-    """The axes of an estimator; of a learner, if X is given, those of its similarity on X."""
+def axes_of(estimator: KreinEstimator, X: Objects | None = None) -> SignedAxes:
+    """The axes of an estimator; for a learner with X, those of its similarity on X."""
     check_is_fitted(estimator)
     if not isinstance(estimator, KreinEstimator) or not hasattr(estimator, "eigenvalues_"):
         raise TypeError(
@@ -75,17 +77,17 @@ def axes_of(estimator: Any, X: Any = None) -> Axes:
         )
     if isinstance(estimator, KreinLearner) and X is not None:
         return _least_squares(estimator, X)
-    E = None if estimator._map is None else estimator._map.E
-    return Axes(estimator, E, estimator.eigenvalues_, getattr(estimator, "_mean", 0.0))
+    mean = getattr(estimator, "_mean", 0.0)
+    return SignedAxes(estimator, estimator._map.E, estimator.eigenvalues_, mean)
 
 
-def _least_squares(learner: Any, X: Any) -> Axes:
-    """By the kernel, landmarks and similarity of a learner, and the pairs among rows of X.
+def _least_squares(learner: KreinLearner, objects: Objects) -> SignedAxes:
+    """Axes by the kernel, landmarks and similarity of a learner, and by pairs among rows of X.
 
-    The core that learners predict with is exact on pairs with landmarks only: what it says of
-    other pairs may exceed them many times, and would be drawn as axes of the similarity.
+    The core that learners predict with is exact only on pairs with landmarks. What it says about
+    other pairs may be many times too large, and would be drawn as axes of the similarity.
     """
-    X = learner._validated(X, learner.kernel_, reset=False)
+    X = learner._validated(objects, learner.kernel_, reset=False)
     n, m = length(X), learner.n_landmarks_
     if learner.kernel_.domain.is_matrix and X.shape != (n, n):
         raise ValueError(
@@ -98,14 +100,14 @@ def _least_squares(learner: Any, X: Any) -> Axes:
     with serial_blas():
         T = whiten(C.T @ C)
         Q = C @ T
-        R = _rows(Q, min(n, max(ROWS_A_LANDMARK * m, ERROR_ROWS)))
+        R = _rows(Q, min(n, max(ROWS_PER_LANDMARK * m, ERROR_ROWS)))
         M = least_squares_core(Q[R], over(learner._similarities(X, R), unit), n)
-        found = least_squares_map(T, M).rescaled(unit)
-    return Axes(learner, found.E, found.Lambda)
+        features = least_squares_map(T, M).rescaled(unit)
+    return SignedAxes(learner, features.E, features.Lambda)
 
 
 def _rows(Q: Array, count: int) -> Array:
-    """Half of them span Q, half are drawn."""
+    """Row numbers of which one half spans Q and the other half is drawn at random."""
     n = len(Q)
     if count == n:
         return np.arange(n)

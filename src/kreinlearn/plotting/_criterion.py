@@ -6,27 +6,38 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import PredefinedSplit
 
 from kreinlearn.estimators.ridge import LeastSquares
 from kreinlearn.estimators.svm import TUNED_ROWS, KreinSVC, some_outputs
+from kreinlearn.inspection.arguments import Array, Objects
 from kreinlearn.learn.hinge import HingeObjective
 from kreinlearn.learn.learning import MeanLoss, Problem, Statistics, leave_one_out_of
+from kreinlearn.plotting._axes import KreinLearner
 from kreinlearn.sums.parallel import serial_blas
+
+Objective = Callable[[Array], Any]  # penalties -> the loss and its gradient
 
 
 class Criterion(NamedTuple):
-    loss: Callable[[float, float], float]  # of lambda_plus and lambda_minus
+    """The loss as a function of lambda_plus and lambda_minus, and what it is, in words."""
+
+    loss: Callable[[float, float], float]
     name: str
 
 
-def criterion_of(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Criterion:
-    """The loss that was minimised: same landmarks, similarity and, unless it was loaded, folds."""
+def criterion_of(
+    model: KreinLearner, X: Objects, y: ArrayLike, sample_weight: ArrayLike | None = None
+) -> Criterion:
+    """The loss that a learner has minimised.
+
+    Landmarks and similarity are those of the fit, and so are the folds unless it was loaded.
+    """
     copy = _as_fitted(model)
-    rng = np.random.default_rng(0)
     with serial_blas():
-        problem = copy._prepared_problem(X, y, sample_weight, rng)
+        problem = copy._prepared_problem(X, y, sample_weight, np.random.default_rng(0))
         statistics = copy._statistics(problem)
         objective = _objective(copy, problem, statistics, model)
     root = copy._root(statistics.unit)
@@ -41,22 +52,25 @@ def criterion_of(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Crite
     return Criterion(loss, name + anew)
 
 
-def _as_fitted(model: Any) -> Any:
-    """A copy that will find what the model found, but for the penalties."""
-    found: dict[str, Any] = {"lambda_plus": "auto", "lambda_minus": "auto", "scoring": None}
-    if hasattr(model, "similarity_"):
-        found["similarity"] = model.similarity_
-    if hasattr(model, "kernel_params_"):
-        found["kernel_params"] = model.kernel_params_
-    landmarks = model.landmark_indices_
-    found["landmarks"] = model.landmarks_ if landmarks is None else landmarks
-    found["n_landmarks"] = "auto"
-    if model.cv != "loo" and hasattr(model, "folds_"):  # a model file holds none
-        found["cv"] = PredefinedSplit(model.folds_)
-    return clone(model).set_params(**found)
+def _as_fitted(model: KreinLearner) -> KreinLearner:
+    """An unfitted copy that will choose what the model has chosen, except for the penalties."""
+    indices = model.landmark_indices_
+    chosen: dict[str, object] = {
+        "lambda_plus": "auto", "lambda_minus": "auto", "scoring": None, "n_landmarks": "auto",
+        "landmarks": model.landmarks_ if indices is None else indices,
+    }  # fmt: skip
+    for name in ("similarity", "kernel_params"):
+        if hasattr(model, f"{name}_"):
+            chosen[name] = getattr(model, f"{name}_")
+    if model.cv != "loo" and hasattr(model, "folds_"):  # a model that was loaded has none
+        chosen["cv"] = PredefinedSplit(model.folds_)
+    copy: KreinLearner = clone(model).set_params(**chosen)
+    return copy
 
 
-def _objective(copy: Any, problem: Problem, statistics: Statistics, model: Any) -> Any:
+def _objective(
+    copy: KreinLearner, problem: Problem, statistics: Statistics, model: KreinLearner
+) -> Objective:
     if isinstance(copy, KreinSVC):
         splits = problem.sampled(problem.split_rows(statistics.map), TUNED_ROWS)
         Y, w = problem.held()

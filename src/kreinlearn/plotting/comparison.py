@@ -1,32 +1,39 @@
-"""Errors of learners on the same folds, with their standard errors."""
+"""The errors of learners on the same folds, with their standard errors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from kreinlearn.evaluation.findings import KREIN, TRIVIAL, Evaluation
+from kreinlearn.evaluation.result import Evaluation, Score
+from kreinlearn.evaluation.verdict import KREIN, TRIVIAL
 from kreinlearn.plotting._base import Display
-from kreinlearn.plotting._style import shortened
+from kreinlearn.plotting.style import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BEYOND = 2.0  # times the largest of the others, from which a constant's error is not to scale
+BEYOND = 2.0  # times the largest error of the others, above which a constant is not to scale
 
 
 class ComparisonDisplay(Display):
-    """A learner a row: its mean error and a bar of one standard error; Krein learners filled.
+    """One row per learner: its mean error, and a bar of one standard error.
+
+    The marks of Krein learners are filled.
 
     Parameters
     ----------
-    evaluation : what ``evaluate`` found. Learners that failed are not drawn.
+    evaluation : Evaluation
+        What ``evaluate`` has returned. Learners that failed are not drawn.
 
     Attributes
     ----------
-    ax_, figure_ : what was drawn on.
+    ax_ : matplotlib Axes
+        The axes that were drawn on.
+    figure_ : matplotlib Figure
+        The figure that was drawn on.
 
     Examples
     --------
@@ -34,8 +41,8 @@ class ComparisonDisplay(Display):
     >>> from kreinlearn import evaluate
     >>> from kreinlearn.plotting import ComparisonDisplay
     >>> X, y = load_iris(return_X_y=True)
-    >>> found = evaluate(X, y, learners=["KreinRidgeClassifier", "k nearest neighbours"])
-    >>> ComparisonDisplay.from_evaluation(found).ax_.get_xlabel()
+    >>> result = evaluate(X, y, learners=["KreinRidgeClassifier", "k nearest neighbours"])
+    >>> ComparisonDisplay.from_evaluation(result).ax_.get_xlabel()
     'error, % (± standard error)'
     """
 
@@ -47,44 +54,58 @@ class ComparisonDisplay(Display):
         return (5.4, 1.2 + 0.3 * len(self._drawn))
 
     @property
-    def _drawn(self) -> list[Any]:
+    def _drawn(self) -> list[Score]:
         return [score for score in self.evaluation.scores if score.failed is None]
 
     @property
     def right(self) -> float:
-        """End of the axis: a constant that errs far more than all learners lies beyond it."""
+        """The end of the axis; a constant with a far larger error than all learners is beyond."""
         ends = np.array([s.mean + np.nan_to_num(s.standard_error) for s in self._drawn])
         learned = np.array([score.kind != TRIVIAL for score in self._drawn])
         largest = float(ends[learned].max(initial=0.0)) or float(ends.max(initial=0.0)) or 1.0
         return 1.08 * (float(ends.max()) if ends.max() <= BEYOND * largest else 1.2 * largest)
 
     @classmethod
-    def from_evaluation(cls, evaluation: Evaluation, *, ax: Any = None) -> Self:
+    def from_evaluation(cls, evaluation: Evaluation, *, ax: Axes | None = None) -> Self:
+        """Draw what ``evaluate`` has returned.
+
+        Parameters
+        ----------
+        evaluation : Evaluation
+            The result of ``evaluate``.
+        ax : matplotlib Axes or None, default=None
+            Where to draw. By default a new figure is made.
+
+        Returns
+        -------
+        ComparisonDisplay
+            The display, which has been drawn.
+        """
         return cls(evaluation).plot(ax)
 
     def _draw(self, ax: Axes) -> None:
-        found, scores, right = self.evaluation, self._drawn, self.right
-        means = np.array([score.mean for score in scores])
-        errors = np.nan_to_num([score.standard_error for score in scores])
-        inside = means <= right
-        krein = np.array([score.kind == KREIN for score in scores])
-        names = [shortened(score.name) for score in scores]
-        draw_errors(ax, names, means, errors, krein, inside)
-        for row in np.flatnonzero(~inside):
+        scores, right, shown = self._drawn, self.right, self.evaluation.shown
+        means = [score.mean for score in scores]
+        errors = np.nan_to_num([score.standard_error for score in scores]).tolist()
+        inside = [mean <= right for mean in means]
+        krein = [score.kind == KREIN for score in scores]
+        draw_errors(ax, [shortened(score.name) for score in scores], means, errors, krein, inside)
+        for row in np.flatnonzero(~np.array(inside)):
             ax.annotate(
-                found.shown(means[row]), (right, row), (-12, 0), textcoords="offset points",
+                shown(means[row]), (right, row), (-12, 0), textcoords="offset points",
                 ha="right", va="center",
             )  # fmt: skip
             ax.plot(right, row, ">", color="black", markerfacecolor="white", clip_on=False)
         ax.set_xlim(0, right)
-        ax.set_xlabel(f"{found.metric} (± standard error)")
+        ax.set_xlabel(f"{self.evaluation.metric} (± standard error)")
         ax.set_title("Errors of learners (filled: Krein learners)")
 
 
 def draw_errors(
-    ax: Axes, names: Sequence[str], means: Any, errors: Any, filled: Any, inside: Any = None
-) -> None:
-    """A mark and a bar a row, from top to bottom; rows outside have a name and no mark."""
+    ax: Axes, names: Sequence[str], means: Sequence[float], errors: Sequence[float],
+    filled: Sequence[bool], inside: Sequence[bool] | None = None,
+) -> None:  # fmt: skip
+    """Draw a mark and a bar per row, from top to bottom; rows outside have a name but no mark."""
     for row, name in enumerate(names):
         if inside is None or inside[row]:
             ax.errorbar(

@@ -1,4 +1,4 @@
-"""Objects on two axes of the similarity's space: real ones, and imaginary ones."""
+"""Objects on two axes of the space of a similarity, which may be real or imaginary."""
 
 from __future__ import annotations
 
@@ -6,38 +6,41 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import type_of_target
 
 from kreinlearn.data.tiles import length
-from kreinlearn.plotting._axes import axes_of
+from kreinlearn.inspection.arguments import Array, Objects
+from kreinlearn.plotting._axes import KreinEstimator, axes_of
 from kreinlearn.plotting._base import Display
-from kreinlearn.plotting._style import COLOURS, MARKS, SECOND, shortened
+from kreinlearn.plotting.style import COLOURS, MARKS, SECOND, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
 
-Array = NDArray[Any]
 MOST_NAMED = 12  # classes in a legend
-MOST_INSIDE = 6  # of them in one among the points; with more it stands beside them
+MOST_INSIDE = 6  # classes in a legend among the points; with more it stands beside them
 LANDMARK: Any = {"marker": "D", "facecolors": "none", "edgecolors": "black", "linewidths": 1.1}
+BESIDE: Any = {"loc": "upper left", "bbox_to_anchor": (1.02, 1), "borderaxespad": 0}
 
 
 class _OnAxes(Display):
-    """Two coordinates of objects, whose axes may be negative."""
+    """Two coordinates of objects, on axes that may be negative."""
 
     size = (5.2, 4.4)
 
-    def __init__(self, coordinates: Any, eigenvalues: Any, numbers: Sequence[int] = (0, 1)) -> None:
+    def __init__(
+        self, coordinates: ArrayLike, eigenvalues: ArrayLike, axes: Sequence[int] = (0, 1)
+    ) -> None:
         self.coordinates, self.eigenvalues = np.asarray(coordinates), np.asarray(eigenvalues)
-        self.numbers = numbers
-        self.n_landmarks: int | None = None  # by which the axes were found
+        self.axes = axes
 
     def _label(self, ax: Axes) -> None:
-        """A negative axis is dashed, its numbers are imaginary: there distances count as -."""
+        """Label the axes; a negative one is dashed and its numbers are imaginary."""
         for axis, side, cross, value, number in zip(
             (ax.xaxis, ax.yaxis), ("bottom", "left"), (ax.axvline, ax.axhline),
-            self.eigenvalues, self.numbers, strict=True,
+            self.eigenvalues, self.axes, strict=True,
         ):  # fmt: skip
             sign = "negative" if value < 0 else "positive"
             axis.set_label_text(f"{sign} axis {number + 1}, eigenvalue {value:+.3g}")
@@ -49,31 +52,38 @@ class _OnAxes(Display):
         ax.set_aspect("equal", adjustable="datalim")
 
     def _check(self) -> None:
-        shape = self.coordinates.shape
-        if len(shape) != 2 or shape[1] != 2 or self.eigenvalues.shape != (2,):
+        shape, values = self.coordinates.shape, self.eigenvalues.shape
+        if len(shape) != 2 or shape[1] != 2 or values != (2,):
             raise ValueError(
-                f"coordinates are (n, 2) and eigenvalues (2,), got {shape} and "
-                f"{self.eigenvalues.shape}"
+                f"coordinates are (n, 2) and eigenvalues (2,), got {shape} and {values}"
             )
 
 
 class EmbeddingDisplay(_OnAxes):
     """Objects on two axes, by class or by a number; a negative axis is dashed and imaginary.
 
-    The squared distance of two objects is the sum of (signed) squares of their differences: along
-    a negative axis it counts as minus.
+    The squared distance of two objects is the sum of the squared differences of their coordinates,
+    where those along a negative axis count as negative.
 
     Parameters
     ----------
-    coordinates : (n, 2).
-    eigenvalues : (2,), of the axes; their signs are those of the axes.
-    y : labels or numbers, or None.
-    numbers : which axes these are, from 0.
+    coordinates : array-like of shape (n, 2)
+        The coordinates of the objects.
+    eigenvalues : array-like of shape (2,)
+        The eigenvalues of the axes; their signs are those of the axes.
+    y : array-like of shape (n,) or None, default=None
+        Labels or numbers of the objects.
+    axes : pair of int, default=(0, 1)
+        Which axes these are, counted from 0.
 
     Attributes
     ----------
-    ax_, figure_ : what was drawn on.
-    scatters_ : by class ("objects" where there is none), collections of matplotlib.
+    ax_ : matplotlib Axes
+        The axes that were drawn on.
+    figure_ : matplotlib Figure
+        The figure that was drawn on.
+    scatters_ : dict
+        Collections of matplotlib by class, or under "objects" if there are no classes.
 
     Examples
     --------
@@ -87,55 +97,68 @@ class EmbeddingDisplay(_OnAxes):
     """
 
     def __init__(
-        self, coordinates: Any, eigenvalues: Any, y: Any = None, numbers: Sequence[int] = (0, 1)
-    ) -> None:
-        super().__init__(coordinates, eigenvalues, numbers)
+        self, coordinates: ArrayLike, eigenvalues: ArrayLike, y: ArrayLike | None = None,
+        axes: Sequence[int] = (0, 1),
+    ) -> None:  # fmt: skip
+        super().__init__(coordinates, eigenvalues, axes)
         self.y = y
+        self.n_landmarks: int | None = None
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any = None, *, axes: Sequence[int] = (0, 1), ax: Any = None
-    ) -> Self:
-        """Objects X on two of the axes that a KreinPCA or KreinNystroem found.
+        cls, estimator: KreinEstimator, X: Objects, y: ArrayLike | None = None, *,
+        axes: Sequence[int] = (0, 1), ax: Axes | None = None,
+    ) -> Self:  # fmt: skip
+        """Draw objects on two of the axes that an estimator has found.
 
-        Axes are numbered from 0, by decreasing magnitude of their eigenvalues. Of a learner they
-        are those of its similarity on X, approximated by least squares with its landmarks.
+        Parameters
+        ----------
+        estimator : KreinPCA, KreinNystroem or Krein learner
+            The fitted estimator. For a learner the axes are those of its similarity on X,
+            approximated by least squares with its landmarks.
+        X : array-like or sequence of objects
+            The objects.
+        y : array-like of shape (n,) or None, default=None
+            Labels or numbers of the objects.
+        axes : pair of int, default=(0, 1)
+            Which axes to draw, counted from 0 by decreasing magnitude of their eigenvalues.
+        ax : matplotlib Axes or None, default=None
+            Where to draw. By default a new figure is made.
+
+        Returns
+        -------
+        EmbeddingDisplay
+            The display, which has been drawn.
         """
         signed = axes_of(estimator, X)
-        found = signed.coordinates(X, axes)
-        made = cls(found, signed.D[list(axes)], y, axes)
-        made.n_landmarks = estimator.n_landmarks_
-        return made.plot(ax)
-
-    @classmethod
-    def from_predictions(
-        cls, coordinates: Any, eigenvalues: Any, y: Any = None, *, axes: Sequence[int] = (0, 1),
-        ax: Any = None,
-    ) -> Self:  # fmt: skip
-        """Coordinates that are known, such as ``KreinPCA(...).fit_transform(X)``."""
-        return cls(coordinates, eigenvalues, y, axes).plot(ax)
+        display = cls(signed.coordinates(X, axes), signed.D[list(axes)], y, axes)
+        display.n_landmarks = estimator.n_landmarks_
+        return display.plot(ax)
 
     def _draw(self, ax: Axes) -> None:
         self._check()
-        self.scatters_: dict[Any, Any] = {}
+        self.scatters_: dict[object, PathCollection] = {}
         if self.y is None:
-            self._scatter(ax, slice(None), "objects", 0)
+            self._scatter(ax, np.ones(len(self.coordinates), dtype=bool), "objects", 0)
         elif length(self.y) != len(self.coordinates):
             raise ValueError(f"y has {length(self.y)} values for {len(self.coordinates)} objects")
         elif type_of_target(self.y).startswith("continuous"):
-            self._by_number(ax, np.asarray(self.y, dtype=np.float64))
+            (x1, x2), values = self.coordinates.T, np.asarray(self.y, dtype=np.float64)
+            self.scatters_["objects"] = points = ax.scatter(
+                x1, x2, c=values, s=26, cmap="cividis", edgecolors="black", linewidths=0.3
+            )
+            ax.figure.colorbar(points, ax=ax, label="y")
         else:
             self._by_class(ax, np.asarray(self.y))
         self._label(ax)
         by = "" if self.n_landmarks is None else f"\n(by {self.n_landmarks:,} landmarks)"
         ax.set_title(f"Objects on two axes of the similarity{by}")
 
-    def _scatter(self, ax: Axes, rows: Any, name: Any, i: int) -> None:
-        at = self.coordinates[rows]
+    def _scatter(self, ax: Axes, rows: Array, name: object, i: int) -> None:
+        (x1, x2), colour = self.coordinates[rows].T, COLOURS[i % len(COLOURS)]
         self.scatters_[name] = ax.scatter(
-            at[:, 0], at[:, 1], s=26, marker=MARKS[i % len(MARKS)],
-            facecolors=COLOURS[i % len(COLOURS)] if i % 2 == 0 else "none",
-            edgecolors=COLOURS[i % len(COLOURS)], linewidths=1.0, alpha=0.85,
+            x1, x2, s=26, marker=MARKS[i % len(MARKS)], edgecolors=colour,
+            facecolors=colour if i % 2 == 0 else "none", linewidths=1.0, alpha=0.85,
         )  # fmt: skip
 
     def _by_class(self, ax: Axes, y: Array) -> None:
@@ -147,20 +170,11 @@ class EmbeddingDisplay(_OnAxes):
         if left := len(classes) - len(names):
             names.append(f"... and {left} more")
             handles.append(ax.scatter([], [], s=0))
-        beside = {"loc": "upper left", "bbox_to_anchor": (1.02, 1), "borderaxespad": 0}
-        place: Any = beside if len(classes) > MOST_INSIDE else {}
-        legend = ax.legend(
-            handles, [""] * len(names), title="class", frameon=True, framealpha=0.9, **place
-        )
+        place = BESIDE if len(classes) > MOST_INSIDE else {}
+        empty = [""] * len(names)  # a name such as "_a" would be left out of a list of labels
+        legend = ax.legend(handles, empty, title="class", frameon=True, framealpha=0.9, **place)
         for text, name in zip(legend.get_texts(), names, strict=True):
-            text.set(text=name, parse_math=False)  # as it is: "_a" is left out of a list of labels
-
-    def _by_number(self, ax: Axes, y: Array) -> None:
-        self.scatters_["objects"] = points = ax.scatter(
-            self.coordinates[:, 0], self.coordinates[:, 1], c=y, s=26, cmap="cividis",
-            edgecolors="black", linewidths=0.3,
-        )  # fmt: skip
-        ax.figure.colorbar(points, ax=ax, label="y")
+            text.set(text=name, parse_math=False)
 
 
 class LandmarkDisplay(_OnAxes):
@@ -168,16 +182,27 @@ class LandmarkDisplay(_OnAxes):
 
     Parameters
     ----------
-    coordinates : (n, 2), of objects.
-    landmarks : (m, 2), of landmarks.
-    eigenvalues : (2,), of the axes.
-    weights : (m,), not negative, or None.
-    numbers : which axes these are, from 0.
+    coordinates : array-like of shape (n, 2)
+        The coordinates of the objects.
+    landmarks : array-like of shape (m, 2)
+        The coordinates of the landmarks.
+    eigenvalues : array-like of shape (2,)
+        The eigenvalues of the axes.
+    weights : array-like of shape (m,) or None, default=None
+        The weights of the landmarks, which are not negative.
+    axes : pair of int, default=(0, 1)
+        Which axes these are, counted from 0.
 
     Attributes
     ----------
-    ax_, figure_ : what was drawn on.
-    objects_, landmarks_ : collections of matplotlib.
+    ax_ : matplotlib Axes
+        The axes that were drawn on.
+    figure_ : matplotlib Figure
+        The figure that was drawn on.
+    objects_ : matplotlib collection
+        The marks of the objects.
+    landmarks_ : matplotlib collection
+        The marks of the landmarks.
 
     Examples
     --------
@@ -191,26 +216,44 @@ class LandmarkDisplay(_OnAxes):
     """
 
     def __init__(
-        self, coordinates: Any, landmarks: Any, eigenvalues: Any, *, weights: Any = None,
-        numbers: Sequence[int] = (0, 1),
+        self, coordinates: ArrayLike, landmarks: ArrayLike, eigenvalues: ArrayLike, *,
+        weights: ArrayLike | None = None, axes: Sequence[int] = (0, 1),
     ) -> None:  # fmt: skip
-        super().__init__(coordinates, eigenvalues, numbers)
+        super().__init__(coordinates, eigenvalues, axes)
         self.landmarks, self.weights = np.asarray(landmarks), weights
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, *, axes: Sequence[int] = (0, 1), ax: Any = None
-    ) -> Self:
-        """Landmarks of an estimator among objects X: of a given matrix, those it was fitted to.
+        cls, estimator: KreinEstimator, X: Objects, *, axes: Sequence[int] = (0, 1),
+        ax: Axes | None = None,
+    ) -> Self:  # fmt: skip
+        """Draw the landmarks of an estimator among objects X.
 
-        Of a learner they are the larger the larger their coefficients in ``dual_coef_`` are.
+        The landmarks of a learner are the larger, the larger their coefficients in ``dual_coef_``
+        are.
+
+        Parameters
+        ----------
+        estimator : KreinPCA, KreinNystroem or Krein learner
+            The fitted estimator.
+        X : array-like or sequence of objects
+            The objects. For a precomputed matrix pass the one that was fitted.
+        axes : pair of int, default=(0, 1)
+            Which axes to draw, counted from 0 by decreasing magnitude of their eigenvalues.
+        ax : matplotlib Axes or None, default=None
+            Where to draw. By default a new figure is made.
+
+        Returns
+        -------
+        LandmarkDisplay
+            The display, which has been drawn.
         """
         signed = axes_of(estimator, X)
-        found = signed.coordinates(X, axes)
+        coordinates = signed.coordinates(X, axes)
         if estimator.kernel_.domain.is_matrix:
             if length(X) != estimator.n_features_in_ or estimator.landmark_indices_ is None:
                 raise ValueError("of a precomputed matrix pass the one that was fitted")
-            landmarks = found[estimator.landmark_indices_]
+            landmarks = coordinates[estimator.landmark_indices_]
         else:
             landmarks = signed.coordinates(estimator.landmarks_, axes)
         weights = None
@@ -218,37 +261,24 @@ class LandmarkDisplay(_OnAxes):
             dual = estimator.dual_coef_.reshape(len(estimator.dual_coef_), -1)
             weights = np.linalg.norm(dual, axis=1)
         values = signed.D[list(axes)]
-        return cls(found, landmarks, values, weights=weights, numbers=axes).plot(ax)
-
-    @classmethod
-    def from_predictions(
-        cls, coordinates: Any, landmarks: Any, eigenvalues: Any, *, weights: Any = None,
-        axes: Sequence[int] = (0, 1), ax: Any = None,
-    ) -> Self:  # fmt: skip
-        """Coordinates that are known."""
-        made = cls(coordinates, landmarks, eigenvalues, weights=weights, numbers=axes)
-        return made.plot(ax)
+        return cls(coordinates, landmarks, values, weights=weights, axes=axes).plot(ax)
 
     def _draw(self, ax: Axes) -> None:
         self._check()
-        n, m = len(self.coordinates), len(self.landmarks)
-        self.objects_ = ax.scatter(
-            self.coordinates[:, 0], self.coordinates[:, 1], s=10, color="#9a9a9a", linewidths=0,
-            label=f"{n:,} objects",
-        )  # fmt: skip
-        sizes: Any = 42.0
+        n, m, sizes = len(self.coordinates), len(self.landmarks), np.array(42.0)
         if self.weights is not None:
             weights = np.asarray(self.weights, dtype=np.float64)
             sizes = 12 + 90 * weights / (weights.max(initial=0.0) or 1.0)
-        self.landmarks_ = ax.scatter(
-            self.landmarks[:, 0], self.landmarks[:, 1], s=sizes, label=f"{m:,} landmarks",
-            **LANDMARK,
-        )  # fmt: skip
+        (x1, x2), (z1, z2) = self.coordinates.T, self.landmarks.T
+        self.objects_ = ax.scatter(
+            x1, x2, s=10, color="#9a9a9a", linewidths=0, label=f"{n:,} objects"
+        )
+        self.landmarks_ = ax.scatter(z1, z2, s=sizes, label=f"{m:,} landmarks", **LANDMARK)
         self._label(ax)
         ax.legend(frameon=True, framealpha=0.9)
         ax.set_title("Landmarks" + ("" if self.weights is None else " (larger: weigh more)"))
 
 
-def imaginary(value: float, _: Any = None) -> str:
-    """0.2i, of a tick."""
+def imaginary(value: float, position: float = 0.0) -> str:
+    """The label of a tick on an imaginary axis, such as 0.2i."""
     return f"{value:.3g}i".replace("-", "\N{MINUS SIGN}") if abs(value) > 1e-12 else "0"

@@ -1,43 +1,56 @@
-"""The cross-validated loss over the two penalties, and those that were chosen."""
+"""The cross-validated loss as a function of the two penalties, and those that were chosen."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from kreinlearn.inspection.arguments import Array, Objects
 from kreinlearn.plotting._base import Display
-from kreinlearn.plotting._criterion import criterion_of
-from kreinlearn.plotting._style import short
+from kreinlearn.plotting._criterion import KreinLearner, criterion_of
+from kreinlearn.plotting.style import short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
-Array = NDArray[Any]
-GRID = 15  # penalties a side
-BEYOND = 2.0  # decades around the penalties chosen
+GRID = 15  # penalties on each side
+BEYOND = 2.0  # decades around the chosen penalties
 WIDEST = 12.0  # decades; a penalty further out switches its part off, and is marked at the edge
 LEVELS = 12
-EDGE = 0.035  # share of an axis that half a star takes
-SHARPNESS = 2.5  # of levels and colours about the smallest loss
+EDGE = 0.035  # the share of an axis that half a star takes
+SHARPNESS = 2.5  # of levels and colours near the smallest loss
 
 
 class PenaltyDisplay(Display):
-    """Loss over (lambda_plus, lambda_minus), both on logarithmic axes of one range.
+    """Loss as a function of lambda_plus and lambda_minus, on two logarithmic axes.
 
     Parameters
     ----------
-    lambda_plus, lambda_minus : (p,) and (q,) penalties.
-    losses : (q, p), of each pair.
-    chosen : the pair that was chosen.
-    criterion : what the loss is, in words.
+    lambda_plus : array-like of shape (p,)
+        Penalties of the positive part.
+    lambda_minus : array-like of shape (q,)
+        Penalties of the negative part.
+    losses : array-like of shape (q, p)
+        ``losses[i, j]`` is the loss of lambda_minus[i] and lambda_plus[j].
+    chosen : pair of float or None, default=None
+        The pair (lambda_plus, lambda_minus) that was chosen.
+    criterion : str, default="loss"
+        What the loss is, in words.
 
     Attributes
     ----------
-    ax_, figure_ : what was drawn on.
-    contours_, chosen_ : what was drawn, of matplotlib.
+    ax_ : matplotlib Axes
+        The axes that were drawn on.
+    figure_ : matplotlib Figure
+        The figure that was drawn on.
+    contours_ : matplotlib contour set
+        The filled contours.
+    chosen_ : matplotlib line or None
+        The mark of the chosen pair.
 
     Examples
     --------
@@ -54,22 +67,43 @@ class PenaltyDisplay(Display):
     size = (5.6, 4.3)
 
     def __init__(
-        self, lambda_plus: Any, lambda_minus: Any, losses: Any, *, chosen: Any = None,
-        criterion: str = "loss",
+        self, lambda_plus: ArrayLike, lambda_minus: ArrayLike, losses: ArrayLike, *,
+        chosen: tuple[float, float] | None = None, criterion: str = "loss",
     ) -> None:  # fmt: skip
         self.lambda_plus, self.lambda_minus = np.asarray(lambda_plus), np.asarray(lambda_minus)
         self.losses, self.chosen, self.criterion = np.asarray(losses), chosen, criterion
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, grid: int = GRID,
-        ax: Any = None,
+        cls, estimator: KreinLearner, X: Objects, y: ArrayLike, *,
+        sample_weight: ArrayLike | None = None, grid: int = GRID, ax: Axes | None = None,
     ) -> Self:  # fmt: skip
-        """The loss that a learner has minimised, from the X and y that it was fitted to.
+        """Draw the loss that a learner has minimised.
 
         Landmarks, similarity and folds are those of the fit; a model that was loaded has no folds,
-        and other ones are drawn. The folds are solved at grid x grid
-        pairs: that takes a few seconds for some hundred landmarks, minutes for a thousand.
+        and others are drawn. The folds are solved for grid x grid pairs of penalties, which takes
+        a few seconds for some hundred landmarks and minutes for a thousand.
+
+        Parameters
+        ----------
+        estimator : Krein learner
+            A fitted KreinRidge, KreinVCRidge, one of their classifiers, or a KreinSVC without an
+            l1 penalty.
+        X : array-like or sequence of objects
+            The objects that the learner was fitted to.
+        y : array-like
+            The targets that it was fitted to.
+        sample_weight : array-like or None, default=None
+            The weights that it was fitted with.
+        grid : int, default=15
+            The number of penalties on each side.
+        ax : matplotlib Axes or None, default=None
+            Where to draw. By default a new figure is made.
+
+        Returns
+        -------
+        PenaltyDisplay
+            The display, which has been drawn.
         """
         check_is_fitted(estimator)
         if not hasattr(estimator, "lambda_minus_") or getattr(estimator, "penalty", "") == "l1":
@@ -86,15 +120,6 @@ class PenaltyDisplay(Display):
         name = f"cross-validated {criterion.name}"
         return cls(values, values, losses, chosen=chosen, criterion=name).plot(ax)
 
-    @classmethod
-    def from_predictions(
-        cls, lambda_plus: Any, lambda_minus: Any, losses: Any, *, chosen: Any = None,
-        criterion: str = "loss", ax: Any = None,
-    ) -> Self:  # fmt: skip
-        """Losses that are known: ``losses[i, j]`` is that of lambda_minus[i], lambda_plus[j]."""
-        made = cls(lambda_plus, lambda_minus, losses, chosen=chosen, criterion=criterion)
-        return made.plot(ax)
-
     def _draw(self, ax: Axes) -> None:
         shape = (len(self.lambda_minus), len(self.lambda_plus))
         if self.losses.shape != shape or min(shape) < 2:
@@ -104,48 +129,39 @@ class PenaltyDisplay(Display):
             )
         from matplotlib.colors import PowerNorm
 
-        levels = _levels(self.losses)
-        self.contours_ = ax.contourf(
-            self.lambda_plus, self.lambda_minus, self.losses, levels=levels, cmap="cividis_r",
-            norm=PowerNorm(1 / SHARPNESS, levels[0], levels[-1]),
+        grid, levels = (self.lambda_plus, self.lambda_minus, self.losses), _levels(self.losses)
+        norm = PowerNorm(1 / SHARPNESS, levels[0], levels[-1])
+        self.contours_ = ax.contourf(*grid, levels=levels, cmap="cividis_r", norm=norm)
+        ax.contour(*grid, levels=levels, colors="black", linewidths=0.4, alpha=0.6)
+        ax.set(
+            xscale="log", yscale="log", title="Loss over the two penalties",
+            xlabel="lambda_plus (penalty of the positive part)",
+            ylabel="lambda_minus (of the negative part)",
         )  # fmt: skip
-        ax.contour(
-            self.lambda_plus, self.lambda_minus, self.losses, levels=levels,
-            colors="black", linewidths=0.4, alpha=0.6,
-        )  # fmt: skip
-        ax.set(xscale="log", yscale="log")
         ax.axline((1, 1), (10, 10), color="black", linestyle="--", linewidth=1, label="equal")
         ax.set_xlim(self.lambda_plus.min(), self.lambda_plus.max())
         ax.set_ylim(self.lambda_minus.min(), self.lambda_minus.max())
-        self.chosen_ = None
-        if self.chosen is not None:
-            self.chosen_ = self._mark_chosen(ax)
+        self.chosen_ = None if self.chosen is None else self._mark(ax, self.chosen)
         bar = ax.figure.colorbar(self.contours_, ax=ax, label=self.criterion, spacing="uniform")
         ticks = levels[::2].tolist()
         bar.set_ticks(ticks, labels=[short(float(f"{value:.3g}")) for value in ticks])
-        ax.set_xlabel("lambda_plus (penalty of the positive part)")
-        ax.set_ylabel("lambda_minus (of the negative part)")
-        ax.set_title("Loss over the two penalties")
         above = self.chosen is None or self.chosen[1] < self.chosen[0]
         ax.legend(loc="upper left" if above else "lower right", framealpha=0.9)
 
-    def _mark_chosen(self, ax: Axes) -> Any:
-        """Where it lies; inside the edge if it is on it or beyond."""
-        sides = (self.lambda_plus, self.lambda_minus)
-        at = [_inside(value, values) for value, values in zip(self.chosen, sides, strict=True)]
-        beyond = any(
-            not values.min() <= value <= values.max()
-            for value, values in zip(self.chosen, sides, strict=True)
-        )
+    def _mark(self, ax: Axes, chosen: tuple[float, float]) -> Line2D:
+        """Mark the chosen pair; if it is at the edge or beyond, just inside the edge."""
+        sides = list(zip(chosen, (self.lambda_plus, self.lambda_minus), strict=True))
+        beyond = any(not side.min() <= value <= side.max() for value, side in sides)
         (line,) = ax.plot(
-            *at, linestyle="", marker="*", markersize=15, markerfacecolor="white", zorder=5,
-            markeredgecolor="black", label="chosen, beyond the edge" if beyond else "chosen",
+            *[_inside(value, side) for value, side in sides], linestyle="", marker="*",
+            markersize=15, markerfacecolor="white", zorder=5, markeredgecolor="black",
+            label="chosen, beyond the edge" if beyond else "chosen",
         )  # fmt: skip
         return line
 
 
 def _inside(value: float, values: Array) -> float:
-    """At least so far from the edge that a mark is whole."""
+    """The value, moved so far from the edge that a mark is drawn whole."""
     low, high = np.log10(values.min()), np.log10(values.max())
     margin = EDGE * (high - low)
     with np.errstate(divide="ignore"):  # a penalty of zero lies beyond
@@ -153,7 +169,7 @@ def _inside(value: float, values: Array) -> float:
 
 
 def _grid(chosen: tuple[float, float], count: int) -> Array:
-    """One range for both: around the smaller, and the larger unless that is very far."""
+    """One range for both penalties: around the smaller, and the larger unless it is far away."""
     positive = [value for value in chosen if value > 0] or [1.0]
     low = np.log10(min(positive)) - BEYOND
     high = min(np.log10(max(positive)) + BEYOND, low + WIDEST)
@@ -161,7 +177,7 @@ def _grid(chosen: tuple[float, float], count: int) -> Array:
 
 
 def _levels(losses: Array) -> Array:
-    """Closer to one another near the smallest loss, where differences matter."""
+    """Levels that are closer to one another near the smallest loss, where differences matter."""
     low, high = float(losses.min()), float(losses.max())
     if not high > low:
         high = low + 1e-9 * max(abs(low), 1.0)

@@ -1,41 +1,54 @@
-"""The error of an approximation against its rank."""
+"""The error of an approximation as a function of its rank."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from kreinlearn.estimators.transformer import KreinPCA
+from kreinlearn.inspection.arguments import Array, Objects, Seed
 from kreinlearn.nystrom.approximation import estimate_error
-from kreinlearn.plotting._axes import axes_of
+from kreinlearn.plotting._axes import KreinEstimator, axes_of
 from kreinlearn.plotting._base import Display
-from kreinlearn.plotting._style import INK, log_ticks, mark
+from kreinlearn.plotting.style import INK, log_ticks, mark
 from kreinlearn.solvers.spectrum import signed_eigh
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Array = NDArray[Any]
-RANKS = 16  # at most, of those drawn by default
+RANKS = 16  # the number of ranks that are drawn by default, at most
 N_ROWS = 1000
 
 
 class RankErrorDisplay(Display):
-    """Relative error |K - K~| / |K| (Frobenius) of the best so many dimensions of K~.
+    """Relative error \\|K - K~\\| / \\|K\\| (Frobenius norm) of the best dimensions of K~.
 
     Parameters
     ----------
-    ranks, errors : of the same length.
-    standard_errors : of the errors, where they are estimated from a sample of pairs.
-    optimum : smallest possible errors at these ranks, where they are known.
-    n_landmarks : of the approximation, for the title.
+    ranks : array-like of shape (p,)
+        The numbers of dimensions.
+    errors : array-like of shape (p,)
+        The relative errors at these ranks.
+    standard_errors : array-like of shape (p,) or None, default=None
+        The standard errors of the errors, if these are estimated from a sample of pairs.
+    optimum : array-like of shape (p,) or None, default=None
+        The smallest possible errors at these ranks, if they are known.
+    n_landmarks : int or None, default=None
+        The number of landmarks of the approximation, for the title.
 
     Attributes
     ----------
-    ax_, figure_ : what was drawn on.
-    line_, optimum_line_ : lines of matplotlib; the second is None where it is not known.
+    ax_ : matplotlib Axes
+        The axes that were drawn on.
+    figure_ : matplotlib Figure
+        The figure that was drawn on.
+    line_ : matplotlib line
+        The errors.
+    optimum_line_ : matplotlib line or None
+        The smallest possible errors, if they are known.
 
     Examples
     --------
@@ -50,8 +63,8 @@ class RankErrorDisplay(Display):
     """
 
     def __init__(
-        self, ranks: Any, errors: Any, *, standard_errors: Any = None, optimum: Any = None,
-        n_landmarks: int | None = None,
+        self, ranks: ArrayLike, errors: ArrayLike, *, standard_errors: ArrayLike | None = None,
+        optimum: ArrayLike | None = None, n_landmarks: int | None = None,
     ) -> None:  # fmt: skip
         self.ranks, self.errors = np.asarray(ranks), np.asarray(errors)
         self.standard_errors, self.optimum = standard_errors, optimum
@@ -59,13 +72,34 @@ class RankErrorDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, *, ranks: Any = None, n_rows: int = N_ROWS,
-        random_state: Any = None, ax: Any = None,
+        cls, estimator: KreinEstimator, X: Objects, *, ranks: Iterable[int] | None = None,
+        n_rows: int = N_ROWS, random_state: Seed = None, ax: Axes | None = None,
     ) -> Self:  # fmt: skip
-        """Errors on X, from the pairs among at most ``n_rows`` of its rows, drawn at random.
+        """Draw the errors of an estimator on X.
 
-        If these are all rows the errors are exact, and the smallest possible ones are drawn too.
-        Of a learner it is the approximation on X by least squares with its landmarks.
+        They come from the pairs among at most ``n_rows`` rows of X. If these are all rows the
+        errors are exact, and the smallest possible errors are drawn too. For a learner it is the
+        approximation on X by least squares with its landmarks.
+
+        Parameters
+        ----------
+        estimator : KreinNystroem or Krein learner
+            The fitted estimator.
+        X : array-like or sequence of objects
+            The objects.
+        ranks : iterable of int or None, default=None
+            The ranks to draw. By default up to 16 of them, from 1 to ``rank_``.
+        n_rows : int, default=1000
+            The largest number of rows, which are drawn at random.
+        random_state : int, RandomState, Generator or None, default=None
+            Seed or generator for the draw.
+        ax : matplotlib Axes or None, default=None
+            Where to draw. By default a new figure is made.
+
+        Returns
+        -------
+        RankErrorDisplay
+            The display, which has been drawn.
         """
         if isinstance(estimator, KreinPCA):
             raise TypeError(
@@ -75,56 +109,42 @@ class RankErrorDisplay(Display):
         axes = axes_of(estimator, X)
         shown = _ranks(ranks, len(axes.D))
         K, U, n = axes.sampled(X, n_rows, random_state)
-        found = [estimate_error(K, U[:, :k], np.sign(axes.D[:k]), n) for k in shown]
+        errors = [estimate_error(K, U[:, :k], np.sign(axes.D[:k]), n) for k in shown]
         whole = len(K) == n
         return cls(
-            shown, [error.relative for error in found],
-            standard_errors=None if whole else [error.standard_error for error in found],
+            shown, [error.relative for error in errors],
+            standard_errors=None if whole else [error.standard_error for error in errors],
             optimum=_smallest(K, shown) if whole else None,
             n_landmarks=estimator.n_landmarks_,
         ).plot(ax)  # fmt: skip
 
-    @classmethod
-    def from_predictions(
-        cls, ranks: Any, errors: Any, *, standard_errors: Any = None, optimum: Any = None,
-        ax: Any = None,
-    ) -> Self:  # fmt: skip
-        """Errors that are known."""
-        return cls(ranks, errors, standard_errors=standard_errors, optimum=optimum).plot(ax)
-
     def _draw(self, ax: Axes) -> None:
-        if self.ranks.shape != self.errors.shape or self.ranks.ndim != 1 or not len(self.ranks):
+        ranks, errors = self.ranks, self.errors
+        if ranks.shape != errors.shape or ranks.ndim != 1 or not len(ranks):
             raise ValueError(
-                f"ranks and errors are lists of one length, got {self.ranks.shape} and "
-                f"{self.errors.shape}"
+                f"ranks and errors are lists of one length, got {ranks.shape} and {errors.shape}"
             )
         (self.line_,) = ax.plot(
-            self.ranks, self.errors, color=INK, marker="o", markersize=5, linewidth=1.3,
-            label="approximation",
-        )  # fmt: skip
-        lowest = self.errors
+            ranks, errors, "o-", color=INK, label="approximation", markersize=5, linewidth=1.3
+        )
         if self.standard_errors is not None:
             margin = np.asarray(self.standard_errors)
-            ax.fill_between(
-                self.ranks, self.errors - margin, self.errors + margin, color=INK, alpha=0.2,
-                linewidth=0, label="± standard error",
-            )  # fmt: skip
-        self.optimum_line_ = None
+            low, high = errors - margin, errors + margin
+            said = "± standard error"
+            ax.fill_between(ranks, low, high, color=INK, alpha=0.2, linewidth=0, label=said)
+        self.optimum_line_, lowest = None, errors
         if self.optimum is not None:
-            (self.optimum_line_,) = ax.plot(
-                self.ranks, self.optimum, color="black", linestyle=":", linewidth=1.3,
-                label="smallest possible",
-            )  # fmt: skip
-            lowest = np.concatenate([lowest, self.optimum])
-        self._scales(ax, lowest)
+            said, lowest = "smallest possible", np.concatenate([errors, self.optimum])
+            (self.optimum_line_,) = ax.plot(ranks, self.optimum, "k:", linewidth=1.3, label=said)
+        self._set_scales(ax, lowest)
         ax.set_xlabel("rank")
         ax.set_ylabel("relative error |K - K~| / |K|")
-        known = self.n_landmarks is not None
-        by = f"by {self.n_landmarks:,} landmarks" if known else "against its rank"
+        m = self.n_landmarks
+        by = "against its rank" if m is None else f"by {m:,} landmarks"
         ax.set_title(f"Error of the approximation {by}")
         ax.legend(frameon=False)
 
-    def _scales(self, ax: Axes, errors: Array) -> None:
+    def _set_scales(self, ax: Axes, errors: Array) -> None:
         positive = errors[errors > 1e-12 * errors.max(initial=0.0)]
         if len(positive):
             ax.set_yscale("log")
@@ -135,7 +155,7 @@ class RankErrorDisplay(Display):
             mark(ax.xaxis, log_ticks(self.ranks.min(), self.ranks.max()))
 
 
-def _ranks(ranks: Any, most: int) -> Array:
+def _ranks(ranks: Iterable[int] | None, most: int) -> Array:
     if most == 0:
         raise ValueError("rank_ is 0: there is nothing to draw")
     if ranks is None:
@@ -147,7 +167,7 @@ def _ranks(ranks: Any, most: int) -> Array:
 
 
 def _smallest(K: Array, ranks: Array) -> Array:
-    """|K - K_k| / |K| with K_k the k largest |eigenvalues| of K."""
+    """|K - K_k| / |K|, where K_k has the k eigenvalues of K with the largest magnitudes."""
     squares = np.square(signed_eigh(K).D)
     tails = np.append(np.cumsum(squares[::-1])[::-1], np.zeros(max(ranks)))
     return np.asarray(np.sqrt(tails[ranks] / tails[0]))

@@ -5,18 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from kreinlearn.plotting._axes import axes_of
+from kreinlearn.inspection.arguments import Objects
+from kreinlearn.plotting._axes import KreinEstimator, axes_of
 from kreinlearn.plotting._base import Display
-from kreinlearn.plotting._style import INK, SECOND, log_ticks, mark
+from kreinlearn.plotting.style import INK, SECOND, log_ticks, mark
 from kreinlearn.solvers.spectrum import indefiniteness_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Array = NDArray[Any]
-MARKED = 25  # eigenvalues of a sign that get a mark, evenly on the logarithmic axis
+MARKED = 25  # eigenvalues of each sign that get a mark, evenly on the logarithmic axis
+LOOKS: dict[str, dict[str, Any]] = {
+    "positive": {"color": INK, "linestyle": "-", "marker": "o"},
+    "negative": {"color": SECOND, "linestyle": "--", "marker": "s", "markerfacecolor": "white"},
+}
 
 
 class SpectrumDisplay(Display):
@@ -24,14 +28,21 @@ class SpectrumDisplay(Display):
 
     Parameters
     ----------
-    eigenvalues : of either sign, in any order; zeros are not drawn.
-    relative : whether they are divided by the largest magnitude.
-    of : what has this spectrum, for the title: " of the 2 axes kept", say.
+    eigenvalues : array-like
+        Eigenvalues of either sign in any order; zeros are not drawn.
+    relative : bool, default=False
+        Whether they are divided by the largest magnitude.
+    of : str, default=""
+        What has this spectrum, for the title, such as " of the 2 axes kept".
 
     Attributes
     ----------
-    ax_, figure_ : what was drawn on.
-    lines_ : "positive" and "negative", each a line of matplotlib, where there are any.
+    ax_ : matplotlib Axes
+        The axes that were drawn on.
+    figure_ : matplotlib Figure
+        The figure that was drawn on.
+    lines_ : dict
+        The lines of matplotlib by sign, "positive" and "negative", where there are any.
 
     Examples
     --------
@@ -46,26 +57,37 @@ class SpectrumDisplay(Display):
     ... % of it is negative
     """
 
-    def __init__(self, eigenvalues: Any, *, relative: bool = False, of: str = "") -> None:
+    def __init__(self, eigenvalues: ArrayLike, *, relative: bool = False, of: str = "") -> None:
         self.eigenvalues, self.relative, self.of = eigenvalues, relative, of
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any = None, *, relative: bool = False, ax: Any = None
-    ) -> Self:
-        """The spectrum of the approximate kernel matrix that an estimator was fitted to.
+        cls, estimator: KreinEstimator, X: Objects | None = None, *, relative: bool = False,
+        ax: Axes | None = None,
+    ) -> Self:  # fmt: skip
+        """Draw the spectrum of the approximate kernel matrix of an estimator.
 
-        Pass X with a learner: what its approximation says of pairs without a landmark may be far
-        from the similarity. With X it is the similarity on X, approximated by least squares with
-        the landmarks of the learner. X also tells the error of an approximation, for the title.
+        Parameters
+        ----------
+        estimator : KreinNystroem, KreinPCA or Krein learner
+            The fitted estimator.
+        X : array-like, sequence of objects or None, default=None
+            Objects, from which the error of the approximation is estimated for the title. Pass
+            them with a learner: its own approximation may be far from the similarity on pairs
+            without a landmark. With X the spectrum is that of the similarity on X, approximated
+            by least squares with the landmarks of the learner.
+        relative : bool, default=False
+            Whether the eigenvalues are divided by the largest magnitude.
+        ax : matplotlib Axes or None, default=None
+            Where to draw. By default a new figure is made.
+
+        Returns
+        -------
+        SpectrumDisplay
+            The display, which has been drawn.
         """
-        found = axes_of(estimator, X)
-        return cls(found.D, relative=relative, of=found.of(X)).plot(ax)
-
-    @classmethod
-    def from_predictions(cls, eigenvalues: Any, *, relative: bool = False, ax: Any = None) -> Self:
-        """A spectrum that is known: of a matrix, or ``inspect(...).eigenvalues``."""
-        return cls(eigenvalues, relative=relative).plot(ax)
+        axes = axes_of(estimator, X)
+        return cls(axes.D, relative=relative, of=axes.described(X)).plot(ax)
 
     def _draw(self, ax: Axes) -> None:
         D = np.asarray(self.eigenvalues, dtype=np.float64).ravel()
@@ -73,20 +95,20 @@ class SpectrumDisplay(Display):
             raise ValueError("eigenvalues must be finite, and one of them not zero")
         if self.relative:
             D = D / np.abs(D).max()
-        looks: dict[str, tuple[Array, dict[str, Any]]] = {
-            "positive": (D[D > 0], {"color": INK, "linestyle": "-", "marker": "o"}),
-            "negative": (-D[D < 0], {"color": SECOND, "linestyle": "--", "marker": "s",
-                                     "markerfacecolor": "white"}),
-        }  # fmt: skip
-        self.lines_ = {
-            sign: _line(ax, np.sort(values)[::-1], f"{sign} ({len(values)})", look)
-            for sign, (values, look) in looks.items()
-            if len(values)
-        }
+        parts = {"positive": np.sort(D[D > 0])[::-1], "negative": np.sort(-D[D < 0])[::-1]}
+        self.lines_ = {}
+        for sign, values in parts.items():
+            n = len(values)
+            if n:
+                marked = (np.unique(np.geomspace(1, n, MARKED).astype(int)) - 1).tolist()
+                (self.lines_[sign],) = ax.plot(
+                    np.arange(1, n + 1), values, label=f"{sign} ({n})", linewidth=1.3,
+                    markersize=5, markevery=marked, **LOOKS[sign],
+                )  # fmt: skip
         ax.set(xscale="log", yscale="log")
-        most = max(len(values) for values, _ in looks.values())
-        ax.set_xlim(0.85, max(most, 2) * 1.2)
-        mark(ax.xaxis, log_ticks(1, max(most, 2)))
+        most = max(2, *map(len, parts.values()))
+        ax.set_xlim(0.85, most * 1.2)
+        mark(ax.xaxis, log_ticks(1, most))
         mark(ax.yaxis, log_ticks(*ax.get_ylim()))
         ax.set_xlabel("position among those of its sign")
         ax.set_ylabel("|eigenvalue|" + (", of the largest" if self.relative else ""))
@@ -94,12 +116,3 @@ class SpectrumDisplay(Display):
         end = "\n" if self.of and "\n" not in self.of else " "
         ax.set_title(f"Signed spectrum{self.of}:{end}{share}")
         ax.legend(frameon=False)
-
-
-def _line(ax: Axes, values: Array, label: str, look: dict[str, Any]) -> Any:
-    shown = np.unique(np.geomspace(1, len(values), MARKED).astype(int)) - 1
-    (line,) = ax.plot(
-        np.arange(1, len(values) + 1), values, label=label, linewidth=1.3, markersize=5,
-        markevery=shown.tolist(), **look,
-    )  # fmt: skip
-    return line

@@ -1,6 +1,6 @@
-"""What a long computation found, as one document: on the terminal, as Markdown, as HTML."""
+"""Results as one document that can be shown on the terminal, as Markdown or as HTML."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kreinlearn.report.html import to_html
 from kreinlearn.report.markdown import to_markdown
@@ -37,8 +37,8 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """``write_report`` knows estimators: a command that shows a table starts without them."""
+def __getattr__(name: str) -> object:
+    """Import ``write_report`` when it is used: a command that shows a table starts faster."""
     if name != "write_report":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from kreinlearn.report.pages import write_report

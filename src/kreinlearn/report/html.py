@@ -1,4 +1,4 @@
-"""A document as one HTML file that needs nothing else: pictures and style are in it."""
+"""A document as one HTML file, which contains its pictures and its style."""
 
 from __future__ import annotations
 
@@ -6,36 +6,33 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from importlib.resources import files
 
-from kreinlearn.report.model import LONG, Block, Document, Picture, Table, Verdict, listed, runs
+from kreinlearn.report.model import LONG, Block, Document, Picture, Table, Verdict, listed, pieces
 from kreinlearn.report.svg import inlined
 
 VERDICTS = {"PASS": "v pass", "MISS": "v miss", "not measured": "v"}
-SHORT = 12  # characters of a cell that does not wrap
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<main>
-{content}
-</main>
-</body>
-</html>
-"""
+SHORT = 12  # characters of a cell that is never wrapped
 
 
 def to_html(document: Document) -> str:
-    style = (files("kreinlearn.report") / "style.css").read_text(encoding="utf8")
+    """The HTML page of a document.
+
+    Parameters
+    ----------
+    document : Document
+        The document.
+
+    Returns
+    -------
+    str
+        A page that needs no other file and no network.
+    """
+    page, style = (
+        (files("kreinlearn.report") / name).read_text(encoding="utf8")
+        for name in ("page.html", "style.css")
+    )
     content = "\n".join(_content(document))
-    title = escape("".join(piece for piece, _ in runs(document.title)))
-    return PAGE.format(title=title, policy=POLICY, style=style, content=content)
+    title = escape("".join(piece for piece, _ in pieces(document.title)))
+    return page.format(title=title, style=style, content=content)
 
 
 def _content(document: Document) -> Iterator[str]:
@@ -80,9 +77,9 @@ def _blocks(numbers: dict[int, int], blocks: Iterable[Block]) -> Iterator[str]:
 
 
 def inline(text: str) -> str:
-    return "".join(
-        f"<code>{escape(piece)}</code>" if code else escape(piece) for piece, code in runs(text)
-    )
+    """A text with its code marked, and everything else escaped."""
+    parts = [(escape(piece), code) for piece, code in pieces(text)]
+    return "".join(f"<code>{piece}</code>" if code else piece for piece, code in parts)
 
 
 # Tables
@@ -96,7 +93,7 @@ def _table(table: Table, number: int) -> str:
 
 
 def _grid(table: Table, label: str, kind: str = "") -> str:
-    """The cells in a box that scrolls by itself; ``label`` is the id of what names it."""
+    """The cells in a box that can be scrolled; ``label`` is the id of the element that names it."""
     numeric = table.numeric
     header = [
         f'<th scope="col"{_class("n" if right else "")}>{inline(cell)}</th>'
@@ -115,12 +112,9 @@ def _row(cells: Iterable[str], numeric: Iterable[bool]) -> Iterator[str]:
         if j == 0:
             yield f'<th scope="row">{inline(cell)}</th>'
         else:
-            kind = VERDICTS.get(cell) or ("n" if right else _kind_of_text(len(cell)))
+            text = "v" if len(cell) <= SHORT else "long" if len(cell) > LONG else ""
+            kind = VERDICTS.get(cell) or ("n" if right else text)
             yield f"<td{_class(kind)}>{inline(cell)}</td>"
-
-
-def _kind_of_text(length: int) -> str:
-    return "v" if length <= SHORT else "long" if length > LONG else ""
 
 
 def _class(names: str) -> str:
@@ -133,10 +127,10 @@ def _class(names: str) -> str:
 def _picture(picture: Picture, number: int) -> str:
     name = f"figure-{number}"
     svg = inlined(picture.svg, name, picture.caption, picture.alt)
-    caption = f'<figcaption id="{name}"><b>Figure {number}.</b> {inline(picture.caption)}'
-    if picture.fluid:
-        return f'<figure class="picture fluid">\n{svg}\n{caption}</figcaption>\n</figure>'
-    return (
-        f'<figure class="picture">\n<div class="scroll" role="region" aria-labelledby="{name}" '
-        f'tabindex="0">\n{svg}\n</div>\n{caption}</figcaption>\n</figure>'
-    )
+    caption = f"<b>Figure {number}.</b> {inline(picture.caption)}"
+    if not picture.fluid:
+        box = f'<div class="scroll" role="region" aria-labelledby="{name}" tabindex="0">'
+        svg = f"{box}\n{svg}\n</div>"
+    kind = "picture fluid" if picture.fluid else "picture"
+    caption = f'<figcaption id="{name}">{caption}</figcaption>'
+    return f'<figure class="{kind}">\n{svg}\n{caption}\n</figure>'

@@ -1,18 +1,31 @@
-"""A document as Markdown (GitHub's), with pictures as files beside it."""
+"""A document as Markdown in the dialect of GitHub, with pictures as files beside it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 
-from kreinlearn.report.model import Block, Document, Picture, Table, listed, runs
+from kreinlearn.report.model import Block, Document, Picture, Table, listed, pieces
 
-# Intra-word underscores (delta_gauss) mean nothing; these do.
+# Characters that are markup; an underscore inside a word (delta_gauss) is not.
 SPECIAL = re.compile(r"[\\*<\[\]|$`]|(?<!\w)_|_(?!\w)|^(?:[-+#>]|\d+[.)])(?=\s)")
 
 
 def to_markdown(document: Document, pictures: str = "figures") -> str:
-    """One text; pictures are links to ``<pictures>/<name>.svg``."""
+    """The Markdown text of a document.
+
+    Parameters
+    ----------
+    document : Document
+        The document.
+    pictures : str, default="figures"
+        The folder of the pictures, which are links to ``<pictures>/<name>.svg``.
+
+    Returns
+    -------
+    str
+        The text.
+    """
     numbers = document.numbers
     lines = [f"# {inline(document.title)}"]
     lines += _blocks(numbers, document.lead, pictures)
@@ -42,21 +55,21 @@ def _blocks(numbers: dict[int, int], blocks: Iterable[Block], pictures: str) -> 
 
 
 def grid(table: Table) -> str:
-    """The table without its title and notes."""
+    """A table without its title and notes."""
     rule = ["---:" if numeric else "---" for numeric in table.numeric]
     rows = [[inline(cell, cell=True) for cell in row] for row in (table.header, *table.rows)]
     return "\n".join("| " + " | ".join(row) + " |" for row in (rows[0], rule, *rows[1:]))
 
 
 def inline(text: str, cell: bool = False) -> str:
-    """One line; what Markdown would read as markup is escaped, but for `code`."""
-    return "".join(
-        f"`{piece.replace('|', chr(92) + '|') if cell else piece}`"
-        if code
-        else SPECIAL.sub(lambda found: _escaped(found[0]), piece)
-        for piece, code in runs(" ".join(text.split()))
-    )
+    """A text on one line, in which markup is escaped except in `code`.
 
-
-def _escaped(special: str) -> str:
-    return f"{special[:-1]}\\{special[-1]}"  # "1." -> "1\."
+    In the ``cell`` of a table a bar is escaped in code, too.
+    """
+    line = []
+    for piece, code in pieces(" ".join(text.split())):
+        if code:
+            line.append(f"`{piece.replace('|', chr(92) + '|') if cell else piece}`")
+        else:  # "1." -> "1\."
+            line.append(SPECIAL.sub(lambda match: f"{match[0][:-1]}\\{match[0][-1]}", piece))
+    return "".join(line)

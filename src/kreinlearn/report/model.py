@@ -1,4 +1,4 @@
-"""A document: sections of paragraphs, tables and pictures, with claims that were checked."""
+"""A document: sections of paragraphs, tables and pictures, and of claims that were checked."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 NUMBER = re.compile(r"[-+(−<>≤≥~≈±\s]*\d|nan\b")  # how a number begins
-LONG = 24  # characters of a cell that is a text, and may wrap
+LONG = 24  # a cell with more characters is a text, and may be wrapped
 
 
 def _mostly_numbers(cells: Sequence[str]) -> bool:
@@ -23,7 +26,19 @@ def _mostly_numbers(cells: Sequence[str]) -> bool:
 
 @dataclass
 class Table:
-    """Cells as text; the first column names the row."""
+    """A table of texts, whose first column contains the names of the rows.
+
+    Attributes
+    ----------
+    title : str
+        The title.
+    header : sequence of str
+        The names of the columns.
+    rows : list of list of str
+        The cells, row by row.
+    notes : list of str
+        Paragraphs below the table.
+    """
 
     title: str
     header: Sequence[str]
@@ -32,16 +47,18 @@ class Table:
 
     @property
     def numeric(self) -> list[bool]:
-        """Which columns hold numbers, and are so set to the right."""
+        """Which columns contain numbers and are aligned to the right."""
         columns = [[row[j] for row in self.rows if row[j]] for j in range(1, len(self.header))]
         return [False, *map(_mostly_numbers, columns)]
 
-    def show(self, console: Any) -> None:
+    def show(self, console: Console) -> None:
+        """Print the table on a console of rich."""
         from kreinlearn.report.terminal import show_table
 
         show_table(self, console)
 
     def markdown(self, level: int = 2) -> str:
+        """The table as Markdown, with its title as a heading of this level."""
         from kreinlearn.report.markdown import grid
 
         return "\n".join(["#" * level + f" {self.title}", "", grid(self), "", *self.notes, ""])
@@ -49,18 +66,44 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing, by the name of its file; ``alt`` says in words what it shows."""
+    """A drawing.
+
+    Attributes
+    ----------
+    name : str
+        The name of its file, without the extension.
+    caption : str
+        The text below it.
+    alt : str
+        What it shows, in words.
+    svg : str
+        The drawing itself.
+    fluid : bool
+        Whether it is as wide as the page on a phone, too; otherwise it can be scrolled there.
+    """
 
     name: str
     caption: str
     alt: str
     svg: str
-    fluid: bool = False  # as wide as the page, on a phone too; else it scrolls there
+    fluid: bool = False
 
 
 @dataclass(frozen=True)
 class Check:
-    """A claim and what was found; ``holds`` is None where it could not be measured."""
+    """A claim that was checked.
+
+    Attributes
+    ----------
+    what : str
+        The claim.
+    found : str
+        What was measured.
+    limit : str
+        What was required.
+    holds : bool or None
+        Whether the claim holds; None if it could not be measured.
+    """
 
     what: str
     found: str
@@ -69,67 +112,98 @@ class Check:
 
     @property
     def verdict(self) -> str:
+        """PASS, MISS or "not measured"."""
         return {True: "PASS", False: "MISS", None: "not measured"}[self.holds]
 
     @property
     def cells(self) -> list[str]:
+        """The row of a table of checks."""
         return [self.what, self.verdict, self.found, self.limit]
 
 
 class Verdict(str):
-    """The sentence that a reader who reads but one should read."""
+    """The one paragraph that everybody should read."""
 
 
-# A text is a paragraph, or a list where every line begins with "- "; `code` may stand in both, and
-# \\` is a backtick.
+# A text is a paragraph, or a list if every line begins with "- ". Both may contain `code`, and \\`
+# is a backtick.
 Block = str | Table | Picture
 
 
 def listed(text: str) -> list[str]:
-    """The items of a text that is a list; nothing where it is a paragraph."""
+    """The items of a text that is a list; none if it is a paragraph."""
     lines = text.strip().splitlines()
     return [line[2:] for line in lines] if all(line.startswith("- ") for line in lines) else []
 
 
-def runs(text: str) -> Iterator[tuple[str, bool]]:
-    """Pieces of a text, and whether they are code."""
+def pieces(text: str) -> Iterator[tuple[str, bool]]:
+    """The pieces of a text, and whether each of them is code."""
     for i, piece in enumerate(re.split(r"(?<!\\)`([^`]+)(?<!\\)`", text)):
         if piece:
             yield piece.replace(r"\`", "`"), i % 2 == 1
 
 
 def literal(text: str) -> str:
-    """A text that is shown as it is, whatever a person has put in it."""
+    """A text from a user that is shown as it is, without any code in it."""
     return text.replace("`", r"\`")
 
 
 @dataclass
 class Section:
+    """A section of a document.
+
+    Attributes
+    ----------
+    title : str
+        The title.
+    blocks : list of str, Table or Picture
+        The paragraphs, tables and pictures.
+    checks : list of Check
+        The claims that were checked.
+    numbers : dict
+        Results by name, which are compared with expected ranges.
+    """
+
     title: str
     blocks: list[Block] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
-    numbers: dict[str, float] = field(default_factory=dict)  # by name, for comparison with ranges
+    numbers: dict[str, float] = field(default_factory=dict)
 
     @property
     def checked(self) -> Table:
+        """The table of the checks."""
         rows = [check.cells for check in self.checks]
         return Table("Checks", ("claim", "verdict", "found", "limit"), rows)
 
 
 @dataclass
 class Document:
+    """A title, paragraphs, tables and pictures before the first section, and sections.
+
+    Attributes
+    ----------
+    title : str
+        The title.
+    lead : list of str, Table or Picture
+        What comes before the first section.
+    sections : list of Section
+        The sections.
+    """
+
     title: str
     lead: list[Block] = field(default_factory=list)
     sections: list[Section] = field(default_factory=list)
 
     @property
     def blocks(self) -> Iterator[Block]:
+        """All paragraphs, tables and pictures."""
         yield from self.lead
         for section in self.sections:
             yield from section.blocks
 
     @property
     def pictures(self) -> Iterator[Picture]:
+        """All pictures."""
         return (block for block in self.blocks if isinstance(block, Picture))
 
     @property
@@ -141,28 +215,20 @@ class Document:
 
     @property
     def numbers(self) -> dict[int, int]:
-        """By id of the block: tables are counted, and pictures are."""
+        """The numbers of tables and of pictures, each counted from 1, by the id of the block."""
         kinds = [[b for b in self.blocks if isinstance(b, kind)] for kind in (Table, Picture)]
         return {id(block): i for blocks in kinds for i, block in enumerate(blocks, 1)}
 
 
-# What made it
-
-
 def versions(own: str) -> dict[str, str]:
-    """Of what the results depend on; ``own`` is kreinlearn's."""
+    """The versions of everything that results depend on; ``own`` is that of kreinlearn."""
     packages = {name: version(name) for name in PACKAGES}
     return {"kreinlearn": own, "Python": platform.python_version(), **packages}
 
 
 def provenance(command: str, versions: dict[str, str]) -> str:
-    """When, with what and on what kind of machine a result was found: a list."""
+    """A list that says when, with what and on what kind of machine a result was computed."""
     named = ", ".join(f"{name} {number}" for name, number in versions.items())
-    return "\n".join(
-        [
-            f"- date: {datetime.now(UTC):%Y-%m-%d}",
-            f"- versions: {named}",
-            f"- machine: {platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-            f"- command: `{command}`",
-        ]
-    )
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    date = f"{datetime.now(UTC):%Y-%m-%d}"
+    return f"- date: {date}\n- versions: {named}\n- machine: {machine}\n- command: `{command}`"

@@ -1,34 +1,25 @@
-"""write_report: what ``inspect`` and ``evaluate`` found, as one page that needs nothing else."""
+"""The function ``write_report``: results of ``inspect`` and ``evaluate`` as one page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from kreinlearn.data.writing import replacing
 from kreinlearn.evaluation import Evaluation
 from kreinlearn.inspection import Inspection
-from kreinlearn.inspection.findings import percent
+from kreinlearn.inspection.result import percent
 from kreinlearn.plotting import ComparisonDisplay, SpectrumDisplay
-from kreinlearn.plotting._style import MISSING, SETTINGS
+from kreinlearn.plotting.style import MISSING, SETTINGS
+from kreinlearn.report import model
 from kreinlearn.report.html import to_html
-from kreinlearn.report.model import (
-    Block,
-    Document,
-    Picture,
-    Section,
-    Table,
-    Verdict,
-    literal,
-    versions,
-)
+from kreinlearn.report.model import Block, Document, Picture, Section, Table, Verdict, literal
 from kreinlearn.report.svg import drawing
 
-WIDTH = 3.8  # inches, as wide as a phone: there the text of a picture has its own size
-
+WIDTH = 3.8  # inches, the width of a phone: there the text of a picture has its own size
 MEANINGS = (
     "indefiniteness: the share of the spectrum that is negative, 0 % for a positive definite "
     "kernel; it grows with the number of objects, so it is given for parts of the sample, too",
@@ -44,25 +35,26 @@ ABOUT = {
 
 
 def write_report(
-    path: Any,
-    *,
-    inspection: Inspection | None = None,
-    evaluation: Evaluation | None = None,
-    title: str | None = None,
-    source: str | None = None,
-) -> None:
-    """One HTML page: a verdict, the numbers, the pictures and the advice.
+    path: str | os.PathLike[str], *, inspection: Inspection | None = None,
+    evaluation: Evaluation | None = None, title: str | None = None, source: str | None = None,
+) -> None:  # fmt: skip
+    """Write one HTML page with a verdict, the numbers, the pictures and the advice.
 
-    The page holds its style and pictures, runs no script and asks for nothing from a network. A
-    file of that name is replaced when all is written. Pictures need matplotlib (the extra "plot").
+    The page contains its style and its pictures, runs no script and asks for nothing from a
+    network. Pictures need matplotlib (the extra "plot").
 
     Parameters
     ----------
-    path : the file to write.
-    inspection : what ``inspect`` found.
-    evaluation : what ``evaluate`` found.
-    title : of the page.
-    source : where the objects come from, in words; it is shown as it is.
+    path : str or path-like
+        The file to write. A file of that name is replaced once everything is written.
+    inspection : Inspection or None, default=None
+        The result of ``inspect``.
+    evaluation : Evaluation or None, default=None
+        The result of ``evaluate``.
+    title : str or None, default=None
+        The title of the page.
+    source : str or None, default=None
+        Where the objects come from, in words; it is shown as it is.
     """
     if inspection is None and evaluation is None:
         raise ValueError("a report is on an inspection, an evaluation or both; pass one of them")
@@ -72,115 +64,100 @@ def write_report(
 
 
 def document_of(
-    inspection: Inspection | None,
-    evaluation: Evaluation | None,
-    title: str | None = None,
+    inspection: Inspection | None, evaluation: Evaluation | None, title: str | None = None,
     source: str | None = None,
-) -> Document:
-    lead: list[Block] = [Verdict(literal(" ".join(_verdict(inspection, evaluation))))]
-    sections = []
-    if evaluation is not None:
-        sections.append(_of_evaluation(evaluation))
+) -> Document:  # fmt: skip
+    """The document of a report, with the verdict before all sections."""
+    verdict, sections = [], []
     if inspection is not None:
-        sections.append(_of_inspection(inspection))
+        verdict.append(in_a_sentence(inspection))
+    if evaluation is not None:
+        verdict.append(evaluation.verdict)
+        sections.append(Section("Which learner errs least", list(_of_evaluation(evaluation))))
+    if inspection is not None:
+        name = f"What this {inspection.kind} is like"
+        sections.append(Section(name, list(_of_inspection(inspection))))
         sections.append(Section("What to do", [inspection.advice]))
-    sections.append(_how(inspection, evaluation, source))
-    return Document(literal(title or _title(source)), lead, sections)
+    kernels = [result.kernel for result in (inspection, evaluation) if result is not None]
+    sections.append(Section("How this was made", [_how(kernels, source)]))
+    name = "Learning from similarities" + (f": {source}" if source else "")
+    return Document(literal(title or name), [Verdict(literal(" ".join(verdict)))], sections)
 
 
-def _title(source: str | None) -> str:
-    return f"Learning from similarities: {source}" if source else "Learning from similarities"
-
-
-def _verdict(inspection: Inspection | None, evaluation: Evaluation | None) -> Iterator[str]:
-    if inspection is not None:
-        yield in_a_sentence(inspection)
-    if evaluation is not None:
-        yield evaluation.verdict
-
-
-def in_a_sentence(found: Inspection) -> str:
+def in_a_sentence(result: Inspection) -> str:
     """What kind of similarity it is."""
-    what = f"This {found.kind}"
-    if found.indistinct:
+    what = f"This {result.kind}"
+    if result.indistinct:
         return f"{what} tells no two objects apart."
-    if found.positive_definite:
-        return f"{what} is positive definite on the {found.n_sampled:,} objects looked at."
-    share = percent(found.indefiniteness[found.n_sampled])
+    if result.positive_definite:
+        return f"{what} is positive definite on the {result.n_sampled:,} objects looked at."
+    share = percent(result.indefiniteness[result.n_sampled])
     return f"{what} is not positive definite: {share} of its spectrum is negative."
 
 
-# Sections
-
-
-def _of_evaluation(found: Evaluation) -> Section:
-    tried = [row for row, score in zip(found.rows(), found.scores, strict=True) if not score.failed]
-    table = Table(
-        f"Errors on {found.n_folds} folds of {found.n_objects:,} objects",
-        found.header,
-        [[literal(cell) for cell in row] for row in tried],
-        [
-            f"{ABOUT[found.task]}, mean and standard error over the folds, which are the same for "
-            "all. Differences from the best are paired fold by fold; p is two-sided, of a t test "
-            "corrected for training parts that overlap. Seconds are means of a fold.",
-        ],
-    )
-    blocks: list[Block] = [table] if tried else []
+def _of_evaluation(result: Evaluation) -> Iterator[Block]:
+    """The blocks on an evaluation: errors, a picture of them, failures and notes."""
+    rows = zip(result.rows(), result.scores, strict=True)
+    tried = [[literal(cell) for cell in row] for row, score in rows if not score.failed]
     if tried:
-        blocks.append(_comparison(found))
-    failed = [literal(f"{score.name}: {score.failed}") for score in found.scores if score.failed]
-    for what, items in (("Learners that failed:", failed), ("To be known:", found.notes)):
+        note = (
+            f"{ABOUT[result.task]}, mean and standard error over the folds, which are the same for "
+            "all. Differences from the best are paired fold by fold; p is two-sided, of a t test "
+            "corrected for training parts that overlap. Seconds are means of a fold."
+        )
+        title = f"Errors on {result.n_folds} folds of {result.n_objects:,} objects"
+        yield Table(title, result.header, tried, [note])
+        yield _comparison(result)
+    failed = [literal(f"{score.name}: {score.failed}") for score in result.scores if score.failed]
+    for what, items in (("Learners that failed:", failed), ("Notes:", result.notes)):
         if items:
-            blocks += [what, _listed(items)]
-    return Section("Which learner errs least", blocks)
+            yield from (what, _listed(items))
 
 
-def _comparison(found: Evaluation) -> Block:
-    told = [f"{s.name} {found.shown(s.mean)}" for s in found.scores if not s.failed]
-    display = ComparisonDisplay(found)
-    beyond = any(score.mean > display.right for score in found.scores)
-    return _drawn(
-        "errors",
-        f"Mean {found.metric} of each learner; bars are one standard error, Krein learners are "
-        f"filled.{' A triangle at the edge lies beyond it.' if beyond else ''}",
-        f"Dot plot of {found.metric} by learner: {', '.join(told)}.",
-        display.plot,
-        display.size[1],
+def _comparison(result: Evaluation) -> Block:
+    means = [f"{s.name} {result.shown(s.mean)}" for s in result.scores if not s.failed]
+    display = ComparisonDisplay(result)
+    beyond = any(score.mean > display.right for score in result.scores)
+    caption = (
+        f"Mean {result.metric} of each learner; bars are one standard error, Krein learners are "
+        f"filled.{' A triangle at the edge lies beyond it.' if beyond else ''}"
     )
+    alt = f"Dot plot of {result.metric} by learner: {', '.join(means)}."
+    return _drawn("errors", caption, alt, display, display.size[1])
 
 
-def _of_inspection(found: Inspection) -> Section:
-    rows = [list(row) for row in found.rows()]
-    table = Table(f"What was found about the {found.kind}", ("finding", "value"), rows)
-    blocks: list[Block] = [table]
-    if not found.indistinct and len(found.eigenvalues):
-        blocks.append(_spectrum(found))
-    shown = {name for name, _ in found.rows()}
-    blocks += ["In other words:", _listed(m for m in MEANINGS if m.partition(":")[0] in shown)]
-    return Section(f"What this {found.kind} is like", blocks)
+def _of_inspection(result: Inspection) -> Iterator[Block]:
+    """The blocks on an inspection: findings, the spectrum, and what the findings mean."""
+    rows = [list(row) for row in result.rows()]
+    yield Table(f"What was found about the {result.kind}", ("finding", "value"), rows)
+    if not result.indistinct and len(result.eigenvalues):
+        yield _spectrum(result)
+    shown = {name for name, _ in rows}
+    yield from ("In other words:", _listed(m for m in MEANINGS if m.partition(":")[0] in shown))
 
 
 def _listed(items: Iterable[str]) -> str:
     return "\n".join(f"- {' '.join(item.split())}" for item in items)
 
 
-def _spectrum(found: Inspection) -> Block:
-    positive, negative, _ = found.signature
-    share = percent(found.indefiniteness[found.n_sampled])
-    display = SpectrumDisplay(found.eigenvalues, relative=True)
-    return _drawn(
-        "spectrum",
-        "Eigenvalues of the similarity matrix by decreasing magnitude, those of each sign apart.",
-        f"Line plot of {positive} positive and {negative} negative eigenvalues; {share} of the sum "
-        "of magnitudes is negative.",
-        display.plot,
-        2.8,
+def _spectrum(result: Inspection) -> Block:
+    positive, negative, _ = result.signature
+    share = percent(result.indefiniteness[result.n_sampled])
+    caption = (
+        "Eigenvalues of the similarity matrix by decreasing magnitude, those of each sign apart."
     )
+    alt = (
+        f"Line plot of {positive} positive and {negative} negative eigenvalues; {share} of the sum "
+        "of magnitudes is negative."
+    )
+    display = SpectrumDisplay(result.eigenvalues, relative=True)
+    return _drawn("spectrum", caption, alt, display, 2.8)
 
 
 def _drawn(
-    name: str, caption: str, alt: str, plot: Callable[[Any], Any], height: float
+    name: str, caption: str, alt: str, display: ComparisonDisplay | SpectrumDisplay, height: float
 ) -> Picture | str:
+    """A picture of a display, or a sentence if there is no matplotlib."""
     try:
         import matplotlib
         from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -191,20 +168,18 @@ def _drawn(
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
         FigureCanvasSVG(figure)
         axes = figure.add_subplot()
-        plot(axes)
+        display.plot(axes)
         axes.set_title("")  # the caption says it
         return Picture(name, caption, alt, drawing(figure), fluid=True)
 
 
-def _how(
-    inspection: Inspection | None, evaluation: Evaluation | None, source: str | None
-) -> Section:
-    own = import_module("kreinlearn").__version__
-    named = ", ".join(f"{name} {number}" for name, number in versions(own).items())
-    kernels = dict.fromkeys(found.kernel for found in (inspection, evaluation) if found is not None)
-    kernel = "; ".join(filter(None, kernels))
-    items = {"objects": source, "kernel": kernel, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
-    lines = [
-        f"{name}: {literal(text)}" for name, text in {**items, "versions": named}.items() if text
-    ]
-    return Section("How this was made", [_listed(lines)])
+def _how(kernels: list[str], source: str | None) -> str:
+    """A list of what the report depends on."""
+    versions = model.versions(import_module("kreinlearn").__version__)
+    items = {
+        "objects": source,
+        "kernel": "; ".join(filter(None, dict.fromkeys(kernels))),
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "versions": ", ".join(f"{name} {number}" for name, number in versions.items()),
+    }
+    return _listed(f"{name}: {literal(text)}" for name, text in items.items() if text)

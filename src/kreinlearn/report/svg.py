@@ -1,21 +1,24 @@
-"""Drawings made small, and fit to stand in a page beside others."""
+"""Drawings of matplotlib as small SVG texts that can stand in one page."""
 
 from __future__ import annotations
 
 import io
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
-FONT = "font-family: 'DejaVu Sans', Verdana, sans-serif"  # the first is what was measured with
+FONT = "font-family: 'DejaVu Sans', Verdana, sans-serif"  # matplotlib measures with the first
 
 ElementTree.register_namespace("", SVG)
 ElementTree.register_namespace("xlink", XLINK)
 
 
-def drawing(figure: Any) -> str:
-    """A figure of matplotlib as a drawing, the same each time."""
+def drawing(figure: Figure) -> str:
+    """A figure as SVG, which is the same each time."""
     file = io.StringIO()
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     figure.savefig(file, format="svg", metadata=nothing)
@@ -23,7 +26,7 @@ def drawing(figure: Any) -> str:
 
 
 def lean(svg: str) -> str:
-    """A drawing of matplotlib, to a hundredth of a point and without its style sheet."""
+    """A drawing with coordinates to a hundredth of a point and without a style sheet."""
     root = ElementTree.fromstring(svg)
     used = set(re.findall(r'(?:url\(|href=")#([^)"]+)', svg))
     for element in root.iter():
@@ -37,17 +40,15 @@ def lean(svg: str) -> str:
                 element.set(name, " ".join(numbers.split()))
         if "style" in element.attrib:
             element.set("style", re.sub(r"font-family:[^;]*", FONT, element.attrib["style"]))
-        element.text, element.tail = (_inked(text) for text in (element.text, element.tail))
-    root.set("style", "stroke-linejoin: round; stroke-linecap: butt")  # as that sheet had it
+        element.text, element.tail = (
+            text if text and text.strip() else None for text in (element.text, element.tail)
+        )
+    root.set("style", "stroke-linejoin: round; stroke-linecap: butt")  # as in the style sheet
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _inked(text: str | None) -> str | None:
-    return text if text and text.strip() else None
-
-
 def inlined(svg: str, prefix: str, title: str, alt: str) -> str:
-    """A drawing as an element of a page: named, described, its ids no one else's."""
+    """A drawing as an element of a page, with a title, a description and ids of its own."""
     root = ElementTree.fromstring(svg)
     for element in root.iter():
         for name, value in element.attrib.items():

@@ -1,9 +1,9 @@
-"""A document on the terminal: pictures by their captions only."""
+"""A document on the terminal, where pictures are represented by their captions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from kreinlearn.report.model import Block, Document, Picture, Table
 
@@ -11,10 +11,19 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 VERDICTS = {"PASS": "green", "MISS": "bold red", "not measured": "yellow"}
-WRAPPED = 36  # characters of a line within a cell that is longer
+WRAPPED = 36  # characters of a line in a cell that is wrapped
 
 
 def show(document: Document, console: Console) -> None:
+    """Print a document.
+
+    Parameters
+    ----------
+    document : Document
+        The document.
+    console : rich Console
+        Where to print it.
+    """
     from rich.text import Text
 
     numbers = document.numbers
@@ -42,7 +51,7 @@ def _show_blocks(numbers: dict[int, int], blocks: Iterable[Block], console: Cons
 
 
 def show_table(table: Table, console: Console, label: str = "") -> None:
-    """Where it is too wide its columns are shown in several parts, the first one in each."""
+    """Print a table; if it is too wide, in several parts that each have the first column."""
     from rich.table import Table as RichTable
     from rich.text import Text
 
@@ -51,12 +60,8 @@ def show_table(table: Table, console: Console, label: str = "") -> None:
         title = Text(label + table.title) if 1 in part or len(table.header) == 1 else None
         shown = RichTable(title=title, title_justify="left", title_style="bold")
         for j, width in part.items():
-            shown.add_column(
-                Text(table.header[j]),
-                justify="right" if numeric[j] else "left",
-                width=width,
-                overflow="fold",
-            )
+            side: Literal["right", "left"] = "right" if numeric[j] else "left"
+            shown.add_column(Text(table.header[j]), justify=side, width=width, overflow="fold")
         for row in table.rows:
             shown.add_row(*(Text(row[j], style=VERDICTS.get(row[j], "")) for j in part))
         console.print(shown)
@@ -65,7 +70,7 @@ def show_table(table: Table, console: Console, label: str = "") -> None:
 
 
 def parts(table: Table, width: int) -> Iterator[dict[int, int]]:
-    """Numbers of columns with their widths, such that each part fits."""
+    """The columns of each part of a table by number, with their widths, such that it fits."""
     columns = [[row[j] for row in table.rows] for j in range(len(table.header))]
     cells = [max(map(len, column), default=0) for column in columns]
     whole = {j: max(cells[j], len(name)) for j, name in enumerate(table.header)}
@@ -75,19 +80,19 @@ def parts(table: Table, width: int) -> Iterator[dict[int, int]]:
     chosen: list[int] = []
     for j in least:
         if len(chosen) > 1 and _total(least, [*chosen, j]) > width:
-            yield _wide(whole, least, chosen, width)
+            yield _widths(whole, least, chosen, width)
             chosen = [0]
         chosen.append(j)
-    yield _wide(whole, least, chosen, width)
+    yield _widths(whole, least, chosen, width)
 
 
 def _total(widths: dict[int, int], columns: list[int]) -> int:
-    return 1 + sum(widths[j] + 3 for j in columns)  # with the rules between
+    return 1 + sum(widths[j] + 3 for j in columns)  # with the lines in between
 
 
-def _wide(
+def _widths(
     whole: dict[int, int], least: dict[int, int], columns: list[int], width: int
 ) -> dict[int, int]:
-    """Without wrapping where that fits."""
+    """The widths of the columns, without wrapping if there is room."""
     widths = whole if _total(whole, columns) <= width else least
     return {j: widths[j] for j in columns}

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import InvalidParameterError
 
 from kreinlearn import KreinNystroem, dissimilarity, indefiniteness, pairwise
-from kreinlearn.inspection import sample
+from kreinlearn.inspection import similarity_matrix
 from kreinlearn.kernels import Precomputed
 from tests import oracles
 from tests.cases import with_spectrum
@@ -39,8 +39,8 @@ def test_indefiniteness_of_a_sample_is_that_of_a_principal_submatrix() -> None:
 def test_indefiniteness_is_exact_up_to_a_limit_and_sampled_above(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sample, "EXACT_UP_TO", 20)
-    monkeypatch.setattr(sample, "SAMPLE_SIZE", 8)
+    monkeypatch.setattr(similarity_matrix, "EXACT_UP_TO", 20)
+    monkeypatch.setattr(similarity_matrix, "SAMPLE_SIZE", 8)
     at_limit, above = indefinite(20)[0], indefinite(21)[0]
     exact = oracles.indefiniteness_by_trace(at_limit)
     assert indefiniteness(at_limit, random_state=2) == pytest.approx(exact, rel=1e-12)
@@ -208,7 +208,7 @@ def test_memory_is_looked_at_before_any_pair(monkeypatch: pytest.MonkeyPatch) ->
         calls.append(len(A))
         return tanh(A, B)
 
-    monkeypatch.setattr(sample, "free_memory", lambda: 4 * 8 * 25**2 - 1)
+    monkeypatch.setattr(similarity_matrix, "free_memory", lambda: 4 * 8 * 25**2 - 1)
     with pytest.raises(MemoryError, match=r"25 objects needs 20 kB.*smaller n_samples"):
         indefiniteness(points(), kernel)
     assert not calls

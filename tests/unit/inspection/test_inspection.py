@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from kreinlearn import dissimilarity, inspect, pairwise, progress
 from kreinlearn.datasets import make_balls3d, make_polygons
-from kreinlearn.inspection import findings, values
+from kreinlearn.inspection import measures, prepared
 from kreinlearn.kernels import Precomputed
 from kreinlearn.kernels.strings import Levenshtein
 from tests.cases import with_spectrum
@@ -58,7 +58,7 @@ def test_sizes_are_nested_and_labelled() -> None:
 
 @pytest.mark.parametrize(("s", "sizes"), [(3, [3]), (25, [25]), (60, [30, 60]), (80, [20, 40, 80])])
 def test_small_samples_are_not_cut_further(s: int, sizes: list[int]) -> None:
-    assert findings.nested_sizes(s) == sizes
+    assert measures.nested_sizes(s) == sizes
 
 
 def test_triangles_by_counting_all() -> None:
@@ -305,10 +305,10 @@ def test_the_number_of_jobs_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 
     def evaluate(*given: Any) -> Any:
         workers.append(given[4])
-        return values_evaluate(*given)
+        return evaluate_square(*given)
 
-    values_evaluate = values.evaluate_square
-    monkeypatch.setattr(values, "evaluate_square", evaluate)
+    evaluate_square = prepared.evaluate_square
+    monkeypatch.setattr(prepared, "evaluate_square", evaluate)
     X = words(70)
     one, two = (inspect(X, Levenshtein(), n_jobs=jobs, random_state=0) for jobs in (1, 2))
     assert workers == [1, 2]

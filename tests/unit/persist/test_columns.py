@@ -18,9 +18,9 @@ from hypothesis.extra import numpy as arrays
 from kreinlearn.data.frames import Category
 from kreinlearn.datasets import Graph
 from kreinlearn.persist import container
-from kreinlearn.persist.columns import NotData, kind_of, write_column
-from kreinlearn.persist.members import DTYPES, Arrays, Stored
-from kreinlearn.persist.objects import read_column
+from kreinlearn.persist.arrays import DTYPES, Arrays, Stored
+from kreinlearn.persist.columns import kind_of, read_column, write_column
+from kreinlearn.persist.errors import NotDataError
 
 
 def round_trip(xs: list[Any]) -> list[Any]:
@@ -152,7 +152,7 @@ def test_sparse_rows(kind: Any) -> None:
 
 def test_sparse_rows_of_too_many_columns() -> None:
     rows = sp.csr_array((1, 2**24 + 1))
-    with pytest.raises(NotData, match="sparse rows of 16777217 columns"):
+    with pytest.raises(NotDataError, match="sparse rows of 16777217 columns"):
         write_column(Arrays(), [rows], "x")
 
 
@@ -184,8 +184,16 @@ RECORD = np.array([(1, 2)], "i4,i4")
     "x", [Odd(), lambda: 0, 1j, np.array([1j]), RECORD, [1, [Odd()]], {1: Odd()}]
 )
 def test_what_is_no_data_is_refused(x: Any) -> None:
-    with pytest.raises(NotData):
+    with pytest.raises(NotDataError):
         write_column(Arrays(), [x], "x")
+
+
+def test_ranges() -> None:
+    assert round_trip([range(3), range(9, -1, -2), range(10**12)]) == [
+        range(3),
+        range(9, -1, -2),
+        range(10**12),
+    ]
 
 
 def test_time_zones() -> None:

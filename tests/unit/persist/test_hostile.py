@@ -17,6 +17,7 @@ import kreinlearn
 from kreinlearn import ModelFormatError, pairwise, register
 from kreinlearn.kernels.base import REGISTRY
 from kreinlearn.kernels.domains import Objects
+from kreinlearn.persist.json_values import is_a
 from tests.reliability import damage
 from tests.unit.persist import cases
 
@@ -201,6 +202,10 @@ def state(**new: Any) -> Change:
     return lambda header, members: header["state"].update(new)
 
 
+def without(name: str) -> Change:
+    return lambda header, members: header["state"].pop(name)
+
+
 def parameters(**new: Any) -> Change:
     return lambda header, members: header["parameters"].update(new)
 
@@ -225,6 +230,26 @@ def backwards(header: Any, members: Members) -> None:
     header["state"]["classes_"]["items"].reverse()
 
 
+@pytest.mark.parametrize(
+    ("value", "wanted", "right"),
+    [
+        (None, "int | None", True),
+        (3, "int | float | str | None", True),
+        (True, "int | None", False),
+        ("3", "int | None", False),
+        (None, "int", False),
+        ([1], "list[int] | None", True),
+        (["1"], "list[int] | None", False),
+        (np.zeros(2), "Array", True),
+        (0, "Any", True),
+    ],
+)
+def test_fields_of_records_have_the_types_of_their_class(
+    value: Any, wanted: str, right: bool
+) -> None:
+    assert is_a(value, wanted) == right
+
+
 SHOWN = {"type": "dict", "keys": ["transform"], "values": ["evil"]}
 ODD: dict[str, tuple[Callable[[], Any], Change, str]] = {
     "a store": (strings, parameters(store="folder"), "its store is 'folder'"),
@@ -239,13 +264,10 @@ ODD: dict[str, tuple[Callable[[], Any], Change, str]] = {
     "an output": (vectors, state(_sklearn_output_config=SHOWN), "set_output is"),
     "the mean": (vectors, moved("_mean"), "do not give what the model gave"),
     "the intercept": (strings, moved("_intercept", "intercept_"), "do not give what the model"),
-    "the map": (strings, moved("map.E"), "do not give what the model gave"),
-    "the signs of the map": (strings, moved("map.S"), "spectrum is not that of its map"),
-    "a map of another type": (
-        strings,
-        lambda header, members: header.update(map=None),
-        "map is missing",
-    ),
+    "the map": (strings, moved("_map.E"), "do not give what the model gave"),
+    "the signs of the map": (strings, moved("_map.S"), "spectrum is not that of its map"),
+    "no map": (strings, without("_map"), "its _map is missing"),
+    "a map of another type": (strings, state(_map=None), "its _map does not fit"),
     "a method of the kernel": (vectors, learned(takes_=3), "its kernel has learned"),
     "more of the kernel": (strings, learned(width_=3.0), "its kernel has learned"),
     "less of the kernel": (

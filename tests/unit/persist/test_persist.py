@@ -10,6 +10,7 @@ import time
 import warnings
 import zipfile
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +29,7 @@ from kreinlearn import ModelFormatError, dissimilarity, normalized, pairwise, re
 from kreinlearn.kernels import Kernel, LinearCombination, Normalized
 from kreinlearn.kernels.base import REGISTRY
 from kreinlearn.kernels.domains import Objects
-from kreinlearn.persist import state
+from kreinlearn.persist import attributes
 from kreinlearn.plotting import EmbeddingDisplay, LandmarkDisplay, RankErrorDisplay
 from tests.unit.persist.test_round_trips import loaded, same
 
@@ -109,16 +110,17 @@ def test_attributes_of_a_fit_come_back(name: str, fits: dict[str, Any], tmp_path
     model = fits[name]
     found = loaded(model, tmp_path / "m.krein")
     assert equal(found.get_params(), model.get_params())
-    wanted = vars(model).keys() - state.LEFT_OUT.keys()
+    wanted = vars(model).keys() - attributes.LEFT_OUT
     assert vars(found).keys() == wanted
-    for attribute in wanted & state.STORED.keys():
+    for attribute in wanted & attributes.KIND_OF.keys():
         assert equal(getattr(found, attribute), getattr(model, attribute)), attribute
     assert equal(found.landmarks_, model.landmarks_)
     assert equal(vars(found).get("_map"), vars(model).get("_map"))
 
 
 def test_every_attribute_is_in_one_table_and_in_some_fit(fits: dict[str, Any]) -> None:
-    tables = [state.STORED, state.REBUILT, state.LEFT_OUT]
+    tables: list[Any] = [attributes.KIND_OF, attributes.REBUILT, attributes.LEFT_OUT]
+    assert sum(len(names.split()) for names in attributes.KINDS.values()) == len(tables[0])
     assert sum(map(len, tables)) == len(set().union(*tables))
     found = set().union(*(vars(fit).keys() - fit.get_params().keys() for fit in fits.values()))
     assert found == set().union(*tables) - {"_metadata_request", "_skl_callbacks"}
@@ -130,6 +132,35 @@ def test_an_attribute_in_no_table_is_refused_at_save(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="fresh_=1 is no attribute"):
         model.save(tmp_path / "m.krein")
     assert not list(tmp_path.iterdir())
+
+
+def test_the_list_of_a_class_says_what_is_stored_and_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    model = kreinlearn.KreinRidge("gaussian", random_state=0).fit(numbers(), TARGETS)
+    path, listed = tmp_path / "m.krein", (*vars(model), "coef_of_later_")
+    monkeypatch.setattr(kreinlearn.KreinRidge, "_fitted", listed, raising=False)
+    assert same(loaded(model, path).predict(numbers()), model.predict(numbers()))
+    shorter = tuple(name for name in listed if name != "coef_")
+    monkeypatch.setattr(kreinlearn.KreinRidge, "_fitted", shorter)
+    with pytest.raises(ModelFormatError, match="it has an attribute 'coef_'"):
+        kreinlearn.load(path)
+    with pytest.raises(TypeError, match=r"coef_=[\s\S]* is no attribute that a model"):
+        model.save(path)
+
+
+def test_estimators_are_those_that_their_room_lists(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    model = kreinlearn.KreinRidge("gaussian", random_state=0).fit(numbers(), TARGETS)
+    path, room = tmp_path / "m.krein", import_module("kreinlearn.estimators")
+    monkeypatch.setattr(room, "ESTIMATORS", {"KreinRidge": "ridge"}, raising=False)
+    assert same(loaded(model, path).predict(numbers()), model.predict(numbers()))
+    monkeypatch.setattr(room, "ESTIMATORS", {"KreinPCA": "transformer"})
+    with pytest.raises(TypeError, match=r"estimator of kreinlearn \(KreinPCA\), got a KreinRidge"):
+        model.save(path)
+    with pytest.raises(ModelFormatError, match="its estimator is 'KreinRidge'"):
+        kreinlearn.load(path)
 
 
 def test_partial_fit_goes_on(fits: dict[str, Any], tmp_path: Path) -> None:
@@ -385,7 +416,7 @@ def test_what_save_does_not_take(tmp_path: Path) -> None:
         Mine("gaussian").fit(numbers(), TARGETS).save(tmp_path / "m.krein")
     objects = [Pair(word, 1) for word in words()]
     model = kreinlearn.KreinRidge(pairwise(lambda a, b: overlap(a[0], b[0]))).fit(objects, TARGETS)
-    with pytest.raises(TypeError, match=r"holds a .*Pair, a model file holds numbers"):
+    with pytest.raises(TypeError, match=r"contains a .*Pair, but a model file takes only numbers"):
         model.save(tmp_path / "m.krein", external_kernel=True)
     assert not list(tmp_path.iterdir())
 
@@ -412,7 +443,7 @@ def test_the_file_is_a_zip_that_others_read(fits: dict[str, Any], tmp_path: Path
         assert file.read("header.sha256").decode() == digest
         for name, digest in header["sha256"].items():
             assert hashlib.sha256(file.read(name)).hexdigest() == digest
-        W = np.load(io.BytesIO(file.read("map.W.npy")), allow_pickle=False)
+        W = np.load(io.BytesIO(file.read("_map.W.npy")), allow_pickle=False)
         assert same(W, fits["nystroem"]._map.W)
 
 

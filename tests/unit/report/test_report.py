@@ -24,7 +24,7 @@ from kreinlearn.report import (
     versions,
 )
 from kreinlearn.report.markdown import inline
-from kreinlearn.report.model import literal, runs
+from kreinlearn.report.model import literal, pieces
 
 NASTY = 'a < b & "c" | *d* _e_ [f](g) \\h $i$ <script>alert(1)</script>'
 SVG = """<?xml version="1.0"?>
@@ -117,8 +117,8 @@ def test_the_verdict_stands_out_and_comes_first() -> None:
 
 def test_a_backtick_may_be_meant() -> None:
     for text in ("a `b` c", r"\`", "``", r"a\b `c\` d"):
-        assert [*runs(literal(text))] == [(text, False)]
-    assert [*runs(r"see `x` and \`y\`")] == [("see ", False), ("x", True), (" and `y`", False)]
+        assert [*pieces(literal(text))] == [(text, False)]
+    assert [*pieces(r"see `x` and \`y\`")] == [("see ", False), ("x", True), (" and `y`", False)]
     assert inline(literal("`a`")) == r"\`a\`"
 
 

@@ -1,0 +1,204 @@
+"""What ``evaluate`` returns: errors on folds, their differences, and the verdict."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kreinlearn.data.files import replacing
+from kreinlearn.evaluation.paired import Difference, paired_difference
+from kreinlearn.evaluation.verdict import p_in_words, verdict
+from kreinlearn.inspection.arguments import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """The errors of one learner on the folds.
+
+    Attributes
+    ----------
+    name : str
+        The name of the learner.
+    kind : str
+        "Krein learner", "baseline" or "trivial".
+    errors : ndarray of shape (n_folds,)
+        The error on each fold: percentages of wrong labels, or squared errors as shares of the
+        variance of the targets. Empty if the learner failed.
+    fit_seconds, predict_seconds : float
+        Mean seconds per fold.
+    failed : str or None
+        Why there are no errors, if the learner failed.
+    losses : ndarray of shape (n_tested,)
+        The loss of each object, in the order in which they were tested.
+    """
+
+    name: str
+    kind: str
+    errors: Array
+    fit_seconds: float
+    predict_seconds: float
+    failed: str | None = None
+    losses: Array = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def mean(self) -> float:
+        """The mean error over the folds; NaN if the learner failed."""
+        return float(self.errors.mean()) if len(self.errors) else math.nan
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error of the mean; NaN if there are fewer than two folds."""
+        J = len(self.errors)
+        return float(self.errors.std(ddof=1)) / math.sqrt(J) if J > 1 else math.nan
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What ``evaluate`` has found; print it, or read the attributes.
+
+    Attributes
+    ----------
+    task : str
+        "classification" or "regression".
+    metric : str
+        What the errors are, in words.
+    n_objects, n_folds : int
+        The numbers of objects and of folds.
+    ratio : float
+        The number of test objects divided by the number of training objects.
+    kernel : str
+        The name of the kernel and its parameters.
+    scores : list of Score
+        One score per learner by increasing error; learners that failed come last.
+    notes : tuple of str
+        What a reader should know besides the numbers.
+    """
+
+    task: str
+    metric: str
+    n_objects: int
+    n_folds: int
+    ratio: float
+    kernel: str
+    scores: list[Score]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def best(self) -> Score | None:
+        """The score with the smallest mean error; None if every learner failed."""
+        return next((score for score in self.scores if score.failed is None), None)
+
+    def difference(self, score: Score) -> Difference | None:
+        """Compare the errors of a learner with those of the best one, fold by fold.
+
+        Parameters
+        ----------
+        score : Score
+            One of ``scores``.
+
+        Returns
+        -------
+        Difference or None
+            The mean difference, its standard error and p-values; None if the learner failed.
+        """
+        if self.best is None or score.failed is not None:
+            return None
+        return paired_difference(score.errors, self.best.errors, self.ratio)
+
+    @property
+    def verdict(self) -> str:
+        """What the comparison shows, in a sentence or two."""
+        return verdict(self)
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The names of the columns of ``rows``."""
+        return ("learner", self.metric, "s.e.", "above the best", "paired s.e.", "p",
+                "fit, s", "predict, s")  # fmt: skip
+
+    def shown(self, error: float) -> str:
+        """An error as text: percentages with one decimal, shares with three."""
+        return f"{error:.1f}" if self.task == "classification" else f"{error:.3f}"
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """One row of text per learner; if it failed, the reason stands beside its name."""
+        return [self._row(score) for score in self.scores]
+
+    def _row(self, score: Score) -> tuple[str, ...]:
+        gap = self.difference(score)
+        if gap is None:
+            return (f"{score.name}: {score.failed}", *[""] * 7)
+        own = (self.shown(score.mean), self.shown(score.standard_error))
+        beyond = (self.shown(gap.mean), self.shown(gap.standard_error), p_in_words(gap.p_either))
+        seconds = map(_seconds_in_words, (score.fit_seconds, score.predict_seconds))
+        return (score.name, *own, *(("", "", "") if score is self.best else beyond), *seconds)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result in plain types, as JSON has them, with None where there is no number."""
+        return {
+            "task": self.task, "metric": self.metric, "kernel": self.kernel,
+            "n_objects": self.n_objects, "n_folds": self.n_folds,
+            "best": None if self.best is None else self.best.name,
+            "verdict": self.verdict, "notes": list(self.notes),
+            "scores": [self._plain(score) for score in self.scores],
+        }  # fmt: skip
+
+    def _plain(self, score: Score) -> dict[str, Any]:
+        gap = self.difference(score)
+        numbers = {
+            "mean": score.mean,
+            "standard_error": score.standard_error,
+            "difference": math.nan if gap is None else gap.mean,
+            "difference_standard_error": math.nan if gap is None else gap.standard_error,
+            "p": math.nan if gap is None or score is self.best else gap.p_either,
+            "fit_seconds": score.fit_seconds,
+            "predict_seconds": score.predict_seconds,
+        }
+        plain = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+        return {"name": score.name, "kind": score.kind, **plain, "failed": score.failed,
+                "errors": score.errors.tolist()}  # fmt: skip
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write one line per learner, with its errors on the folds in the last columns.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file to write. A file of that name is replaced once everything is written.
+        """
+        rows = [self._plain(score) for score in self.scores]
+        for row in rows:
+            row |= {f"fold_{j}": error for j, error in enumerate(row.pop("errors"), 1)}
+        names = [*rows[0], *(f"fold_{j}" for j in range(1, self.n_folds + 1))]
+        with (
+            replacing(Path(path)) as temporary,
+            temporary.open("x", newline="", encoding="utf-8") as file,
+        ):
+            writer = csv.DictWriter(file, list(dict.fromkeys(names)), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+
+    def __str__(self) -> str:
+        rows = [self.header, *self.rows()]
+        complete = [row for row in rows if row[1]]
+        widths = [max(len(row[j]) for row in complete) for j in range(len(self.header))]
+        lines = [_line(row, widths) for row in rows]
+        return "\n".join([*lines, "", self.verdict, *self.notes])
+
+
+def _seconds_in_words(seconds: float) -> str:
+    """Seconds with two digits, or none after the decimal point if there are many."""
+    if seconds < 0.001:
+        return "< 0.001"
+    return f"{seconds:.2g}" if seconds < 10 else f"{seconds:,.0f}"
+
+
+def _line(row: tuple[str, ...], widths: list[int]) -> str:
+    cells = [f"{cell:>{w}}" for cell, w in zip(row[1:], widths[1:], strict=True)]
+    return "  ".join([f"{row[0]:<{widths[0]}}", *cells]).rstrip()

@@ -1,0 +1,88 @@
+"""Objects validated as estimators validate them, with the kernel that was fitted to them.
+
+This is the only module of ``inspection`` and ``evaluation`` that knows how an estimator prepares
+its data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kreinlearn.data.tiles import length
+from kreinlearn.estimators.transformer import KreinNystroem
+from kreinlearn.inspection.arguments import Array, KernelLike, KernelParams, Objects
+from kreinlearn.kernels import Kernel
+from kreinlearn.nystrom.sweep import announce
+from kreinlearn.pairs.square import evaluate_square, pairs_among
+from kreinlearn.progress import Progress, name_of
+from kreinlearn.sums.parallel import serial_blas, worker_count
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Validated objects, the kernel fitted to them, and the model that did both."""
+
+    model: KreinNystroem
+    X: Objects
+    kernel: Kernel
+
+    @property
+    def n(self) -> int:
+        return length(self.X)
+
+    @property
+    def workers(self) -> int:
+        """The number of threads that may evaluate the kernel."""
+        return worker_count(self.model.n_jobs) if self.kernel.threads else 1
+
+    def part(self, rows: Array, columns: Array) -> Objects:
+        """The objects with these row numbers; of a given matrix these rows and columns."""
+        if self.kernel.domain.is_matrix:
+            return np.asarray(self.X)[np.ix_(rows, columns)]
+        return self.kernel.select(self.X, rows)
+
+    def validated(self, X: Objects) -> Objects:
+        """New objects, validated as the first ones were."""
+        validated: Objects = self.model._validated(X, self.kernel, reset=False)
+        return validated
+
+    def probe(self, Z: Objects, K: Array, rng: np.random.Generator) -> None:
+        """Warn if a function of the user is asymmetric, random, or looks like a distance."""
+        self.model._probe(self.kernel, Z, K, rng, "K is made symmetric")
+
+    def release(self) -> None:
+        """Let worker processes of the kernel drop the objects that they were sent."""
+        self.model._keep_kernel(self.kernel)
+
+    def all_pairs(
+        self, Z: Objects, rows: Array, progress: Progress, step: str, more: int = 0
+    ) -> Array:  # (m, m)
+        """Evaluate the kernel among objects Z, whose row numbers are ``rows``.
+
+        ``more`` is the number of pairs that will be evaluated besides; it only enters the
+        announcement of how long the computation will take.
+        """
+        m, pairs = len(rows), pairs_among(self.kernel, len(rows))
+        announce(progress, self.kernel, Z, Z, pairs + more, self.workers)
+        unknown = np.full(m, np.nan)
+        try:
+            with serial_blas(), progress.step(step, m, pairs):
+                return evaluate_square(self.kernel, Z, rows, unknown, self.workers, progress)
+        finally:
+            self.release()
+
+
+def prepare(
+    X: Objects, kernel: KernelLike, rng: np.random.Generator, **parameters: Any
+) -> Prepared:
+    """Validate objects and fit the kernel to them; the parameters are those of KreinNystroem."""
+    model = KreinNystroem(kernel, **parameters)
+    return Prepared(model, *model._prepared(X, rng))
+
+
+def described(kernel: KernelLike, params: KernelParams) -> str:
+    """A kernel in words, such as "levenshtein, normalized=True"."""
+    return ", ".join([name_of(kernel), *(f"{k}={v!r:.40}" for k, v in (params or {}).items())])

@@ -1,0 +1,103 @@
+"""What model files know about estimators: which there are, and what a fit of them leaves.
+
+This is the only module of ``persist`` that uses what estimators do not publish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.calibration import _CalibratedClassifier, _SigmoidCalibration
+
+from kreinlearn.data.memory import budget_bytes
+from kreinlearn.kernels import Kernel, resolve
+from kreinlearn.persist.arrays import Array
+from kreinlearn.persist.attributes import KIND_OF, REBUILT
+from kreinlearn.persist.errors import require
+
+ROOM = "kreinlearn.estimators"
+# In use until the estimators list themselves, and what a fit of them leaves.
+BEFORE = {
+    "KreinNystroem": "transformer", "KreinPCA": "transformer",
+    "KreinRidge": "ridge", "KreinVCRidge": "variance", "SimilarityRidge": "baselines",
+    "KreinRidgeClassifier": "ridge", "KreinVCRidgeClassifier": "variance",
+    "SimilarityRidgeClassifier": "baselines", "KreinSVC": "svm", "SpectrumSVC": "spectrum_svc",
+}  # fmt: skip
+WITHOUT = {"SpectrumSVC": {"_map", "rank_", "multi_class_"}}
+MOST_JOBS = 1024  # that a file may ask for
+
+
+def estimators() -> Mapping[str, str]:
+    """The modules of all estimators, by the names of their classes."""
+    listed: Mapping[str, str] = getattr(import_module(ROOM), "ESTIMATORS", BEFORE)
+    return listed
+
+
+def is_estimator(cls: type) -> bool:
+    """Whether a class is an estimator of this library, and no subclass of one."""
+    return cls.__module__ == f"{ROOM}.{estimators().get(cls.__name__)}"
+
+
+def class_of(name: str) -> type[BaseEstimator]:
+    """The class of an estimator, by its name."""
+    cls: type[BaseEstimator] = getattr(import_module(f"{ROOM}.{estimators()[name]}"), name)
+    return cls
+
+
+def fitted_names(cls: type[BaseEstimator]) -> frozenset[str]:
+    """The names of all attributes that a fit of an estimator may leave."""
+    everything = (KIND_OF.keys() | REBUILT) - WITHOUT.get(cls.__name__, set())
+    return frozenset(getattr(cls, "_fitted", everything))
+
+
+def require_parameters(estimator: BaseEstimator) -> None:
+    """Raise an error unless a fit would accept the parameters of an estimator."""
+    estimator._validate_params()
+    budget_bytes(estimator.memory_budget)
+    jobs = estimator.n_jobs
+    good = jobs is None or (type(jobs) is not bool and 0 < abs(jobs) <= MOST_JOBS)
+    require(good, f"its n_jobs is {jobs!r:.40}")
+
+
+def fresh_kernel(estimator: BaseEstimator, chosen: Mapping[str, Any] | None) -> Kernel:
+    """The kernel of an estimator as it was before the fit, which may have chosen parameters."""
+    if chosen is not None:
+        return resolve(estimator.kernel, chosen)
+    kernel: Kernel = estimator._resolved_kernel()
+    return kernel
+
+
+def with_processes(estimator: BaseEstimator, kernel: Kernel) -> Kernel:
+    """A kernel that evaluates in as many processes as the estimator allows."""
+    kernel = estimator._with_processes(kernel)
+    return kernel
+
+
+def sigmoids_of(estimator: BaseEstimator) -> Array | None:  # (k, 2)
+    """The slopes and constants by which scores become probabilities."""
+    calibration = vars(estimator).get("_calibration")
+    if calibration is None:
+        return None
+    return np.array([(sigmoid.a_, sigmoid.b_) for sigmoid in calibration.calibrators], np.float64)
+
+
+def calibrate(estimator: BaseEstimator, sigmoids: Any) -> None:
+    """Give an estimator its probabilities, as ``sigmoids_of`` has them."""
+    wanted = bool(getattr(estimator, "probability", False))
+    require((sigmoids is not None) == wanted, "its probabilities are missing")
+    if not wanted:
+        return
+    k = len(estimator.classes_)
+    good = isinstance(sigmoids, np.ndarray) and sigmoids.shape == (1 if k == 2 else k, 2)
+    good = good and sigmoids.dtype == np.float64 and bool(np.isfinite(sigmoids).all())
+    require(good, "its probabilities do not fit its classes")
+    calibrators = [_SigmoidCalibration() for _ in sigmoids]
+    for sigmoid, (slope, constant) in zip(calibrators, sigmoids.tolist(), strict=True):
+        sigmoid.a_, sigmoid.b_ = slope, constant
+    estimator._calibration = _CalibratedClassifier(
+        None, calibrators, classes=estimator.classes_, method="sigmoid"
+    )
