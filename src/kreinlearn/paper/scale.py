@@ -1,4 +1,4 @@
-"""How much is run: everything, or every part in small."""
+"""How much is measured: everything, or a small version of every part."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ KERNELS = ("delta_gauss", "sigmoid", "epanechnikov")
 
 @dataclass(frozen=True)
 class Scale:
-    """Sizes of all experiments; part of the name of every task, so that they do not mix."""
+    """The sizes of all experiments; its name is part of every key, so that runs do not mix."""
 
     name: str
-    rows: int | None  # of a vectorial set, drawn uniformly; None: all
+    rows: int | None  # of each vectorial set, drawn uniformly; None: all of them
     vectorial: tuple[str, ...]
     ranks: tuple[int, ...]
-    repetitions: int  # seeds of landmarks
+    repetitions: int  # how many seeds landmarks are drawn with
     dissimilarity: tuple[str, ...]  # names of sets.DISSIMILARITY
     folds: int
-    polygons: int  # both classes together
-    exact_polygons: int  # where nothing is approximated
-    balls: int  # a class, where the matrix is not at hand
+    polygons: int  # in both classes together
+    exact_polygons: int  # for the methods that approximate nothing
+    balls: int  # in each class, where the matrix of the paper is not there
     flop_sizes: tuple[tuple[int, int], ...]  # (n, m)
-    timed_rows: tuple[int, ...]  # n of generated vectors, beside the sets
-    repeats: int  # timings, of which the smallest counts
+    timed_rows: tuple[
+        int, ...
+    ]  # numbers of generated vectors that are timed in addition to the sets
+    repeats: int  # how often work is timed; the shortest time counts
     seed: int = 0
 
 
