@@ -246,16 +246,11 @@ def few_tasks(where: Place) -> Iterator[Task]:
         yield from _each_fold(where, "few landmarks, one against the rest", run, cost)
 
 
-def default_tasks(where: Place, methods: Iterable[str]) -> Iterator[Task]:
-    """Our learners at their defaults."""
-    for method in methods:
+def default_tasks(where: Place, methods: Iterable[str] | None = None) -> Iterator[Task]:
+    """Our learners at their defaults; on a large set only OURS, if no methods are named."""
+    for method in methods or (LEARNERS if where.n <= LARGE else OURS):
         cost = DEFAULT_COST[method] * (min(where.n, 1000) / 800) ** 2 * max(1, where.n / 2000)
         yield from _each_fold(where, f"defaults, {method}", partial(defaults, method=method), cost)
-
-
-def default_methods(where: Place) -> tuple[str, ...]:
-    """The methods that are run at their defaults on a set."""
-    return tuple(LEARNERS) if where.n <= LARGE else OURS
 
 
 def exact_tasks(where: Place) -> Iterator[Task]:
@@ -272,6 +267,12 @@ def _each_fold(
     for fold in range(where.folds):
         key = f"classifying/{scale.name}/{of}/{what}/fold {fold}/seed {scale.seed}"
         yield Task(key, partial(run, where, fold), cost)
+
+
+def tasks_of(scale: Scale, *kinds: Callable[[Place], Iterable[Task]]) -> list[Task]:
+    """The tasks of these kinds for all sets that are there."""
+    places = [place(name, scale) for name in sets.there(scale)]
+    return [task for where in places for kind in kinds for task in kind(where)]
 
 
 # What was measured

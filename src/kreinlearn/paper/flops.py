@@ -17,6 +17,7 @@ from kreinlearn.paper.tasks import Measurements, Row, Task
 from kreinlearn.report import Block, Check, Section, Table
 
 Array = np.ndarray
+Pair = tuple[Array, Array]
 CORE_RTOL, WHITEN_RTOL = 1e-10, 1e-6  # as in the library, of K_ZZ and of C
 NEAR = 0.7  # the share of the predicted ratio that the largest size has to reach
 ROWS, DECADES, STEPS = 600, 12, 2  # of a matrix with known eigenvalues, STEPS of them per decade
@@ -39,34 +40,34 @@ class Route(NamedTuple):
         return self.n_terms * m * m * n + self.m_terms * m**3
 
 
-def leading(A: Array, rtol: float = 0.0) -> tuple[Array, Array]:
+def leading(A: Array, rtol: float = 0.0) -> Pair:
     """The eigenvalues of A that exceed ``rtol`` times the largest in magnitude, and vectors."""
     D, U = scipy.linalg.eigh(A, driver="evd", check_finite=False)
     large = np.abs(D) > rtol * np.abs(D).max()
     return D[large], U[:, large]
 
 
-def by_gram(C: Array, K_ZZ: Array) -> Array:
-    """One-shot from G = C'C, as ``KreinNystroem(method="gram")`` runs it."""
+def one_shot(C: Array, K_ZZ: Array, singular: Callable[[Array, Array], Pair]) -> Array:
+    """The eigenvalues of K~ = (C W) S (C W)' from singular values and right vectors of C W."""
     D, U = leading(K_ZZ, CORE_RTOL)
-    W, S = U / np.sqrt(np.abs(D)), np.sign(D)  # K~ = C W S W' C'
-    squared, B = leading(W.T @ (C.T @ C) @ W, WHITEN_RTOL**2)
-    sigma, B = np.sqrt(squared[squared > 0]), B[:, squared > 0]
+    W, S = U / np.sqrt(np.abs(D)), np.sign(D)
+    sigma, B = singular(C, W)
     Lambda, P = leading((B * sigma).T @ (S[:, None] * B * sigma))
     C @ (W @ ((B / sigma) @ P))  # the eigenvectors
     return Lambda
 
 
-def by_svd(C: Array, K_ZZ: Array) -> Array:
-    """One-shot by the thin singular value decomposition of C U |D|^-1/2, the paper's own route."""
-    D, U = leading(K_ZZ, CORE_RTOL)
-    W, S = U / np.sqrt(np.abs(D)), np.sign(D)
+def by_gram(C: Array, W: Array) -> Pair:
+    """From C'C, as the library does by default."""
+    squared, B = leading(W.T @ (C.T @ C) @ W, WHITEN_RTOL**2)
+    return np.sqrt(squared[squared > 0]), B[:, squared > 0]
+
+
+def by_svd(C: Array, W: Array) -> Pair:
+    """By a thin singular value decomposition, as the paper describes it."""
     _, sigma, Bt = scipy.linalg.svd(C @ W, full_matrices=False)
     large = sigma > WHITEN_RTOL * sigma.max()
-    sigma, B = sigma[large], Bt[large].T
-    Lambda, P = leading((B * sigma).T @ (S[:, None] * B * sigma))
-    C @ (W @ ((B / sigma) @ P))
-    return Lambda
+    return sigma[large], Bt[large].T
 
 
 def by_squares(C: Array, K_ZZ: Array) -> Array:
@@ -82,8 +83,8 @@ def by_squares(C: Array, K_ZZ: Array) -> Array:
 
 
 ROUTES = {
-    "gram": Route("one-shot, Gram matrix", by_gram, 3, 3),
-    "svd": Route("one-shot, thin SVD", by_svd, 3, 3),
+    "gram": Route("one-shot, Gram matrix", partial(one_shot, singular=by_gram), 3, 3),
+    "svd": Route("one-shot, thin SVD", partial(one_shot, singular=by_svd), 3, 3),
     "sgt": Route("SGT", by_squares, 7, 2),
 }
 

@@ -150,7 +150,9 @@ def _settled_errors(K: Tiled, ranks: Sequence[int], seed: int) -> Array:
         if np.all(last - errors <= SETTLED * errors):
             return errors
         last, Q = errors, _beside(B, KB[:, :size])
-    warnings.warn(f"the optimal errors still changed after {MOST_PASSES} passes", stacklevel=2)
+    warnings.warn(
+        f"optimal errors not settled after {MOST_PASSES} passes: they are too large", stacklevel=2
+    )
     return last
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise, product
 
 from kreinlearn.paper import classifying, printed, sets
@@ -22,14 +23,9 @@ PRINTED = [name for name, entry in DISSIMILARITY.items() if entry.curve]
 
 def tasks(scale: Scale) -> list[Task]:
     """The paper's scheme at all ranks, and KreinSVC at its defaults."""
-    made: list[Task] = []
-    for where in (classifying.place(name, scale) for name in sets.there(scale)):
-        made += [
-            *classifying.scheme_tasks(where),
-            *classifying.rest_tasks(where),
-            *classifying.default_tasks(where, [SVM]),
-        ]
-    return made
+    reference = partial(classifying.default_tasks, methods=[SVM])
+    kinds = classifying.scheme_tasks, classifying.rest_tasks, reference
+    return classifying.tasks_of(scale, *kinds)
 
 
 def section(scale: Scale, measurements: Measurements) -> Section:

@@ -9,25 +9,8 @@ from itertools import product
 import numpy as np
 
 from kreinlearn.paper import approximating, comparing, figures
-from kreinlearn.paper.approximating import (
-    DEFAULT,
-    EQUAL,
-    OPTIMUM,
-    PAPER,
-    PAPER_RULES,
-    PRINTED_KERNEL,
-)
-from kreinlearn.paper.comparing import (
-    NAMES,
-    WAYS,
-    Cell,
-    Results,
-    cell_of,
-    log,
-    number,
-    pairs,
-    shown,
-)
+from kreinlearn.paper.approximating import DEFAULT, OPTIMUM, PAPER, PAPER_RULES, PRINTED_KERNEL
+from kreinlearn.paper.comparing import NAMES, WAYS, Cell, Results, cell_of, log, number, pairs
 from kreinlearn.paper.matrix_free import DENSE, SETTLED
 from kreinlearn.paper.reading import say
 from kreinlearn.paper.scale import KERNELS, Scale
@@ -35,6 +18,7 @@ from kreinlearn.paper.tasks import Measurements
 from kreinlearn.report import Block, Check, Section, Table
 
 tasks = approximating.tasks
+EQUAL, WIDTH, WIDTHS = approximating.EQUAL, approximating.WIDTH, approximating.WIDTHS
 NEAR_OPTIMUM = 1.3
 SAME_LANDMARKS = {rule: rule for rule in PAPER_RULES}
 TRUNCATED_CORE = {"k ln n": approximating.TRUNCATED}
@@ -44,10 +28,7 @@ HEADER = [f"{label}, {rule}" for label, rule in WAYS]
 def section(scale: Scale, measurements: Measurements) -> Section:
     """Figure 1, with the tables, the claims and the numbers that belong to it."""
     results = comparing.read(scale, measurements)
-    blocks: list[Block] = [
-        _opening(scale),
-        say("rank-error.kernels", width=approximating.WIDTH, less=approximating.WIDTH // 4),
-    ]
+    blocks: list[Block] = [_opening(scale), say("rank-error.kernels", width=WIDTH, less=WIDTH // 4)]
     blocks += [*comparing.absences(scale, measurements), *_widths(results, scale)]
     for kernel in results.kernels:
         blocks.append(_figure(results, kernel, scale))
@@ -62,15 +43,10 @@ def section(scale: Scale, measurements: Measurements) -> Section:
 
 def _opening(scale: Scale) -> str:
     seeds, fewer = scale.repetitions, len(approximating.seeds("sigmoid", scale))
-    return say(
-        "rank-error.opening",
-        rows="all rows" if scale.rows is None else f"at most {scale.rows:,} rows",
-        ranks=", ".join(map(str, scale.ranks)),
-        seeds=seeds,
-        others=f" ({fewer} for the kernels without printed numbers)" if fewer < seeds else "",
-        dense=DENSE,
-        settled=100 * SETTLED,
-    )
+    others = f" ({fewer} for the kernels without printed numbers)" if fewer < seeds else ""
+    rows = "all rows" if scale.rows is None else f"at most {scale.rows:,} rows"
+    ranks, optimum = ", ".join(map(str, scale.ranks)), {"dense": DENSE, "settled": 100 * SETTLED}
+    return say("rank-error.opening", rows=rows, ranks=ranks, seeds=seeds, others=others, **optimum)
 
 
 # The width
@@ -81,9 +57,11 @@ def _widths(results: Results, scale: Scale) -> Iterator[Block]:
     first, *later = scale.ranks
     header = ["width / M", "", f"rank {first}: ln error", *(f"fall to {k}" for k in later)]
     for name in dict.fromkeys(cell.set for cell in results if "@" in cell.kernel):
-        table = Table(f"{shown(name)}, delta-gauss: fall of the logarithm of the error", header)
+        table = Table(
+            f"{comparing.shown(name)}, delta-gauss: fall of the logarithm of the error", header
+        )
         logs = {}
-        for factor, core in product(approximating.WIDTHS, ("", "plain", "truncated")):
+        for factor, core in product(WIDTHS, ("", "plain", "truncated")):
             way = ("kmeans++", "k ln n") if core else (OPTIMUM, "")
             cells = [Cell(name, f"{PRINTED_KERNEL}@{factor}", k, *way, core) for k in scale.ranks]
             logs[factor, core] = np.log([results.median(cell) for cell in cells])
@@ -93,11 +71,9 @@ def _widths(results: Results, scale: Scale) -> Iterator[Block]:
         yield table
         if not np.isnan(theirs).any():
             table.rows.append(["", "kmeans++, the paper", *_falls(theirs)])
-            gaps = {f: _gap(logs[f, "truncated"], theirs) for f in approximating.WIDTHS}
+            gaps = {f: _gap(logs[f, "truncated"], theirs) for f in WIDTHS}
             nearest = min(gaps, key=lambda f: gaps[f])
-            yield say(
-                "rank-error.widths", nearest=nearest, gap=gaps[nearest], width=approximating.WIDTH
-            )
+            yield say("rank-error.widths", nearest=nearest, gap=gaps[nearest], width=WIDTH)
 
 
 def _falls(logs: np.ndarray) -> list[str]:
@@ -113,7 +89,7 @@ def _gap(ours: np.ndarray, theirs: np.ndarray) -> float:
 
 def _figure(results: Results, kernel: str, scale: Scale) -> Block:
     panels = [
-        figures.Panel(shown(name), _lines(results, name, kernel, scale.ranks))
+        figures.Panel(comparing.shown(name), _lines(results, name, kernel, scale.ranks))
         for name in results.sets(kernel)
     ]
     key = "printed" if kernel == PRINTED_KERNEL else "no_points"
@@ -142,7 +118,7 @@ def _beside_paper(results: Results, scale: Scale) -> Table:
     for name, k in product(results.sets(PRINTED_KERNEL), scale.ranks):
         optimum = log(results.optimum(Cell(name, PRINTED_KERNEL, k, "")))
         cells = [cell(name, k, label, rule) for label, rule in WAYS]
-        table.rows.append([shown(name), str(k), _decimals(optimum), *cells])
+        table.rows.append([comparing.shown(name), str(k), _decimals(optimum), *cells])
     if scale.rows is not None:
         table.notes = ["The paper's are for all rows: compare how they fall."]
     return table
@@ -174,7 +150,7 @@ def _ratios(results: Results, kernel: str, scale: Scale) -> Table:
         first = cell_of(name, kernel, k, comparing.OURS, "k")
         share = results.optimum(first) / results.median(first, "norm")
         cells = [results.ratio(cell_of(name, kernel, k, *way)) for way in WAYS]
-        table.rows.append([shown(name), str(k), *map(number, (share, *cells))])
+        table.rows.append([comparing.shown(name), str(k), *map(number, (share, *cells))])
     table.notes = [say("rank-error.ratios")]
     return table
 
@@ -196,7 +172,7 @@ def _at_equal_values(results: Results, scale: Scale) -> Table:
         for name in results.sets(kernel):
             here = [[p.ratio for p in group if p.other[:2] == (name, kernel)] for group in groups]
             cells = [f"{number(min(ratios))} to {number(max(ratios))}" for ratios in here]
-            table.rows.append([NAMES[kernel], shown(name), *cells])
+            table.rows.append([NAMES[kernel], comparing.shown(name), *cells])
     table.notes = [say("rank-error.equal_values")]
     return table
 
@@ -242,7 +218,7 @@ def _near_optimum(results: Results, scale: Scale) -> Check:
     if not ratios:
         return Check(what, "", f"<= {NEAR_OPTIMUM}", None)
     worst = max(ratios, key=lambda cell: ratios[cell])
-    text = f"worst {ratios[worst]:.3f} ({shown(worst.set)}, {NAMES[worst.kernel]})"
+    text = f"worst {ratios[worst]:.3f} ({comparing.shown(worst.set)}, {NAMES[worst.kernel]})"
     holds: bool | None = ratios[worst] <= NEAR_OPTIMUM
     if holds and len(ratios) < (of := len(scale.vectorial) * len(KERNELS)):
         text, holds = f"{text}; {len(ratios)} of {of}", None

@@ -168,8 +168,8 @@ class Dissimilarity(NamedTuple):
     table: str  # its name in the paper's Table 1; "" where it is not in the paper
     curve: str  # its name in the paper's figures
     iota: float | None  # printed in the paper, in percent
+    download: str  # its name in DISDATASETS, where it can be had; "" if it is made by a recipe
     instead: Callable[[Scale], LearningSet] | None = None  # used if the file is not there
-    download: str = ""  # what to get if there is neither
 
 
 DISDATASETS = "the collection 'disdatasets' of R.P.W. Duin and E. Pekalska (PRTools, DisTools)"
@@ -177,27 +177,23 @@ DISDATASETS = "the collection 'disdatasets' of R.P.W. Duin and E. Pekalska (PRTo
 DISSIMILARITY = {
     s.name: s
     for s in (
-        Dissimilarity("coilyork", "coilyork", "coilyork", 26.0,
-                      lambda scale: coilyork_partial(), f"CoilYork of {DISDATASETS}"),
-        Dissimilarity("balls3d", "balls 3D", "balls3D", 0.07,
+        Dissimilarity("coilyork", "coilyork", "coilyork", 26.0, "CoilYork",
+                      lambda scale: coilyork_partial()),
+        Dissimilarity("balls3d", "balls 3D", "balls3D", 0.07, "",
                       lambda scale: balls3d(scale.balls, scale.seed)),
-        Dissimilarity("prodom", "prodom", "prodom", 99.0, None, f"ProDom of {DISDATASETS}"),
-        Dissimilarity("chickenpieces_10_120", "chicken10", "chicken10-120", 18.0, None,
-                      f"ChickenPieces-10-120 of {DISDATASETS}"),
-        Dissimilarity("protein", "protein", "protein", 0.07, None, f"Protein of {DISDATASETS}"),
-        Dissimilarity("zongker", "zongker", "zongker", 59.0, None, f"Zongker of {DISDATASETS}"),
-        Dissimilarity("chickenpieces_25_45", "chicken25", "chicken25-45", 32.0, None,
-                      f"ChickenPieces-25-45 of {DISDATASETS}"),
-        Dissimilarity("polydish57", "pdish57", "polydish57", 42.0,
-                      lambda scale: polygons("polydish57", "hausdorff", scale.polygons,
-                                             scale.seed)),
-        Dissimilarity("polydism57", "pdism57", "polydism57", 36.0,
-                      lambda scale: polygons("polydism57", "modified_hausdorff", scale.polygons,
-                                             scale.seed)),
-        Dissimilarity("woodyplants50", "woody50", "woodyplants50", 23.0, None,
-                      f"WoodyPlants50 of {DISDATASETS}"),
-        Dissimilarity("chickenpieces_20_60", "", "", None, None,
-                      f"ChickenPieces-20-60 of {DISDATASETS}, a sibling of two of the paper's"),
+        Dissimilarity("prodom", "prodom", "prodom", 99.0, "ProDom"),
+        Dissimilarity("chickenpieces_10_120", "chicken10", "chicken10-120", 18.0,
+                      "ChickenPieces-10-120"),
+        Dissimilarity("protein", "protein", "protein", 0.07, "Protein"),
+        Dissimilarity("zongker", "zongker", "zongker", 59.0, "Zongker"),
+        Dissimilarity("chickenpieces_25_45", "chicken25", "chicken25-45", 32.0,
+                      "ChickenPieces-25-45"),
+        Dissimilarity("polydish57", "pdish57", "polydish57", 42.0, "",
+                      lambda s: polygons("polydish57", "hausdorff", s.polygons, s.seed)),
+        Dissimilarity("polydism57", "pdism57", "polydism57", 36.0, "",
+                      lambda s: polygons("polydism57", "modified_hausdorff", s.polygons, s.seed)),
+        Dissimilarity("woodyplants50", "woody50", "woodyplants50", 23.0, "WoodyPlants50"),
+        Dissimilarity("chickenpieces_20_60", "", "", None, "ChickenPieces-20-60"),
     )
 }  # fmt: skip
 
@@ -261,8 +257,8 @@ def stand_ins(scale: Scale) -> list[str]:
 def missing(scale: Scale) -> list[str]:
     """One sentence for each set that cannot be measured: what to download, and where to put it."""
     return [
-        f"{name}: {DISSIMILARITY[name].download or name}; as dissimilarity/{name}.npz, arrays "
-        f"D (n, n) and y (n,), in the folder that {VARIABLE} names"
+        f"{name}: {DISSIMILARITY[name].download} of {DISDATASETS}; as dissimilarity/{name}.npz, "
+        f"arrays D (n, n) and y (n,), in the folder that {VARIABLE} names"
         for name in scale.dissimilarity
         if _absent(name)
     ] + [

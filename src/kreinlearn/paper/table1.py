@@ -25,15 +25,8 @@ ROWS = {name: entry.table for name, entry in DISSIMILARITY.items() if entry.tabl
 
 def tasks(scale: Scale) -> list[Task]:
     """The paper's scheme, and ours with few landmarks and at their defaults."""
-    made: list[Task] = []
-    for where in (classifying.place(name, scale) for name in sets.there(scale)):
-        made += [
-            *classifying.scheme_tasks(where),
-            *classifying.rest_tasks(where),
-            *classifying.few_tasks(where),
-        ]
-        made += classifying.default_tasks(where, classifying.default_methods(where))
-    return made
+    kinds = classifying.scheme_tasks, classifying.rest_tasks, classifying.few_tasks
+    return classifying.tasks_of(scale, *kinds, classifying.default_tasks)
 
 
 def section(scale: Scale, measurements: Measurements) -> Section:
@@ -52,10 +45,8 @@ def section(scale: Scale, measurements: Measurements) -> Section:
 
 def _setting(here: Measured) -> str:
     ours = " and ".join(NAMES[method] for method in OURS)
-    folds = {"folds": here.scale.folds, "seed": here.scale.seed}
-    return say(
-        "table1.setting", k=here.k, large=classifying.LARGE, ours=ours, rank=PRINTED_RANK, **folds
-    )
+    sizes = {"k": here.k, "large": classifying.LARGE, "rank": PRINTED_RANK}
+    return say("table1.setting", folds=here.scale.folds, seed=here.scale.seed, ours=ours, **sizes)
 
 
 def _labels(here: Measured) -> str:

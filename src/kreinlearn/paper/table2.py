@@ -21,9 +21,8 @@ def tasks(scale: Scale) -> list[Task]:
     made: list[Task] = []
     for name in sets.there(scale):
         where = classifying.place(name, replace(scale, polygons=scale.exact_polygons), EXACT_MOST)
-        whole = (
-            where.n == classifying.place(name, scale).n
-        )  # then Table 1 measures the scheme at all ranks
+        # Table 1 measures the scheme at all ranks on a set that is not made smaller here.
+        whole = where.n == classifying.place(name, scale).n
         made += classifying.scheme_tasks(where, None if whole else scale.ranks[-1:])
         made += classifying.exact_tasks(where)
     return made
@@ -37,10 +36,9 @@ def section(scale: Scale, measurements: Measurements) -> Section:
     blocks: list[Block] = [say("table2.setting", **sizes, **limits), *_read(here)]
     table = _table(here)
     blocks += [table] if table.rows else []
+    blocks += here.absences
     title = "Classification without approximation (Table 2)"
-    return Section(
-        title, [*blocks, *here.absences], numbers=classifying.mean_errors(here, "table2")
-    )
+    return Section(title, blocks, numbers=classifying.mean_errors(here, "table2"))
 
 
 def pairs(here: Measured, name: str) -> Iterator[tuple[str, Errors, Errors, Difference]]:
