@@ -18,13 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
-from kreinlearn import (
-    KreinRidgeClassifier,
-    KreinSVC,
-    KreinVCRidgeClassifier,
-    SimilarityRidgeClassifier,
-    SpectrumSVC,
-)
+import kreinlearn
 from kreinlearn.paper import sets
 from kreinlearn.paper.matrix_free import nystroem
 from kreinlearn.paper.paired import ALL, ByTarget, Cell, Cells, Figure, errors_by_cell
@@ -35,10 +29,10 @@ from kreinlearn.paper.tasks import Measurements, Row, Task
 
 LSM, VC, SVM, SF = "krein lsm", "krein vc-lsm", "krein sh-svm", "sf-lsm"
 LEARNERS = {
-    LSM: KreinRidgeClassifier,
-    VC: KreinVCRidgeClassifier,
-    SVM: KreinSVC,
-    SF: SimilarityRidgeClassifier,
+    LSM: kreinlearn.KreinRidgeClassifier,
+    VC: kreinlearn.KreinVCRidgeClassifier,
+    SVM: kreinlearn.KreinSVC,
+    SF: kreinlearn.SimilarityRidgeClassifier,
 }
 FLIP, NEAREST = "flip svm", "1-nn"
 OURS = (SVM, LSM)  # what is compared with the best figure of the paper
@@ -59,18 +53,15 @@ class Classifier(Protocol):
 
 
 def classifier(
-    method: str,
-    seed: int,
-    landmarks: int | str | np.ndarray | None = "auto",
-    kernel: str = DISSIMILARITIES,
-    **settings: Any,
-) -> Classifier:
+    method: str, seed: int, landmarks: int | str | np.ndarray | None = "auto",
+    kernel: str = DISSIMILARITIES, **settings: Any,
+) -> Classifier:  # fmt: skip
     """The learner of a method; every one of the reproduction is built here.
 
     ``landmarks`` is their number, None for all objects, or an array of row numbers.
     """
     if method == FLIP:
-        return SpectrumSVC(kernel, spectrum="flip", random_state=seed, **settings)
+        return kreinlearn.SpectrumSVC(kernel, spectrum="flip", random_state=seed, **settings)
     key = "n_landmarks" if landmarks is None or isinstance(landmarks, int) else "landmarks"
     settings[key] = landmarks
     return LEARNERS[method](kernel, random_state=seed, **settings)
@@ -130,12 +121,9 @@ class Fold:
         return [str(c) for c in self.data.classes] if apart else [ALL]
 
     def measured(
-        self,
-        cell: Cell,
-        model: Classifier,
-        target: str,
+        self, cell: Cell, model: Classifier, target: str,
         matrices: tuple[np.ndarray, np.ndarray] | None = None,
-    ) -> Row:
+    ) -> Row:  # fmt: skip
         """Fit and time the model, and count the test objects that it misclassifies."""
         y, y_test, base = self.split.y_train, self.split.y_test, None
         if target != ALL:

@@ -61,17 +61,10 @@ class Run:
 
 
 def reproduce(
-    names: Sequence[str],
-    scale: Scale,
-    output: Path = FOLDER,
-    n_jobs: int | None = None,
-    *,
-    fresh: bool = False,
-    report_only: bool = False,
-    command: str = "kreinlearn reproduce",
-    console: Console | None = None,
-    registry: Mapping[str, Part] | None = None,
-) -> int:
+    names: Sequence[str], scale: Scale, output: Path = FOLDER, n_jobs: int | None = None, *,
+    fresh: bool = False, report_only: bool = False, command: str = "kreinlearn reproduce",
+    console: Console | None = None, registry: Mapping[str, Part] | None = None,
+) -> int:  # fmt: skip
     """Run parts of the reproduction and write the report.
 
     Parameters
@@ -119,7 +112,9 @@ def reproduce(
         try:
             run.failures = measure(asked, journal, n_jobs or joblib.cpu_count(), fresh)
         except KeyboardInterrupt:
-            print(_interrupted(run, journal, fresh), file=sys.stderr)
+            n, total = len(journal.measurements(run.keys)), len(run.keys)
+            again = f"the same command{' without --fresh' if fresh else ''} goes on"
+            print(f"interrupted: {n} of {total} measurements are kept; {again}", file=sys.stderr)
             return 130
     return _reported(run, journal, output, console or _console())
 
@@ -144,12 +139,6 @@ def _opened(path: Path, versions: dict[str, str], fresh: bool) -> Journal:
             raise
         path.replace(path.with_suffix(".old"))  # perhaps hours of work: it is not deleted
         return Journal(path, versions)
-
-
-def _interrupted(run: Run, journal: Journal, fresh: bool) -> str:
-    n = len(journal.measurements(run.keys))
-    again = "the same command without --fresh" if fresh else "the same command"
-    return f"interrupted: {n} of {len(run.keys)} measurements are kept; {again} goes on"
 
 
 def _console() -> Console:

@@ -47,11 +47,6 @@ class Results(dict[Cell, list[Row]]):
     def median(self, cell: Cell, what: str = "error") -> float:
         return float(np.median([row[what] for row in self[cell]])) if cell in self else math.nan
 
-    @staticmethod
-    def default(cell: Cell, rule: str) -> Cell:
-        """The cell of our default for the same set, kernel and rank."""
-        return cell._replace(scheme=DEFAULT, rule=rule, core="ls")
-
     def optimum(self, cell: Cell) -> float:
         return self.median(Cell(cell.set, cell.kernel, cell.k, OPTIMUM, core=""))
 
@@ -99,16 +94,13 @@ def pairs(
         for name, k in product(results.sets(kernel), scale.ranks):
             for (rule, its), scheme in product(rules.items(), PAPER):
                 other = Cell(name, kernel, k, scheme, its, core)
-                yield _pair(results, results.default(other, rule), other)
-
-
-def _pair(results: Results, mine: Cell, other: Cell) -> Pair:
-    both = list(zip(results[mine], results[other], strict=True))
-    return Pair(
-        other, mine.rule, results.median(mine) / results.median(other),
-        [a["error"] <= b["error"] for a, b in both],
-        [b["evaluations"] >= a["evaluations"] for a, b in both],
-    )  # fmt: skip
+                mine = cell_of(name, kernel, k, OURS, rule)
+                both = list(zip(results[mine], results[other], strict=True))
+                yield Pair(
+                    other, rule, results.median(mine) / results.median(other),
+                    [a["error"] <= b["error"] for a, b in both],
+                    [b["evaluations"] >= a["evaluations"] for a, b in both],
+                )  # fmt: skip
 
 
 def not_above(whom: str, compared: Sequence[Pair], of: int) -> Check:

@@ -51,17 +51,9 @@ class Look(NamedTuple):
 
 
 def drawn(
-    name: str,
-    panels: Sequence[Panel],
-    *,
-    caption: str,
-    alt: str,
-    xlabel: str,
-    ylabel: str,
-    columns: int = 5,
-    xlog: bool = False,
-    ylog: bool = False,
-) -> Picture | str:
+    name: str, panels: Sequence[Panel], *, caption: str, alt: str, xlabel: str, ylabel: str,
+    columns: int = 5, xlog: bool = False, ylog: bool = False,
+) -> Picture | str:  # fmt: skip
     """A picture with one legend for all panels, or a sentence if matplotlib is missing."""
     try:
         import matplotlib

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -136,12 +137,11 @@ def prescribed(seed: int) -> tuple[Array, Array, Array]:
 
 def _accuracy(seed: int) -> list[Row]:
     C, K_ZZ, Lambda = prescribed(seed)
+    errors = {name: nearest(route.run(C, K_ZZ), Lambda) for name, route in ROUTES.items()}
     return [
         {"route": name, "size": abs(size), "apart": apart}
-        for name, route in ROUTES.items()
-        for size, apart in zip(
-            Lambda.tolist(), nearest(route.run(C, K_ZZ), Lambda).tolist(), strict=True
-        )
+        for name, apart_from in errors.items()
+        for size, apart in zip(Lambda.tolist(), apart_from.tolist(), strict=True)
     ]
 
 
@@ -198,13 +198,9 @@ def _conclusion(rows: list[Row]) -> str:
 
 def smallest_found(rows: list[Row], route: str) -> float:
     """The size of the last eigenvalue, from the largest down, before the first that is wrong."""
-    size = 1.0
-    for row in rows:
-        if row["route"] == route:
-            if row["apart"] > RIGHT:
-                break
-            size = row["size"]
-    return size
+    own = (row for row in rows if row["route"] == route)
+    right = takewhile(lambda row: row["apart"] <= RIGHT, own)
+    return min((row["size"] for row in right), default=1.0)
 
 
 def _errors(rows: list[Row]) -> Table:

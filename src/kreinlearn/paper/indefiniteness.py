@@ -168,12 +168,10 @@ def _impossible(results: dict[str, Row]) -> str:
 
 
 def _symmetrised(rows: list[Row]) -> Table:
-    table = Table("iota by the way a matrix is made symmetric, %", ["set", "n", *SYMMETRIC])
-    table.rows = [
-        [row["set"], str(row["n"]), *(f"{row[how]:.1f}" for how in SYMMETRIC)] for row in rows
-    ]
-    table.notes = ["upper, lower: this triangle is taken and mirrored."]
-    return table
+    title = "iota by the way a matrix is made symmetric, %"
+    cells = [[r["set"], str(r["n"]), *(f"{r[how]:.1f}" for how in SYMMETRIC)] for r in rows]
+    note = "upper, lower: this triangle is taken and mirrored."
+    return Table(title, ["set", "n", *SYMMETRIC], cells, [note])
 
 
 def _digits(results: dict[str, Row]) -> list[Check]:

@@ -100,15 +100,9 @@ def fewer_dimensions() -> Iterator[None]:
 
 
 def nystroem(
-    kernel: Kernel | str,
-    n_landmarks: int,
-    rank: int | None = None,
-    *,
-    landmarks: str | Array = "auto",
-    core: str = "ls",
-    method: str = "gram",
-    seed: int = 0,
-) -> KreinNystroem:
+    kernel: Kernel | str, n_landmarks: int, rank: int | None = None, *, seed: int,
+    landmarks: str | Array = "auto", core: str = "ls", method: str = "gram",
+) -> KreinNystroem:  # fmt: skip
     """The approximation with these settings; every one of the reproduction is built here."""
     return KreinNystroem(
         kernel, n_landmarks=n_landmarks, rank=rank, landmarks=landmarks, core=core, method=method,

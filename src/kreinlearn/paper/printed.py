@@ -17,6 +17,9 @@ class Printed(NamedTuple):
     mean: float
     deviation: float
 
+    def __str__(self) -> str:
+        return f"{self.mean:.2f} ± {self.deviation:.2f}"
+
 
 class Point(NamedTuple):
     """One mark of Figure 2; the logarithms are natural."""

@@ -230,14 +230,15 @@ def digits(difference: float) -> float:
 
 def _ridge_table(rows: list[Row]) -> Table:
     header = ["set", "training", "new", "n lambda", "equal", "lambda_minus x 10", "rows k_x"]
-    table = Table("Proposition 1: differences of predictions", header)
-    table.rows = [
-        [row["set"], str(row["n"]), str(row["new"]), f"{row['share']:.0e}"]
-        + [f"{row[kind]:.1e}" for kind in ("equal", "unequal", "no map")]
-        for row in rows
-    ]
-    table.notes = [say("propositions.ridge_note")]
-    return table
+    styles = {"set": "", "n": "", "new": "", "share": ".0e", "equal": ".1e", "unequal": ".1e",
+              "no map": ".1e"}  # fmt: skip
+    title, note = "Proposition 1: differences of predictions", say("propositions.ridge_note")
+    return Table(title, header, _cells(rows, styles), [note])
+
+
+def _cells(rows: list[Row], styles: dict[str, str]) -> list[list[str]]:
+    """The values of each row, in the format of each key."""
+    return [[format(row[key], style) for key, style in styles.items()] for row in rows]
 
 
 def _ridge_text(rows: list[Row]) -> str:
@@ -250,14 +251,11 @@ def _ridge_text(rows: list[Row]) -> str:
 def _svm_table(rows: list[Row]) -> Table:
     header = ["set", "training", "new", "C h", "free", "at C", "gap", "SVM on H", "SpectrumSVC",
               "labels", "rows k_x"]  # fmt: skip
-    table = Table("Proposition 2: differences of decision values", header)
-    for row in rows:
-        sizes = [str(row[key]) for key in ("set", "n", "new")]
-        support = [f"{row['box']:g}", str(row["free"]), str(row["bound"]), f"{abs(row['gap']):.0e}"]
-        values = [f"{row['flip']:.1e}", f"{row['ours']:.1e}", str(row["labels"])]
-        table.rows.append([*sizes, *support, *values, f"{row['no map']:.1e}"])
-    table.notes = [say("propositions.svm_note")]
-    return table
+    styles = {"set": "", "n": "", "new": "", "box": "g", "free": "", "bound": "", "gap": ".0e",
+              "flip": ".1e", "ours": ".1e", "labels": "", "no map": ".1e"}  # fmt: skip
+    cells = _cells([row | {"gap": abs(row["gap"])} for row in rows], styles)
+    title, note = "Proposition 2: differences of decision values", say("propositions.svm_note")
+    return Table(title, header, cells, [note])
 
 
 def _svm_text(rows: list[Row]) -> str:

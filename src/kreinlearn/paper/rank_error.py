@@ -57,10 +57,8 @@ def _widths(results: Results, scale: Scale) -> Iterator[Block]:
     first, *later = scale.ranks
     header = ["width / M", "", f"rank {first}: ln error", *(f"fall to {k}" for k in later)]
     for name in dict.fromkeys(cell.set for cell in results if "@" in cell.kernel):
-        table = Table(
-            f"{comparing.shown(name)}, delta-gauss: fall of the logarithm of the error", header
-        )
-        logs = {}
+        title = f"{comparing.shown(name)}, delta-gauss: fall of the logarithm of the error"
+        table, logs = Table(title, header), {}
         for factor, core in product(WIDTHS, ("", "plain", "truncated")):
             way = ("kmeans++", "k ln n") if core else (OPTIMUM, "")
             cells = [Cell(name, f"{PRINTED_KERNEL}@{factor}", k, *way, core) for k in scale.ranks]
@@ -111,7 +109,7 @@ def _beside_paper(results: Results, scale: Scale) -> Table:
     def cell(name: str, k: int, label: str, rule: str) -> str:
         ours = log(results.median(cell_of(name, PRINTED_KERNEL, k, label, rule)))
         (theirs,) = comparing.printed_points(name, label, rule, [k])[1]
-        return _decimals(ours) + (f" ({theirs:.2f})" if not math.isnan(theirs) else "")
+        return _decimals(ours) + ("" if math.isnan(theirs) else f" ({theirs:.2f})")
 
     title = "delta-gauss: natural logarithm of the error, in brackets the paper's"
     table = Table(title, ["set", "k", OPTIMUM, *HEADER])
@@ -166,23 +164,20 @@ def _groups(results: Results, scale: Scale) -> list[list[comparing.Pair]]:
 
 def _at_equal_values(results: Results, scale: Scale) -> Table:
     title = "Error of our default over those of the paper's schemes at as many kernel values"
-    table = Table(title, ["kernel", "set", "2k", "k ln n", "k ln n, truncated core"])
-    groups = _groups(results, scale)
-    for kernel in results.kernels:
-        for name in results.sets(kernel):
-            here = [[p.ratio for p in group if p.other[:2] == (name, kernel)] for group in groups]
-            cells = [f"{number(min(ratios))} to {number(max(ratios))}" for ratios in here]
-            table.rows.append([NAMES[kernel], comparing.shown(name), *cells])
-    table.notes = [say("rank-error.equal_values")]
-    return table
+    header = ["kernel", "set", "2k", "k ln n", "k ln n, truncated core"]
+    rows, groups = [], _groups(results, scale)
+    for kernel, name in ((k, s) for k in results.kernels for s in results.sets(k)):
+        here = [[p.ratio for p in group if p.other[:2] == (name, kernel)] for group in groups]
+        cells = [f"{number(min(ratios))} to {number(max(ratios))}" for ratios in here]
+        rows.append([NAMES[kernel], comparing.shown(name), *cells])
+    return Table(title, header, rows, [say("rank-error.equal_values")])
 
 
 def _conclusions(results: Results, scale: Scale) -> Iterator[str]:
     """What the numbers say, in words."""
-    plain = [
-        c for c in results
-        if c.core == "plain" and c.kernel in results.kernels and c.rule in PAPER_RULES
-    ]  # fmt: skip
+    kernels = results.kernels
+    plain = [c for c in results if c.core == "plain" and c.kernel in kernels]
+    plain = [cell for cell in plain if cell.rule in PAPER_RULES]
     larger = sum(results.median(cell) > results.median(cell, "norm") for cell in plain)
     falls, steps = comparing.printed_falls()
     yield say("rank-error.larger", total=len(plain), larger=larger, rise=steps - falls, steps=steps)
@@ -200,14 +195,12 @@ def _checks(results: Results, scale: Scale) -> list[Check]:
     compared = {whom: list(pairs(results, scale, *group)) for whom, group in claims.items()}
     enough = [seed for pair in next(iter(compared.values())) for seed in pair.enough]
     text, holds = f"{sum(enough)} of {len(enough)} fits", all(enough) if enough else None
-    return [
-        *(
-            comparing.not_above(whom, compared[whom], of * len(rules))
-            for whom, (rules, _) in claims.items()
-        ),
-        Check("The paper's schemes had at least the default's kernel values", text, "all", holds),
-        _near_optimum(results, scale),
+    checks = [
+        comparing.not_above(whom, compared[whom], of * len(rules))
+        for whom, (rules, _) in claims.items()
     ]
+    what = "The paper's schemes had at least the default's kernel values"
+    return [*checks, Check(what, text, "all", holds), _near_optimum(results, scale)]
 
 
 def _near_optimum(results: Results, scale: Scale) -> Check:

@@ -31,36 +31,20 @@ class Scale:
 
 
 ALL = Scale(
-    name="all",
-    rows=None,
+    name="all", rows=None, ranks=RANKS, repetitions=3, folds=10, repeats=5,
     vectorial=("parkinsons", "ailerons", "pole", "elevators", "cal_housing"),
-    ranks=RANKS,
-    repetitions=3,
     dissimilarity=(
         "balls3d", "protein", "woodyplants50", "coilyork", "chickenpieces_10_120", "zongker",
         "chickenpieces_25_45", "polydish57", "polydism57", "prodom", "chickenpieces_20_60",
     ),
-    folds=10,
-    polygons=4000,
-    exact_polygons=1000,
-    balls=100,
+    polygons=4000, exact_polygons=1000, balls=100, timed_rows=(40_000, 80_000),
     flop_sizes=((20_000, 100), (20_000, 250), (20_000, 500), (100_000, 100), (100_000, 250)),
-    timed_rows=(40_000, 80_000),
-    repeats=5,
 )  # fmt: skip
 
 QUICK = Scale(
-    name="quick",
-    rows=1200,
+    name="quick", rows=1200, ranks=(5, 25), repetitions=2, folds=3, repeats=3,
     vectorial=("parkinsons", "cal_housing"),
-    ranks=(5, 25),
-    repetitions=2,
     dissimilarity=("balls3d", "protein", "coilyork", "polydism57"),
-    folds=3,
-    polygons=240,
-    exact_polygons=160,
-    balls=60,
+    polygons=240, exact_polygons=160, balls=60, timed_rows=(5_000, 10_000, 20_000),
     flop_sizes=((8_000, 50), (8_000, 150)),
-    timed_rows=(5_000, 10_000, 20_000),
-    repeats=3,
-)
+)  # fmt: skip

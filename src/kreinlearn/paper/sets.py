@@ -25,21 +25,17 @@ SAME, EQUIVALENT, PART, SIBLING = "the paper's", "an equivalent", "a part", "not
 class Vectorial(NamedTuple):
     """A set of Figures 1, 2 and 8."""
 
-    name: str  # of the file in the folder "vectorial"
     printed: str  # as the paper names it; "" where it is not in the paper
     n: int
 
 
-VECTORIAL = {
-    s.name: s
-    for s in (
-        Vectorial("parkinsons", "parkinsons", 5875),
-        Vectorial("ailerons", "ailerons", 13_750),
-        Vectorial("pole", "pole-telecom", 15_000),
-        Vectorial("elevators", "elevators", 16_599),
-        Vectorial("cal_housing", "cal-housing", 20_640),
-        Vectorial("digits", "", 1797),  # comes with scikit-learn, for use without a data folder
-    )
+VECTORIAL = {  # by the name of the file in the folder "vectorial"
+    "parkinsons": Vectorial("parkinsons", 5875),
+    "ailerons": Vectorial("ailerons", 13_750),
+    "pole": Vectorial("pole-telecom", 15_000),
+    "elevators": Vectorial("elevators", 16_599),
+    "cal_housing": Vectorial("cal-housing", 20_640),
+    "digits": Vectorial("", 1797),  # comes with scikit-learn, for use without a data folder
 }
 
 

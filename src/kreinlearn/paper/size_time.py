@@ -143,22 +143,20 @@ def section(scale: Scale, measurements: Measurements) -> Section:
     paper = [(PRINTED, k, n, t) for (k, n), t in printed.seconds().items() if k in scale.ranks]
     growths = grown(paper + [(r["way"], r["k"], r["n"], r["cpu"]) for r in rows])
     sizes = ", ".join(f"{n:,}" for n in scale.timed_rows)
-    opening = say("size-time.opening", repeats=scale.repeats, d=DIMENSIONS, sizes=sizes)
-    blocks: list[Block] = [opening]
+    blocks: list[Block] = [
+        say("size-time.opening", repeats=scale.repeats, d=DIMENSIONS, sizes=sizes)
+    ]
     if rows:
         blocks += [_figure(growths, scale), _exponents(growths, scale), _conclusion(growths, scale)]
         blocks.append(_seconds(rows, max(scale.ranks)))
     else:
         blocks.append("Nothing of it has been measured.")
     exponents = {key: growth.exponent for key, growth in growths.items() if key[0] != PRINTED}
-    largest = {way: exponents.get((way, max(scale.ranks)), np.nan) for way in WAYS}
-    checks = [
-        at_most(
-            f"exponent at the largest rank, {way}", [] if np.isnan(p) else [p], LINEAR, ".2f",
-            str(LINEAR),
-        )
-        for way, p in largest.items()
-    ]  # fmt: skip
+    checks = []
+    for way in WAYS:
+        p = exponents.get((way, max(scale.ranks)), np.nan)
+        what, values = f"exponent at the largest rank, {way}", [] if np.isnan(p) else [p]
+        checks.append(at_most(what, values, LINEAR, ".2f", str(LINEAR)))
     numbers = {f"size-time/{way}/k={k}/exponent": p for (way, k), p in exponents.items()}
     title = "Seconds against the number of objects (Figure 8)"
     return Section(title, blocks, checks, numbers)
@@ -208,15 +206,11 @@ def _conclusion(growths: Grown, scale: Scale) -> str:
 def _seconds(rows: list[Row], k: int) -> Table:
     """At the largest rank, beside what is printed."""
     header = ["data", "n", "d", "printed", *(f"{way}: CPU, wall" for way in WAYS)]
-    table = Table(f"Seconds at rank {k}", header)
-    cells = {(row["set"], row["way"]): row for row in rows if row["k"] == k}
-    sizes = {row["set"]: (row["n"], row["d"]) for row in rows}
-    for name, (n, d) in sorted(sizes.items(), key=lambda item: item[1]):
+    times = {(r["set"], r["way"]): f"{r['cpu']:.3f}, {r['wall']:.3f}" for r in rows if r["k"] == k}
+    lines = []
+    for n, d, name in sorted({(row["n"], row["d"], row["set"]) for row in rows}):
         paper = printed.seconds().get((k, n))
-        ours = [cells[name, way] for way in WAYS]
-        table.rows.append([
-            name.partition(" ")[0], f"{n:,}", str(d), "" if paper is None else f"{paper:.2f}",
-            *(f"{row['cpu']:.3f}, {row['wall']:.3f}" for row in ours),
-        ])  # fmt: skip
-    table.notes = ["printed: seconds on the paper's machine, not to be compared with ours."]
-    return table
+        sizes = [name.partition(" ")[0], f"{n:,}", str(d), "" if paper is None else f"{paper:.2f}"]
+        lines.append([*sizes, *(times[name, way] for way in WAYS)])
+    note = "printed: seconds on the paper's machine, not to be compared with ours."
+    return Table(f"Seconds at rank {k}", header, lines, [note])

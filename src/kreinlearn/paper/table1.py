@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -70,9 +70,14 @@ def scheme_cells(k: int) -> list[Cell]:
     return [Cell(method, PAPER, k) for method in METHODS]
 
 
-def _texts(cells: Cells, columns: list[Cell]) -> list[str]:
+def _shown_sets(here: Measured) -> list[str]:
+    """The sets of the paper's table, and others that were measured."""
+    return [name for name in DISSIMILARITY if name in ROWS or here.cells(name)]
+
+
+def _texts(cells: Cells, columns: dict[str, Cell]) -> list[str]:
     """The errors of some cells, and nothing for those that are missing."""
-    return [str(cells.get(cell, "")) for cell in columns]
+    return [str(cells.get(cell, "")) for cell in columns.values()]
 
 
 def _few_columns(here: Measured) -> dict[str, Cell]:
@@ -84,21 +89,17 @@ def _few_columns(here: Measured) -> dict[str, Cell]:
 def _scheme_table(here: Measured) -> Table:
     """All rows of the paper, measured or not, and the sets that the paper does not have."""
     header = ["set", "n", *(f"{m}, {whose}" for m in METHODS for whose in ("ours", "paper"))]
-    table = Table(f"The paper's scheme at rank {here.k}, all classes at once", header)
-    for name, entry in DISSIMILARITY.items():
-        cells = here.cells(name)
-        if not entry.table and not cells:
-            continue
+    rows = []
+    for name in _shown_sets(here):
+        cells, cited = here.cells(name), printed.table1()
         row = [name, str(here.sets[name]["n"]) if cells else sets.state(name, here.scale)]
         for cell in scheme_cells(here.k):
-            cited = printed.table1().get((entry.table, cell.method))
-            paper = f"{cited.mean:.2f} ± {cited.deviation:.2f}" if cited else ""
-            row += [str(cells.get(cell, "")), paper]
-        table.rows.append(row)
-    table.notes += [
-        f"{name}: {row['origin']}." for name, row in here.sets.items() if row["origin"] != sets.SAME
-    ]
-    return table
+            row += [str(cells.get(cell, "")), str(cited.get((ROWS.get(name, ""), cell.method), ""))]
+        rows.append(row)
+    origins = {name: row["origin"] for name, row in here.sets.items()}
+    notes = [f"{name}: {origin}." for name, origin in origins.items() if origin != sets.SAME]
+    title = f"The paper's scheme at rank {here.k}, all classes at once"
+    return Table(title, header, rows, notes)
 
 
 def _agreement(here: Measured) -> Iterator[str]:
@@ -119,34 +120,30 @@ def _agreement(here: Measured) -> Iterator[str]:
 
 
 def _ours_table(here: Measured) -> Table:
-    columns = {
-        **{NAMES[m]: Cell(m, DEFAULTS) for m in (*OURS, *(m for m in METHODS if m not in OURS))},
-        **_few_columns(here),
-    }
-    table = Table("Ours at defaults, all classes at once", ["set", "paper's best", *columns])
-    for name, entry in DISSIMILARITY.items():
-        cells = here.cells(name)
-        if cells or entry.table:
-            best = f"{best_printed(entry.table).mean:.2f}" if entry.table else sets.SIBLING
-            table.rows.append([name, best, *_texts(cells, list(columns.values()))])
-            if not cells:
-                table.rows[-1][2] = sets.state(name, here.scale)
-    return table
+    methods = dict.fromkeys([*OURS, *METHODS])
+    columns = {NAMES[m]: Cell(m, DEFAULTS) for m in methods} | _few_columns(here)
+    rows = []
+    for name in _shown_sets(here):
+        best = f"{best_printed(ROWS[name]).mean:.2f}" if name in ROWS else sets.SIBLING
+        texts = _texts(here.cells(name), columns)
+        if not here.cells(name):
+            texts[0] = sets.state(name, here.scale)
+        rows.append([name, best, *texts])
+    return Table("Ours at defaults, all classes at once", ["set", "paper's best", *columns], rows)
 
 
 class Best(NamedTuple):
     """The best number of the paper for a set, in percent."""
 
-    method: str
     mean: float
     standard_error: float
+    method: str
 
 
 def best_printed(table: str) -> Best:
     """The smallest mean that the paper has for a set."""
     cited = {m: printed.table1()[table, m] for m in METHODS}
-    method = min(cited, key=lambda m: cited[m].mean)
-    return Best(method, cited[method].mean, cited[method].deviation / math.sqrt(PRINTED_FOLDS))
+    return min(Best(p.mean, p.deviation / math.sqrt(PRINTED_FOLDS), m) for m, p in cited.items())
 
 
 def _ours(cells: Cells) -> dict[str, Errors]:
@@ -156,48 +153,45 @@ def _ours(cells: Cells) -> dict[str, Errors]:
 
 def _best_table(here: Measured) -> Table:
     header = ["set", "matrix", "ours", "error", "paper's best", "by", "difference"]
-    table = Table("Ours at defaults against the best figure of the paper", header)
+    rows = []
     for name, of in ROWS.items():
         best = best_printed(of)
         for method, ours in _ours(here.cells(name)).items():
             both = math.hypot(ours.standard_error, best.standard_error)
             origin = here.sets[name]["origin"].split(":")[0]
-            table.rows.append([
+            rows.append([
                 name, origin, NAMES[method], f"{ours.mean:.2f} ± {ours.standard_error:.2f}",
                 f"{best.mean:.2f} ± {best.standard_error:.2f}", best.method,
                 f"{ours.mean - best.mean:+.2f} ± {both:.2f}",
             ])  # fmt: skip
-    table.notes.append(say("table1.best"))
-    return table
+    title = "Ours at defaults against the best figure of the paper"
+    return Table(title, header, rows, [say("table1.best")])
 
 
 def _paired_table(here: Measured) -> Table:
     header = ["set", "ours", *(f"less {method}" for method in METHODS)]
     title = f"Ours at defaults against the paper's scheme at rank {here.k}, fold by fold"
-    table = Table(title, header)
+    rows = []
     for name in DISSIMILARITY:
-        cells = here.cells(name)
-        for method, ours in _ours(cells).items():
-            others = [cells.get(cell) for cell in scheme_cells(here.k)]
+        others = [here.cells(name).get(cell) for cell in scheme_cells(here.k)]
+        for method, ours in _ours(here.cells(name)).items():
             gaps = [str(difference(ours, other)) if other else "" for other in others]
-            table.rows.append([name, NAMES[method], *gaps])
-    table.notes.append("Difference of errors in percent ± its standard error over the same folds.")
-    return table
+            rows.append([name, NAMES[method], *gaps])
+    note = "Difference of errors in percent ± its standard error over the same folds."
+    return Table(title, header, rows, [note])
 
 
 def _chosen_table(here: Measured) -> Table:
-    table = Table("Similarities that cross-validation chose", ["set", *(NAMES[m] for m in OURS)])
-    for name in DISSIMILARITY:
-        counts = {method: Counter[str]() for method in OURS}
-        for row in here.rows:
-            if row["set"] == name and row["variant"] == DEFAULTS and row["method"] in OURS:
-                values = dict(word.split("=", 1) for word in row["chosen"].split())
-                counts[row["method"]][values["similarity"]] += 1
-        if any(counts.values()):
-            cells = [", ".join(f"{s} {n}" for s, n in c.most_common()) for c in counts.values()]
-            table.rows.append([name, *cells])
-    table.notes.append("The number of folds; 'squared' means the paper's centred squares.")
-    return table
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for row in here.rows:
+        if row["variant"] == DEFAULTS:
+            values = dict(word.split("=", 1) for word in row["chosen"].split())
+            counts[row["set"], row["method"]][values.get("similarity", "")] += 1
+    texts = {k: ", ".join(f"{s} {n}" for s, n in c.most_common()) for k, c in counts.items()}
+    rows = [[name, *(texts.get((name, method), "") for method in OURS)] for name in DISSIMILARITY]
+    rows, header = [row for row in rows if any(row[1:])], ["set", *(NAMES[m] for m in OURS)]
+    note = "The number of folds; 'squared' means the paper's centred squares."
+    return Table("Similarities that cross-validation chose", header, rows, [note])
 
 
 def _rest_tables(here: Measured) -> Iterator[Table]:
@@ -209,14 +203,14 @@ def _rest_tables(here: Measured) -> Iterator[Table]:
             for row in here.rows
             if row["set"] == name and row["target"] != ALL
         }
-        table = Table(f"{name}: each class against the rest", ["class", "base rate", *columns])
-        for target in [*bases, ONE_VS_REST]:
-            base = bases.get(target, sum(bases.values()) / len(bases))
-            label = "mean over classes" if target == ONE_VS_REST else target
-            cells = _texts(here.cells(name, target), list(columns.values()))
-            table.rows.append([label, f"{base:.2f}", *cells])
-        table.notes.append(say("table1.rest", k=here.k))
-        yield table
+        bases[ONE_VS_REST] = sum(bases.values()) / len(bases)
+        labels = {ONE_VS_REST: "mean over classes"}
+        rows = [
+            [labels.get(of, of), f"{base:.2f}", *_texts(here.cells(name, of), columns)]
+            for of, base in bases.items()
+        ]
+        header, note = ["class", "base rate", *columns], say("table1.rest", k=here.k)
+        yield Table(f"{name}: each class against the rest", header, rows, [note])
 
 
 # Claims
@@ -233,6 +227,5 @@ def _checks(here: Measured) -> Iterator[Check]:
             holds = errors.mean <= best.mean + PRINTED_DIGITS
             yield Check(what, f"{errors.mean:.2f} (s.e. {errors.standard_error:.2f})", limit, holds)
         if not ours:
-            yield Check(
-                f"{name}: error at defaults, percent", sets.state(name, here.scale), limit, None
-            )
+            what = f"{name}: error at defaults, percent"
+            yield Check(what, sets.state(name, here.scale), limit, None)

@@ -88,10 +88,12 @@ class Journal:
 
     def _compare(self, versions: dict[str, str]) -> None:
         if versions != self.versions:
+            then = [f"{k} {v}" for k, v in versions.items() if self.versions.get(k) != v]
+            now = [f"{k} {v}" for k, v in self.versions.items() if versions.get(k) != v]
             raise MixedMeasurements(
-                f"{self.path} was written with {_differing(versions, self.versions)}, this is "
-                f"{_differing(self.versions, versions)}; pass --fresh to measure everything "
-                "again, or another --output"
+                f"{self.path} was written with {', '.join(then) or 'no versions'}, this is "
+                f"{', '.join(now) or 'no versions'}; pass --fresh to measure everything again, "
+                "or another --output"
             )
 
     def __enter__(self) -> Journal:
@@ -141,11 +143,6 @@ def _lock(file: BinaryIO) -> None:
             raise JournalError(
                 f"another run is writing {file.name}; wait until it ends, or pass another --output"
             ) from None
-
-
-def _differing(versions: dict[str, str], others: dict[str, str]) -> str:
-    differing = {k: v for k, v in versions.items() if others.get(k) != v}
-    return ", ".join(f"{name} {number}" for name, number in differing.items()) or "no versions"
 
 
 # Running
