@@ -14,8 +14,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 import kreinlearn
-from kreinlearn.kernels import Hausdorff
-from kreinlearn.paper.sets import centred_squares
+from kreinlearn.kernels import Hausdorff, double_centre
 from kreinlearn.report import Table
 
 Array = np.ndarray
@@ -54,14 +53,15 @@ class RawSVC:
 
     def fit(self, X: Sequence[Array], y: Array) -> Self:
         self._X, self._D, self.n_landmarks_ = X, Hausdorff()(X), len(X)
-        K, _ = centred_squares(self._D, self._D)
+        K = double_centre(self._D)
         machine = SVC(kernel="precomputed", max_iter=MOST_STEPS)
         grid = {"C": RELATIVE_C / np.abs(np.diagonal(K)).mean()}
         self._search = GridSearchCV(machine, grid, cv=FOLDS).fit(K, y)
         return self
 
     def predict(self, X: Sequence[Array]) -> Array:
-        _, K = centred_squares(self._D, Hausdorff()(X, self._X))
+        train, new = np.square(self._D), np.square(Hausdorff()(X, self._X))
+        K = -0.5 * (new - new.mean(axis=1, keepdims=True) - train.mean(axis=0) + train.mean())
         return np.asarray(self._search.predict(K))
 
 
