@@ -9,14 +9,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-import joblib
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from benchmarks import measure, summary, tables
 from benchmarks.cases import KNOWN, OBJECTS, UNSEEN
@@ -37,14 +32,26 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.approximation", description=__doc__)
     add = parser.add_argument
     add("--quick", action="store_true", help="a few cases at rank 25, two repetitions")
-    add("--cases", nargs="+", default=[], metavar="TEXT", help="only cases whose name has a TEXT")
+    add(
+        "--cases",
+        nargs="+",
+        default=[],
+        metavar="TEXT",
+        help="only cases whose name contains a TEXT",
+    )
     add("--sections", nargs="+", default=list(SECTIONS), choices=SECTIONS)
-    add("--repetitions", type=int, help="seeds a case (10; 2 with --quick)")
+    add("--repetitions", type=int, help="the number of seeds per case (10; 2 with --quick)")
     add("--seed", type=int, default=0, help="the first seed")
-    add("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
-    add("--csv", type=Path, help="write every single figure here")
-    add("--read", nargs="+", type=Path, metavar="CSV", help="figures of earlier runs, none new")
-    add("--markdown", type=Path, help="write the tables here")
+    add("--jobs", type=int, default=os.cpu_count() or 1, help="the number of processes")
+    add("--csv", type=Path, help="write every figure to this file")
+    add(
+        "--read",
+        nargs="+",
+        type=Path,
+        metavar="CSV",
+        help="report figures of earlier runs, and measure nothing",
+    )
+    add("--markdown", type=Path, help="write the tables to this file")
     add("--write", action="store_true", help=f"write the tables to {RESULTS.name} in results/")
     options = parser.parse_args(arguments)
     options.repetitions = options.repetitions or (2 if options.quick else 10)
@@ -54,7 +61,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def planned(options: argparse.Namespace) -> list[Job]:
-    """One job a section, case and rank, the largest first."""
+    """One job per section, case and rank."""
     have_data = bool(os.environ.get(VARIABLE))
     names = {
         "default": KNOWN,
@@ -77,7 +84,7 @@ def planned(options: argparse.Namespace) -> list[Job]:
 
 
 def _available(name: str, quick: bool) -> bool:
-    """Quick runs keep to wine; covertype needs the data folder."""
+    """Whether an unseen case can be run: quick runs only use wine; covertype needs its data."""
     if quick:
         return name.startswith("wine")
     return bool(os.environ.get(VARIABLE)) or not name.startswith("covertype")
@@ -89,31 +96,8 @@ def _wanted(texts: Sequence[str], name: str) -> bool:
 
 def run(jobs: Sequence[Job], n_jobs: int) -> list[Figure]:
     """All figures, in the order of the jobs."""
-    columns = (TextColumn("cases"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    numbered = [joblib.delayed(_numbered)(i, job) for i, job in enumerate(jobs)]
-    found: dict[int, list[Figure]] = {}
-    with (
-        Progress(*columns, console=_stderr()) as bar,
-        joblib.parallel_config("loky", inner_max_num_threads=1),
-    ):
-        task = bar.add_task("cases", total=len(jobs))
-        pool = joblib.Parallel(
-            n_jobs=min(n_jobs, max(len(jobs), 1)), return_as="generator_unordered"
-        )
-        for i, figures in pool(numbered):
-            found[i] = figures
-            bar.advance(task)
-    return [figure for i in sorted(found) for figure in found[i]]
-
-
-def _numbered(i: int, job: Job) -> tuple[int, list[Figure]]:
-    return i, job()
-
-
-def _stderr() -> Any:
-    from rich.console import Console
-
-    return Console(stderr=True)
+    results = tables.results_of(jobs, ["cases"] * len(jobs), n_jobs)
+    return [figure for figures in results for figure in figures]
 
 
 def report(figures: Sequence[Figure]) -> list[tables.Table]:
@@ -144,10 +128,10 @@ def main(arguments: Sequence[str] | None = None) -> list[Figure]:
     for table in made:
         table.show(console)
     if not os.environ.get(VARIABLE):
-        console.print(f"{VARIABLE} is not set: real dissimilarities and covertype are left out")  # fmt: skip # noqa: E501
+        console.print(f"{VARIABLE} is not set: dissimilarities and covertype are left out")
     if options.csv:
         tables.write_csv(options.csv, figures)
-    command = tables.command_line("benchmarks.approximation", sys.argv[1:] if arguments is None else arguments)  # fmt: skip # noqa: E501
+    command = tables.command_line("benchmarks.approximation", arguments)
     for path in (options.markdown, RESULTS if options.write else None):
         if path:
             tables.write_markdown(path, HEADING, command, made)

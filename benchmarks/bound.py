@@ -1,8 +1,10 @@
-"""The bare work no fit can do without: thin product, exponentials in cache, one SYRK."""
+"""The work that no fit can avoid: a thin product, exponentials in cache, and one SYRK."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -11,13 +13,13 @@ from kreinlearn.kernels import _fused
 from kreinlearn.sums.moments import add_gram
 from kreinlearn.sums.parallel import serial_blas
 
-ROWS = 1024  # of a block of the product and the SYRK
-CACHED_ROWS = 32  # of the block the exponentials are taken of
+ROWS = 1024  # of a block for the product and the SYRK
+CACHED_ROWS = 32  # of a block for the exponentials
 BLOCKS = 8
 
 
 class Bound(NamedTuple):
-    """CPU seconds, one BLAS thread, for n rows."""
+    """CPU seconds for n rows with one BLAS thread."""
 
     product: float
     exponentials: float
@@ -29,7 +31,7 @@ class Bound(NamedTuple):
 
 
 def bound(n: int, m: int, d: int, dtype: type = np.float64) -> Bound:
-    """Measured on 8192 rows, scaled to n: X Z', exp - exp, and K'K of n x m kernel values."""
+    """Seconds of X Z', exp - exp and K'K for n x m kernel values, measured on 8192 rows."""
     rng = np.random.default_rng(1)
     X = rng.standard_normal((ROWS, d)).astype(dtype)
     Zt = rng.standard_normal((d, m)).astype(dtype)
@@ -37,19 +39,16 @@ def bound(n: int, m: int, d: int, dtype: type = np.float64) -> Bound:
     cached = rng.random((CACHED_ROWS, m)).astype(dtype)
     triangle = np.zeros((m, m), dtype, order="F")
     scale = n / (ROWS * BLOCKS)
+    exponentials = partial(_fused.gaussians, cached, (1.0, -1.0), (0.02, 0.1))
     with serial_blas():
         return Bound(
             scale * _seconds(lambda: np.matmul(X, Zt, out=K), BLOCKS),
-            scale
-            * _seconds(
-                lambda: _fused.gaussians(cached, (1.0, -1.0), (0.02, 0.1)),
-                BLOCKS * ROWS // CACHED_ROWS,
-            ),
+            scale * _seconds(exponentials, BLOCKS * ROWS // CACHED_ROWS),
             scale * _seconds(lambda: add_gram(K, triangle), BLOCKS),
         )
 
 
-def _seconds(work, times: int) -> float:
+def _seconds(work: Callable[[], object], times: int) -> float:
     work()
     start = time.thread_time()
     for _ in range(times):

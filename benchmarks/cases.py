@@ -14,8 +14,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
 from benchmarks.counting import CountedObjects, CountedVectors, Tally
 from kreinlearn.datasets import load_dataset
-from kreinlearn.kernels import Kernel
-from kreinlearn.kernels.vectors import DeltaGauss, Epanechnikov, Sigmoid
+from kreinlearn.kernels import DeltaGauss, Epanechnikov, Kernel, Sigmoid
 
 Array = NDArray[Any]
 RANKS = (25, 50, 100)
@@ -24,13 +23,13 @@ COVERTYPE_ROWS = 2000
 
 @dataclass(frozen=True)
 class Problem:
-    """What an estimator is given, the whole matrix K, and the best that any rank can do."""
+    """What an estimator is given, the whole matrix K, and the smallest error of every rank."""
 
     name: str
     X: Any
     kernel: Any
     K: Array
-    tails: Array  # (n + 1,): sums of squared eigenvalues but for the k largest
+    tails: Array  # (n + 1,): sums of all but the k largest squared eigenvalues
 
     def __len__(self) -> int:
         return len(self.K)
@@ -43,7 +42,7 @@ class Problem:
         return float(np.linalg.norm(self.K - (Phi * model.signature_) @ Phi.T))
 
     def counted(self) -> tuple[Any, Kernel, Tally]:
-        """The same objects under a kernel that notes the pairs it evaluates."""
+        """The same objects with a kernel that counts the pairs it evaluates."""
         tally = Tally(len(self))
         if isinstance(self.kernel, Kernel):
             return self.X, CountedVectors(self.kernel, tally), tally
@@ -51,8 +50,8 @@ class Problem:
 
 
 def problem_of(name: str, X: Any, kernel: Any, K: Array) -> Problem:
-    squares = np.sort(np.square(np.linalg.eigvalsh(K)))
-    tails = np.concatenate([[0.0], np.cumsum(squares)])[::-1]
+    squared = np.sort(np.square(np.linalg.eigvalsh(K)))
+    tails = np.concatenate([[0.0], np.cumsum(squared)])[::-1]
     return Problem(name, X, kernel, K, tails)
 
 
@@ -135,7 +134,7 @@ def _dissimilarities(name: str) -> Problem:
 
 @lru_cache(maxsize=2)
 def problem(name: str) -> Problem:
-    """By name: "digits/sigmoid", "digits/sigmoid@0.25", "dissimilarity/woodyplants50"."""
+    """The problem of a name, such as "digits/sigmoid@0.25" or "dissimilarity/woodyplants50"."""
     return _dissimilarities(name) if name.startswith("dissimilarity/") else _vectors(name)
 
 

@@ -1,7 +1,7 @@
-"""Speed and memory of the core against the bare bound and the peers, in one run.
+"""Speed and memory of the core, compared with the bare bound and with peers.
 
-python -m benchmarks.core [--quick] [--write]: every figure that counts is a ratio of CPU seconds,
-medians of interleaved repetitions; wall seconds stand beside it.
+python -m benchmarks.core [--quick] [--write]. Every figure that counts is a ratio of CPU seconds,
+from medians of interleaved repetitions; wall seconds are given beside it.
 """
 
 from __future__ import annotations
@@ -12,20 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from sklearn.metrics.pairwise import rbf_kernel
 
+from benchmarks import tables, timing
 from benchmarks.bound import bound
-from benchmarks.timing import (
-    Row,
-    interleaved,
-    markdown_of,
-    ratio_row,
-    resident_megabytes,
-    said_by,
-    spent,
-    table_of,
-)
+from benchmarks.timing import Row, interleaved, ratio_row, resident_megabytes, said_by, spent
 from kreinlearn import KreinNystroem
 from kreinlearn.data.tiles import TILE
 from kreinlearn.kernels import DeltaGauss
@@ -37,17 +28,18 @@ from kreinlearn.pairs.panel import Panel
 from kreinlearn.sums.parallel import serial_blas, worker_count
 
 D = 20
-KERNEL = {"width": 50.0, "ratio": 5.0}  # exp(-0.02 d2) - exp(-0.1 d2): two exponentials a value
+KERNEL = {"width": 50.0, "ratio": 5.0}  # exp(-0.02 d2) - exp(-0.1 d2): two exponentials per value
 WORKERS = worker_count(None)
 TITLES = "The core against its bound", "Speed and memory of the core"
 
 
-def data(n: int, dtype: type = np.float64) -> Any:
+def data(n: int, dtype: type = np.float64) -> np.ndarray:
+    """Standard normal rows."""
     return np.random.default_rng(0).standard_normal((n, D)).astype(dtype)
 
 
-def opened(X: Any, m: int) -> tuple[Panel, Plan]:
-    """A panel of m given landmarks, as a fit opens it, and the plan of that fit."""
+def opened(X: np.ndarray, m: int) -> tuple[Panel, Plan]:
+    """The pairs of m given landmarks, as a fit prepares them, and the plan of that fit."""
     rng = np.random.default_rng(0)
     Z = np.sort(rng.choice(len(X), m, replace=False))
     panel = Panel(DeltaGauss(**KERNEL).fit(X, rng), Rows(X), Z, workers=WORKERS)
@@ -57,12 +49,12 @@ def opened(X: Any, m: int) -> tuple[Panel, Plan]:
     return panel, plan
 
 
-def one_pass(X: Any, m: int) -> Any:
+def one_pass(X: np.ndarray, m: int) -> Any:
     panel, plan = opened(X, m)
     return gram_pass(panel, panel.evaluator(), plan, np.random.default_rng(0))
 
 
-def fitted(X: Any, m: int, **params: Any) -> KreinNystroem:
+def fitted(X: np.ndarray, m: int, **params: Any) -> KreinNystroem:
     Z = np.sort(np.random.default_rng(0).choice(len(X), m, replace=False))
     return KreinNystroem(DeltaGauss(**KERNEL), landmarks=Z, core="plain", **params).fit(X)
 
@@ -130,7 +122,7 @@ def landmark_rows(n: int, repetitions: int) -> list[Row]:
     kernel = DeltaGauss(**KERNEL).fit(X, np.random.default_rng(0))
 
     def choose(scheme: str) -> None:
-        # rows held for the core are evaluated for the fit, not for the choice: few of them here
+        # The rows of the core are evaluated for the fit and not for the choice: few of them here.
         pool = np.sort(np.random.default_rng(1).choice(n, m, replace=False))
         panel = Panel(kernel, Rows(X), pool, workers=WORKERS)
         panel.look_at_all_rows()
@@ -150,7 +142,7 @@ def landmark_rows(n: int, repetitions: int) -> list[Row]:
 
 
 def peers(n: int, repetitions: int) -> list[Row]:
-    """The whole way from X to the eigendecomposition: ours, and the routes of the field."""
+    """From X to the eigendecomposition: our way, and those of others."""
     m = 500
     X = data(n)
     panel, _ = opened(X, m)
@@ -160,7 +152,7 @@ def peers(n: int, repetitions: int) -> list[Row]:
     G = one_pass(X, m)[0].matrix
 
     def pipeline() -> Any:
-        """What scikit-learn's Nystroem does, with its own kernels: features, then their Gram."""
+        """What scikit-learn's Nystroem does with its own kernels: features and their Gram matrix."""
         Phi = (rbf_kernel(X, Z, 0.02) - rbf_kernel(X, Z, 0.1)) @ W
         return Phi.T @ Phi
 
@@ -198,7 +190,7 @@ def peers(n: int, repetitions: int) -> list[Row]:
 
 
 def peak_of_fit(n: int, m: int) -> float:
-    """Peak resident megabytes above those with X in memory, of one fit in a process of its own."""
+    """The peak memory of one fit in a process of its own, in megabytes above that with X loaded."""
     return float(said_by("benchmarks.core", "--peak", str(n), str(m)))
 
 
@@ -229,9 +221,9 @@ def memory_and_growth(n: int, m: int) -> list[Row]:
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
-    parser.add_argument("--quick", action="store_true", help="n = 1e5 at most, two repetitions")
+    parser.add_argument("--quick", action="store_true", help="at most 1e5 rows and two repetitions")
     parser.add_argument("--repetitions", type=int, default=None)
-    parser.add_argument("--write", action="store_true", help="benchmarks/results/core.md")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/results/core.md")
     parser.add_argument("--peak", nargs=2, type=int, metavar=("N", "M"), help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     if options.peak:
@@ -246,12 +238,12 @@ def main(argv: list[str] | None = None) -> None:
         lambda: memory_and_growth(n, m),
     ):
         rows += part()
-    Console(width=160).print(table_of(rows, TITLES[0]))
+    table = timing.table_of(rows, TITLES[0])
+    table.show(tables.console())
     if options.write:
         target = Path(__file__).parent / "results" / "core.md"
-        target.parent.mkdir(exist_ok=True)
-        command = "python -m benchmarks.core" + (" --quick" if options.quick else "") + " --write"
-        target.write_text(markdown_of(rows, command, TITLES[1]), encoding="utf-8")
+        command = tables.command_line("benchmarks.core", argv)
+        tables.write_markdown(target, TITLES[1], command, [table])
 
 
 if __name__ == "__main__":

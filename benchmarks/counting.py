@@ -1,4 +1,4 @@
-"""How many pairs of objects a fit really evaluates: kernels that mark a table of all pairs."""
+"""Kernels that count which pairs of objects a fit evaluates, in a table of all pairs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = NDArray[Any]
 
 
 class Tally:
-    """Evaluations of each ordered pair of n objects; clones of an estimator share it."""
+    """How often each ordered pair of n objects was evaluated; clones of an estimator share it."""
 
     def __init__(self, n: int) -> None:
         self.evaluations = np.zeros((n, n), dtype=np.uint16)
@@ -41,12 +41,12 @@ class Tally:
 
     @property
     def pairs(self) -> int:
-        """Distinct unordered pairs, k(x, x) among them."""
+        """The number of distinct unordered pairs, including those of an object with itself."""
         return int(np.count_nonzero(self._unordered()))
 
     @property
     def repeated(self) -> int:
-        """Unordered pairs of two objects that were evaluated more than once."""
+        """The number of unordered pairs of two objects that were evaluated more than once."""
         off = self._unordered()[np.not_equal(*np.triu_indices(len(self.evaluations)))]
         return int(np.count_nonzero(off > 1))
 
@@ -57,7 +57,7 @@ class Tally:
 
 
 class CountedVectors(Kernel):
-    """A kernel on vectors that marks the rows of X it is asked for, told apart by their bytes."""
+    """A kernel on vectors that counts pairs of rows of X, which it recognises by their bytes."""
 
     def __init__(self, kernel: Kernel, tally: Tally) -> None:
         self.kernel = kernel
@@ -92,7 +92,7 @@ class CountedVectors(Kernel):
 
 
 class CountedObjects(Kernel):
-    """A similarity matrix as a kernel on row numbers, which it marks."""
+    """A similarity matrix as a kernel on row numbers that counts its pairs."""
 
     domain = Objects()
 

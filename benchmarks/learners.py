@@ -39,7 +39,7 @@ CHOSEN = ("similarity_", "multi_class_", "lambda_plus_", "lambda_minus_", "relat
 
 
 class Method(NamedTuple):
-    """A compared method by name; ``make`` raises AttributeError where the library lacks it."""
+    """A method by name; ``make`` raises AttributeError if the library does not have it."""
 
     name: str
     make: Callable[[bool, int], Any]  # (of dissimilarities?, seed) -> unfitted
@@ -106,7 +106,7 @@ def centred_squares(D: Array, D_train: Array) -> Array:  # (s, t), (t, t) -> (s,
 
 @dataclass
 class RawSVC:
-    """scikit-learn's support vector machine on the matrix as it is, C by inner folds."""
+    """scikit-learn's support vector machine on the matrix as it is; inner folds choose C."""
 
     dissimilarity: bool
     seed: int
@@ -126,7 +126,7 @@ class RawSVC:
         return centred_squares(M, M_train) if self.dissimilarity else M
 
     def _searched(self, M: Array, y: Array) -> float:
-        """The C of fewest errors, over the scale of the matrix; the smallest of equals."""
+        """The smallest C of fewest errors, divided by the scale of the matrix."""
         folds = max(2, min(INNER_FOLDS, int(np.unique(y, return_counts=True)[1].min())))
         wrong = np.zeros(len(RELATIVE_C))
         cut = StratifiedKFold(folds, shuffle=True, random_state=self.seed)
@@ -160,7 +160,7 @@ def methods(landmarks: int = PAPER_LANDMARKS) -> dict[str, Method]:
 
 
 class Comparison(NamedTuple):
-    """Two methods by name: a must not be worse than b, which is ``what``."""
+    """Two methods by name: a must not be worse than b, which ``what`` describes."""
 
     what: str
     a: str
@@ -186,7 +186,7 @@ def features(landmarks: int) -> list[Comparison]:
 
 
 def chosen(model: Any) -> str:
-    """What a fitted method found for itself, in one line."""
+    """What a fitted method chose for itself, in one line."""
     values = {name: getattr(model, name) for name in CHOSEN if hasattr(model, name)}
     return " ".join(
         f"{name[:-1]}={value if isinstance(value, str) else format(value, '.3g')}"
@@ -196,7 +196,7 @@ def chosen(model: Any) -> str:
 
 
 def fitted_quietly(model: Any, M: Array, y: Array) -> Any:
-    """Fitted, without warnings of steps that ran out or of spectra."""
+    """The fitted model, without warnings about convergence or spectra."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # ConvergenceWarning is one
         return model.fit(M, y)

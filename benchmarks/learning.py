@@ -1,30 +1,27 @@
-"""Who classifies best from a matrix of dissimilarities: python -m benchmarks.learning
+"""Which method classifies best from a matrix of dissimilarities: python -m benchmarks.learning
 
-Stratified cross-validation of all learners and of what they are compared with, on the same folds,
-parameters from the training folds only; then whether ours are within a standard error of the best.
+All learners, and the methods they are compared with, are cross-validated on the same stratified
+folds; parameters come from the training folds only. The tables then say whether ours are within one
+standard error of the best.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from threadpoolctl import threadpool_limits
 
 from benchmarks import tables, verdicts
 from benchmarks.learners import Method, chosen, features, fitted_quietly, methods, two_lambdas
 from benchmarks.learning_sets import SETS, learning_set
-from kreinlearn.paper.paired import ALL, Figure, complete
+from kreinlearn.paper.paired import ALL, Figure
 from kreinlearn.paper.sets import LearningSet
 
 RESULTS = Path(__file__).parent / "results" / "learning.md"
@@ -49,28 +46,62 @@ class Job(NamedTuple):
         return data.name, self.target, self.method, n_folds, self.seed, self.fold
 
 
+def cell_of(figure: Figure) -> tuple[Any, ...]:
+    """What is computed only once."""
+    return figure[0], *figure[2:7]  # set, target, method, folds, seed, fold
+
+
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.learning", description=__doc__)
     add = parser.add_argument
-    add("--sets", nargs="+", choices=SETS, metavar="SET", help=f"of {', '.join(SETS)}")
-    add("--methods", nargs="+", default=[], metavar="TEXT", help="names, or parts of names")
-    add("--landmarks", type=int, default=100, help="of the learners that do not take all objects")
-    add("--folds", type=int, help=f"10; {QUICK_FOLDS} with --quick")
-    add("--seed", type=int, default=0, help="of folds, learners and generated sets")
-    add("--one-vs-rest", action="store_true", help="besides, every class against the rest")
-    add("--full", action="store_true", help="2 x 2000 polygons, not 2 x 500")
+    add("--sets", nargs="+", choices=SETS, metavar="SET", help=f"some of {', '.join(SETS)}")
+    add(
+        "--methods",
+        nargs="+",
+        default=[],
+        metavar="TEXT",
+        help="names of methods, or parts of names",
+    )
+    add("--landmarks", type=int, default=100, help="for the learners that do not take all objects")
+    add("--folds", type=int, help=f"the number of folds (10; {QUICK_FOLDS} with --quick)")
+    add("--seed", type=int, default=0, help="the seed of folds, learners and generated sets")
+    add("--one-vs-rest", action="store_true", help="also set every class against the rest")
+    add("--full", action="store_true", help="2 x 2000 polygons instead of 2 x 500")
     add("--quick", action="store_true", help="small generated sets, few folds")
-    add("--jobs", type=int, default=1, help="processes; more than one blurs the seconds")
-    add("--csv", type=Path, metavar="FILE", help="append every figure here as soon as it is found")
-    add("--read", nargs="+", type=Path, default=[], metavar="FILE", help="figures found before")
-    add("--report-only", action="store_true", help="nothing new: tables of what --read has")
-    add("--write", nargs="?", type=Path, const=RESULTS, metavar="FILE", help="tables as Markdown")
+    add(
+        "--jobs",
+        type=int,
+        default=1,
+        help="the number of processes; more than one blurs the seconds",
+    )
+    add("--csv", type=Path, metavar="FILE", help="append every figure to this file at once")
+    add(
+        "--read",
+        nargs="+",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="use the figures of earlier runs",
+    )
+    add(
+        "--report-only", action="store_true", help="measure nothing: only tables of what --read has"
+    )
+    add(
+        "--write",
+        nargs="?",
+        type=Path,
+        const=RESULTS,
+        metavar="FILE",
+        help="write the tables as Markdown",
+    )
     options = parser.parse_args(arguments)
     options.folds = options.folds or (QUICK_FOLDS if options.quick else 10)
     options.sets = options.sets or list(QUICK_SETS if options.quick else SETS)
     options.size = "small" if options.quick else "full" if options.full else "usual"
     if options.csv and options.csv.exists() and options.csv not in options.read:
-        parser.error(f"{options.csv.name} exists; go on with --read {options.csv.name}, or move it")
+        parser.error(
+            f"{options.csv.name} exists; continue it with --read {options.csv.name}, or move it"
+        )
     return options
 
 
@@ -78,7 +109,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def available(options: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """Sets that are there, and what is to be said of those that are not."""
+    """The sets that are there, and one sentence for each that is not."""
     there, missing = [], []
     for name in options.sets:
         try:
@@ -91,7 +122,7 @@ def available(options: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 
 def wanted(options: argparse.Namespace) -> list[Method]:
-    """An exact name takes that method alone, a part of a name all that have it."""
+    """The methods asked for: an exact name is one method, a part of a name all that contain it."""
     known = methods(options.landmarks)
     if not options.methods:
         return list(known.values())
@@ -103,8 +134,8 @@ def wanted(options: argparse.Namespace) -> list[Method]:
     return [known[name] for name in known if name in names]
 
 
-def planned(options: argparse.Namespace, sets: Sequence[str], known: set[Any]) -> Iterator[Job]:
-    """Cells not known yet, set by set, then method by method."""
+def planned(options: argparse.Namespace, sets: Sequence[str], measured: set[Any]) -> Iterator[Job]:
+    """The cells that are not measured yet, set by set, then method by method."""
     present = [method for method in wanted(options) if method.exists]
     for name in sets:
         data = learning_set(name, options.size, options.seed)
@@ -115,7 +146,7 @@ def planned(options: argparse.Namespace, sets: Sequence[str], known: set[Any]) -
                         name, options.size, target, method.name, options.landmarks,
                         options.folds, options.seed, fold,
                     )  # fmt: skip
-                    if job.cell(data) not in known:
+                    if job.cell(data) not in measured:
                         yield job
 
 
@@ -128,7 +159,7 @@ def _targets(data: LearningSet, one_vs_rest: bool) -> list[str]:
 
 
 def measured(job: Job) -> Figure:
-    """One fit, timed, and its errors; a method that fails says so and stops nothing."""
+    """One fit with its seconds and errors; a method that fails does not stop the others."""
     data = learning_set(job.set, job.size, job.seed)
     M, y, M_test, y_test = list(data.splits(job.folds, job.seed))[job.fold]
     if job.target != ALL:
@@ -151,18 +182,11 @@ def measured(job: Job) -> Figure:
 
 def run(jobs: Sequence[Job], n_jobs: int, path: Path | None) -> Iterator[Figure]:
     """All figures, each written to the file as soon as it is there."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())  # fmt: skip # noqa: E501
-    with (
-        Progress(*columns, console=Console(stderr=True)) as bar,
-        joblib.parallel_config("loky", inner_max_num_threads=1),
-    ):
-        task = bar.add_task("fits", total=len(jobs))
-        pool = joblib.Parallel(n_jobs=min(n_jobs, max(len(jobs), 1)), return_as="generator")
-        for job, figure in zip(jobs, pool(map(joblib.delayed(measured), jobs)), strict=True):
-            if path:
-                append(path, figure)
-            bar.update(task, advance=1, description=f"{job.set}, {job.method}")
-            yield figure
+    names = [f"{job.set}, {job.method}" for job in jobs]
+    for figure in tables.results_of([partial(measured, job) for job in jobs], names, n_jobs):
+        if path:
+            append(path, figure)
+        yield figure
 
 
 def append(path: Path, figure: Figure) -> None:
@@ -176,20 +200,20 @@ def append(path: Path, figure: Figure) -> None:
 
 
 def read(paths: Sequence[Path], folds: int) -> list[Figure]:
-    """The figures of earlier runs with as many folds, of each cell the last that did not fail."""
-    found: dict[Any, Figure] = {}
+    """The figures of earlier runs with as many folds: the last of each cell that did not fail."""
+    latest: dict[tuple[Any, ...], Figure] = {}
     for path in paths:
         for figure in tables.read_csv(path, Figure) if path.exists() else []:
             if not figure.failed and figure.folds in (1, folds):
-                found[figure.cell] = figure
-    return list(found.values())
+                latest[cell_of(figure)] = figure
+    return list(latest.values())
 
 
 # Reporting
 
 
 def report(figures: Sequence[Figure], landmarks: int) -> list[tables.Table]:
-    known, results = methods(landmarks), complete(figures)
+    known, results = methods(landmarks), verdicts.complete(figures)
     two, others = two_lambdas(landmarks), features(landmarks)
     against = "never significantly worse than"
     made = [
@@ -205,7 +229,7 @@ def report(figures: Sequence[Figure], landmarks: int) -> list[tables.Table]:
 
 
 def said(options: argparse.Namespace, missing: Sequence[str]) -> Iterator[str]:
-    """How the figures were found, and what is not among them."""
+    """How the figures were measured, and what is missing."""
     yield (
         f"{options.folds}-fold stratified cross-validation, the same folds for all methods (seed "
         f"{options.seed}); parameters from the training folds only. Error: mean over folds. "
@@ -226,7 +250,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Figure]:
     missing: list[str] = []
     if not options.report_only:
         sets, missing = available(options)
-        jobs = list(planned(options, sets, {figure.cell for figure in figures}))
+        jobs = list(planned(options, sets, set(map(cell_of, figures))))
         figures += run(jobs, options.jobs, options.csv)
     made = report(figures, options.landmarks)
     if made:
@@ -234,7 +258,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Figure]:
     console = tables.console()
     for table in made:
         table.show(console)
-    command = tables.command_line("benchmarks.learning", sys.argv[1:] if arguments is None else arguments)  # fmt: skip # noqa: E501
+    command = tables.command_line("benchmarks.learning", arguments)
     if options.write:
         tables.write_markdown(options.write, HEADING, command, made)
     return figures

@@ -48,5 +48,5 @@ SETS: dict[str, Callable[[str, int], LearningSet]] = {
 
 @lru_cache(maxsize=2)
 def learning_set(name: str, size: str = "usual", seed: int = 0) -> LearningSet:
-    """By its name in ``SETS``; FileNotFoundError if it is not in the data folder."""
+    """The set of a name in ``SETS``; FileNotFoundError if it is not in the data folder."""
     return SETS[name](size, seed)

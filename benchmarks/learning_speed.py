@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import LinearSVC
 
+from benchmarks import tables
 from benchmarks.bound import bound
 from benchmarks.core import KERNEL, D, data
-from benchmarks.timing import Row, Timing, interleaved, markdown_of, spent, table_of
+from benchmarks.timing import Row, Timing, interleaved, spent, table_of
 from kreinlearn import KreinNystroem, KreinRidge, KreinRidgeClassifier, KreinSVC
 from kreinlearn.kernels import DeltaGauss
 from kreinlearn.nystrom.core import landmark_map
@@ -36,7 +36,7 @@ def targets(X: Any) -> Any:
 
 
 def labels(X: Any, n_classes: int) -> Any:
-    """Classes of equal size along the noisy function: neighbours overlap."""
+    """Classes of equal size, cut along the noisy function, so that neighbouring classes overlap."""
     y = targets(X)
     return np.searchsorted(np.quantile(y, np.arange(1, n_classes) / n_classes), y)
 
@@ -56,7 +56,7 @@ def over(what: str, part: Timing, base: Timing, limit: float) -> Row:
 
 
 def least_squares(n: int, repetitions: int) -> list[Row]:
-    """Whole fits with the default landmarks and with given ones; the tuned over the untuned."""
+    """Whole fits with default and with given landmarks: tuned divided by untuned."""
     X = data(n)
     y, two, ten = targets(X), labels(X, 2), labels(X, 10)
     fixed = {"lambda_plus": LAMBDA, "lambda_minus": LAMBDA}
@@ -84,7 +84,7 @@ def least_squares(n: int, repetitions: int) -> list[Row]:
 
 
 def machine(n: int, repetitions: int) -> list[Row]:
-    """Penalties and landmarks given: the machine over the bare bound, and LinearSVC beside it."""
+    """KreinSVC with given penalties and landmarks divided by the bound, and LinearSVC beside it."""
     X = data(n)
     y, Z = labels(X, 2), given(n)
     params = {"landmarks": Z, "lambda_plus": LAMBDA, "lambda_minus": LAMBDA, "random_state": 0}
@@ -117,7 +117,7 @@ def machine(n: int, repetitions: int) -> list[Row]:
 
 
 def pipeline(n: int, repetitions: int) -> list[Row]:
-    """Penalties and landmarks given: KreinRidge, and scikit-learn's kernels, features and Ridge."""
+    """KreinRidge with given penalties and landmarks, and the same with scikit-learn alone."""
     X, Z = data(n), given(n)
     y = targets(X)
     W = landmark_map(kernel().fit(X, np.random.default_rng(0)).symmetric(X[Z]))[0]
@@ -142,18 +142,21 @@ def pipeline(n: int, repetitions: int) -> list[Row]:
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
-    parser.add_argument("--quick", action="store_true", help="n = 2e4, two repetitions")
-    parser.add_argument("--write", action="store_true", help="benchmarks/results/learning_speed.md")
+    parser.add_argument("--quick", action="store_true", help="2e4 rows and two repetitions")
+    parser.add_argument(
+        "--write", action="store_true", help="write benchmarks/results/learning_speed.md"
+    )
     options = parser.parse_args(argv)
     n, repetitions = (20_000, 2) if options.quick else (100_000, 5)
     rows = least_squares(n, repetitions)
     rows += [*machine(n, min(repetitions, 3)), *pipeline(n, min(repetitions, 3))]
     title = "Speed of the learners"
-    Console(width=150).print(table_of(rows, title))
+    table = table_of(rows, title)
+    table.show(tables.console())
     if options.write:
         target = Path(__file__).parent / "results" / "learning_speed.md"
-        command = "python -m benchmarks.learning_speed" + (" --quick" * options.quick) + " --write"
-        target.write_text(markdown_of(rows, command, title), encoding="utf-8")
+        command = tables.command_line("benchmarks.learning_speed", argv)
+        tables.write_markdown(target, title, command, [table])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Errors of low-rank approximations over the best possible, case by case: what a worker does."""
+"""What a worker does: errors of low-rank approximations, divided by the smallest possible."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.cases import RANKS, Problem, problem
+from benchmarks.counting import Tally
 from kreinlearn import KreinNystroem
 
 DEFAULT = "medoids+greedy"
@@ -30,26 +31,26 @@ EQUAL_MOST = 200  # landmarks of the default up to which it is compared at equal
 
 
 class Figure(NamedTuple):
-    """One fit: its error over the optimal rank-k error, and the share of pairs it evaluated."""
+    """One fit: its error divided by the optimal one, and the share of pairs it evaluated."""
 
     section: str
     case: str
     n: int
     k: int
-    rule: str  # of the default's number of landmarks
+    rule: str  # for the number of landmarks of the default
     l: int
     scheme: str
     core: str
-    cut: bool  # rank k, not all that the core gives
+    cut: bool  # whether the rank is cut to k
     seed: int
     error: float  # Frobenius
     ratio: float
-    best: float  # the optimal error over |K|
-    share: float  # counted in a run of its own, with the first seed
+    best: float  # the optimal error divided by |K|
+    share: float  # counted in a separate run with the first seed
 
 
 class Setting(NamedTuple):
-    """The parameters of one fit but for its seed."""
+    """All parameters of a fit except its seed."""
 
     k: int
     l: int
@@ -64,18 +65,18 @@ class Setting(NamedTuple):
         )  # fmt: skip
 
     def fit(self, case: Problem, seed: int) -> KreinNystroem:
-        with (
-            warnings.catch_warnings()
-        ):  # landmarks that span fewer than k dimensions, zero diagonal
-            warnings.simplefilter("ignore", UserWarning)
-            return self.model(case.kernel, seed).fit(case.X)
+        return self._fitted(case.kernel, case.X, seed)
 
-    def tally(self, case: Problem, seed: int) -> Any:
+    def tally(self, case: Problem, seed: int) -> Tally:
+        """The pairs that a fit evaluates."""
         X, kernel, tally = case.counted()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            self.model(kernel, seed).fit(X)
+        self._fitted(kernel, X, seed)
         return tally
+
+    def _fitted(self, kernel: Any, X: Any, seed: int) -> KreinNystroem:
+        with warnings.catch_warnings():  # landmarks of fewer than k dimensions, zero diagonals
+            warnings.simplefilter("ignore", UserWarning)
+            return self.model(kernel, seed).fit(X)
 
 
 def landmark_count(rule: str, k: int, n: int) -> int:
@@ -88,7 +89,7 @@ def errors(case: Problem, model: KreinNystroem, k: int) -> tuple[float, float, f
 
 
 def run(section: str, name: str, k: int, seeds: Sequence[int]) -> list[Figure]:
-    """All figures of one section for one case and rank, with serial BLAS."""
+    """All figures of one section for one case and rank, with one BLAS thread."""
     with threadpool_limits(1):
         case = problem(name)
         figures = SECTIONS[section](case, k, seeds)
@@ -148,10 +149,10 @@ def equal_evaluations(case: Problem, k: int, seeds: Sequence[int]) -> Rows:
 
 
 def affordable(case: Problem, k: int, scheme: str, pairs: int, seed: int) -> Setting:
-    """The paper's scheme with the plain core and the most landmarks that ``pairs`` pay for.
+    """The paper's scheme with the plain core and as many landmarks as ``pairs`` pairs allow.
 
-    Its uniform sketch has min(k, landmarks) columns; where it overlaps the landmarks, the pairs
-    saved buy further ones.
+    Its uniform sketch has min(k, landmarks) columns. Where the sketch and the landmarks overlap,
+    the pairs that are saved allow further landmarks.
     """
     n = len(case)
     columns = np.arange(1, n + 1)

@@ -82,13 +82,13 @@ def _chromosomes(seed: int) -> Parts:
 
 
 def _peptides(seed: int) -> Parts:
-    """Its own test part; the two others train."""
+    """The set's own test part; the other two parts are for training."""
     data = load_dataset("strings/amp_ampscanner")
     return _halves(data.s.tolist(), data.y, data.part == 2)
 
 
 def _surnames(seed: int) -> Parts:
-    """Each name of a language once; 5000 train, the rest is the test part."""
+    """Each name of a language once; 5000 names are for training, the rest is the test part."""
     data = load_dataset("strings/surnames18")
     pairs = sorted(set(zip(data.s.tolist(), data.y.tolist(), strict=True)))
     order = np.random.default_rng(seed).permutation(len(pairs))
@@ -98,7 +98,7 @@ def _surnames(seed: int) -> Parts:
 
 
 def _contours(seed: int) -> Parts:
-    """Ten of each class train, ten test, drawn at random."""
+    """Ten random objects of each class for training and ten for the test."""
     data = load_dataset("shapes/mpeg7_contours")
     rng = np.random.default_rng(seed)
     is_test = np.ones(len(data.y), dtype=bool)
@@ -183,7 +183,7 @@ def n_splits(name: str, seed: int) -> int:
 
 @lru_cache(maxsize=1)
 def matrices(name: str, seed: int, split: int) -> Matrices:
-    """All distances of a split, each pair of training objects once, in one thread."""
+    """All distances of a split, in one thread; each pair of training objects once."""
     X, y, splits = _loaded(name, seed)
     train, test = splits[split]
     A, B = take(X, train), take(X, test)
@@ -196,7 +196,7 @@ def matrices(name: str, seed: int, split: int) -> Matrices:
 
 
 def available(names: Iterable[str], seed: int) -> tuple[list[str], list[str]]:
-    """Sets that are there, and what is to be said of those that are not."""
+    """The sets that are there, and one sentence for each that is not."""
     there, missing = [], []
     for name in names:
         try:

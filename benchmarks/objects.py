@@ -1,4 +1,4 @@
-"""Who classifies strings, series, shapes and graphs best: python -m benchmarks.objects
+"""Which method classifies strings, series, shapes and graphs best: python -m benchmarks.objects
 
 One distance a set, fixed in benchmarks/object_sets.py; all methods get the same distances and
 choose their parameters from the training part alone. Errors on the test parts, standard errors
@@ -24,8 +24,9 @@ import kreinlearn
 from benchmarks import object_sets, tables
 from benchmarks.learners import NearestNeighbour, RawSVC, chosen, fitted_quietly
 from benchmarks.object_sets import ALL_SETS, QUICK_SETS, SETS, available, matrices, n_splits
+from benchmarks.verdicts import best_of
 from kreinlearn import KreinRidgeClassifier, KreinSVC, SpectrumSVC
-from kreinlearn.paper.paired import ALL, Errors, Figure, best_of, difference, errors_of
+from kreinlearn.paper.paired import ALL, Errors, Figure, difference, errors_of
 from kreinlearn.paper.tasks import Journal, Outcome, Task, outcome
 from kreinlearn.report import Check, Table, versions
 from kreinlearn.report.model import Section
@@ -58,7 +59,7 @@ class Split(NamedTuple):
 
 
 def _tuned_neighbours(split: Split) -> Any:
-    """Number and weights of the neighbours by inner folds."""
+    """Nearest neighbours, whose number and weights are chosen by inner folds."""
     smallest = int(np.unique(matrices(*split).y, return_counts=True)[1].min())
     folds = StratifiedKFold(max(2, min(5, smallest)), shuffle=True, random_state=0)
     k = [k for k in NEIGHBOURS if k <= len(matrices(*split).y) // 2]
@@ -68,7 +69,7 @@ def _tuned_neighbours(split: Split) -> Any:
 
 @cache
 def _similarity(split: Split) -> str:
-    """What KreinRidgeClassifier makes of the distances: the baselines get the same."""
+    """The similarity that KreinRidgeClassifier chooses; the baselines use it, too."""
     M = matrices(*split)
     return str(fitted_quietly(KreinRidgeClassifier(**MATRIX), M.D, M.y).similarity_)
 
@@ -95,7 +96,7 @@ ALL_METHODS = METHODS | {EXACT: lambda split: KreinRidgeClassifier(n_landmarks=N
 
 
 def measured(split: Split, method: str) -> list[dict[str, Any]]:
-    """One fit and its predictions, timed together, from distances that are there."""
+    """One fit and its predictions from given distances, timed together."""
     M = matrices(*split)
     model = ALL_METHODS[method](split)
     wall, cpu = time.perf_counter(), time.process_time()
@@ -115,7 +116,7 @@ def key(split: Split, method: str) -> str:
 
 
 def _outcomes(split: Split, methods: Sequence[str]) -> list[Outcome]:
-    """The methods of one split, one after the other: its distances are evaluated once."""
+    """All methods on one split, one after the other; its distances are evaluated once."""
     return [outcome(Task(key(split, m), partial(measured, split, m))) for m in methods]
 
 
@@ -135,7 +136,7 @@ def run(journal: Journal, splits: Sequence[Split], methods: Sequence[str], n_job
 
 
 class Found(NamedTuple):
-    """One set: what every method came to, and the CPU seconds of its distances a split."""
+    """The errors of every method on one set, and the CPU seconds of the distances per split."""
 
     errors: dict[str, Errors]
     figures: dict[str, list[Figure]]

@@ -50,7 +50,7 @@ class Case(NamedTuple):
 
 
 def fits(quick: bool) -> Iterator[Case]:
-    """Small ones first, least squares before the machine."""
+    """The cases: small ones first, and least squares before KreinSVC."""
     sets: list[tuple[str, int | None]] = [("synthetic", n) for n in (QUICK_ROWS if quick else ROWS)]
     if not quick:
         sets += [(name, None) for name in SETS if SETS[name].stored]
@@ -69,7 +69,7 @@ def cases(quick: bool) -> list[Case]:
 
 
 def available(wanted: Sequence[Case]) -> tuple[list[Case], list[str]]:
-    """Cases whose data are there, and a word on each set whose are not."""
+    """The cases whose data are there, and one sentence for each set that is missing."""
     try:
         there = set(list_datasets())
     except FileNotFoundError:
@@ -84,7 +84,7 @@ def available(wanted: Sequence[Case]) -> tuple[list[Case], list[str]]:
 
 
 def run(journal: Journal, wanted: Sequence[Case], n_test: int) -> None:
-    """What the journal lacks; the files of a set are written when its first case comes."""
+    """Run what is not in the journal; the files of a set are written before its first case."""
     with tempfile.TemporaryDirectory(prefix="kreinlearn-scale-") as scratch:
         for case in wanted:
             if case.key in journal.outcomes:
@@ -117,7 +117,7 @@ def _measured(case: Case, scratch: Path, n_test: int) -> list[dict[str, Any]]:
 
 
 def measured_here(options: argparse.Namespace) -> Any:
-    """What a process of its own is started for."""
+    """Run one case; called in a process of its own."""
     if options.make:
         name, n, n_test, folder = options.make
         scale_sets.write(name, int(n) or None, int(n_test), Path(folder))

@@ -1,4 +1,4 @@
-"""The same fit on a Dask cluster of this machine and in this process, by turns."""
+"""The same fit on a Dask cluster of this machine and in this process, in turns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def sizes(n: int, chunk: int) -> list[int]:
 
 @contextmanager
 def cluster() -> Iterator[Any]:
-    """Two processes of one thread each."""
+    """A cluster of two processes with one thread each."""
     import distributed
 
     with (
@@ -45,7 +45,7 @@ def cluster() -> Iterator[Any]:
 
 
 def on_workers(client: Any, n: int, chunk: int) -> tuple[Any, Any]:
-    """X and y that are made where they stay."""
+    """X and y, generated on the workers that keep them."""
     import dask
     import dask.array as da
     import distributed
@@ -69,7 +69,7 @@ def here(n: int, chunk: int) -> tuple[Any, Any]:
 
 
 def received(client: Any) -> int:
-    """Bytes that came to this process over its connections to the scheduler."""
+    """The number of bytes that this process received from the scheduler."""
     import psutil
 
     port = int(client.scheduler.address.rpartition(":")[2])

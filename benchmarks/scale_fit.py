@@ -32,7 +32,7 @@ WARM_ROWS = 3000
 
 
 class Tally:
-    """Kernel values that were evaluated, by any thread."""
+    """The number of kernel values that were evaluated by all threads."""
 
     def __init__(self) -> None:
         self.values, self._lock = 0, threading.Lock()
@@ -48,13 +48,13 @@ class CountedColumns(DistanceColumns):
         super().__init__(*given)
 
     def __call__(self, A: Any, out: Any = None) -> Any:
-        found = super().__call__(A, out)
-        self.tally.add(found.size)
-        return found
+        values = super().__call__(A, out)
+        self.tally.add(values.size)
+        return values
 
 
 class CountedDeltaGauss(DeltaGauss):
-    """The same kernel, at the same speed; copies of it count together."""
+    """The same kernel at the same speed; all copies of it share one count."""
 
     tally = Tally()
 
@@ -63,7 +63,7 @@ class CountedDeltaGauss(DeltaGauss):
 
 
 def measured(folder: Path, name: str, m: int, learner: str) -> dict[str, Any]:
-    """Of a fit with its tuning, all parameters but the kernel and m being the defaults."""
+    """What a fit with its tuning costs; all parameters except the kernel and m are defaults."""
     about = json.loads((folder / ABOUT).read_text("utf8"))
     n, d = about["n"], about["d"]
     kind, kernel = LEARNERS[learner][1], CountedDeltaGauss(**SETS[name].kernel)
@@ -92,7 +92,7 @@ def measured(folder: Path, name: str, m: int, learner: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def warm(model: Any, d: int, y: Any, X_test: Any) -> None:
+def warm(model: Any, d: int, y: np.ndarray, X_test: Any) -> None:
     """Compile and import what a fit and a prediction need, before anything is measured."""
     rng = np.random.default_rng(0)
     some = rng.choice(len(y), WARM_ROWS)

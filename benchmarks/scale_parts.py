@@ -1,4 +1,4 @@
-"""The rows of the table of targets, and the peers: what other benchmarks measure, run here."""
+"""Rows of the table of targets and peers, which other benchmarks measure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PARTS: dict[str, Callable[[Sizes], list[Row]]] = {
 
 
 def measured(part: str, sizes: Sizes) -> list[dict[str, Any]]:
-    """With the load of the machine beside every figure that is compared with a target."""
+    """Rows with the load of the machine beside every figure that has a target."""
     rows = PARTS[part](sizes)
     for row in rows:
         if row.target:

@@ -1,4 +1,4 @@
-"""What the scale benchmark found: tables, checks and the drawing of seconds and memory."""
+"""The report of the scale benchmark: tables, checks, and a drawing of seconds and memory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Found = dict[str, Any]  # of one fit
 
 
 def document(found: Sequence[Outcome], command: str, missing: list[str], whole: bool) -> Document:
-    """``whole``: the sizes are those of the targets, and not the quick ones."""
+    """The report; ``whole`` tells that the sizes are those of the targets, not the quick ones."""
     fits = [one.rows[0] for one in found if one.key.startswith("fit/")]
     rows = [Row(**row) for one in found if one.key.startswith("part/") for row in one.rows]
     minutes = sum(one.cpu for one in found) / 60
@@ -69,7 +69,7 @@ def document(found: Sequence[Outcome], command: str, missing: list[str], whole: 
 
 
 def disturbed(fits: Sequence[Found]) -> Iterator[str]:
-    """A word of warning where other work ran beside the measurements."""
+    """A warning if other work ran at the same time as the measurements."""
     loads = [one["load"] - one["workers"] for one in fits]
     if max(loads, default=0.0) > BESIDE:
         low, high = (pick(one["load"] for one in fits) for pick in (min, max))
@@ -162,7 +162,7 @@ def case_of(one: Found) -> str:
 
 
 def growth_of(mine: dict[int, Found], which: str, whole: bool) -> Check:
-    """CPU seconds, ten times the rows: of 1e5 and 1e6 where they are there."""
+    """How CPU seconds grow with ten times the rows: from 1e5 to 1e6 if both were measured."""
     few = min(mine)
     many = 10 * few if 10 * few in mine else max(mine)
     growth = mine[many]["cpu"] / mine[few]["cpu"]
@@ -172,7 +172,7 @@ def growth_of(mine: dict[int, Found], which: str, whole: bool) -> Check:
 
 
 def memory_of(mine: dict[int, Found], which: str, whole: bool) -> Check:
-    """Least squares hold nothing of a row; the machine holds rows within the budget."""
+    """Memory per row: least squares store no row, KreinSVC stores rows up to the budget."""
     few, many = min(mine), max(mine)
     peaks = mine[few]["peak"], mine[many]["peak"]
     if which.startswith("KreinSVC"):
@@ -251,7 +251,7 @@ def show(document: Document) -> None:
 
 
 def write(document: Document, path: Path) -> None:
-    """The page, and the drawing beside it."""
+    """Write the page, and the drawing beside it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(to_markdown(document, "."), encoding="utf8")
     for picture in document.pictures:

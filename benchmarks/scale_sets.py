@@ -101,7 +101,7 @@ SETS = {
 
 
 def write(name: str, n: int | None, n_test: int, folder: Path) -> None:
-    """Training and test part of a set, and what is known of it: ``n`` training rows, or all."""
+    """The training part of ``n`` rows (None: all), the test part, and what is known about a set."""
     data = SETS[name].load(None if n is None else n + n_test)
     folder.mkdir(parents=True)
     rng = np.random.default_rng(1)
@@ -128,20 +128,20 @@ def _write_rows(path: Path, X: Array, names: tuple[str, ...]) -> None:
 
 
 def rows_at(folder: Path, part: str) -> Any:
-    """X as an estimator takes it: what is on disk stays there."""
+    """X as an estimator takes it; what is on disk is not loaded."""
     path = folder / f"{part}.npy"
     return path if path.exists() else table(path.with_suffix(".parquet"))
 
 
 def error(kind: str, found: Array, y: Array) -> float:
-    """Share of wrong classes, or the root of the mean square."""
+    """The share of wrong classes, or the root of the mean squared error."""
     if kind == LABELS:
         return float(np.mean(found != y))
     return float(np.sqrt(np.mean((found - y) ** 2)))
 
 
 def baselines(kind: str, data: Data, test: Array) -> dict[str, float]:
-    """Test errors of a constant, of a linear model, and of the signal itself where it is known."""
+    """The test errors of a constant, of a linear model and, if known, of the signal itself."""
     y, y_test = data.targets[kind][~test], data.targets[kind][test]
     constant = np.bincount(y).argmax() if kind == LABELS else y.mean()
     linear = (RidgeClassifier if kind == LABELS else Ridge)().fit(data.X[~test], y)

@@ -1,4 +1,4 @@
-"""From single figures to tables and verdicts."""
+"""Tables and verdicts of the approximation benchmark."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _name(case: tuple[str, int]) -> str:
 
 
 def limit_checks(figures: Sequence[Figure], section: str) -> list[Check]:
-    """The figures of the default against the limits of its number of landmarks."""
+    """The errors of the default, compared with the limits for its number of landmarks."""
     checks = []
     for rule, limits in LIMITS[section].items():
         cases = by_case(select(figures, section=section, rule=rule))
@@ -113,7 +113,7 @@ def limit_checks(figures: Sequence[Figure], section: str) -> list[Check]:
 def paired(
     figures: Sequence[Figure], rule: str, scheme: str, cuts: tuple[bool, bool]
 ) -> dict[tuple[str, int], float]:
-    """Median over seeds of the default's error over the scheme's, case by case."""
+    """For each case, the median over seeds of the default's error divided by the scheme's."""
     here = select(figures, section="equal", rule=rule)
     ours, theirs = (
         by_case(select(here, scheme=DEFAULT, cut=cuts[0])),
@@ -126,7 +126,7 @@ def paired(
 
 
 def equal_checks(figures: Sequence[Figure]) -> list[Check]:
-    """The worst case and scheme of the paper, for like ranks."""
+    """The worst case and scheme of the paper, at equal ranks."""
     checks = []
     for comparison, cuts in list(COMPARISONS.items())[:2]:
         for rule in RULES:

@@ -1,32 +1,56 @@
-"""Tables of results: on the terminal, as Markdown, as CSV, with what made them."""
+"""What the benchmarks share: jobs in processes, and tables on the terminal, as Markdown and CSV."""
 
 from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
+import joblib
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import kreinlearn
 from kreinlearn.report import Table, provenance, versions
 
-WIDTH = 190  # of a console that is no terminal
+WIDTH = 190  # characters of a console that is no terminal
+T = TypeVar("T")
+
+
+def results_of(jobs: Sequence[Callable[[], T]], names: Sequence[str], n_jobs: int) -> Iterator[T]:
+    """Run jobs in processes with one thread each, and yield their results in order.
+
+    A bar on stderr shows the progress, with the name of the job that has ended.
+    """
+    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
+    with (
+        Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as bar,
+        joblib.parallel_config("loky", inner_max_num_threads=1),
+    ):
+        task = bar.add_task("", total=len(jobs))
+        pool = joblib.Parallel(n_jobs=min(n_jobs, max(len(jobs), 1)), return_as="generator")
+        ended = pool(joblib.delayed(job)() for job in jobs)
+        for name, result in zip(names, ended, strict=True):
+            bar.update(task, advance=1, description=name)
+            yield result
 
 
 def console() -> Console:
+    """The standard output, wide enough for the tables if it is no terminal."""
     return Console() if sys.stdout.isatty() else Console(width=WIDTH)
 
 
-def command_line(module: str, arguments: Sequence[str]) -> str:
-    """The command as it was given, files by their names only."""
-    named = [Path(word).name if Path(word).is_absolute() else word for word in arguments]
+def command_line(module: str, arguments: Sequence[str] | None) -> str:
+    """The command as it was given (None: to this process), without the folders of files."""
+    words = sys.argv[1:] if arguments is None else arguments
+    named = [Path(word).name if Path(word).is_absolute() else word for word in words]
     return " ".join(["python", "-m", module, *named])
 
 
 def write_markdown(path: Path, heading: str, command: str, tables: Iterable[Table]) -> None:
+    """Write tables under a heading, with the versions and the machine that made them."""
     path.parent.mkdir(parents=True, exist_ok=True)
     about = provenance(command, versions(kreinlearn.__version__))
     parts = [f"# {heading}", "", about, "", *(table.markdown() for table in tables)]
@@ -34,7 +58,7 @@ def write_markdown(path: Path, heading: str, command: str, tables: Iterable[Tabl
 
 
 def write_csv(path: Path, figures: Sequence[Any]) -> None:
-    """One line a figure; figures are named tuples of one kind."""
+    """One line per figure; figures are named tuples of one kind."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "w", encoding="utf8", newline="") as file:
         writer = csv.writer(file)
@@ -43,7 +67,7 @@ def write_csv(path: Path, figures: Sequence[Any]) -> None:
 
 
 def read_csv(path: Path, kind: Any) -> list[Any]:
-    """The figures a run wrote: named tuples of ``kind``, whose annotations say the types."""
+    """The figures that a run wrote, as named tuples of ``kind`` with its types."""
     types = ["True".__eq__ if t is bool else t for t in get_type_hints(kind).values()]
     with open(path, encoding="utf8", newline="") as file:
         rows = csv.reader(file)

@@ -1,27 +1,26 @@
-"""Seconds and megabytes of one call, rows of a table that set them beside a target."""
+"""Seconds and megabytes of one call, and rows of a table that compare them with a target."""
 
 from __future__ import annotations
 
 import json
 import os
-import platform
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
-import sklearn
-from rich.table import Table
+
+from kreinlearn.report import Table
 
 
 @dataclass
 class Row:
+    """A number beside its target, and whether it reaches it."""
+
     what: str
     measured: str
     target: str = ""
@@ -37,16 +36,17 @@ class Timing:
     wall: float
 
 
-def timed(work: Callable[[], Any]) -> Timing:
+def timed(work: Callable[[], object]) -> Timing:
+    """The seconds of one call."""
     cpu, wall = time.process_time(), time.perf_counter()
     work()
     return Timing(time.process_time() - cpu, time.perf_counter() - wall)
 
 
 def interleaved(
-    works: dict[str, Callable[[], Any]], repetitions: int, *, warm: bool = True
+    works: dict[str, Callable[[], object]], repetitions: int, *, warm: bool = True
 ) -> dict[str, Timing]:
-    """Median timing of each, all of them once a round, after one round that does not count."""
+    """The median timing of each work; every round runs all of them, and a first does not count."""
     if warm:
         for work in works.values():
             work()
@@ -61,19 +61,19 @@ def interleaved(
 
 
 def resident_megabytes(which: str) -> float:
-    """VmRSS now, VmHWM at most (getrusage would count what the parent process had)."""
+    """VmRSS is the memory now, VmHWM its peak (getrusage would include the parent process)."""
     with open("/proc/self/status", encoding="ascii") as file:
         return next(int(line.split()[1]) / 1e3 for line in file if line.startswith(which))
 
 
 def forget_peak() -> float:
-    """Resident megabytes now; VmHWM is counted from here on."""
+    """Resident megabytes now; the peak VmHWM starts from here."""
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     return resident_megabytes("VmRSS")
 
 
 def said_by(module: str, *words: str, timeout: float | None = None) -> Any:
-    """What the last line of a command says, in JSON, of a process of its own."""
+    """The last line that a module prints in a process of its own, read as JSON."""
     command = [sys.executable, "-m", module, *words]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=timeout)
     return json.loads(done.stdout.splitlines()[-1])
@@ -83,37 +83,25 @@ def said_by(module: str, *words: str, timeout: float | None = None) -> Any:
 
 
 def spent(timing: Timing) -> str:
+    """CPU and wall seconds in words."""
     return f"{timing.cpu:.2f} s CPU, {timing.wall:.2f} s wall"
 
 
 def ratio_row(what: str, timing: Timing, floor: float, target: float, note: str = "") -> Row:
+    """CPU seconds divided by a floor, beside the largest ratio that is allowed."""
     ratio = timing.cpu / floor
     shown = f"{ratio:.2f} x ({spent(timing)})"
     return Row(what, shown, f"<= {target}", ratio <= target, note)
 
 
 def table_of(rows: list[Row], title: str) -> Table:
-    table = Table("what", "measured", "target", "", "note", title=title)
-    for row in rows:
-        verdict = "" if row.holds is None else ("holds" if row.holds else "MISSED")
-        table.add_row(row.what, row.measured, row.target, verdict, row.note)
-    return table
+    """The rows as a table, with the load of the machine below it."""
+    verdicts = {None: "", True: "holds", False: "MISSED"}
+    cells = [[r.what, r.measured, r.target, verdicts[r.holds], r.note] for r in rows]
+    note = f"CPU seconds of the whole process, medians; load average {load_average()}."
+    return Table(title, ["what", "measured", "target", "verdict", "note"], cells, [note])
 
 
 def load_average() -> str:
+    """The load of the machine over 1, 5 and 15 minutes."""
     return ", ".join(f"{v:.1f}" for v in os.getloadavg())
-
-
-def markdown_of(rows: list[Row], command: str, title: str) -> str:
-    head = (
-        f"# {title}\n\nWritten by `{command}` on {date.today()}: "
-        f"{platform.machine()}, {os.cpu_count()} cores, load average {load_average()}; Python "
-        f"{platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}, "
-        f"scikit-learn {sklearn.__version__}. CPU seconds of the whole process, medians.\n\n"
-        "| what | measured | target | | note |\n|---|---|---|---|---|\n"
-    )
-    verdict = {None: "", True: "holds", False: "missed"}
-    lines = (
-        f"| {r.what} | {r.measured} | {r.target} | {verdict[r.holds]} | {r.note} |" for r in rows
-    )
-    return head + "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""From errors on folds to tables and verdicts of the learning benchmark."""
+"""Tables and verdicts of the learning benchmark, from errors on folds."""
 
 from __future__ import annotations
 
@@ -10,14 +10,7 @@ from typing import NamedTuple
 from benchmarks.learners import KREIN, Comparison, Method, features, two_lambdas
 from benchmarks.tables import Table
 from kreinlearn.evaluation.paired import LEVEL, Difference
-from kreinlearn.paper.paired import (
-    MULTICLASS,
-    Errors,
-    Figure,
-    Results,
-    best_of,
-    difference,
-)
+from kreinlearn.paper.paired import ALL, ONE_VS_REST, Errors, Figure, difference, errors_of
 
 # Errors of a prototype with 100 uniform landmarks, all classes at once: the least and the largest.
 TARGETS = {
@@ -27,6 +20,33 @@ TARGETS = {
 }
 ROUNDING = 0.05  # of the targets
 SETTINGS = {"auto": "at its defaults", "landmarks": "at {} landmarks"}
+MULTICLASS = "multiclass"
+Results = dict[tuple[str, str], dict[str, Errors]]  # by set and way, then by method
+
+
+def way_of(figure: Figure) -> str:
+    """Whether all classes are told apart at once, or each from the rest."""
+    return MULTICLASS if figure.target == ALL else ONE_VS_REST
+
+
+def complete(figures: Iterable[Figure]) -> Results:
+    """The errors of the methods that have all folds of a set."""
+    groups: dict[tuple[str, str], dict[str, list[Figure]]] = defaultdict(lambda: defaultdict(list))
+    for f in figures:
+        if not f.failed:
+            groups[f.set, way_of(f)][f.method].append(f)
+    results: Results = {}
+    for key, by_method in groups.items():
+        most = max(map(len, by_method.values()))
+        whole = {name: group for name, group in by_method.items() if len(group) == most}
+        results[key] = {name: errors_of(group) for name, group in whole.items()}
+    return results
+
+
+def best_of(errors: dict[str, Errors], names: Iterable[str]) -> str | None:
+    """The first method of the smallest mean error; None if none of them was measured."""
+    there = [name for name in names if name in errors]
+    return min(there, key=lambda name: errors[name].mean) if there else None
 
 
 # Errors
@@ -37,7 +57,7 @@ def error_tables(
 ) -> Iterator[Table]:
     header = ["method", "error %", "deviation", "standard error", "wall s", "CPU s"]
     for (name, way), by_method in results.items():
-        here = [f for f in figures if (f.set, f.way) == (name, way)]
+        here = [f for f in figures if (f.set, way_of(f)) == (name, way)]
         table = Table(f"{name}, n = {here[0].n}, {way}", header)
         for method in (m for m in methods if m in by_method):
             table.rows.append([method, *_cells(by_method[method])])
@@ -64,11 +84,16 @@ def _left_out(here: Sequence[Figure], by_method: dict[str, Errors]) -> Iterator[
 
 
 def chosen_table(figures: Sequence[Figure], methods: dict[str, Method]) -> Table:
-    """Which transformations and which way of many classes our defaults took, in how many fits."""
+    """Which similarities and which way of many classes our defaults chose, with numbers of fits."""
     table = Table("What our learners chose", ["set", "method", "similarity", "many classes"])
     groups: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
     for f in figures:
-        if not f.failed and f.way == MULTICLASS and f.method in methods and methods[f.method].ours:
+        if (
+            not f.failed
+            and way_of(f) == MULTICLASS
+            and f.method in methods
+            and methods[f.method].ours
+        ):
             values = dict(word.split("=", 1) for word in f.chosen.split())
             groups[f.set, f.method].append(values)
     for (name, method), found in groups.items():
@@ -86,7 +111,7 @@ def _counted(values: Iterable[str]) -> str:
 
 
 class Gap(NamedTuple):
-    """One of ours against the best of some methods, on one set."""
+    """One of our learners compared with the best of some methods, on one set."""
 
     set: str
     way: str
@@ -107,7 +132,7 @@ class Gap(NamedTuple):
 def gaps(
     results: Results, ours: Sequence[str], others: Sequence[str], *, each: bool = False
 ) -> Iterator[Gap]:
-    """Of the best of ours on every set, or of each of them."""
+    """The gaps of our best learner on every set, or of each of our learners."""
     for (name, way), by_method in results.items():
         mine, best = best_of(by_method, ours), best_of(by_method, others)
         if mine is None or best is None:

@@ -47,7 +47,7 @@ def words(n: int | None, seed: int = 0) -> tuple[list[str], Any, list[str], Any]
 
 
 def bare(X: list[str], Z: list[str]) -> None:
-    """Every distance of a word to a landmark, tile by tile, and nothing else."""
+    """Evaluate every distance of a word to a landmark, tile by tile, and nothing else."""
     from rapidfuzz.distance import Levenshtein
     from rapidfuzz.process import cdist
 

@@ -1,4 +1,4 @@
-"""Data with known truth made on the spot, and loaders from a data folder."""
+"""Generators of data whose structure is known, and loaders of the data folder."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from kreinlearn.data.tiles import as_generator
 
-Array = NDArray[Any]
+Array = np.ndarray
+Random = int | np.random.RandomState | np.random.Generator | None
 VARIABLE = "KREINLEARN_DATA"
 REDRAWS_PER_BALL = 50
 
@@ -27,21 +27,42 @@ def make_polygons(
     *,
     sides: Sequence[int] = (5, 7),
     radius: tuple[float, float] = (0.5, 1.0),
-    random_state: Any = None,
-) -> tuple[list[NDArray[np.float64]], NDArray[np.int64]]:
-    """Random polygons as vertex arrays (k, 2), in random order; y is the number of sides.
+    random_state: Random = None,
+) -> tuple[list[Array], Array]:
+    """Generate random polygons whose class is their number of sides.
 
-    Vertex j of a k-gon stands at the angle 2 pi (j + u_j) / k + phi, with u_j uniform in
-    [-1/2, 1/2] and phi uniform once a polygon, at a distance from the origin uniform in ``radius``.
-    Classes have equal sizes, up to one object where ``n_samples`` is no multiple of their number.
+    Vertex j of a polygon with k sides has the angle 2 pi (j + u_j) / k + phi. Here u_j is uniform
+    in [-1/2, 1/2], and phi is uniform and the same for all vertices of a polygon. The distance of
+    a vertex from the origin is uniform in ``radius``. Classes have equal sizes, up to one object
+    if ``n_samples`` is no multiple of their number. Objects come in random order.
 
+    Parameters
+    ----------
+    n_samples : int, default=400
+        The number of polygons.
+    sides : sequence of int, default=(5, 7)
+        The numbers of sides, one per class; distinct, and at least 3.
+    radius : tuple of two floats, default=(0.5, 1.0)
+        The least and the largest distance of a vertex from the origin.
+    random_state : int, RandomState, Generator or None, default=None
+        The seed or source of random numbers.
+
+    Returns
+    -------
+    X : list of ndarray of shape (k, 2)
+        The vertices of each polygon.
+    y : ndarray of shape (n_samples,)
+        The number of sides of each polygon.
+
+    Examples
+    --------
     >>> from kreinlearn.datasets import make_polygons
     >>> X, y = make_polygons(4, random_state=0)
     >>> [len(x) for x in X] == y.tolist()
     True
     """
     if min(sides, default=0) < 3 or len(set(sides)) < len(sides):
-        raise ValueError(f"sides={sides!r}: pass distinct numbers of at least 3, one a class")
+        raise ValueError(f"sides={sides!r}: pass distinct numbers of at least 3, one per class")
     if n_samples < len(sides):
         raise ValueError(f"n_samples={n_samples} is below one polygon for each of sides={sides!r}")
     rng = as_generator(random_state)
@@ -61,13 +82,36 @@ def make_balls3d(
     radii: Sequence[float] = (0.02, 0.04),
     dimension: int = 3,
     side: float = 100.0,
-    random_state: Any = None,
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Dissimilarities D (n, n) of disjoint balls in a cube, and the class y of each ball.
+    random_state: Random = None,
+) -> tuple[Array, Array]:
+    """Generate dissimilarities of disjoint balls in a cube whose classes differ by the radius.
 
-    d_ij = |x_i - x_j| - r_i - r_j, the gap between surfaces, with d_ii = 0: classes differ by
-    their radius alone. A centre whose ball meets another is drawn again, at most 50 n times.
+    The dissimilarity of two balls is the gap between their surfaces,
+    d_ij = |x_i - x_j| - r_i - r_j, with d_ii = 0. Centres are uniform in the cube. A centre whose
+    ball touches another ball is drawn again, at most 50 times the number of balls.
 
+    Parameters
+    ----------
+    n_per_class : sequence of int, default=(100, 100)
+        The number of balls of each class.
+    radii : sequence of float, default=(0.02, 0.04)
+        The radius of each class.
+    dimension : int, default=3
+        The dimension of the space.
+    side : float, default=100.0
+        The length of the sides of the cube.
+    random_state : int, RandomState, Generator or None, default=None
+        The seed or source of random numbers.
+
+    Returns
+    -------
+    D : ndarray of shape (n, n)
+        The dissimilarities of all balls.
+    y : ndarray of shape (n,)
+        The class of each ball, 0, 1, and so on.
+
+    Examples
+    --------
     >>> from kreinlearn.datasets import make_balls3d
     >>> D, y = make_balls3d((3, 2), random_state=0)
     >>> D.shape, y.tolist()
@@ -76,7 +120,7 @@ def make_balls3d(
     if len(n_per_class) != len(radii):
         raise ValueError(
             f"n_per_class has {len(n_per_class)} classes but radii has {len(radii)}; "
-            "pass one number and one radius a class"
+            "pass one number and one radius per class"
         )
     rng = as_generator(random_state)
     y = np.repeat(np.arange(len(radii), dtype=np.int64), n_per_class)
@@ -112,15 +156,43 @@ def make_noisy_strings(
     noise: int = 6,
     alphabet: str = "ACGT",
     return_prototypes: bool = False,
-    random_state: Any = None,
+    random_state: Random = None,
 ) -> tuple[Any, ...]:
-    """Strings made of a prototype a class by random edits, in random order; y is the class.
+    """Generate strings by random edits of one prototype per class.
 
-    A prototype has ``length`` letters, all equally likely; no two are the same. An object is its
-    prototype after ``noise`` edits at random places: a letter is put in, taken out or changed to
-    another. So in Levenshtein distance no string is farther than ``noise`` from its prototype;
-    ``return_prototypes=True`` gives these as a third result, a list of strings.
+    A prototype has ``length`` letters, all equally likely, and no two prototypes are equal. A
+    string is its prototype after ``noise`` edits at random places; an edit inserts, deletes or
+    changes a letter. So the Levenshtein distance of a string to its prototype is at most
+    ``noise``. Objects come in random order.
 
+    Parameters
+    ----------
+    n_samples : int, default=400
+        The number of strings.
+    n_classes : int, default=4
+        The number of classes.
+    length : int, default=20
+        The number of letters of a prototype.
+    noise : int, default=6
+        The number of edits per string.
+    alphabet : str, default="ACGT"
+        The letters, at least 2 and all distinct.
+    return_prototypes : bool, default=False
+        Whether to return the prototypes as well.
+    random_state : int, RandomState, Generator or None, default=None
+        The seed or source of random numbers.
+
+    Returns
+    -------
+    X : list of str
+        The strings.
+    y : ndarray of shape (n_samples,)
+        The class of each string.
+    prototypes : list of str
+        One prototype per class; only if ``return_prototypes`` is True.
+
+    Examples
+    --------
     >>> from kreinlearn.datasets import make_noisy_strings
     >>> X, y, words = make_noisy_strings(5, noise=0, return_prototypes=True, random_state=0)
     >>> X == [words[c] for c in y]
@@ -138,10 +210,10 @@ def make_noisy_strings(
         )
     rng = as_generator(random_state)
     y = _shuffled_classes(n_samples, n_classes, rng)
-    found: dict[str, None] = {}  # distinct, in order
-    while len(found) < n_classes:
-        found["".join(rng.choice(letters, length))] = None
-    prototypes = list(found)
+    distinct: dict[str, None] = {}  # in the order in which they are drawn
+    while len(distinct) < n_classes:
+        distinct["".join(rng.choice(letters, length))] = None
+    prototypes = list(distinct)
     X = [_edited(prototypes[c], noise, letters, rng) for c in y]
     return (X, y, prototypes) if return_prototypes else (X, y)
 
@@ -150,7 +222,7 @@ def _shuffled_classes(n_samples: int, n_classes: int, rng: np.random.Generator) 
     if not 1 <= n_classes <= n_samples:
         raise ValueError(
             f"n_samples={n_samples}, n_classes={n_classes}: pass at least one class, and at least "
-            "one object a class"
+            "one object per class"
         )
     return rng.permutation(np.arange(n_samples, dtype=np.int64) % n_classes)
 
@@ -177,15 +249,42 @@ def make_warped_series(
     warp: float = 0.1,
     noise: float = 0.1,
     return_prototypes: bool = False,
-    random_state: Any = None,
+    random_state: Random = None,
 ) -> tuple[Any, ...]:
-    """Series (T,) made of a curve a class by warping its time, in random order; y is the class.
+    """Generate time series by warping the time of one curve per class.
 
-    A curve f on [0, 1] is a sum of four sine waves, of deviation 1. An object is f(w(t)) at T equal
-    steps t from 0 to 1, with normal noise of deviation ``noise`` added; w increases from 0 to 1 and
-    |w(t) - t| is at most ``warp``. T is ``length``, or uniform from the first to the second of two.
-    ``return_prototypes=True`` gives the curves as a third result, (n_classes, greatest T).
+    The curve f of a class is a sum of four sine waves on [0, 1] with standard deviation 1. A series
+    is f(w(t)) at T equal steps t from 0 to 1, plus normal noise. The warping w increases from 0 to
+    1, and |w(t) - t| is at most ``warp``. Objects come in random order.
 
+    Parameters
+    ----------
+    n_samples : int, default=200
+        The number of series.
+    n_classes : int, default=3
+        The number of classes.
+    length : int or tuple of two ints, default=60
+        The number of steps T, or the least and the largest number, between which T is uniform.
+    warp : float, default=0.1
+        The largest shift in time, from 0 to 1.
+    noise : float, default=0.1
+        The standard deviation of the noise.
+    return_prototypes : bool, default=False
+        Whether to return the curves as well.
+    random_state : int, RandomState, Generator or None, default=None
+        The seed or source of random numbers.
+
+    Returns
+    -------
+    X : list of ndarray of shape (T,)
+        The series.
+    y : ndarray of shape (n_samples,)
+        The class of each series.
+    prototypes : ndarray of shape (n_classes, largest T)
+        One curve per class; only if ``return_prototypes`` is True.
+
+    Examples
+    --------
     >>> from kreinlearn.datasets import make_warped_series
     >>> X, y = make_warped_series(10, length=(50, 60), random_state=0)
     >>> all(50 <= len(x) <= 60 for x in X)
@@ -195,7 +294,9 @@ def make_warped_series(
     if not 2 <= shortest <= longest:
         raise ValueError(f"length={length!r}: pass a number of at least 2, or a pair in order")
     if not 0 <= warp <= 1 or not 0 <= noise < np.inf:
-        raise ValueError(f"warp={warp}, noise={noise}: pass a warp from 0 to 1, a noise from 0 on")
+        raise ValueError(
+            f"warp={warp}, noise={noise}: pass a warp from 0 to 1 and a noise of at least 0"
+        )
     rng = as_generator(random_state)
     y = _shuffled_classes(n_samples, n_classes, rng)
     waves = [(rng.standard_normal(4), rng.uniform(0, 2 * np.pi, 4)) for _ in range(n_classes)]
@@ -216,7 +317,7 @@ def _curve(t: Array, a: Array, phase: Array) -> Array:
 
 
 def _warped(t: Array, warp: float, rng: np.random.Generator) -> Array:
-    """Between t and a random increasing path through four knots, as far as ``warp`` allows."""
+    """Times t, moved towards a random increasing path with four knots as far as ``warp`` allows."""
     path = np.append(0.0, np.cumsum(rng.dirichlet(np.ones(5))))
     drift = path - np.linspace(0.0, 1.0, 6)
     share = min(1.0, warp / np.abs(drift).max())
@@ -229,15 +330,37 @@ def make_graphs(
     n_nodes: tuple[int, int] = (8, 16),
     n_labels: int = 3,
     n_chords: int = 2,
-    random_state: Any = None,
-) -> tuple[list[Graph], NDArray[np.int64]]:
-    """Trees (y = 0) and rings with ``n_chords`` chords (y = 1), in random order.
+    random_state: Random = None,
+) -> tuple[list[Graph], Array]:
+    """Generate labelled graphs of two classes: trees, and rings with chords.
 
-    A tree's next node joins a node that is there, all equally likely; a chord joins two nodes that
-    are not neighbours. The number of nodes is uniform in ``n_nodes``, ends included, and a label is
-    one of 0 .. n_labels - 1: drawn once for the i-th tree and the i-th ring, so that only the edges
-    tell the classes apart. Nodes are numbered at random.
+    A tree grows node by node; each new node is joined to one of the nodes before it, all equally
+    likely. A chord of a ring joins two nodes that are not neighbours. The i-th tree and the i-th
+    ring have the same number of nodes and the same labels, so that only the edges tell the classes
+    apart. Nodes are numbered at random, and objects come in random order.
 
+    Parameters
+    ----------
+    n_samples : int, default=200
+        The number of graphs.
+    n_nodes : tuple of two ints, default=(8, 16)
+        The least and the largest number of nodes, between which it is uniform; at least 3.
+    n_labels : int, default=3
+        The number of different node labels, which are 0, 1, and so on.
+    n_chords : int, default=2
+        The number of chords of a ring.
+    random_state : int, RandomState, Generator or None, default=None
+        The seed or source of random numbers.
+
+    Returns
+    -------
+    X : list of Graph
+        The graphs.
+    y : ndarray of shape (n_samples,)
+        0 for a tree and 1 for a ring.
+
+    Examples
+    --------
     >>> from kreinlearn.datasets import make_graphs
     >>> X, y = make_graphs(6, n_chords=2, random_state=0)
     >>> [len(x.edges) - len(x.node_labels) for x in X] == [2 if c else -1 for c in y]
@@ -259,7 +382,7 @@ def make_graphs(
 
 
 def _graph(labels: Array, edges: Callable[..., Array], rng: np.random.Generator) -> Graph:
-    """The nodes of ``edges(n, rng)`` with these labels, numbered at random."""
+    """A graph with these labels and the edges of ``edges(n, rng)``, numbered at random."""
     pairs = np.sort(rng.permutation(len(labels))[edges(len(labels), rng)], axis=1)
     return Graph(rng.permutation(labels), pairs[np.lexsort(pairs.T[::-1])])
 
@@ -279,14 +402,36 @@ def _ring(n: int, rng: np.random.Generator, n_chords: int) -> Array:
 
 
 class Graph(NamedTuple):
-    """An undirected graph with discrete node labels; edges (i, j), i < j, by node number."""
+    """An undirected graph with discrete node labels.
 
-    node_labels: Array  # (n_nodes,)
-    edges: Array  # (n_edges, 2)
+    Parameters
+    ----------
+    node_labels : ndarray of shape (n_nodes,)
+        The label of each node.
+    edges : ndarray of shape (n_edges, 2)
+        The node numbers (i, j) of each edge, with i < j.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kreinlearn.datasets import Graph
+    >>> path = Graph(np.array([0, 1, 0]), np.array([[0, 1], [1, 2]]))
+    >>> len(path.edges)
+    2
+    """
+
+    node_labels: Array
+    edges: Array
 
 
 def data_home() -> Path:
-    """The folder that the environment variable KREINLEARN_DATA names."""
+    """Find the folder that the environment variable KREINLEARN_DATA names.
+
+    Returns
+    -------
+    folder : Path
+        The folder, which exists; FileNotFoundError is raised if it does not.
+    """
     layout = "a folder with files such as dissimilarity/woodyplants50.npz or strings/surnames18.npz"
     given = os.environ.get(VARIABLE)
     if not given:
@@ -298,7 +443,13 @@ def data_home() -> Path:
 
 
 def list_datasets() -> list[str]:
-    """Names for ``load_dataset``: the folder and file name, without ``.npz``."""
+    """List the data sets of the data folder.
+
+    Returns
+    -------
+    names : list of str
+        Names for ``load_dataset``, such as "dissimilarity/woodyplants50".
+    """
     home = data_home()
     return sorted(
         path.relative_to(home).with_suffix("").as_posix() for path in home.glob("*/*.npz")
@@ -306,10 +457,21 @@ def list_datasets() -> list[str]:
 
 
 def load_dataset(name: str) -> Bunch:
-    """One data set of the data folder, ``load_dataset("dissimilarity/woodyplants50")``.
+    """Load one data set of the data folder.
 
-    The arrays are as the file holds them: a dissimilarity ``D`` is neither squared nor symmetrised.
-    What is stored end to end comes apart: series and graphs as a list ``X``, words as a list ``s``.
+    The arrays are returned as they are stored: a dissimilarity ``D`` is neither squared nor made
+    symmetric. Objects of different sizes, which a file stores end to end, are returned as lists:
+    series and graphs as ``X``, and words as ``s``.
+
+    Parameters
+    ----------
+    name : str
+        The folder and the file name without ``.npz``, such as "dissimilarity/woodyplants50".
+
+    Returns
+    -------
+    data : Bunch
+        The arrays by their names in the file, and the name of the set as ``data.name``.
     """
     if name not in list_datasets():
         raise FileNotFoundError(
@@ -323,16 +485,18 @@ def load_dataset(name: str) -> Bunch:
     return Bunch(name=name, **arrays)
 
 
-def _series(values: Array, offsets: Array) -> dict[str, Any]:
+def _series(values: Array, offsets: Array) -> dict[str, list[Array]]:
     return {"X": np.split(values, offsets[1:-1])}
 
 
-def _graphs(node_labels: Array, node_offsets: Array, edges: Array, edge_offsets: Array) -> Any:
+def _graphs(
+    node_labels: Array, node_offsets: Array, edges: Array, edge_offsets: Array
+) -> dict[str, list[Graph]]:
     labels, pairs = np.split(node_labels, node_offsets[1:-1]), np.split(edges, edge_offsets[1:-1])
     return {"X": [Graph(*graph) for graph in zip(labels, pairs, strict=True)]}
 
 
-def _words(utf8: Array) -> dict[str, Any]:
+def _words(utf8: Array) -> dict[str, list[str]]:
     return {"s": utf8.tobytes().decode("utf-8").split("\n")}
 
 

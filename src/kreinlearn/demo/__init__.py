@@ -1,4 +1,4 @@
-"""The demonstration: a metric that is no kernel, looked at, approximated and learned from."""
+"""The demonstration: a metric that is no kernel is inspected, approximated and learned from."""
 
 from kreinlearn.demo.command import main
 

@@ -1,4 +1,4 @@
-"""kreinlearn demo: look at polygons, approximate their similarity, learn from it, draw it all."""
+"""kreinlearn demo: inspect polygons, approximate their similarity, learn from it, draw it all."""
 
 from __future__ import annotations
 
@@ -7,29 +7,27 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from kreinlearn.data.tiles import as_generator
 from kreinlearn.datasets import make_polygons
 from kreinlearn.demo import approximation, learning, picture
 from kreinlearn.demo.approximation import LANDMARKS_PER_RANK, RANKS, Findings
 from kreinlearn.demo.learning import Score
-from kreinlearn.kernels.dissimilarity import double_centre
-from kreinlearn.kernels.objects import Hausdorff
-from kreinlearn.solvers.spectrum import signed_eigh
+from kreinlearn.kernels import Hausdorff, double_centre
 
 SMALLEST, LARGEST = LANDMARKS_PER_RANK * RANKS[1], 5000  # polygons
 
 
 def run(n: int, seed: int, console: Console) -> tuple[Findings, list[Score]]:
-    """Make the polygons, print what they are like, approximate and classify them."""
+    """Make the polygons, print what they are like, then approximate and classify them."""
     X, y = make_polygons(n, random_state=seed)
     D = Hausdorff()(X)
     K = double_centre(D)
-    eigenvalues = signed_eigh(K).D
-    violations = approximation.triangle_violations(D, as_generator(seed))
-    console.print(approximation.inspected(y, eigenvalues, violations))
+    eigenvalues = approximation.spectrum(K)
+    violations = approximation.triangle_violations(D, np.random.default_rng(seed))
+    approximation.inspected(y, eigenvalues, violations).show(console)
     learned = min(n, learning.LARGEST)
     models = learning.methods(learned, seed)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
@@ -40,32 +38,37 @@ def run(n: int, seed: int, console: Console) -> tuple[Findings, list[Score]]:
         def tick(what: str) -> None:
             progress.update(task, advance=1, description=what)
 
-        found = approximation.findings(X, K, eigenvalues, seed, tick)
-        console.print("", approximation.compared(found), "")
+        findings = approximation.findings(X, K, eigenvalues, seed, tick)
+        approximation.compared(findings).show(console)
         scores = learning.scores(models, X[:learned], y[:learned], seed, tick)
-    console.print(learning.table_of(scores, learned))
-    return found, scores
+    learning.table_of(scores, learned).show(console)
+    return findings, scores
 
 
 def parser(prog: str) -> argparse.ArgumentParser:
+    """The options of the command."""
     result = argparse.ArgumentParser(
         prog=prog,
-        description="A metric that is no kernel, looked at, approximated and learned from.",
+        description="A metric that is no kernel is inspected, approximated and learned from.",
         allow_abbrev=False,
     )
-    result.add_argument("--n", type=int, default=1000, help="number of polygons (1000)")
-    result.add_argument("--seed", type=int, default=0, help="of polygons, landmarks, folds (0)")
     result.add_argument(
-        "--output", type=Path, default=Path("demo.png"), help="the picture (demo.png)"
+        "--n", type=int, default=1000, help="the number of polygons (default: 1000)"
     )
+    result.add_argument(
+        "--seed", type=int, default=0, help="the seed of polygons, landmarks and folds (default: 0)"
+    )
+    output = "the file of the picture (default: demo.png)"
+    result.add_argument("--output", type=Path, default=Path("demo.png"), help=output)
     return result
 
 
 def checked(argv: Sequence[str] | None, prog: str) -> argparse.Namespace:
+    """The options, or an error message and the end of the program."""
     commands = parser(prog)
     options = commands.parse_args(argv)
     if not SMALLEST <= options.n <= LARGEST:
-        commands.error(f"--n {options.n}: from {SMALLEST} to {LARGEST}, as K is formed to compare")
+        commands.error(f"--n {options.n}: pass a number from {SMALLEST} to {LARGEST}")
     if options.seed < 0:
         commands.error(f"--seed {options.seed}: a seed is not negative")
     if not options.output.absolute().parent.is_dir():
@@ -73,9 +76,10 @@ def checked(argv: Sequence[str] | None, prog: str) -> argparse.Namespace:
     return options
 
 
-def saved(found: Findings, scores: Sequence[Score], output: Path) -> int:
+def saved(findings: Findings, scores: Sequence[Score], output: Path) -> int:
+    """Write the picture; returns the exit status."""
     try:
-        picture.draw(found, scores, output)
+        picture.draw(findings, scores, output)
     except ImportError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise

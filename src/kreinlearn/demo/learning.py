@@ -1,4 +1,4 @@
-"""Who tells pentagons from heptagons: our learners and the usual baselines on the same folds."""
+"""Pentagon or heptagon? Our learners and the usual baselines on the same folds."""
 
 from __future__ import annotations
 
@@ -6,87 +6,89 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from rich.table import Table
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
-from kreinlearn import (
-    KreinRidgeClassifier,
-    KreinSVC,
-    KreinVCRidgeClassifier,
-    SimilarityRidgeClassifier,
-    SpectrumSVC,
-)
-from kreinlearn.kernels.dissimilarity import Centring
-from kreinlearn.kernels.objects import Hausdorff
+import kreinlearn
+from kreinlearn.kernels import Hausdorff, double_centre
+from kreinlearn.report import Table
 
-Array = NDArray[Any]
-LARGEST = 600  # polygons learned from, as the exact learners decompose matrices of that size
+Array = np.ndarray
+LARGEST = 600  # most polygons to learn from: exact learners decompose matrices of that size
 LANDMARKS = 100
 FOLDS = 5
-RELATIVE_C = np.logspace(-2, 4, 7)  # over the mean self-similarity, as SpectrumSVC has it
-MOST_STEPS = 100_000  # of libsvm, which need not end on an indefinite matrix
+RELATIVE_C = np.logspace(-2, 4, 7)  # C times the mean self-similarity, as in SpectrumSVC
+MOST_STEPS = 100_000  # of libsvm, which may never end on an indefinite matrix
+
+
+class Classifier(Protocol):
+    """A classifier of polygons, and the number of training polygons it compares with."""
+
+    n_landmarks_: int
+
+    def fit(self, X: Sequence[Array], y: Array, /) -> object: ...
+
+    def predict(self, X: Sequence[Array], /) -> Array: ...
 
 
 class NearestNeighbour:
     """The class of the nearest training polygon."""
 
     def fit(self, X: Sequence[Array], y: Array) -> Self:
-        self._columns, self._y, self.n_landmarks_ = Hausdorff().columns(X), y, len(X)
+        self._X, self._y, self.n_landmarks_ = X, y, len(X)
         return self
 
     def predict(self, X: Sequence[Array]) -> Array:
-        return np.asarray(self._y[np.argmin(self._columns(X), axis=1)])
+        return np.asarray(self._y[np.argmin(Hausdorff()(X, self._X), axis=1)])
 
 
 class RawSVC:
-    """scikit-learn's SVC on centred squared distances as they are, C by cross-validation."""
+    """scikit-learn's SVC on the indefinite centred squares; cross-validation chooses C."""
 
     similarity = "squared"
 
     def fit(self, X: Sequence[Array], y: Array) -> Self:
-        self._columns, self.n_landmarks_ = Hausdorff().columns(X), len(X)
-        D = self._columns(X)
-        self._centring = Centring.on(D)
-        self._offsets = self._centring.offsets(D)
-        K = self._similarities(D)
+        self._X, self._D, self.n_landmarks_ = X, Hausdorff()(X), len(X)
+        K = double_centre(self._D)
         machine = SVC(kernel="precomputed", max_iter=MOST_STEPS)
         grid = {"C": RELATIVE_C / np.abs(np.diagonal(K)).mean()}
         self._search = GridSearchCV(machine, grid, cv=FOLDS).fit(K, y)
         return self
 
     def predict(self, X: Sequence[Array]) -> Array:
-        return np.asarray(self._search.predict(self._similarities(self._columns(X))))
+        train, new = np.square(self._D), np.square(Hausdorff()(X, self._X))
+        K = -0.5 * (new - new.mean(axis=1, keepdims=True) - train.mean(axis=0) + train.mean())
+        return np.asarray(self._search.predict(K))
 
-    def _similarities(self, D: Array) -> Array:
-        return self._centring.similarity(D, self._centring.offsets(D), self._offsets)
 
+def methods(n: int, seed: int) -> dict[str, Classifier]:
+    """The classifiers, not yet fitted; fewer polygons have fewer landmarks."""
 
-def methods(n: int, seed: int) -> dict[str, Any]:
-    """Unfitted classifiers of lists of polygons; fewer landmarks where there are few polygons."""
-    exact: dict[str, Any] = {"kernel": "hausdorff", "random_state": seed}
-    few = {**exact, "n_landmarks": min(LANDMARKS, n // 4)}
+    def made(name: str, **settings: object) -> Classifier:
+        model: Classifier = getattr(kreinlearn, name)("hausdorff", random_state=seed, **settings)
+        return model
+
+    few, ridge = {"n_landmarks": min(LANDMARKS, n // 4)}, "KreinRidgeClassifier"
     return {
-        "KreinRidge": KreinRidgeClassifier(**few),
-        "KreinVCRidge": KreinVCRidgeClassifier(**few),
-        "KreinSVC": KreinSVC(**few),
-        "KreinRidge exact": KreinRidgeClassifier(**exact, n_landmarks=None),
-        "KreinRidge d^2": KreinRidgeClassifier(**exact, n_landmarks=None, similarity="squared"),
-        "SimilarityRidge": SimilarityRidgeClassifier(**few),
-        "SpectrumSVC flip": SpectrumSVC(**exact, spectrum="flip"),
-        "SpectrumSVC clip": SpectrumSVC(**exact, spectrum="clip"),
+        "KreinRidge": made(ridge, **few),
+        "KreinVCRidge": made("KreinVCRidgeClassifier", **few),
+        "KreinSVC": made("KreinSVC", **few),
+        "KreinRidge exact": made(ridge, n_landmarks=None),
+        "KreinRidge d^2": made(ridge, n_landmarks=None, similarity="squared"),
+        "SimilarityRidge": made("SimilarityRidgeClassifier", **few),
+        "SpectrumSVC flip": made("SpectrumSVC", spectrum="flip"),
+        "SpectrumSVC clip": made("SpectrumSVC", spectrum="clip"),
         "SVC raw": RawSVC(),
         "1-NN": NearestNeighbour(),
     }
 
 
 class Choice(NamedTuple):
-    """What a fitted method uses, chosen by itself or given."""
+    """What a fitted method uses, whether it was chosen or given."""
 
     landmarks: int
     similarity: str
@@ -96,7 +98,7 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True)
 class Score:
-    """A method over the folds, and its choice in the first of them."""
+    """The errors of a method on the folds, and what it chose in the first of them."""
 
     method: str
     errors: Array  # (folds,), shares
@@ -113,70 +115,67 @@ class Score:
 
 
 def scores(
-    models: dict[str, Any], X: Sequence[Array], y: Array, seed: int, tick: Callable[[str], object]
-) -> list[Score]:
-    """Every method on the same folds; ``tick`` is told the method after each fit."""
+    models: dict[str, Classifier], X: Sequence[Array], y: Array, seed: int,
+    tick: Callable[[str], object],
+) -> list[Score]:  # fmt: skip
+    """Every method on the same folds; ``tick`` is called with the method after each fit."""
     folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(y, y))
-    found = []
+    results = []
     for name, model in models.items():
-        runs = []
+        fits = []
         for train, test in folds:
-            runs.append(run(model, X, y, train, test))
+            fits.append(run(model, X, y, train, test))
             tick(name)
-        errors, seconds, chosen = zip(*runs, strict=True)
-        found.append(Score(name, np.array(errors), np.array(seconds), chosen[0]))
-    return found
+        errors, seconds, chosen = zip(*fits, strict=True)
+        results.append(Score(name, np.array(errors), np.array(seconds), chosen[0]))
+    return results
 
 
 def run(
-    model: Any, X: Sequence[Array], y: Array, train: Array, test: Array
+    model: Classifier, X: Sequence[Array], y: Array, train: Array, test: Array
 ) -> tuple[float, float, Choice]:
-    """Error, seconds of the fit, and what was chosen."""
+    """The error on the test part, the seconds of the fit, and what was chosen."""
     start = time.perf_counter()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of libsvm, for some C that are tried
+        warnings.simplefilter(
+            "ignore", ConvergenceWarning
+        )  # from libsvm, for some of the C that are tried
         model.fit([X[i] for i in train], y[train])
     seconds = time.perf_counter() - start
     error = float(np.mean(model.predict([X[i] for i in test]) != y[test]))
     return error, seconds, choice(model)
 
 
-def choice(model: Any) -> Choice:
+def choice(model: Classifier) -> Choice:
+    """What a fitted method uses."""
     similarity = str(getattr(model, "similarity_", getattr(model, "similarity", "")))
     penalties = (getattr(model, name, None) for name in ("lambda_plus_", "lambda_minus_"))
     return Choice(model.n_landmarks_, similarity, *penalties)
 
 
-CAPTION = (
-    "the same folds for all; s.e.: standard error over folds; s/fit: median. Of the first fold: "
-    "similarity of the distances (chosen; given to d^2 and the SVCs), lambda plus and minus "
-    "(minus large: the negative part is left out). SVC raw: not convex, no optimum is promised"
+NOTE = (
+    "The same folds for all; s.e.: standard error over folds; s/fit: median seconds of a fit. From "
+    "the first fold: the similarity made of the distances (chosen, but given to d^2 and the SVCs), "
+    "lambda plus and lambda minus (a large lambda minus leaves the negative part out). SVC raw is "
+    "not convex: no optimum is promised."
 )
 
 
-def table_of(found: Sequence[Score], n: int) -> Table:
-    """A row a method."""
-    table = Table(
-        title=f"Pentagons or heptagons? The first {n} polygons, {FOLDS}-fold cross-validated error",
-        caption=CAPTION,
-        title_justify="left",
-        caption_justify="left",
-    )
-    table.add_column("method", no_wrap=True)
-    for name in ("land-\nmarks", "error\n%", "s.e.", "s/fit"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("similarity", no_wrap=True)
-    for name in ("plus", "minus"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in found:
-        chosen = row.chosen
-        table.add_row(
-            row.method, str(chosen.landmarks), f"{100 * row.mean:.1f}",
-            f"{100 * row.standard_error:.1f}", f"{np.median(row.seconds):.2f}", chosen.similarity,
-            penalty(chosen.lambda_plus), penalty(chosen.lambda_minus),
-        )  # fmt: skip
-    return table
+def table_of(results: Sequence[Score], n: int) -> Table:
+    """One row per method."""
+    title = f"Pentagons or heptagons? The first {n} polygons, {FOLDS}-fold cross-validated error"
+    header = ["method", "land- marks", "error %", "s.e.", "s/fit", "similarity", "plus", "minus"]
+    rows = [
+        [
+            row.method, str(row.chosen.landmarks), f"{100 * row.mean:.1f}",
+            f"{100 * row.standard_error:.1f}", f"{np.median(row.seconds):.2f}",
+            row.chosen.similarity, *map(penalty, row.chosen[2:]),
+        ]
+        for row in results
+    ]  # fmt: skip
+    return Table(title, header, rows, [NOTE])
 
 
 def penalty(value: float | None) -> str:
+    """A penalty, or nothing for a method that has none."""
     return "" if value is None else f"{value:.0e}"

@@ -1,10 +1,10 @@
-"""The picture of the demonstration, readable in grey: spectrum, approximation, learning."""
+"""The picture of the demonstration: spectrum, approximation and learning; readable in grey."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,17 +14,20 @@ from kreinlearn.plotting import SpectrumDisplay
 from kreinlearn.plotting._style import tidy
 from kreinlearn.plotting.comparison import draw_errors
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def draw(found: Findings, scores: Sequence[Score], output: Path) -> None:
-    """Above the signed spectrum and the errors over the optimum, below each method's error."""
+
+def draw(findings: Findings, scores: Sequence[Score], output: Path) -> None:
+    """Draw the spectrum and the approximations above, the errors and seconds of methods below."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11.5, 8.4), layout="constrained")
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(2, 2, width_ratios=(1, 1.2), height_ratios=(1.15, 1))
-    SpectrumDisplay(found.eigenvalues).plot(figure.add_subplot(grid[0, 0]))
-    _draw_ratios(figure.add_subplot(grid[0, 1]), found)
+    SpectrumDisplay(findings.eigenvalues).plot(figure.add_subplot(grid[0, 0]))
+    _draw_ratios(figure.add_subplot(grid[0, 1]), findings)
     lower = grid[1, :].subgridspec(1, 2, width_ratios=(1.4, 1))
     errors = figure.add_subplot(lower[0])
     _draw_errors(errors, scores)
@@ -32,20 +35,21 @@ def draw(found: Findings, scores: Sequence[Score], output: Path) -> None:
     figure.savefig(output, format="png", dpi=150)
 
 
-def _draw_ratios(axes: Any, found: Findings) -> None:
+def _draw_ratios(axes: Axes, findings: Findings) -> None:
     colours = ("#08306b", "#2171b5", "#6baed6", "#000000", "#a63603", "#fd8d3c")
-    for at, ((landmarks, core), ratios) in enumerate(found.ratios.items()):
+    for at, ((landmarks, core), ratios) in enumerate(findings.ratios.items()):
         middle = np.median(ratios, axis=1)
-        aside = 1.025 ** (at - (len(found.ratios) - 1) / 2)  # so that marks do not hide each other
+        # Marks stand beside each other, so that none hides another.
+        x = np.array(findings.ranks) * 1.025 ** (at - (len(findings.ratios) - 1) / 2)
         axes.errorbar(
-            aside * np.array(found.ranks), middle, np.abs(middle - [ratios.min(1), ratios.max(1)]),
+            x, middle, np.abs(middle - [ratios.min(1), ratios.max(1)]),
             linestyle="-" if core == "ls" else "--", color=colours[at % len(colours)],
             marker="osD^xP"[at % 6], markersize=5, linewidth=1.2, elinewidth=0.8, capsize=2,
             label=f"{landmarks}, {core}",
         )  # fmt: skip
     axes.axhline(1.0, color="black", linewidth=1.0, linestyle=":", label="smallest possible")
     axes.set(xscale="log", yscale="log", xlabel="rank k", ylabel="error / smallest possible")
-    axes.set_xticks(found.ranks, [str(k) for k in found.ranks])
+    axes.set_xticks(findings.ranks, [str(k) for k in findings.ranks])
     low, high = axes.get_ylim()
     ticks = [t * d for d in 10.0 ** np.arange(12) for t in (1, 2, 5) if low <= t * d <= high]
     axes.set_yticks(ticks, [f"{tick:,.0f}" for tick in ticks])
@@ -55,7 +59,7 @@ def _draw_ratios(axes: Any, found: Findings) -> None:
     axes.legend(title="landmarks, core", loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
-def _draw_errors(axes: Any, scores: Sequence[Score]) -> None:
+def _draw_errors(axes: Axes, scores: Sequence[Score]) -> None:
     means = [100 * score.mean for score in scores]
     errors = [100 * score.standard_error for score in scores]
     names = [f"{score.method}, {score.chosen.landmarks}" for score in scores]
@@ -66,14 +70,14 @@ def _draw_errors(axes: Any, scores: Sequence[Score]) -> None:
     tidy(axes)
 
 
-def _draw_seconds(axes: Any, scores: Sequence[Score]) -> None:
+def _draw_seconds(axes: Axes, scores: Sequence[Score]) -> None:
     for row, score in enumerate(scores):
         seconds = float(np.median(score.seconds))
         face = "black" if _is_krein(score) else "white"
         axes.plot(seconds, row, "o", color="black", markerfacecolor=face, markersize=6)
     axes.tick_params(labelleft=False)
     axes.set_xlim(left=0)
-    axes.set_xlabel("seconds a fit, tuning included (median)")
+    axes.set_xlabel("seconds of a fit, including tuning (median)")
     axes.set_title("What it takes")
     tidy(axes)
 

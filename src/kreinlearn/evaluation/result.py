@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.data.files import replacing
+from kreinlearn.data.writing import replacing
 from kreinlearn.evaluation.paired import Difference, paired_difference
 from kreinlearn.evaluation.verdict import p_in_words, verdict
 from kreinlearn.inspection.arguments import Array

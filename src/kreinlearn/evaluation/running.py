@@ -27,7 +27,7 @@ from kreinlearn.inspection.prepared import Prepared, described, prepare
 from kreinlearn.kernels import remembering, resolve
 from kreinlearn.kernels.keys import key_of
 from kreinlearn.learn.folds import random_folds
-from kreinlearn.pairs.square import pairs_among
+from kreinlearn.pairs.evaluate import pairs_among
 from kreinlearn.progress import Progress, time_in_words
 
 REMEMBERED = "1GB"  # of kernel values, unless memory_budget says otherwise

@@ -16,7 +16,7 @@ from kreinlearn.estimators.transformer import KreinNystroem
 from kreinlearn.inspection.arguments import Array, KernelLike, KernelParams, Objects
 from kreinlearn.kernels import Kernel
 from kreinlearn.nystrom.sweep import announce
-from kreinlearn.pairs.square import evaluate_square, pairs_among
+from kreinlearn.pairs.evaluate import evaluate_square, pairs_among
 from kreinlearn.progress import Progress, name_of
 from kreinlearn.sums.parallel import serial_blas, worker_count
 

@@ -1,63 +1,77 @@
 """Classifiers on stratified folds: the paper's scheme, ours, and methods without approximation.
 
-All methods of a set see the same folds; those of the paper's scheme the same landmarks, too.
+All methods see the same folds of a set; those of the paper's scheme also share their landmarks.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
-from kreinlearn import (
-    KreinNystroem,
-    KreinRidgeClassifier,
-    KreinSVC,
-    KreinVCRidgeClassifier,
-    SimilarityRidgeClassifier,
-    SpectrumSVC,
-)
-from kreinlearn.kernels.base import symmetrised
-from kreinlearn.kernels.dissimilarity import Centring
+import kreinlearn
 from kreinlearn.paper import sets
-from kreinlearn.paper.paired import ALL, Cell, Cells, Figure, Found, found
+from kreinlearn.paper.matrix_free import nystroem
+from kreinlearn.paper.paired import ALL, ByTarget, Cell, Cells, Figure, errors_by_cell
+from kreinlearn.paper.reading import rows_of, say
 from kreinlearn.paper.scale import Scale
-from kreinlearn.paper.sets import LearningSet, Split
+from kreinlearn.paper.sets import LearningSet, Split, centred_squares
 from kreinlearn.paper.tasks import Measurements, Row, Task
 
-Array = NDArray[Any]
 LSM, VC, SVM, SF = "krein lsm", "krein vc-lsm", "krein sh-svm", "sf-lsm"
 LEARNERS = {
-    LSM: KreinRidgeClassifier,
-    VC: KreinVCRidgeClassifier,
-    SVM: KreinSVC,
-    SF: SimilarityRidgeClassifier,
+    LSM: kreinlearn.KreinRidgeClassifier,
+    VC: kreinlearn.KreinVCRidgeClassifier,
+    SVM: kreinlearn.KreinSVC,
+    SF: kreinlearn.SimilarityRidgeClassifier,
 }
 FLIP, NEAREST = "flip svm", "1-nn"
-OURS = (SVM, LSM)  # what is held against the paper's best figure
+OURS = (SVM, LSM)  # what is compared with the best figure of the paper
 PAPER, DEFAULTS, FEW, EXACT = "paper", "defaults", "few landmarks", "exact"
 LARGE = 2000  # objects above which only OURS are run at their defaults
-EXACT_MOST = 1000  # objects of a set that methods without approximation are run on
-PROBE = 8  # polygons, to learn what such a set is like
+EXACT_MOST = 1000  # most objects of a set for the methods without approximation
+PROBE = 8  # polygons that are made to learn what such a set is like
 CHOSEN = ("similarity_", "multi_class_", "lambda_plus_", "lambda_minus_", "C_")
-DISSIMILARITIES: dict[str, Any] = {"kernel": "precomputed_dissimilarity"}
+DISSIMILARITIES = "precomputed_dissimilarity"
+
+
+class Classifier(Protocol):
+    """What is asked of a classifier."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray, /) -> object: ...
+
+    def predict(self, X: np.ndarray, /) -> np.ndarray: ...
+
+
+def classifier(
+    method: str, seed: int, landmarks: int | str | np.ndarray | None = "auto",
+    kernel: str = DISSIMILARITIES, **settings: Any,
+) -> Classifier:  # fmt: skip
+    """The learner of a method; every one of the reproduction is built here.
+
+    ``landmarks`` is their number, None for all objects, or an array of row numbers.
+    """
+    if method == FLIP:
+        return kreinlearn.SpectrumSVC(kernel, spectrum="flip", random_state=seed, **settings)
+    key = "n_landmarks" if landmarks is None or isinstance(landmarks, int) else "landmarks"
+    settings[key] = landmarks
+    return LEARNERS[method](kernel, random_state=seed, **settings)
 
 
 # One set, one fold
 
 
 class Place(NamedTuple):
-    """A set of n objects, as a part of the reproduction looks at it."""
+    """A set of n objects, as one part of the reproduction uses it."""
 
     name: str
     scale: Scale
@@ -75,7 +89,7 @@ class Place(NamedTuple):
 
 
 def place(name: str, scale: Scale, most: int | None = None) -> Place:
-    """Looked up without the matrix of a generated set."""
+    """The set with at most ``most`` objects; the matrix of a generated set is not made yet."""
     data = sets.learning_set(name, replace(scale, polygons=PROBE))
     n = scale.polygons if len(data) == PROBE else len(data)
     n = n if most is None or data.given is not None else min(n, most)
@@ -83,31 +97,34 @@ def place(name: str, scale: Scale, most: int | None = None) -> Place:
 
 
 def at_most(data: LearningSet, n: int, seed: int) -> LearningSet:
-    """As it is, or n of its objects with all classes in proportion."""
+    """The set itself, or n of its objects with all classes in proportion."""
     if len(data) <= n:
         return data
-    kept, _ = train_test_split(
+    rows, _ = train_test_split(
         np.arange(len(data)), train_size=n, stratify=data.y, random_state=seed
     )
-    kept.sort()
-    return replace(data, M=data.M[np.ix_(kept, kept)], y=data.y[kept])
+    rows.sort()
+    return replace(data, M=data.M[np.ix_(rows, rows)], y=data.y[rows])
 
 
 @dataclass(frozen=True)
 class Fold:
+    """One split of a set into training and test objects."""
+
     data: LearningSet
     split: Split
     number: int
     place: Place
 
     def targets(self, apart: bool) -> list[str]:
-        """All classes at once, or each that is set against the rest."""
+        """Each class that is set against the rest (``apart``), or all classes at once."""
         return [str(c) for c in self.data.classes] if apart else [ALL]
 
     def measured(
-        self, cell: Cell, model: Any, target: str, matrices: tuple[Array, Array] | None = None
-    ) -> Row:
-        """One fit, timed, and the test objects it gets wrong."""
+        self, cell: Cell, model: Classifier, target: str,
+        matrices: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> Row:  # fmt: skip
+        """Fit and time the model, and count the test objects that it misclassifies."""
         y, y_test, base = self.split.y_train, self.split.y_test, None
         if target != ALL:
             y, y_test = y == int(target), y_test == int(target)
@@ -129,8 +146,8 @@ class Fold:
         return {**figure._asdict(), **more, "base": base}
 
 
-def chosen(model: Any) -> str:
-    """What a fitted model found for itself, in one line."""
+def chosen(model: Classifier) -> str:
+    """What a fitted model chose for itself, in one line."""
     values = {name: getattr(model, name, None) for name in CHOSEN}
     return " ".join(
         f"{name[:-1]}={value if isinstance(value, str) else format(value, '.3g')}"
@@ -139,76 +156,61 @@ def chosen(model: Any) -> str:
     )
 
 
-# What is measured
+# What is measured on one fold
 
 
-def centred_squares(split: Split) -> tuple[Array, Array]:
-    """-1/2 J (D o D) J of the training objects, and the rows of the others that go with it."""
-    centring = Centring.on(split.M_train)
-    a, a_test = centring.offsets(split.M_train), centring.offsets(split.M_test)
-    K = symmetrised(centring.similarity(split.M_train, a, a))
-    return K, centring.similarity(split.M_test, a_test, a)
-
-
-def paper_landmarks(D: Array, k: int, seed: int) -> Array:
-    """The paper's kernel k-means++ on the features of a uniform sketch: row numbers."""
-    scheme = KreinNystroem(
-        **DISSIMILARITIES, landmarks="kmeans++", core="plain", n_landmarks=k, random_state=seed
-    )
-    return np.asarray(scheme.fit(D).landmark_indices_)
+def paper_landmarks(D: np.ndarray, k: int, seed: int) -> np.ndarray:
+    """Row numbers by the paper's kernel k-means++ on the features of a uniform sketch."""
+    model = nystroem(DISSIMILARITIES, k, landmarks="kmeans++", core="plain", seed=seed)
+    return np.asarray(model.fit(D).landmark_indices_)
 
 
 def scheme(where: Place, fold: int, ranks: Sequence[int], apart: bool) -> list[Row]:
-    """The paper's: k landmarks, a plain core, centred squares, one class against the rest."""
+    """The paper's scheme: k landmarks, the plain core, centred squares, one-vs-rest."""
     here, seed, rows = where.fold(fold), where.scale.seed, []
-    matrices = centred_squares(here.split)
+    matrices = centred_squares(here.split.M_train, here.split.M_test)
     for k in (k for k in ranks if k < len(here.split.y_train)):
         Z = paper_landmarks(here.split.M_train, k, seed)
         for target in here.targets(apart):
-            for method, learner in LEARNERS.items():  # their core is plain unless said otherwise
-                model = learner(
-                    kernel="precomputed", landmarks=Z, multi_class="ovr", random_state=seed
-                )
+            for method in LEARNERS:  # their core is plain by default
+                model = classifier(method, seed, Z, "precomputed", multi_class="ovr")
                 rows.append(here.measured(Cell(method, PAPER, k), model, target, matrices))
     return rows
 
 
 def few(where: Place, fold: int, apart: bool) -> list[Row]:
-    """Ours with no more landmarks than the paper, all else at defaults; and neighbours."""
-    here, scale, rows = where.fold(fold), where.scale, []
-    k = scale.ranks[-1]
+    """Ours with no more landmarks than the paper and defaults otherwise; and 1-NN."""
+    here, k, seed, rows = where.fold(fold), where.scale.ranks[-1], where.scale.seed, []
     nearest = KNeighborsClassifier(1, metric="precomputed")
     for target in here.targets(apart):
         for method in OURS:
-            model = LEARNERS[method](**DISSIMILARITIES, n_landmarks=k, random_state=scale.seed)
+            model = classifier(method, seed, k)
             rows.append(here.measured(Cell(method, FEW, k), model, target))
         rows.append(here.measured(Cell(NEAREST, NEAREST), nearest, target))
     return rows
 
 
 def defaults(where: Place, fold: int, method: str) -> list[Row]:
-    model = LEARNERS[method](**DISSIMILARITIES, random_state=where.scale.seed)
+    """A learner of ours with all parameters at their defaults."""
+    model = classifier(method, where.scale.seed)
     return [where.fold(fold).measured(Cell(method, DEFAULTS), model, ALL)]
 
 
 def exact(where: Place, fold: int, method: str) -> list[Row]:
-    """Every training object a landmark, centred squares; flip: the Krein SVM of Loosli et al."""
-    setting = {**DISSIMILARITIES, "similarity": "squared", "random_state": where.scale.seed}
-    if method == FLIP:
-        model = SpectrumSVC(spectrum="flip", **setting)
-    else:
-        model = LEARNERS[method](n_landmarks=None, multi_class="ovr", **setting)
+    """Every training object is a landmark; FLIP is the Krein SVM of Loosli and others."""
+    settings = {} if method == FLIP else {"multi_class": "ovr"}
+    model = classifier(method, where.scale.seed, None, similarity="squared", **settings)
     return [where.fold(fold).measured(Cell(method, EXACT), model, ALL)]
 
 
-# Tasks; what they cost was measured
+# Tasks, with costs that were measured
 
 DEFAULT_COST = {LSM: 6.0, VC: 9.0, SVM: 14.0, SF: 3.0}  # seconds of a fit to 800 objects
 EXACT_COST = {LSM: 2.5, VC: 7.0, SVM: 10.0, FLIP: 1.0}  # to 900
 
 
 def scheme_tasks(where: Place, ranks: Sequence[int] | None = None) -> Iterator[Task]:
-    """All classes at once, at all ranks or at some."""
+    """The paper's scheme with all classes at once, at all ranks or at those given."""
     at = where.scale.ranks if ranks is None else tuple(ranks)
     what = "scheme" if ranks is None else f"scheme at {at}"
     cost = len(at) * (0.35 + where.n / 3000)
@@ -216,6 +218,7 @@ def scheme_tasks(where: Place, ranks: Sequence[int] | None = None) -> Iterator[T
 
 
 def rest_tasks(where: Place) -> Iterator[Task]:
+    """The paper's scheme with each class against the rest, for more than two classes."""
     if where.n_classes > 2:
         ranks = where.scale.ranks
         run = partial(scheme, ranks=ranks, apart=True)
@@ -224,33 +227,40 @@ def rest_tasks(where: Place) -> Iterator[Task]:
 
 
 def few_tasks(where: Place) -> Iterator[Task]:
+    """Ours with few landmarks, all classes at once and each against the rest."""
     yield from _each_fold(where, "few landmarks", partial(few, apart=False), 0.3 * where.n_classes)
     if where.n_classes > 2:
         run, cost = partial(few, apart=True), 0.65 * where.n_classes
         yield from _each_fold(where, "few landmarks, one against the rest", run, cost)
 
 
-def default_tasks(where: Place, methods: Iterable[str]) -> Iterator[Task]:
-    for method in methods:
+def default_tasks(where: Place, methods: Iterable[str] | None = None) -> Iterator[Task]:
+    """Our learners at their defaults; on a large set only OURS, if no methods are named."""
+    for method in methods or (LEARNERS if where.n <= LARGE else OURS):
         cost = DEFAULT_COST[method] * (min(where.n, 1000) / 800) ** 2 * max(1, where.n / 2000)
         yield from _each_fold(where, f"defaults, {method}", partial(defaults, method=method), cost)
 
 
-def default_methods(where: Place) -> tuple[str, ...]:
-    return tuple(LEARNERS) if where.n <= LARGE else OURS
-
-
 def exact_tasks(where: Place) -> Iterator[Task]:
+    """The methods that approximate nothing."""
     for method, seconds in EXACT_COST.items():
         cost = seconds * (where.n / 900) ** 2
         yield from _each_fold(where, f"exact, {method}", partial(exact, method=method), cost)
 
 
-def _each_fold(where: Place, what: str, run: Any, cost: float) -> Iterator[Task]:
+def _each_fold(
+    where: Place, what: str, run: Callable[[Place, int], list[Row]], cost: float
+) -> Iterator[Task]:
     scale, of = where.scale, f"{sets.called(where.name)} of {where.n}"
     for fold in range(where.folds):
         key = f"classifying/{scale.name}/{of}/{what}/fold {fold}/seed {scale.seed}"
         yield Task(key, partial(run, where, fold), cost)
+
+
+def tasks_of(scale: Scale, *kinds: Callable[[Place], Iterable[Task]]) -> list[Task]:
+    """The tasks of these kinds for all sets that are there."""
+    places = [place(name, scale) for name in sets.there(scale)]
+    return [task for where in places for kind in kinds for task in kind(where)]
 
 
 # What was measured
@@ -261,8 +271,8 @@ class Measured(NamedTuple):
 
     scale: Scale
     rows: list[Row]
-    errors: Found
-    unmeasured: list[str]  # a sentence where tasks were not run, or failed
+    errors: ByTarget
+    absences: list[str]  # sentences about what is missing
 
     @property
     def k(self) -> int:
@@ -271,7 +281,7 @@ class Measured(NamedTuple):
 
     @property
     def sets(self) -> dict[str, Row]:
-        """A row of each set, for its size and origin."""
+        """One row of each set, for its size and origin."""
         return {row["set"]: row for row in self.rows}
 
     def cells(self, name: str, target: str = ALL) -> Cells:
@@ -279,18 +289,22 @@ class Measured(NamedTuple):
 
 
 def measured(scale: Scale, tasks: Sequence[Task], measurements: Measurements) -> Measured:
-    rows = [row for task in tasks for row in measurements.get(task.key, [])]
+    """What the measurements say about the tasks."""
+    rows = rows_of(tasks, measurements)
     left = [task.key for task in tasks if task.key not in measurements]
-    said = [
-        f"{len(left)} of {len(tasks)} measurements are not there ({left[0]} is the first of them): "
-        "figures that lack a fold are left out."
-    ] if left else []  # fmt: skip
-    return Measured(scale, rows, found(rows), said)
+    absences = []
+    if left:
+        absences += [say("classification.left", left=len(left), total=len(tasks), first=left[0])]
+    if names := [name for name in scale.dissimilarity if name not in sets.there(scale)]:
+        absences += [say("classification.not_at_hand", names=", ".join(names))]
+    return Measured(scale, rows, errors_by_cell(rows), absences)
 
 
-def not_at_hand(scale: Scale) -> list[str]:
-    """A sentence, unless all sets of dissimilarities are there; the report's lead says more."""
-    names = [name for name in scale.dissimilarity if name not in sets.there(scale)]
-    if not names:
-        return []
-    return [f"Not at hand: {', '.join(names)}; what to download is said at the beginning."]
+def mean_errors(here: Measured, part: str, targets: Sequence[str] = (ALL,)) -> dict[str, float]:
+    """The mean errors of a part by name, for the comparison with stored ranges."""
+    return {
+        f"{part}/{name}/{target}/{cell.variant}/{cell.method}": errors.mean
+        for (name, target), cells in here.errors.items()
+        for cell, errors in cells.items()
+        if target in targets and cell.rank in (None, here.k)
+    }

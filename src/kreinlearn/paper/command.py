@@ -1,52 +1,51 @@
-"""kreinlearn reproduce: measure what is not yet measured, write the report, say what was found."""
+"""kreinlearn reproduce: measure what is not yet measured, and report all that is measured."""
 
 from __future__ import annotations
 
 import os
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, cast
 
 from kreinlearn.paper import ranges
 from kreinlearn.paper.measuring import duration, measure
 from kreinlearn.paper.names import FOLDER, NAMES, REPORT, RESULTS
+from kreinlearn.paper.reading import say
 from kreinlearn.paper.scale import QUICK, Scale
-from kreinlearn.paper.tasks import Journal, MixedMeasurements, Task
-from kreinlearn.report import (
-    Block,
-    Document,
-    Section,
-    provenance,
-    show,
-    to_html,
-    to_markdown,
-    versions,
-)
+from kreinlearn.paper.tasks import Journal, Measurements, MixedMeasurements, Task
+from kreinlearn.report import Block, Document, Section, provenance, show, to_html, to_markdown
+from kreinlearn.report import versions as library_versions
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from kreinlearn.paper.parts import Part
-
 JOURNAL, FIGURES, FAILURES = "measurements.jsonl", "figures", "failures.txt"
-WIDTH = 160  # of a console that is no terminal
+WIDTH = 160  # characters of a console that is no terminal
 TITLE = "Scalable learning in reproducing kernel Krein spaces: the experiments, run again"
-WHAT = (
-    "These are the experiments of D. Oglic and T. Gaertner, “Scalable Learning in Reproducing "
-    "Kernel Krein Spaces”, ICML 2019, run again with kreinlearn, the paper's numbers beside ours. "
-    "Those were read off its tables and figures; where none are at hand, the section says so. The "
-    "kernel that the paper calls RL-Sigmoid is undefined in the source at hand, and is not among "
-    "these experiments."
-)
+
+
+class Part(Protocol):
+    """What the module of each part offers: tasks to run, and a section made of their rows."""
+
+    def tasks(self, scale: Scale, /) -> list[Task]: ...
+
+    def section(self, scale: Scale, measurements: Measurements, /) -> Section: ...
+
+
+def all_parts() -> dict[str, Part]:
+    """The parts by name; the part "rank-error" is the module ``rank_error``."""
+    modules = {name: name.replace("-", "_") for name in NAMES}
+    return {k: cast(Part, import_module(f"kreinlearn.paper.{m}")) for k, m in modules.items()}
 
 
 @dataclass
 class Run:
-    """What is asked for, and what went wrong."""
+    """What is to be reported, and what went wrong."""
 
     parts: Mapping[str, Part]
     scale: Scale
@@ -62,57 +61,73 @@ class Run:
 
 
 def reproduce(
-    names: Sequence[str],
-    scale: Scale,
-    output: Path = FOLDER,
-    n_jobs: int | None = None,
-    *,
-    fresh: bool = False,
-    report_only: bool = False,
-    command: str = "kreinlearn reproduce",
-    console: Console | None = None,
-    registry: Mapping[str, Part] | None = None,
-) -> int:
-    """The exit status: 0; 1 after a failure or a number outside its range; 130 after Ctrl-C."""
+    names: Sequence[str], scale: Scale, output: Path = FOLDER, n_jobs: int | None = None, *,
+    fresh: bool = False, report_only: bool = False, command: str = "kreinlearn reproduce",
+    console: Console | None = None, registry: Mapping[str, Part] | None = None,
+) -> int:  # fmt: skip
+    """Run parts of the reproduction and write the report.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The parts to measure, by the names of ``kreinlearn.paper.names.NAMES``.
+    scale : Scale
+        How much is measured: ``ALL`` or ``QUICK``.
+    output : Path, default="kreinlearn-paper"
+        The folder of the journal, the report and its figures.
+    n_jobs : int or None, default=None
+        The number of processes; None takes all cores.
+    fresh : bool, default=False
+        Whether to measure again what the journal already has.
+    report_only : bool, default=False
+        Whether to write the report from the journal and measure nothing.
+    command : str, default="kreinlearn reproduce"
+        The command line that the report quotes.
+    console : rich.console.Console or None, default=None
+        Where the report is shown; None is the standard output.
+    registry : mapping of str to Part or None, default=None
+        The parts by name; None takes those of the paper.
+
+    Returns
+    -------
+    status : int
+        The exit status: 0; 1 after a failure or with a number outside its range; 130 after Ctrl-C.
+    """
     import joblib
 
     from kreinlearn import __version__
 
-    known = registry or _parts()
-    tasks = {name: part.tasks(scale) for name, part in known.items() if name in names}
-    journal = _opened(output / JOURNAL, versions(__version__), fresh)
-    before = _measured_before(known, names, scale, journal)
-    parts = {name: part for name, part in known.items() if name in {*tasks, *before}}
-    every = {**tasks, **before}
-    run = Run(parts, scale, command, journal.versions, every, whole=tasks.keys() == NAMES.keys())
+    parts = registry or all_parts()
+    asked = {name: part.tasks(scale) for name, part in parts.items() if name in names}
+    journal = _opened(output / JOURNAL, library_versions(__version__), fresh)
+    tasks = asked | _measured_before(parts, names, scale, journal)
+    shown = {name: part for name, part in parts.items() if name in tasks}
+    whole = asked.keys() == NAMES.keys()
+    run = Run(shown, scale, command, journal.versions, tasks, whole)
     if report_only:
         if not journal.measurements(run.keys):
             print(f"{output} holds no measurement of it: omit --report-only", file=sys.stderr)
             return 1
     else:
         try:
-            run.failures = measure(tasks, journal, n_jobs or joblib.cpu_count(), fresh)
+            run.failures = measure(asked, journal, n_jobs or joblib.cpu_count(), fresh)
         except KeyboardInterrupt:
-            print(_interrupted(run, journal, fresh), file=sys.stderr)
+            n, total = len(journal.measurements(run.keys)), len(run.keys)
+            again = f"the same command{' without --fresh' if fresh else ''} goes on"
+            print(f"interrupted: {n} of {total} measurements are kept; {again}", file=sys.stderr)
             return 130
     return _reported(run, journal, output, console or _console())
 
 
-def _parts() -> Mapping[str, Part]:
-    from kreinlearn.paper.parts import PARTS
-
-    return PARTS
-
-
 def _measured_before(
-    known: Mapping[str, Part], names: Sequence[str], scale: Scale, journal: Journal
+    parts: Mapping[str, Part], names: Sequence[str], scale: Scale, journal: Journal
 ) -> dict[str, list[Task]]:
-    """Parts that are not asked for now but were once: they stay in the report."""
-    others = {name: part.tasks(scale) for name, part in known.items() if name not in names}
+    """The tasks of parts that are not asked for now but were measured once: they are shown, too."""
+    others = {name: part.tasks(scale) for name, part in parts.items() if name not in names}
     return {
         name: tasks
         for name, tasks in others.items()
-        if tasks and journal.measurements(task.key for task in tasks)
+        if journal.measurements(task.key for task in tasks)
     }
 
 
@@ -122,14 +137,8 @@ def _opened(path: Path, versions: dict[str, str], fresh: bool) -> Journal:
     except MixedMeasurements:
         if not fresh:
             raise
-        path.replace(path.with_suffix(".old"))  # hours of work, perhaps: not deleted
+        path.replace(path.with_suffix(".old"))  # perhaps hours of work: it is not deleted
         return Journal(path, versions)
-
-
-def _interrupted(run: Run, journal: Journal, fresh: bool) -> str:
-    kept = len(journal.measurements(run.keys))
-    again = "the same command without --fresh" if fresh else "the same command"
-    return f"interrupted: {kept} of {len(run.keys)} measurements are kept; {again} goes on"
 
 
 def _console() -> Console:
@@ -142,6 +151,7 @@ def _console() -> Console:
 
 
 def _reported(run: Run, journal: Journal, output: Path, console: Console) -> int:
+    """Write and show the report; returns the exit status."""
     document, holds = documented(run, journal)
     written(document, output)
     if run.failures:
@@ -149,39 +159,39 @@ def _reported(run: Run, journal: Journal, output: Path, console: Console) -> int
     show(document, console)
     if find_spec("matplotlib") is None:
         print('no figures: matplotlib is missing; pip install "kreinlearn[plot]"', file=sys.stderr)
-    for what, failure in run.failures.items():
-        print(f"failed: {what}: {_last_line(failure)}", file=sys.stderr)
-    print(_verdicts(document))
+    for failure in _last_lines(run.failures):
+        print(f"failed: {failure}", file=sys.stderr)
+    verdicts = [check.holds for section in document.sections for check in section.checks]
+    hold, fail, unknown = (verdicts.count(verdict) for verdict in (True, False, None))
+    print(f"checks: {hold} hold, {fail} do not, {unknown} could not be measured")
     print(f"report: {(output / REPORT).absolute()}")
     return int(bool(run.failures) or not holds)
 
 
-def _verdicts(document: Document) -> str:
-    held = [check.holds for section in document.sections for check in section.checks]
-    return (
-        f"checks: {held.count(True)} hold, {held.count(False)} do not, {held.count(None)} could "
-        "not be measured"
-    )
-
-
 def documented(run: Run, journal: Journal) -> tuple[Document, bool]:
-    """Also whether the numbers of a whole quick run are in their ranges."""
-    from kreinlearn.paper.sets import is_there
+    """The report, and whether the numbers of a whole quick run are within their ranges."""
+    from kreinlearn.paper.sets import is_there, missing, stand_ins
 
     document = Document(TITLE, sections=[_section(run, journal, name) for name in run.parts])
     holds = True
     if run.scale == QUICK and run.whole:
         numbers = {k: v for section in document.sections for k, v in section.numbers.items()}
-        comparisons = ranges.compared(numbers, ranges.stored(), is_there)
-        holds = not any(comparison.holds is False for comparison in comparisons)
-        document.sections.append(ranges.section(comparisons))
-    document.lead = [WHAT, provenance(run.command, run.versions), *_effort(run, journal)]
-    document.lead += _missing(run.scale) + _failed(run.failures)
+        checks = ranges.compared(numbers, ranges.stored(), is_there)
+        holds = not any(check.holds is False for check in checks)
+        document.sections.append(ranges.section(checks))
+    document.lead = [
+        say("command.what"),
+        provenance(run.command, run.versions),
+        *_effort(run, journal),
+        *_listed(say("command.missing"), missing(run.scale)),
+        *_listed(say("command.stand_ins"), stand_ins(run.scale)),
+        *_listed(f"These failed (more in {FAILURES}):", _last_lines(run.failures)),
+    ]
     return document, holds
 
 
 def _section(run: Run, journal: Journal, name: str) -> Section:
-    """A part that cannot be read does not take the others with it."""
+    """The section of one part; if it fails, the others are written all the same."""
     measurements = journal.measurements(task.key for task in run.tasks[name])
     try:
         return run.parts[name].section(run.scale, measurements)
@@ -191,50 +201,35 @@ def _section(run: Run, journal: Journal, name: str) -> Section:
 
 
 def _effort(run: Run, journal: Journal) -> list[Block]:
-    kept = [journal.outcomes[key] for key in run.keys if key in journal.outcomes]
-    cpu, wall = (duration(sum(getattr(o, name) for o in kept)) for name in ("cpu", "wall"))
-    said: list[Block] = [
-        f"Of {len(run.keys)} measurements {len(kept)} were made; they took {cpu} of CPU and, added "
-        f"up, {wall} by the clock."
+    """What the measurements cost, and which warnings they gave."""
+    made = [journal.outcomes[key] for key in run.keys if key in journal.outcomes]
+    cpu, wall = (duration(sum(getattr(o, name) for o in made)) for name in ("cpu", "wall"))
+    warned = {text: sum(text in o.warned for o in made) for o in made for text in o.warned}
+    return [
+        say("command.effort", total=len(run.keys), made=len(made), cpu=cpu, wall=wall),
+        *_listed(
+            "Warnings that came up, with the number of measurements that gave them:",
+            [f"{' '.join(text.split())} ({n})" for text, n in warned.items()],
+        ),
     ]
-    warned = {text: sum(text in o.warned for o in kept) for o in kept for text in o.warned}
-    if warned:
-        said.append("Warnings that came up, with the number of measurements that gave them:")
-        said.append("\n".join(f"- {' '.join(text.split())} ({n})" for text, n in warned.items()))
-    return said
 
 
-def _missing(scale: Scale) -> list[Block]:
-    from kreinlearn.paper.sets import missing, stand_ins
-
-    said: list[Block] = []
-    for opening, sentences in (
-        ("Not at hand and not measured; where they are, the same command measures them, too:",
-         missing(scale)),
-        ("Measured on something else, as the paper's own matrix is not at hand:",
-         stand_ins(scale)),
-    ):  # fmt: skip
-        if sentences:
-            said += [opening, "\n".join(f"- {sentence}" for sentence in sentences)]
-    return said
+def _listed(opening: str, items: Iterable[str]) -> list[Block]:
+    """An opening and a list, or nothing where there are no items."""
+    lines = [f"- {item}" for item in items]
+    return [opening, "\n".join(lines)] if lines else []
 
 
-def _failed(failures: Mapping[str, str]) -> list[Block]:
-    if not failures:
-        return []
-    items = (f"- {what}: {_last_line(failure)}" for what, failure in failures.items())
-    return [f"These failed (more in {FAILURES}):", "\n".join(items)]
-
-
-def _last_line(text: str) -> str:
-    return text.strip().splitlines()[-1]
+def _last_lines(failures: Mapping[str, str]) -> list[str]:
+    """Each failure with the last line of its traceback."""
+    return [f"{what}: {text.strip().splitlines()[-1]}" for what, text in failures.items()]
 
 
 # Files
 
 
 def written(document: Document, output: Path) -> None:
-    """Each file whole, or as it was before."""
+    """Write the report and its figures; each file is replaced as a whole."""
     (output / FIGURES).mkdir(parents=True, exist_ok=True)
     for picture in document.pictures:
         _write(output / FIGURES / f"{picture.name}.svg", picture.svg)

@@ -1,14 +1,13 @@
-"""Figures in the paper's layout: a row of small panels, ours and the paper's points together."""
+"""Figures in the paper's layout: rows of small panels with our curves and the paper's points."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kreinlearn.plotting._style import COLOURS, MARKS, SETTINGS, log_ticks, mark, short
 from kreinlearn.report import Picture
@@ -19,18 +18,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-Array = NDArray[Any]
-
 PAPER = "the paper"
-FENCE = 3.0  # quartile ranges beyond the quartiles at which a panel ends
-# Inches: of the figure, of a row of panels, of a panel in a row of few
+FENCE = 3.0  # a panel ends so many quartile ranges beyond the quartiles
+# Sizes in inches: of the figure, of a row of panels and of the widest panel;
 WIDTH, HEIGHT, WIDEST = 10.0, 2.0, 3.2
-# and the room for what stands at the left, below, above and between panels, and a line of legend.
+# and the room at the left, below, above and between panels, and for one line of the legend.
 LEFT, BOTTOM, ABOVE, BESIDE, LEGEND = 0.65, 0.55, 0.28, 0.36, 0.19
 
 
 class Line(NamedTuple):
-    """One curve; ``printed``: the paper's own points, drawn hollow in the colour of the label."""
+    """One curve; ``printed`` points are the paper's and hollow, in the colour of the label."""
 
     label: str
     x: Sequence[float]
@@ -40,30 +37,24 @@ class Line(NamedTuple):
 
 
 class Panel(NamedTuple):
+    """A small picture with several curves."""
+
     title: str
     lines: Sequence[Line]
 
 
 class Look(NamedTuple):
-    """Of a label, the same in all panels."""
+    """The colour and the mark of a label, which are the same in all panels."""
 
     colour: str
     mark: str
 
 
 def drawn(
-    name: str,
-    panels: Sequence[Panel],
-    *,
-    caption: str,
-    alt: str,
-    xlabel: str,
-    ylabel: str,
-    columns: int = 5,
-    xlog: bool = False,
-    ylog: bool = False,
-) -> Picture | str:
-    """A picture with one legend for all panels; a sentence where matplotlib is missing."""
+    name: str, panels: Sequence[Panel], *, caption: str, alt: str, xlabel: str, ylabel: str,
+    columns: int = 5, xlog: bool = False, ylog: bool = False,
+) -> Picture | str:  # fmt: skip
+    """A picture with one legend for all panels, or a sentence if matplotlib is missing."""
     try:
         import matplotlib
         from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -83,8 +74,7 @@ def drawn(
         bottom = BOTTOM + LEGEND * math.ceil(len(entries) / abreast)
         figure = Figure(figsize=(width, bottom + rows * HEIGHT))
         FigureCanvasSVG(figure)
-        grid = _axes(figure, rows, columns, bottom)
-        for panel, axes in zip_longest(panels, grid):
+        for panel, axes in zip_longest(panels, _axes(figure, rows, columns, bottom)):
             if panel is None:
                 axes.remove()
             else:
@@ -95,7 +85,7 @@ def drawn(
 
 
 def looks_of(panels: Iterable[Panel]) -> dict[str, Look]:
-    """By label, in the order they come."""
+    """The look of every label, in the order in which they occur."""
     labels = dict.fromkeys(line.label for panel in panels for line in panel.lines)
     return {
         label: Look(COLOURS[i % len(COLOURS)], MARKS[i % len(MARKS)])
@@ -106,47 +96,57 @@ def looks_of(panels: Iterable[Panel]) -> dict[str, Look]:
 # One panel
 
 
-class Curve(NamedTuple):
-    """What of a line can be drawn."""
+def drawable(line: Line, xlog: bool, ylog: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The points of a line that can be drawn."""
+    x, y = np.asarray(line.x, dtype=float), np.asarray(line.y, dtype=float)
+    good = np.isfinite(x) & np.isfinite(y) & ((x > 0) | (not xlog)) & ((y > 0) | (not ylog))
+    return x[good], y[good]
 
-    line: Line
-    x: Array
-    y: Array
 
-    @classmethod
-    def of(cls, line: Line, xlog: bool, ylog: bool) -> Curve:
-        x, y = np.asarray(line.x, dtype=float), np.asarray(line.y, dtype=float)
-        drawable = np.isfinite(x) & np.isfinite(y) & ((x > 0) | (not xlog)) & ((y > 0) | (not ylog))
-        return cls(line, x[drawable], y[drawable])
+def _axes(figure: Figure, rows: int, columns: int, bottom: float) -> Iterator[Axes]:
+    """A grid of axes with room for the titles above and the ticks below and beside them."""
+    width, height = figure.get_size_inches()
+    panel, above = (width - LEFT) / columns, ABOVE + 0.2
+    gaps = {"wspace": BESIDE / (panel - BESIDE), "hspace": above / (HEIGHT - above)}
+    ends = {"left": LEFT / width, "right": 1 - (BESIDE - 0.3) / width}
+    ends |= {"bottom": bottom / height, "top": 1 - ABOVE / height}
+    return iter(figure.subplots(rows, columns, squeeze=False, gridspec_kw=ends | gaps).flat)
+
+
+def _label(figure: Figure, bottom: float, xlabel: str, ylabel: str) -> None:
+    """Name the axes, once for all panels."""
+    width, height = figure.get_size_inches()
+    middle, across = (bottom + height - ABOVE) / 2 / height, (LEFT / width + 1) / 2
+    figure.text(0.12 / width, middle, ylabel, rotation=90, ha="center", va="center", fontsize=9)
+    figure.text(across, (bottom - 0.38) / height, xlabel, ha="center", va="center", fontsize=9)
 
 
 def _draw(axes: Axes, panel: Panel, looks: dict[str, Look], xlog: bool, ylog: bool) -> None:
     width = axes.get_position().width * axes.figure.get_figwidth()  # type: ignore[union-attr]
     axes.set_title(panel.title, fontsize=fitting(panel.title, width))
-    curves = [Curve.of(line, xlog, ylog) for line in panel.lines]
-    if not any(len(curve.x) for curve in curves):
+    curves = [(line, *drawable(line, xlog, ylog)) for line in panel.lines]
+    xs, ys = (np.concatenate([[], *(c[i] for c in curves)]) for i in (1, 2))
+    if not len(xs):
         axes.set(xticks=[], yticks=[])
         axes.text(0.5, 0.5, "not measured", ha="center", va="center", transform=axes.transAxes)
         return
     axes.set(xscale="log" if xlog else "linear", yscale="log" if ylog else "linear")
-    low, high = limits(np.concatenate([curve.y for curve in curves]), ylog)
+    low, high = limits(ys, ylog)
     axes.set_ylim(low, high)
-    for curve in curves:
-        axes.plot(curve.x, curve.y, **style(curve.line, looks))
-        colour = looks[curve.line.label].colour
-        for edge, beyond, caret in ((high, curve.y > high, 6), (low, curve.y < low, 7)):
-            x = curve.x[beyond]
-            axes.plot(
-                x, np.full(len(x), edge), linestyle="", marker=caret, clip_on=False, color=colour
-            )
+    for line, x, y in curves:
+        axes.plot(x, y, **style(line, looks))
+        colour = looks[line.label].colour
+        for edge, beyond, caret in ((high, y > high, 6), (low, y < low, 7)):
+            at = x[beyond], np.full(beyond.sum(), edge)
+            axes.plot(*at, linestyle="", marker=caret, clip_on=False, color=colour)
     if xlog:
-        mark(axes.xaxis, rank_ticks(np.concatenate([curve.x for curve in curves])))
+        mark(axes.xaxis, rank_ticks(xs))
     if ylog:
         mark(axes.yaxis, log_ticks(low, high))
 
 
 def style(line: Line, looks: dict[str, Look]) -> dict[str, Any]:
-    """Of a curve and of its entry in the legend."""
+    """How a curve and its entry in the legend are drawn."""
     colour, mark = looks[line.label]
     if line.printed:
         return {**_PRINTED, "color": colour, "marker": mark}
@@ -159,19 +159,19 @@ _PRINTED: dict[str, Any] = {
 }  # fmt: skip
 
 
-def limits(y: Array, log: bool) -> tuple[float, float]:
-    """All of y and a margin, but not what lies far from the rest: that is marked at the edge."""
+def limits(y: np.ndarray, log: bool) -> tuple[float, float]:
+    """The ends of an axis: a margin around y, without values that are far from the rest."""
     y = np.log(y) if log else y
     first, third = np.quantile(y, (0.25, 0.75))
-    reach = FENCE * (third - first) or np.inf  # half of them one value: all are shown
+    reach = FENCE * (third - first) or np.inf  # where half of the values are equal, all are shown
     inner = y[(y >= first - reach) & (y <= third + reach)]
     margin = 0.06 * (np.ptp(inner) or abs(inner[0]) or 1.0)
     low, high = inner.min() - margin, inner.max() + margin
     return (math.exp(low), math.exp(high)) if log else (float(low), float(high))
 
 
-def rank_ticks(x: Array) -> list[float]:
-    """The values themselves where there is room for their labels."""
+def rank_ticks(x: np.ndarray) -> list[float]:
+    """The values themselves if there is room for their labels, else round numbers."""
     values = np.unique(x).tolist()
     room = math.log(values[-1] / values[0])
     widest = max(len(short(value)) for value in values)
@@ -181,38 +181,15 @@ def rank_ticks(x: Array) -> list[float]:
 
 
 def fitting(title: str, width: float) -> float:
-    """The size, in points, at which a title takes no more than so many inches."""
+    """The font size, in points, at which a title fits into a width in inches."""
     return min(9.0, 9.0 * (width + 0.1) / (0.066 * max(1, len(title))))
 
 
-# The whole
-
-
-def _axes(figure: Figure, rows: int, columns: int, bottom: float) -> list[Axes]:
-    """A grid whose gaps leave room for the titles above and the ticks below and beside."""
-    width, height = figure.get_size_inches()
-    panel = (width - LEFT) / columns
-    grid = figure.subplots(
-        rows, columns, squeeze=False,
-        gridspec_kw={
-            "left": LEFT / width, "right": 1 - (BESIDE - 0.3) / width,
-            "bottom": bottom / height, "top": 1 - ABOVE / height,
-            "wspace": BESIDE / (panel - BESIDE), "hspace": (ABOVE + 0.2) / (HEIGHT - ABOVE - 0.2),
-        },
-    )  # fmt: skip
-    return list(grid.flat)
-
-
-def _label(figure: Figure, bottom: float, xlabel: str, ylabel: str) -> None:
-    width, height = figure.get_size_inches()
-    middle = (bottom + height - ABOVE) / 2 / height
-    figure.text(0.12 / width, middle, ylabel, rotation=90, ha="center", va="center", fontsize=9)
-    across = (LEFT / width + 1) / 2
-    figure.text(across, (bottom - 0.38) / height, xlabel, ha="center", va="center", fontsize=9)
+# The legend
 
 
 def entries_of(panels: Sequence[Panel], looks: dict[str, Look]) -> list[Line2D]:
-    """Of the legend: each label as its own curve is drawn, and the paper's points once."""
+    """The entries of the legend: one per label, and one for the paper's points."""
     from matplotlib.lines import Line2D
 
     lines = [line for panel in panels for line in panel.lines]
@@ -225,7 +202,7 @@ def entries_of(panels: Sequence[Panel], looks: dict[str, Look]) -> list[Line2D]:
 
 
 def legend_columns(entries: Sequence[Line2D], width: float) -> int:
-    """So many that lines of the legend are filled evenly and none is wider than the figure."""
+    """The number of columns with which the legend is no wider than the figure, and even."""
     longest = max((len(str(entry.get_label())) for entry in entries), default=0)
     fitting = max(1, int(width / (0.5 + 0.075 * longest)))
     lines = math.ceil(len(entries) / fitting) or 1

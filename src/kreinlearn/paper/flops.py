@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from itertools import takewhile
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+import scipy.linalg
 
 from kreinlearn.kernels import resolve
-from kreinlearn.nystrom.core import landmark_map, one_shot, one_shot_svd, pivot_rows, squared_route
+from kreinlearn.paper.reading import rows_of, say
 from kreinlearn.paper.scale import Scale
 from kreinlearn.paper.size_time import DIMENSIONS, fastest
 from kreinlearn.paper.tasks import Measurements, Row, Task
-from kreinlearn.report import Check, Section, Table
-from kreinlearn.sums.moments import gram_of
+from kreinlearn.report import Block, Check, Section, Table
 
-Array = NDArray[Any]
-NEAR = 0.7  # of the predicted ratio that is to be reached at the largest size
-ROWS, DECADES, STEPS = 600, 12, 2  # of a matrix with known eigenvalues; steps to a decade
-RIGHT = 0.01  # relative error of an eigenvalue that is found
+Array = np.ndarray
+Pair = tuple[Array, Array]
+CORE_RTOL, WHITEN_RTOL = 1e-10, 1e-6  # as in the library, of K_ZZ and of C
+NEAR = 0.7  # the share of the predicted ratio that the largest size has to reach
+ROWS, DECADES, STEPS = 600, 12, 2  # of a matrix with known eigenvalues, STEPS of them per decade
+RIGHT = 0.01  # largest relative error of an eigenvalue that counts as right
 SHOWN = (0, 2, 4, 6, 8)  # decades
 
 
@@ -28,6 +30,8 @@ SHOWN = (0, 2, 4, 6, 8)  # decades
 
 
 class Route(NamedTuple):
+    """A way to the eigendecomposition, and the operations that are claimed for it."""
+
     what: str
     run: Callable[[Array, Array], Array]  # C (n, m), K_ZZ -> eigenvalues
     n_terms: int  # claimed operations: n_terms m^2 n + m_terms m^3
@@ -37,32 +41,57 @@ class Route(NamedTuple):
         return self.n_terms * m * m * n + self.m_terms * m**3
 
 
-def by_gram(C: Array, K_ZZ: Array) -> Array:
-    W, S = landmark_map(K_ZZ)
-    E, Lambda = one_shot(gram_of(C).matrix, W, S)
-    C @ E  # the eigenvectors
+def leading(A: Array, rtol: float = 0.0) -> Pair:
+    """The eigenvalues of A that exceed ``rtol`` times the largest in magnitude, and vectors."""
+    D, U = scipy.linalg.eigh(A, driver="evd", check_finite=False)
+    large = np.abs(D) > rtol * np.abs(D).max()
+    return D[large], U[:, large]
+
+
+def one_shot(C: Array, K_ZZ: Array, singular: Callable[[Array, Array], Pair]) -> Array:
+    """The eigenvalues of K~ = (C W) S (C W)' from singular values and right vectors of C W."""
+    D, U = leading(K_ZZ, CORE_RTOL)
+    W, S = U / np.sqrt(np.abs(D)), np.sign(D)
+    sigma, B = singular(C, W)
+    Lambda, P = leading((B * sigma).T @ (S[:, None] * B * sigma))
+    C @ (W @ ((B / sigma) @ P))  # the eigenvectors
     return Lambda
 
 
-def by_svd(C: Array, K_ZZ: Array) -> Array:
-    E, Lambda = one_shot_svd(C, *landmark_map(K_ZZ))
-    C @ E
-    return Lambda
+def by_gram(C: Array, W: Array) -> Pair:
+    """From C'C, as the library does by default."""
+    squared, B = leading(W.T @ (C.T @ C) @ W, WHITEN_RTOL**2)
+    return np.sqrt(squared[squared > 0]), B[:, squared > 0]
+
+
+def by_svd(C: Array, W: Array) -> Pair:
+    """By a thin singular value decomposition, as the paper describes it."""
+    _, sigma, Bt = scipy.linalg.svd(C @ W, full_matrices=False)
+    large = sigma > WHITEN_RTOL * sigma.max()
+    return sigma[large], Bt[large].T
 
 
 def by_squares(C: Array, K_ZZ: Array) -> Array:
-    return squared_route(C, K_ZZ)[1]  # it forms the eigenvectors C E on its way
+    """SGT: the eigenvectors of K~ K~ = (C B)(C B)', then the eigenvalues U~' K~ U~."""
+    D, U = leading(K_ZZ, CORE_RTOL)
+    inverse = (U / D) @ U.T
+    D, U = leading(C.T @ C, WHITEN_RTOL**2)
+    B = inverse @ (U * np.sqrt(np.maximum(D, 0))) @ U.T
+    CB = C @ B
+    D, U = leading(CB.T @ CB, WHITEN_RTOL**2)
+    CU = C.T @ (C @ (B @ (U / np.sqrt(D))))
+    return np.asarray(np.einsum("ij,ij->j", CU, inverse @ CU))
 
 
 ROUTES = {
-    "gram": Route("one-shot, Gram matrix", by_gram, 3, 3),
-    "svd": Route("one-shot, thin SVD", by_svd, 3, 3),
+    "gram": Route("one-shot, Gram matrix", partial(one_shot, singular=by_gram), 3, 3),
+    "svd": Route("one-shot, thin SVD", partial(one_shot, singular=by_svd), 3, 3),
     "sgt": Route("SGT", by_squares, 7, 2),
 }
 
 
 def predicted(n: int, m: int) -> float:
-    """Operations of SGT over those of one-shot."""
+    """The operations of SGT divided by those of one-shot."""
     return ROUTES["sgt"].operations(n, m) / ROUTES["gram"].operations(n, m)
 
 
@@ -70,6 +99,7 @@ def predicted(n: int, m: int) -> float:
 
 
 def tasks(scale: Scale) -> list[Task]:
+    """One timing per size, and the accuracy of the routes."""
     at = f"flops/{scale.name}"
     timings = [
         Task(f"{at}/n {n} m {m}", partial(_timed, n, m, scale), 8e-9 * n * m * m, alone=True)
@@ -81,39 +111,37 @@ def tasks(scale: Scale) -> list[Task]:
 def _timed(n: int, m: int, scale: Scale) -> list[Row]:
     rng = np.random.default_rng(scale.seed)
     X = rng.normal(size=(n, DIMENSIONS))
-    C = np.asarray(resolve("delta_gauss").fit(X, rng).columns(X[:m])(X))
-    row: Row = {"n": n, "m": m}
-    found: dict[str, Array] = {}
-    for name, route in ROUTES.items():
-        found[name], spent = fastest(partial(route.run, C, C[:m]), scale.repeats)
-        row[name] = spent.cpu
-    row |= {f"{name} apart": float(nearest(found[name], found["svd"]).max()) for name in ROUTES}
-    return [row]
+    C = np.asarray(resolve("delta_gauss").fit(X, rng)(X, X[:m]))
+    runs = {
+        name: fastest(partial(route.run, C, C[:m]), scale.repeats) for name, route in ROUTES.items()
+    }
+    exact = runs["svd"][0]
+    apart = {f"{name} apart": float(nearest(D, exact).max()) for name, (D, _) in runs.items()}
+    return [{"n": n, "m": m, **{name: spent.cpu for name, (_, spent) in runs.items()}, **apart}]
 
 
-def nearest(found: Array, exact: Array) -> Array:
-    """Relative distance of every exact eigenvalue to the nearest that was found."""
-    return np.asarray(np.abs(found - exact[:, None]).min(axis=1) / np.abs(exact))
+def nearest(computed: Array, exact: Array) -> Array:
+    """The relative distance of every exact eigenvalue to the nearest computed one."""
+    return np.asarray(np.abs(computed - exact[:, None]).min(axis=1) / np.abs(exact))
 
 
 def prescribed(seed: int) -> tuple[Array, Array, Array]:
-    """C, K_ZZ of a matrix of rank m, which m of its columns determine, and its eigenvalues."""
+    """C and K_ZZ of a matrix of rank m that m of its columns determine, and its eigenvalues."""
     m = STEPS * DECADES + 1
     U = np.linalg.qr(np.random.default_rng(seed).normal(size=(ROWS, m)))[0]
     Lambda = 10.0 ** (-np.arange(m) / STEPS) * (-1.0) ** np.arange(m)
-    Z = pivot_rows(U, m)
+    Z = scipy.linalg.qr(U.T, mode="r", pivoting=True)[1][:m]  # rows of U that span it best
     C = (U * Lambda) @ U[Z].T
     return C, 0.5 * (C[Z] + C[Z].T), Lambda
 
 
 def _accuracy(seed: int) -> list[Row]:
     C, K_ZZ, Lambda = prescribed(seed)
+    errors = {name: nearest(route.run(C, K_ZZ), Lambda) for name, route in ROUTES.items()}
     return [
         {"route": name, "size": abs(size), "apart": apart}
-        for name, route in ROUTES.items()
-        for size, apart in zip(
-            Lambda.tolist(), nearest(route.run(C, K_ZZ), Lambda).tolist(), strict=True
-        )
+        for name, apart_from in errors.items()
+        for size, apart in zip(Lambda.tolist(), apart_from.tolist(), strict=True)
     ]
 
 
@@ -121,38 +149,20 @@ def _accuracy(seed: int) -> list[Row]:
 
 
 def section(scale: Scale, measurements: Measurements) -> Section:
-    rows = [row for task in tasks(scale) for row in measurements.get(task.key, [])]
+    """The seconds of the routes beside the count, and which eigenvalues they find."""
+    rows = rows_of(tasks(scale), measurements)
     timed, known = [r for r in rows if "n" in r], [r for r in rows if "route" in r]
-    what = Section("Operations of the eigendecomposition", [_opening(scale)])
-    if timed:
-        what.blocks += [_times(timed), _conclusion(timed)]
-    if known:
-        what.blocks += [_errors(known), _lost(known)]
-    if not rows:
-        what.blocks.append("Nothing of it has been measured.")
-    what.checks += _checks(timed)
-    what.numbers |= {
+    blocks: list[Block] = [say("flops.opening", d=DIMENSIONS, repeats=scale.repeats)]
+    blocks += [_times(timed), _conclusion(timed)] if timed else []
+    smallest = {name: smallest_found(known, name) for name in ROUTES} if known else {}
+    blocks += [_errors(known), say("flops.lost", **smallest)] if known else []
+    blocks += [] if rows else ["Nothing of it has been measured."]
+    numbers = {
         f"flops/n={r['n']}/m={r['m']}/SGT over one-shot": r["sgt"] / r["gram"] for r in timed
     }
-    what.numbers |= {
-        f"flops/known eigenvalues/{name}/decades": float(-np.log10(smallest_found(known, name)))
-        for name in ROUTES
-        if known
-    }
-    return what
-
-
-def _opening(scale: Scale) -> str:
-    return (
-        "The paper's discussion counts 3 m^2 n + 3 m^3 operations for its one-shot "
-        "eigendecomposition from m landmarks, and 7 m^2 n + 2 m^3 for that of Schleif, "
-        "Gisbrecht and Tino (SGT): for n much larger than m a ratio of 7/3. Here the routes of "
-        "the library are timed, one thread, kernel values given: from C = k(X, Z) and K_ZZ to the "
-        "eigenvalues and the eigenvectors on all n objects, delta-gauss on standard normal "
-        f"vectors, d = {DIMENSIONS}; least CPU seconds of {scale.repeats} runs or more. One-shot "
-        "is run from the Gram matrix C'C, which the library does, and by the thin SVD of "
-        "C U |D|^-1/2, which the paper describes."
-    )
+    for name, size in smallest.items():
+        numbers[f"flops/known eigenvalues/{name}/decades"] = float(-np.log10(size))
+    return Section("Operations of the eigendecomposition", blocks, _checks(timed), numbers)
 
 
 def _times(rows: list[Row]) -> Table:
@@ -167,7 +177,7 @@ def _times(rows: list[Row]) -> Table:
             f"{row['sgt'] / row['gram']:.2f}", f"{predicted(n, m):.2f}",
             f"{row['sgt'] / row['svd']:.2f}", ", ".join(f"{rate:.1f}" for rate in rates),
         ])  # fmt: skip
-    table.notes = ["rate: counted operations a nanosecond, in the order of the routes."]
+    table.notes = ["rate: counted operations per nanosecond, in the order of the routes."]
     return table
 
 
@@ -176,37 +186,21 @@ def _conclusion(rows: list[Row]) -> str:
     counted = [predicted(row["n"], row["m"]) for row in rows]
     apart = [max(row[f"{key} apart"] for row in rows) for key in ("gram", "sgt")]
     faster = sum(ratio > 1 for ratio in svd)
-    text = (
-        f"SGT takes {min(gram):.2f} to {max(gram):.2f} times as long as one-shot from the Gram "
-        f"matrix, where {min(counted):.2f} to {max(counted):.2f} are counted. By the thin SVD "
-        f"one-shot is faster than SGT at {faster} of {len(rows)} sizes (SGT / SVD {min(svd):.2f} "
-        f"to {max(svd):.2f})"
-    )
-    if faster < len(rows):
-        text += (
-            ": by its count the SVD runs at a lower rate than the other routes, that is, it is "
-            "more work than it is counted as"
-        )
-    if faster < len(rows) and min(gram) > 1:
-        text += (
-            ". The claim holds for the one-shot decomposition from the Gram matrix, not for its "
-            "description by an SVD"
-        )
-    return text + (
-        ". The eigenvalues of these matrices agree: against the thin SVD they differ by "
-        f"{apart[0]:.0e} (Gram matrix) and {apart[1]:.0e} (SGT) of their size at most."
-    )
+    texts = ["times", *(["slower"] if faster < len(rows) else [])]
+    texts += ["holds"] if faster < len(rows) and min(gram) > 1 else []
+    values = {
+        "least": min(gram), "most": max(gram), "least_counted": min(counted),
+        "most_counted": max(counted), "faster": faster, "total": len(rows), "least_svd": min(svd),
+        "most_svd": max(svd), "gram": apart[0], "sgt": apart[1],
+    }  # fmt: skip
+    return " ".join(say(f"flops.{text}", **values) for text in [*texts, "agree"])
 
 
 def smallest_found(rows: list[Row], route: str) -> float:
-    """Size of the last eigenvalue, from the largest down, before one is missed."""
-    size = 1.0
-    for row in rows:
-        if row["route"] == route:
-            if row["apart"] > RIGHT:
-                break
-            size = row["size"]
-    return size
+    """The size of the last eigenvalue, from the largest down, before the first that is wrong."""
+    own = (row for row in rows if row["route"] == route)
+    right = takewhile(lambda row: row["apart"] <= RIGHT, own)
+    return min((row["size"] for row in right), default=1.0)
 
 
 def _errors(rows: list[Row]) -> Table:
@@ -216,20 +210,9 @@ def _errors(rows: list[Row]) -> Table:
         apart = [row["apart"] for row in rows if row["route"] == name]
         cells = [f"{apart[STEPS * e]:.0e}" for e in SHOWN]
         table.rows.append([route.what, *cells, f"{smallest_found(rows, name):.0e}"])
-    table.notes = [
-        f"n = {ROWS}, rank m = {STEPS * DECADES + 1}, alternating signs, sizes from 1 to "
-        f"1e-{DECADES}; found: up to {RIGHT:.0%}, and all larger ones too. 1 or more: lost."
-    ]
+    m = STEPS * DECADES + 1
+    table.notes = [say("flops.note", n=ROWS, m=m, decades=DECADES, right=RIGHT)]
     return table
-
-
-def _lost(rows: list[Row]) -> str:
-    found = {name: smallest_found(rows, name) for name in ROUTES}
-    return (
-        "Small eigenvalues are another matter. Where they are known, SGT, which squares the "
-        f"matrix, finds them down to {found['sgt']:.0e} of the largest; one-shot from "
-        f"the Gram matrix down to {found['gram']:.0e}, and by the thin SVD to {found['svd']:.0e}."
-    )
 
 
 def _checks(rows: list[Row]) -> list[Check]:

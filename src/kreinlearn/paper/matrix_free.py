@@ -1,4 +1,4 @@
-"""Kernel matrices that are never held: errors of approximations, optima, values evaluated."""
+"""Errors of approximations, without ever holding the kernel matrix in memory."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from kreinlearn import KreinNystroem
 from kreinlearn.kernels import Kernel
 
-Array = NDArray[Any]
+Array = np.ndarray
 TILE = 1024
 DENSE = 3000  # rows up to which the whole matrix is decomposed
-SPARE = 50  # columns of a block beyond the largest rank
-UNGUIDED = 20  # random ones among the first: what the landmarks miss is found, too
+SPARE = 50  # columns of a basis beyond the largest rank
+UNGUIDED = 20  # random columns of the first basis: they see what the landmarks miss
 SETTLED = 1e-4  # relative change of an optimal error at which the iteration ends
 MOST_PASSES = 15
 
 
 class Tiled:
-    """The symmetric kernel matrix of X, evaluated tile by tile; the kernel is fitted."""
+    """The symmetric kernel matrix of X, evaluated tile by tile with a kernel that is fitted."""
 
     def __init__(self, X: Array, kernel: Kernel) -> None:
         self.X, self.kernel = X, kernel
@@ -35,7 +34,7 @@ class Tiled:
         return len(self.X)
 
     def __iter__(self) -> Iterator[tuple[slice, slice, Array]]:
-        """Tiles on and above the diagonal."""
+        """Rows, columns and values of the tiles on and above the diagonal."""
         spans = [slice(i, min(i + TILE, len(self))) for i in range(0, len(self), TILE)]
         for j, columns in enumerate(spans):
             evaluate = self.kernel.columns(self.X[columns])
@@ -44,25 +43,27 @@ class Tiled:
             yield columns, columns, self.kernel.symmetric(self.X[columns])
 
     def whole(self) -> Array:
+        """The whole matrix, for a small number of rows."""
         K = np.empty((len(self), len(self)))
         for rows, columns, tile in self:
             K[rows, columns], K[columns, rows] = tile, tile.T
         return K
 
     def times(self, V: Array) -> tuple[Array, float]:
-        """K V and |K|^2, in one pass."""
+        """K V and |K|^2, from one pass over all pairs."""
         KV, square = np.zeros((len(self), V.shape[1])), 0.0
         for rows, columns, K in self:
             KV[rows] += K @ V[columns]
             if rows != columns:
                 KV[columns] += K.T @ V[rows]
-            square += _times(rows, columns) * np.vdot(K, K)
+            square += _weight(rows, columns) * np.vdot(K, K)
         return KV, float(square)
 
     def squared_errors(self, factors: Sequence[tuple[Array, Array]]) -> Array:
-        """|K - Phi diag(S) Phi'|^2 of each (Phi, S), in one pass; of no columns: |K|^2.
+        """|K - Phi diag(S) Phi'|^2 of each (Phi, S), from one pass over all pairs.
 
-        As |K|^2 - 2 <K, U diag(D) U'> + |D|^2 with U orthonormal: nothing of n x n but K itself.
+        It is |K|^2 - 2 <K, U diag(D) U'> + |D|^2 with orthonormal U, so that no other n x n matrix
+        is needed. A Phi without columns gives |K|^2.
         """
         ends = np.cumsum([0, *(Phi.shape[1] for Phi, _ in factors)])
         spans, width = [slice(*ab) for ab in pairwise(ends)], ends[-1]
@@ -72,13 +73,14 @@ class Tiled:
         inner, square, KU = np.zeros(width), 0.0, np.empty((TILE, width))
         for rows, columns, K in self:
             here = np.matmul(K, U[columns], out=KU[: len(K)])
-            inner += _times(rows, columns) * np.einsum("ij,ij->j", U[rows], here)
-            square += _times(rows, columns) * np.vdot(K, K)
+            inner += _weight(rows, columns) * np.einsum("ij,ij->j", U[rows], here)
+            square += _weight(rows, columns) * np.vdot(K, K)
         gains = D * (2 * inner - D)
         return np.maximum([square - gains[span].sum() for span in spans], 0.0)
 
 
-def _times(rows: slice, columns: slice) -> int:
+def _weight(rows: slice, columns: slice) -> int:
+    """How often the values of a tile occur in the matrix."""
     return 1 if rows == columns else 2
 
 
@@ -91,31 +93,43 @@ def eigen_form(Phi: Array, S: Array) -> tuple[Array, Array]:
 
 @contextmanager
 def fewer_dimensions() -> Iterator[None]:
-    """Inside, it is no surprise that landmarks span fewer dimensions than the rank asked for."""
+    """Silence the warning that the landmarks span fewer dimensions than the rank asked for."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".* the landmarks span only", UserWarning)
         yield
+
+
+def nystroem(
+    kernel: Kernel | str, n_landmarks: int, rank: int | None = None, *, seed: int,
+    landmarks: str | Array = "auto", core: str = "ls", method: str = "gram",
+) -> KreinNystroem:  # fmt: skip
+    """The approximation with these settings; every one of the reproduction is built here."""
+    return KreinNystroem(
+        kernel, n_landmarks=n_landmarks, rank=rank, landmarks=landmarks, core=core, method=method,
+        random_state=seed, n_jobs=1,
+    )  # fmt: skip
 
 
 # The optimum
 
 
 def optimal_errors(K: Tiled, ranks: Sequence[int], seed: int = 0) -> Array:
-    """Errors of the best rank-k approximations: what is left of |K|^2 by the largest eigenvalues.
+    """Errors of the best approximations: what the k largest eigenvalues leave of |K|^2.
 
-    Exact of few rows, else from above: see ``_settled_errors``.
+    They are exact for few rows; else they approach the optimum from above (``_settled_errors``).
     """
     if len(K) <= DENSE:
-        squares = np.square(scipy.linalg.eigvalsh(K.whole(), overwrite_a=True))
-        tails = np.cumsum(np.sort(squares))[::-1]  # without the k largest
+        squared = np.square(scipy.linalg.eigvalsh(K.whole(), overwrite_a=True))
+        tails = np.cumsum(np.sort(squared))[::-1]  # all but the k largest
         return np.sqrt([tails[k] if k < len(K) else 0.0 for k in ranks])
     return _settled_errors(K, ranks, seed)
 
 
 def _settled_errors(K: Tiled, ranks: Sequence[int], seed: int) -> Array:
-    """Errors by the singular values of K B, for bases B that grow until no error falls any more.
+    """Errors from the singular values of K B, for bases B that grow until no error falls.
 
-    For orthonormal B they are below the |eigenvalues| one by one, so the errors are from above.
+    For orthonormal B each singular value is at most the |eigenvalue| of the same number, so that
+    the errors approach the optimum from above.
     """
     size, last = min(len(K), max(ranks) + SPARE), np.full(len(ranks), np.inf)
     Q = first_block(K, size, seed)
@@ -123,21 +137,22 @@ def _settled_errors(K: Tiled, ranks: Sequence[int], seed: int) -> Array:
     for _ in range(MOST_PASSES):
         KQ, square = K.times(Q)
         B, KB = np.hstack([B, Q]), np.hstack([KB, KQ])
-        squares, Y = np.linalg.eigh(KB.T @ KB)
-        squares, Y = squares[::-1], Y[:, : -2 * size - 1 : -1]
+        squared, Y = np.linalg.eigh(KB.T @ KB)
+        squared, Y = squared[::-1], Y[:, : -2 * size - 1 : -1]
         B, KB = B @ Y, KB @ Y
-        errors = np.sqrt(np.maximum([square - squares[:k].sum() for k in ranks], 0.0))
+        errors = np.sqrt(np.maximum([square - squared[:k].sum() for k in ranks], 0.0))
         if np.all(last - errors <= SETTLED * errors):
             return errors
         last, Q = errors, _beside(B, KB[:, :size])
-    warnings.warn(f"optimal errors not settled after {MOST_PASSES} passes", stacklevel=2)
+    warnings.warn(
+        f"optimal errors not settled after {MOST_PASSES} passes: they are too large", stacklevel=2
+    )
     return last
 
 
 def first_block(K: Tiled, size: int, seed: int) -> Array:
-    """Approximate eigenvectors of the library's own, filled up with random columns."""
-    l = min(len(K), 2 * size)
-    model = KreinNystroem(K.kernel, n_landmarks=l, rank=size, random_state=seed, n_jobs=1)
+    """Approximate eigenvectors by the library, completed with random columns."""
+    model = nystroem(K.kernel, min(len(K), 2 * size), size, seed=seed)
     with fewer_dimensions():
         U = model.fit(K.X).eigenvectors(K.X)
     rng = np.random.default_rng(seed)
@@ -147,7 +162,7 @@ def first_block(K: Tiled, size: int, seed: int) -> Array:
 
 def _beside(B: Array, V: Array) -> Array:
     """An orthonormal basis of what the columns of V add to the orthonormal B."""
-    for _ in range(2):  # once more for what rounding left
+    for _ in range(2):  # the second time removes what rounding left
         V = V - B @ (B.T @ V)
         V = np.linalg.qr(V)[0]
     return V
@@ -157,7 +172,7 @@ def _beside(B: Array, V: Array) -> Array:
 
 
 class Count:
-    """Kernel values asked for; clones of a kernel share it."""
+    """The number of kernel values that were evaluated; clones of a kernel share it."""
 
     def __init__(self) -> None:
         self.values = 0
@@ -167,7 +182,7 @@ class Count:
 
 
 class Counted(Kernel):
-    """A kernel on vectors that counts its values; among themselves objects have each pair once."""
+    """A kernel on vectors that counts its values; a symmetric matrix counts each pair once."""
 
     def __init__(self, kernel: Kernel, count: Count) -> None:
         self.kernel = kernel

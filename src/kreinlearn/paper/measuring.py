@@ -1,4 +1,4 @@
-"""What is not yet measured, measured, with a bar on a terminal and a line a part elsewhere."""
+"""Run the tasks that are not yet measured, with a progress bar or, elsewhere, one line per part."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Tick = Callable[[Outcome], None]
 def measure(
     by_part: Mapping[str, Sequence[Task]], journal: Journal, n_jobs: int, fresh: bool = False
 ) -> dict[str, str]:
-    """Every task that is not in the journal; tracebacks of those that failed, by key."""
+    """Run every task that is not in the journal; returns the tracebacks of failures by key."""
     tasks = distinct(task for own in by_part.values() for task in own)
     failures: dict[str, str] = {}
     with journal:
@@ -35,7 +35,7 @@ def measure(
                         journal.add(outcome)
                     tick(outcome)
             except BrokenProcessPool as error:  # a worker was killed, for its memory perhaps
-                failures["a worker process"] = f"{error}\nIt ended; --jobs 1 needs least memory"
+                failures["a worker process"] = f"{error}\nIt ended; --jobs 1 needs the least memory"
     return failures
 
 
@@ -43,11 +43,12 @@ def measure(
 def progress(
     by_part: Mapping[str, Sequence[Task]], todo: Sequence[Task], n_all: int
 ) -> Iterator[Tick]:
+    """A function to be called with each outcome, which reports the progress on stderr."""
     from rich.console import Console
 
     console = Console(stderr=True)
-    kept = f", {n_all - len(todo)} are kept from before" if len(todo) < n_all else ""
-    console.print(f"{len(todo)} measurements to make{kept}", highlight=False)
+    earlier = f", {n_all - len(todo)} are kept from before" if len(todo) < n_all else ""
+    console.print(f"{len(todo)} measurements to make{earlier}", highlight=False)
     if console.is_terminal and todo:
         with _bar(todo, console) as tick:
             yield tick
@@ -57,18 +58,15 @@ def progress(
 
 @contextmanager
 def _bar(todo: Sequence[Task], console: Console) -> Iterator[Tick]:
-    """The share done is one of costs, and so is the time left."""
+    """A bar whose share and remaining time follow from the costs of the tasks."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     costs, began = {task.key: max(task.cost, 0.01) for task in todo}, time.monotonic()
-    columns = (
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )
-    # Few refreshes, so that timings are not disturbed.
-    with Progress(*columns, console=console, refresh_per_second=2) as bar:
+    columns = [BarColumn(), TaskProgressColumn(), TimeElapsedColumn()]
+    # It is drawn twice a second only, so that timings are not disturbed.
+    with Progress(
+        *columns, TextColumn("{task.description}"), console=console, refresh_per_second=2
+    ) as bar:
         shown = bar.add_task(f"0/{len(todo)} measurements", total=sum(costs.values()))
         done: list[str] = []
 
@@ -76,14 +74,14 @@ def _bar(todo: Sequence[Task], console: Console) -> Iterator[Tick]:
             done.append(outcome.key)
             share = sum(costs[key] for key in done) / sum(costs.values())
             left = (time.monotonic() - began) * (1 - share) / share
-            said = f"{len(done)}/{len(todo)} measurements, about {duration(left)} left"
-            bar.update(shown, advance=costs[outcome.key], description=said)
+            text = f"{len(done)}/{len(todo)} measurements, about {duration(left)} left"
+            bar.update(shown, advance=costs[outcome.key], description=text)
 
         yield tick
 
 
 def _lines(by_part: Mapping[str, Sequence[Task]], todo: Sequence[Task], console: Console) -> Tick:
-    """One when all tasks of a part have ended."""
+    """Print one line whenever all tasks of a part have ended."""
     waiting = {task.key for task in todo}
     left = {name: waiting & {task.key for task in tasks} for name, tasks in by_part.items()}
     spent = dict.fromkeys(by_part, 0.0)
@@ -100,7 +98,7 @@ def _lines(by_part: Mapping[str, Sequence[Task]], todo: Sequence[Task], console:
 
 
 def duration(seconds: float) -> str:
-    """12 s, 3 min, 1 h 20 min."""
+    """A time in words, such as 12 s, 3 min or 1 h 20 min."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

@@ -1,4 +1,4 @@
-"""The parts of the reproduction by name, and the files it writes: known without importing them."""
+"""The names of the parts and of the files that are written; importing this is cheap."""
 
 from pathlib import Path
 

@@ -6,17 +6,15 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kreinlearn.evaluation.paired import Difference, paired_difference
 from kreinlearn.paper.tasks import Row
 
-Array = NDArray[Any]
 ALL = "all"  # the target of all classes at once
-MULTICLASS, ONE_VS_REST = "multiclass", "one against the rest"
+ONE_VS_REST = "one against the rest"
 
 
 class Figure(NamedTuple):
@@ -24,42 +22,33 @@ class Figure(NamedTuple):
 
     set: str
     n: int
-    target: str  # ALL, or the class set against the rest
+    target: str  # ALL, or the class that is set against the rest
     method: str
-    folds: int  # 1: a split that was given
+    folds: int  # 1 for a split that was given
     seed: int
     fold: int
     n_train: int
     n_test: int
-    missed: int  # objects of the fold that were misclassified
+    missed: int  # test objects that were misclassified
     wall: float  # seconds of the fit
     cpu: float
-    wrong: str  # their numbers in the fold
-    chosen: str  # what the method found for itself
-    failed: str  # the error, where there was one
-
-    @property
-    def cell(self) -> tuple[Any, ...]:
-        """What is computed once."""
-        return self.set, self.target, self.method, self.folds, self.seed, self.fold
-
-    @property
-    def way(self) -> str:
-        return MULTICLASS if self.target == ALL else ONE_VS_REST
-
-
-# One method
+    wrong: str  # numbers of the misclassified objects within the fold
+    chosen: str  # what the method chose for itself
+    failed: str  # the error message, if it failed
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Percentages of one method on one set: of folds, or of objects where there is one split."""
+    """The errors of one method on one set, in percent: of each fold, or of each object of a split.
 
-    units: tuple[Any, ...]  # seed and fold, or number of the object
-    values: Array  # (J,)
-    ratio: float  # test objects over training objects
+    A unit is a fold, given by its seed and number, or where there is one split a test object.
+    """
+
+    units: tuple[tuple[int, int] | int, ...]
+    values: np.ndarray  # (J,)
+    ratio: float  # test objects divided by training objects
     one_split: bool
-    wall: float  # median seconds a fit
+    wall: float  # median seconds of a fit
     cpu: float
 
     @property
@@ -76,7 +65,7 @@ class Errors:
 
     @property
     def median(self) -> float:
-        """Of the folds; of one split its error."""
+        """The median over folds; for one split its error."""
         return self.mean if self.one_split else float(np.median(self.values))
 
     def __str__(self) -> str:
@@ -84,49 +73,30 @@ class Errors:
 
 
 def errors_of(figures: Sequence[Figure]) -> Errors:
-    """Of one set, way and method: folds, each the mean over its targets."""
-    seconds = [float(np.median([getattr(f, name) for f in figures])) for name in ("wall", "cpu")]
+    """The errors of one method on one set; a fold has the mean over its targets."""
+    wall, cpu = (float(np.median([getattr(f, name) for f in figures])) for name in ("wall", "cpu"))
     ratio = float(np.mean([f.n_test / f.n_train for f in figures]))
     if figures[0].folds == 1:
         losses = np.mean([_losses(f) for f in figures], axis=0)
-        return Errors(tuple(range(len(losses))), 100 * losses, ratio, True, *seconds)
-    by_fold: dict[Any, list[Figure]] = defaultdict(list)
-    for f in figures:
-        by_fold[f.seed, f.fold].append(f)
-    units = tuple(sorted(by_fold))
-    rates = [np.mean([f.missed / f.n_test for f in by_fold[unit]]) for unit in units]
-    return Errors(units, 100 * np.array(rates), ratio, False, *seconds)
+        return Errors(tuple(range(len(losses))), 100 * losses, ratio, True, wall, cpu)
+    rates: dict[tuple[int, int], list[float]] = defaultdict(list)
+    for f in sorted(figures, key=lambda f: (f.seed, f.fold)):
+        rates[f.seed, f.fold].append(f.missed / f.n_test)
+    means = np.array([np.mean(rate) for rate in rates.values()])
+    return Errors(tuple(rates), 100 * means, ratio, False, wall, cpu)
 
 
-def _losses(figure: Figure) -> Array:  # (n_test,), 1 where wrong
+def _losses(figure: Figure) -> np.ndarray:  # (n_test,), 1 where wrong
     losses = np.zeros(figure.n_test)
     losses[[int(i) for i in figure.wrong.split()]] = 1
     return losses
-
-
-Key = tuple[str, str]  # set, way
-Results = dict[Key, dict[str, Errors]]
-
-
-def complete(figures: Iterable[Figure]) -> Results:
-    """Errors by set and way, then method; only of methods that have all folds of the set."""
-    groups: dict[Key, dict[str, list[Figure]]] = defaultdict(lambda: defaultdict(list))
-    for f in figures:
-        if not f.failed:
-            groups[f.set, f.way][f.method].append(f)
-    results: Results = {}
-    for key, by_method in groups.items():
-        most = max(len(group) for group in by_method.values())
-        whole = {name: group for name, group in by_method.items() if len(group) == most}
-        results[key] = {name: errors_of(group) for name, group in whole.items()}
-    return results
 
 
 # Rows of a journal
 
 
 class Cell(NamedTuple):
-    """A method, how it was set up, and the rank if that is a matter of choice."""
+    """A method, its variant, and its rank where that is prescribed."""
 
     method: str
     variant: str
@@ -134,11 +104,11 @@ class Cell(NamedTuple):
 
 
 Cells = dict[Cell, Errors]
-Found = dict[tuple[str, str], Cells]  # by set and target: ALL, a class, or ONE_VS_REST
+ByTarget = dict[tuple[str, str], Cells]  # by set and target: ALL, a class, or ONE_VS_REST
 
 
-def found(rows: Iterable[Row]) -> Found:
-    """Errors of the cells that have all their folds; ONE_VS_REST is the mean over classes."""
+def errors_by_cell(rows: Iterable[Row]) -> ByTarget:
+    """The errors of cells that have all their folds; ONE_VS_REST is the mean over classes."""
     groups: dict[tuple[str, str, Cell], list[Figure]] = defaultdict(list)
     for row in rows:
         cell = Cell(row["method"], row["variant"], row["rank"])
@@ -150,23 +120,15 @@ def found(rows: Iterable[Row]) -> Found:
             together[name, target, cell] += figures
             if target != ALL:
                 together[name, ONE_VS_REST, cell] += figures
-    result: Found = defaultdict(dict)
+    result: ByTarget = defaultdict(dict)
     for (name, target, cell), figures in together.items():
         result[name, target][cell] = errors_of(figures)
     return dict(result)
 
 
-# Two methods
-
-
 def difference(a: Errors, b: Errors) -> Difference:
+    """The paired difference of two methods on the same folds; one split has no corrected test."""
     if a.units != b.units:
         raise ValueError("the two methods were not measured on the same folds")
-    found = paired_difference(a.values, b.values, a.ratio)
-    return found._replace(p_corrected=math.nan) if a.one_split else found
-
-
-def best_of(results: dict[str, Errors], names: Iterable[str]) -> str | None:
-    """The name of the smallest mean error; of equals the first."""
-    there = [name for name in names if name in results]
-    return min(there, key=lambda name: results[name].mean) if there else None
+    gap = paired_difference(a.values, b.values, a.ratio)
+    return gap._replace(p_corrected=math.nan) if a.one_split else gap

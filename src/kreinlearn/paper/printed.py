@@ -1,4 +1,4 @@
-"""The numbers the paper prints, read off its tables and figures (package data)."""
+"""The numbers that the paper prints, read off its tables and figures (package data)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 METHODS = ("krein lsm", "krein vc-lsm", "krein sh-svm", "sf-lsm")
-RULES = {"k": "k", "k*log(n)": "k ln n"}  # landmarks of rank k, as we write them
+RULES = {"k": "k", "k*log(n)": "k ln n"}  # how many landmarks rank k has, as we write it
 
 
 class Printed(NamedTuple):
@@ -17,24 +17,27 @@ class Printed(NamedTuple):
     mean: float
     deviation: float
 
+    def __str__(self) -> str:
+        return f"{self.mean:.2f} ± {self.deviation:.2f}"
+
 
 class Point(NamedTuple):
-    """A mark of Figure 2; logarithms are natural."""
+    """One mark of Figure 2; the logarithms are natural."""
 
     log_seconds: float
     log_error: float
 
 
-def _rows(name: str) -> list[dict[str, str]]:
+def expected(name: str) -> list[list[str]]:
+    """The lines of one CSV file of the folder ``expected``; the first is its header."""
     text = (files("kreinlearn.paper") / "expected" / name).read_text(encoding="utf8")
-    return list(csv.DictReader(text.splitlines()))
+    return list(csv.reader(text.splitlines()))
 
 
 @cache
 def table1() -> dict[tuple[str, str], Printed]:
-    """By (set as Table 1 names it, method)."""
-    text = (files("kreinlearn.paper") / "expected" / "table1_rank100_error.csv").read_text("utf8")
-    header, *rows = csv.reader(text.splitlines())
+    """By set, as Table 1 names it, and method."""
+    header, *rows = expected("table1_rank100_error.csv")
     return {
         (row[0], header[j]): Printed(float(row[j]), float(row[j + 1]))
         for row in rows
@@ -44,27 +47,23 @@ def table1() -> dict[tuple[str, str], Printed]:
 
 @cache
 def approximation() -> dict[tuple[str, str, str, int], Point]:
-    """By (set, scheme, rule, rank), delta-gauss."""
+    """By set, landmark scheme, rule and rank; the kernel is delta-gauss."""
+    lines = expected("approximation_time_vs_error.csv")[1:]
     return {
-        (row["dataset"], row["landmark_selection"], RULES[row["landmarks"]], int(row["rank"])):
-        Point(float(row["log_seconds"]), float(row["log_frobenius_error"]))
-        for row in _rows("approximation_time_vs_error.csv")
-    }  # fmt: skip
+        (name, scheme, RULES[rule], int(rank)): Point(float(seconds), float(error))
+        for name, _, scheme, rule, rank, seconds, error in lines
+    }
 
 
 @cache
 def classification() -> dict[tuple[str, str, int], float]:
-    """Median percentage of errors by (set as the figures name it, method, rank)."""
-    return {
-        (row["dataset"], row["method"], int(row["rank"])): float(row["median_error_percent"])
-        for row in _rows("classification_rank_vs_error.csv")
-    }
+    """Median percentage of errors, by set as the figures name it, method and rank."""
+    lines = expected("classification_rank_vs_error.csv")[1:]
+    return {(name, method, int(rank)): float(error) for name, _, method, rank, error in lines}
 
 
 @cache
 def seconds() -> dict[tuple[int, int], float]:
-    """By (rank, n)."""
-    return {
-        (int(row["rank"]), int(row["n"])): float(row["mean_seconds"])
-        for row in _rows("size_vs_seconds.csv")
-    }
+    """Mean seconds, by rank and number of objects."""
+    lines = expected("size_vs_seconds.csv")[1:]
+    return {(int(rank), int(n)): float(mean) for rank, n, mean in lines}

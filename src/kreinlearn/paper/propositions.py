@@ -1,53 +1,52 @@
-"""Propositions 1 and 2 on real data: what the library finds, and dense solutions in plain numpy."""
+"""Propositions 1 and 2 on real data: the library against dense solutions in plain numpy."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
 
 from kreinlearn import KreinRidge, SpectrumSVC
 from kreinlearn.paper import sets
+from kreinlearn.paper.reading import at_most, rows_of, say
 from kreinlearn.paper.scale import Scale
 from kreinlearn.paper.tasks import Measurements, Row, Task
-from kreinlearn.report import Check, Section, Table
+from kreinlearn.report import Block, Section, Table
 
-Array = NDArray[Any]
+Array = np.ndarray
 NAMES = ("protein", "woodyplants50", "chickenpieces_20_60", "coilyork")
-INSTEAD = "balls3d"  # where none of them is there
+INSTEAD = "balls3d"  # if none of them is there
 EPS = float(np.finfo(np.float64).eps)
 PENALTIES = (1e-6, 1e-4, 1e-2, 1.0)  # n lambda over the largest |eigenvalue|
-WELL = 1e-4  # penalties from which equality is asked for
-UNEQUAL = 10.0  # lambda_minus over lambda_plus, of the control
+WELL = 1e-4  # the least penalty that has to give equality
+UNEQUAL = 10.0  # lambda_minus divided by lambda_plus, in the control
 BOXES = (1.0, 100.0)  # C times the mean of the diagonal of H
-TIGHT, STEPS = 1e-7, 10**6  # tolerance of scikit-learn's machine, and its most steps
+TIGHT, STEPS = 1e-7, 10**6  # tolerance and most steps of scikit-learn's machine
 NEWTON_STEPS, CENTRING, SHORT_OF = 100, 0.1, 0.99  # of the interior point method
-AT_BOUND = 1e-6  # of C: as near to 0 or C multipliers count as 0 or C
-GAP = 1e-16  # mean product of multipliers and slacks at which it ends
-EQUAL, SOLVED, SAME_MACHINE, CLOSE = 1e-8, 1e-8, 1e-6, 1e-2  # limits
+AT_BOUND = 1e-6  # multipliers within this share of C of 0 or C count as 0 or C
+GAP = 1e-16  # mean product of multipliers and slacks at which the method ends
+EQUAL, SOLVED, SAME_MACHINE, CLOSE = 1e-8, 1e-8, 1e-6, 1e-2  # limits of the claims
 
 
 def names(scale: Scale) -> list[str]:
+    """The sets on which the propositions are tried."""
     return [name for name in NAMES if name in sets.there(scale)] or [INSTEAD]
 
 
 def tasks(scale: Scale) -> list[Task]:
-    return [Task(_key(name, scale), partial(_measured, name, scale), 2.0) for name in names(scale)]
-
-
-def _key(name: str, scale: Scale) -> str:
-    return f"propositions/{scale.name}/{sets.called(name)}"
+    """One task per set."""
+    keys = {f"propositions/{scale.name}/{sets.called(name)}": name for name in names(scale)}
+    return [Task(key, partial(_measured, name, scale), 2.0) for key, name in keys.items()]
 
 
 # The matrices, from their definitions
 
 
 class Krein(NamedTuple):
-    """K = -1/2 J (D o D) J of training objects, rows of new ones, H = |K| and P = sign(K)."""
+    """K = -1/2 J (D o D) J of the training objects, rows of new ones, H = |K|, P = sign(K)."""
 
     K: Array  # (n, n)
     K_x: Array  # (s, n)
@@ -57,10 +56,8 @@ class Krein(NamedTuple):
 
 
 def krein(D: Array, D_x: Array) -> Krein:
-    square, square_x = D**2, D_x**2
-    a, c = square.mean(axis=0), square.mean()
-    K = -0.5 * (square - a[:, None] - a + c)
-    K_x = -0.5 * (square_x - square_x.mean(axis=1, keepdims=True) - a + c)
+    """The matrices of training dissimilarities D and of the rows D_x of new objects."""
+    K, K_x = sets.centred_squares(D, D_x)
     E, U = np.linalg.eigh(K)
     size = np.abs(E)
     S = np.where(size > len(K) * EPS * size.max(), np.sign(E), 0.0)
@@ -68,7 +65,7 @@ def krein(D: Array, D_x: Array) -> Krein:
 
 
 def apart(f: Array, g: Array) -> float:
-    """The largest difference over the largest value."""
+    """The largest difference, divided by the largest value."""
     return float(np.abs(f - g).max() / np.abs(g).max())
 
 
@@ -76,7 +73,7 @@ def apart(f: Array, g: Array) -> float:
 
 
 def _measured(name: str, scale: Scale) -> list[Row]:
-    """On the first fold."""
+    """All rows of one set, on its first fold."""
     data = sets.learning_set(name, scale)
     split = next(data.splits(scale.folds, scale.seed))
     space = krein(split.M_train, split.M_test)
@@ -87,7 +84,7 @@ def _measured(name: str, scale: Scale) -> list[Row]:
 
 
 def ridge_row(split: sets.Split, space: Krein, Y: Array, share: float) -> Row:
-    """Proposition 1: one output a class, on training and new objects."""
+    """Proposition 1: one output per class, on training and new objects."""
     n = len(Y)
     penalty = share * space.largest / n
     reference = KernelRidge(alpha=n * penalty, kernel="precomputed").fit(space.H, Y)
@@ -161,13 +158,13 @@ def krein_machine(space: Krein, y: Array, C: float) -> tuple[Array, float]:
 
 
 def reach(v: Array, dv: Array) -> float:
-    """How far v + step dv, up to a step of 1, stays positive."""
+    """The largest step, up to 1, with which v + step dv stays positive."""
     down = dv < 0
     return float(min(1.0, SHORT_OF * np.min(-v[down] / dv[down], initial=np.inf)))
 
 
 def duality_gap(space: Krein, y: Array, C: float, a: Array, alpha: Array, b: float) -> float:
-    """Of the Krein machine, over its objective: 0 only at the optimum."""
+    """The duality gap of the Krein machine, divided by its objective: 0 only at the optimum."""
     hinge = np.maximum(0, 1 - y * (space.K @ alpha + b)).sum()
     primal = 0.5 * alpha @ space.H @ alpha + C * hinge
     dual = a.sum() - 0.5 * (y * a) @ space.H @ (y * a)
@@ -177,8 +174,8 @@ def duality_gap(space: Krein, y: Array, C: float, a: Array, alpha: Array, b: flo
 def flip_machine(H: Array, y: Array, C: float) -> tuple[Array, float]:
     """Coefficients and constant of scikit-learn's machine on H, finished in double precision.
 
-    libsvm holds kernel values in single precision: which coefficients are 0 or C is taken from
-    it; the others, and the constant, give their objects margins of exactly 1.
+    libsvm stores kernel values in single precision. It tells which coefficients are 0 or C; the
+    others, and the constant, are solved for so that their objects have margins of exactly 1.
     """
     svc = SVC(C=C, kernel="precomputed", tol=TIGHT, max_iter=STEPS).fit(H, y)
     beta = np.zeros(len(y))  # in units of C
@@ -196,114 +193,72 @@ def flip_machine(H: Array, y: Array, C: float) -> tuple[Array, float]:
 
 
 def section(scale: Scale, measurements: Measurements) -> Section:
-    rows = [row for task in tasks(scale) for row in measurements.get(task.key, [])]
+    """Both propositions: tables of differences, and whether they are small."""
+    rows = rows_of(tasks(scale), measurements)
     ridge, svm = ([row for row in rows if row["proposition"] == i] for i in (1, 2))
-    what = Section("Propositions 1 and 2", [_first()])
-    what.blocks += [_ridge_table(ridge), _ridge_found(ridge), _second()] if ridge else [_second()]
-    what.blocks += [_svm_table(svm), _svm_found(svm)] if svm else []
+    blocks: list[Block] = [say("propositions.first")]
+    blocks += [_ridge_table(ridge), _ridge_text(ridge)] if ridge else []
+    blocks.append(say("propositions.second"))
+    blocks += [_svm_table(svm), _svm_text(svm)] if svm else []
     if missing := [name for name in names(scale) if name not in {row["set"] for row in rows}]:
-        what.blocks.append(f"Not measured: {', '.join(missing)}.")
-    what.checks += _checks(ridge, svm)
-    for row in ridge:
-        name = f"propositions/1/{row['set']}/n lambda={row['share']:g}"
-        what.numbers[f"{name}/digits"] = digits(row["equal"])
+        blocks.append(f"Not measured: {', '.join(missing)}.")
+    claims = [
+        (f"1, n lambda from {WELL:.0e} of the largest |eigenvalue|",
+         [row["equal"] for row in ridge if row["share"] >= WELL], EQUAL),
+        ("2, duality gap", [abs(row["gap"]) for row in svm], SOLVED),
+        ("2, machine on H", [row["flip"] for row in svm], SAME_MACHINE),
+        ("2, SpectrumSVC", [row["ours"] for row in svm], CLOSE),
+    ]  # fmt: skip
+    checks = [
+        at_most(f"Proposition {a}", b, limit, ".1e", f"{limit:.0e}") for a, b, limit in claims
+    ]
+    numbers = {
+        f"propositions/1/{row['set']}/n lambda={row['share']:g}/digits": digits(row["equal"])
+        for row in ridge
+    }
     for row in svm:
-        name = f"propositions/2/{row['set']}/C h={row['box']:g}"
-        what.numbers[f"{name}/digits, SVM on H"] = digits(row["flip"])
-        what.numbers[f"{name}/digits, SpectrumSVC"] = digits(row["ours"])
-    return what
+        name = f"propositions/2/{row['set']}/C h={row['box']:g}/digits"
+        numbers |= {f"{name}, SVM on H": digits(row["flip"])}
+        numbers |= {f"{name}, SpectrumSVC": digits(row["ours"])}
+    return Section("Propositions 1 and 2", blocks, checks, numbers)
 
 
 def digits(difference: float) -> float:
-    """That agree."""
+    """The number of digits that agree."""
     return float(-np.log10(max(difference, EPS)))
-
-
-def _first() -> str:
-    return (
-        "Proposition 1: Krein least squares with lambda_plus = lambda_minus is kernel ridge "
-        "regression with the flipped matrix H = |K|, new objects having the rows k_x' P, "
-        "P = sign(K). KreinRidge, with all training objects and no constant, is set against "
-        "scikit-learn's KernelRidge on H, made by numpy's eigendecomposition of the centred "
-        "squares; one output a class, first fold. Differences are the largest of all predictions, "
-        "over the largest prediction."
-    )
 
 
 def _ridge_table(rows: list[Row]) -> Table:
     header = ["set", "training", "new", "n lambda", "equal", "lambda_minus x 10", "rows k_x"]
-    table = Table("Proposition 1: differences of predictions", header)
-    table.rows = [
-        [row["set"], str(row["n"]), str(row["new"]), f"{row['share']:.0e}"]
-        + [f"{row[kind]:.1e}" for kind in ("equal", "unequal", "no map")]
-        for row in rows
-    ]
-    table.notes = [
-        "n lambda: over the largest |eigenvalue|. Controls: a larger lambda_minus, and rows of new "
-        "objects without P."
-    ]
-    return table
+    styles = {"set": "", "n": "", "new": "", "share": ".0e", "equal": ".1e", "unequal": ".1e",
+              "no map": ".1e"}  # fmt: skip
+    title, note = "Proposition 1: differences of predictions", say("propositions.ridge_note")
+    return Table(title, header, _cells(rows, styles), [note])
 
 
-def _ridge_found(rows: list[Row]) -> str:
+def _cells(rows: list[Row], styles: dict[str, str]) -> list[list[str]]:
+    """The values of each row, in the format of each key."""
+    return [[format(row[key], style) for key, style in styles.items()] for row in rows]
+
+
+def _ridge_text(rows: list[Row]) -> str:
     worst = {share: max(r["equal"] for r in rows if r["share"] == share) for share in PENALTIES}
-    return (
-        "The two agree up to rounding, which grows with the condition number of H + n lambda I, "
-        "the inverse of the fourth column: "
-        + ", ".join(f"{value:.0e} at {share:.0e}" for share, value in worst.items())
-        + f". The controls differ by {min(r['unequal'] for r in rows):.0e} at least, and without "
-        f"P by {min(r['no map'] for r in rows):.0e}."
-    )
-
-
-def _second() -> str:
-    return (
-        "Proposition 2: the Krein support vector machine of Loosli and others is the "
-        "standard machine on H, again with rows k_x' P. The Krein problem, here min "
-        "1/2 (|f_+|^2 + |f_-|^2) + C sum max(0, 1 - y f) over f = k_x' alpha + b, is solved by an "
-        "interior point method in plain numpy; its duality gap shows that it is solved. Against it "
-        "stand the standard machine (scikit-learn's on H, the margins of its free support vectors "
-        "solved in double precision) and SpectrumSVC, which stops at libsvm's "
-        "tolerance of 1e-3 on the margins. The first class is set against the others."
-    )
+    differences = ", ".join(f"{value:.0e} at {share:.0e}" for share, value in worst.items())
+    unequal, no_map = (min(row[kind] for row in rows) for kind in ("unequal", "no map"))
+    return say("propositions.ridge", differences=differences, unequal=unequal, no_map=no_map)
 
 
 def _svm_table(rows: list[Row]) -> Table:
     header = ["set", "training", "new", "C h", "free", "at C", "gap", "SVM on H", "SpectrumSVC",
               "labels", "rows k_x"]  # fmt: skip
-    table = Table("Proposition 2: differences of decision values", header)
-    for row in rows:
-        sizes = [str(row[key]) for key in ("set", "n", "new")]
-        support = [f"{row['box']:g}", str(row["free"]), str(row["bound"]), f"{abs(row['gap']):.0e}"]
-        values = [f"{row['flip']:.1e}", f"{row['ours']:.1e}", str(row["labels"])]
-        table.rows.append([*sizes, *support, *values, f"{row['no map']:.1e}"])
-    table.notes = [
-        "C h: C times the mean of the diagonal of H. free, at C: support vectors. labels: of all "
-        "objects, those SpectrumSVC decides otherwise. Control: rows of new objects without P."
-    ]
-    return table
+    styles = {"set": "", "n": "", "new": "", "box": "g", "free": "", "bound": "", "gap": ".0e",
+              "flip": ".1e", "ours": ".1e", "labels": "", "no map": ".1e"}  # fmt: skip
+    cells = _cells([row | {"gap": abs(row["gap"])} for row in rows], styles)
+    title, note = "Proposition 2: differences of decision values", say("propositions.svm_note")
+    return Table(title, header, cells, [note])
 
 
-def _svm_found(rows: list[Row]) -> str:
-    return (
-        "The machine on H has the decision values of the Krein machine up to "
-        f"{max(r['flip'] for r in rows):.0e}, SpectrumSVC up to {max(r['ours'] for r in rows):.0e} "
-        f"and with {sum(r['labels'] for r in rows)} other labels. Without P new objects have "
-        f"values that differ by {min(r['no map'] for r in rows):.0e} at least."
-    )
-
-
-def _check(what: str, values: list[float], limit: float) -> Check:
-    if not values:
-        return Check(what, "", f"<= {limit:.0e}", None)
-    return Check(what, f"{max(values):.1e}", f"<= {limit:.0e}", max(values) <= limit)
-
-
-def _checks(ridge: list[Row], svm: list[Row]) -> list[Check]:
-    well = [row["equal"] for row in ridge if row["share"] >= WELL]
-    return [
-        _check(f"Proposition 1, n lambda from {WELL:.0e} of the largest |eigenvalue|", well, EQUAL),
-        _check("Proposition 2, duality gap", [abs(row["gap"]) for row in svm], SOLVED),
-        _check("Proposition 2, machine on H", [row["flip"] for row in svm], SAME_MACHINE),
-        _check("Proposition 2, SpectrumSVC", [row["ours"] for row in svm], CLOSE),
-    ]
+def _svm_text(rows: list[Row]) -> str:
+    flip, ours = (max(row[kind] for row in rows) for kind in ("flip", "ours"))
+    labels, no_map = sum(row["labels"] for row in rows), min(row["no map"] for row in rows)
+    return say("propositions.svm", flip=flip, ours=ours, labels=labels, no_map=no_map)

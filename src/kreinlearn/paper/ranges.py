@@ -1,69 +1,56 @@
-"""Numbers of the quick run against the ranges that are stored with the package."""
+"""The numbers of the quick run, compared with the ranges that are stored with the package."""
 
 from __future__ import annotations
 
-import csv
 import math
-from collections.abc import Callable, Iterable, Mapping
-from importlib.resources import files
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from kreinlearn.report import Section, Table
-
-VERDICTS = {True: "PASS", False: "MISS", None: "not measured"}
+from kreinlearn.paper.printed import expected
+from kreinlearn.paper.reading import say
+from kreinlearn.report import Check, Section, Table
 
 
 class Range(NamedTuple):
-    name: str  # of a section's number
+    """Where a number of the quick run is expected to lie."""
+
+    name: str  # one of the numbers of a section
     low: float
     high: float
-    needs: str = ""  # a data set, such as "dissimilarity/protein"
-
-
-class Comparison(NamedTuple):
-    name: str
-    found: float | None
-    low: float
-    high: float
-    holds: bool | None  # None where the data are not there
-
-    @property
-    def shown(self) -> str:
-        return "-" if self.found is None else f"{self.found:.4g}"
+    needs: str = ""  # the data set that the number needs, such as "dissimilarity/protein"
 
 
 def stored() -> list[Range]:
-    text = (files("kreinlearn.paper") / "expected" / "quick_ranges.csv").read_text("utf8")
+    """The ranges of the package; an empty end is infinite."""
     return [
         Range(name, float(low or -math.inf), float(high or math.inf), needs)
-        for name, low, high, needs in list(csv.reader(text.splitlines()))[1:]
+        for name, low, high, needs in expected("quick_ranges.csv")[1:]
     ]
 
 
 def compared(
     numbers: Mapping[str, float], ranges: Iterable[Range], is_there: Callable[[str], bool]
-) -> list[Comparison]:
-    """A number that is absent although its data are there is outside its range.
+) -> list[Check]:
+    """One check per range; a number that is missing although its data are there fails.
 
-    Where they are not, what was measured is something else that stands for them.
+    Where the data are not there the number, if any, belongs to something that stands in for them,
+    and nothing can be said.
     """
-    comparisons = []
+    checks = []
     for name, low, high, needs in ranges:
-        found = numbers.get(name)
-        holds = found is not None and low <= found <= high
-        skipped = bool(needs) and not is_there(needs)
-        comparisons.append(Comparison(name, found, low, high, None if skipped else holds))
-    return comparisons
+        value = numbers.get(name)
+        shown = "-" if value is None else f"{value:.4g}"
+        holds = value is not None and low <= value <= high
+        skipped = needs != "" and not is_there(needs)
+        checks.append(Check(name, shown, f"{low:g} to {high:g}", None if skipped else holds))
+    return checks
 
 
-def section(comparisons: Iterable[Comparison]) -> Section:
-    comparisons = list(comparisons)
-    outside = sum(c.holds is False for c in comparisons)
-    skipped = sum(c.holds is None for c in comparisons)
-    said = (
-        f"Of {len(comparisons)} numbers {len(comparisons) - outside - skipped} are within their "
-        f"ranges, {outside} are not, and {skipped} could not be measured for want of data."
-    )
-    rows = [[c.name, c.shown, f"{c.low:g}", f"{c.high:g}", VERDICTS[c.holds]] for c in comparisons]
-    table = Table("The quick run's numbers", ("number", "found", "from", "to", "verdict"), rows)
-    return Section("Comparison with stored ranges", [said, table] if rows else [said])
+def section(checks: Sequence[Check]) -> Section:
+    """The comparison as a section of the report."""
+    verdicts = [check.holds for check in checks]
+    within, outside, skipped = (verdicts.count(holds) for holds in (True, False, None))
+    text = say("ranges.summary", total=len(checks), within=within, outside=outside, skipped=skipped)
+    rows = [[check.what, check.found, check.limit, check.verdict] for check in checks]
+    table = Table("The quick run's numbers", ("number", "found", "range", "verdict"), rows)
+    return Section("Comparison with stored ranges", [text, table] if rows else [text])

@@ -4,114 +4,77 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 import numpy as np
 
 from kreinlearn.paper import approximating, comparing, figures
-from kreinlearn.paper.approximating import (
-    DEFAULT,
-    EQUAL,
-    OPTIMUM,
-    PAPER,
-    PAPER_RULES,
-    PRINTED_KERNEL,
-    RULES,
-    TRUNCATED,
-    WIDTH,
-    WIDTHS,
-)
-from kreinlearn.paper.comparing import NAMES, OURS, Cell, Found, number, pairs, shown
+from kreinlearn.paper.approximating import DEFAULT, OPTIMUM, PAPER, PAPER_RULES, PRINTED_KERNEL
+from kreinlearn.paper.comparing import NAMES, WAYS, Cell, Results, cell_of, log, number, pairs
 from kreinlearn.paper.matrix_free import DENSE, SETTLED
+from kreinlearn.paper.reading import say
 from kreinlearn.paper.scale import KERNELS, Scale
 from kreinlearn.paper.tasks import Measurements
 from kreinlearn.report import Block, Check, Section, Table
 
 tasks = approximating.tasks
+EQUAL, WIDTH, WIDTHS = approximating.EQUAL, approximating.WIDTH, approximating.WIDTHS
 NEAR_OPTIMUM = 1.3
 SAME_LANDMARKS = {rule: rule for rule in PAPER_RULES}
-TRUNCATED_CORE = {"k ln n": TRUNCATED}
-COLUMNS = [  # of tables: name, scheme, rule and core
-    *((f"ours, {rule}", DEFAULT, rule, "ls") for rule in RULES),
-    *((f"{scheme}, {rule}", scheme, rule, "plain") for rule in PAPER_RULES for scheme in PAPER),
-]
+TRUNCATED_CORE = {"k ln n": approximating.TRUNCATED}
+HEADER = [f"{label}, {rule}" for label, rule in WAYS]
 
 
 def section(scale: Scale, measurements: Measurements) -> Section:
-    found = comparing.read(scale, measurements)
-    what = Section("Error against rank (Figure 1)")
-    what.blocks += [_opening(scale), _kernels(), *comparing.absences(scale, measurements)]
-    what.blocks += _widths(found, scale)
-    for kernel in found.kernels:
-        what.blocks.append(_figure(found, kernel, scale))
+    """Figure 1, with the tables, the claims and the numbers that belong to it."""
+    results = comparing.read(scale, measurements)
+    blocks: list[Block] = [_opening(scale), say("rank-error.kernels", width=WIDTH, less=WIDTH // 4)]
+    blocks += [*comparing.absences(scale, measurements), *_widths(results, scale)]
+    for kernel in results.kernels:
+        blocks.append(_figure(results, kernel, scale))
         if kernel == PRINTED_KERNEL:
-            what.blocks += [_beside_paper(found, scale), *_agreement(found, scale)]
-        what.blocks.append(_ratios(found, kernel, scale))
-    if found.kernels:
-        what.blocks += [_at_equal_values(found, scale), *_conclusions(found, scale)]
-    what.checks = _checks(found, scale)
-    what.numbers = _numbers(found, scale)
-    return what
+            blocks += [_beside_paper(results, scale), *_agreement(results, scale)]
+        blocks.append(_ratios(results, kernel, scale))
+    if results.kernels:
+        blocks += [_at_equal_values(results, scale), *_conclusions(results, scale)]
+    checks, numbers = _checks(results, scale), _numbers(results, scale)
+    return Section("Error against rank (Figure 1)", blocks, checks, numbers)
 
 
 def _opening(scale: Scale) -> str:
-    rows = "all rows" if scale.rows is None else f"at most {scale.rows:,} rows"
     seeds, fewer = scale.repetitions, len(approximating.seeds("sigmoid", scale))
     others = f" ({fewer} for the kernels without printed numbers)" if fewer < seeds else ""
-    return (
-        f"Kernel matrices of the paper's vectorial sets ({rows}, columns standardised) are "
-        f"approximated at rank {', '.join(map(str, scale.ranks))}. The paper's schemes draw "
-        "landmarks uniformly, by leverage scores or by k-means++ seeds of a uniform sketch of k "
-        "columns, invert K_ZZ and keep the k largest eigenvalues: (k | l) is rank k from l "
-        "landmarks, l = k or k ln n. Our default chooses medoids and greedy k-means++ centres and "
-        "fits the least-squares core. Every error is the Frobenius norm over all pairs, K "
-        f"evaluated tile by tile; figures are medians over {seeds} seeds of the landmarks{others}. "
-        "The optimum comes from the eigenvalues largest in magnitude: all of them up to "
-        f"{DENSE:,} rows, else by a block iteration that starts from our own eigenvectors and "
-        "random columns; its errors come down to the optimum from above, until none falls by more "
-        f"than {100 * SETTLED:g} %."
-    )
-
-
-def _kernels() -> str:
-    return (
-        "The widths of the paper's kernels are not known. With M the median squared distance and d "
-        f"the number of columns, delta-gauss has here the widths {WIDTH} M and {WIDTH // 4} M, "
-        "Epanechnikov the width M, sigmoid the gain 1 / d and the bias -1. Numbers of the paper "
-        "are at hand for delta-gauss alone: none for sigmoid and Epanechnikov. The paper also "
-        'plots an "RL-Sigmoid", whose definition was not to be had: it is left out.'
-    )
+    rows = "all rows" if scale.rows is None else f"at most {scale.rows:,} rows"
+    ranks, optimum = ", ".join(map(str, scale.ranks)), {"dense": DENSE, "settled": 100 * SETTLED}
+    return say("rank-error.opening", rows=rows, ranks=ranks, seeds=seeds, others=others, **optimum)
 
 
 # The width
 
 
-def _widths(found: Found, scale: Scale) -> Iterator[Block]:
+def _widths(results: Results, scale: Scale) -> Iterator[Block]:
     """How far errors fall at several widths of delta-gauss, beside the paper's."""
-    names = dict.fromkeys(cell.set for cell in found if "@" in cell.kernel)
     first, *later = scale.ranks
-    for name in names:
-        header = ["width / M", "", f"rank {first}: ln error", *(f"fall to {k}" for k in later)]
-        table = Table(f"{shown(name)}, delta-gauss: fall of the logarithm of the error", header)
-        logs = {}
-        for factor, core in ((f, c) for f in WIDTHS for c in ("", "plain", "truncated")):
-            ways = (OPTIMUM, "") if not core else ("kmeans++", "k ln n")
-            cells = [Cell(name, f"{PRINTED_KERNEL}@{factor}", k, *ways, core) for k in scale.ranks]
-            logs[factor, core] = np.log([found.median(cell) for cell in cells])
-            said = f"kmeans++, {core} core" if core else OPTIMUM
-            table.rows.append([str(factor), said, *_falls(logs[factor, core])])
-        theirs = np.array(comparing.printed_logs(name, "kmeans++", "k ln n", scale.ranks))
+    header = ["width / M", "", f"rank {first}: ln error", *(f"fall to {k}" for k in later)]
+    for name in dict.fromkeys(cell.set for cell in results if "@" in cell.kernel):
+        title = f"{comparing.shown(name)}, delta-gauss: fall of the logarithm of the error"
+        table, logs = Table(title, header), {}
+        for factor, core in product(WIDTHS, ("", "plain", "truncated")):
+            way = ("kmeans++", "k ln n") if core else (OPTIMUM, "")
+            cells = [Cell(name, f"{PRINTED_KERNEL}@{factor}", k, *way, core) for k in scale.ranks]
+            logs[factor, core] = np.log([results.median(cell) for cell in cells])
+            label = f"kmeans++, {core} core" if core else OPTIMUM
+            table.rows.append([str(factor), label, *_falls(logs[factor, core])])
+        theirs = np.array(comparing.printed_points(name, "kmeans++", "k ln n", scale.ranks)[1])
         yield table
         if not np.isnan(theirs).any():
             table.rows.append(["", "kmeans++, the paper", *_falls(theirs)])
             gaps = {f: _gap(logs[f, "truncated"], theirs) for f in WIDTHS}
-            yield (
-                f"Among these widths the falls of k-means++ with k ln n landmarks are nearest to "
-                f"the printed ones at {min(gaps, key=lambda f: gaps[f])} M (truncated core, mean "
-                f"distance {min(gaps.values()):.2f}); {WIDTH} M was taken for all sets."
-            )
+            nearest = min(gaps, key=lambda f: gaps[f])
+            yield say("rank-error.widths", nearest=nearest, gap=gaps[nearest], width=WIDTH)
 
 
-def _falls(logs: Sequence[float] | np.ndarray) -> list[str]:
+def _falls(logs: np.ndarray) -> list[str]:
     return [f"{logs[0]:.2f}", *(f"{logs[0] - value:.2f}" for value in logs[1:])]
 
 
@@ -122,184 +85,146 @@ def _gap(ours: np.ndarray, theirs: np.ndarray) -> float:
 # Figure and tables
 
 
-def _figure(found: Found, kernel: str, scale: Scale) -> Block:
-    names = found.sets(kernel)
-    panels = [figures.Panel(shown(name), _lines(found, name, kernel, scale)) for name in names]
-    paper = "No numbers of the paper are at hand."
-    if kernel == PRINTED_KERNEL:
-        paper = (
-            "Hollow marks on dotted lines: the paper's, of a colour the upper for k and the lower "
-            "for k ln n landmarks" + (", of all rows." if scale.rows else ".")
-        )
+def _figure(results: Results, kernel: str, scale: Scale) -> Block:
+    panels = [
+        figures.Panel(comparing.shown(name), _lines(results, name, kernel, scale.ranks))
+        for name in results.sets(kernel)
+    ]
+    key = "printed" if kernel == PRINTED_KERNEL else "no_points"
+    points = say(f"rank-error.{key}", rows=", for all rows" if scale.rows else "")
     return figures.drawn(
-        f"rank-error-{kernel}", panels, xlog=True,
-        xlabel="rank", ylabel="ln Frobenius error",
-        caption=f"{NAMES[kernel]}: logarithm of the error against the rank. Solid: (k | k ln n); "
-        f"dashed: (k | k). {paper}",
-        alt=f"One panel a set: the natural logarithm of the Frobenius error of {NAMES[kernel]} "
-        "against the rank, for three landmark schemes of the paper, our default and the optimum.",
+        f"rank-error-{kernel}", panels, xlog=True, xlabel="rank", ylabel="ln Frobenius error",
+        caption=say("rank-error.caption", kernel=NAMES[kernel], points=points),
+        alt=say("rank-error.alt", kernel=NAMES[kernel]),
     )  # fmt: skip
 
 
-def _lines(found: Found, name: str, kernel: str, scale: Scale) -> list[figures.Line]:
-    def line(label: str, cells: Sequence[Cell], dashed: bool = False) -> figures.Line:
-        y = [math.log(error) if error > 0 else math.nan for error in map(found.median, cells)]
-        return figures.Line(label, scale.ranks, y, dashed=dashed)
-
-    lines = []
-    for rule in reversed(PAPER_RULES):
-        for label, scheme, core in ((OURS, DEFAULT, "ls"), *((s, s, "plain") for s in PAPER)):
-            cells = [Cell(name, kernel, k, scheme, rule, core) for k in scale.ranks]
-            lines.append(line(label, cells, dashed=rule == "k"))
-            points = comparing.printed_logs(name, scheme, rule, scale.ranks)
-            if kernel == PRINTED_KERNEL and not np.isnan(points).all():
-                lines.append(figures.Line(label, scale.ranks, points, printed=True))
-    optima = [Cell(name, kernel, k, OPTIMUM, core="") for k in scale.ranks]
-    return [*lines, line(OPTIMUM, optima)]
+def _lines(results: Results, name: str, kernel: str, ranks: Sequence[int]) -> list[figures.Line]:
+    optima = [log(results.optimum(Cell(name, kernel, k, ""))) for k in ranks]
+    curves = comparing.lines(results, name, kernel, ranks, against_seconds=False)
+    return [*curves, figures.Line(OPTIMUM, ranks, optima)]
 
 
-def _beside_paper(found: Found, scale: Scale) -> Table:
-    columns = [(OPTIMUM, OPTIMUM, "", ""), *COLUMNS]
+def _beside_paper(results: Results, scale: Scale) -> Table:
+    def cell(name: str, k: int, label: str, rule: str) -> str:
+        ours = log(results.median(cell_of(name, PRINTED_KERNEL, k, label, rule)))
+        (theirs,) = comparing.printed_points(name, label, rule, [k])[1]
+        return _decimals(ours) + ("" if math.isnan(theirs) else f" ({theirs:.2f})")
+
     title = "delta-gauss: natural logarithm of the error, in brackets the paper's"
-    table = Table(title, ["set", "k", *(name for name, *_ in columns)])
-    for name in found.sets(PRINTED_KERNEL):
-        for k in scale.ranks:
-            cells = []
-            for _, scheme, rule, core in columns:
-                ours = math.log(found.median(Cell(name, PRINTED_KERNEL, k, scheme, rule, core)))
-                (theirs,) = comparing.printed_logs(name, scheme, rule, [k])
-                cells.append(_log(ours) + (f" ({_log(theirs)})" if _log(theirs) else ""))
-            table.rows.append([shown(name), str(k), *cells])
+    table = Table(title, ["set", "k", OPTIMUM, *HEADER])
+    for name, k in product(results.sets(PRINTED_KERNEL), scale.ranks):
+        optimum = log(results.optimum(Cell(name, PRINTED_KERNEL, k, "")))
+        cells = [cell(name, k, label, rule) for label, rule in WAYS]
+        table.rows.append([comparing.shown(name), str(k), _decimals(optimum), *cells])
     if scale.rows is not None:
-        table.notes = ["The paper's are of all rows: compare how they fall."]
+        table.notes = ["The paper's are for all rows: compare how they fall."]
     return table
 
 
-def _log(value: float) -> str:
+def _decimals(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.2f}"
 
 
-def _agreement(found: Found, scale: Scale) -> Iterator[str]:
+def _agreement(results: Results, scale: Scale) -> Iterator[str]:
     """How near the paper's schemes come to what it prints, where the rows are the same."""
     for rule in PAPER_RULES if scale.rows is None else ():
         gaps = []
-        for name, scheme in ((n, s) for n in found.sets(PRINTED_KERNEL) for s in PAPER):
+        for name, scheme in product(results.sets(PRINTED_KERNEL), PAPER):
             cells = [Cell(name, PRINTED_KERNEL, k, scheme, rule) for k in scale.ranks]
-            ours = np.log([found.median(cell) for cell in cells])
-            gaps.append(ours - comparing.printed_logs(name, scheme, rule, scale.ranks))
+            ours = np.log([results.median(cell) for cell in cells])
+            gaps.append(ours - comparing.printed_points(name, scheme, rule, scale.ranks)[1])
         gap = np.array(gaps)[~np.isnan(gaps)]
         if gap.size:
-            yield (
-                f"With l = {rule} the {gap.size} logarithms of the paper's schemes differ from the "
-                f"printed ones by {np.median(gap):+.2f} in the median; "
-                f"{np.mean(np.abs(gap) <= 0.5):.0%} lie within 0.5, {np.mean(gap > 0.5):.0%} above."
-            )
+            near, above = np.mean(np.abs(gap) <= 0.5), np.mean(gap > 0.5)
+            yield say("rank-error.agreement", rule=rule, size=gap.size, median=np.median(gap),
+                      near=near, above=above)  # fmt: skip
 
 
-def _ratios(found: Found, kernel: str, scale: Scale) -> Table:
+def _ratios(results: Results, kernel: str, scale: Scale) -> Table:
     title = f"{NAMES[kernel]}: error over the optimal error of the same rank"
-    table = Table(title, ["set", "k", "optimum / |K|", *(name for name, *_ in COLUMNS)])
-    for name in found.sets(kernel):
-        for k in scale.ranks:
-            first = found.default(Cell(name, kernel, k, ""), "k")
-            share = found.optimum(first) / found.median(first, "norm")
-            cells = [found.ratio(Cell(name, kernel, k, *rest)) for _, *rest in COLUMNS]
-            table.rows.append([shown(name), str(k), *map(number, (share, *cells))])
-    table.notes = ["Medians over seeds; the paper's schemes as it has them: K_ZZ inverted whole."]
+    table = Table(title, ["set", "k", "optimum / |K|", *HEADER])
+    for name, k in product(results.sets(kernel), scale.ranks):
+        first = cell_of(name, kernel, k, comparing.OURS, "k")
+        share = results.optimum(first) / results.median(first, "norm")
+        cells = [results.ratio(cell_of(name, kernel, k, *way)) for way in WAYS]
+        table.rows.append([comparing.shown(name), str(k), *map(number, (share, *cells))])
+    table.notes = [say("rank-error.ratios")]
     return table
 
 
 # The default against the paper's schemes
 
 
-def _at_equal_values(found: Found, scale: Scale) -> Table:
-    title = "Error of our default over those of the paper's schemes at as many kernel values"
-    table = Table(title, ["kernel", "set", "2k", "k ln n", "k ln n, truncated core"])
+def _groups(results: Results, scale: Scale) -> list[list[comparing.Pair]]:
+    """Comparisons at as many kernel values: from 2k and k ln n landmarks, and truncated."""
     groups = [({rule: EQUAL[rule]}, "plain") for rule in EQUAL] + [(TRUNCATED_CORE, "truncated")]
-    lists = [list(pairs(found, scale, *group)) for group in groups]
-    for kernel in found.kernels:
-        for name in found.sets(kernel):
-            here = [[p.ratio for p in ps if p.other[:2] == (name, kernel)] for ps in lists]
-            cells = [f"{number(min(values))} to {number(max(values))}" for values in here]
-            table.rows.append([NAMES[kernel], shown(name), *cells])
-    table.notes = [
-        "Least to largest over ranks and schemes; below 1 the default is better. 2k and k ln n are "
-        "its landmarks. The paper's schemes have the fewest landmarks that cost at least as many "
-        "kernel values, their sketch included; that sketch is counted once, though rows that are "
-        "streamed are compared with it more than once. Truncated core: of K_ZZ only the k largest "
-        "|eigenvalues| are inverted."
-    ]
-    return table
+    return [list(pairs(results, scale, *group)) for group in groups]
 
 
-def _conclusions(found: Found, scale: Scale) -> Iterator[str]:
+def _at_equal_values(results: Results, scale: Scale) -> Table:
+    title = "Error of our default over those of the paper's schemes at as many kernel values"
+    header = ["kernel", "set", "2k", "k ln n", "k ln n, truncated core"]
+    rows, groups = [], _groups(results, scale)
+    for kernel, name in ((k, s) for k in results.kernels for s in results.sets(k)):
+        here = [[p.ratio for p in group if p.other[:2] == (name, kernel)] for group in groups]
+        cells = [f"{number(min(ratios))} to {number(max(ratios))}" for ratios in here]
+        rows.append([NAMES[kernel], comparing.shown(name), *cells])
+    return Table(title, header, rows, [say("rank-error.equal_values")])
+
+
+def _conclusions(results: Results, scale: Scale) -> Iterator[str]:
     """What the numbers say, in words."""
-    kernels = found.kernels
-    plain = [c for c in found if (c.core, c.kernel in kernels) == ("plain", True)]
+    kernels = results.kernels
+    plain = [c for c in results if c.core == "plain" and c.kernel in kernels]
     plain = [cell for cell in plain if cell.rule in PAPER_RULES]
-    larger = [cell for cell in plain if found.median(cell) > found.median(cell, "norm")]
+    larger = sum(results.median(cell) > results.median(cell, "norm") for cell in plain)
     falls, steps = comparing.printed_falls()
-    yield (
-        f"Of the {len(plain)} median errors of the paper's schemes {len(larger)} are larger than "
-        "|K|, the error of no approximation at all: an indefinite K_ZZ may be nearly singular "
-        "though K is not, and the eigenvalues its inverse inflates are the ones that rank k keeps. "
-        f"The paper's own errors rise in {steps - falls} of {steps} steps from one rank to the "
-        "next, which may be the same. Whether the paper cuts small "
-        "eigenvalues of K_ZZ is not known: the schemes were therefore also run with only the k "
-        'largest |eigenvalues| of K_ZZ inverted (core="truncated").'
-    )
-    groups = [pairs(found, scale, {rule: EQUAL[rule]}) for rule in EQUAL]
-    groups.append(pairs(found, scale, TRUNCATED_CORE, "truncated"))
-    medians = [np.median([pair.ratio for pair in group]) for group in groups]
-    yield (
-        "At as many kernel values the default's error is, in the median over sets, kernels, ranks "
-        f"and schemes, {medians[0]:.2f} times theirs from 2k landmarks and {medians[1]:.2f} times "
-        f"from k ln n; {medians[2]:.2f} times where K_ZZ is truncated."
-    )
+    yield say("rank-error.larger", total=len(plain), larger=larger, rise=steps - falls, steps=steps)
+    medians = [np.median([pair.ratio for pair in group]) for group in _groups(results, scale)]
+    yield say("rank-error.medians", **dict(zip(("few", "many", "cut"), medians, strict=True)))
 
 
-def _checks(found: Found, scale: Scale) -> list[Check]:
-    equal = list(pairs(found, scale, EQUAL))
-    same = list(pairs(found, scale, SAME_LANDMARKS))
-    cut = list(pairs(found, scale, TRUNCATED_CORE, "truncated"))
-    enough = [seed for pair in equal for seed in pair.enough]
-    said, holds = f"{sum(enough)} of {len(enough)} fits", all(enough) if enough else None
+def _checks(results: Results, scale: Scale) -> list[Check]:
     of = len(scale.vectorial) * len(KERNELS) * len(scale.ranks) * len(PAPER)
-    return [
-        comparing.not_above("the paper's schemes at as many kernel values", equal, of * len(EQUAL)),
-        comparing.not_above(
-            "the paper's schemes at as many landmarks, sketch apart", same, of * len(SAME_LANDMARKS)
-        ),
-        comparing.not_above(
-            "the same with K_ZZ truncated, at as many kernel values", cut, of * len(TRUNCATED_CORE)
-        ),
-        Check("The paper's schemes had at least the default's kernel values", said, "all", holds),
-        _near_optimum(found, scale),
+    claims = {
+        "the paper's schemes at as many kernel values": (EQUAL, "plain"),
+        "the paper's schemes at as many landmarks, sketch apart": (SAME_LANDMARKS, "plain"),
+        "the same with K_ZZ truncated, at as many kernel values": (TRUNCATED_CORE, "truncated"),
+    }
+    compared = {whom: list(pairs(results, scale, *group)) for whom, group in claims.items()}
+    enough = [seed for pair in next(iter(compared.values())) for seed in pair.enough]
+    text, holds = f"{sum(enough)} of {len(enough)} fits", all(enough) if enough else None
+    checks = [
+        comparing.not_above(whom, compared[whom], of * len(rules))
+        for whom, (rules, _) in claims.items()
     ]
+    what = "The paper's schemes had at least the default's kernel values"
+    return [*checks, Check(what, text, "all", holds), _near_optimum(results, scale)]
 
 
-def _near_optimum(found: Found, scale: Scale) -> Check:
+def _near_optimum(results: Results, scale: Scale) -> Check:
     k = max(scale.ranks)
     what = f"Our default at rank {k} from k ln n landmarks over the optimum: every set and kernel"
-    cells = [c for c in found if (c.scheme, c.rule, c.k) == (DEFAULT, "k ln n", k)]
-    ratios = {cell: found.ratio(cell) for cell in cells if not math.isnan(found.ratio(cell))}
+    cells = [c for c in results if (c.scheme, c.rule, c.k) == (DEFAULT, "k ln n", k)]
+    ratios = {cell: results.ratio(cell) for cell in cells if not math.isnan(results.ratio(cell))}
     if not ratios:
         return Check(what, "", f"<= {NEAR_OPTIMUM}", None)
     worst = max(ratios, key=lambda cell: ratios[cell])
-    said = f"worst {ratios[worst]:.3f} ({shown(worst.set)}, {NAMES[worst.kernel]})"
+    text = f"worst {ratios[worst]:.3f} ({comparing.shown(worst.set)}, {NAMES[worst.kernel]})"
     holds: bool | None = ratios[worst] <= NEAR_OPTIMUM
     if holds and len(ratios) < (of := len(scale.vectorial) * len(KERNELS)):
-        said, holds = f"{said}; {len(ratios)} of {of}", None
-    return Check(what, said, f"<= {NEAR_OPTIMUM}", holds)
+        text, holds = f"{text}; {len(ratios)} of {of}", None
+    return Check(what, text, f"<= {NEAR_OPTIMUM}", holds)
 
 
-def _numbers(found: Found, scale: Scale) -> dict[str, float]:
+def _numbers(results: Results, scale: Scale) -> dict[str, float]:
     """Of the default and the optimum; errors of the plain core vary by orders of magnitude."""
     numbers: dict[str, float] = {}
-    for cell in (cell for cell in found if cell.scheme == DEFAULT):
+    for cell in (cell for cell in results if cell.scheme == DEFAULT):
         name = f"rank-error/{cell.set}/{cell.kernel}/k={cell.k}"
-        numbers[f"{name}/default {cell.rule} over optimum"] = found.ratio(cell)
-        numbers[f"{name}/optimum over |K|"] = found.optimum(cell) / found.median(cell, "norm")
-    worst = max((p.ratio for p in pairs(found, scale, EQUAL)), default=math.nan)
+        numbers[f"{name}/default {cell.rule} over optimum"] = results.ratio(cell)
+        numbers[f"{name}/optimum over |K|"] = results.optimum(cell) / results.median(cell, "norm")
+    worst = max((p.ratio for p in pairs(results, scale, EQUAL)), default=math.nan)
     numbers["rank-error/default over paper's, as many values, worst"] = worst
     return {name: value for name, value in numbers.items() if not math.isnan(value)}

@@ -1,4 +1,4 @@
-"""How much is run: everything, or every part in small."""
+"""How much is measured: everything, or a small version of every part."""
 
 from __future__ import annotations
 
@@ -10,55 +10,41 @@ KERNELS = ("delta_gauss", "sigmoid", "epanechnikov")
 
 @dataclass(frozen=True)
 class Scale:
-    """Sizes of all experiments; part of the name of every task, so that they do not mix."""
+    """The sizes of all experiments; its name is part of every key, so that runs do not mix."""
 
     name: str
-    rows: int | None  # of a vectorial set, drawn uniformly; None: all
+    rows: int | None  # of each vectorial set, drawn uniformly; None: all of them
     vectorial: tuple[str, ...]
     ranks: tuple[int, ...]
-    repetitions: int  # seeds of landmarks
+    repetitions: int  # how many seeds landmarks are drawn with
     dissimilarity: tuple[str, ...]  # names of sets.DISSIMILARITY
     folds: int
-    polygons: int  # both classes together
-    exact_polygons: int  # where nothing is approximated
-    balls: int  # a class, where the matrix is not at hand
+    polygons: int  # in both classes together
+    exact_polygons: int  # for the methods that approximate nothing
+    balls: int  # in each class, where the matrix of the paper is not there
     flop_sizes: tuple[tuple[int, int], ...]  # (n, m)
-    timed_rows: tuple[int, ...]  # n of generated vectors, beside the sets
-    repeats: int  # timings, of which the smallest counts
+    timed_rows: tuple[
+        int, ...
+    ]  # numbers of generated vectors that are timed in addition to the sets
+    repeats: int  # how often work is timed; the shortest time counts
     seed: int = 0
 
 
 ALL = Scale(
-    name="all",
-    rows=None,
+    name="all", rows=None, ranks=RANKS, repetitions=3, folds=10, repeats=5,
     vectorial=("parkinsons", "ailerons", "pole", "elevators", "cal_housing"),
-    ranks=RANKS,
-    repetitions=3,
     dissimilarity=(
         "balls3d", "protein", "woodyplants50", "coilyork", "chickenpieces_10_120", "zongker",
         "chickenpieces_25_45", "polydish57", "polydism57", "prodom", "chickenpieces_20_60",
     ),
-    folds=10,
-    polygons=4000,
-    exact_polygons=1000,
-    balls=100,
+    polygons=4000, exact_polygons=1000, balls=100, timed_rows=(40_000, 80_000),
     flop_sizes=((20_000, 100), (20_000, 250), (20_000, 500), (100_000, 100), (100_000, 250)),
-    timed_rows=(40_000, 80_000),
-    repeats=5,
 )  # fmt: skip
 
 QUICK = Scale(
-    name="quick",
-    rows=1200,
+    name="quick", rows=1200, ranks=(5, 25), repetitions=2, folds=3, repeats=3,
     vectorial=("parkinsons", "cal_housing"),
-    ranks=(5, 25),
-    repetitions=2,
     dissimilarity=("balls3d", "protein", "coilyork", "polydism57"),
-    folds=3,
-    polygons=240,
-    exact_polygons=160,
-    balls=60,
+    polygons=240, exact_polygons=160, balls=60, timed_rows=(5_000, 10_000, 20_000),
     flop_sizes=((8_000, 50), (8_000, 150)),
-    timed_rows=(5_000, 10_000, 20_000),
-    repeats=3,
-)
+)  # fmt: skip

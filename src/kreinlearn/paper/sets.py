@@ -1,14 +1,13 @@
-"""The paper's data: from the data folder or by a recipe; what is missing and where to get it."""
+"""The paper's data, from the data folder or by a recipe, and what to download if it is missing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
@@ -16,7 +15,7 @@ from kreinlearn.datasets import VARIABLE, list_datasets, load_dataset, make_ball
 from kreinlearn.kernels import resolve
 from kreinlearn.paper.scale import Scale
 
-Array = NDArray[Any]
+Array = np.ndarray
 SAME, EQUIVALENT, PART, SIBLING = "the paper's", "an equivalent", "a part", "not in the paper"
 
 
@@ -26,37 +25,33 @@ SAME, EQUIVALENT, PART, SIBLING = "the paper's", "an equivalent", "a part", "not
 class Vectorial(NamedTuple):
     """A set of Figures 1, 2 and 8."""
 
-    name: str  # of the file in the folder "vectorial"
     printed: str  # as the paper names it; "" where it is not in the paper
     n: int
 
 
-VECTORIAL = {
-    s.name: s
-    for s in (
-        Vectorial("parkinsons", "parkinsons", 5875),
-        Vectorial("ailerons", "ailerons", 13_750),
-        Vectorial("pole", "pole-telecom", 15_000),
-        Vectorial("elevators", "elevators", 16_599),
-        Vectorial("cal_housing", "cal-housing", 20_640),
-        Vectorial("digits", "", 1797),  # comes with scikit-learn: runs where no data folder is
-    )
+VECTORIAL = {  # by the name of the file in the folder "vectorial"
+    "parkinsons": Vectorial("parkinsons", 5875),
+    "ailerons": Vectorial("ailerons", 13_750),
+    "pole": Vectorial("pole-telecom", 15_000),
+    "elevators": Vectorial("elevators", 16_599),
+    "cal_housing": Vectorial("cal-housing", 20_640),
+    "digits": Vectorial("", 1797),  # comes with scikit-learn, for use without a data folder
 }
 
 
 def vectorial_names(scale: Scale) -> list[str]:
-    """Of the sets asked for those that are there; the digits where none is."""
+    """The sets of the scale that are there, or the digits if there is none."""
     return [name for name in scale.vectorial if is_there(f"vectorial/{name}")] or ["digits"]
 
 
 def standardised(X: Array) -> Array:
-    """Columns of mean 0 and deviation 1; constant ones are left out."""
+    """Columns with mean 0 and standard deviation 1; constant columns are left out."""
     X = np.asarray(X, dtype=np.float64)
     return np.asarray(StandardScaler().fit_transform(X[:, np.ptp(X, axis=0) > 0]))
 
 
 def vectors(name: str, scale: Scale) -> Array:
-    """Standardised rows, at most ``scale.rows`` of them."""
+    """The standardised rows of a set, at most ``scale.rows`` of them."""
     if name == "digits":
         from sklearn.datasets import load_digits
 
@@ -69,6 +64,7 @@ def vectors(name: str, scale: Scale) -> Array:
 
 
 def is_there(path: str) -> bool:
+    """Whether the data folder has a set such as "dissimilarity/protein"."""
     try:
         return path in list_datasets()
     except FileNotFoundError:  # no data folder
@@ -79,23 +75,23 @@ def is_there(path: str) -> bool:
 
 
 class Split(NamedTuple):
-    """One training part and the objects it is judged on."""
+    """A training part and the test objects."""
 
     M_train: Array  # (t, t), symmetric
     y_train: Array
-    M_test: Array  # (s, t): rows of new objects, columns of training objects
+    M_test: Array  # (s, t): one row per test object
     y_test: Array
 
 
 @dataclass(frozen=True)
 class LearningSet:
-    """A symmetric matrix of all pairs and labels, cut into folds; or one split that was given."""
+    """A symmetric matrix with labels that is cut into folds, or one split that was given."""
 
     name: str
     dissimilarity: bool
     M: Array  # (n, n)
     y: Array
-    given: tuple[Array, Array] | None = None  # rows of new objects to all of M, and their labels
+    given: tuple[Array, Array] | None = None  # rows of the test objects, and their labels
     origin: str = SAME
 
     def __len__(self) -> int:
@@ -109,7 +105,7 @@ class LearningSet:
         return folds if self.given is None else 1
 
     def splits(self, folds: int, seed: int) -> Iterator[Split]:
-        """Stratified folds, the same for whoever asks with the same numbers."""
+        """Stratified folds, which depend on the two numbers only."""
         if self.given is not None:
             yield Split(self.M, self.y, *self.given)
             return
@@ -120,22 +116,33 @@ class LearningSet:
 
 
 def averaged(M: Array) -> Array:
+    """The mean of a matrix and its transpose."""
     return np.asarray(0.5 * (M + M.T), dtype=np.float64)
 
 
+def centred_squares(D: Array, D_test: Array) -> tuple[Array, Array]:
+    """K = -1/2 J (D o D) J of the training objects, and the rows of the test objects."""
+    squared, squared_test = np.square(D), np.square(D_test)
+    a, a_test, c = squared.mean(axis=1), squared_test.mean(axis=1), squared.mean()
+    K = -0.5 * (squared - a[:, None] - a + c)
+    return averaged(K), -0.5 * (squared_test - a_test[:, None] - a + c)
+
+
 def stored(path: str, origin: str = SAME) -> LearningSet:
-    """From the data folder; an asymmetric matrix is averaged before it is cut."""
+    """A set of the data folder; an asymmetric matrix is averaged before it is cut."""
     data, dissimilarity = load_dataset(path), path.startswith("dissimilarity/")
     M = averaged(data.D if dissimilarity else data.K)
     return LearningSet(path.split("/")[1], dissimilarity, M, data.y, origin=origin)
 
 
 def balls3d(n_per_class: int, seed: int) -> LearningSet:
+    """Two classes of balls, drawn by the recipe of the paper's set."""
     D, y = make_balls3d((n_per_class,) * 2, random_state=seed)
     return LearningSet("balls3d", True, D, y, origin=f"{EQUIVALENT}: its recipe, drawn anew")
 
 
 def polygons(name: str, distance: str, n: int, seed: int) -> LearningSet:
+    """Generated polygons under one of the distances of the paper's sets."""
     X, y = make_polygons(n, random_state=seed)
     D = resolve(distance).symmetric(X)
     origin = f"{EQUIVALENT}: {n} polygons of another generator"
@@ -143,6 +150,7 @@ def polygons(name: str, distance: str, n: int, seed: int) -> LearningSet:
 
 
 def coilyork_partial() -> LearningSet:
+    """The one split of coilyork that is available."""
     data = load_dataset("dissimilarity/coilyork_partial")
     new = np.asarray(data.D_test_train, dtype=np.float64), data.y_test
     origin = f"{PART}: one half/half split, classes merged to two"
@@ -150,14 +158,14 @@ def coilyork_partial() -> LearningSet:
 
 
 class Dissimilarity(NamedTuple):
-    """A set of Table 1, Figures 3 and 7."""
+    """A set of Table 1 and of Figures 3 and 7."""
 
-    name: str  # of the file in the folder "dissimilarity", and of our tables
+    name: str  # in the folder "dissimilarity", and in our tables
     table: str  # its name in the paper's Table 1; "" where it is not in the paper
     curve: str  # its name in the paper's figures
-    iota: float | None  # percent, printed there
-    instead: Callable[[Scale], LearningSet] | None = None  # where there is no such file
-    download: str = ""  # what to get where there is neither
+    iota: float | None  # printed in the paper, in percent
+    download: str  # its name in DISDATASETS, where it can be had; "" if it is made by a recipe
+    instead: Callable[[Scale], LearningSet] | None = None  # used if the file is not there
 
 
 DISDATASETS = "the collection 'disdatasets' of R.P.W. Duin and E. Pekalska (PRTools, DisTools)"
@@ -165,36 +173,32 @@ DISDATASETS = "the collection 'disdatasets' of R.P.W. Duin and E. Pekalska (PRTo
 DISSIMILARITY = {
     s.name: s
     for s in (
-        Dissimilarity("coilyork", "coilyork", "coilyork", 26.0,
-                      lambda scale: coilyork_partial(), f"CoilYork of {DISDATASETS}"),
-        Dissimilarity("balls3d", "balls 3D", "balls3D", 0.07,
+        Dissimilarity("coilyork", "coilyork", "coilyork", 26.0, "CoilYork",
+                      lambda scale: coilyork_partial()),
+        Dissimilarity("balls3d", "balls 3D", "balls3D", 0.07, "",
                       lambda scale: balls3d(scale.balls, scale.seed)),
-        Dissimilarity("prodom", "prodom", "prodom", 99.0, None, f"ProDom of {DISDATASETS}"),
-        Dissimilarity("chickenpieces_10_120", "chicken10", "chicken10-120", 18.0, None,
-                      f"ChickenPieces-10-120 of {DISDATASETS}"),
-        Dissimilarity("protein", "protein", "protein", 0.07, None, f"Protein of {DISDATASETS}"),
-        Dissimilarity("zongker", "zongker", "zongker", 59.0, None, f"Zongker of {DISDATASETS}"),
-        Dissimilarity("chickenpieces_25_45", "chicken25", "chicken25-45", 32.0, None,
-                      f"ChickenPieces-25-45 of {DISDATASETS}"),
-        Dissimilarity("polydish57", "pdish57", "polydish57", 42.0,
-                      lambda scale: polygons("polydish57", "hausdorff", scale.polygons,
-                                             scale.seed)),
-        Dissimilarity("polydism57", "pdism57", "polydism57", 36.0,
-                      lambda scale: polygons("polydism57", "modified_hausdorff", scale.polygons,
-                                             scale.seed)),
-        Dissimilarity("woodyplants50", "woody50", "woodyplants50", 23.0, None,
-                      f"WoodyPlants50 of {DISDATASETS}"),
-        Dissimilarity("chickenpieces_20_60", "", "", None, None,
-                      f"ChickenPieces-20-60 of {DISDATASETS}, a sibling of two of the paper's"),
+        Dissimilarity("prodom", "prodom", "prodom", 99.0, "ProDom"),
+        Dissimilarity("chickenpieces_10_120", "chicken10", "chicken10-120", 18.0,
+                      "ChickenPieces-10-120"),
+        Dissimilarity("protein", "protein", "protein", 0.07, "Protein"),
+        Dissimilarity("zongker", "zongker", "zongker", 59.0, "Zongker"),
+        Dissimilarity("chickenpieces_25_45", "chicken25", "chicken25-45", 32.0,
+                      "ChickenPieces-25-45"),
+        Dissimilarity("polydish57", "pdish57", "polydish57", 42.0, "",
+                      lambda s: polygons("polydish57", "hausdorff", s.polygons, s.seed)),
+        Dissimilarity("polydism57", "pdism57", "polydism57", 36.0, "",
+                      lambda s: polygons("polydism57", "modified_hausdorff", s.polygons, s.seed)),
+        Dissimilarity("woodyplants50", "woody50", "woodyplants50", 23.0, "WoodyPlants50"),
+        Dissimilarity("chickenpieces_20_60", "", "", None, "ChickenPieces-20-60"),
     )
 }  # fmt: skip
 
 
 @lru_cache(maxsize=2)
 def learning_set(name: str, scale: Scale) -> LearningSet:
-    """The paper's matrix if it is in the data folder, else what stands for it.
+    """The paper's matrix if it is in the data folder, else what stands in for it.
 
-    FileNotFoundError where there is neither.
+    Raises FileNotFoundError if there is neither.
     """
     entry = DISSIMILARITY[name]
     if entry.instead is not None and not is_there(f"dissimilarity/{name}"):
@@ -203,7 +207,7 @@ def learning_set(name: str, scale: Scale) -> LearningSet:
 
 
 def stand_in(name: str) -> str:
-    """What kind of matrix is measured in place of the paper's; nothing if it is that."""
+    """What is measured in place of the paper's matrix; empty if that matrix is there."""
     entry = DISSIMILARITY[name]
     if entry.instead is None or is_there(f"dissimilarity/{name}"):
         return ""
@@ -211,13 +215,13 @@ def stand_in(name: str) -> str:
 
 
 def called(name: str) -> str:
-    """A set in the key of a measurement: the paper's and what stands in for it do not mix."""
+    """The name of a set in keys: the paper's matrix and what stands in for it do not mix."""
     kind = stand_in(name)
     return f"{name} ({kind})" if kind else name
 
 
 def there(scale: Scale) -> list[str]:
-    """Names of the dissimilarity sets that can be measured."""
+    """The dissimilarity sets of the scale that can be measured."""
     return [name for name in scale.dissimilarity if not _absent(name)]
 
 
@@ -230,14 +234,14 @@ def _absent(name: str) -> bool:
 
 
 def state(name: str, scale: Scale) -> str:
-    """Why there is no figure of a set."""
+    """Why there is no number for a set."""
     if name not in scale.dissimilarity:
         return "not in this run"
     return "not measured" if name in there(scale) else "not at hand"
 
 
 def stand_ins(scale: Scale) -> list[str]:
-    """A sentence on each set that something else is measured for."""
+    """One sentence for each set that is measured on something else."""
     return [
         f"{name}: measured on {stand_in(name)}, see the tables; the paper's own would go to "
         f"dissimilarity/{name}.npz, arrays D (n, n) and y (n,)"
@@ -247,10 +251,10 @@ def stand_ins(scale: Scale) -> list[str]:
 
 
 def missing(scale: Scale) -> list[str]:
-    """What to download, a sentence a set, of those asked for that cannot be measured."""
+    """One sentence for each set that cannot be measured: what to download, and where to put it."""
     return [
-        f"{name}: {DISSIMILARITY[name].download or name}; as dissimilarity/{name}.npz, arrays "
-        f"D (n, n) and y (n,), in the folder that {VARIABLE} names"
+        f"{name}: {DISSIMILARITY[name].download} of {DISDATASETS}; as dissimilarity/{name}.npz, "
+        f"arrays D (n, n) and y (n,), in the folder that {VARIABLE} names"
         for name in scale.dissimilarity
         if _absent(name)
     ] + [

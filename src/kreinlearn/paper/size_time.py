@@ -5,25 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kreinlearn import KreinNystroem
 from kreinlearn.kernels import Kernel
 from kreinlearn.paper import figures, printed
 from kreinlearn.paper.approximating import kernel_of
-from kreinlearn.paper.matrix_free import fewer_dimensions
+from kreinlearn.paper.matrix_free import fewer_dimensions, nystroem
+from kreinlearn.paper.reading import at_most, rows_of, say
 from kreinlearn.paper.scale import Scale
 from kreinlearn.paper.sets import vectorial_names, vectors
 from kreinlearn.paper.tasks import Measurements, Row, Task
-from kreinlearn.report import Check, Section, Table
+from kreinlearn.report import Block, Section, Table
 
-Array = NDArray[Any]
 T = TypeVar("T")
 DIMENSIONS = 20  # of generated vectors
-ENOUGH = 0.2  # CPU seconds of timings together
+ENOUGH = 0.2  # CPU seconds that all timings of one work take together
 LINEAR = 1.15  # an exponent up to which growth counts as linear
 
 
@@ -31,14 +30,14 @@ class Way(NamedTuple):
     """A way to approximate that is timed."""
 
     landmarks: str
-    per_rank: int  # landmarks to a unit of rank
+    per_rank: int  # landmarks per unit of rank
     core: str
     method: str
 
     def model(self, kernel: Kernel, k: int, seed: int) -> KreinNystroem:
-        return KreinNystroem(
-            kernel, n_landmarks=self.per_rank * k, rank=k, landmarks=self.landmarks,
-            core=self.core, method=self.method, random_state=seed, n_jobs=1,
+        return nystroem(
+            kernel, self.per_rank * k, k, landmarks=self.landmarks, core=self.core,
+            method=self.method, seed=seed,
         )  # fmt: skip
 
 
@@ -50,6 +49,7 @@ WAYS = {
 
 
 def tasks(scale: Scale) -> list[Task]:
+    """One task per set and per number of generated vectors."""
     names = [*vectorial_names(scale), *(f"normal {n}" for n in scale.timed_rows)]
     cost = 0.1 * len(WAYS) * len(scale.ranks) * (scale.repeats + 1)
     return [
@@ -62,26 +62,28 @@ def tasks(scale: Scale) -> list[Task]:
 
 
 class Seconds(NamedTuple):
+    """The time that some work took."""
+
     cpu: float
     wall: float
 
 
 def fastest(work: Callable[[], T], repeats: int) -> tuple[T, Seconds]:
-    """What it gives, and the least of each kind of seconds, after a run that does not count.
+    """The result of some work, and the least of its CPU seconds and of its wall seconds.
 
-    Short work is repeated more often.
+    The first run does not count, and short work is repeated more often.
     """
     result = work()
-    found: list[Seconds] = []
-    while len(found) < repeats or sum(spent.cpu for spent in found) < ENOUGH:
+    spent: list[Seconds] = []
+    while len(spent) < repeats or sum(one.cpu for one in spent) < ENOUGH:
         wall, cpu = time.perf_counter(), time.process_time()
         work()
-        found.append(Seconds(time.process_time() - cpu, time.perf_counter() - wall))
-    return result, Seconds(*map(min, zip(*found, strict=True)))
+        spent.append(Seconds(time.process_time() - cpu, time.perf_counter() - wall))
+    return result, Seconds(*map(min, zip(*spent, strict=True)))
 
 
-def objects(name: str, scale: Scale) -> Array:
-    """A set, or as many standard normal vectors as its name says."""
+def objects(name: str, scale: Scale) -> np.ndarray:
+    """The rows of a set; "normal 400" are 400 standard normal vectors."""
     kind, _, n = name.partition(" ")
     if kind != "normal":
         return vectors(name, scale)
@@ -105,14 +107,14 @@ def _timed(name: str, scale: Scale) -> list[Row]:
 
 
 class Growth(NamedTuple):
-    """Seconds of one way and rank, by increasing n."""
+    """The seconds of one way and rank, by increasing n."""
 
     n: list[int]
     seconds: list[float]
 
     @property
     def exponent(self) -> float:
-        """p of seconds = c n^p, by least squares of logarithms; NaN of one size."""
+        """p of seconds = c n^p, by least squares of logarithms; NaN if there is only one size."""
         if len(set(self.n)) < 2:
             return float("nan")
         x, y = np.log(self.n), np.log(self.seconds)
@@ -121,104 +123,81 @@ class Growth(NamedTuple):
 
 
 PRINTED = "printed"
+COLUMNS = (PRINTED, *WAYS)
 Grown = dict[tuple[str, int], Growth]  # by way and rank
 
 
 def grown(points: Sequence[tuple[str, int, int, float]]) -> Grown:
-    """From points (way, k, n, seconds)."""
-    found: Grown = {}
+    """Points (way, k, n, seconds) by way and rank."""
+    growths: Grown = {}
     for way, k, n, seconds in sorted(points):
-        growth = found.setdefault((way, k), Growth([], []))
+        growth = growths.setdefault((way, k), Growth([], []))
         growth.n.append(n)
         growth.seconds.append(seconds)
-    return found
+    return growths
 
 
 def section(scale: Scale, measurements: Measurements) -> Section:
-    rows = [row for task in tasks(scale) for row in measurements.get(task.key, [])]
-    what = Section("Seconds against the number of objects (Figure 8)")
+    """Figure 8: how the seconds grow, beside the paper's."""
+    rows = rows_of(tasks(scale), measurements)
     paper = [(PRINTED, k, n, t) for (k, n), t in printed.seconds().items() if k in scale.ranks]
-    found = grown(paper + [(r["way"], r["k"], r["n"], r["cpu"]) for r in rows])
-    what.blocks.append(_opening(scale))
+    growths = grown(paper + [(r["way"], r["k"], r["n"], r["cpu"]) for r in rows])
+    sizes = ", ".join(f"{n:,}" for n in scale.timed_rows)
+    blocks: list[Block] = [
+        say("size-time.opening", repeats=scale.repeats, d=DIMENSIONS, sizes=sizes)
+    ]
     if rows:
-        what.blocks += [_figure(found, scale), _exponents(found, scale), _conclusion(found, scale)]
-        what.blocks.append(_seconds(rows, max(scale.ranks)))
+        blocks += [_figure(growths, scale), _exponents(growths, scale), _conclusion(growths, scale)]
+        blocks.append(_seconds(rows, max(scale.ranks)))
     else:
-        what.blocks.append("Nothing of it has been measured.")
+        blocks.append("Nothing of it has been measured.")
+    exponents = {key: growth.exponent for key, growth in growths.items() if key[0] != PRINTED}
+    checks = []
     for way in WAYS:
-        what.checks.append(_check(way, found.get((way, max(scale.ranks)))))
-        what.numbers |= {
-            f"size-time/{way}/k={k}/exponent": found[way, k].exponent
-            for k in scale.ranks
-            if (way, k) in found
-        }
-    return what
+        p = exponents.get((way, max(scale.ranks)), np.nan)
+        what, values = f"exponent at the largest rank, {way}", [] if np.isnan(p) else [p]
+        checks.append(at_most(what, values, LINEAR, ".2f", str(LINEAR)))
+    numbers = {f"size-time/{way}/k={k}/exponent": p for (way, k), p in exponents.items()}
+    title = "Seconds against the number of objects (Figure 8)"
+    return Section(title, blocks, checks, numbers)
 
 
-def _opening(scale: Scale) -> str:
-    return (
-        "An approximation of rank k costs of the order of k^2 n: linear in n. The paper's Figure 8 "
-        "has the seconds of its five vectorial sets with delta-gauss. Its machine is not known, "
-        "nor what exactly was timed: exponents p of seconds = c n^p are compared, not seconds. "
-        "Here whole fits are timed, kernel values and choice of landmarks included, with one "
-        f"thread and nothing beside them: the least CPU seconds of {scale.repeats} fits or more, "
-        "after a first that does not count. "
-        "The paper's scheme takes k landmarks by k-means++ and inverts K_ZZ; its "
-        "eigendecomposition is run both by the paper's thin SVD and from the Gram matrix, as "
-        "elsewhere in this report. The default takes 2k landmarks and the least-squares core. To "
-        f"the sets come standard normal vectors, d = {DIMENSIONS}, "
-        f"{', '.join(f'{n:,}' for n in scale.timed_rows)} of them."
-    )
-
-
-def _figure(found: Grown, scale: Scale) -> Any:
+def _figure(growths: Grown, scale: Scale) -> Block:
     panels = [
         figures.Panel(way, [
-            figures.Line(f"rank {k}", *found[kind, k], printed=kind == PRINTED)
-            for k in scale.ranks for kind in (way, PRINTED) if (kind, k) in found
+            figures.Line(f"rank {k}", *growths[kind, k], printed=kind == PRINTED)
+            for k in scale.ranks for kind in (way, PRINTED) if (kind, k) in growths
         ])
         for way in WAYS
     ]  # fmt: skip
     return figures.drawn(
         "size-time", panels, columns=3, xlog=True, ylog=True, xlabel="objects n", ylabel="seconds",
         caption="Seconds of an approximation against the number of objects, by rank.",
-        alt="Three panels, a scheme each: CPU seconds against the number of objects on logarithmic "
-        "axes, one line a rank; the paper's points are the same in all three.",
+        alt=say("size-time.alt"),
     )  # fmt: skip
 
 
-def _said(p: float) -> str:
-    return "" if np.isnan(p) else f"{p:.2f}"
+def _at_rank(growths: Grown, k: int) -> dict[str, str]:
+    """The exponents at one rank, by way; empty where there is none."""
+    exponents = {w: growths[w, k].exponent if (w, k) in growths else np.nan for w in COLUMNS}
+    return {way: "" if np.isnan(p) else f"{p:.2f}" for way, p in exponents.items()}
 
 
-def _exponents(found: Grown, scale: Scale) -> Table:
-    ways = (PRINTED, *WAYS)
-    table = Table("Exponent p of seconds = c n^p", ["rank", *ways])
-    for k in scale.ranks:
-        cells = [_said(found[way, k].exponent) if (way, k) in found else "" for way in ways]
-        table.rows.append([str(k), *cells])
-    table.notes = ["Least squares of logarithms over all sizes; in theory 1."]
-    return table
+def _exponents(growths: Grown, scale: Scale) -> Table:
+    rows = [[str(k), *_at_rank(growths, k).values()] for k in scale.ranks]
+    note = "Least squares of logarithms over all sizes; in theory 1."
+    return Table("Exponent p of seconds = c n^p", ["rank", *COLUMNS], rows, [note])
 
 
-def _conclusion(found: Grown, scale: Scale) -> str:
+def _conclusion(growths: Grown, scale: Scale) -> str:
     k = max(scale.ranks)
-    said = [
-        f"{way} {found[way, k].exponent:.2f}"
-        for way in (PRINTED, *WAYS)
-        if (way, k) in found and not np.isnan(found[way, k].exponent)
-    ]
+    exponents = "; ".join(f"{way} {p}" for way, p in _at_rank(growths, k).items() if p)
     doublings = [
         f"{way} {growth.seconds[-1] / growth.seconds[-2]:.2f}"
         for way in WAYS
-        if (growth := found.get((way, k))) and growth.n[-2:-1] == [growth.n[-1] / 2]
+        if (growth := growths.get((way, k))) and growth.n[-2:-1] == [growth.n[-1] / 2]
     ]
-    text = (
-        f"At rank {k} the exponents are: {'; '.join(said)}. Where one is "
-        "below 1 there is a part that does not grow with n: of ours the eigendecompositions of "
-        "the core and the fixed costs of a fit, of the default also its choice among a bounded "
-        "pool of candidates. The sets differ in dimension, too, which the fit does not know."
-    )
+    text = say("size-time.conclusion", k=k, exponents=exponents)
     if doublings:
         text += f" The last doubling of n multiplies the seconds by: {'; '.join(doublings)}."
     return text
@@ -227,22 +206,11 @@ def _conclusion(found: Grown, scale: Scale) -> str:
 def _seconds(rows: list[Row], k: int) -> Table:
     """At the largest rank, beside what is printed."""
     header = ["data", "n", "d", "printed", *(f"{way}: CPU, wall" for way in WAYS)]
-    table = Table(f"Seconds at rank {k}", header)
-    cells = {(row["set"], row["way"]): row for row in rows if row["k"] == k}
-    sizes = {row["set"]: (row["n"], row["d"]) for row in rows}
-    for name, (n, d) in sorted(sizes.items(), key=lambda item: item[1]):
+    times = {(r["set"], r["way"]): f"{r['cpu']:.3f}, {r['wall']:.3f}" for r in rows if r["k"] == k}
+    lines = []
+    for n, d, name in sorted({(row["n"], row["d"], row["set"]) for row in rows}):
         paper = printed.seconds().get((k, n))
-        ours = [cells[name, way] for way in WAYS]
-        table.rows.append([
-            name.partition(" ")[0], f"{n:,}", str(d), "" if paper is None else f"{paper:.2f}",
-            *(f"{row['cpu']:.3f}, {row['wall']:.3f}" for row in ours),
-        ])  # fmt: skip
-    table.notes = ["printed: seconds on the paper's machine, not to be compared with ours."]
-    return table
-
-
-def _check(way: str, growth: Growth | None) -> Check:
-    what, limit = f"exponent at the largest rank, {way}", f"<= {LINEAR}"
-    if growth is None or np.isnan(growth.exponent):
-        return Check(what, "", limit, None)
-    return Check(what, f"{growth.exponent:.2f}", limit, growth.exponent <= LINEAR)
+        sizes = [name.partition(" ")[0], f"{n:,}", str(d), "" if paper is None else f"{paper:.2f}"]
+        lines.append([*sizes, *(times[name, way] for way in WAYS)])
+    note = "printed: seconds on the paper's machine, not to be compared with ours."
+    return Table(f"Seconds at rank {k}", header, lines, [note])

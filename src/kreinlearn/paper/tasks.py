@@ -1,4 +1,4 @@
-"""Measurements as tasks: run side by side, written down one by one, never run twice."""
+"""Measurements as tasks: they run in parallel and are written to a journal, so none runs twice."""
 
 from __future__ import annotations
 
@@ -11,44 +11,47 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from operator import methodcaller
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-Row = dict[str, Any]  # values of JSON
-Measurements = dict[str, list[Row]]  # by key of the task
+Row = dict[str, Any]  # one measurement; its values can be written as JSON
+Measurements = dict[str, list[Row]]  # the rows of each task, by its key
 
 
 class Task(NamedTuple):
-    """Something to be measured; ``run`` can be pickled and needs nothing but its arguments."""
+    """Something to be measured; ``run`` can be pickled, so that another process can call it."""
 
     key: str  # "approximating/all/cal_housing/delta_gauss/seed 0"
     run: Callable[[], list[Row]]
-    cost: float = 1.0  # CPU seconds, roughly: the longest are begun first
-    alone: bool = False  # a timing: nothing runs beside it
-    first: bool = False  # before all others
+    cost: float = 1.0  # rough CPU seconds: the longest tasks start first
+    alone: bool = False  # True for a timing: nothing else runs at the same time
+    first: bool = False  # True: it starts before all others
 
 
 class Outcome(NamedTuple):
+    """What a task gave, how long it took and what went wrong."""
+
     key: str
     rows: list[Row]
     wall: float
     cpu: float
-    failed: str = ""  # the traceback
-    warned: Sequence[str] = ()  # distinct warnings
+    failed: str = ""  # the traceback, if it failed
+    warned: Sequence[str] = ()  # the distinct warnings that were given
 
 
 class JournalError(Exception):
-    """A journal that cannot be gone on with."""
+    """A journal that cannot be continued."""
 
 
 class MixedMeasurements(JournalError):
-    """A journal that other versions, or something else, have written."""
+    """A journal that other versions, or another program, have written."""
 
 
 class Journal:
-    """A file of outcomes, one a line; what a killed run has written counts in the next.
+    """A file with one outcome per line, which a later run reads and continues.
 
-    Reading it changes nothing; within ``with`` it is held, and outcomes may be added.
+    Reading it changes nothing. Within ``with`` the file is locked, and outcomes can be added.
     """
 
     def __init__(self, path: Path, versions: dict[str, str]) -> None:
@@ -59,7 +62,7 @@ class Journal:
             self._read()
 
     def _read(self) -> int:
-        """The number of bytes that count: a torn last line is measured again."""
+        """Read all complete lines and return their length in bytes; a torn last line is dropped."""
         whole = self.path.read_bytes()
         complete = whole[: whole.rfind(b"\n") + 1]
         self.outcomes = {}
@@ -85,10 +88,12 @@ class Journal:
 
     def _compare(self, versions: dict[str, str]) -> None:
         if versions != self.versions:
+            then = [f"{k} {v}" for k, v in versions.items() if self.versions.get(k) != v]
+            now = [f"{k} {v}" for k, v in self.versions.items() if versions.get(k) != v]
             raise MixedMeasurements(
-                f"{self.path} was written with {_differing(versions, self.versions)}, this is "
-                f"{_differing(self.versions, versions)}; pass --fresh to measure everything "
-                "again, or another --output"
+                f"{self.path} was written with {', '.join(then) or 'no versions'}, this is "
+                f"{', '.join(now) or 'no versions'}; pass --fresh to measure everything again, "
+                "or another --output"
             )
 
     def __enter__(self) -> Journal:
@@ -111,11 +116,11 @@ class Journal:
 
     def _append(self, line: dict[str, Any]) -> None:
         assert self._file is not None
-        text = json.dumps(line, default=_plain)
+        text = json.dumps(line, default=methodcaller("item"))  # scalars of numpy
         self._file.write(text.encode() + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
-        self._take(json.loads(text))  # as the next run will read it
+        self._take(json.loads(text))  # exactly as the next run will read it
 
     def add(self, outcome: Outcome) -> None:
         self._append(outcome._asdict())
@@ -128,56 +133,49 @@ class Journal:
 
 
 def _lock(file: BinaryIO) -> None:
-    """Held until the file is closed; two runs would spoil each other's timings."""
-    with suppress(ImportError):  # not on Windows
+    """Lock the file until it is closed: two runs at once would spoil each other's timings."""
+    with suppress(ImportError):  # Windows has no such locks
         from fcntl import LOCK_EX, LOCK_NB, flock
 
         try:
             flock(file, LOCK_EX | LOCK_NB)
         except BlockingIOError:
             raise JournalError(
-                f"another run is writing {file.name}; wait for its end, or pass another --output"
+                f"another run is writing {file.name}; wait until it ends, or pass another --output"
             ) from None
-
-
-def _plain(value: Any) -> Any:
-    return value.item()  # a scalar of numpy
-
-
-def _differing(versions: dict[str, str], others: dict[str, str]) -> str:
-    differing = {k: v for k, v in versions.items() if others.get(k) != v}
-    return ", ".join(f"{name} {number}" for name, number in differing.items()) or "no versions"
 
 
 # Running
 
 
 def distinct(tasks: Iterable[Task]) -> list[Task]:
-    """Each key once: several tables may be made of one measurement."""
+    """The tasks with each key once: several parts may use the same measurement."""
     return list({task.key: task for task in tasks}.values())
 
 
 def outcomes(tasks: Sequence[Task], n_jobs: int) -> Iterator[Outcome]:
-    """In the order they end: first those that may run side by side, then the timings."""
+    """Run the tasks and yield outcomes as they end: parallel ones first, then the timings."""
     import joblib
 
-    beside = sorted((t for t in tasks if not t.alone), key=lambda t: (not t.first, -t.cost))
-    if n_jobs > 1 and len(beside) > 1:
-        with joblib.parallel_config("loky", inner_max_num_threads=1, initializer=_deaf):
+    parallel = sorted((t for t in tasks if not t.alone), key=lambda t: (not t.first, -t.cost))
+    if n_jobs > 1 and len(parallel) > 1:
+        with joblib.parallel_config(
+            "loky", inner_max_num_threads=1, initializer=_ignore_interrupts
+        ):
             pool = joblib.Parallel(
                 n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1
             )
-            with _not_heard():
-                ending = pool(joblib.delayed(outcome)(task) for task in beside)
+            with _interrupts_ignored():
+                ending = pool(joblib.delayed(outcome)(task) for task in parallel)
             yield from ending
     else:
-        yield from map(outcome, beside)
+        yield from map(outcome, parallel)
     yield from (outcome(task) for task in tasks if task.alone)
 
 
 @contextmanager
-def _not_heard() -> Iterator[None]:
-    """Ctrl-C is ignored while workers start, and so by them before they can be told to."""
+def _interrupts_ignored() -> Iterator[None]:
+    """Ignore Ctrl-C while workers start; they inherit that until their initializer has run."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -188,13 +186,13 @@ def _not_heard() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
 
 
-def _deaf() -> None:
-    """Ctrl-C is for the process that started the workers: it ends them."""
+def _ignore_interrupts() -> None:
+    """Make a worker ignore Ctrl-C: the process that started it ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def outcome(task: Task) -> Outcome:
-    """Run in one thread, timed; a failure is an outcome, too, and is not kept."""
+    """Run a task in one thread and time it; a failure is an outcome as well."""
     from threadpoolctl import threadpool_limits
 
     wall, cpu = time.perf_counter(), time.process_time()

@@ -28,11 +28,11 @@ MOST = 2**15  # characters of labels that stand in the header itself
 # The classes of records, which are made of their fields, by module; no other class is ever made.
 MADE_OF_FIELDS = {
     "kreinlearn.kernels.dissimilarity": "Centring Exponential LocalScaling Inverse",
-    "kreinlearn.nystrom.approximation": "ErrorEstimate",
+    "kreinlearn.nystrom.error": "ErrorEstimate",
     "kreinlearn.nystrom.core": "FeatureMap",
-    "kreinlearn.sums.gram": "Gram",
+    "kreinlearn.sums.moments": "Gram",
     "kreinlearn.sums.moments": "Moments",
-    "kreinlearn.estimators._incremental": "Sums",
+    "kreinlearn.learn.incremental": "Sums",
 }
 RECORDS = {name: module for module, names in MADE_OF_FIELDS.items() for name in names.split()}
 BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from kreinlearn.data.tiles import take
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels.base import Objects
-from kreinlearn.pairs.columns import LandmarkColumns
+from kreinlearn.pairs.evaluate import LandmarkColumns
 from kreinlearn.persist.arrays import Stored
 from kreinlearn.persist.checking import outputs, require_same_kernel, require_same_outputs
 from kreinlearn.persist.container import Content, Member, read_directory

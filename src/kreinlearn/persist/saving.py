@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
-from kreinlearn.data.files import replacing
+from kreinlearn.data.writing import replacing
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels.combine import alike
 from kreinlearn.persist import container

@@ -12,7 +12,7 @@ from sklearn.utils import get_tags
 from kreinlearn.data.tiles import length
 from kreinlearn.kernels import Kernel
 from kreinlearn.nystrom.core import FeatureMap
-from kreinlearn.pairs.columns import LandmarkColumns
+from kreinlearn.pairs.evaluate import LandmarkColumns
 from kreinlearn.persist.attributes import KIND_OF, LEFT_OUT, OF_SKLEARN, REBUILT, fits
 from kreinlearn.persist.errors import require
 from kreinlearn.persist.estimators import fitted_names

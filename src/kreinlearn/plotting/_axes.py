@@ -13,8 +13,8 @@ from kreinlearn.estimators._base import KreinEstimator
 from kreinlearn.estimators._learner import KreinLearner
 from kreinlearn.estimators.transformer import KreinPCA
 from kreinlearn.inspection.arguments import Array, Objects, Seed
-from kreinlearn.nystrom.approximation import ERROR_ROWS, estimate_error
 from kreinlearn.nystrom.core import least_squares_core, least_squares_map, pivot_rows, whiten
+from kreinlearn.nystrom.error import ERROR_ROWS, estimate_error
 from kreinlearn.pairs.evaluate import over
 from kreinlearn.solvers.spectrum import power_of_two_scale
 from kreinlearn.sums.parallel import serial_blas

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from kreinlearn.estimators.transformer import KreinPCA
 from kreinlearn.inspection.arguments import Array, Objects, Seed
-from kreinlearn.nystrom.approximation import estimate_error
+from kreinlearn.nystrom.error import estimate_error
 from kreinlearn.plotting._axes import KreinEstimator, axes_of
 from kreinlearn.plotting._base import Display
 from kreinlearn.plotting.style import INK, log_ticks, mark

@@ -9,7 +9,7 @@ import pytest
 
 from kreinlearn import KreinNystroem, dissimilarity, pairwise
 from kreinlearn.kernels import DeltaGauss
-from kreinlearn.nystrom.approximation import estimate_error
+from kreinlearn.nystrom.error import estimate_error
 from kreinlearn.nystrom.landmarks import SELECTORS
 from kreinlearn.pairs import panel
 from kreinlearn.pairs.evaluate import KnownSquares

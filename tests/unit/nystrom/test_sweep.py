@@ -15,7 +15,7 @@ import kreinlearn.pairs.panel
 from kreinlearn.data.tiles import TILE, row_blocks
 from kreinlearn.kernels import DeltaGauss, Precomputed, SklearnMetric, pairwise
 from kreinlearn.kernels.callables import CallableKernel
-from kreinlearn.nystrom.approximation import fit_map
+from kreinlearn.nystrom.error import fit_map
 from kreinlearn.nystrom.sweep import (
     Plan,
     Reservoir,

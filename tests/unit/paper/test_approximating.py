@@ -28,7 +28,7 @@ from kreinlearn.paper.approximating import (
     kernel_of,
     with_share,
 )  # fmt: skip
-from kreinlearn.paper.comparing import Cell, read
+from kreinlearn.paper.comparing import OURS, Cell, cell_of, read
 from kreinlearn.paper.matrix_free import Count, Counted, Tiled
 from kreinlearn.paper.scale import QUICK
 from kreinlearn.report import Table
@@ -206,11 +206,11 @@ def test_optimal_rows(measurements):
 
 
 def test_no_fit_is_better_than_the_optimum_and_values_suffice(measurements):
-    found = read(TINY, measurements)
-    for cell, rows in found.items():
-        assert min(row["error"] for row in rows) >= found.optimum(cell) * (1 - 1e-9)
+    results = read(TINY, measurements)
+    for cell, rows in results.items():
+        assert min(row["error"] for row in rows) >= results.optimum(cell) * (1 - 1e-9)
         for rule in (rule for rule in EQUAL if EQUAL[rule] == cell.rule):
-            mine = found[found.default(cell, rule)]
+            mine = results[cell_of(cell.set, cell.kernel, cell.k, OURS, rule)]
             pairs = zip(rows, mine, strict=True)
             assert all(r["evaluations"] >= m["evaluations"] for r, m in pairs)
 
@@ -251,9 +251,9 @@ def test_a_section_says_what_is_missing(measurements, kept):
                        if isinstance(block, Table) for row in block.rows)  # fmt: skip
 
 
-def made_up(errors: dict[str, list[float]]) -> comparing.Found:
+def made_up(errors: dict[str, list[float]]) -> comparing.Results:
     """One set, kernel and rank: errors of two seeds by scheme, at as many values."""
-    found = comparing.Found()
+    found = comparing.Results()
     for scheme, values in errors.items():
         rule, core = ("k ln n", "ls") if scheme == DEFAULT else (TRUNCATED, "plain")
         cell = Cell("cal_housing", "sigmoid", 3, scheme, rule, core)

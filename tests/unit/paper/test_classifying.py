@@ -19,12 +19,11 @@ from kreinlearn.paper.classifying import (
     OURS,
     PAPER,
     at_most,
-    centred_squares,
     place,
 )
-from kreinlearn.paper.paired import ALL, ONE_VS_REST, Cell, found
+from kreinlearn.paper.paired import ALL, ONE_VS_REST, Cell, errors_by_cell
 from kreinlearn.paper.scale import QUICK
-from kreinlearn.paper.sets import LearningSet, Split
+from kreinlearn.paper.sets import LearningSet, centred_squares
 
 SMALL = replace(
     QUICK, dissimilarity=("polydism57",), polygons=60, exact_polygons=40, ranks=(3, 8), folds=2
@@ -49,8 +48,7 @@ def distances(A, B):
 
 def test_centred_squares_are_inner_products_about_the_training_mean():
     X, A = RNG.normal(size=(14, 3)), RNG.normal(size=(5, 3))
-    split = Split(distances(X, X), np.zeros(14), distances(A, X), np.zeros(5))
-    K, K_test = centred_squares(split)
+    K, K_test = centred_squares(distances(X, X), distances(A, X))
     mean = X.mean(axis=0)
     np.testing.assert_allclose(K, (X - mean) @ (X - mean).T, atol=1e-12)
     np.testing.assert_allclose(K_test, (A - mean) @ (X - mean).T, atol=1e-12)
@@ -154,7 +152,7 @@ def test_tasks_travel_and_give_rows_of_every_fold():
         f"classifying/quick/polydism57 (an equivalent) of 60/scheme/fold {i}/seed 0"
         for i in range(2)
     ]
-    cells = found(rows)["polydism57", ALL]
+    cells = errors_by_cell(rows)["polydism57", ALL]
     assert set(cells) == {Cell(m, PAPER, k) for m in LEARNERS for k in (3, 8)}
     for cell, errors in cells.items():
         mine = [r for r in rows if (r["method"], r["rank"]) == (cell.method, cell.rank)]
@@ -175,14 +173,14 @@ def row(method="krein lsm", fold=0, missed=0, target=ALL, folds=2, **others):
 
 def test_cells_that_lack_a_fold_are_left_out():
     rows = [row(fold=0, missed=2), row(fold=1, missed=4), row("sf-lsm", fold=0, missed=1)]
-    cells = found(rows)["s", ALL]
+    cells = errors_by_cell(rows)["s", ALL]
     assert list(cells) == [Cell("krein lsm", PAPER, 3)]
     assert cells[Cell("krein lsm", PAPER, 3)].values.tolist() == [10.0, 20.0]
 
 
 def test_one_against_the_rest_is_the_mean_over_classes():
     missed = {("1", 0): 2, ("1", 1): 4, ("2", 0): 6, ("2", 1): 0}
-    result = found([row(fold=f, missed=m, target=t) for (t, f), m in missed.items()])
+    result = errors_by_cell([row(fold=f, missed=m, target=t) for (t, f), m in missed.items()])
     cell = Cell("krein lsm", PAPER, 3)
     assert result["s", ONE_VS_REST][cell].values.tolist() == [20.0, 10.0]
     assert result["s", "1"][cell].values.tolist() == [10.0, 20.0]
@@ -193,6 +191,6 @@ def test_medians_are_over_folds_and_one_split_has_its_error(folds, median):
     rows = [
         row(fold=f, missed=m, folds=folds) for f, m in zip(range(folds), (8, 4, 2), strict=False)
     ]
-    (errors,) = found(rows)["s", ALL].values()
+    (errors,) = errors_by_cell(rows)["s", ALL].values()
     assert errors.median == median
     assert ("±" in str(errors)) == (folds > 1)

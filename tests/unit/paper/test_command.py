@@ -19,7 +19,7 @@ import pytest
 from rich.console import Console
 
 from kreinlearn.paper import ranges
-from kreinlearn.paper.command import NAMES, reproduce
+from kreinlearn.paper.command import NAMES, all_parts, reproduce
 from kreinlearn.paper.measuring import duration
 from kreinlearn.paper.ranges import Range, compared
 from kreinlearn.paper.scale import ALL, QUICK, Scale
@@ -48,7 +48,7 @@ def with_failure(folder: Path) -> dict[str, Any]:
     def tasks(scale: Scale) -> list[Task]:
         return [*registry(folder)["low"].tasks(scale), Task("squares/quick/9", refuse)]
 
-    return {"low": Part("", tasks, partial(section, "low"))}
+    return {"low": Part(tasks, partial(section, "low"))}
 
 
 # What it writes
@@ -285,13 +285,14 @@ def test_numbers_are_compared_with_their_ranges() -> None:
         Range("there", 1, 2, "x/gone"),
     ]  # fmt: skip
     found = compared(numbers, stored, lambda path: path == "x/here")
-    verdicts = {c.name: c.holds for c in found}
+    verdicts = {check.what: check.holds for check in found}
     assert verdicts == {
         "a": True, "b": False, "c": False, "absent": False, "unfound": False, "skipped": None,
         "there": None,
     }  # fmt: skip
     table = ranges.section(found).blocks[1]
-    assert [row[4] for row in table.rows].count("MISS") == 4
+    assert [row[3] for row in table.rows].count("MISS") == 4
+    assert [row[:3] for row in table.rows[:2]] == [["a", "1", "1 to 2"], ["b", "5", "1 to 2"]]
 
 
 def test_stored_ranges_are_ranges() -> None:
@@ -321,9 +322,10 @@ def test_the_quick_run_ends_with_1_where_a_number_is_outside(
 
 
 def test_the_names_are_those_of_the_parts() -> None:
-    from kreinlearn.paper.parts import PARTS
-
-    assert list(NAMES.items()) == [(name, part.what) for name, part in PARTS.items()]
+    parts = all_parts()
+    assert list(parts) == list(NAMES)
+    assert len({part.section for part in parts.values()}) == len(NAMES)
+    assert all(part.tasks(QUICK) for part in parts.values())
     assert ALL != QUICK
 
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kreinlearn import KreinNystroem
+from kreinlearn.kernels import DeltaGauss
 from kreinlearn.paper import flops
 from kreinlearn.paper.scale import ALL, QUICK
 
@@ -101,3 +103,14 @@ def test_nothing_measured():
     found = flops.section(ALL, {})
     assert [check.holds for check in found.checks] == [None, None]
     assert found.numbers == {}
+
+
+@pytest.mark.parametrize("name", flops.ROUTES)
+def test_routes_are_those_of_the_library(name):
+    X = np.random.default_rng(1).normal(size=(80, 3))
+    kernel = DeltaGauss(width=6.0).fit(X, np.random.default_rng(0))
+    K = kernel(X)
+    model = KreinNystroem(kernel, landmarks=np.arange(9), core="plain", method=name).fit(X)
+    computed = flops.ROUTES[name].run(K[:, :9], K[:9, :9])
+    assert (computed < 0).any()
+    np.testing.assert_allclose(np.sort(computed), np.sort(model.eigenvalues_), rtol=1e-6)

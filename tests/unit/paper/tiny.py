@@ -17,8 +17,7 @@ from kreinlearn.report import Check, Picture, Section, Table
 PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="10pt" height="10pt"><g/></svg>'
 
 
-class Part(NamedTuple):  # as parts.Part, which knows all of the paper
-    what: str
+class Part(NamedTuple):  # as a module of the paper
     tasks: Callable[[Scale], list[Task]]
     section: Callable[[Scale, Measurements], Section]
 
@@ -62,8 +61,8 @@ def section(title: str, scale: Scale, measurements: Measurements) -> Section:
 def registry(folder: Path, seconds: float = 0.0) -> dict[str, Any]:
     """Two parts that share a task."""
     return {
-        "low": Part("", partial(squares, folder, seconds, (0, 1, 2, 3)), partial(section, "low")),
-        "high": Part("", partial(squares, folder, seconds, (3, 4, 5, 6)), partial(section, "high")),
+        "low": Part(partial(squares, folder, seconds, (0, 1, 2, 3)), partial(section, "low")),
+        "high": Part(partial(squares, folder, seconds, (3, 4, 5, 6)), partial(section, "high")),
     }
 
 
