@@ -38,7 +38,7 @@ def _system_memory() -> int | None:
 
 
 def budget_bytes(memory_budget: int | float | str | None) -> int:
-    """Return the bytes that a number, a text such as "200MB", or None (a quarter of the free) means."""
+    """Return bytes for a number, a text such as "200MB", or None: a quarter of what is free."""
     if memory_budget is None:
         return free_memory() // 4
     if isinstance(memory_budget, str):

@@ -89,7 +89,7 @@ def tiles(n: int) -> list[tuple[int, int]]:
 
 
 def tiles_without(n: int, known: np.ndarray) -> Iterator[np.ndarray]:
-    """Give the row numbers of each fixed tile of 0..n that are not in the sorted array ``known``."""
+    """Give the row numbers of each fixed tile of 0..n that are not in the sorted ``known``."""
     for start, stop in tiles(n):
         inside = known[np.searchsorted(known, start) : np.searchsorted(known, stop)]
         keep = np.ones(stop - start, dtype=bool)
