@@ -114,7 +114,7 @@ def _from_table(
         return rows.records(chosen or [*numbers, *others], set(numbers) - set(categorical))
     if kernel.domain.is_objects:
         text = isinstance(kernel, TextKernel)
-        chosen = chosen or _object_columns(table, numbers, others, text)
+        chosen = chosen or object_columns(table, numbers, others, text)
         return rows.objects(chosen[0]) if len(chosen) == 1 else rows.numbers(chosen)
     if not chosen and not numbers:
         raise ValueError(
@@ -133,7 +133,7 @@ def _guessed(rows: _Rows, column: list[str] | None, numbers: list[str], others: 
         _require_texts(rows.table, chosen[0])
         return replace(rows.objects(chosen[0]), kernel="levenshtein")
     if not chosen:
-        _object_columns(rows.table, numbers, others, text=True)
+        object_columns(rows.table, numbers, others, text=True)
     return replace(rows.numbers(chosen), kernel="gaussian")
 
 
@@ -160,7 +160,7 @@ def _require_texts(table: Table, name: str) -> None:
         )
 
 
-def _object_columns(table: Table, numbers: list[str], others: list[str], text: bool) -> list[str]:
+def object_columns(table: Table, numbers: list[str], others: list[str], text: bool) -> list[str]:
     """Return the one column of texts or other objects, or all columns of numbers (a series)."""
     everything = [*others, *numbers]
     if len(everything) == 1 and text:

@@ -56,7 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _message(error: Exception, options: argparse.Namespace | None) -> str:
     message = one_line(error)
     if isinstance(error, OSError) and error.errno and error.filename is None:
-        return f"{getattr(options, 'output', None) or 'output'}: {message}"  # a full disk, say
+        return (
+            f"{getattr(options, 'output', None) or 'output'}: {message}"  # a full disk, for example
+        )
     if isinstance(error, EXPECTED):
         return message
     kind = type(error).__name__

@@ -18,7 +18,7 @@ from kreinlearn.cli.messages import Talk
 from kreinlearn.cli.output import STDOUT, require_free
 from kreinlearn.data.arrays import ArrayFile
 from kreinlearn.data.source import BATCH
-from kreinlearn.data.table import Block, Table, listed
+from kreinlearn.data.table import Block, Table
 from kreinlearn.data.writing import TABLES, Write, comma_separated, table_file
 
 
@@ -143,6 +143,8 @@ def _wanted(
     model: Any, table: Table, options: argparse.Namespace
 ) -> tuple[Sequence[str], Callable[[Block], Any]]:
     """Return columns by the names they had in fit, or as --column says, and what reads them."""
+    from kreinlearn.cli.data import object_columns
+
     kernel, column = model.kernel_, options.column
     if kernel.domain.is_records:
         names = list(kernel.columns_)
@@ -151,17 +153,9 @@ def _wanted(
     known = getattr(model, "feature_names_in_", None)
     if known is None and kernel.domain.is_objects:
         name = column[0] if column else getattr(model, "_column", None)
-        name = name or _only_objects(table, options)
+        name = name or object_columns(table, *table.split([options.id]), text=True)[0]
         return [name], table.pick(name).as_objects
     if known is None:
         known, _ = table.split([options.id])
     names = column or list(known)
     return names, table.pick(names).as_numbers
-
-
-def _only_objects(table: Table, options: argparse.Namespace) -> str:
-    numbers, others = table.split([options.id])
-    names = others or numbers
-    if len(names) != 1:
-        raise ValueError(f"{table.origin}: name the column of objects, --column: {listed(names)}")
-    return names[0]

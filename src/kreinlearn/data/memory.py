@@ -14,7 +14,7 @@ _UNITS |= {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
 def free_memory() -> int:
-    """Bytes this process may still take without swapping, within its container's limit."""
+    """Return the bytes that this process may still take within the limit of its container."""
     free = _system_memory()
     if free is None:
         try:
@@ -39,7 +39,7 @@ def _system_memory() -> int | None:
 
 
 def budget_bytes(memory_budget: int | float | str | None) -> int:
-    """Bytes from a number, a text such as "200MB" or "4GiB", or None: a quarter of what is free."""
+    """Return bytes for a number, a text such as "200MB", or None: a quarter of what is free."""
     if memory_budget is None:
         return free_memory() // 4
     if isinstance(memory_budget, str):
@@ -62,7 +62,7 @@ def in_words(n_bytes: float) -> str:
 
 
 def require_memory(needed: int, budget: int, what: str, remedy: str) -> None:
-    """MemoryError before an allocation that would not fit, never after it."""
+    """Raise a MemoryError before an allocation that would exceed the budget, never after it."""
     if needed > budget:
         raise MemoryError(
             f"{what} needs {in_words(needed)} but memory_budget is {in_words(budget)}; {remedy}"

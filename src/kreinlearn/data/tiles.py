@@ -14,9 +14,9 @@ TILE = 2048  # rows; fixed, by global row number, so that sums do not depend on 
 
 
 class Source:
-    """Rows read when they are wanted, by any thread: numbers (n, d), or objects (n,).
+    """Rows that are read when they are wanted, by any thread: numbers (n, d), or objects (n,).
 
-    A slice or numbers of rows give an array of ``dtype``, or a list of objects.
+    A slice, or row numbers, give an array of ``dtype`` or a list of objects.
     """
 
     shape: tuple[int, ...]
@@ -37,7 +37,7 @@ class Source:
 
 
 class Part(Source):
-    """Neighbouring rows of whatever has been validated as a whole."""
+    """Consecutive rows of an input that has been validated as a whole."""
 
     def __init__(self, X: Any, start: int, stop: int) -> None:
         self.X, self.start = X, start
@@ -57,7 +57,7 @@ def length(X: Any) -> int:
 
 
 def take(X: Any, indices: Any) -> Any:
-    """Rows of X by number, in the given order; a list of objects stays a list."""
+    """Return rows of X by number, in the given order; a list of objects stays a list."""
     if isinstance(X, Source):
         return X.take(indices)
     if isinstance(X, np.ndarray) or sp.issparse(X):
@@ -66,7 +66,7 @@ def take(X: Any, indices: Any) -> Any:
 
 
 def row_bytes(X: Any) -> int:
-    """Of a row that is copied when it is read: nothing of an array or list in memory."""
+    """Return the bytes that reading a row copies: none for an array or list in memory."""
     if not isinstance(X, Source):
         return 0
     return X.dtype.itemsize * int(np.prod(X.shape[1:]))
@@ -77,7 +77,7 @@ def rows(X: Any, start: int, stop: int) -> Any:
 
 
 def among(numbers: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Which numbers are in a sorted array."""
+    """Tell which of some numbers are in a sorted array."""
     if not len(known):
         return np.zeros(len(numbers), dtype=bool)
     at = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
@@ -89,7 +89,7 @@ def tiles(n: int) -> list[tuple[int, int]]:
 
 
 def tiles_without(n: int, known: np.ndarray) -> Iterator[np.ndarray]:
-    """Global row numbers of each fixed tile of 0..n, less those in the sorted array ``known``."""
+    """Give the row numbers of each fixed tile of 0..n that are not in the sorted ``known``."""
     for start, stop in tiles(n):
         inside = known[np.searchsorted(known, start) : np.searchsorted(known, stop)]
         keep = np.ones(stop - start, dtype=bool)
@@ -104,14 +104,14 @@ Read = Callable[[], Any]  # the objects of a block
 def row_blocks(
     X: Any, known: np.ndarray, order: Callable[[np.ndarray], np.ndarray] | None = None
 ) -> Iterator[tuple[np.ndarray, Any]]:
-    """Numbers and objects of each fixed tile of X, without the rows in ``known``."""
+    """Give the numbers and the objects of each fixed tile of X, without the rows in ``known``."""
     return ((numbers, read()) for numbers, read in blocks_to_read(X, known, order))
 
 
 def blocks_to_read(
     X: Any, known: np.ndarray, order: Callable[[np.ndarray], np.ndarray] | None = None
 ) -> Iterator[tuple[np.ndarray, Read]]:
-    """The same, objects being taken when ``read()`` is called; those of a source are read now."""
+    """Do the same, but take objects when ``read()`` is called; those of a source are read now."""
     for numbers in tiles_without(length(X), known):
         ordered = numbers if order is None else order(numbers)
         read = partial(_objects_at, X, ordered)
@@ -128,7 +128,7 @@ def _given(block: Any) -> Any:
 
 
 class Scratch(threading.local):
-    """A buffer a worker for the kernel values of a tile, where the kernel can write to one."""
+    """One buffer per worker for the kernel values of a tile, if the kernel can write to one."""
 
     def __init__(self, useful: bool) -> None:
         self.useful = useful
@@ -144,7 +144,7 @@ class Scratch(threading.local):
 
 
 def objects_of(X: Any) -> Sequence[Any]:
-    """A sequence of objects as a list, without coercion to two dimensions."""
+    """Return a sequence of objects as a list, without making an array of two dimensions."""
     if isinstance(X, list):
         return X
     for name in ("to_list", "to_pylist"):  # a pandas or polars column, a pyarrow array
@@ -154,7 +154,7 @@ def objects_of(X: Any) -> Sequence[Any]:
 
 
 def first_not_finite(K: Any) -> tuple[int, int, str] | None:
-    """Row, column and kind ("NaN" or "inf") of the first such entry of a matrix, if any."""
+    """Return the row, column and kind ("NaN" or "inf") of the first such entry, if there is one."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(K.sum()):
             return None
@@ -166,7 +166,7 @@ def first_not_finite(K: Any) -> tuple[int, int, str] | None:
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
-    """One Generator from None, an int, a RandomState or a Generator (used as it is)."""
+    """Return one Generator for None, an int, a RandomState or a Generator (used as it is)."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(0, 2**32, size=4, dtype=np.uint32))
     return np.random.default_rng(random_state)
