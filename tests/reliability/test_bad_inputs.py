@@ -1,4 +1,7 @@
-"""Bad inputs and faults in fit, transform and predict: a test a row of the table, by number."""
+"""Bad inputs and faults in fit, transform and predict.
+
+The numbers in the names of the tests are rows of the table in docs/bad_inputs.rst.
+"""
 
 from __future__ import annotations
 

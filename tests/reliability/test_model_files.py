@@ -1,4 +1,7 @@
-"""Files of models that are damaged, hostile or of another time: an error, never a wrong answer."""
+"""Files of models that are damaged, hostile or of another time: an error, never a wrong answer.
+
+The numbers in the names of the tests are rows of the table in docs/bad_inputs.rst.
+"""
 
 from __future__ import annotations
 

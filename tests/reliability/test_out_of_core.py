@@ -1,4 +1,7 @@
-"""Files that are wrong, too large or in the way: one test a row of the table, and the memory."""
+"""Files that are wrong, too large or in the way, and the memory that a fit takes.
+
+The numbers in the names of the tests are rows of the table in docs/bad_inputs.rst.
+"""
 
 from __future__ import annotations
 
