@@ -1,4 +1,4 @@
-"""Collections and stores that are odd, one test a row of the table of bad inputs."""
+"""Collections and stores that are odd, one test per row of the table in docs/bad_inputs.rst."""
 
 from __future__ import annotations
 

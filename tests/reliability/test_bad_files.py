@@ -1,4 +1,7 @@
-"""Files, flags and interruptions at the command line: one line, a status, nothing left behind."""
+"""Files, flags and interruptions at the command line: one line, a status, nothing left behind.
+
+The numbers in the names of the tests are rows of the table in docs/bad_inputs.rst.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Bad inputs where rows are objects: the same table, a case a line, its row number in its name."""
+"""Bad inputs where rows are objects: one case per line.
+
+The numbers in the names of the cases are rows of the table in docs/bad_inputs.rst.
+"""
 
 from __future__ import annotations
 

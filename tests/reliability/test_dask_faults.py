@@ -1,4 +1,7 @@
-"""Workers of a cluster die while it works: the same numbers, or an error; never a hang."""
+"""Workers of a cluster die while it works: the same numbers, or an error; never a hang.
+
+The numbers in the names of the tests are rows of the table in docs/bad_inputs.rst.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Files of models that are damaged, hostile or of another time: an error, never a wrong answer."""
+"""Files of models that are damaged, hostile or of another time: an error, never a wrong answer.
+
+The numbers in the names of the tests are rows of the table in docs/bad_inputs.rst.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +29,14 @@ from sklearn.exceptions import InconsistentVersionWarning
 import kreinlearn
 from kreinlearn import ModelFormatError
 from kreinlearn.persist.header import versions
+from tests.bounds import least_cpu_seconds
 from tests.reliability import damage
 from tests.unit.persist.cases import METHODS
 
 FILES = 5000
-LONGEST = 2.0  # seconds of CPU that any of them may take
+LONGEST = 100  # times the CPU seconds of a sound file, that any of them may take
 MOST = 2**20  # bytes beside the file
+BOMB = 10**8  # bytes that a small file would unpack to
 
 
 def strings() -> tuple[Any, Any]:
@@ -100,6 +105,7 @@ def test_damaged_files_are_refused_or_harmless(name: str, tmp_path: Path) -> Non
     model.save(path)
     text, right = path.read_bytes(), answers(model, X)
     assert answers(kreinlearn.load(path), X) == right
+    sound = least_cpu_seconds(lambda: answers(kreinlearn.load(path), X))
     rng, seen, wrong = np.random.default_rng(1), Counter[str](), []
     for what, damaged in itertools.islice(cases(text, rng), FILES // len(MODELS)):
         path.write_bytes(damaged)
@@ -114,7 +120,7 @@ def test_damaged_files_are_refused_or_harmless(name: str, tmp_path: Path) -> Non
         except Exception as error:  # a small memory_budget is a sound one, and says so
             if not ("memory_budget" in what and isinstance(error, MemoryError)):
                 wrong.append((what, repr(error)[:100]))
-        assert time.process_time() - begun < LONGEST, what
+        assert time.process_time() - begun < LONGEST * sound, what
     assert wrong == []
     assert seen["refused"] > 0.9 * seen.total()
 
@@ -248,11 +254,11 @@ def test_bad_input_71_a_pickle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_bad_input_72_a_zip_bomb(tmp_path: Path) -> None:
     path = tmp_path / "m.krein"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("header.json", bytes(10**8))
+        file.writestr("header.json", bytes(BOMB))
     tracemalloc.start()
     with pytest.raises(ModelFormatError, match="not as save writes it"):
         kreinlearn.load(path)
-    assert tracemalloc.get_traced_memory()[1] < 2**20
+    assert tracemalloc.get_traced_memory()[1] < BOMB / 100
     tracemalloc.stop()
 
 

@@ -1,4 +1,7 @@
-"""Files that are wrong, too large or in the way: one test a row of the table, and the memory."""
+"""Files that are wrong, too large or in the way, and the memory that a fit takes.
+
+The numbers in the names of the tests are rows of the table in docs/bad_inputs.rst.
+"""
 
 from __future__ import annotations
 
@@ -523,8 +526,9 @@ print(after_fit - compiled, most() - before)
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
-def test_a_million_rows_in_200_megabytes(tmp_path: Path) -> None:
-    n, d, rng = 1_000_000, 20, np.random.default_rng(0)
+def test_rows_of_a_file_keep_to_the_budget(tmp_path: Path) -> None:
+    """The kernel values would be three times the budget of 200 MB, and the file is not resident."""
+    n, d, rng = 400_000, 50, np.random.default_rng(0)
     held = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", np.float64, (n, d))
     for start in range(0, n, 50_000):
         held[start : start + 50_000] = rng.normal(size=(50_000, d))
@@ -534,8 +538,8 @@ def test_a_million_rows_in_200_megabytes(tmp_path: Path) -> None:
         [sys.executable, "-c", MEMORY, str(tmp_path)], capture_output=True, text=True, timeout=280,
     )  # fmt: skip
     of_the_fit, of_all = map(float, done.stdout.split() or [np.inf, np.inf])
-    assert of_all < 200, done.stderr
-    assert of_the_fit < 120  # the file is of 160: it is not resident
+    assert of_all < 200, done.stderr  # the budget
+    assert of_the_fit < 0.75 * (tmp_path / "x.npy").stat().st_size / 1e6
     assert np.load(tmp_path / "found.npy", mmap_mode="r").shape == (n,)
 
 
@@ -561,10 +565,10 @@ print(resident("VmHWM") - before, model.n_iter_)
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 def test_a_machine_keeps_to_its_budget() -> None:
-    """All kernel values would be 160 MB."""
+    """All kernel values would be 1.6 times the budget of 100 MB."""
     done = subprocess.run(
         [sys.executable, "-c", MACHINE], capture_output=True, text=True, timeout=280,
     )  # fmt: skip
     peak, n_iter = map(float, done.stdout.split() or [np.inf, 0])
-    assert peak < 100, done.stderr
+    assert peak < 100, done.stderr  # the budget
     assert n_iter > 2

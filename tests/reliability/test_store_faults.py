@@ -1,4 +1,7 @@
-"""Faults of the block store: kills, damage, a full disk. What the log names is never lost."""
+"""Faults of the block store: kills, damage, a full disk. What the log names is never lost.
+
+The numbers in the names of the tests are rows of the table in docs/bad_inputs.rst.
+"""
 
 from __future__ import annotations
 

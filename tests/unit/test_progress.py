@@ -9,6 +9,7 @@ import re
 import sys
 import threading
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from kreinlearn.progress import (
     state_in_words,
     time_in_words,
 )
+from tests.bounds import least_cpu_seconds
 
 
 class Terminal(io.StringIO):
@@ -76,11 +78,20 @@ def test_no_stderr_at_all(monkeypatch):
 
 
 def test_silence_costs_next_to_nothing():
-    silent, start = Progress(), time.process_time()
-    for _ in range(10_000):
-        with silent.step("kernel rows", 1, 1):
-            silent.add(1, 1)
-    assert time.process_time() - start < 0.5
+    """No more than ten times an empty block and the call of an empty function."""
+    silent = Progress()
+
+    @contextmanager
+    def empty_step(*_):
+        yield
+
+    def steps(step, add):
+        for _ in range(10_000):
+            with step("kernel rows", 1, 1):
+                add(1, 1)
+
+    nothing = least_cpu_seconds(lambda: steps(empty_step, lambda *_: None))
+    assert least_cpu_seconds(lambda: steps(silent.step, silent.add)) < 10 * nothing
 
 
 # The bar
@@ -256,28 +267,39 @@ def test_a_kernel_has_a_name():
 # What a pair takes
 
 
-def test_the_time_of_a_pair_is_found_by_few_of_them():
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands still unless somebody moves it: one number."""
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "perf_counter", lambda: now[0])
+    return now
+
+
+def test_the_time_of_a_pair_is_found_by_few_of_them(clock):
     evaluated = []
 
     def columns(k):
         def row(i):
             evaluated.append(k)
-            time.sleep(k * 1e-4)
+            clock[0] += k * 1e-4
 
         return row
 
-    found = seconds_a_pair(columns, 10**6)
-    assert 1e-4 <= found < 1e-3
+    assert seconds_a_pair(columns, 10**6) == pytest.approx(1e-4)
     assert sum(evaluated) < 1000  # 0.1 s
 
 
-def test_a_slow_pair_is_evaluated_twice_only():
+def test_a_slow_pair_is_evaluated_twice_only(clock):
     calls = []
 
     def columns(k):
-        return lambda i: (calls.append(k), time.sleep(0.1))
+        def row(i):
+            calls.append(k)
+            clock[0] += 0.1
 
-    assert 0.1 <= seconds_a_pair(columns, 10**6) < 1
+        return row
+
+    assert seconds_a_pair(columns, 10**6) == pytest.approx(0.1)
     assert calls == [1, 1]
 
 

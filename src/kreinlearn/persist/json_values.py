@@ -30,8 +30,7 @@ MADE_OF_FIELDS = {
     "kreinlearn.kernels.dissimilarity": "Centring Exponential LocalScaling Inverse",
     "kreinlearn.nystrom.error": "ErrorEstimate",
     "kreinlearn.nystrom.core": "FeatureMap",
-    "kreinlearn.sums.moments": "Gram",
-    "kreinlearn.sums.moments": "Moments",
+    "kreinlearn.sums.moments": "Gram Moments",
     "kreinlearn.learn.incremental": "Sums",
 }
 RECORDS = {name: module for module, names in MADE_OF_FIELDS.items() for name in names.split()}

@@ -182,8 +182,9 @@ def test_warnings_are_kept_once_each() -> None:
 
 
 def test_seconds_are_those_of_the_task() -> None:
+    before = time.process_time()
     found = outcome(Task("b", busy))
-    assert 0.05 <= found.cpu < 0.5
+    assert 0.05 <= found.cpu <= time.process_time() - before
     assert found.wall > 0.04
 
 

@@ -176,3 +176,13 @@ def test_a_docstring_is_rendered_as_it_was_meant(built: Path) -> None:
     plain = re.sub(r"<[^>]+>", "", page)
     assert "lambda_plus, lambda_minuspenalties, or &quot;auto&quot;: tuned." in plain
     assert "system-message" not in page
+
+
+def test_every_row_of_the_bad_inputs_is_there_once_and_tested() -> None:
+    rows = re.findall(r"^   \* - (\d+)$", text_of(DOCS / "bad_inputs.rst"), re.MULTILINE)
+    assert [int(row) for row in rows] == list(range(1, 88))
+    files = (ROOT / "tests").rglob("test_*.py")
+    tested = {
+        int(row) for file in files for row in re.findall(r"def test_bad_input_(\d+)", text_of(file))
+    }
+    assert tested == set(range(1, 88))

@@ -12,6 +12,7 @@ from sklearn.svm import LinearSVC
 from kreinlearn.solvers.line_search import Line, Move, line_minimum
 from kreinlearn.solvers.margins import GATHERED, DenseRows, HingeState, RowMargins, hinge_loss
 from kreinlearn.solvers.squared_hinge import finite_newton, hinge_gradient, lock_step, solve
+from tests.bounds import rounding
 
 EPS = np.finfo(np.float64).eps
 
@@ -403,10 +404,11 @@ def test_terms_are_those_of_the_active_rows(name):
     np.testing.assert_array_equal(state.active, weight > 0)
     scale = np.sqrt(np.diag((Phi.T * w) @ Phi))
     A, b = (Phi.T * weight) @ Phi, Phi.T @ (weight * Y[:, 0])
+    updated = 4 * rounding(len(Phi))  # rows come and go: two sums here, and the one beside
     np.testing.assert_allclose(
-        state.A / scale / scale[:, None], A / scale / scale[:, None], atol=1e-13
+        state.A / scale / scale[:, None], A / scale / scale[:, None], rtol=0, atol=updated
     )
-    np.testing.assert_allclose(state.b, b, rtol=0, atol=1e-13 * (np.abs(Phi).T @ w).max())
+    np.testing.assert_allclose(state.b, b, rtol=0, atol=updated * (np.abs(Phi).T @ w).max())
 
 
 def test_an_outlier_that_leaves_takes_no_digits_with_it():
@@ -440,8 +442,8 @@ def test_every_pass_descends():
     values = [
         finite_newton(DenseRows(Phi), Y, w, penalty, max_iter=k).objective[0] for k in range(12)
     ]
-    assert values[0] == pytest.approx(w.sum(), rel=1e-14)
-    assert (np.diff(values) <= 1e-14 * w.sum()).all()
+    assert values[0] == pytest.approx(w.sum(), rel=2 * rounding(len(w)))
+    assert (np.diff(values) <= 2 * rounding(len(w)) * w.sum()).all()
     assert values[-1] < 0.9 * values[1]
 
 
@@ -455,11 +457,14 @@ def test_terms_of_dense_rows(k):
     numbers = np.sort(rng.choice(len(Phi), k, replace=False))
     w, T = rng.uniform(0, 2, k), rng.normal(size=(k, 3))
     A, B = DenseRows(Phi).terms(numbers, w, T)
-    np.testing.assert_allclose(
-        A, np.einsum("i,ij,ik->jk", w, Phi[numbers], Phi[numbers]), atol=1e-10
-    )
-    np.testing.assert_allclose(B, np.einsum("i,ij,iq->jq", w, Phi[numbers], T), atol=1e-10)
-    np.testing.assert_allclose(DenseRows(Phi).terms(numbers, w, T[:, 0])[1], B[:, 0], atol=1e-12)
+    picked = Phi[numbers]
+    for found, left, right in ((A, picked, picked), (B, picked, T)):
+        wanted = np.einsum("i,ij,ik->jk", w, left, right)
+        size = np.einsum("i,ij,ik->jk", w, np.abs(left), np.abs(right))
+        assert (np.abs(found - wanted) <= 2 * rounding(k + 2) * size).all()
+    one = DenseRows(Phi).terms(numbers, w, T[:, 0])[1]
+    size = np.abs(picked).T @ (w * np.abs(T[:, 0]))
+    assert (np.abs(one - B[:, 0]) <= 2 * rounding(k + 2) * size).all()
 
 
 def line_value(margin, change, w, move, t):
@@ -555,7 +560,7 @@ def test_loss_and_its_derivative():
     Y = rng.choice([-1.0, 0.0, 1.0], size=(30, 2))
     loss, slope = hinge_loss(F, Y, w)
     each = [objective(F[:, [k]], Y[:, k], w, np.zeros(1), np.ones(1))[0] for k in range(2)]
-    assert loss == pytest.approx(sum(each), rel=1e-14)
+    assert loss == pytest.approx(sum(each), rel=2 * rounding(F.size + 4))  # positive terms
     direction = rng.normal(size=F.shape)
     ends = [hinge_loss(F + step * direction, Y, w)[0] for step in (1e-6, -1e-6)]
     assert np.vdot(slope, direction) == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-7)

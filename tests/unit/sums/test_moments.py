@@ -27,6 +27,7 @@ from kreinlearn.sums.moments import (
 )
 from kreinlearn.sums.tree import SPARE
 from tests import oracles
+from tests.bounds import rounding
 
 RNG = np.random.default_rng(11)
 ROWS, M, Q = 60, 5, 2
@@ -60,11 +61,24 @@ def assert_terms(terms, expected, rtol=1e-12):
         np.testing.assert_allclose(found, wanted, rtol=0, atol=rtol * np.abs(wanted).max())
 
 
-def assert_moments(moments, C, Y, w=None, rtol=1e-12):
-    """Moments are terms of features that are the columns themselves."""
+def assert_moments(moments, C, Y, w=None, dtype=np.float64, values=0.0):
+    """Moments are terms of features that are the columns themselves.
+
+    Each is a sum of as many terms as there are rows, and a term has up to three roundings more,
+    of its products and where it is converted. Both sides round, so the errors add. The columns
+    themselves may differ by ``values``, which changes a sum by what it would add to the sum of
+    absolute values.
+    """
     gram = moments.gram
     found = [gram.matrix, gram.sums, moments.cross, moments.y_sums, moments.y_squares]
-    assert_terms([*found, moments.weight], by_products(C, Y, w), rtol)
+    error = rounding(len(C) + 3, dtype) + rounding(len(C) + 3)
+    for one, wanted, size, larger in zip(
+        [*found, moments.weight], by_products(C, Y, w),
+        by_products(np.abs(C), np.abs(Y), w), by_products(np.abs(C) + values, np.abs(Y), w),
+        strict=True,
+    ):  # fmt: skip
+        assert np.shape(one) == np.shape(wanted)
+        assert (np.abs(one - wanted) <= error * larger + (larger - size)).all()
 
 
 def moments_in_parts(C, Y, w, cuts=(0, 7, 7, 30, ROWS), **params):
@@ -103,7 +117,8 @@ def test_terms_of_moments_are_those_of_features(w):
 def test_moments_without_targets():
     moments = moments_in_parts(C, np.empty((ROWS, 0)), W)
     assert moments.cross.shape == (M, 0)
-    np.testing.assert_allclose(moments.gram.matrix, (C.T * W) @ C, rtol=1e-13)
+    size = np.abs(C.T * W) @ np.abs(C)
+    assert (np.abs(moments.gram.matrix - (C.T * W) @ C) <= 2 * rounding(ROWS + 3) * size).all()
     assert moments.weight == pytest.approx(W.sum())
 
 
@@ -113,7 +128,7 @@ def test_single_precision_rows(w, single):
     """Products of float32 rows in either precision, always summed in float64."""
     moments = moments_in_parts(C.astype(np.float32), Y, w, single=single)
     exact = C.astype(np.float32).astype(np.float64)
-    assert_moments(moments, exact, Y, w, rtol=1e-6 if single else 1e-12)
+    assert_moments(moments, exact, Y, w, np.float32 if single else np.float64)
     assert moments.gram.matrix.dtype == moments.cross.dtype == np.float64
 
 
@@ -130,7 +145,8 @@ def test_products_are_exactly_symmetric():
     G = G + G.T
     P = symmetric_product(W_map, G)
     np.testing.assert_array_equal(P, P.T)
-    np.testing.assert_allclose(P, W_map.T @ G @ W_map, atol=1e-12)
+    size = np.abs(W_map).T @ np.abs(G) @ np.abs(W_map)
+    assert (np.abs(P - W_map.T @ G @ W_map) <= 4 * rounding(9) * size).all()
 
 
 # Terms
@@ -293,11 +309,23 @@ def passed(panel, plan=PLAN, targets=TARGETS, hold=None):
     return moments_pass(panel, panel.evaluator(), plan, generator, targets, hold)
 
 
-def assert_groups(found, C, rtol=1e-11):
+def error_of_values(dtype=np.float64):
+    """How far two ways of computing delta_gauss may be apart, at most.
+
+    A squared distance |x|^2 + |z|^2 - 2 x z of 3 numbers has 3 + 3 roundings of terms that come to
+    2 (|x|^2 + |z|^2) at most. The kernel's slope in it is at most 4 / 6, and the two exponentials
+    and their difference are of size 1 and round twice each. Both ways round.
+    """
+    largest = 2 * np.sum(X**2, axis=1).max()
+    return 2 * (rounding(6, dtype) * 2 * largest * 4 / 6 + rounding(6, dtype))
+
+
+def assert_groups(found, C, dtype=np.float64):
     assert len(found) == N_GROUPS
     for g, moments in enumerate(found):
         rows = np.flatnonzero(TARGETS.groups == g)
-        assert_moments(moments, C[rows], TARGETS.Y[rows], TARGETS.weights[rows], rtol)
+        given = TARGETS.Y[rows], TARGETS.weights[rows], dtype, error_of_values(dtype)
+        assert_moments(moments, C[rows], *given)
 
 
 FORMS = {"dense": np.asarray, "sparse": sp.csr_array}
@@ -313,7 +341,7 @@ def test_groups_of_held_and_streamed_rows(form, core, workers):
     C = delta_gauss(X, X[Z])
     assert unit == 1.0
     assert_groups(found, C)
-    np.testing.assert_allclose(hold, C, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(hold, C, rtol=0, atol=error_of_values())
 
 
 def test_groups_of_objects_and_of_a_matrix():
@@ -330,8 +358,8 @@ def test_groups_of_single_precision():
     hold = np.empty((N, M))
     found, _ = passed(panel, replace(PLAN, single=True), hold=hold)
     C = delta_gauss(X.astype(np.float32).astype(np.float64), X[Z].astype(np.float32))
-    assert_groups(found, C, rtol=1e-5)
-    np.testing.assert_allclose(hold, C, atol=1e-6)
+    assert_groups(found, C, np.float32)
+    np.testing.assert_allclose(hold, C, rtol=0, atol=error_of_values(np.float32))
 
 
 def test_groups_of_rows_that_are_all_held():
@@ -340,7 +368,7 @@ def test_groups_of_rows_that_are_all_held():
     found, _ = passed(panel, replace(PLAN, budget=1), hold=hold)
     C = delta_gauss(X, X[Z])
     assert_groups(found, C)
-    np.testing.assert_allclose(hold, C, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(hold, C, rtol=0, atol=error_of_values())
 
 
 @pytest.mark.parametrize("power", [-300, 400])
@@ -353,7 +381,7 @@ def test_sums_and_held_values_are_of_the_kernel_over_its_unit(power):
     C = delta_gauss(X, X[Z]) * (2.0**power / unit)
     assert 0.01 < np.abs(C).max() < 4
     assert_groups(found, C)
-    np.testing.assert_allclose(hold, C, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(hold, C, rtol=0, atol=error_of_values())
 
 
 def test_threads_and_their_number_change_no_bit():
