@@ -190,7 +190,7 @@ def is_condensed(X: Any) -> bool:
     return isinstance(X, list | tuple) and len(X) > 0 and bool(np.isscalar(X[0]))
 
 
-def square_from_condensed(X: ArrayLike, *, dissimilarities: bool) -> NDArray[Any]:
+def square_from_condensed(X: object, *, dissimilarities: bool) -> NDArray[Any]:
     """The square matrix of a condensed vector, which must hold dissimilarities."""
     vector = np.asarray(X)
     if not dissimilarities:

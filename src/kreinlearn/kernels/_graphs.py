@@ -67,7 +67,7 @@ def _adjacency(ends: Array, N: int) -> tuple[Array, Array]:
     return np.searchsorted(node, np.arange(N + 1)), other
 
 
-def _pair(x: Any, which: str) -> tuple[Array, Array]:
+def _pair(x: object, which: str) -> tuple[Array, Array]:
     """Codes of labels (k,) uint64, and edges (e, 2) int64."""
     if hasattr(x, "nodes") and hasattr(x, "edges") and not isinstance(x, tuple):
         x = _from_networkx(x, which)

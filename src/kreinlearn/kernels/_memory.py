@@ -18,7 +18,7 @@ from kreinlearn.kernels.keys import Key, key_of, keys_of
 from kreinlearn.kernels.missing import block_at, fill, fill_square, part_of
 
 Evaluate = Callable[[Objects, Objects], Array]  # rows, columns -> values
-EvaluateSquare = Callable[[Objects, Array], Array]  # objects, k(z, z) with NaN where not known
+EvaluateSquare = Callable[[Objects, Array], Array]  # objects, known k(z, z) or NaN -> values
 GROWTH = 1.25  # a table that is too small grows at least by this factor
 
 
@@ -76,7 +76,7 @@ def remembering(limit: int | float | str | None = "1GB") -> Iterator[None]:
                 memory.tables.clear()
 
 
-def _bytes_of(limit: Any) -> int:
+def _bytes_of(limit: int | float | str | None) -> int:
     try:
         return budget_bytes(limit)
     except (TypeError, ValueError):
@@ -161,7 +161,7 @@ class _Table:
         self.columns: dict[Key, int] = {}
         self.values = np.full((1, 1), np.nan)
         self.own: dict[Key, float] = {}
-        self.dtype: np.dtype[Any] = np.dtype(np.float32)  # until a block comes in another
+        self.dtype: np.dtype[Any] = np.dtype(np.float32)  # until values of another type come
 
     def seen(self, K: Array) -> Array:
         """Note the type of evaluated values, and return them."""
@@ -212,7 +212,7 @@ class _Memory:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.blocks = 0  # of ``remembering()`` that are open
+        self.blocks = 0  # contexts that are open
         self.full = False
         self.tables: dict[Key, _Table] = {}
 

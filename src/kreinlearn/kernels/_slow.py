@@ -11,7 +11,7 @@ from kreinlearn.kernels.base import Array, Columns, Objects
 from kreinlearn.kernels.object_kernel import SQUARE, ObjectColumns, ObjectKernel
 from kreinlearn.kernels.processes import ProcessKernel, Shelf, chunks
 
-FEWEST_ROWS = 32  # a part, for which columns are packed anew
+FEWEST_ROWS = 32  # in a part: the columns are packed anew for every part
 
 
 class SlowKernel(ProcessKernel, ObjectKernel):

@@ -44,7 +44,7 @@ def spread(value: Any, name: str, X: Objects, rng: np.random.Generator, l1: bool
     return width or 1.0  # a constant X has no scale, and needs none
 
 
-def _median_distance(X: Any, rng: np.random.Generator, l1: bool) -> float:
+def _median_distance(X: Objects, rng: np.random.Generator, l1: bool) -> float:
     """The median of the non-zero (squared, or l1) distances between up to SAMPLE rows."""
     n = X.shape[0]
     chosen = np.sort(rng.choice(n, SAMPLE, replace=False)) if n > SAMPLE else np.arange(n)
@@ -60,7 +60,7 @@ def _median_distance(X: Any, rng: np.random.Generator, l1: bool) -> float:
     return 1.0  # every sampled row is the same
 
 
-def _squared_distances(S: Any) -> Array:
+def _squared_distances(S: Objects) -> Array:
     """Between all pairs of rows, float64; what is only rounding is 0."""
     S = S if sp.issparse(S) else S - S.mean(axis=0)
     G = S @ S.T
@@ -73,7 +73,7 @@ def _squared_distances(S: Any) -> Array:
     return squared
 
 
-def _variance(X: Any) -> float:
+def _variance(X: Objects) -> float:
     """Variance of all entries, as X.var() but in row blocks."""
     size = X.shape[0] * X.shape[1]
     if sp.issparse(X):

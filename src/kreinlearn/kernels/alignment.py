@@ -54,7 +54,7 @@ class _Alignment(TextKernel):
 
     def __init__(
         self,
-        matrix: Any = "blosum62",
+        matrix: object = "blosum62",
         gap_open: int = 11,
         gap_extend: int = 1,
         normalized: bool = False,
@@ -70,10 +70,9 @@ class _Alignment(TextKernel):
 
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
         self._gaps()
-        super().fit(X, rng)
-        return self
+        return super().fit(X, rng)
 
-    def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Letters:
+    def packed(self, X: Objects, first: int = 0, n: int = 0, like: object = None) -> Letters:
         return joined(X, scoring(self.matrix), self.matrix, first, n or len(X))
 
     def packed_columns(self, Z: Objects) -> Letters:
@@ -199,7 +198,7 @@ def _sizes(own: Array) -> Array:
 # Sequences and matrices
 
 
-def joined(X: Sequence[Any], score: Scoring, matrix: Any, first: int, n: int) -> Letters:
+def joined(X: Sequence[Any], score: Scoring, matrix: object, first: int, n: int) -> Letters:
     """Sequences end to end; an error names object ``first + i`` of n and the letter."""
     for i, x in enumerate(X):
         if not isinstance(x, str):
@@ -221,7 +220,7 @@ def joined(X: Sequence[Any], score: Scoring, matrix: Any, first: int, n: int) ->
     return Letters(letters.astype(np.uint8), start)
 
 
-def scoring(matrix: Any) -> Scoring:
+def scoring(matrix: object) -> Scoring:
     """The matrix of parasail for a name, a pair (match, mismatch) or a mapping of pairs of
     letters.
     """

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from sklearn.base import BaseEstimator, clone
 
+from kreinlearn.data.tiles import length, take
 from kreinlearn.kernels.domains import Domain, Vectors
 
 Array = NDArray[Any]
 Objects = Any  # a sequence of objects, or an (n, d) array or CSR matrix
-SYMMETRY_RTOL = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}  # rounding, no more
+# an asymmetry up to this share of the largest entry is rounding
+SYMMETRY_RTOL = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
 
 
 class Columns(Protocol):
@@ -156,14 +159,10 @@ class Kernel(BaseEstimator):
         """The objects that stand for rows ``indices`` as columns; of a given matrix, column
         numbers.
         """
-        from kreinlearn.data.tiles import take
-
         return take(X, indices)
 
     def diagonal(self, A: Objects) -> Array:
         """k(x, x) of every object."""
-        from kreinlearn.data.tiles import length, take
-
         return np.array([self(a, a)[0, 0] for a in (take(A, [i]) for i in range(length(A)))])
 
     def symmetric(self, Z: Objects, own: Array | None = None) -> Array:  # (m, m)
@@ -183,32 +182,31 @@ class Kernel(BaseEstimator):
 
     # k1 + k2, k1 - k2, k1 * k2, 2.0 * k1, k1 / 2.0, -k1, sum([k1, k2])
 
-    __array_ufunc__ = None  # numpy's numbers leave it to the kernel as well
+    __array_ufunc__ = None  # so that numpy's numbers leave these operations to the kernel
 
-    def __add__(self, other: Any) -> Kernel:
+    def __add__(self, other: object) -> Kernel:
         from kreinlearn.kernels import combine
 
         return combine.added(self, other, 1.0)
 
-    def __radd__(self, other: Any) -> Kernel:
+    def __radd__(self, other: object) -> Kernel:
         """Allow ``sum([k1, k2])``, which starts with 0."""
-        from kreinlearn.kernels import combine
+        zero = type(other) is not bool and isinstance(other, Real) and bool(other == 0)
+        return self if zero else self + other
 
-        return self if combine.is_zero(other) else combine.added(self, other, 1.0)
-
-    def __sub__(self, other: Any) -> Kernel:
+    def __sub__(self, other: object) -> Kernel:
         from kreinlearn.kernels import combine
 
         return combine.added(self, other, -1.0)
 
-    def __mul__(self, other: Any) -> Kernel:
+    def __mul__(self, other: object) -> Kernel:
         from kreinlearn.kernels import combine
 
         return combine.multiplied(self, other)
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: Any) -> Kernel:
+    def __truediv__(self, other: object) -> Kernel:
         from kreinlearn.kernels import combine
 
         return combine.divided(self, other)
@@ -217,12 +215,20 @@ class Kernel(BaseEstimator):
         return self * -1.0
 
 
+def delivered(K: Array, out: Array | None) -> Array:
+    """K itself, or its copy in the first rows of ``out`` if that is given."""
+    if out is None:
+        return K
+    out[: len(K)] = K
+    return out[: len(K)]
+
+
 def symmetrised(K: Array) -> Array:
     """The mean of a square matrix and its transpose."""
     return 0.5 * (K + K.T)
 
 
-def symmetry_rtol(dtype: Any) -> float:
+def symmetry_rtol(dtype: DTypeLike) -> float:
     """The asymmetry that is mere rounding, as a share of the largest entry."""
     return SYMMETRY_RTOL.get(np.dtype(dtype), SYMMETRY_RTOL[np.dtype(np.float64)])
 
@@ -291,7 +297,7 @@ def registered() -> list[str]:
     return sorted(REGISTRY)
 
 
-def resolve(spec: Any, params: Mapping[str, Any] | None = None) -> Kernel:
+def resolve(spec: object, params: Mapping[str, Any] | None = None) -> Kernel:
     """A new, unfitted kernel from whatever estimators accept as ``kernel=``.
 
     Parameters
@@ -348,7 +354,7 @@ def _called(name: str, factory: Callable[..., Kernel], params: dict[str, Any]) -
         kernel: Any = factory(**params)
     except TypeError as error:
         what = f"does not take kernel_params={params}"
-        hint = "" if params else f"; if what was registered is no factory, {FACTORY}"
+        hint = "" if params else f"; if what was registered is not a factory, {FACTORY}"
         raise TypeError(f"kernel {name!r} {what}: {error}{hint}") from error
     if isinstance(kernel, Kernel):
         return kernel

@@ -11,12 +11,12 @@ import numpy as np
 
 from kreinlearn.data.tiles import length, rows, take
 from kreinlearn.kernels._memory import remembered, remembered_diagonal, remembered_square
-from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, symmetry_rtol
+from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, delivered, symmetry_rtol
 from kreinlearn.kernels.domains import Anything, Domain
 from kreinlearn.kernels.processes import ProcessKernel, Shelf, chunks, mirrored
 
-CALL_ROWS = 128  # a call of a block function, however many processes: values stay the same
-DIAGONAL_SQUARE = 8  # objects a call for k(x, x): an eighth of the calls, eight times the pairs
+CALL_ROWS = 128  # rows per call of a block function, the same for any number of processes
+DIAGONAL_SQUARE = 8  # objects per call for k(x, x): fewer calls, but eight pairs per object
 
 
 class CallableKernel(ProcessKernel):
@@ -72,7 +72,7 @@ class CallableKernel(ProcessKernel):
 
     def block(self, A: Objects, B: Objects) -> Array:
         """k(A, B) by one call of the function, checked."""
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite will be an error
+        with np.errstate(over="ignore", invalid="ignore"):  # checked by the caller
             K = self.func(A, B, **(self.params or {}))
         return as_block(K, length(A), length(B))
 
@@ -132,7 +132,7 @@ class PairwiseKernel(CallableKernel):
             length(A), length(B)
         )
 
-    def _row(self, a: Any, B: Objects) -> list[float]:
+    def _row(self, a: object, B: Objects) -> list[float]:
         """Values of one object to several; an error gets a note with the two objects."""
         func, params, values = self.func, self.params or {}, list[float]()
         try:
@@ -191,11 +191,7 @@ class CallableColumns:
         self.kernel, self.Z = kernel, Shelf(Z)
 
     def __call__(self, A: Objects, out: Array | None = None) -> Array:
-        K = remembered(self.kernel, A, self.Z.objects, self.evaluate)
-        if out is None:
-            return K
-        out[: len(K)] = K
-        return out[: len(K)]
+        return delivered(remembered(self.kernel, A, self.Z.objects, self.evaluate), out)
 
     def evaluate(self, A: Objects, Z: Objects) -> Array:
         """k(A, Z), where Z are all columns or some of them."""
@@ -236,7 +232,7 @@ def pairwise(f: Callable[..., float], **params: Any) -> PairwiseKernel:
     return PairwiseKernel(f, params or None)
 
 
-def as_block(K: Any, n_rows: int, n_columns: int) -> Array:
+def as_block(K: Objects, n_rows: int, n_columns: int) -> Array:
     """What a function returned as a real matrix; an error if it has another type or shape."""
     K = np.asarray(K) if not hasattr(K, "toarray") else K.toarray()
     if K.dtype.kind not in "fiub":

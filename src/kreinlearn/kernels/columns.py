@@ -20,7 +20,7 @@ def floats(X: Objects) -> Any:
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
-def squared_norms(X: Any) -> Array:
+def squared_norms(X: Objects) -> Array:
     """|x|^2 of every row."""
     norms: Array = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
     return norms
@@ -69,16 +69,16 @@ class BlockColumns:
                 self._fill(A[start : start + step], out[start : start + step], ready, start)
         return out
 
-    def _prepare(self, dtype: Any, sparse: bool) -> tuple[Any, ...]:
+    def _prepare(self, dtype: np.dtype[Any], sparse: bool) -> tuple[Any, ...]:
         """What every sub-block needs of Z, in the type of the sub-block."""
         raise NotImplementedError
 
-    def _fill(self, A: Any, out: Array, ready: tuple[Any, ...], start: int) -> None:
+    def _fill(self, A: Objects, out: Array, ready: tuple[Any, ...], start: int) -> None:
         """Write the values of rows A, which begin with row ``start``, into ``out``."""
         raise NotImplementedError
 
 
-def _target(out: Array | None, n: int, m: int, dtype: Any) -> Array:
+def _target(out: Array | None, n: int, m: int, dtype: np.dtype[Any]) -> Array:
     """The array for the values: a new one, or the first rows of ``out`` if that fits."""
     if out is None:
         return np.empty((n, m), dtype)
@@ -100,7 +100,7 @@ class DistanceColumns(BlockColumns):
         self.apply = apply
         super().__init__(Z)
 
-    def _prepare(self, dtype: Any, sparse: bool) -> tuple[Any, ...]:
+    def _prepare(self, dtype: np.dtype[Any], sparse: bool) -> tuple[Any, ...]:
         Z = self.Z.astype(dtype, copy=False)
         require_small(squared_norms(Z), "landmark")
         centre = None if sparse else Z.mean(axis=0, dtype=np.float64).astype(dtype)
@@ -110,7 +110,7 @@ class DistanceColumns(BlockColumns):
             return (-2 * Z).T.tocsr(), norms, None
         return np.vstack([-2 * Z.T, np.ones_like(norms), norms]), norms, centre
 
-    def _fill(self, A: Any, out: Array, ready: tuple[Any, ...], start: int) -> None:
+    def _fill(self, A: Objects, out: Array, ready: tuple[Any, ...], start: int) -> None:
         Zt, norms, centre = ready
         if centre is None:
             own = squared_norms(A)
@@ -137,12 +137,12 @@ class ProductColumns(BlockColumns):
         self.gain, self.apply = gain, apply
         super().__init__(Z)
 
-    def _prepare(self, dtype: Any, sparse: bool) -> tuple[Any, ...]:
+    def _prepare(self, dtype: np.dtype[Any], sparse: bool) -> tuple[Any, ...]:
         Z = self.Z.astype(dtype) * dtype.type(self.gain)
         require_small(squared_norms(Z), "landmark")
         return (sp.csr_array(Z.T) if sparse else np.ascontiguousarray(Z.T),)
 
-    def _fill(self, A: Any, out: Array, ready: tuple[Any, ...], start: int) -> None:
+    def _fill(self, A: Objects, out: Array, ready: tuple[Any, ...], start: int) -> None:
         require_small(squared_norms(A), "row", start)
         if sp.issparse(A):
             (A @ ready[0]).toarray(out=out)
@@ -158,7 +158,7 @@ class TruncatedL1Columns(BlockColumns):
         self.radius = radius
         super().__init__(Z)
 
-    def _prepare(self, dtype: Any, sparse: bool) -> tuple[Any, ...]:
+    def _prepare(self, dtype: np.dtype[Any], sparse: bool) -> tuple[Any, ...]:
         if sparse:
             raise TypeError(
                 "Sparse data was passed for X, but dense data is required by truncated_l1; "
@@ -167,6 +167,6 @@ class TruncatedL1Columns(BlockColumns):
         require_small(np.abs(self.Z).sum(axis=1), "landmark")
         return (np.ascontiguousarray(self.Z.T, dtype=dtype),)
 
-    def _fill(self, A: Any, out: Array, ready: tuple[Any, ...], start: int) -> None:
+    def _fill(self, A: Objects, out: Array, ready: tuple[Any, ...], start: int) -> None:
         require_small(np.abs(A).sum(axis=1), "row", start)
         _fused.truncated_l1(A.astype(out.dtype, copy=False), ready[0], self.radius, out)

@@ -19,7 +19,12 @@ from kreinlearn.kernels.processes import ProcessKernel
 
 REMEDY = 'turn each dissimilarity into a similarity first: similarity_of(d, "exp")'
 
-# What is made of parts
+# Kernels made of parts
+
+
+def _of_parts(name: str, combined: Callable[..., Any]) -> Any:
+    """A declaration of a kernel that follows from those of its parts."""
+    return property(lambda self: combined(getattr(part, name) for part in self.parts))
 
 
 class Composite(ProcessKernel):
@@ -29,7 +34,7 @@ class Composite(ProcessKernel):
         """The parts as given, names or kernels, by the names that they have in ``get_params``."""
         raise NotImplementedError
 
-    def _resolved(self, spec: Any) -> Kernel:
+    def _resolved(self, spec: object) -> Kernel:
         return resolve(spec)
 
     def _as_given(self) -> list[Kernel]:
@@ -75,35 +80,18 @@ class Composite(ProcessKernel):
     def domain(self) -> Domain:
         return common_domain(self.parts)
 
-    @property
-    def sparse(self) -> bool:  # type: ignore[override]
-        return all(part.sparse for part in self.parts)
-
-    @property
-    def threads(self) -> bool:  # type: ignore[override]
-        return all(part.threads for part in self.parts)
-
-    @property
-    def costly(self) -> bool:
-        return any(part.costly for part in self.parts)
-
-    @property
-    def pairs_once(self) -> bool:  # type: ignore[override]
-        return all(part.pairs_once for part in self.parts)
+    sparse = _of_parts("sparse", all)
+    threads = _of_parts("threads", all)
+    costly = _of_parts("costly", any)
+    pairs_once = _of_parts("pairs_once", all)
+    diagonal_cost = _of_parts("diagonal_cost", max)
+    jobs = _of_parts("jobs", max)
 
     @property
     def rows_per_call(self) -> int:
         """As many as any part needs; all, which is 0, if one part needs all."""
         needed = [part.rows_per_call for part in self.parts]
         return max(needed) if all(needed) else 0
-
-    @property
-    def diagonal_cost(self) -> int:  # type: ignore[override]
-        return max(part.diagonal_cost for part in self.parts)
-
-    @property
-    def jobs(self) -> int:
-        return max(part.jobs for part in self.parts)
 
     @property
     def untrusted(self) -> list[Kernel]:
@@ -141,7 +129,7 @@ def common_domain(parts: Sequence[Kernel]) -> Domain:
     if any(domain.is_matrix for domain in domains):
         raise ValueError(
             "a given matrix cannot be part of another kernel: X is the matrix, and new rows of it "
-            "hold no k(x, x) and nothing of other parts; compute with the matrices, K1 - K2 say, "
+            "hold no k(x, x) and nothing of other parts; combine the matrices, as in K1 - K2, "
             'and pass kernel="precomputed", or "precomputed_dissimilarity" for distances'
         )
     common: Domain = Anything()
@@ -166,7 +154,7 @@ def require_similarities(parts: Iterable[Kernel], what: str) -> None:
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Whether two kernels have the same type and equal parameters."""
+    """Whether two kernels have the same type and equal parameters, fitted or not."""
     if type(a) is not type(b):
         return False
     if isinstance(a, Kernel):
@@ -192,7 +180,7 @@ class _Combination(Composite):
     def _named(self) -> dict[str, Any]:
         given = self.kernels
         if not isinstance(given, list | tuple) or not given:
-            raise TypeError(f"kernels={given!r} is no list of kernels; pass a list of one or more")
+            raise TypeError(f"kernels={given!r} is not a list of kernels; pass one or more")
         return {f"k{i}": spec for i, spec in enumerate(given, 1)}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -269,7 +257,7 @@ class CombinedColumns:
 def weighted_sum(values: Iterable[Array], weights: list[float], out: Array | None) -> Array:
     """sum_i w_i K_i, written into ``out`` if that is given; K_1 may lie in ``out``."""
     total = None
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite will be an error
+    with np.errstate(over="ignore", invalid="ignore"):  # checked by the caller
         for K, w in zip(values, weights, strict=True):
             if total is None:
                 total = np.multiply(K, w, out=out)
@@ -332,7 +320,9 @@ class LinearCombination(_Combination):
         given = [1.0] * n if self.weights is None else np.ravel(self.weights).tolist()
         weights = [number(w, "a weight", positive=False) for w in given]
         if len(weights) != n:
-            raise ValueError(f"weights={self.weights!r} for {n} kernels: pass one weight a kernel")
+            raise ValueError(
+                f"weights={self.weights!r} for {n} kernels: pass one weight for each of them"
+            )
         return weights
 
     def _makes_dissimilarity(self, parts: Sequence[Kernel]) -> bool:
@@ -375,10 +365,10 @@ class Product(_Combination):
         return False
 
 
-# What the operators of Kernel make
+# The operators of Kernel
 
 
-def added(left: Kernel, right: Any, sign: float) -> Kernel:
+def added(left: Kernel, right: object, sign: float) -> Kernel:
     """left + sign * right; sums inside them are taken apart, so that all parts stand side by
     side.
     """
@@ -391,7 +381,7 @@ def added(left: Kernel, right: Any, sign: float) -> Kernel:
     return LinearCombination(kernels, weights).sound()
 
 
-def multiplied(left: Kernel, right: Any) -> Kernel:
+def multiplied(left: Kernel, right: object) -> Kernel:
     """The product of two kernels, or of a kernel and a number."""
     if isinstance(right, Real):
         inner = left if type(left) is LinearCombination else LinearCombination([left])
@@ -404,7 +394,7 @@ def multiplied(left: Kernel, right: Any) -> Kernel:
     return Product(kernels).sound()
 
 
-def divided(left: Kernel, right: Any) -> Kernel:
+def divided(left: Kernel, right: object) -> Kernel:
     """A kernel divided by a number."""
     if not isinstance(right, Real):
         raise TypeError(f"a kernel cannot be divided by {right!r}; divide it by a number, k / 2.0")
@@ -414,11 +404,7 @@ def divided(left: Kernel, right: Any) -> Kernel:
     return multiplied(left, 1 / divisor)
 
 
-def is_zero(other: Any) -> bool:
-    return type(other) is not bool and isinstance(other, Real) and bool(other == 0)
-
-
-def _kernel(other: Any) -> Kernel:
+def _kernel(other: object) -> Kernel:
     if isinstance(other, Kernel):
         return other
     raise TypeError(

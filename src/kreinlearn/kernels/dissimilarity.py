@@ -13,7 +13,7 @@ from kreinlearn.kernels.base import Array, Kernel, resolve, symmetrised
 
 SELF_DISSIMILARITY_RTOL = 1e-12  # of the largest dissimilarity
 LOCAL_WIDTH_RTOL = 1e-7  # of the median distance: the least sigma(x)
-LOCAL_ZERO_RTOL = 1e-6  # of the median: an object itself, found again by a rounded distance
+LOCAL_ZERO_RTOL = 1e-6  # of the median: a rounded distance of an object to itself
 DISSIMILARITY_RANGE = (2.0**-480, 2.0**480)  # dissimilarities whose squares keep their digits
 
 

@@ -51,7 +51,7 @@ class Domain:
     in_words = ""  # what X is, for messages
     maps_memory = False  # a numpy.memmap is read one block of rows at a time
 
-    def validate(self, X: Any, border: Border, *, reset: bool) -> Any:
+    def validate(self, X: object, border: Border, *, reset: bool) -> Any:
         """X as the kernel takes it.
 
         Parameters
@@ -73,7 +73,7 @@ class Domain:
         X = self.read(X, border, reset=reset)
         return X if isinstance(X, Source) else self._checked(X, border, reset=reset)
 
-    def read(self, X: Any, border: Border, *, reset: bool) -> Any:
+    def read(self, X: object, border: Border, *, reset: bool) -> Any:
         """A ``Source`` for rows that are not in memory; X itself, or what was read, otherwise."""
         if isinstance(X, Part):
             return X
@@ -108,7 +108,7 @@ class Domain:
     def _rows_of(self, data: Source | Table, border: Border, *, reset: bool) -> Any:
         raise NotImplementedError
 
-    def _checked(self, X: Any, border: Border, *, reset: bool) -> Any:
+    def _checked(self, X: object, border: Border, *, reset: bool) -> Any:
         raise NotImplementedError
 
 
@@ -127,14 +127,14 @@ class Vectors(Domain):
     in_words = "vectors"
     maps_memory = True
 
-    def read(self, X: Any, border: Border, *, reset: bool) -> Any:
+    def read(self, X: object, border: Border, *, reset: bool) -> Any:
         return super().read(as_path(X), border, reset=reset)  # no text can be an object here
 
     def _rows_of(self, data: Source | Table, border: Border, *, reset: bool) -> Source:
         data = border.with_known_names(data, reset=reset)
         return border.within(border.numbers(data, reset=reset))
 
-    def _checked(self, X: Any, border: Border, *, reset: bool) -> Any:
+    def _checked(self, X: object, border: Border, *, reset: bool) -> Any:
         require_numbers(X)
         return border.vectors(X, sparse=self.sparse, reset=reset)
 
@@ -168,7 +168,7 @@ class Objects(Domain):
         source = border.within(source)
         return RowObjects(source) if source.ndim == 2 else source
 
-    def _checked(self, X: Any, border: Border, *, reset: bool) -> list[Any]:
+    def _checked(self, X: object, border: Border, *, reset: bool) -> list[Any]:
         require_one_dimension(X)
         border.check_names(X, reset=reset)
         return list_of_objects(numbers_as_array(X))
@@ -186,7 +186,7 @@ class Records(Domain):
             return data.load(border.budget)
         return border.within(border.numbers(data, reset=reset) if data.ndim == 2 else data)
 
-    def _checked(self, X: Any, border: Border, *, reset: bool) -> list[Any]:
+    def _checked(self, X: object, border: Border, *, reset: bool) -> list[Any]:
         """Rows as tuples or the like; as dicts if they are, or if columns had names in ``fit``."""
         names = column_names(X)
         rows = rows_of_frame(X) if hasattr(X, "columns") else list_of_objects(X)
@@ -223,7 +223,7 @@ class Anything(Domain):
         source = (border.numbers if vectors else border.objects)(data, reset=reset)
         return border.within(source)
 
-    def _checked(self, X: Any, border: Border, *, reset: bool) -> Any:
+    def _checked(self, X: object, border: Border, *, reset: bool) -> Any:
         require_one_dimension(X)
         if is_table(X) if reset else border.fitted_to_vectors:
             return Vectors(self.sparse)._checked(X, border, reset=reset)
@@ -258,7 +258,7 @@ class Matrix(Domain):
     def _rows_of(self, data: Source | Table, border: Border, *, reset: bool) -> Any:
         return border.numbers(data, reset=reset).within(border.budget).whole()
 
-    def _checked(self, X: Any, border: Border, *, reset: bool) -> Any:
+    def _checked(self, X: object, border: Border, *, reset: bool) -> Any:
         if reset and is_condensed(X):
             X = square_from_condensed(X, dissimilarities=self.dissimilarities)
         require_numbers(X)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -70,7 +70,7 @@ class _CountKernel(_GraphKernel):
     def _value(self, S: Array, S_x: Array, S_z: Array) -> Array:
         raise NotImplementedError
 
-    def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Counts:
+    def packed(self, X: Objects, first: int = 0, n: int = 0, like: object = None) -> Counts:
         return self._counts(join(X, first, n))
 
     def packed_columns(self, Z: Objects) -> tuple[Index, Array]:
@@ -109,7 +109,7 @@ class _CountSimilarity(_CountKernel):
         return np.asarray(np.divide(S, scale, out=S, where=scale > 0))
 
 
-def _subtrees(graphs: Graphs, h: Any) -> Counts:
+def _subtrees(graphs: Graphs, h: int) -> Counts:
     """Counts of the labels of all nodes after 0..h rounds.
 
     In each round a node gets a new label, made of its own label and those of its neighbours.
@@ -365,7 +365,7 @@ class GraphEdit(SlowKernel, _GraphKernel):
                 raise ValueError(f"{name}_cost={value!r} is negative; pass a cost of 0 or more")
         return float(costs["node"]), float(costs["label"]), float(costs["edge"])
 
-    def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Nodes:
+    def packed(self, X: Objects, first: int = 0, n: int = 0, like: object = None) -> Nodes:
         graphs = join(X, first, n)
         degree = np.diff(graphs.edge)
         order = np.lexsort((degree, graphs.labels, graphs.owner))

@@ -13,7 +13,8 @@ import numpy as np
 from kreinlearn.kernels.base import Array, Kernel, Objects
 
 Key = Hashable
-PLAIN: set[Any] = {str, bytes, int, bool, NoneType, range}  # within a type equal means the same
+# equal values of one of these types are the same
+PLAIN: set[Any] = {str, bytes, int, bool, NoneType, range}
 
 
 class _Same:
@@ -21,7 +22,7 @@ class _Same:
 
     __slots__ = ("x",)
 
-    def __init__(self, x: Any) -> None:
+    def __init__(self, x: object) -> None:
         self.x = x
 
     def __hash__(self) -> int:
@@ -62,7 +63,7 @@ def _array_key(x: Array, kind: type) -> Key:
     return kind, x.dtype, x.shape, blake2b(x.tobytes(), digest_size=16).digest()
 
 
-def _is_named_tuple(x: Any) -> bool:
+def _is_named_tuple(x: object) -> bool:
     return isinstance(x, tuple) and hasattr(x, "_fields") and not getattr(x, "__dict__", None)
 
 

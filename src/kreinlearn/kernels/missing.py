@@ -68,7 +68,8 @@ def _squares(missing: Array) -> tuple[list[Array], Array]:
     The groups include each single object of which nothing but k(z, z) is missing.
     """
     off = missing & ~np.eye(len(missing), dtype=bool)
-    groups = _alike(off | np.eye(len(off), dtype=bool))  # unknown to each other, alike to others
+    # groups in which no pair is known, and whose objects have the same known pairs outside
+    groups = _alike(off | np.eye(len(off), dtype=bool))
     single = np.array([group[0] for group in groups if len(group) == 1], dtype=np.intp)
     several = [group for group in groups if len(group) > 1]
     order = [*several, *(single[same] for same in _alike(off[:, single]))]

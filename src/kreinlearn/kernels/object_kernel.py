@@ -9,7 +9,7 @@ import numpy as np
 
 from kreinlearn.data.tiles import length, objects_of, rows, tiles
 from kreinlearn.kernels._memory import remembered, remembered_diagonal, remembered_square
-from kreinlearn.kernels.base import Array, Columns, Kernel
+from kreinlearn.kernels.base import Array, Columns, Kernel, delivered
 from kreinlearn.kernels.base import Objects as Rows
 from kreinlearn.kernels.domains import Domain, Objects
 
@@ -96,11 +96,7 @@ class ObjectColumns:
         self.kernel, self.Z, self.packed = kernel, Z, kernel.packed_columns(Z)
 
     def __call__(self, A: Rows, out: Array | None = None) -> Array:
-        K = remembered(self.kernel, objects_of(A), self.Z, self.evaluate)
-        if out is None:
-            return K
-        out[: len(K)] = K
-        return out[: len(K)]
+        return delivered(remembered(self.kernel, objects_of(A), self.Z, self.evaluate), out)
 
     def evaluate(self, A: Rows, Z: Rows) -> Array:
         """k(A, Z), where Z are all columns or some of them."""
@@ -124,7 +120,7 @@ def library(module: str, extra: str, package: str = "") -> Any:
         ) from error
 
 
-def given(x: Any) -> str:
+def given(x: object) -> str:
     """A short description of an object, for an error."""
     if isinstance(x, np.ndarray):
         return f"an array of shape {x.shape} and dtype {x.dtype}"

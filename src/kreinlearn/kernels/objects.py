@@ -11,7 +11,7 @@ from kreinlearn.kernels._fused import compiled
 from kreinlearn.kernels.base import Array, Objects, register
 from kreinlearn.kernels.object_kernel import ObjectKernel, given
 
-LANES = 128  # landmarks a pass of the inner loops: long enough for SIMD, short enough for the cache
+LANES = 128  # sets per pass of the inner loops: enough for SIMD, and they fit in the cache
 
 
 class PointSets(NamedTuple):
@@ -69,7 +69,7 @@ def dimension_of(like: PointSets | PointSlots | None) -> int | None:
     return like.dimension if like is not None and like.points.size else None
 
 
-def _point_set(x: Any, i: int, n: int) -> Array:
+def _point_set(x: object, i: int, n: int) -> Array:
     """One point set as an array of shape (points, coordinates)."""
     try:
         points = np.asarray(x)
@@ -77,7 +77,7 @@ def _point_set(x: Any, i: int, n: int) -> Array:
         points = np.empty(0, dtype=object)
     if points.ndim != 2 or points.dtype.kind not in "fiub" or 0 in points.shape:
         raise ValueError(
-            f"object {i} (of {n}) is {given(x)}; a point set is an array of numbers, one row a "
+            f"object {i} (of {n}) is {given(x)}; a point set is an array of numbers, one row per "
             "point, of shape (at least 1 point, at least 1 coordinate)"
         )
     return points
@@ -173,8 +173,8 @@ class Hausdorff(ObjectKernel):
     """
 
     is_dissimilarity = True
-    _mean = False  # of the minima, not the largest
-    _both = False  # the two directions added, not the larger of them
+    _mean = False  # take the mean of the minima instead of the largest
+    _both = False  # add the two directions instead of taking the larger one
 
     def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> PointSets:
         return pack(X, dimension=dimension_of(like), first=first, n=n)

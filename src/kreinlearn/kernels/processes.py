@@ -25,10 +25,10 @@ from kreinlearn.data.tiles import length, rows
 from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.sums.parallel import serial_blas
 
-PART = 256  # objects a file
-CHUNKS_PER_JOB = 4  # parts of an evaluation, at least
-CHUNKS = 64  # and at most: each that is done is progress
-CHUNK_PAIRS = 256  # which are worth a part
+PART = 256  # objects per file
+CHUNKS_PER_JOB = 4  # the least number of parts of an evaluation, per process
+CHUNKS = 64  # the largest number of parts; progress is reported after each
+CHUNK_PAIRS = 256  # a part has at least so many pairs, if there may be fewer parts
 
 
 class ProcessKernel(Kernel):
@@ -58,10 +58,10 @@ class Processes:
         self._fit: Shelf | None = None
         self._functions: weakref.WeakKeyDictionary[Any, Shelf] = weakref.WeakKeyDictionary()
 
-    def __reduce__(self) -> Any:  # a copy, or a model that is loaded, has sent nothing
+    def __reduce__(self) -> Any:  # a copy has not sent anything
         return Processes, (self.jobs,)
 
-    def begin_fit(self, kernel: Any, X: Objects) -> None:
+    def begin_fit(self, kernel: Kernel, X: Objects) -> None:
         """Raise an error before any work if the kernel cannot be sent; objects are sent when
         needed.
         """
@@ -88,7 +88,7 @@ class Processes:
         pairs = np.full(length(A), length(Z.objects))
         return np.concatenate(self._map(kernel, "anew", calls, Z, _sizes(spans, pairs)))
 
-    def square(self, kernel: Kernel, Z: Objects, *known: Any, fewest: int = 1) -> Array:
+    def square(self, kernel: Kernel, Z: Objects, *known: Array, fewest: int = 1) -> Array:
         """k(Z, Z) from ``kernel.upper_rows(*known, start, stop, Z)``, zeros below its diagonal."""
         pairs = np.arange(length(Z), 0, -1)
         spans = chunks(pairs, self.jobs, fewest)
@@ -165,7 +165,7 @@ class Shelf:
     """Objects in a folder of their own, written when first needed and removed with the shelf."""
 
     def __init__(self, objects: Objects, what: str = "the objects") -> None:
-        self.objects, self.what = objects, what  # held: an id stays that of its object
+        self.objects, self.what = objects, what  # objects that are referred to keep their id
         self._removal: Any = None
         self._places: dict[int, int] = {}
 
@@ -263,7 +263,7 @@ def _sendable(error: Exception) -> Exception:
         back = pickle.loads(pickle.dumps(sealed))
         if _said(back) == _said(error):
             return error
-    except Exception:  # of the class of an error, whatever it is
+    except Exception:  # the class of an error may raise anything
         pass
     text = "".join(traceback.format_exception(error)).rstrip()
     return RuntimeError(

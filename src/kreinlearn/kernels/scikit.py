@@ -149,7 +149,7 @@ class SklearnMetric(_ScikitNamed):
             )
         return self
 
-    def _try_params(self, A: Any) -> None:
+    def _try_params(self, A: Objects) -> None:
         """Refuse parameters that the metric refuses, tried on one row against itself."""
         p = self.params_.get("p", 2)
         if not isinstance(p, Real) or not float(p) > 0:
@@ -182,20 +182,20 @@ class _ScikitColumns(BlockColumns):
         self.metric, self.params, self.kernel = metric, dict(params), kernel
         super().__init__(Z)
 
-    def _prepare(self, dtype: Any, sparse: bool) -> tuple[Any, ...]:
+    def _prepare(self, dtype: np.dtype[Any], sparse: bool) -> tuple[Any, ...]:
         Z = sp.csr_array(self.Z) if sparse else self.Z
         if self.kernel:
             require_small(squared_norms(Z), "landmark")
         return (Z.astype(bool) if self.metric in SET_METRICS else Z,)
 
-    def _fill(self, A: Any, out: Array, ready: tuple[Any, ...], start: int) -> None:
+    def _fill(self, A: Objects, out: Array, ready: tuple[Any, ...], start: int) -> None:
         if self.kernel:
             require_small(squared_norms(A), "row", start)
         out[:] = _values(self.metric, A, ready[0], self.params, self.kernel)
         _require_finite(out, start)
 
 
-def _values(metric: str, A: Any, Z: Any, params: Mapping[str, Any], kernel: bool) -> Any:
+def _values(metric: str, A: Objects, Z: Objects, params: Mapping[str, Any], kernel: bool) -> Any:
     functions = kernel_metrics() if kernel else distance_metrics()
     if metric in functions:
         return functions[metric](A, Z, **params)

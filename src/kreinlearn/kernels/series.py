@@ -6,6 +6,7 @@ channels. Every distance is symmetric, and zero for a series and itself.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
@@ -209,7 +210,10 @@ class ERP(SeriesDistance):
     _distance = "erp"
 
     def __init__(
-        self, window: float | None = None, g: Any = 0.0, channels_first: bool = False
+        self,
+        window: float | None = None,
+        g: float | Sequence[float] | Array = 0.0,
+        channels_first: bool = False,
     ) -> None:
         super().__init__(window, channels_first)
         self.g = g

@@ -114,7 +114,7 @@ class SeriesDistance(ObjectKernel):
                 )
         return Series(items, channels)
 
-    def _checked(self, x: Any, name: str) -> Array:
+    def _checked(self, x: object, name: str) -> Array:
         """One series as an array of shape (length, channels); an error names it."""
         if np.ma.is_masked(x):
             raise ValueError(f"{name} has masked values; {GAPS}")
@@ -181,7 +181,7 @@ def number(
     *,
     least: float = 0.0,
     most: float = np.inf,
-    kind: Any = Real,
+    kind: type = Real,
 ) -> float:
     """A finite number from ``least`` to ``most``; the error ends with what to pass instead."""
     good = isinstance(value, kind) and not isinstance(value, bool | np.bool_)

@@ -17,7 +17,7 @@ from kreinlearn.kernels.strings import as_tokens, distinct
 
 A_SET = "allowed are set, frozenset, or a list, tuple or 1-D array of hashable elements"
 UNSEEN = -1  # the code of an element that no column has
-Sets = list[Collection[Hashable]]  # no element twice
+Sets = list[Collection[Hashable]]  # without repeats
 
 
 class Holders(NamedTuple):
@@ -37,10 +37,9 @@ class SetKernel(ObjectKernel):
 
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
         self._weights()
-        super().fit(X, rng)
-        return self
+        return super().fit(X, rng)
 
-    def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Sets:
+    def packed(self, X: Objects, first: int = 0, n: int = 0, like: object = None) -> Sets:
         return checked_sets(X, first, n or len(X))
 
     def packed_columns(self, Z: Objects) -> Holders:

@@ -16,11 +16,11 @@ from kreinlearn.kernels.base import Array, Objects, register
 from kreinlearn.kernels.object_kernel import ObjectKernel, library
 from kreinlearn.kernels.objects import Hausdorff, PointSets, dimension_of, pack
 
-PIVOTS = 10**7  # of the network simplex at most; it needs far fewer
+PIVOTS = 10**7  # the most steps of the network simplex, which needs far fewer
 STRIP = 128  # rows of a symmetric matrix evaluated at a time
 CURVES = 512  # columns correlated at a time: they stay in the cache
 TIE = 1e-14  # of the squared norms: shifts as good as the best one
-OVER = 8  # samples a step of a contour, before its high frequencies are left out
+OVER = 8  # samples per point of a contour, before its high frequencies are left out
 NEWTON = 4  # steps towards the best shift of curves that are near
 HALF = 1e-6  # radians: turns of so little more than -pi are half turns, to the left
 
@@ -145,7 +145,7 @@ class _Contour(ObjectKernel):
     def _gap(self, f: Array, g: Array) -> Array:  # (b, n_points) both -> (b,)
         raise NotImplementedError
 
-    def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Curves:
+    def packed(self, X: Objects, first: int = 0, n: int = 0, like: object = None) -> Curves:
         check_scalar(self.n_points, "n_points", Integral, min_val=3)
         points, start = pack(X, first=first, n=n)
         total = n or len(start) - 1

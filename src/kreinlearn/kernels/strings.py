@@ -47,8 +47,7 @@ class StringDistance(TextKernel):
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
         self._keywords()
         library("rapidfuzz.process", "strings")
-        super().fit(X, rng)
-        return self
+        return super().fit(X, rng)
 
     def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Sequences:
         return checked(X, first, n or len(X), like.kind if like else None)
@@ -306,7 +305,7 @@ def as_tokens(X: Iterable[Any], first: int, n: int, allowed: str = ALLOWED) -> l
     return items
 
 
-def flaw(token: Any) -> str | None:
+def flaw(token: object) -> str | None:
     """Why an object cannot be a token; None if it can."""
     try:
         hash(token)

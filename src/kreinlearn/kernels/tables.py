@@ -143,7 +143,7 @@ class Gower(ObjectKernel):
         check_is_fitted(self)
         return super().columns(Z)
 
-    def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Cells:
+    def packed(self, X: Objects, first: int = 0, n: int = 0, like: object = None) -> Cells:
         n = n or len(X)
         numbers, categories = np.empty((len(X), sum(self.numeric_))), []
         place = 0
@@ -282,7 +282,7 @@ def coded(
     return codes
 
 
-def _is_missing(x: Any) -> bool:
+def _is_missing(x: object) -> bool:
     """Whether a value is None, NaN, or what pandas uses for them."""
     if isinstance(x, float | np.floating):
         return bool(x != x)

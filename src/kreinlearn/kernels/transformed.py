@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.tiles import first_not_finite, length, take
 from kreinlearn.kernels._widths import number
-from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, resolve, symmetrised
+from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, delivered, resolve, symmetrised
 from kreinlearn.kernels.combine import Composite, common_domain, require_similarities
 from kreinlearn.kernels.dissimilarity import (
     TRANSFORMS,
@@ -22,8 +22,8 @@ from kreinlearn.kernels.dissimilarity import (
     dissimilarity,
 )
 
-SAMPLE = 1000  # objects whose k(x, x) say what is small
-FLOOR = 0.1  # of their median: values grow up to 10 times as much as those of a median object
+SAMPLE = 1000  # objects whose sizes are compared
+FLOOR = 0.1  # the least size, as a share of the median size
 
 
 class _OfOne(Composite):
@@ -38,14 +38,6 @@ class _OfOne(Composite):
 def _sample(n: int, size: int, rng: np.random.Generator) -> Array:
     """Row numbers in rising order: ``size`` of n, or all of them if there are fewer."""
     return np.sort(rng.choice(n, size, replace=False)) if n > size else np.arange(n)
-
-
-def _delivered(K: Array, out: Array | None) -> Array:
-    """K itself, or its copy in the first rows of ``out`` if that is given."""
-    if out is None:
-        return K
-    out[: len(K)] = K
-    return out[: len(K)]
 
 
 # A dissimilarity as a similarity
@@ -96,14 +88,14 @@ class SimilarityOf(_OfOne):
     """
 
     def __init__(
-        self, kernel: Any, transform: str = "exp", n_reference: int = 200, width: float = 1.0
+        self, kernel: object, transform: str = "exp", n_reference: int = 200, width: float = 1.0
     ) -> None:
         self.kernel = kernel
         self.transform = transform
         self.n_reference = n_reference
         self.width = width
 
-    def _resolved(self, spec: Any) -> Kernel:
+    def _resolved(self, spec: object) -> Kernel:
         return _dissimilarity(spec)
 
     def _makes_dissimilarity(self, parts: Sequence[Kernel]) -> bool:
@@ -190,7 +182,7 @@ class SimilarityColumns:
 
     def __call__(self, A: Objects, out: Array | None = None) -> Array:
         D, a = _distances(self.raw, A), self.kernel.offsets(A)
-        return _delivered(self.kernel.transform_.similarity(D, a, self.offsets), out)
+        return delivered(self.kernel.transform_.similarity(D, a, self.offsets), out)
 
 
 def _distances(columns: Columns, A: Objects) -> Array:
@@ -208,12 +200,12 @@ def _require_finite(D: Array, where: str) -> None:
         i, j, kind = bad
         raise ValueError(
             f"the dissimilarity is {kind} for row {i} and column {j} of {where}; "
-            "scale the data or mend the dissimilarity"
+            "scale the data or correct the dissimilarity"
         )
 
 
 def similarity_of(
-    kernel: Any, transform: str = "exp", n_reference: int = 200, width: float = 1.0
+    kernel: object, transform: str = "exp", n_reference: int = 200, width: float = 1.0
 ) -> SimilarityOf:
     """A similarity made of a dissimilarity, for sums, products and ``kernel=``.
 
@@ -247,7 +239,7 @@ def similarity_of(
     return SimilarityOf(_dissimilarity(kernel), transform, n_reference, width).sound()
 
 
-# A similarity over its own size
+# A similarity divided by sizes
 
 
 class Normalized(_OfOne):
@@ -281,12 +273,12 @@ class Normalized(_OfOne):
            [ 0.378,  1.069,  1.   ]])
     """
 
-    def __init__(self, kernel: Any, floor: float = FLOOR) -> None:
+    def __init__(self, kernel: object, floor: float = FLOOR) -> None:
         self.kernel = kernel
         self.floor = floor
 
     def _makes_dissimilarity(self, parts: Sequence[Kernel]) -> bool:
-        require_similarities(parts, "d(x, x) = 0 is no size to divide by")
+        require_similarities(parts, "d(x, x) = 0 cannot serve as a size")
         return False
 
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
@@ -299,7 +291,7 @@ class Normalized(_OfOne):
             bad = int(np.argmin(np.isfinite(sizes)))
             raise ValueError(
                 f"the similarity of object {chosen[bad]} to itself is {sizes[bad]}; leave the "
-                "object out or mend the kernel"
+                "object out or correct the kernel"
             )
         sizes = sizes[sizes > 0]
         self.least_ = floor * float(np.median(sizes)) if len(sizes) else 1.0
@@ -335,7 +327,7 @@ class NormalizedColumns:
 
     def __call__(self, A: Objects, out: Array | None = None) -> Array:
         own = self.kernel.sizes(self.part.diagonal(A))
-        return _delivered(_over_roots(self.columns(A, out), own, self.sizes), out)
+        return delivered(_over_roots(self.columns(A, out), own, self.sizes), out)
 
 
 def _over_roots(K: Array, rows: Array, columns: Array) -> Array:
@@ -346,7 +338,7 @@ def _over_roots(K: Array, rows: Array, columns: Array) -> Array:
     return np.asarray(R, K.dtype)
 
 
-def normalized(kernel: Any, floor: float = FLOOR) -> Normalized:
+def normalized(kernel: object, floor: float = FLOOR) -> Normalized:
     """A similarity divided by the sizes of its two objects: see ``Normalized``.
 
     Parameters

@@ -194,7 +194,7 @@ class GaussianCombination(_RadialKernel):
         widths = [number(s, "a width", positive=True) for s in np.ravel(self.widths).tolist()]
         if len(weights) != len(widths) or not weights:
             raise ValueError(
-                f"weights={self.weights!r} and widths={self.widths!r}: pass one width a weight"
+                f"weights={self.weights!r} and widths={self.widths!r}: pass one width per weight"
             )
         self.unit_ = spread(self.unit, "unit", X, rng)
         self.widths_ = tuple(s * self.unit_ for s in widths)

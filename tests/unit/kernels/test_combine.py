@@ -395,7 +395,7 @@ D1, D2 = Hausdorff(), dissimilarity(pairwise(apart))
         (lambda: pairwise(common) - D1, "cannot be added to a similarity"),
         (lambda: D1 * D1, "a product with it has no meaning"),
         (lambda: pairwise(common) * D2, "a product with it has no meaning"),
-        (lambda: normalized(D2), "no size to divide by"),
+        (lambda: normalized(D2), "cannot serve as a size"),
     ],
 )
 def test_what_dissimilarities_cannot_do(make: Any, why: str) -> None:
@@ -463,7 +463,7 @@ def test_one_weight_a_kernel() -> None:
 @pytest.mark.parametrize("kernels", ["gaussian", [], None, Gaussian()])
 def test_kernels_are_a_list(kernels: Any) -> None:
     for kind in (LinearCombination, Product):
-        with pytest.raises(TypeError, match="is no list of kernels; pass a list"):
+        with pytest.raises(TypeError, match="is not a list of kernels; pass one or more"):
             kind(kernels).fit(X, np.random.default_rng(0))
 
 
@@ -474,7 +474,7 @@ def test_parts_see_the_same_objects() -> None:
 
 @pytest.mark.parametrize("name", ["precomputed", "precomputed_dissimilarity"])
 def test_a_matrix_is_no_part(name: str) -> None:
-    with pytest.raises(ValueError, match=r"a given matrix cannot be part .* K1 - K2 say, and pass"):
+    with pytest.raises(ValueError, match=r"a given matrix cannot be part .* in K1 - K2, and pass"):
         resolve(name) + Gaussian()
     with pytest.raises(ValueError, match="a given matrix cannot be part"):
         KreinNystroem(LinearCombination([name])).fit(np.eye(5))

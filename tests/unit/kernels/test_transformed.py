@@ -456,7 +456,7 @@ def test_bad_floors_and_self_similarities() -> None:
             fitted(Normalized(pairwise(overlap), bad))
     with pytest.raises(ValueError, match="the similarity of object 2 to itself is nan; leave"):
         fitted(Normalized(pairwise(lambda a, b: a * b)), [1.0, 2.0, np.nan])
-    with pytest.raises(ValueError, match=r"is a dissimilarity: .* no size to divide by"):
+    with pytest.raises(ValueError, match=r"is a dissimilarity: .* cannot serve as a size"):
         KreinNystroem(Normalized("hausdorff")).fit([[[0.0]], [[1.0]]])
 
 

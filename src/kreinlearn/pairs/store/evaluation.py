@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from kreinlearn.data.tiles import length, rows
-from kreinlearn.kernels.base import Array, Columns, Kernel, Objects
+from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, delivered
 from kreinlearn.kernels.missing import fill, fill_square, part_of
 from kreinlearn.kernels.processes import CHUNKS_PER_JOB
 from kreinlearn.pairs.store.blocks import OWN, StoredBlocks
@@ -126,10 +126,7 @@ class StoredColumns:
 
             fill(K, evaluate)
             K = K.astype(np.result_type(*types), copy=False)
-        if out is None:
-            return K
-        out[: len(K)] = K
-        return out[: len(K)]
+        return delivered(K, out)
 
     def evaluated(self, A: Objects, names: Array, j: Array) -> Array:
         """Values of rows to columns ``j``, evaluated and stored."""
