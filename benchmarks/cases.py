@@ -15,6 +15,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from benchmarks.counting import CountedObjects, CountedVectors, Tally
 from kreinlearn.datasets import load_dataset
 from kreinlearn.kernels import DeltaGauss, Epanechnikov, Kernel, Sigmoid
+from kreinlearn.paper.sets import standardised
 
 Array = NDArray[Any]
 RANKS = (25, 50, 100)
@@ -53,12 +54,6 @@ def problem_of(name: str, X: Any, kernel: Any, K: Array) -> Problem:
     squared = np.sort(np.square(np.linalg.eigvalsh(K)))
     tails = np.concatenate([[0.0], np.cumsum(squared)])[::-1]
     return Problem(name, X, kernel, K, tails)
-
-
-def standardised(X: Array) -> Array:
-    X = np.asarray(X, dtype=np.float64)
-    X = X[:, X.std(axis=0) > 0]
-    return (X - X.mean(axis=0)) / X.std(axis=0)
 
 
 # Data

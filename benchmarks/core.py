@@ -152,7 +152,7 @@ def peers(n: int, repetitions: int) -> list[Row]:
     G = one_pass(X, m)[0].matrix
 
     def pipeline() -> Any:
-        """What scikit-learn's Nystroem does with its own kernels: features and their Gram matrix."""
+        """What scikit-learn's Nystroem does with its own kernels: features, then Phi'Phi."""
         Phi = (rbf_kernel(X, Z, 0.02) - rbf_kernel(X, Z, 0.1)) @ W
         return Phi.T @ Phi
 

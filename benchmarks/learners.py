@@ -17,6 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
 import kreinlearn
+from kreinlearn.paper.sets import centred_squares
 
 Array = NDArray[Any]
 RELATIVE_C = 10.0 ** np.arange(-2, 7)  # times 1 / mean |k(x, x)|
@@ -35,7 +36,6 @@ LEARNERS = (*KREIN, "SimilarityRidge")
 PAPER_LANDMARKS = 100
 PAPER_WAY = {"landmarks": "uniform", "similarity": "squared", "multi_class": "ovr"}
 ONE_LAMBDA = {"lambda_minus": "equal"}
-CHOSEN = ("similarity_", "multi_class_", "lambda_plus_", "lambda_minus_", "relative_C_", "C_")
 
 
 class Method(NamedTuple):
@@ -97,13 +97,6 @@ class NearestNeighbour:
         return np.asarray(self.y_[np.argmin(M if self.dissimilarity else -M, axis=1)])
 
 
-def centred_squares(D: Array, D_train: Array) -> Array:  # (s, t), (t, t) -> (s, t)
-    """-1/2 (d^2 - a(x) - a(z) + c), means over the training objects."""
-    squares, train = np.square(D), np.square(D_train)
-    means = train.mean(axis=0)
-    return np.asarray(-0.5 * (squares - squares.mean(axis=1)[:, None] - means + means.mean()))
-
-
 @dataclass
 class RawSVC:
     """scikit-learn's support vector machine on the matrix as it is; inner folds choose C."""
@@ -123,7 +116,7 @@ class RawSVC:
         return np.asarray(self._model.predict(self._similarities(M, self._train)))
 
     def _similarities(self, M: Array, M_train: Array) -> Array:
-        return centred_squares(M, M_train) if self.dissimilarity else M
+        return centred_squares(M_train, M)[1] if self.dissimilarity else M
 
     def _searched(self, M: Array, y: Array) -> float:
         """The smallest C of fewest errors, divided by the scale of the matrix."""
@@ -183,16 +176,6 @@ def features(landmarks: int) -> list[Comparison]:
         for s in settings
         for learner in KREIN
     ]
-
-
-def chosen(model: Any) -> str:
-    """What a fitted method chose for itself, in one line."""
-    values = {name: getattr(model, name) for name in CHOSEN if hasattr(model, name)}
-    return " ".join(
-        f"{name[:-1]}={value if isinstance(value, str) else format(value, '.3g')}"
-        for name, value in values.items()
-        if value is not None
-    )
 
 
 def fitted_quietly(model: Any, M: Array, y: Array) -> Any:

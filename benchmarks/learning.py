@@ -19,8 +19,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks import tables, verdicts
-from benchmarks.learners import Method, chosen, features, fitted_quietly, methods, two_lambdas
+from benchmarks.learners import Method, features, fitted_quietly, methods, two_lambdas
 from benchmarks.learning_sets import SETS, learning_set
+from kreinlearn.paper.classifying import chosen
 from kreinlearn.paper.paired import ALL, Figure
 from kreinlearn.paper.sets import LearningSet
 

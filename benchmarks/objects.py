@@ -22,10 +22,11 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import kreinlearn
 from benchmarks import object_sets, tables
-from benchmarks.learners import NearestNeighbour, RawSVC, chosen, fitted_quietly
+from benchmarks.learners import NearestNeighbour, RawSVC, fitted_quietly
 from benchmarks.object_sets import ALL_SETS, QUICK_SETS, SETS, available, matrices, n_splits
 from benchmarks.verdicts import best_of
 from kreinlearn import KreinRidgeClassifier, KreinSVC, SpectrumSVC
+from kreinlearn.paper.classifying import chosen
 from kreinlearn.paper.paired import ALL, Errors, Figure, difference, errors_of
 from kreinlearn.paper.tasks import Journal, Outcome, Task, outcome
 from kreinlearn.report import Check, Table, versions

@@ -10,10 +10,11 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from benchmarks import approximation, measure, summary
-from benchmarks.cases import KNOWN, problem, standardised
+from benchmarks.cases import KNOWN, problem
 from benchmarks.counting import Tally
 from benchmarks.measure import CORES, DEFAULT, PAPER, SCHEMES, Setting
 from kreinlearn import KreinNystroem
+from kreinlearn.paper.sets import standardised
 
 CASE = "breast_cancer/epanechnikov"
 RNG = np.random.default_rng(11)

@@ -40,7 +40,7 @@ PAPER, DEFAULTS, FEW, EXACT = "paper", "defaults", "few landmarks", "exact"
 LARGE = 2000  # objects above which only OURS are run at their defaults
 EXACT_MOST = 1000  # most objects of a set for the methods without approximation
 PROBE = 8  # polygons that are made to learn what such a set is like
-CHOSEN = ("similarity_", "multi_class_", "lambda_plus_", "lambda_minus_", "C_")
+CHOSEN = ("similarity_", "multi_class_", "lambda_plus_", "lambda_minus_", "relative_C_", "C_")
 DISSIMILARITIES = "precomputed_dissimilarity"
 
 

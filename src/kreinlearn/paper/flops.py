@@ -157,9 +157,10 @@ def section(scale: Scale, measurements: Measurements) -> Section:
     smallest = {name: smallest_found(known, name) for name in ROUTES} if known else {}
     blocks += [_errors(known), say("flops.lost", **smallest)] if known else []
     blocks += [] if rows else ["Nothing of it has been measured."]
-    numbers = {
-        f"flops/n={r['n']}/m={r['m']}/SGT over one-shot": r["sgt"] / r["gram"] for r in timed
-    }
+    numbers = {}
+    for row in timed:
+        name = f"flops/n={row['n']}/m={row['m']}/SGT over one-shot"
+        numbers[name] = row["sgt"] / row["gram"]
     for name, size in smallest.items():
         numbers[f"flops/known eigenvalues/{name}/decades"] = float(-np.log10(size))
     return Section("Operations of the eigendecomposition", blocks, _checks(timed), numbers)
@@ -205,14 +206,13 @@ def smallest_found(rows: list[Row], route: str) -> float:
 
 def _errors(rows: list[Row]) -> Table:
     header = ["route", *(f"at 1e-{e}" if e else "at 1" for e in SHOWN), "found down to"]
-    table = Table("Relative error of known eigenvalues, by their size", header)
+    lines = []
     for name, route in ROUTES.items():
         apart = [row["apart"] for row in rows if row["route"] == name]
         cells = [f"{apart[STEPS * e]:.0e}" for e in SHOWN]
-        table.rows.append([route.what, *cells, f"{smallest_found(rows, name):.0e}"])
-    m = STEPS * DECADES + 1
-    table.notes = [say("flops.note", n=ROWS, m=m, decades=DECADES, right=RIGHT)]
-    return table
+        lines.append([route.what, *cells, f"{smallest_found(rows, name):.0e}"])
+    note = say("flops.note", n=ROWS, m=STEPS * DECADES + 1, decades=DECADES, right=RIGHT)
+    return Table("Relative error of known eigenvalues, by their size", header, lines, [note])
 
 
 def _checks(rows: list[Row]) -> list[Check]:

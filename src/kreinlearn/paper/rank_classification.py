@@ -102,16 +102,15 @@ def _apart(here: Measured) -> Iterator[Block]:
 def _table(here: Measured, target: str) -> Table:
     way = "all classes at once" if target == ALL else "each class against the rest, mean"
     header = ["set", "method", *(f"k = {k}" for k in here.scale.ranks)]
-    table = Table(f"Median error in percent, {way}", header)
+    rows = []
     for name, method in product(DISSIMILARITY, METHODS):
         ours = curve(here, name, method, target)
         theirs = printed_curve(name, method) if target == ALL else {}
         if ours or theirs:
             cells = [_cell(ours.get(k), theirs.get(k)) for k in here.scale.ranks]
-            table.rows.append([name, method, *cells])
-    if target == ALL:
-        table.notes.append("Ours, then the paper's in brackets.")
-    return table
+            rows.append([name, method, *cells])
+    notes = ["Ours, then the paper's in brackets."] if target == ALL else []
+    return Table(f"Median error in percent, {way}", header, rows, notes)
 
 
 def _cell(ours: float | None, theirs: float | None) -> str:

@@ -111,15 +111,14 @@ def _beside_paper(results: Results, scale: Scale) -> Table:
         (theirs,) = comparing.printed_points(name, label, rule, [k])[1]
         return _decimals(ours) + ("" if math.isnan(theirs) else f" ({theirs:.2f})")
 
-    title = "delta-gauss: natural logarithm of the error, in brackets the paper's"
-    table = Table(title, ["set", "k", OPTIMUM, *HEADER])
+    rows = []
     for name, k in product(results.sets(PRINTED_KERNEL), scale.ranks):
         optimum = log(results.optimum(Cell(name, PRINTED_KERNEL, k, "")))
         cells = [cell(name, k, label, rule) for label, rule in WAYS]
-        table.rows.append([comparing.shown(name), str(k), _decimals(optimum), *cells])
-    if scale.rows is not None:
-        table.notes = ["The paper's are for all rows: compare how they fall."]
-    return table
+        rows.append([comparing.shown(name), str(k), _decimals(optimum), *cells])
+    title = "delta-gauss: natural logarithm of the error, in brackets the paper's"
+    notes = ["The paper's are for all rows: compare how they fall."] if scale.rows else []
+    return Table(title, ["set", "k", OPTIMUM, *HEADER], rows, notes)
 
 
 def _decimals(value: float) -> str:
@@ -143,14 +142,13 @@ def _agreement(results: Results, scale: Scale) -> Iterator[str]:
 
 def _ratios(results: Results, kernel: str, scale: Scale) -> Table:
     title = f"{NAMES[kernel]}: error over the optimal error of the same rank"
-    table = Table(title, ["set", "k", "optimum / |K|", *HEADER])
+    rows = []
     for name, k in product(results.sets(kernel), scale.ranks):
         first = cell_of(name, kernel, k, comparing.OURS, "k")
         share = results.optimum(first) / results.median(first, "norm")
         cells = [results.ratio(cell_of(name, kernel, k, *way)) for way in WAYS]
-        table.rows.append([comparing.shown(name), str(k), *map(number, (share, *cells))])
-    table.notes = [say("rank-error.ratios")]
-    return table
+        rows.append([comparing.shown(name), str(k), *map(number, (share, *cells))])
+    return Table(title, ["set", "k", "optimum / |K|", *HEADER], rows, [say("rank-error.ratios")])
 
 
 # The default against the paper's schemes

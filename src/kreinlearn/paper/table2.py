@@ -53,14 +53,14 @@ def pairs(here: Measured, name: str) -> Iterator[tuple[str, Errors, Errors, Diff
 
 def _table(here: Measured) -> Table:
     header = ["set", "n", "method", "exact", f"rank {here.k}", "difference", "s, exact", "s, rank"]
-    table = Table(f"Errors in percent without approximation and at rank {here.k}", header)
+    rows = []
     for name in DISSIMILARITY:
         for method, *both, gap in pairs(here, name):
             seconds = [f"{errors.cpu:.2f}" for errors in both]
             n = str(here.sets[name]["n"])
-            table.rows.append([name, n, method, *map(str, both), str(gap), *seconds])
-    table.notes.append(say("table2.note"))
-    return table
+            rows.append([name, n, method, *map(str, both), str(gap), *seconds])
+    title = f"Errors in percent without approximation and at rank {here.k}"
+    return Table(title, header, rows, [say("table2.note")])
 
 
 def _read(here: Measured) -> Iterator[str]:

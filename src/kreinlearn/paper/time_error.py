@@ -59,10 +59,8 @@ def _figure(results: Results, scale: Scale) -> Block:
 def _by_way(results: Results, title: str, k: int, text: Callable[[Cell], str], note: str) -> Table:
     """One row per scheme and rule, one column per set."""
     names = results.sets(PRINTED_KERNEL)
-    table = Table(f"Rank {k}: {title}", ["scheme, landmarks", *map(shown, names)], notes=[note])
-    for way in WAYS:
-        table.rows.append([", ".join(way), *(text(cell_of(name, k, *way)) for name in names)])
-    return table
+    rows = [[", ".join(way), *(text(cell_of(name, k, *way)) for name in names)] for way in WAYS]
+    return Table(f"Rank {k}: {title}", ["scheme, landmarks", *map(shown, names)], rows, [note])
 
 
 def _seconds(results: Results, k: int) -> Table:
@@ -90,8 +88,7 @@ def choosing(results: Results, cell: Cell) -> float:
 
 def _landmarks_cost(results: Results, k: int) -> Table:
     """What k ln n landmarks instead of k change: ratios, which do not depend on the machine."""
-    title = f"Rank {k}: k ln n landmarks instead of k, in brackets the paper's"
-    table = Table(title, ["set", "scheme", "seconds times", "error divided by"])
+    rows = []
     for name, label in product(results.sets(PRINTED_KERNEL), SCHEMES):
         few, many = (cell_of(name, k, label, rule) for rule in PAPER_RULES)
         ours = (
@@ -104,8 +101,9 @@ def _landmarks_cost(results: Results, k: int) -> Table:
         )
         theirs = [number(math.exp(gap)) for gap in (s_many - s_few, e_few - e_many)]
         cells = [number(o) + (f" ({t})" if t else "") for o, t in zip(ours, theirs, strict=True)]
-        table.rows.append([shown(name), label, *cells])
-    return table
+        rows.append([shown(name), label, *cells])
+    title = f"Rank {k}: k ln n landmarks instead of k, in brackets the paper's"
+    return Table(title, ["set", "scheme", "seconds times", "error divided by"], rows)
 
 
 def _at_equal_time(results: Results, k: int) -> list[Block]:
