@@ -1,1 +1,14 @@
-"""The scikit-learn estimators."""
+"""Estimators of scikit-learn: parameters, documentation and fitted attributes."""
+
+ESTIMATORS = {  # the modules of all estimators, by the names of their classes
+    "KreinNystroem": "transformer",
+    "KreinPCA": "transformer",
+    "KreinRidge": "ridge",
+    "KreinRidgeClassifier": "ridge",
+    "KreinSVC": "svm",
+    "KreinVCRidge": "variance",
+    "KreinVCRidgeClassifier": "variance",
+    "SimilarityRidge": "baselines",
+    "SimilarityRidgeClassifier": "baselines",
+    "SpectrumSVC": "spectrum_svc",
+}

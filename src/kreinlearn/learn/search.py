@@ -2,8 +2,8 @@
 
 Values that are tuned are a vector: one penalty per group of features, then further values such as
 the factor of a radius. Penalties with odd numbers belong to features of negative signature (see
-``kreinlearn.solvers.least_squares``). A search works on logarithms, and on those values only that are
-neither given nor tied to another.
+``solvers.least_squares``). A search works on logarithms, and on those values only that are neither
+given nor tied to another.
 """
 
 from __future__ import annotations
