@@ -9,7 +9,7 @@ from sklearn.base import clone
 import kreinlearn as kl
 from kreinlearn import Blocks
 from kreinlearn.data.tiles import TILE
-from kreinlearn.sums.tree import runs_of
+from kreinlearn.sums.parallel import runs_of
 
 N = 17 * TILE + 77  # more than are held, and no whole number of tiles
 M = 25

@@ -111,7 +111,7 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         if isinstance(given, str):
             return Landmarks(scheme=given)
         if given is None or isinstance(given, Integral | Real):
-            return Landmarks(given)
+            return Landmarks(given)  # type: ignore[arg-type]
         return Landmarks()
 
     @property
@@ -138,7 +138,7 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
     def _forget(self) -> None:
         """Back to unfitted, so that a fit that fails leaves nothing behind."""
         for name in self._fitted:
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_columns")
@@ -292,13 +292,14 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _has_landmark_columns(self, X: Any) -> bool:
         """Whether a matrix has one column per landmark instead of one per training object."""
-        shape = getattr(X, "shape", ())
+        raw, shape = self._columns.raw, getattr(X, "shape", None)
         return (
-            self.kernel_.domain.is_matrix
+            isinstance(raw, PickedColumns)
+            and not raw.needs_all_columns
+            and self._columns.landmarks is None
+            and shape is not None
             and len(shape) == 2
             and shape[1] == self.n_landmarks_ != self.n_features_in_
-            and self._columns.landmarks is None
-            and not self._columns.raw.needs_all_columns
         )
 
     def _project(self, X: Any, W: Array) -> Array:
@@ -384,7 +385,7 @@ def landmark_count(n_landmarks: int | float | str | None, n: int, default: int) 
         return n
     if isinstance(n_landmarks, str):
         return min(n, default)
-    if not isinstance(n_landmarks, Integral):
+    if isinstance(n_landmarks, float | np.floating):
         return max(1, round(float(n_landmarks) * n))
     if n_landmarks > n:
         warn(f"{n_landmarks} landmarks exceed n_samples={n}; all {n} objects are used")

@@ -32,6 +32,7 @@ from kreinlearn.learn.coding import Classes, Coding, Encoded, Regression, class_
 from kreinlearn.learn.features import FeatureKind, KreinFeatures
 from kreinlearn.learn.fit import LearnSpec, Model, Solved, fit_model
 from kreinlearn.learn.folds import FoldSpec
+from kreinlearn.learn.incremental import Sums
 from kreinlearn.learn.losses import Loss
 from kreinlearn.learn.search import Tuned, Unknowns
 from kreinlearn.learn.similarity import SimilaritySpec
@@ -66,6 +67,7 @@ class Learner(KreinEstimator):
 
     _takes_dask: ClassVar[bool] = True
     _kind: ClassVar[FeatureKind] = KreinFeatures()
+    _sums: Sums  # what partial_fit goes on from
 
     # What a subclass says
 
@@ -259,7 +261,7 @@ class Learner(KreinEstimator):
 class KreinRegressorBase(RegressorMixin, MultiOutputMixin, Learner):
     """Targets of one or more dimensions."""
 
-    def _coding(self) -> Coding:
+    def _coding(self) -> Regression:
         return Regression()
 
     def predict(self, X: Any) -> Any:
@@ -316,6 +318,9 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         "_n_chosen",
     )  # fmt: skip
 
+    classes_: Array
+    multi_class_: str
+
     def _coding(self) -> Coding:
         return Classes(self.multi_class, self.class_weight)
 
@@ -329,12 +334,13 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         self, rows: Rows, y: Any, sample_weight: Any, classes: Any = None
     ) -> tuple[Encoded, Any]:
         encoded, weights = super()._targets(rows, y, sample_weight, classes)
+        assert encoded.classes is not None
         self.classes_ = encoded.classes
         return encoded, weights
 
     def _keep_solution(self, solved: Solved) -> None:
         super()._keep_solution(solved)
-        self.multi_class_ = solved.multi_class
+        self.multi_class_ = str(solved.multi_class)
         if solved.multi_class_errors is not None:
             self.multi_class_errors_ = solved.multi_class_errors
 

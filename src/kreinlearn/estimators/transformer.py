@@ -248,7 +248,7 @@ class KreinNystroem(_KreinTransformer):
 
     def _spec(self, rows: Rows, kernel: Kernel) -> MapSpec:
         refuse(self, "a method")
-        rank = None if self.rank == "auto" else self.rank
+        rank = None if isinstance(self.rank, str) else self.rank
         spec = self._map_spec(rows, kernel, rank, method=self.method, tol=self._tolerance())
         require_rank(rank, spec, len(rows))
         single = self._resources.dtype == "float32"

@@ -125,7 +125,7 @@ class Classes:
         require_two(every)
         k = len(every)
         Y = rows.mapped(y, partial(targets_of, classes=every), np.int8, 1 if k == 2 else k)
-        labels = rows.mapped(y, partial(np.searchsorted, every), np.intp, None)
+        labels = rows.mapped(y, partial(numbers_of, classes=every), np.intp, None)
         counts = np.zeros(k, dtype=np.intp)
         counts[np.searchsorted(every, tally.labels)] = tally.counts
         return Encoded(y, Y, labels, counts, every)
@@ -184,6 +184,7 @@ class Classes:
         return Decided(one_vs_one(Phi, labels, w, penalty, solve, n_classes), how, errors)
 
     def fold_model(self, encoded: Encoded, model: Linear) -> Any:
+        assert encoded.classes is not None
         return FoldClassifier(model.coef, model.intercept, encoded.classes)
 
 
@@ -214,9 +215,14 @@ def one_vs_rest(labels: Array, n_classes: int, dtype: Any = np.float64) -> Array
     return np.where(labels[:, None] == numbers, dtype(1), dtype(-1))
 
 
+def numbers_of(y: Array, classes: Array) -> Array:
+    """Labels as numbers of classes."""
+    return np.asarray(np.searchsorted(classes, y))
+
+
 def targets_of(y: Array, classes: Array) -> Array:
     """+-1 of labels, as small integers."""
-    return one_vs_rest(np.searchsorted(classes, y), len(classes), np.int8)
+    return one_vs_rest(numbers_of(y, classes), len(classes), np.int8)
 
 
 def pairs_of(n_classes: int) -> list[tuple[int, int]]:

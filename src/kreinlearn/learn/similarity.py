@@ -59,7 +59,9 @@ class SimilaritySpec:
     """The similarities among which to choose."""
 
     name: str = "auto"  # of a transformation
-    kernels: Sequence[tuple[Params, Callable[[Pairs], Kernel] | None]] = ()  # None: the fitted one
+    kernels: Sequence[
+        tuple[Params | None, Callable[[Pairs], Kernel] | None]
+    ] = ()  # None: the fitted one
     equal: bool = False  # whether both penalties are tied
 
 

@@ -106,7 +106,9 @@ def open_sample(pairs: Pairs, spec: MapSpec, rng: np.random.Generator) -> Sample
     pool = spec.pool_rows(n, rng)
     _announce(pairs, spec)
     if spec.scheme is None:
-        numbers = spec.given if spec.by_number else np.arange(-spec.n_landmarks, 0)
+        numbers = np.arange(-spec.n_landmarks, 0)
+        if spec.by_number:
+            numbers = np.asarray(spec.given)
         sample = pairs.grown(pairs.sample(np.union1d(numbers, pool), pool), numbers)
         return pairs.with_reference(sample)
     if spec.scheme not in WHOLE_SAMPLE or len(pool) == n:

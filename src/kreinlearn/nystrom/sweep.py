@@ -26,8 +26,7 @@ from kreinlearn.pairs.rows import Session
 from kreinlearn.pairs.sample import Sample
 from kreinlearn.progress import TIMED_ROWS, Progress, seconds_a_pair
 from kreinlearn.sums.moments import Gram, Moments, Targets, moments_of, spare_for
-from kreinlearn.sums.parallel import map_blocks
-from kreinlearn.sums.tree import LONGEST, depth_of
+from kreinlearn.sums.parallel import LONGEST, depth_of, map_blocks
 
 if TYPE_CHECKING:
     from kreinlearn.nystrom.landmarks import MapSpec

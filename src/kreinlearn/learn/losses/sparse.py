@@ -53,7 +53,7 @@ class SparseHinge(SquaredHinge):
         if strength is None:
             trials = cross_validated_path(task, largest * PATH, norms)
             strength = one_standard_error(trials)
-        path = path_to(n * strength, n * largest)
+        path = path_to(n * strength, n * largest).tolist()
         solutions = [
             list(l1_path(rows, y, w, l1, path, Q, start[1], max_iter=self.max_iter))[-1]
             for y, start in zip(Y.T, starts, strict=True)
