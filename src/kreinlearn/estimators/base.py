@@ -312,12 +312,12 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         self._require_room(out_type.itemsize * n * r, f"a result of {n} x {r} numbers")
         kernel, workers = self.kernel_, worker_count(self.n_jobs)
         same_type = getattr(X, "dtype", None) == getattr(self.landmarks_, "dtype", object)
-        session = Session(workers, progress=self._progress(), budget=0)
-        announce(session, kernel, X, self.landmarks_, n * columns.n_evaluated(len(W)))
+        progress, pairs = self._progress(), n * columns.n_evaluated(len(W))
+        announce(progress, kernel, X, self.landmarks_, pairs, workers)
         return project(
             X, columns, W, np.empty((n, r), out_type), workers if kernel.threads else 1,
             buffered=kernel.writes_in_place and same_type, n_rows=rows_per_block(kernel),
-            progress=session.progress,
+            progress=progress,
         )  # fmt: skip
 
     def _require_room(self, n_bytes: int, what: str) -> None:

@@ -29,13 +29,13 @@ from kreinlearn.kernels.base import Array
 from kreinlearn.kernels.dissimilarity import TRANSFORMS
 from kreinlearn.kernels.precomputed import Precomputed
 from kreinlearn.learn.coding import Classes, Coding, Encoded, Regression, class_scores
-from kreinlearn.learn.features import FeatureKind, KreinFeatures
 from kreinlearn.learn.fit import LearnSpec, Model, Solved, fit_model
 from kreinlearn.learn.folds import FoldSpec
 from kreinlearn.learn.incremental import Sums
 from kreinlearn.learn.losses import Loss
 from kreinlearn.learn.search import Tuned, Unknowns
 from kreinlearn.learn.similarity import SimilaritySpec
+from kreinlearn.nystrom.core import FeatureKind, KreinFeatures
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.progress import fit_task
@@ -165,7 +165,8 @@ class Learner(KreinEstimator):
     ) -> tuple[Rows, Encoded, Any, Kernel]:  # fmt: skip
         """Rows, targets, weights and the fitted kernel."""
         self._forget()
-        X, y = with_target(X, y)
+        if isinstance(y, str):  # the name of a column of X, or of a file
+            X, y = with_target(X, y)
         rows, kernel = self._received(X, dtype, rng)
         encoded, weights = self._targets(rows, y, sample_weight, classes)
         coding = self._coding()

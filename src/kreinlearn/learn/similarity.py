@@ -11,9 +11,8 @@ import numpy as np
 
 from kreinlearn.kernels.base import Kernel
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS
-from kreinlearn.learn.features import gram_scale
 from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, tune, tune_apart
-from kreinlearn.learn.task import Task
+from kreinlearn.learn.task import Task, gram_scale
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.solvers.least_squares import Fold
 

@@ -136,7 +136,7 @@ def _announce(pairs: Pairs, spec: MapSpec) -> None:
     at_least = "" if spec.tol is None else "at least "
     count = pairs_of_fit(pairs.kernel, len(pairs.rows), spec)
     X = pairs.rows.X
-    announce(pairs.session, pairs.kernel, X, X, count, at_least)
+    announce(pairs.session.progress, pairs.kernel, X, X, count, pairs.session.workers, at_least)
 
 
 def pairs_of_fit(kernel: Kernel, n: int, spec: MapSpec) -> int:

@@ -22,7 +22,6 @@ from kreinlearn.pairs.evaluate import (
     spans_of,
 )
 from kreinlearn.pairs.pairs import Pairs
-from kreinlearn.pairs.rows import Session
 from kreinlearn.pairs.sample import Sample
 from kreinlearn.progress import TIMED_ROWS, Progress, seconds_a_pair
 from kreinlearn.sums.moments import Gram, Moments, Targets, moments_of, spare_for
@@ -284,10 +283,10 @@ def project(
 
 
 def announce(
-    session: Session, kernel: Kernel, A: Objects, Z: Objects, pairs: int, at_least: str = ""
-) -> None:
+    progress: Progress, kernel: Kernel, A: Objects, Z: Objects, pairs: int, workers: int,
+    at_least: str = "",
+) -> None:  # fmt: skip
     """Say beforehand how long so many pairs of a costly kernel will take, if that is long."""
-    progress = session.progress
     if not progress.verbose or not kernel.costly:
         return
     own = np.random.default_rng(0)  # what is fitted does not depend on what is said
@@ -300,6 +299,6 @@ def announce(
     with suppress(Exception):  # it will come again, with the number of the row
         most = min(pairs // TIMED_SHARE, 2 * TIMED_ROWS * TIMED_COLUMNS)
         seconds = seconds_a_pair(columns, most)
-        cores = session.workers if kernel.threads else kernel.jobs
+        cores = workers if kernel.threads else kernel.jobs
         if seconds is not None:
             progress.announce(pairs, pairs * seconds / cores, cores, at_least)

@@ -11,11 +11,10 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.feature_rows import ValuesHere, with_constant
-from kreinlearn.learn.features import Features, Linear
 from kreinlearn.learn.hinge import HingeObjective
 from kreinlearn.learn.losses.squared import folds_to_tune_on, tuned_before
 from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, one_penalty, tune, tune_apart
-from kreinlearn.learn.task import Task
+from kreinlearn.learn.task import Features, Linear, Task
 from kreinlearn.solvers.least_squares import Fold, ridge, signed_penalty
 from kreinlearn.solvers.margins import DenseRows, Margins, RowMargins
 from kreinlearn.solvers.span import in_span, scaling
