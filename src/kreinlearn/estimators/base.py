@@ -302,11 +302,8 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
             and shape[1] == self.n_landmarks_ != self.n_features_in_
         )
 
-    def _project(self, X: Any, W: Array) -> Array:
-        """k(X, Z) @ W for new objects, in the precision of X."""
-        return self._projected(*self._new_rows(X), W)
-
     def _projected(self, X: Objects, columns: LandmarkColumns, W: Array) -> Array:
+        """k(X, Z) @ W for validated objects, in the precision of X."""
         n, r = length(X), W.shape[1]
         out_type = precision(X)
         self._require_room(out_type.itemsize * n * r, f"a result of {n} x {r} numbers")

@@ -254,7 +254,9 @@ class Learner(KreinEstimator):
 
     def _scores(self, X: Any) -> Array:  # (n, q)
         check_is_fitted(self)
-        scores = self._project(X, self.dual_coef_.reshape(len(self.dual_coef_), -1))
+        scores = self._projected(
+            *self._new_rows(X), self.dual_coef_.reshape(len(self.dual_coef_), -1)
+        )
         scores += self._intercept.astype(scores.dtype)
         return scores
 
@@ -366,7 +368,7 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         return blockwise(self, "predict", X, self._predicted)
 
     def _predicted(self, X: Any) -> Array:
-        scores = self._decisions(X)
+        scores = class_scores(self._scores(X), len(self.classes_), self.multi_class_)
         if scores.ndim == 1:
             return self.classes_[(scores > 0).astype(np.intp)]
         return self.classes_[np.argmax(scores, axis=1)]

@@ -194,7 +194,7 @@ class SpectrumSVC(KreinClassifierBase):
 
     def _all_pairs(self, pairs: Pairs, spec: MapSpec, rng: np.random.Generator) -> Sample:
         n = spec.n_landmarks
-        pairs.session.require_memory(
+        pairs.require_memory(
             8 * MATRICES * n * n, f"the spectrum of all {n} x {n} pairs",
             "raise memory_budget, or fit KreinSVC or KreinRidgeClassifier, which take landmarks",
         )  # fmt: skip

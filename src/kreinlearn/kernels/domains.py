@@ -75,7 +75,7 @@ class Domain:
 
     def read(self, X: object, border: Border, *, reset: bool) -> Any:
         """A ``Source`` for rows that are not in memory; X itself, or what was read, otherwise."""
-        if isinstance(X, Part | list):
+        if isinstance(X, Part | list) or type(X) is np.ndarray:
             return X
         in_place = isinstance(X, np.memmap) and not self.maps_memory
         data = None if in_place else opened(X, None if reset else border.column)

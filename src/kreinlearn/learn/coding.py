@@ -169,7 +169,7 @@ class Classes:
         self, task: Task, features: Features, loss: Loss, values: Array, kept: Any
     ) -> Decided:
         n_classes, how, errors = max(task.Y.shape[1], 2), self.multi_class, None
-        if n_classes == 2 or (how == "auto" and len(task.rows) > task.spec.pool):
+        if n_classes == 2 or (how == "auto" and task.n > task.spec.pool):
             how = "ovr"  # which streams, here and elsewhere
         elif how == "auto":
             errors = compared_errors(task, features, loss, values, n_classes)

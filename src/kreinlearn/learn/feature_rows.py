@@ -83,7 +83,7 @@ class ValuesHere:
 
     def rows(self, task: Task, features: Features) -> FeatureRows:
         """The features of all rows."""
-        sample, session, n, m = task.sample, task.pairs.session, len(task.rows), len(features.map.W)
+        sample, session, n, m = task.sample, task.pairs.session, task.n, len(features.map.W)
         sampled = moving = None
         if self.target is None:
             assert self.sampled is not None

@@ -89,7 +89,7 @@ def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
     trials[:FINALISTS] = sorted(tried(trial[1], finally_tuned) for trial in trials[:FINALISTS])
     best = candidates[trials[0][1]]
     chosen = best.chosen()
-    if len(task.numbers) == len(task.rows):  # the penalties found are those of all rows
+    if len(task.numbers) == task.n:  # the penalties found are those of all rows
         chosen = replace(chosen, tuned=trials[0][2].tuned)
     return Chosen(chosen, best.kernel_params, best.transform, [trial[2] for trial in trials])
 

@@ -129,11 +129,16 @@ class Task:
     def n_weighted(self) -> int:
         """How many rows have a positive weight."""
         weighted = self.rows.weighted_rows(self.weights)
-        return len(self.rows) if weighted is None else len(weighted)
+        return self.n if weighted is None else len(weighted)
 
     @property
     def rows(self) -> Rows:
         return self.pairs.rows
+
+    @property
+    def n(self) -> int:
+        """The number of all rows."""
+        return self.pairs.n
 
     @property
     def numbers(self) -> Array:
@@ -208,7 +213,7 @@ class Task:
 
     def _require_room(self, k: int) -> None:
         n, m = len(self.numbers), len(self.sample.landmarks)
-        self.pairs.session.require_memory(
+        self.pairs.require_memory(
             8 * k * m * (n + 2 * m),
             f"tuning on {k} folds, each with a map of {m} of the {n} objects,",
             "use fewer landmarks or folds, raise memory_budget, or give the penalties",
@@ -258,7 +263,7 @@ class Task:
 
     def swept(self, *, by_fold: bool, keep: Any = None) -> tuple[Task, Features]:
         """One pass over all rows, then the feature map; the sample may have gained rows."""
-        targets, n = self.targets(by_fold=by_fold), len(self.rows)
+        targets, n = self.targets(by_fold=by_fold), self.n
         swept = sweep(self.pairs, self.sample, self.spec, self.rng, targets, keep)
         task = replace(self, sample=swept.sample)
         feature_map = self.kind.core(self.pairs, swept, self.spec, self.rng)
@@ -283,8 +288,8 @@ class Task:
 
     def all_features(self, features: Features) -> Array:
         """Phi of all rows, in memory: rows of the sample are not evaluated again."""
-        n, r = len(self.rows), len(features.map.S)
-        self.pairs.session.require_memory(
+        n, r = self.n, len(features.map.S)
+        self.pairs.require_memory(
             8 * n * r, f"one-vs-one holds features, {n} x {r}, and",
             'pass multi_class="ovr", or raise memory_budget',
         )  # fmt: skip

@@ -250,7 +250,7 @@ class KreinFeatures:
     def core(
         self, pairs: Pairs, swept: Swept, spec: MapSpec, rng: np.random.Generator
     ) -> FeatureMap:
-        feature_map = fit_core(pairs, swept.sample, swept.gram, len(pairs.rows), spec, rng)
+        feature_map = fit_core(pairs, swept.sample, swept.gram, pairs.n, spec, rng)
         return feature_map.cut(spec.rank)
 
     def root(self, unit: float) -> float:
