@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy.spatial.distance import squareform
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
