@@ -7,7 +7,7 @@ for graphs the plain l1 distance was meant first, and was changed when 1-NN misc
 split of PROTEINS with it (it measures little but the sizes of graphs). The learners were changed
 after a first run: the locally scaled similarities with heavier tails were added to those that
 `similarity="auto"` chooses from, when their cross-validated losses on these training parts, and
-their test errors, turned out to be lower. So these sets are no independent evidence for that choice.
+their test errors, turned out to be lower. So these sets are no independent evidence for it.
 """
 
 from __future__ import annotations

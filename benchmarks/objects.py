@@ -1,6 +1,6 @@
 """Which method classifies strings, series, shapes and graphs best: python -m benchmarks.objects
 
-Every set has one distance, which benchmarks/object_sets.py fixes. All methods get the same distances
+Every set has one distance, fixed in benchmarks/object_sets.py. All methods get the same distances
 and choose their parameters from the training part alone. Errors are those on the test parts.
 Standard errors are paired: over the objects of a given split, or over random splits.
 """
