@@ -31,7 +31,7 @@ from kreinlearn.data.validation import (
     precision,
     require_square,
 )
-from kreinlearn.distributed.entrance import is_dask, receive_on_workers
+from kreinlearn.distributed.entrance import is_dask, receive_on_workers, require_in_memory
 from kreinlearn.estimators.refusals import refuse
 from kreinlearn.kernels import Kernel, resolve
 from kreinlearn.kernels.base import Array, Objects, symmetrised, symmetry_rtol
@@ -279,7 +279,10 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _new_rows(self, X: Any) -> tuple[Any, LandmarkColumns]:
         """Validated objects, and what evaluates their similarities to the landmarks."""
-        columns = self._columns
+        name, columns = type(self).__name__, self._columns
+        require_in_memory(
+            X, f"{name} takes rows in memory here, got a dask collection; compute it first"
+        )
         if self._has_landmark_columns(X):
             few = of_landmark_columns(columns, self.n_landmarks_)
             return self.kernel_.domain.of_numbers(X, self._border(self._dtype)), few
