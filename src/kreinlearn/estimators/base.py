@@ -56,7 +56,7 @@ N_LANDMARKS = [
     None,
 ]
 LANDMARKS: dict[str, list[Any]] = {
-    "n": [*N_LANDMARKS, StrOptions({"auto"})],
+    "n": [*N_LANDMARKS, StrOptions({"auto"}), "array-like", "sparse matrix"],
     "scheme": [StrOptions({"auto", *SCHEMES})],
     "core": [StrOptions({"ls", "truncated", "plain"}), None],
     "rank": [Interval(Integral, 1, None, closed="left"), None],
@@ -103,24 +103,23 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
 
     @property
     def _landmarks(self) -> Landmarks:
-        """The parameter ``landmarks`` as a value; landmarks that are given leave it at defaults."""
+        """The parameter ``landmarks`` as one value."""
         given = self.landmarks
-        if isinstance(given, Landmarks):
-            validate_parameter_constraints(LANDMARKS, vars(given), "Landmarks")
-            return given
-        if isinstance(given, str):
-            return Landmarks(scheme=given)
-        if given is None or isinstance(given, Integral | Real):
-            return Landmarks(given)
-        return Landmarks()
+        if not isinstance(given, Landmarks):
+            return Landmarks(scheme=given) if isinstance(given, str) else Landmarks(given)
+        validate_parameter_constraints(LANDMARKS, vars(given), "Landmarks")
+        if not is_number_of_landmarks(given.n) and given.scheme != "auto":
+            raise ValueError(
+                f"Landmarks has {length(given.n)} landmarks and scheme={given.scheme!r} to choose "
+                'them; pass scheme="auto", or a number of landmarks'
+            )
+        return given
 
     @property
     def _given_landmarks(self) -> Any:
         """Row numbers or objects that are to be the landmarks; None if they are chosen."""
-        chosen = self.landmarks is None or isinstance(
-            self.landmarks, str | Integral | Real | Landmarks
-        )
-        return None if chosen else self.landmarks
+        wanted = self._landmarks
+        return None if is_number_of_landmarks(wanted.n) else wanted.n
 
     def _named_params(self) -> dict[str, Any] | None:
         """Parameters of the kernel, before any are searched for."""
@@ -355,6 +354,11 @@ def of_landmark_columns(columns: LandmarkColumns, m: int) -> LandmarkColumns:
 
 
 # Landmarks
+
+
+def is_number_of_landmarks(n: Any) -> bool:
+    """Whether landmarks are chosen: a number, a fraction, "auto" or None (all objects)."""
+    return n is None or isinstance(n, str | Real)
 
 
 def are_row_numbers(landmarks: Any) -> bool:

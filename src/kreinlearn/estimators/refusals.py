@@ -51,7 +51,8 @@ REFUSALS: dict[str, list[Refusal]] = {
             ),
             ValueError,
             'core="ls", tol and rank="auto" need pairs outside the landmark columns; '
-            'pass landmarks=Landmarks(..., core="plain") and a number as rank, or all columns',
+            'pass landmarks=Landmarks(<row numbers>, core="plain") and a number as rank, or all '
+            "columns",
         ),
         Refusal(
             _has_probability,

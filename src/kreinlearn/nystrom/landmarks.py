@@ -24,9 +24,10 @@ class Landmarks:
 
     Parameters
     ----------
-    n : int, float, None or "auto", default="auto"
+    n : int, float, None, "auto", array-like or list of objects, default="auto"
         How many landmarks: a number, a fraction of the objects, None for all objects (an exact
-        model), or "auto" for the default of the estimator.
+        model), or "auto" for the default of the estimator. Or the landmarks themselves, as row
+        numbers or as objects.
     scheme : str, default="auto"
         "uniform", "leverage" and "kmeans++" (the schemes of the paper), "greedy_kmeans++",
         "medoids" or "medoids+greedy" (dense vectors only). "auto" is "medoids+greedy" for dense
@@ -53,7 +54,7 @@ class Landmarks:
     30
     """
 
-    n: int | float | str | None = "auto"
+    n: int | float | str | Objects | None = "auto"
     scheme: str = "auto"
     core: str | None = None
     rank: int | None = None
