@@ -127,7 +127,9 @@ def test_streaming_keeps_the_accuracy(many, scheme):
             KreinNystroem(DeltaGauss(6.0), landmarks=landmarks, rank=20, random_state=seed)
             for seed in range(3)
         ]
-        return np.median([np.linalg.norm(exact - m.fit(X[:, :3]).approximate(X[:, :3])) for m in models])
+        return np.median(
+            [np.linalg.norm(exact - m.fit(X[:, :3]).approximate(X[:, :3])) for m in models]
+        )
 
     assert error(400) < 1.5 * error(8192)
 

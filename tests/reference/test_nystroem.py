@@ -78,7 +78,9 @@ ROUTES = [(core, method) for core in ("plain", "truncated") for method in ("gram
 
 @pytest.mark.parametrize(("core", "method"), [*ROUTES, ("ls", "gram")])
 def test_one_shot_eigendecomposition(core, method):
-    model = KreinNystroem(KERNEL, landmarks=Landmarks(Z, core=core), method=method, random_state=0).fit(X)
+    model = KreinNystroem(
+        KERNEL, landmarks=Landmarks(Z, core=core), method=method, random_state=0
+    ).fit(X)
     U, K_tilde = model.eigenvectors(X), model.approximate(X)
     # the Gram routes square the condition of C; the cut-off of 1e-6 leaves 4 digits at worst
     slack = 1e-10 if method == "svd" else 1e-4
@@ -143,7 +145,9 @@ def test_a_kernel_of_low_rank_is_recovered(core):
     F = RNG.normal(size=(160, 8))
     S = np.array([1, 1, 1, -1, -1, 1, -1, 1.0])
     low = (F * S) @ F.T
-    model = KreinNystroem("precomputed", landmarks=Landmarks(16, core=core), random_state=0).fit(low)
+    model = KreinNystroem("precomputed", landmarks=Landmarks(16, core=core), random_state=0).fit(
+        low
+    )
     assert model.rank_ == 8
     assert (model.signature_ < 0).sum() == 3
     assert relative(model.approximate(low), low) < 1e-9
@@ -188,7 +192,9 @@ def test_equal_lambdas_are_scikit_learns_nystroem_with_ridge():
     y = np.sin(X).sum(1)
     theirs = Nystroem(kernel=lambda a, b: oracles.delta_gauss(a[None], b[None], 6.0, 4.0)[0, 0],
                       n_components=20, random_state=3).fit(X)  # fmt: skip
-    ours = KreinNystroem(KERNEL, landmarks=Landmarks(theirs.component_indices_, core="plain")).fit(X)
+    ours = KreinNystroem(KERNEL, landmarks=Landmarks(theirs.component_indices_, core="plain")).fit(
+        X
+    )
     predictions = [
         Ridge(alpha=0.3, fit_intercept=False).fit(m.transform(X), y).predict(m.transform(X_NEW))
         for m in (theirs, ours)

@@ -9,7 +9,7 @@ from sklearn.base import clone
 import kreinlearn as kl
 from kreinlearn import Blocks, Landmarks, Resources
 from kreinlearn.data.tiles import TILE
-from kreinlearn.sums.tree import spans_of
+from kreinlearn.sums.parallel import spans_of
 
 N = 17 * TILE + 77  # more than a pool, and no whole number of tiles
 M = 25
