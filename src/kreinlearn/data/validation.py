@@ -43,6 +43,8 @@ NO_SEQUENCES = (str, bytes, bytearray, Mapping, Set, np.matrix)  # not read as s
 
 
 # Tables of numbers
+TargetLike = ArrayLike | str | None  # targets, or the name of the column that holds them
+WeightLike = ArrayLike | None  # one weight per row
 LARGEST = 1e150  # of a target, whose square is summed
 
 
