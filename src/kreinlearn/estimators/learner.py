@@ -163,8 +163,8 @@ class Learner(KreinEstimator):
             return rows, fit_model(rows, encoded, weights, spec, session, rng)
 
     def _checked(
-        self, X: Objects, y: TargetLike, sample_weight: WeightLike, dtype: str | None, rng: np.random.Generator,
-        classes: ArrayLike | None = None,
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike, dtype: str | None,
+        rng: np.random.Generator, classes: ArrayLike | None = None,
     ) -> tuple[Rows, Encoded, Any, Kernel]:  # fmt: skip
         """Rows, targets, weights and the fitted kernel."""
         self._forget()
