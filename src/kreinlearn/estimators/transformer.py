@@ -404,13 +404,14 @@ class KreinNystroem(_KreinTransformer):
         """
         check_is_fitted(self)
         validate_parameter_constraints(N_ROWS, {"n_rows": n_rows}, "estimate_error")
-        X, columns = self._new_rows(X)
-        n = length(X)
-        if self.kernel_.domain.is_matrix and self.n_features_in_ == self.n_landmarks_ < n:
+        fitted_to_columns = getattr(self.kernel_, "landmark_rows", None) is not None
+        if fitted_to_columns or self._has_landmark_columns(X):
             raise ValueError(
                 "an error estimate compares pairs of any objects, and the landmark columns hold "
-                "none but those with landmarks; fit with all columns"
+                "none but those with landmarks; fit and pass all columns"
             )
+        X, columns = self._new_rows(X)
+        n = length(X)
         if n < 2:
             raise ValueError("one object has no pair to estimate an error from; pass 2 or more")
         sample = np.sort(as_generator(random_state).choice(n, min(n_rows, n), replace=False))
