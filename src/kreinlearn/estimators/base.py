@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
+from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -148,7 +149,7 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         """X as rows, and the kernel fitted to them: the one entrance of data to a fit."""
         kernel, border = self._resolved_kernel(), self._border(dtype)
         if is_dask(X):
-            rows = receive_on_workers(self, X, kernel, border)
+            rows = receive_on_workers(X, kernel, border, partial(refuse, self))
         else:
             rows = Rows(kernel.domain.validate(X, border, reset=True))
         if isinstance(kernel, Precomputed):
