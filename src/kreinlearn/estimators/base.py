@@ -26,6 +26,8 @@ from kreinlearn.data.memory import Resources, budget_bytes, free_memory, require
 from kreinlearn.data.tiles import Source, length, take
 from kreinlearn.data.validation import (
     Border,
+    TargetLike,
+    WeightLike,
     asymmetry_of,
     is_frame,
     looks_like_distances,
@@ -47,7 +49,7 @@ from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.pairs.sample import Sample
 from kreinlearn.pairs.store.opening import stored
 from kreinlearn.persist import save
-from kreinlearn.progress import Progress, tasks_of
+from kreinlearn.progress import Progress, fit_task, tasks_of
 from kreinlearn.sums.parallel import worker_count
 
 T = TypeVar("T")
@@ -212,16 +214,26 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         """How many landmarks "auto" stands for."""
         raise NotImplementedError
 
-    def _in_precision(self, fit: Callable[[str | None], T]) -> T:
-        """``fit(dtype)`` in the type that is asked for, or in float64 if float32 is not enough."""
-        resources = self._resources
-        try:
-            if resources.dtype != "float32":
-                return fit(resources.dtype)
-            return in_enough_precision(fit, stored=resources.store is not None)
-        except BaseException:
-            self._forget()
-            raise
+    @contextmanager
+    def _fitting(
+        self, X: Objects, y: TargetLike = None, sample_weight: WeightLike = None
+    ) -> Iterator[None]:
+        """Tell callbacks of a fit; one that fails leaves the estimator unfitted."""
+        with fit_task(self, X, y, sample_weight):
+            try:
+                yield
+            except BaseException:
+                self._forget()
+                raise
+
+    @property
+    def _is_single(self) -> bool:
+        """Whether float32 is asked for, which a fit then has to find good enough."""
+        return self._resources.dtype == "float32"
+
+    def _coarsely(self, fit: Callable[[str], T]) -> T:
+        """``fit("float32")``, or ``fit("float64")`` if that finds float32 too coarse."""
+        return in_enough_precision(fit, stored=self._resources.store is not None)
 
     @contextmanager
     def _session(

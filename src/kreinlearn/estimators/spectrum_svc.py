@@ -181,7 +181,7 @@ class SpectrumSVC(KreinClassifierBase):
     # What other classifiers leave open: every object is a landmark.
     landmarks = Landmarks(None, "uniform")
     probability = False
-    _takes_dask: ClassVar[bool] = False
+    _works_elsewhere: ClassVar[bool] = False
 
     def __init__(
         self,

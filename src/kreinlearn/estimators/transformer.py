@@ -30,7 +30,6 @@ from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.probe import probe_landmarks
 from kreinlearn.pairs.rows import Rows
-from kreinlearn.progress import fit_task
 from kreinlearn.sums.parallel import serial_blas
 
 DEFAULT_TOL = 0.05  # of rank="auto"
@@ -47,7 +46,7 @@ class FitResult(NamedTuple):
 
 
 class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KreinEstimator):
-    _takes_dask: ClassVar[bool] = True
+    _works_elsewhere: ClassVar[bool] = True
     _core: ClassVar[str] = "ls"
     _fitted: ClassVar[tuple[str, ...]] = (
         *KreinEstimator._fitted, "signature_", "eigenvalues_", "rank_", "_map", "_mean",
@@ -141,8 +140,9 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
         return None
 
     def _fit(self, X: Objects) -> FitResult:
-        with fit_task(self, X):
-            result = self._in_precision(partial(self._found, X))
+        with self._fitting(X):
+            found = partial(self._found, X)
+            result = self._coarsely(found) if self._is_single else found(self._resources.dtype)
             self._keep(result)
             return result
 
