@@ -55,7 +55,7 @@ def models() -> dict[str, tuple[Any, Any]]:
     chosen: dict[str, Any] = {"landmarks": 8, "random_state": 0}
     classifier = KreinRidgeClassifier("levenshtein", probability=True, **chosen)
     penalties = {"lambda_plus": 0.1, "lambda_minus": 0.2}
-    sparse = {"lambda_plus": 0, "lambda_minus": 0}
+    sparse: dict[str, Any] = {"lambda_l1": "auto", "lambda_plus": 0, "lambda_minus": 0}
     given = KreinRidge("precomputed_dissimilarity", **penalties, **chosen)
     return {
         "nystroem": (KreinNystroem("delta_gauss", landmarks=6, random_state=0).fit(X), X[:4]),
@@ -65,7 +65,7 @@ def models() -> dict[str, tuple[Any, Any]]:
         "given": (given.partial_fit(D, X[:, 1]), D[:4]),
         "machine": (SpectrumSVC("jaccard_sets", C=1.0).fit(sets, three), ["ab", "c", ""]),
         "graphs": (
-            KreinSVC("wl_distance", lambda_l1="auto", **sparse, random_state=0).fit(graphs, np.arange(12) % 2),
+            KreinSVC("wl_distance", **sparse, random_state=0).fit(graphs, np.arange(12) % 2),
             pairs,
         ),
     }  # fmt: skip

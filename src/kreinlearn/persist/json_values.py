@@ -150,7 +150,9 @@ def is_a(value: object, wanted: str) -> bool:
     plain = value.item() if isinstance(value, np.integer | np.floating) else value
     kind = type(plain).__name__
     known = {"ndarray": "Array", "Generator": "np.random.Generator"}
-    return wanted in ("Any", "Objects", kind, known.get(kind)) or (plain is None and wanted == "None")
+    return wanted in ("Any", "Objects", kind, known.get(kind)) or (
+        plain is None and wanted == "None"
+    )
 
 
 class Reader:

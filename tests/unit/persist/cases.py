@@ -162,6 +162,7 @@ MODELS: dict[str, Callable[..., Any]] = {
     "SpectrumSVC": lambda **params: SpectrumSVC(C=1.0, random_state=0, **params),
 }
 
+
 def model_of(name: str, kind: str, **more: Any) -> tuple[Any, Any, Any]:
     """An estimator that is not fitted, its rows and its targets."""
     given = KINDS[kind]

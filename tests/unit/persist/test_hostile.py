@@ -276,7 +276,9 @@ ODD: dict[str, tuple[Callable[[], Any], Change, str]] = {
     "a pool": (strings, parameters(landmarks=landmarks(pool=-1)), "'pool' parameter"),
     "a pool of text": (strings, parameters(landmarks=landmarks(pool="1")), "pool of a Landmarks"),
     "a budget": (
-        strings, parameters(resources=resources(memory_budget="some")), "memory_budget='some'"
+        strings,
+        parameters(resources=resources(memory_budget="some")),
+        "memory_budget='some'",
     ),
     "a type": (strings, parameters(resources=resources(dtype="float16")), "'dtype' parameter"),
     "an output": (vectors, state(_sklearn_output_config=SHOWN), "set_output is"),

@@ -57,7 +57,9 @@ def tuned() -> dict[str, Any]:
     parts = kreinlearn.KreinVCRidgeClassifier("sigmoid", random_state=0)
     for part in range(2):
         parts.partial_fit(X[part::2], LABELS[part::2], classes=np.unique(LABELS))
-    single = kreinlearn.KreinRidge("gaussian", resources=SINGLE, lambda_plus=1e-9, lambda_minus=1e-9)
+    single = kreinlearn.KreinRidge(
+        "gaussian", resources=SINGLE, lambda_plus=1e-9, lambda_minus=1e-9
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         single.fit(1e3 + X.astype(np.float32), TARGETS)
