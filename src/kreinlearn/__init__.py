@@ -66,7 +66,7 @@ _PLACES = {
     "evaluation": ("Evaluation", "evaluate"),
     "inspection": ("Inspection", "indefiniteness", "inspect"),
     "kernels": ("dissimilarity", "normalized", "pairwise", "register", "similarity_of"),
-    "nystrom.spec": ("Landmarks",),
+    "nystrom.landmarks": ("Landmarks",),
     "persist": ("ModelFormatError", "load", "save"),
     "estimators.predicting": ("predict_to",),
     "data.blocks": ("Blocks",),

@@ -57,7 +57,7 @@ N_LANDMARKS = [
 ]
 LANDMARKS: dict[str, list[Any]] = {
     "n": [*N_LANDMARKS, StrOptions({"auto"})],
-    "scheme": [StrOptions({"auto", *SCHEMES})],
+    "scheme": [StrOptions({"auto", *SCHEMES}), "array-like", "sparse matrix"],
     "core": [StrOptions({"ls", "truncated", "plain"}), None],
     "rank": [Interval(Integral, 1, None, closed="left"), None],
     "pool": [Interval(Integral, 1, None, closed="left")],
@@ -103,24 +103,20 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
 
     @property
     def _landmarks(self) -> Landmarks:
-        """The parameter ``landmarks`` as a value; landmarks that are given leave it at defaults."""
+        """The parameter ``landmarks`` as a value."""
         given = self.landmarks
         if isinstance(given, Landmarks):
             validate_parameter_constraints(LANDMARKS, vars(given), "Landmarks")
             return given
-        if isinstance(given, str):
-            return Landmarks(scheme=given)
         if given is None or isinstance(given, Integral | Real):
             return Landmarks(given)
-        return Landmarks()
+        return Landmarks(scheme=given)
 
     @property
     def _given_landmarks(self) -> Any:
         """Row numbers or objects that are to be the landmarks; None if they are chosen."""
-        chosen = self.landmarks is None or isinstance(
-            self.landmarks, str | Integral | Real | Landmarks
-        )
-        return None if chosen else self.landmarks
+        scheme = self._landmarks.scheme
+        return None if isinstance(scheme, str) else scheme
 
     def _named_params(self) -> dict[str, Any] | None:
         """Parameters of the kernel, before any are searched for."""
@@ -190,12 +186,10 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         """The parameters as numbers for the rows at hand."""
         n, wanted = len(rows), self._landmarks
         common = {"rank": rank, "core": wanted.core or self._core, "pool": wanted.pool, **more}
-        given = self._given_landmarks
-        if given is None:
+        given = wanted.scheme
+        if isinstance(given, str):
             m = landmark_count(wanted.n, n, self._default_landmarks(n, rank))
-            scheme = scheme_for(
-                wanted.scheme, rows.are_dense_vectors and not kernel.domain.is_matrix
-            )
+            scheme = scheme_for(given, rows.are_dense_vectors and not kernel.domain.is_matrix)
             return MapSpec(m, scheme, **common)
         if are_row_numbers(given):
             numbers = checked_row_numbers(given, n)

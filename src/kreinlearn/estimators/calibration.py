@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ from kreinlearn.data.validation import is_condensed, square_from_condensed
 from kreinlearn.estimators.base import are_row_numbers
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.folds import fold_count
-from kreinlearn.nystrom.landmarks import Landmarks
 
 PART = 0.7  # the smallest share of the rows in a part that calibrates
 
@@ -59,14 +59,14 @@ def fixed(model: Any) -> Any:
             given[name] = getattr(model, f"{name}_")
     wanted, by_number = model._landmarks, are_row_numbers(model._given_landmarks)
     if by_number and not model.kernel_.domain.is_matrix:
-        given["landmarks"] = model.landmarks_
+        given["landmarks"] = replace(wanted, scheme=model.landmarks_)
     elif by_number or model._given_landmarks is None:
         share = model._n_chosen / len(model.folds_)  # of a part there are fewer, and others
         rank = wanted.rank
         if rank is not None and rank > PART * model._n_chosen:
             rank = None  # more than the landmarks of a part may have
-        n = None if share == 1 else share
-        given["landmarks"] = Landmarks(n, wanted.scheme, wanted.core, rank, wanted.pool)
+        n, scheme = None if share == 1 else share, "auto" if by_number else wanted.scheme
+        given["landmarks"] = replace(wanted, n=n, scheme=scheme, rank=rank)
     return clone(model).set_callbacks().set_params(**given)
 
 

@@ -140,7 +140,9 @@ REFUSALS: dict[str, list[Refusal]] = {
     ],
     "rows on workers": [
         Refusal(
-            lambda estimator, **_: estimator._landmarks.scheme in WHOLE_SAMPLE,
+            lambda estimator, **_: (
+                estimator._given_landmarks is None and estimator._landmarks.scheme in WHOLE_SAMPLE
+            ),
             ValueError,
             "landmarks={scheme!r} holds a sketch of all rows, which stay on workers; pass "
             'landmarks="auto", which looks at a sample of them',

@@ -27,10 +27,11 @@ class Landmarks:
     n : int, float, None or "auto", default="auto"
         How many landmarks: a number, a fraction of the objects, None for all objects (an exact
         model), or "auto" for the default of the estimator.
-    scheme : str, default="auto"
+    scheme : str, row numbers or objects, default="auto"
         "uniform", "leverage" and "kmeans++" (the schemes of the paper), "greedy_kmeans++",
         "medoids" or "medoids+greedy" (dense vectors only). "auto" is "medoids+greedy" for dense
-        vectors and "greedy_kmeans++" for everything else.
+        vectors and "greedy_kmeans++" for everything else. Instead of a name, the landmarks
+        themselves may be given: row numbers of X, or objects; then ``n`` is not used.
     core : {"plain", "truncated", "ls"} or None, default=None
         How the kernel is approximated from the landmarks: by the inverse of their kernel matrix
         ("plain"), by the inverse of its largest part ("truncated"), or by least squares ("ls").
@@ -54,7 +55,7 @@ class Landmarks:
     """
 
     n: int | float | str | None = "auto"
-    scheme: str = "auto"
+    scheme: str | Sequence[int] | Objects = "auto"
     core: str | None = None
     rank: int | None = None
     pool: int = 8192
