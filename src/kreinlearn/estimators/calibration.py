@@ -59,14 +59,13 @@ def fixed(model: Any) -> Any:
             given[name] = getattr(model, f"{name}_")
     wanted, by_number = model._landmarks, are_row_numbers(model._given_landmarks)
     if by_number and not model.kernel_.domain.is_matrix:
-        given["landmarks"] = replace(wanted, scheme=model.landmarks_)
+        given["landmarks"] = replace(wanted, n=model.landmarks_)
     elif by_number or model._given_landmarks is None:
         share = model._n_chosen / len(model.folds_)  # of a part there are fewer, and others
         rank = wanted.rank
         if rank is not None and rank > PART * model._n_chosen:
             rank = None  # more than the landmarks of a part may have
-        n, scheme = None if share == 1 else share, "auto" if by_number else wanted.scheme
-        given["landmarks"] = replace(wanted, n=n, scheme=scheme, rank=rank)
+        given["landmarks"] = replace(wanted, n=None if share == 1 else share, rank=rank)
     return clone(model).set_callbacks().set_params(**given)
 
 

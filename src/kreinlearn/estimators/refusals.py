@@ -51,7 +51,8 @@ REFUSALS: dict[str, list[Refusal]] = {
             ),
             ValueError,
             'core="ls", tol and rank="auto" need pairs outside the landmark columns; '
-            'pass landmarks=Landmarks(..., core="plain") and a number as rank, or all columns',
+            'pass landmarks=Landmarks(<row numbers>, core="plain") and a number as rank, or all '
+            "columns",
         ),
         Refusal(
             _has_probability,
@@ -140,9 +141,7 @@ REFUSALS: dict[str, list[Refusal]] = {
     ],
     "rows on workers": [
         Refusal(
-            lambda estimator, **_: (
-                estimator._given_landmarks is None and estimator._landmarks.scheme in WHOLE_SAMPLE
-            ),
+            lambda estimator, **_: estimator._landmarks.scheme in WHOLE_SAMPLE,
             ValueError,
             "landmarks={scheme!r} holds a sketch of all rows, which stay on workers; pass "
             'landmarks="auto", which looks at a sample of them',

@@ -120,7 +120,7 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
         return blockwise(self, "transform", X, self._features)
 
     def _features(self, X: Any) -> Array:
-        return self._centred(self._project(X, self._map.W))
+        return self._centred(self._projected(*self._new_rows(X), self._map.W))
 
     def _centred(self, Phi: Array) -> Array:
         Phi -= np.asarray(self._mean, dtype=Phi.dtype)
@@ -198,7 +198,78 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
 class KreinNystroem(_KreinTransformer):
     """Low-rank features of any symmetric similarity, positive definite or not.
 
-    @DOC:KreinNystroem@
+    For use before any other estimator, and for approximating a kernel matrix K that is too large to
+    compute: ``K ~ Phi diag(signature_) Phi.T`` with ``Phi = transform(X)``. K itself is never
+    formed; only the similarities of the objects to landmarks, and of a few pairs more, are
+    evaluated. A dissimilarity is turned into a similarity by centring its squares.
+
+    Parameters
+    ----------
+    kernel : str, callable or Kernel, default="gaussian"
+        The similarity: a name such as "gaussian" or "levenshtein", a function k(A, B) that returns
+        a matrix, ``pairwise(f)`` of a function of two objects, ``dissimilarity(...)``, or an object
+        of ``kreinlearn.kernels``. "precomputed" and "precomputed_dissimilarity" take a matrix as X.
+    kernel_params : dict or None, default=None
+        Parameters of the kernel, by name; None leaves its own defaults.
+    landmarks : int, float, None, str, array-like or Landmarks, default="auto"
+        The objects by which all others are described: how many (a number, or a fraction of the
+        training objects; None takes all, which is exact), the name of a scheme that chooses them,
+        their row numbers, the objects themselves, or ``Landmarks(...)``. "auto" takes 100, or twice
+        ``rank`` if that is more.
+    rank : int, "auto" or None, default=None
+        How many features are kept, those with the largest absolute eigenvalues. None keeps all;
+        "auto" keeps as few as reach ``tol``.
+    method : {"gram", "svd", "sgt"}, default="gram"
+        How the eigendecomposition is computed. "gram" streams over the rows. "svd" and "sgt" keep
+        all kernel values in memory, are there for comparison, and need ``Landmarks(core="plain")``
+        or "truncated".
+    tol : float or None, default=None
+        The relative error to be reached: landmarks are added until the estimate is below it. None:
+        the number of landmarks is fixed, except that ``rank="auto"`` uses 0.05.
+    resources : Resources or None, default=None
+        Memory, a store of kernel values on disk, and the precision of vectors, as
+        ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the
+        precision of X.
+    n_jobs : int or None, default=None
+        Number of threads, or of processes for kernels that are Python functions; -1 is one for each
+        core. None: as many threads as BLAS uses, and no further processes.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of all random choices: landmarks and samples. An int gives the same result at every
+        call.
+    verbose : int or bool, default=0
+        If positive, a run that takes long is announced, and its progress is shown on a terminal.
+
+    Attributes
+    ----------
+    signature_ : ndarray of shape (rank_,)
+        The sign of each feature, 1 or -1.
+    eigenvalues_ : ndarray of shape (n_eigenvalues,)
+        Eigenvalues of the approximate kernel matrix of the training objects, by decreasing absolute
+        value; those that are zero up to rounding are left out.
+    rank_ : int
+        The number of features.
+    error_ : ErrorEstimate
+        The estimated relative error, its standard error, and the number of rows it was estimated
+        from. Exists with ``tol`` or ``rank="auto"``.
+    landmarks_ : ndarray, sparse matrix, table or list of length n_landmarks_
+        The landmarks; with a precomputed kernel their row numbers.
+    landmark_indices_ : ndarray of shape (n_landmarks_,) or None
+        Row numbers of the landmarks in the training data; None if they were given as objects.
+    n_landmarks_ : int
+        The number of landmarks.
+    kernel_ : Kernel
+        The fitted kernel.
+    dtype_ : dtype
+        The type in which numbers are held and kernels evaluated. Exists for vectors and matrices.
+    n_features_in_ : int
+        The number of columns of X. Exists for vectors, tables and matrices.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        The names of the columns of X, if they are all strings.
+
+    See Also
+    --------
+    KreinPCA : Features of the centred kernel, for pictures.
+    sklearn.kernel_approximation.Nystroem : The same for positive definite kernels.
 
     Examples
     --------
@@ -248,7 +319,7 @@ class KreinNystroem(_KreinTransformer):
 
     def _spec(self, rows: Rows, kernel: Kernel) -> MapSpec:
         refuse(self, "a method")
-        rank = None if self.rank == "auto" else self.rank
+        rank = None if isinstance(self.rank, str) else self.rank
         spec = self._map_spec(rows, kernel, rank, method=self.method, tol=self._tolerance())
         require_rank(rank, spec, len(rows))
         single = self._resources.dtype == "float32"
@@ -285,7 +356,10 @@ class KreinNystroem(_KreinTransformer):
             One column per eigenvalue, orthonormal on the training objects.
         """
         check_is_fitted(self)
-        return blockwise(self, "eigenvectors", X, partial(self._project, W=self._map.E))
+        return blockwise(self, "eigenvectors", X, self._eigenvectors)
+
+    def _eigenvectors(self, X: Any) -> Array:
+        return self._projected(*self._new_rows(X), self._map.E)
 
     def approximate(self, X: Any, Y: Any = None) -> Array:
         """The approximate similarities of objects.
@@ -303,8 +377,8 @@ class KreinNystroem(_KreinTransformer):
             The similarities.
         """
         check_is_fitted(self)
-        Phi = self._project(X, self._map.W)
-        Psi = Phi if Y is None else self._project(Y, self._map.W)
+        Phi = self._projected(*self._new_rows(X), self._map.W)
+        Psi = Phi if Y is None else self._projected(*self._new_rows(Y), self._map.W)
         self._require_room(8 * len(Phi) * len(Psi), f"{len(Phi)} x {len(Psi)} similarities")
         return np.asarray((Phi * self.signature_) @ Psi.T)
 
@@ -347,7 +421,73 @@ class KreinNystroem(_KreinTransformer):
 class KreinPCA(_KreinTransformer):
     """Signed principal components: an embedding that keeps the negative axes.
 
-    @DOC:KreinPCA@
+    For pictures and for embedding objects in a few dimensions. The components are eigenvectors of
+    the centred, approximate kernel matrix, by decreasing absolute eigenvalue. The squared distance
+    of two embedded objects is the sum over components of ``signature_ * difference ** 2``, which
+    may be negative. New objects are embedded by ``transform``. A dissimilarity is turned into a
+    similarity by centring its squares.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        The number of components, at most the number of landmarks.
+    kernel : str, callable or Kernel, default="gaussian"
+        The similarity: a name such as "gaussian" or "levenshtein", a function k(A, B) that returns
+        a matrix, ``pairwise(f)`` of a function of two objects, ``dissimilarity(...)``, or an object
+        of ``kreinlearn.kernels``. "precomputed" and "precomputed_dissimilarity" take a matrix as X.
+    kernel_params : dict or None, default=None
+        Parameters of the kernel, by name; None leaves its own defaults.
+    landmarks : int, float, None, str, array-like or Landmarks, default="auto"
+        The objects by which all others are described: how many (a number, or a fraction of the
+        training objects; None takes all, which is exact), the name of a scheme that chooses them,
+        their row numbers, the objects themselves, or ``Landmarks(...)``. "auto" takes 100, or twice
+        ``n_components`` if that is more.
+    resources : Resources or None, default=None
+        Memory, a store of kernel values on disk, and the precision of vectors, as
+        ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the
+        precision of X.
+    n_jobs : int or None, default=None
+        Number of threads, or of processes for kernels that are Python functions; -1 is one for each
+        core. None: as many threads as BLAS uses, and no further processes.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of all random choices: landmarks and samples. An int gives the same result at every
+        call.
+    verbose : int or bool, default=0
+        If positive, a run that takes long is announced, and its progress is shown on a terminal.
+
+    Attributes
+    ----------
+    signature_ : ndarray of shape (rank_,)
+        The sign of each feature, 1 or -1.
+    eigenvalues_ : ndarray of shape (rank_,)
+        The eigenvalue of each component, by decreasing absolute value.
+    explained_abs_ratio_ : ndarray of shape (rank_,)
+        The absolute value of each eigenvalue, divided by the sum of those of all eigenvalues of the
+        approximation.
+    explained_squared_ratio_ : ndarray of shape (rank_,)
+        The same for squared eigenvalues: shares of the squared Frobenius norm.
+    rank_ : int
+        The number of components, fewer than ``n_components`` if the landmarks span fewer
+        dimensions.
+    landmarks_ : ndarray, sparse matrix, table or list of length n_landmarks_
+        The landmarks; with a precomputed kernel their row numbers.
+    landmark_indices_ : ndarray of shape (n_landmarks_,) or None
+        Row numbers of the landmarks in the training data; None if they were given as objects.
+    n_landmarks_ : int
+        The number of landmarks.
+    kernel_ : Kernel
+        The fitted kernel.
+    dtype_ : dtype
+        The type in which numbers are held and kernels evaluated. Exists for vectors and matrices.
+    n_features_in_ : int
+        The number of columns of X. Exists for vectors, tables and matrices.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        The names of the columns of X, if they are all strings.
+
+    See Also
+    --------
+    KreinNystroem : Features that approximate the kernel itself.
+    sklearn.decomposition.KernelPCA : The same for positive definite kernels.
 
     Examples
     --------

@@ -24,14 +24,14 @@ class Landmarks:
 
     Parameters
     ----------
-    n : int, float, None or "auto", default="auto"
+    n : int, float, None, "auto", array-like or list of objects, default="auto"
         How many landmarks: a number, a fraction of the objects, None for all objects (an exact
-        model), or "auto" for the default of the estimator.
-    scheme : str, row numbers or objects, default="auto"
+        model), or "auto" for the default of the estimator. Or the landmarks themselves, as row
+        numbers or as objects.
+    scheme : str, default="auto"
         "uniform", "leverage" and "kmeans++" (the schemes of the paper), "greedy_kmeans++",
         "medoids" or "medoids+greedy" (dense vectors only). "auto" is "medoids+greedy" for dense
-        vectors and "greedy_kmeans++" for everything else. Instead of a name, the landmarks
-        themselves may be given: row numbers of X, or objects; then ``n`` is not used.
+        vectors and "greedy_kmeans++" for everything else.
     core : {"plain", "truncated", "ls"} or None, default=None
         How the kernel is approximated from the landmarks: by the inverse of their kernel matrix
         ("plain"), by the inverse of its largest part ("truncated"), or by least squares ("ls").
@@ -54,8 +54,8 @@ class Landmarks:
     30
     """
 
-    n: int | float | str | None = "auto"
-    scheme: str | Sequence[int] | Objects = "auto"
+    n: int | float | str | Objects | None = "auto"
+    scheme: str = "auto"
     core: str | None = None
     rank: int | None = None
     pool: int = 8192
@@ -102,12 +102,14 @@ class MapSpec:
 
 def open_sample(pairs: Pairs, spec: MapSpec, rng: np.random.Generator) -> Sample:
     """The rows among which landmarks are chosen, with given landmarks as columns."""
-    n = len(pairs.rows)
+    n = pairs.n
     _require_room(pairs, n, spec)
     pool = spec.pool_rows(n, rng)
     _announce(pairs, spec)
     if spec.scheme is None:
-        numbers = spec.given if spec.by_number else np.arange(-spec.n_landmarks, 0)
+        numbers = np.arange(-spec.n_landmarks, 0)
+        if spec.by_number:
+            numbers = np.asarray(spec.given)
         sample = pairs.grown(pairs.sample(np.union1d(numbers, pool), pool), numbers)
         return pairs.with_reference(sample)
     if spec.scheme not in WHOLE_SAMPLE or len(pool) == n:
@@ -133,9 +135,9 @@ def select_landmarks(
 def _announce(pairs: Pairs, spec: MapSpec) -> None:
     """Say what the fit will cost, before it evaluates anything."""
     at_least = "" if spec.tol is None else "at least "
-    count = pairs_of_fit(pairs.kernel, len(pairs.rows), spec)
+    count = pairs_of_fit(pairs.kernel, pairs.n, spec)
     X = pairs.rows.X
-    announce(pairs.session, pairs.kernel, X, X, count, at_least)
+    announce(pairs.session.progress, pairs.kernel, X, X, count, pairs.session.workers, at_least)
 
 
 def pairs_of_fit(kernel: Kernel, n: int, spec: MapSpec) -> int:
@@ -179,7 +181,7 @@ def room_for(n: int, spec: MapSpec) -> int:
 
 
 def _require_room(pairs: Pairs, n: int, spec: MapSpec) -> None:
-    pairs.session.require_memory(
+    pairs.require_memory(
         room_for(n, spec), f"{spec.n_landmarks} landmarks and the rows to choose them from",
         "use fewer landmarks or raise memory_budget; all other rows are streamed",
     )  # fmt: skip
@@ -190,7 +192,7 @@ def _require_sketch(pairs: Pairs, n: int, spec: MapSpec) -> None:
     per_row = 3 * 8 * spec.sketch
     if pairs.kernel.writes_in_place:
         per_row = 4 * spec.sketch + 8 if spec.scheme == "kmeans++" else 8
-    pairs.session.require_memory(
+    pairs.require_memory(
         per_row * n, f'landmarks="{spec.scheme}", which looks at all {n} rows,',
         'raise memory_budget or pass landmarks="auto", which looks at a sample of them',
     )  # fmt: skip
