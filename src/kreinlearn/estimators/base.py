@@ -95,6 +95,12 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
 
     # Parameters that stand for several
 
+    def _validate_params(self) -> None:
+        """Check all parameters, also those inside of ``Landmarks`` and ``Resources``."""
+        super()._validate_params()
+        self._landmarks  # noqa: B018
+        budget_bytes(self._resources.memory_budget)
+
     @property
     def _resources(self) -> Resources:
         resources = self.resources or Resources()
