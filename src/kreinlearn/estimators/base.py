@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
+from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -25,6 +26,8 @@ from kreinlearn.data.memory import Resources, budget_bytes, free_memory, require
 from kreinlearn.data.tiles import Source, length, take
 from kreinlearn.data.validation import (
     Border,
+    TargetLike,
+    WeightLike,
     asymmetry_of,
     is_frame,
     looks_like_distances,
@@ -46,7 +49,7 @@ from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.pairs.sample import Sample
 from kreinlearn.pairs.store.opening import stored
 from kreinlearn.persist import save
-from kreinlearn.progress import Progress, tasks_of
+from kreinlearn.progress import Progress, fit_task, tasks_of
 from kreinlearn.sums.parallel import worker_count
 
 T = TypeVar("T")
@@ -148,11 +151,13 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_columns")
 
-    def _received(self, X: Any, dtype: str | None, rng: np.random.Generator) -> tuple[Rows, Kernel]:
+    def _received(
+        self, X: Objects, dtype: str | None, rng: np.random.Generator
+    ) -> tuple[Rows, Kernel]:
         """X as rows, and the kernel fitted to them: the one entrance of data to a fit."""
         kernel, border = self._resolved_kernel(), self._border(dtype)
         if is_dask(X):
-            rows = receive_on_workers(self, X, kernel, border)
+            rows = receive_on_workers(X, kernel, border, partial(refuse, self))
         else:
             rows = Rows(kernel.domain.validate(X, border, reset=True))
         if isinstance(kernel, Precomputed):
@@ -215,16 +220,26 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         """How many landmarks "auto" stands for."""
         raise NotImplementedError
 
-    def _in_precision(self, fit: Callable[[str | None], T]) -> T:
-        """``fit(dtype)`` in the type that is asked for, or in float64 if float32 is not enough."""
-        resources = self._resources
-        try:
-            if resources.dtype != "float32":
-                return fit(resources.dtype)
-            return in_enough_precision(fit, stored=resources.store is not None)
-        except BaseException:
-            self._forget()
-            raise
+    @contextmanager
+    def _fitting(
+        self, X: Objects, y: TargetLike = None, sample_weight: WeightLike = None
+    ) -> Iterator[None]:
+        """Tell callbacks of a fit; one that fails leaves the estimator unfitted."""
+        with fit_task(self, X, y, sample_weight):
+            try:
+                yield
+            except BaseException:
+                self._forget()
+                raise
+
+    @property
+    def _is_single(self) -> bool:
+        """Whether float32 is asked for, which a fit then has to find good enough."""
+        return self._resources.dtype == "float32"
+
+    def _coarsely(self, fit: Callable[[str], T]) -> T:
+        """``fit("float32")``, or ``fit("float64")`` if that finds float32 too coarse."""
+        return in_enough_precision(fit, stored=self._resources.store is not None)
 
     @contextmanager
     def _session(
@@ -283,7 +298,7 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         """
         save(self, path, external_kernel=external_kernel)
 
-    def _new_rows(self, X: Any) -> tuple[Any, LandmarkColumns]:
+    def _new_rows(self, X: Objects) -> tuple[Any, LandmarkColumns]:
         """Validated objects, and what evaluates their similarities to the landmarks."""
         name, columns = type(self).__name__, self._columns
         require_in_memory(
@@ -298,7 +313,7 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
     def _dtype(self) -> str | None:
         return None if self._resources.dtype is None else str(self.dtype_)
 
-    def _has_landmark_columns(self, X: Any) -> bool:
+    def _has_landmark_columns(self, X: Objects) -> bool:
         """Whether a matrix has one column per landmark instead of one per training object."""
         raw, shape = self._columns.raw, getattr(X, "shape", None)
         return (

@@ -7,15 +7,19 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.memory import Resources
 from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator
+from kreinlearn.data.validation import TargetLike, WeightLike
 from kreinlearn.distributed.entrance import require_in_memory
+from kreinlearn.estimators.calibration import calibrated
 from kreinlearn.estimators.learner import KreinClassifierBase, KreinRegressorBase, Learner
 from kreinlearn.estimators.refusals import refuse
+from kreinlearn.kernels.base import Objects
 from kreinlearn.learn.coding import Encoded
 from kreinlearn.learn.fit import Model
 from kreinlearn.learn.incremental import first_part, next_part
@@ -34,7 +38,9 @@ class Incremental(Learner):
     def _loss(self) -> Loss:
         return SquaredError()
 
-    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
+    def _partial_fit(
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike, classes: ArrayLike | None = None
+    ) -> Self:
         require_in_memory(
             X, "partial_fit takes parts in memory; give fit the whole dask collection"
         )
@@ -43,15 +49,22 @@ class Incremental(Learner):
                 self._next_part(X, y, sample_weight, classes)
             else:
                 refuse(self, "partial_fit")
-                learned = partial(self._first_part, X, y, sample_weight, classes)
-                rows, model = self._in_precision(learned)
+                first = partial(self._first_part, X, y, sample_weight, classes)
+                rows, model = (
+                    self._coarsely(first) if self._is_single else first(self._resources.dtype)
+                )
                 self._keep(rows, model)
                 assert model.sums is not None
                 self._sums = model.sums
         return self
 
     def _first_part(
-        self, X: Any, y: Any, sample_weight: Any, classes: Any, dtype: str | None
+        self,
+        X: Objects,
+        y: TargetLike,
+        sample_weight: WeightLike,
+        classes: ArrayLike | None,
+        dtype: str | None,
     ) -> tuple[Rows, Model]:
         rng = as_generator(self.random_state)
         rows, encoded, weights, kernel = self._checked(X, y, sample_weight, dtype, rng, classes)
@@ -59,7 +72,9 @@ class Incremental(Learner):
         with self._session(kernel, rows, spec.map, dtype) as session, serial_blas():
             return rows, first_part(rows, encoded, weights, spec, session, rng)
 
-    def _next_part(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> None:
+    def _next_part(
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike, classes: ArrayLike | None
+    ) -> None:
         check_is_fitted(self)
         X, y = with_target(X, y)
         border = self._border(self._dtype)
@@ -80,7 +95,7 @@ class Incremental(Learner):
             raise ValueError(f"y has {encoded.Y.shape[1]} outputs, but the first part had {q}")
         return encoded
 
-    def _known_classes(self, classes: Any) -> Any:
+    def _known_classes(self, classes: ArrayLike | None) -> Any:
         return None
 
 
@@ -88,7 +103,7 @@ class IncrementalRegressor(KreinRegressorBase, Incremental):
     """Targets of one or more dimensions, in parts."""
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Learn from a further part of the data; landmarks are those of the first part.
 
         Parameters
@@ -116,7 +131,13 @@ class IncrementalClassifier(KreinClassifierBase, Incremental):
     """Labels, in parts."""
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Objects,
+        y: TargetLike,
+        classes: ArrayLike | None = None,
+        sample_weight: WeightLike = None,
+    ) -> Self:
         """Learn from a further part of the data; landmarks are those of the first part.
 
         Parameters
@@ -137,7 +158,7 @@ class IncrementalClassifier(KreinClassifierBase, Incremental):
         """
         return self._partial_fit(X, y, sample_weight, classes)
 
-    def _known_classes(self, classes: Any) -> Any:
+    def _known_classes(self, classes: ArrayLike | None) -> Any:
         if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(
                 f"classes={classes!r} differ from those of the first part, {self.classes_}"
@@ -303,7 +324,7 @@ class KreinRidge(IncrementalRegressor):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Choose landmarks, pass once over the data, tune the penalties, solve.
 
         Parameters
@@ -508,7 +529,7 @@ class KreinRidgeClassifier(IncrementalClassifier):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Choose landmarks, pass once over the data, tune the penalties, solve.
 
         Parameters
@@ -526,5 +547,7 @@ class KreinRidgeClassifier(IncrementalClassifier):
         self : object
             The fitted estimator.
         """
+        if self.probability:
+            return calibrated(self, X, y, sample_weight)
         self._fit(X, y, sample_weight)
         return self
