@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from copy import copy
 from dataclasses import asdict, replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -26,6 +27,7 @@ from kreinlearn.data.tiles import Source, length, take
 from kreinlearn.data.validation import (
     Border,
     asymmetry_of,
+    column_count,
     is_frame,
     looks_like_distances,
     precision,
@@ -279,11 +281,19 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _new_rows(self, X: Any) -> tuple[Any, LandmarkColumns]:
         """Validated objects, and what evaluates their similarities to the landmarks."""
-        columns = self._columns
+        columns, border = self._columns, self._border(self._dtype)
         if self._has_landmark_columns(X):
-            few = of_landmark_columns(columns, self.n_landmarks_)
-            return self.kernel_.domain.of_numbers(X, self._border(self._dtype)), few
-        return self.kernel_.domain.validate(X, self._border(self._dtype), reset=False), columns
+            border = replace(border, estimator=self._fitted_to_landmark_columns())
+            columns = of_landmark_columns(columns, self.n_landmarks_)
+        return self.kernel_.domain.validate(X, border, reset=False), columns
+
+    def _fitted_to_landmark_columns(self) -> Self:
+        """The same model, as if no other columns had been seen in ``fit``."""
+        model = copy(self)
+        model.n_features_in_ = self.n_landmarks_
+        if hasattr(self, "feature_names_in_"):
+            model.feature_names_in_ = self.feature_names_in_[self._columns.raw.numbers]
+        return model
 
     @property
     def _dtype(self) -> str | None:
@@ -291,13 +301,12 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _has_landmark_columns(self, X: Any) -> bool:
         """Whether a matrix has one column per landmark instead of one per training object."""
-        shape = getattr(X, "shape", ())
         return (
             self.kernel_.domain.is_matrix
-            and len(shape) == 2
-            and shape[1] == self.n_landmarks_ != self.n_features_in_
             and self._columns.landmarks is None
             and not self._columns.raw.needs_all_columns
+            and self.n_landmarks_ != self.n_features_in_
+            and column_count(X) == self.n_landmarks_
         )
 
     def _project(self, X: Any, W: Array) -> Array:
