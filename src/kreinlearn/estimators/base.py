@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from copy import copy
 from dataclasses import asdict, replace
 from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -29,6 +30,7 @@ from kreinlearn.data.validation import (
     TargetLike,
     WeightLike,
     asymmetry_of,
+    column_count,
     is_frame,
     looks_like_distances,
     precision,
@@ -304,10 +306,19 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         require_in_memory(
             X, f"{name} takes rows in memory here, got a dask collection; compute it first"
         )
+        border = self._border(self._dtype)
         if self._has_landmark_columns(X):
-            few = of_landmark_columns(columns, self.n_landmarks_)
-            return self.kernel_.domain.of_numbers(X, self._border(self._dtype)), few
-        return self.kernel_.domain.validate(X, self._border(self._dtype), reset=False), columns
+            border = replace(border, estimator=self._fitted_to_landmark_columns())
+            columns = of_landmark_columns(columns, self.n_landmarks_)
+        return self.kernel_.domain.validate(X, border, reset=False), columns
+
+    def _fitted_to_landmark_columns(self) -> Self:
+        """The same model, as if no other columns had been seen in ``fit``."""
+        model = copy(self)
+        model.n_features_in_ = self.n_landmarks_
+        if hasattr(self, "feature_names_in_"):
+            model.feature_names_in_ = self.feature_names_in_[self._columns.raw.numbers]
+        return model
 
     @property
     def _dtype(self) -> str | None:
@@ -315,14 +326,13 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _has_landmark_columns(self, X: Objects) -> bool:
         """Whether a matrix has one column per landmark instead of one per training object."""
-        raw, shape = self._columns.raw, getattr(X, "shape", None)
+        raw = self._columns.raw
         return (
             isinstance(raw, PickedColumns)
             and not raw.needs_all_columns
             and self._columns.landmarks is None
-            and shape is not None
-            and len(shape) == 2
-            and shape[1] == self.n_landmarks_ != self.n_features_in_
+            and self.n_landmarks_ != self.n_features_in_
+            and column_count(X) == self.n_landmarks_
         )
 
     def _projected(self, X: Objects, columns: LandmarkColumns, W: Array) -> Array:
