@@ -1,8 +1,8 @@
 """Which method classifies strings, series, shapes and graphs best: python -m benchmarks.objects
 
-One distance a set, fixed in benchmarks/object_sets.py; all methods get the same distances and
-choose their parameters from the training part alone. Errors on the test parts, standard errors
-paired: over the objects of the one given split, or over random splits.
+Every set has one distance, fixed in benchmarks/object_sets.py. All methods get the same distances
+and choose their parameters from the training part alone. Errors are those on the test parts.
+Standard errors are paired: over the objects of a given split, or over random splits.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.estimators._validation import looks_like_distances
+from kreinlearn.data.validation import looks_like_distances
 from kreinlearn.kernels import Kernel, registered, resolve
 from kreinlearn.kernels.base import symmetry_rtol
 from kreinlearn.kernels.scikit import (

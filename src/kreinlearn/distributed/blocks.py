@@ -15,8 +15,7 @@ import scipy.sparse as sp
 from kreinlearn.data.tiles import length, take
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.progress import name_of
-from kreinlearn.sums.parallel import serial_blas
-from kreinlearn.sums.tree import FAN_IN
+from kreinlearn.sums.parallel import FAN_IN, serial_blas
 
 
 class Blocks(NamedTuple):

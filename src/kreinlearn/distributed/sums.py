@@ -15,8 +15,7 @@ from kreinlearn.distributed import blocks as b
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.nystrom.sweep import RowWork, SweepTotal
 from kreinlearn.sums.moments import Targets
-from kreinlearn.sums.parallel import serial_blas
-from kreinlearn.sums.tree import COLUMN_SPANS, spans_of
+from kreinlearn.sums.parallel import COLUMN_SPANS, serial_blas, spans_of
 
 
 def sum_rows(X: Any, work: RowWork, targets: Targets, known: Array, hold: Any = None) -> SweepTotal:

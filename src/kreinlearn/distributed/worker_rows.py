@@ -13,9 +13,8 @@ from kreinlearn.distributed.rows import DaskRows
 from kreinlearn.distributed.sums import sum_rows, total_of
 from kreinlearn.distributed.targets import weighted_by_class
 from kreinlearn.kernels.base import Array, Kernel
-from kreinlearn.pairs.rows import Rows, Session, Work
+from kreinlearn.pairs.rows import ColumnSums, Rows, Session, Tally, Work
 from kreinlearn.sums.moments import Targets
-from kreinlearn.sums.tree import ColumnSums, Tally
 
 
 class WorkerRows(Rows):
@@ -36,11 +35,11 @@ class WorkerRows(Rows):
         self, work: Work, targets: Targets, left_out: Array, *, workers: int = 1,
         keep: Any = None, seen: Callable[[Array, Array], None] | None = None,
     ) -> Any:  # fmt: skip
-        return sum_rows(self.X, work, targets, left_out, keep)
+        return sum_rows(self.X, work, targets, left_out, keep)  # type: ignore[arg-type]
 
     def mapped(
         self, column: Any, function: Callable[[Array], Array], dtype: Any, width: int | None
-    ) -> DaskRows:
+    ) -> Any:
         return column.mapped(function, dtype, width)
 
     def require_weight(self, without: int) -> None:
@@ -57,9 +56,7 @@ class WorkerRows(Rows):
         total: ColumnSums = total_of(ColumnSums.of, column, weights)
         return total
 
-    def weights_by_class(
-        self, labels: Any, weights: Any, classes: Array, of_classes: Array
-    ) -> DaskRows:
+    def weights_by_class(self, labels: Any, weights: Any, classes: Array, of_classes: Array) -> Any:
         return weighted_by_class(labels, weights, classes, of_classes)
 
     def weighted_rows(self, weights: Any) -> None:

@@ -31,7 +31,7 @@ from kreinlearn.data.validation import (
     precision,
     require_square,
 )
-from kreinlearn.distributed.entrance import is_dask, receive_on_workers
+from kreinlearn.distributed.entrance import is_dask, receive_on_workers, require_in_memory
 from kreinlearn.estimators.refusals import refuse
 from kreinlearn.kernels import Kernel, resolve
 from kreinlearn.kernels.base import Array, Objects, symmetrised, symmetry_rtol
@@ -137,7 +137,7 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
     def _forget(self) -> None:
         """Back to unfitted, so that a fit that fails leaves nothing behind."""
         for name in self._fitted:
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_columns")
@@ -279,7 +279,10 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _new_rows(self, X: Any) -> tuple[Any, LandmarkColumns]:
         """Validated objects, and what evaluates their similarities to the landmarks."""
-        columns = self._columns
+        name, columns = type(self).__name__, self._columns
+        require_in_memory(
+            X, f"{name} takes rows in memory here, got a dask collection; compute it first"
+        )
         if self._has_landmark_columns(X):
             few = of_landmark_columns(columns, self.n_landmarks_)
             return self.kernel_.domain.of_numbers(X, self._border(self._dtype)), few
@@ -291,31 +294,29 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _has_landmark_columns(self, X: Any) -> bool:
         """Whether a matrix has one column per landmark instead of one per training object."""
-        shape = getattr(X, "shape", ())
+        raw, shape = self._columns.raw, getattr(X, "shape", None)
         return (
-            self.kernel_.domain.is_matrix
+            isinstance(raw, PickedColumns)
+            and not raw.needs_all_columns
+            and self._columns.landmarks is None
+            and shape is not None
             and len(shape) == 2
             and shape[1] == self.n_landmarks_ != self.n_features_in_
-            and self._columns.landmarks is None
-            and not self._columns.raw.needs_all_columns
         )
 
-    def _project(self, X: Any, W: Array) -> Array:
-        """k(X, Z) @ W for new objects, in the precision of X."""
-        return self._projected(*self._new_rows(X), W)
-
     def _projected(self, X: Objects, columns: LandmarkColumns, W: Array) -> Array:
+        """k(X, Z) @ W for validated objects, in the precision of X."""
         n, r = length(X), W.shape[1]
         out_type = precision(X)
         self._require_room(out_type.itemsize * n * r, f"a result of {n} x {r} numbers")
         kernel, workers = self.kernel_, worker_count(self.n_jobs)
         same_type = getattr(X, "dtype", None) == getattr(self.landmarks_, "dtype", object)
-        session = Session(workers, progress=self._progress(), budget=0)
-        announce(session, kernel, X, self.landmarks_, n * columns.n_evaluated(len(W)))
+        progress, pairs = self._progress(), n * columns.n_evaluated(len(W))
+        announce(progress, kernel, X, self.landmarks_, pairs, workers)
         return project(
             X, columns, W, np.empty((n, r), out_type), workers if kernel.threads else 1,
             buffered=kernel.writes_in_place and same_type, n_rows=rows_per_block(kernel),
-            progress=session.progress,
+            progress=progress,
         )  # fmt: skip
 
     def _require_room(self, n_bytes: int, what: str) -> None:
@@ -388,7 +389,7 @@ def landmark_count(n_landmarks: int | float | str | None, n: int, default: int) 
         return n
     if isinstance(n_landmarks, str):
         return min(n, default)
-    if not isinstance(n_landmarks, Integral):
+    if isinstance(n_landmarks, float | np.floating):
         return max(1, round(float(n_landmarks) * n))
     if n_landmarks > n:
         warn(f"{n_landmarks} landmarks exceed n_samples={n}; all {n} objects are used")

@@ -10,7 +10,7 @@ from sklearn.base import _fit_context
 from kreinlearn.data.memory import Resources
 from kreinlearn.estimators.learner import KreinClassifierBase, Learner
 from kreinlearn.estimators.ridge import IncrementalClassifier, IncrementalRegressor, RandomState
-from kreinlearn.learn.features import FeatureKind, SimilarityFeatures
+from kreinlearn.nystrom.core import FeatureKind, SimilarityFeatures
 
 
 def _without_minus(constraints: dict[str, list[Any]]) -> dict[str, list[Any]]:

@@ -29,12 +29,13 @@ from kreinlearn.kernels.base import Array
 from kreinlearn.kernels.dissimilarity import TRANSFORMS
 from kreinlearn.kernels.precomputed import Precomputed
 from kreinlearn.learn.coding import Classes, Coding, Encoded, Regression, class_scores
-from kreinlearn.learn.features import FeatureKind, KreinFeatures
 from kreinlearn.learn.fit import LearnSpec, Model, Solved, fit_model
 from kreinlearn.learn.folds import FoldSpec
+from kreinlearn.learn.incremental import Sums
 from kreinlearn.learn.losses import Loss
 from kreinlearn.learn.search import Tuned, Unknowns
 from kreinlearn.learn.similarity import SimilaritySpec
+from kreinlearn.nystrom.core import FeatureKind, KreinFeatures
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.progress import fit_task
@@ -66,6 +67,7 @@ class Learner(KreinEstimator):
 
     _takes_dask: ClassVar[bool] = True
     _kind: ClassVar[FeatureKind] = KreinFeatures()
+    _sums: Sums  # what partial_fit goes on from
 
     # What a subclass says
 
@@ -163,7 +165,8 @@ class Learner(KreinEstimator):
     ) -> tuple[Rows, Encoded, Any, Kernel]:  # fmt: skip
         """Rows, targets, weights and the fitted kernel."""
         self._forget()
-        X, y = with_target(X, y)
+        if isinstance(y, str):  # the name of a column of X, or of a file
+            X, y = with_target(X, y)
         rows, kernel = self._received(X, dtype, rng)
         encoded, weights = self._targets(rows, y, sample_weight, classes)
         coding = self._coding()
@@ -251,7 +254,9 @@ class Learner(KreinEstimator):
 
     def _scores(self, X: Any) -> Array:  # (n, q)
         check_is_fitted(self)
-        scores = self._project(X, self.dual_coef_.reshape(len(self.dual_coef_), -1))
+        scores = self._projected(
+            *self._new_rows(X), self.dual_coef_.reshape(len(self.dual_coef_), -1)
+        )
         scores += self._intercept.astype(scores.dtype)
         return scores
 
@@ -259,7 +264,7 @@ class Learner(KreinEstimator):
 class KreinRegressorBase(RegressorMixin, MultiOutputMixin, Learner):
     """Targets of one or more dimensions."""
 
-    def _coding(self) -> Coding:
+    def _coding(self) -> Regression:
         return Regression()
 
     def predict(self, X: Any) -> Any:
@@ -316,6 +321,9 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         "_n_chosen",
     )  # fmt: skip
 
+    classes_: Array
+    multi_class_: str
+
     def _coding(self) -> Coding:
         return Classes(self.multi_class, self.class_weight)
 
@@ -329,12 +337,13 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         self, rows: Rows, y: Any, sample_weight: Any, classes: Any = None
     ) -> tuple[Encoded, Any]:
         encoded, weights = super()._targets(rows, y, sample_weight, classes)
+        assert encoded.classes is not None
         self.classes_ = encoded.classes
         return encoded, weights
 
     def _keep_solution(self, solved: Solved) -> None:
         super()._keep_solution(solved)
-        self.multi_class_ = solved.multi_class
+        self.multi_class_ = str(solved.multi_class)
         if solved.multi_class_errors is not None:
             self.multi_class_errors_ = solved.multi_class_errors
 
@@ -359,7 +368,7 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         return blockwise(self, "predict", X, self._predicted)
 
     def _predicted(self, X: Any) -> Array:
-        scores = self._decisions(X)
+        scores = class_scores(self._scores(X), len(self.classes_), self.multi_class_)
         if scores.ndim == 1:
             return self.classes_[(scores > 0).astype(np.intp)]
         return self.classes_[np.argmax(scores, axis=1)]

@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from kreinlearn.data.memory import budget_bytes
 from kreinlearn.data.tiles import TILE, Part, length
 from kreinlearn.data.writing import TABLES, npy_file, table_file
-from kreinlearn.distributed import is_dask, parts
+from kreinlearn.distributed.entrance import is_dask
+from kreinlearn.distributed.using import parts
 from kreinlearn.estimators._base import KreinEstimator
 
 MOST_TILES = 32  # in a part

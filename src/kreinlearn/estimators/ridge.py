@@ -46,6 +46,7 @@ class Incremental(Learner):
                 learned = partial(self._first_part, X, y, sample_weight, classes)
                 rows, model = self._in_precision(learned)
                 self._keep(rows, model)
+                assert model.sums is not None
                 self._sums = model.sums
         return self
 

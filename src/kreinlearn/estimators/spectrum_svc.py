@@ -267,7 +267,7 @@ class SpectrumSVC(KreinClassifierBase):
             sample = self._all_pairs(pairs, spec, rng)
             C = self._best(sample, machine, session, *folds) if folds else None
             whole = machine.corrected(sample.K_ZZ, slice(None))
-            box = whole.box(self.C) if C is None else C
+            box = whole.box(float(self.C)) if C is None else C
             solution = machine.solve(whole.H, slice(None), box, STEPS)
         self._keep_machine(pairs, sample, whole, box, solution)
 
@@ -276,6 +276,7 @@ class SpectrumSVC(KreinClassifierBase):
     ) -> tuple[Array, Array, Array]:
         """The rows that count, their weights as objects, and the weights of their errors."""
         labels = encoded.labels
+        assert labels is not None
         if errors is None:
             ones = np.ones(len(rows))
             return np.arange(len(rows)), ones, ones
@@ -286,7 +287,7 @@ class SpectrumSVC(KreinClassifierBase):
 
     def _all_pairs(self, pairs: Pairs, spec: MapSpec, rng: np.random.Generator) -> Sample:
         n = spec.n_landmarks
-        pairs.session.require_memory(
+        pairs.require_memory(
             8 * MATRICES * n * n, f"the spectrum of all {n} x {n} pairs",
             "raise memory_budget, or fit KreinSVC or KreinRidgeClassifier, which take landmarks",
         )  # fmt: skip
@@ -323,6 +324,7 @@ class SpectrumSVC(KreinClassifierBase):
     ) -> tuple[Array, int]:
         """Folds of the rows that count; a splitter splits all rows, as it was made for them."""
         spec, n = FoldSpec(self.cv), len(rows)
+        assert encoded.labels is not None
         if spec.drawn or spec.loo:
             _, present, counts = np.unique(
                 encoded.labels[numbers], return_inverse=True, return_counts=True

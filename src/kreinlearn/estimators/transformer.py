@@ -120,7 +120,7 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
         return blockwise(self, "transform", X, self._features)
 
     def _features(self, X: Any) -> Array:
-        return self._centred(self._project(X, self._map.W))
+        return self._centred(self._projected(*self._new_rows(X), self._map.W))
 
     def _centred(self, Phi: Array) -> Array:
         Phi -= np.asarray(self._mean, dtype=Phi.dtype)
@@ -319,7 +319,7 @@ class KreinNystroem(_KreinTransformer):
 
     def _spec(self, rows: Rows, kernel: Kernel) -> MapSpec:
         refuse(self, "a method")
-        rank = None if self.rank == "auto" else self.rank
+        rank = None if isinstance(self.rank, str) else self.rank
         spec = self._map_spec(rows, kernel, rank, method=self.method, tol=self._tolerance())
         require_rank(rank, spec, len(rows))
         single = self._resources.dtype == "float32"
@@ -356,7 +356,10 @@ class KreinNystroem(_KreinTransformer):
             One column per eigenvalue, orthonormal on the training objects.
         """
         check_is_fitted(self)
-        return blockwise(self, "eigenvectors", X, partial(self._project, W=self._map.E))
+        return blockwise(self, "eigenvectors", X, self._eigenvectors)
+
+    def _eigenvectors(self, X: Any) -> Array:
+        return self._projected(*self._new_rows(X), self._map.E)
 
     def approximate(self, X: Any, Y: Any = None) -> Array:
         """The approximate similarities of objects.
@@ -374,8 +377,8 @@ class KreinNystroem(_KreinTransformer):
             The similarities.
         """
         check_is_fitted(self)
-        Phi = self._project(X, self._map.W)
-        Psi = Phi if Y is None else self._project(Y, self._map.W)
+        Phi = self._projected(*self._new_rows(X), self._map.W)
+        Psi = Phi if Y is None else self._projected(*self._new_rows(Y), self._map.W)
         self._require_room(8 * len(Phi) * len(Psi), f"{len(Phi)} x {len(Psi)} similarities")
         return np.asarray((Phi * self.signature_) @ Psi.T)
 

@@ -102,12 +102,14 @@ class MapSpec:
 
 def open_sample(pairs: Pairs, spec: MapSpec, rng: np.random.Generator) -> Sample:
     """The rows among which landmarks are chosen, with given landmarks as columns."""
-    n = len(pairs.rows)
+    n = pairs.n
     _require_room(pairs, n, spec)
     pool = spec.pool_rows(n, rng)
     _announce(pairs, spec)
     if spec.scheme is None:
-        numbers = spec.given if spec.by_number else np.arange(-spec.n_landmarks, 0)
+        numbers = np.arange(-spec.n_landmarks, 0)
+        if spec.by_number:
+            numbers = np.asarray(spec.given)
         sample = pairs.grown(pairs.sample(np.union1d(numbers, pool), pool), numbers)
         return pairs.with_reference(sample)
     if spec.scheme not in WHOLE_SAMPLE or len(pool) == n:
@@ -133,9 +135,9 @@ def select_landmarks(
 def _announce(pairs: Pairs, spec: MapSpec) -> None:
     """Say what the fit will cost, before it evaluates anything."""
     at_least = "" if spec.tol is None else "at least "
-    count = pairs_of_fit(pairs.kernel, len(pairs.rows), spec)
+    count = pairs_of_fit(pairs.kernel, pairs.n, spec)
     X = pairs.rows.X
-    announce(pairs.session, pairs.kernel, X, X, count, at_least)
+    announce(pairs.session.progress, pairs.kernel, X, X, count, pairs.session.workers, at_least)
 
 
 def pairs_of_fit(kernel: Kernel, n: int, spec: MapSpec) -> int:
@@ -179,7 +181,7 @@ def room_for(n: int, spec: MapSpec) -> int:
 
 
 def _require_room(pairs: Pairs, n: int, spec: MapSpec) -> None:
-    pairs.session.require_memory(
+    pairs.require_memory(
         room_for(n, spec), f"{spec.n_landmarks} landmarks and the rows to choose them from",
         "use fewer landmarks or raise memory_budget; all other rows are streamed",
     )  # fmt: skip
@@ -190,7 +192,7 @@ def _require_sketch(pairs: Pairs, n: int, spec: MapSpec) -> None:
     per_row = 3 * 8 * spec.sketch
     if pairs.kernel.writes_in_place:
         per_row = 4 * spec.sketch + 8 if spec.scheme == "kmeans++" else 8
-    pairs.session.require_memory(
+    pairs.require_memory(
         per_row * n, f'landmarks="{spec.scheme}", which looks at all {n} rows,',
         'raise memory_budget or pass landmarks="auto", which looks at a sample of them',
     )  # fmt: skip

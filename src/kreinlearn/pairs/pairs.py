@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kreinlearn.data.memory import require_memory
 from kreinlearn.data.tiles import TILE, Scratch
 from kreinlearn.kernels.base import Array, Kernel, Objects, symmetrised
 from kreinlearn.kernels.dissimilarity import check_dissimilarities
@@ -37,6 +38,15 @@ class Pairs:
         self.kernel, self.rows, self.session = kernel, rows, session
         self.workers = session.workers if kernel.threads else 1
         self.known = KnownPairs()
+
+    @property
+    def n(self) -> int:
+        """The number of all rows."""
+        return len(self.rows)
+
+    def require_memory(self, n_bytes: int, what: str, remedy: str) -> None:
+        """Raise MemoryError before an allocation that does not fit the budget."""
+        require_memory(n_bytes, self.session.budget, what, remedy)
 
     def sample(self, rows: Array, pool: Array | None = None) -> Sample:
         """A sample of these rows, with no column yet."""

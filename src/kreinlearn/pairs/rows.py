@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from kreinlearn.data.memory import budget_bytes, require_memory
+from kreinlearn.data.memory import budget_bytes
 from kreinlearn.data.tiles import Read, Source, blocks_to_read, length, row_blocks, row_bytes, take
 from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.progress import Progress
 from kreinlearn.sums.moments import Targets
-from kreinlearn.sums.parallel import sum_over_blocks
-from kreinlearn.sums.tree import ColumnSums, Tally, Total, total_of_columns
+from kreinlearn.sums.parallel import sum_over_blocks, total_of_columns
 
 if TYPE_CHECKING:
     from kreinlearn.pairs.store.evaluation import Stored
@@ -24,18 +23,67 @@ T = TypeVar("T")
 Order = Callable[[Array], Array]  # of the row numbers of a tile
 
 
+@dataclass
+class Tally:
+    """The labels that occur, how often each does, and their weight."""
+
+    labels: Array
+    counts: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, y: Array, w: Array | None = None) -> Self:
+        labels, places, counts = np.unique(y, return_inverse=True, return_counts=True)
+        return cls(labels, counts, np.bincount(places, w, len(labels)))
+
+    def __iadd__(self, other: Self) -> Self:
+        labels, places = np.unique(np.concatenate([self.labels, other.labels]), return_inverse=True)
+        counts = np.concatenate([self.counts, other.counts])
+        weights = np.concatenate([self.weights, other.weights])
+        self.counts = np.bincount(places, counts, len(labels)).astype(counts.dtype)
+        self.weights = np.bincount(places, weights, len(labels))
+        self.labels = labels
+        return self
+
+
+@dataclass
+class ColumnSums:
+    """The sum of the weights, of the weighted targets, and the number of rows without weight."""
+
+    weight: Any
+    targets: Any
+    without: int
+
+    @classmethod
+    def of(cls, y: Array, w: Array | None = None) -> Self:
+        w = np.ones(len(y)) if w is None else w
+        return cls(w.sum(), w @ y, int(np.count_nonzero(w == 0)))
+
+    def __iadd__(self, other: Self) -> Self:
+        self.weight += other.weight
+        self.targets = self.targets + other.targets
+        self.without += other.without
+        return self
+
+
 class Work(Protocol):
     """What a pass does with one block of rows; it is the same in every thread and process."""
 
-    spare: int  # sums that may wait for those of earlier rows
+    @property
+    def spare(self) -> int:
+        """How many sums may wait for those of earlier rows."""
 
-    def zero(self) -> Total: ...
+    @property
+    def zero(self) -> Callable[[], Any]:
+        """Makes an empty sum."""
 
-    def add(
-        self, total: Any, numbers: Array, objects: Objects, targets: Targets, scratch: Any
-    ) -> Array: ...
+    @property
+    def scratch(self) -> Callable[[], Any]:
+        """Makes buffers, which threads do not share."""
 
-    def scratch(self) -> Any: ...
+    @property
+    def add(self) -> Callable[..., Array]:
+        """Adds a block to a sum: ``add(total, numbers, objects, targets, scratch)``."""
 
 
 class Rows:
@@ -168,7 +216,3 @@ class Session:
     progress: Progress = field(default_factory=Progress)
     store: Stored | None = None  # of kernel values on disk
     single: bool = False  # float32 blocks are multiplied in float32
-
-    def require_memory(self, n_bytes: int, what: str, remedy: str) -> None:
-        """Raise MemoryError before an allocation that does not fit the budget."""
-        require_memory(n_bytes, self.budget, what, remedy)

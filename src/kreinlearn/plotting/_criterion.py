@@ -13,8 +13,8 @@ from sklearn.model_selection import PredefinedSplit
 from kreinlearn.estimators.ridge import LeastSquares
 from kreinlearn.estimators.svm import TUNED_ROWS, KreinSVC, some_outputs
 from kreinlearn.inspection.arguments import Array, Objects
-from kreinlearn.learn.hinge import HingeObjective
 from kreinlearn.learn.learning import MeanLoss, Problem, Statistics, leave_one_out_of
+from kreinlearn.learn.losses.hinge import HingeObjective
 from kreinlearn.plotting._axes import KreinLearner
 from kreinlearn.sums.parallel import serial_blas
 

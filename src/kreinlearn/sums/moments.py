@@ -19,8 +19,7 @@ import scipy.linalg.cython_blas
 
 from kreinlearn.data.tiles import tiles
 from kreinlearn.sums import Array
-from kreinlearn.sums.parallel import sum_over_blocks
-from kreinlearn.sums.tree import SPARE
+from kreinlearn.sums.parallel import SPARE, sum_over_blocks
 
 SUM_BYTES = 200 * 2**20  # memory for sums; where it is full, workers wait for one another
 

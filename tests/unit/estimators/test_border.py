@@ -16,7 +16,7 @@ from scipy.spatial.distance import pdist
 from sklearn.pipeline import make_pipeline
 from sklearn.utils._param_validation import InvalidParameterError
 
-from kreinlearn import pairwise
+from kreinlearn import Landmarks, pairwise
 from tests.models import both, nystroem, pca, products
 
 RNG = np.random.default_rng(0)
@@ -92,19 +92,19 @@ def test_numbers_as_objects_are_a_table(model: Model) -> None:
 def test_a_number_of_landmarks_beside_landmarks(model: Model) -> None:
     for n_landmarks, landmarks in ((20, [1, 2, 3]), (20, X[:3] + 1), (0.5, [1, 2, 3]), (None, [4])):
         with pytest.raises(ValueError, match=r"n_landmarks=.* but [13] landmarks are given"):
-            model(n_landmarks=n_landmarks, landmarks=landmarks).fit(X)
+            model(landmarks=Landmarks(n_landmarks, landmarks)).fit(X)
     for n_landmarks in (3, 0.1, "auto"):
-        fitted = model(n_landmarks=n_landmarks, landmarks=[1, 2, 3]).fit(X)
+        fitted = model(landmarks=Landmarks(n_landmarks, [1, 2, 3])).fit(X)
         assert fitted.n_landmarks_ == 3
     many = np.vstack([X, X + 1])
-    assert model(n_landmarks=60, landmarks=many).fit(X).n_landmarks_ == 60
+    assert model(landmarks=Landmarks(60, many)).fit(X).n_landmarks_ == 60
 
 
 @both
 @pytest.mark.parametrize("kernel", ["gaussian", products])
 def test_columns_of_a_matrix_without_a_matrix(model: Model, kernel: Any) -> None:
     with pytest.raises(ValueError, match=r'precomputed_columns="landmarks" is for a precomputed'):
-        model(kernel, precomputed_columns="landmarks").fit(X)
+        model(kernel).fit(X)
 
 
 def test_remedy_of_a_rank_above_given_landmarks() -> None:
@@ -130,7 +130,7 @@ def test_one_object_gives_no_error_estimate() -> None:
 
 def test_landmark_columns_give_no_error_estimate() -> None:
     for n_landmarks in (8, None):
-        model = nystroem("precomputed", n_landmarks=n_landmarks, precomputed_columns="landmarks")
+        model = nystroem("precomputed", landmarks=n_landmarks)
         model.fit(K)
         for given in (K, K[:, model.landmark_indices_]):
             with pytest.raises(ValueError, match=r'fit with precomputed_columns="all"'):
@@ -154,10 +154,10 @@ def test_a_fit_that_fails_forgets_the_one_before(model: Model) -> None:
 def test_warnings_name_the_line_of_the_caller(model: Model) -> None:
     asymmetric = lambda A, B: products(A, B) + np.asarray(A)[:, :1]  # noqa: E731
     acts: list[Callable[[], Any]] = [
-        lambda: model(n_landmarks=31).fit(X),
+        lambda: model(landmarks=31).fit(X),
         lambda: model("precomputed").fit(np.triu(K)),
         lambda: model(asymmetric).fit_transform(X),
-        lambda: make_pipeline(model(n_landmarks=31)).fit(X),
+        lambda: make_pipeline(model(landmarks=31)).fit(X),
         lambda: model(kernel="jaccard").fit(X),
     ]
     for act in acts:

@@ -12,6 +12,7 @@ from kreinlearn import (
     KreinRidgeClassifier,
     KreinSVC,
     KreinVCRidgeClassifier,
+    Resources,
     SimilarityRidgeClassifier,
 )
 from kreinlearn.estimators._classifier import class_scores, one_vs_one, one_vs_rest, pairs_of
@@ -62,7 +63,7 @@ def by_pairs(decide, labels=LABELS, n_classes=N_CLASSES):
 
 
 @pytest.mark.parametrize("w", [None, W], ids=["plain", "weighted"])
-@pytest.mark.parametrize("params", [{"landmarks": Z}, {"n_landmarks": None}], ids=["few", "all"])
+@pytest.mark.parametrize("params", [{"landmarks": Z}, {"landmarks": None}], ids=["few", "all"])
 def test_least_squares_of_each_pair(w, params):
     weights = np.ones(N) if w is None else w
     own = params.get("landmarks", np.arange(N))
@@ -188,7 +189,7 @@ def errors_by_hand(model, w=None):
     return {way: value / total for way, value in wrong.items()}
 
 
-@pytest.mark.parametrize("given", [{"landmarks": Z}, {"n_landmarks": None}], ids=["few", "all"])
+@pytest.mark.parametrize("given", [{"landmarks": Z}, {"landmarks": None}], ids=["few", "all"])
 @pytest.mark.parametrize("w", [None, W], ids=["plain", "weighted"])
 def test_the_way_is_chosen_by_errors_of_the_folds(given, w):
     params = {"lambda_plus": LAMBDAS[0], "lambda_minus": LAMBDAS[1], "random_state": 0, **given}
@@ -229,8 +230,10 @@ def test_of_many_rows_one_vs_rest_whatever_the_memory(extra, budget):
     """Rows beyond these may be on workers, which hold no features."""
     many = np.tile(X, (POOL_ROWS // N + 1, 1))[: POOL_ROWS + extra]
     y = np.resize(LABELS, len(many))
-    params = {"n_landmarks": 10, "lambda_plus": 0.1, "lambda_minus": 0.1, "random_state": 0}
-    model = KreinRidgeClassifier("gaussian", memory_budget=budget, **params).fit(many, y)
+    params = {"landmarks": 10, "lambda_plus": 0.1, "lambda_minus": 0.1, "random_state": 0}
+    model = KreinRidgeClassifier(
+        "gaussian", resources=Resources(memory_budget=budget), **params
+    ).fit(many, y)
     assert hasattr(model, "multi_class_errors_") == (extra == 0)
     if extra:
         assert model.multi_class_ == "ovr"

@@ -40,7 +40,7 @@ LABELS = np.array(["b", "c", "a"])[np.digitize(truth(X), [-0.5, 0.5])]
 
 def make(learner=KreinRidgeClassifier, kernel=KERNEL, **params):
     names = {"lambda_plus", "lambda_minus"} & {*learner().get_params()}
-    given = {"n_landmarks": 20, "random_state": 0, **dict.fromkeys(names, 0.02)}
+    given = {"landmarks": 20, "random_state": 0, **dict.fromkeys(names, 0.02)}
     return learner(kernel, probability=True, **given | params)
 
 
@@ -87,7 +87,7 @@ def sides(learner, seed):
     rng = np.random.default_rng(seed)
     A, B = rng.normal(size=(40, 3)), rng.normal(size=(40, 3))
     y, y_new = rng.permutation(np.arange(40) % 2), np.arange(40) % 2
-    model = make(learner, landmarks=A[:10], n_landmarks="auto").fit(A, y)
+    model = make(learner, landmarks=A[:10]).fit(A, y)
     p = model.predict_proba(B)[:, 1]
     return roc_auc_score(y_new, model.decision_function(B)), roc_auc_score(y_new, p), p
 
@@ -112,7 +112,7 @@ def test_the_prior_is_that_of_the_weights():
     for seed in range(10):
         rng = np.random.default_rng(seed)
         A, y, w = rng.normal(size=(40, 3)), rng.permutation(np.arange(40) % 4 == 0), rng.random(40)
-        model = make(landmarks=A[:10], n_landmarks="auto").fit(A, y, sample_weight=w)
+        model = make(landmarks=A[:10]).fit(A, y, sample_weight=w)
         p = model.predict_proba(A)[:, 1]
         if np.ptp(p) == 0:
             assert p[0] == pytest.approx(w[y].sum() / w.sum(), rel=1e-9)
@@ -127,7 +127,7 @@ def test_memorised_labels_are_no_evidence():
     """All labels are learned by heart; they are noise, and the probabilities say so."""
     rng = np.random.default_rng(1)
     y = rng.permutation(np.arange(N) % 2)
-    model = make(n_landmarks=None, lambda_plus=1e-7, lambda_minus=1e-7).fit(X, y)
+    model = make(landmarks=None, lambda_plus=1e-7, lambda_minus=1e-7).fit(X, y)
     assert (np.sign(model.decision_function(X)) == 2 * y - 1).all()
     assert np.abs(model.predict_proba(X)[:, 1] - 0.5).max() < 0.25
 
@@ -253,7 +253,7 @@ def test_fit_without_probabilities_forgets_them():
 
 @classifiers
 def test_a_matrix_is_cut_both_ways(learner):
-    params = {"n_landmarks": None, "multi_class": "ovr"}
+    params = {"landmarks": None, "multi_class": "ovr"}
     vectors = make(learner, **params).fit(X, LABELS)
     matrix = make(learner, "precomputed", **params).fit(similarity(X, X), LABELS)
     p = matrix.predict_proba(similarity(X_NEW, X))
@@ -265,9 +265,9 @@ def test_objects_and_distances():
         return float(similarity(np.array([a]), np.array([b]))[0, 0])
 
     objects = [tuple(x) for x in X]
-    params = {"landmarks": objects[:10], "n_landmarks": "auto"}
+    params = {"landmarks": objects[:10]}
     model = make(kernel=pairwise(k), **params).fit(objects, BINARY)
-    vectors = make(landmarks=X[:10], n_landmarks="auto").fit(X, BINARY)
+    vectors = make(landmarks=X[:10]).fit(X, BINARY)
     p = model.predict_proba([tuple(x) for x in X_NEW])
     np.testing.assert_allclose(p, vectors.predict_proba(X_NEW), rtol=0, atol=1e-9)
     D = np.abs(X[:, None] - X[None]).sum(2)
@@ -306,8 +306,8 @@ def test_a_class_with_two_members():
 
 
 def test_landmarks_by_row_number():
-    model = make(n_landmarks="auto", landmarks=np.arange(N - 20, N)).fit(X, BINARY)
-    objects = make(n_landmarks="auto", landmarks=X[N - 20 :]).fit(X, BINARY)
+    model = make(landmarks=np.arange(N - 20, N)).fit(X, BINARY)
+    objects = make(landmarks=X[N - 20 :]).fit(X, BINARY)
     f, f_objects = model.decision_function(X_NEW), objects.decision_function(X_NEW)
     np.testing.assert_allclose(f, f_objects, rtol=0, atol=1e-9)
     p = model.predict_proba(X_NEW)
@@ -316,7 +316,7 @@ def test_landmarks_by_row_number():
 
 def test_columns_of_landmarks_are_not_enough():
     Z = np.arange(20)
-    params = {"n_landmarks": "auto", "landmarks": Z, "precomputed_columns": "landmarks"}
+    params = {"landmarks": Z}
     with pytest.raises(ValueError, match="precomputed_columns"):
         make(kernel="precomputed", **params).fit(similarity(X, X[Z]), BINARY)
 
@@ -327,11 +327,11 @@ def test_folds_of_ones_own():
 
 
 def test_nearly_all_objects_as_landmarks():
-    assert make(n_landmarks=N - 1).fit(X, BINARY).predict_proba(X_NEW).shape == (60, 2)
+    assert make(landmarks=N - 1).fit(X, BINARY).predict_proba(X_NEW).shape == (60, 2)
 
 
 def test_a_rank_of_nearly_all_objects():
-    model = make(n_landmarks=None, rank=N - 1).fit(X, BINARY)
+    model = make(landmarks=None, rank=N - 1).fit(X, BINARY)
     assert model.predict_proba(X_NEW).shape == (60, 2)
 
 

@@ -269,7 +269,7 @@ def test_no_pair_is_evaluated_twice_in_fit():
 
 @pytest.mark.parametrize(("n", "most"), [(N, None), (50, 50)], ids=["one map", "a map a fold"])
 def test_the_losses_of_a_path_by_hand(n, most):
-    given = {"landmarks": Z} if most is None else {"landmarks": "auto", "n_landmarks": None}
+    given = {"landmarks": Z} if most is None else {"landmarks": None}
     model = make("l1", "auto", fit_intercept=False, cv=3, **given).fit(X[:n], SIGNS[:n])
     K, y = similarity(X[:n], X[:n]), SIGNS[:n]
     for strength, mean, _ in model.l1_path_[[1, 5]]:
@@ -345,7 +345,7 @@ def test_vectors_matrix_and_columns(penalty):
     f = vectors.decision_function(X_NEW)
     np.testing.assert_allclose(matrix.decision_function(K_new), f, rtol=0, atol=1e-8)
     for given in (K, K[:, Z]):
-        columns = make(penalty, kernel="precomputed", precomputed_columns="landmarks")
+        columns = make(penalty, kernel="precomputed")
         columns.fit(given, SIGNS)
         active = columns.landmark_indices_
         assert columns.n_features_in_ == len(active) == columns.n_active_landmarks_
@@ -359,7 +359,7 @@ def test_names_of_columns_are_those_of_active_landmarks(square):
     names = np.array([f"o{i}" for i in range(N)])
     K = pd.DataFrame(similarity(X, X), columns=names)
     given = K if square else K[names[Z]]
-    model = make(kernel="precomputed", precomputed_columns="landmarks").fit(given, SIGNS)
+    model = make(kernel="precomputed").fit(given, SIGNS)
     active = names[model.landmark_indices_]
     np.testing.assert_array_equal(model.feature_names_in_, active)
     f = model.decision_function(K[active])
@@ -394,7 +394,7 @@ def test_columns_of_distances(name):
     D = np.abs(X[:, None] - X[None]).sum(2)
     params = {"similarity": name, "lambda_l1": 0.03, "penalty": "l1", "landmarks": Z}
     matrix = KreinSVC("precomputed_dissimilarity", **params).fit(D, SIGNS)
-    columns = KreinSVC("precomputed_dissimilarity", precomputed_columns="landmarks", **params)
+    columns = KreinSVC("precomputed_dissimilarity", **params)
     columns.fit(D[:, Z], SIGNS)
     f = matrix.decision_function(D)
     np.testing.assert_allclose(columns.decision_function(D[:, Z]), f, rtol=0, atol=1e-9)

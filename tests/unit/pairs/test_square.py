@@ -9,14 +9,20 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from kreinlearn._parts import counting
 from kreinlearn.kernels import DeltaGauss, dissimilarity, pairwise, resolve
 from kreinlearn.kernels.callables import CallableKernel
 from kreinlearn.kernels.object_kernel import ObjectKernel
 from kreinlearn.kernels.processes import Processes
-from kreinlearn.pairs.evaluate import Rows
+from kreinlearn.pairs.evaluate import (
+    Rows,
+    by_pairs,
+    evaluate_square,
+    pairs_among,
+    rows_a_part,
+    strips,
+)
 from kreinlearn.pairs.panel import Panel
-from kreinlearn.pairs.evaluate import by_pairs, evaluate_square, pairs_among, rows_a_part, strips
+from kreinlearn.progress import counting
 from tests.unit.recorded import Recorded
 
 RNG = np.random.default_rng(8)

@@ -25,7 +25,7 @@ from kreinlearn.sums.moments import (
     spare_for,
     symmetric_product,
 )
-from kreinlearn.sums.tree import SPARE
+from kreinlearn.sums.parallel import SPARE
 from tests import oracles
 from tests.bounds import rounding
 

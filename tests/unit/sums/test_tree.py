@@ -9,7 +9,7 @@ import time
 import pytest
 
 from kreinlearn.data.tiles import TILE
-from kreinlearn.sums.tree import FAN_IN, LONGEST, Queue, Tree, depth_of, spans_of
+from kreinlearn.sums.parallel import FAN_IN, LONGEST, Queue, Tree, depth_of, spans_of
 
 
 @pytest.mark.parametrize("n", [1, TILE, TILE + 1, 40 * TILE, 70 * TILE + 5, 10_000_000])

@@ -9,10 +9,9 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.feature_rows import with_constant
-from kreinlearn.learn.features import Features, Linear
 from kreinlearn.learn.folds import FoldRows
 from kreinlearn.learn.losses.hinge import SquaredHinge, some_outputs
-from kreinlearn.learn.task import Task, weighted
+from kreinlearn.learn.task import Features, Linear, Task, weighted
 from kreinlearn.solvers.least_squares import signed_penalty
 from kreinlearn.solvers.margins import DenseRows, hinge_loss
 from kreinlearn.solvers.sparse import l1_max, l1_path
@@ -53,7 +52,7 @@ class SparseHinge(SquaredHinge):
         if strength is None:
             trials = cross_validated_path(task, largest * PATH, norms)
             strength = one_standard_error(trials)
-        path = path_to(n * strength, n * largest)
+        path = path_to(n * strength, n * largest).tolist()
         solutions = [
             list(l1_path(rows, y, w, l1, path, Q, start[1], max_iter=self.max_iter))[-1]
             for y, start in zip(Y.T, starts, strict=True)
