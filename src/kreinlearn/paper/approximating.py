@@ -88,7 +88,7 @@ class Setting(NamedTuple):
         chosen = "auto" if self.scheme == DEFAULT else self.scheme
         by = chosen if landmarks is None else landmarks
         return matrix_free.nystroem(
-            kernel, self.l, self.k, landmarks=by, core=self.core, seed=self.seed
+            kernel, self.l, self.k, scheme=by, core=self.core, seed=self.seed
         )
 
 

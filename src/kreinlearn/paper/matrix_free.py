@@ -100,12 +100,15 @@ def fewer_dimensions() -> Iterator[None]:
 
 
 def nystroem(
-    kernel: Kernel | str, n_landmarks: int, rank: int | None = None, *, seed: int,
-    landmarks: str | Array = "auto", core: str = "ls", method: str = "gram",
+    kernel: Kernel | str, n: int, rank: int | None = None, *, seed: int,
+    scheme: str | Array = "auto", core: str = "ls", method: str = "gram",
 ) -> KreinNystroem:  # fmt: skip
-    """The approximation with these settings; every one of the reproduction is built here."""
+    """The approximation by n landmarks; every one of the reproduction is built here.
+
+    ``scheme`` is the name of a scheme that chooses landmarks, or an array of row numbers.
+    """
     return KreinNystroem(
-        kernel, n_landmarks=n_landmarks, rank=rank, landmarks=landmarks, core=core, method=method,
+        kernel, landmarks=Landmarks(n, scheme, core), rank=rank, method=method,
         random_state=seed, n_jobs=1,
     )  # fmt: skip
 

@@ -93,8 +93,8 @@ def ridge_row(split: sets.Split, space: Krein, Y: Array, share: float) -> Row:
 
     def predicted(lambda_minus: float) -> Array:
         model = KreinRidge(
-            "precomputed_dissimilarity", n_landmarks=None, core="plain", similarity="squared",
-            lambda_plus=penalty, lambda_minus=lambda_minus, fit_intercept=False,
+            "precomputed_dissimilarity", landmarks=Landmarks(None, core="plain"),
+            similarity="squared", lambda_plus=penalty, lambda_minus=lambda_minus, fit_intercept=False,
         )  # fmt: skip
         return np.asarray(model.fit(split.M_train, Y).predict(both))
 
