@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.spatial.distance import squareform
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
@@ -42,8 +42,11 @@ TEXTS = ("str", "object", "<u", "|s", "utf8", "large_string")
 NO_SEQUENCES = (str, bytes, bytearray, Mapping, Set, np.matrix)  # not read as several objects
 
 
-# Tables of numbers
+TargetLike = ArrayLike | str | None  # targets, or the name of the column that holds them
+WeightLike = ArrayLike | None  # one weight per row
 LARGEST = 1e150  # of a target, whose square is summed
+
+# Tables of numbers
 
 
 def is_frame(X: Any) -> bool:

@@ -142,7 +142,9 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_columns")
 
-    def _received(self, X: Any, dtype: str | None, rng: np.random.Generator) -> tuple[Rows, Kernel]:
+    def _received(
+        self, X: Objects, dtype: str | None, rng: np.random.Generator
+    ) -> tuple[Rows, Kernel]:
         """X as rows, and the kernel fitted to them: the one entrance of data to a fit."""
         kernel, border = self._resolved_kernel(), self._border(dtype)
         if is_dask(X):
@@ -277,7 +279,7 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         """
         save(self, path, external_kernel=external_kernel)
 
-    def _new_rows(self, X: Any) -> tuple[Any, LandmarkColumns]:
+    def _new_rows(self, X: Objects) -> tuple[Any, LandmarkColumns]:
         """Validated objects, and what evaluates their similarities to the landmarks."""
         name, columns = type(self).__name__, self._columns
         require_in_memory(
@@ -292,7 +294,7 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
     def _dtype(self) -> str | None:
         return None if self._resources.dtype is None else str(self.dtype_)
 
-    def _has_landmark_columns(self, X: Any) -> bool:
+    def _has_landmark_columns(self, X: Objects) -> bool:
         """Whether a matrix has one column per landmark instead of one per training object."""
         raw, shape = self._columns.raw, getattr(X, "shape", None)
         return (

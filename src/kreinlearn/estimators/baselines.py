@@ -8,8 +8,10 @@ from typing import Any, ClassVar, Self
 from sklearn.base import _fit_context
 
 from kreinlearn.data.memory import Resources
+from kreinlearn.data.validation import TargetLike, WeightLike
 from kreinlearn.estimators.learner import KreinClassifierBase, Learner
 from kreinlearn.estimators.ridge import IncrementalClassifier, IncrementalRegressor, RandomState
+from kreinlearn.kernels.base import Objects
 from kreinlearn.nystrom.core import FeatureKind, SimilarityFeatures
 
 
@@ -167,7 +169,7 @@ class SimilarityRidge(IncrementalRegressor):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Choose landmarks, pass once over the data, tune the penalties, solve.
 
         Parameters
@@ -365,7 +367,7 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Choose landmarks, pass once over the data, tune the penalties, solve.
 
         Parameters

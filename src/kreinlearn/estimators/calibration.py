@@ -14,16 +14,20 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import StratifiedKFold
 
 from kreinlearn.data.opening import opened, with_target
-from kreinlearn.data.validation import is_condensed, square_from_condensed
+from kreinlearn.data.validation import TargetLike, WeightLike, is_condensed, square_from_condensed
 from kreinlearn.estimators.base import are_row_numbers
-from kreinlearn.kernels.base import Array
+from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.learn.folds import fold_count
 
 PART = 0.7  # the smallest share of the rows in a part that calibrates
 
 
 def calibrated(
-    model: Any, X: Any, y: Any, sample_weight: Any, fit: Callable[[Any, Any, Any], None]
+    model: Any,
+    X: Objects,
+    y: TargetLike,
+    sample_weight: WeightLike,
+    fit: Callable[[Any, Any, Any], None],
 ) -> None:
     """Fit a classifier, then its calibration, by fits of parts of the rows."""
     X, y = with_target(X, y)
@@ -36,7 +40,7 @@ def calibrated(
     model._columns = columns
 
 
-def sliceable(model: Any, X: Any) -> Any:
+def sliceable(model: Any, X: Objects) -> Any:
     """X of which scikit-learn can take parts; a vector of distances as a matrix."""
     if opened(X) is not None and not isinstance(X, np.memmap):
         raise TypeError(
@@ -69,7 +73,7 @@ def fixed(model: Any) -> Any:
     return clone(model).set_callbacks().set_params(**given)
 
 
-def calibration_of(model: Any, X: Any, y: Array, sample_weight: Any) -> Any:
+def calibration_of(model: Any, X: Objects, y: Array, sample_weight: WeightLike) -> Any:
     """One sigmoid per class, fitted to decision values of rows that were left out of a fit."""
     classes, labels = np.unique(y, return_inverse=True)
     if int(np.bincount(labels).min()) < 2:
@@ -107,7 +111,7 @@ def _never_fall(sigmoid: Any, prior: float) -> None:
         sigmoid.a_, sigmoid.b_ = 0.0, -float(logit(prior))
 
 
-def probabilities(calibration: Any, model: Any, X: Any) -> Array:
+def probabilities(calibration: Any, model: Any, X: Objects) -> Array:
     """Calibrated probabilities (n, n_classes) of new objects."""
     one = copy(calibration)
     one.estimator = model

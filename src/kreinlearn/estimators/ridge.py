@@ -7,15 +7,18 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.memory import Resources
 from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator
+from kreinlearn.data.validation import TargetLike, WeightLike
 from kreinlearn.distributed.entrance import require_in_memory
 from kreinlearn.estimators.learner import KreinClassifierBase, KreinRegressorBase, Learner
 from kreinlearn.estimators.refusals import refuse
+from kreinlearn.kernels.base import Objects
 from kreinlearn.learn.coding import Encoded
 from kreinlearn.learn.fit import Model
 from kreinlearn.learn.incremental import first_part, next_part
@@ -34,7 +37,9 @@ class Incremental(Learner):
     def _loss(self) -> Loss:
         return SquaredError()
 
-    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
+    def _partial_fit(
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike, classes: ArrayLike | None = None
+    ) -> Self:
         require_in_memory(
             X, "partial_fit takes parts in memory; give fit the whole dask collection"
         )
@@ -51,7 +56,12 @@ class Incremental(Learner):
         return self
 
     def _first_part(
-        self, X: Any, y: Any, sample_weight: Any, classes: Any, dtype: str | None
+        self,
+        X: Objects,
+        y: TargetLike,
+        sample_weight: WeightLike,
+        classes: ArrayLike | None,
+        dtype: str | None,
     ) -> tuple[Rows, Model]:
         rng = as_generator(self.random_state)
         rows, encoded, weights, kernel = self._checked(X, y, sample_weight, dtype, rng, classes)
@@ -59,7 +69,9 @@ class Incremental(Learner):
         with self._session(kernel, rows, spec.map, dtype) as session, serial_blas():
             return rows, first_part(rows, encoded, weights, spec, session, rng)
 
-    def _next_part(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> None:
+    def _next_part(
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike, classes: ArrayLike | None
+    ) -> None:
         check_is_fitted(self)
         X, y = with_target(X, y)
         border = self._border(self._dtype)
@@ -80,7 +92,7 @@ class Incremental(Learner):
             raise ValueError(f"y has {encoded.Y.shape[1]} outputs, but the first part had {q}")
         return encoded
 
-    def _known_classes(self, classes: Any) -> Any:
+    def _known_classes(self, classes: ArrayLike | None) -> Any:
         return None
 
 
@@ -88,7 +100,7 @@ class IncrementalRegressor(KreinRegressorBase, Incremental):
     """Targets of one or more dimensions, in parts."""
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Learn from a further part of the data; landmarks are those of the first part.
 
         Parameters
@@ -116,7 +128,13 @@ class IncrementalClassifier(KreinClassifierBase, Incremental):
     """Labels, in parts."""
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Objects,
+        y: TargetLike,
+        classes: ArrayLike | None = None,
+        sample_weight: WeightLike = None,
+    ) -> Self:
         """Learn from a further part of the data; landmarks are those of the first part.
 
         Parameters
@@ -137,7 +155,7 @@ class IncrementalClassifier(KreinClassifierBase, Incremental):
         """
         return self._partial_fit(X, y, sample_weight, classes)
 
-    def _known_classes(self, classes: Any) -> Any:
+    def _known_classes(self, classes: ArrayLike | None) -> Any:
         if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(
                 f"classes={classes!r} differ from those of the first part, {self.classes_}"
@@ -303,7 +321,7 @@ class KreinRidge(IncrementalRegressor):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Choose landmarks, pass once over the data, tune the penalties, solve.
 
         Parameters
@@ -508,7 +526,7 @@ class KreinRidgeClassifier(IncrementalClassifier):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Choose landmarks, pass once over the data, tune the penalties, solve.
 
         Parameters

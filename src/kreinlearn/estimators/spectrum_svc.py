@@ -18,10 +18,11 @@ from kreinlearn._warnings import warn
 from kreinlearn.data.memory import Resources
 from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator
+from kreinlearn.data.validation import TargetLike, WeightLike
 from kreinlearn.estimators.base import KreinEstimator
 from kreinlearn.estimators.learner import KreinClassifierBase
 from kreinlearn.estimators.ridge import RandomState
-from kreinlearn.kernels.base import symmetrised
+from kreinlearn.kernels.base import Objects, symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
 from kreinlearn.learn.coding import Classes, Coding, Encoded, class_scores, pairs_of, require_two
 from kreinlearn.learn.folds import FoldSpec
@@ -210,7 +211,7 @@ class SpectrumSVC(KreinClassifierBase):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Evaluate all pairs, correct the spectrum, choose C, solve.
 
         Parameters
@@ -236,7 +237,7 @@ class SpectrumSVC(KreinClassifierBase):
     def _coding(self) -> Coding:
         return Classes("ovo", self.class_weight)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike) -> None:
         with fit_task(self, X, y, sample_weight):
             try:
                 self._fit_all_pairs(X, y, sample_weight)
@@ -244,7 +245,7 @@ class SpectrumSVC(KreinClassifierBase):
                 self._forget()
                 raise
 
-    def _fit_all_pairs(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_all_pairs(self, X: Objects, y: TargetLike, sample_weight: WeightLike) -> None:
         rng = as_generator(self.random_state)
         seed = int(rng.integers(2**63))
         self._forget()
@@ -272,7 +273,7 @@ class SpectrumSVC(KreinClassifierBase):
         self._keep_machine(pairs, sample, whole, box, solution)
 
     def _row_weights(
-        self, rows: Rows, encoded: Encoded, sample_weight: Any, errors: Any
+        self, rows: Rows, encoded: Encoded, sample_weight: WeightLike, errors: Any
     ) -> tuple[Array, Array, Array]:
         """The rows that count, their weights as objects, and the weights of their errors."""
         labels = encoded.labels

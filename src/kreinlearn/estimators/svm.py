@@ -11,10 +11,12 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kreinlearn.data.memory import Resources
+from kreinlearn.data.validation import TargetLike, WeightLike
 from kreinlearn.estimators.learner import KreinClassifierBase
 from kreinlearn.estimators.refusals import refuse
 from kreinlearn.estimators.ridge import RandomState
 from kreinlearn.kernels import Kernel
+from kreinlearn.kernels.base import Objects
 from kreinlearn.learn.coding import Classes, Coding
 from kreinlearn.learn.fit import LearnSpec, Model, Solved
 from kreinlearn.learn.losses import Loss, SparseHinge, SquaredHinge
@@ -234,7 +236,7 @@ class KreinSVC(KreinClassifierBase):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Choose landmarks, pass once over the data, tune the penalties, solve.
 
         Parameters

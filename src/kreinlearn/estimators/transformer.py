@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
@@ -20,7 +21,7 @@ from kreinlearn.distributed.entrance import blockwise
 from kreinlearn.estimators.base import KreinEstimator, feature_attributes, require_rank
 from kreinlearn.estimators.refusals import refuse
 from kreinlearn.estimators.ridge import RandomState
-from kreinlearn.kernels.base import Array, Kernel
+from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.learn.precision import require_approximated
 from kreinlearn.nystrom.core import EPS, WHITEN_RTOL, FeatureMap, eigen_map, one_shot
 from kreinlearn.nystrom.error import ERROR_ROWS, ErrorEstimate, estimate_error
@@ -53,7 +54,7 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
     )  # fmt: skip
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Objects, y: ArrayLike | None = None) -> Self:
         """Choose landmarks, pass once over X, fit the core.
 
         Parameters
@@ -73,7 +74,7 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
+    def fit_transform(self, X: Objects, y: ArrayLike | None = None) -> Any:
         """Fit, and return the features of the training objects.
 
         The result is that of ``fit(X).transform(X)``; no pair is evaluated again if the fit looked
@@ -93,7 +94,7 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
         """
         return blockwise(self, "transform", X, partial(self._features_of_fit, self._fit(X)))
 
-    def _features_of_fit(self, result: FitResult, X: Any) -> Array:
+    def _features_of_fit(self, result: FitResult, X: Objects) -> Array:
         """Features of the training objects, which are read off where the sample has them all."""
         sample = result.fitted.sample
         if len(sample.inside) < len(result.rows):
@@ -102,7 +103,7 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
             Phi = sample.C[sample.inside] @ self._map.W
         return self._centred(Phi.astype(precision(result.rows.X)))
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Objects) -> Any:
         """Features of any objects; the signature is not applied.
 
         Parameters
@@ -119,7 +120,7 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
         check_is_fitted(self)
         return blockwise(self, "transform", X, self._features)
 
-    def _features(self, X: Any) -> Array:
+    def _features(self, X: Objects) -> Array:
         return self._centred(self._projected(*self._new_rows(X), self._map.W))
 
     def _centred(self, Phi: Array) -> Array:
@@ -139,13 +140,13 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
         """The estimated error at which landmarks stop growing; None: their number is given."""
         return None
 
-    def _fit(self, X: Any) -> FitResult:
+    def _fit(self, X: Objects) -> FitResult:
         with fit_task(self, X):
             result = self._in_precision(partial(self._found, X))
             self._keep(result)
             return result
 
-    def _found(self, X: Any, dtype: str | None) -> FitResult:
+    def _found(self, X: Objects, dtype: str | None) -> FitResult:
         rng = as_generator(self.random_state)
         self._forget()
         if self._landmarks.rank is not None:
@@ -342,7 +343,7 @@ class KreinNystroem(_KreinTransformer):
                 f"for; {_remedy(spec)}"
             )
 
-    def eigenvectors(self, X: Any) -> Any:
+    def eigenvectors(self, X: Objects) -> Any:
         """Eigenvectors of the approximate kernel matrix, extended to any objects.
 
         Parameters
@@ -358,10 +359,10 @@ class KreinNystroem(_KreinTransformer):
         check_is_fitted(self)
         return blockwise(self, "eigenvectors", X, self._eigenvectors)
 
-    def _eigenvectors(self, X: Any) -> Array:
+    def _eigenvectors(self, X: Objects) -> Array:
         return self._projected(*self._new_rows(X), self._map.E)
 
-    def approximate(self, X: Any, Y: Any = None) -> Array:
+    def approximate(self, X: Objects, Y: Objects | None = None) -> Array:
         """The approximate similarities of objects.
 
         Parameters
@@ -383,7 +384,7 @@ class KreinNystroem(_KreinTransformer):
         return np.asarray((Phi * self.signature_) @ Psi.T)
 
     def estimate_error(
-        self, X: Any, *, n_rows: int = ERROR_ROWS, random_state: RandomState = None
+        self, X: Objects, *, n_rows: int = ERROR_ROWS, random_state: RandomState = None
     ) -> ErrorEstimate:
         """Estimate the relative error ||K - K~|| / ||K|| (Frobenius) of the approximation on X.
 

@@ -10,8 +10,10 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kreinlearn.data.memory import Resources
+from kreinlearn.data.validation import TargetLike, WeightLike
 from kreinlearn.estimators.learner import KreinClassifierBase, Learner
 from kreinlearn.estimators.ridge import IncrementalClassifier, IncrementalRegressor, RandomState
+from kreinlearn.kernels.base import Objects
 from kreinlearn.learn.losses import Loss, VarianceConstrained
 
 POSITIVE = [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})]
@@ -199,7 +201,7 @@ class KreinVCRidge(IncrementalRegressor):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Choose landmarks, pass once over the data, tune the penalties, solve.
 
         Parameters
@@ -421,7 +423,7 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Choose landmarks, pass once over the data, tune the penalties, solve.
 
         Parameters
