@@ -124,7 +124,7 @@ class SpectrumSVC(KreinClassifierBase):
         if C was tuned.
     n_iter_ : int
         The number of steps of the solver, the largest of all pairs of classes.
-    landmarks_ : ndarray, sparse matrix, table or list of length n_landmarks_
+    landmarks_ : ndarray, sparse matrix or list of length n_landmarks_
         The training objects of positive weight; with a precomputed kernel their row numbers.
     landmark_indices_ : ndarray of shape (n_landmarks_,)
         Row numbers of these objects.
