@@ -193,8 +193,8 @@ def column_count(X: Any) -> int | None:
     data = X if hasattr(X, "shape") else opened(X)
     if isinstance(data, Table):
         return len(data.names)
-    shape = getattr(data, "shape", ())
-    return int(shape[1]) if len(shape) == 2 else None
+    shape = getattr(data, "shape", None)
+    return int(shape[1]) if shape is not None and len(shape) == 2 else None
 
 
 def is_condensed(X: Any) -> bool:

@@ -317,6 +317,7 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         model = copy(self)
         model.n_features_in_ = self.n_landmarks_
         if hasattr(self, "feature_names_in_"):
+            assert isinstance(self._columns.raw, PickedColumns)
             model.feature_names_in_ = self.feature_names_in_[self._columns.raw.numbers]
         return model
 

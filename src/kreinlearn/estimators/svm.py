@@ -156,7 +156,7 @@ class KreinSVC(KreinClassifierBase):
         value; those that are zero up to rounding are left out. Exists without an l1 penalty.
     rank_ : int
         The number of features.
-    landmarks_ : ndarray, sparse matrix, table or list of length n_landmarks_
+    landmarks_ : ndarray, sparse matrix or list of length n_landmarks_
         The landmarks; with a precomputed kernel their row numbers.
     landmark_indices_ : ndarray of shape (n_landmarks_,) or None
         Row numbers of the landmarks in the training data; None if they were given as objects.

@@ -252,7 +252,7 @@ class KreinNystroem(_KreinTransformer):
     error_ : ErrorEstimate
         The estimated relative error, its standard error, and the number of rows it was estimated
         from. Exists with ``tol`` or ``rank="auto"``.
-    landmarks_ : ndarray, sparse matrix, table or list of length n_landmarks_
+    landmarks_ : ndarray, sparse matrix or list of length n_landmarks_
         The landmarks; with a precomputed kernel their row numbers.
     landmark_indices_ : ndarray of shape (n_landmarks_,) or None
         Row numbers of the landmarks in the training data; None if they were given as objects.
@@ -471,7 +471,7 @@ class KreinPCA(_KreinTransformer):
     rank_ : int
         The number of components, fewer than ``n_components`` if the landmarks span fewer
         dimensions.
-    landmarks_ : ndarray, sparse matrix, table or list of length n_landmarks_
+    landmarks_ : ndarray, sparse matrix or list of length n_landmarks_
         The landmarks; with a precomputed kernel their row numbers.
     landmark_indices_ : ndarray of shape (n_landmarks_,) or None
         Row numbers of the landmarks in the training data; None if they were given as objects.

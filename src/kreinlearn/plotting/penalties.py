@@ -107,9 +107,10 @@ class PenaltyDisplay(Display):
             The display, which has been drawn.
         """
         check_is_fitted(estimator)
-        chosen = tuple(getattr(estimator, f"lambda_{sign}_", None) for sign in ("plus", "minus"))
-        only_l1 = hasattr(estimator, "lambda_l1_") and chosen == (0, 0)
-        if only_l1 or None in chosen:
+        plus = getattr(estimator, "lambda_plus_", None)
+        minus = getattr(estimator, "lambda_minus_", None)
+        only_l1 = hasattr(estimator, "lambda_l1_") and (plus, minus) == (0, 0)
+        if only_l1 or plus is None or minus is None:
             raise TypeError(
                 f"{type(estimator).__name__} has no two penalties to look at; pass a KreinRidge, "
                 "KreinVCRidge, one of their classifiers, or a KreinSVC that is not l1"
@@ -117,8 +118,9 @@ class PenaltyDisplay(Display):
         if grid < 2:
             raise ValueError(f"grid={grid!r} must be 2 or more")
         criterion = criterion_of(estimator, X, y, sample_weight)
+        chosen = (float(plus), float(minus))
         values = _grid(chosen, int(grid))
-        losses = [[criterion.loss(plus, minus) for plus in values] for minus in values]
+        losses = [[criterion.loss(p, m) for p in values] for m in values]
         name = f"cross-validated {criterion.name}"
         return cls(values, values, losses, chosen=chosen, criterion=name).plot(ax)
 
