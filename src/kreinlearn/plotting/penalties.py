@@ -107,15 +107,14 @@ class PenaltyDisplay(Display):
             The display, which has been drawn.
         """
         check_is_fitted(estimator)
-        chosen = tuple(getattr(estimator, f"lambda_{sign}_", None) for sign in ("plus", "minus"))
-        only_l1 = hasattr(estimator, "lambda_l1_") and chosen == (0, 0)
-        if only_l1 or None in chosen:
+        if not _has_two_penalties(estimator):
             raise TypeError(
                 f"{type(estimator).__name__} has no two penalties to look at; pass a KreinRidge, "
                 "KreinVCRidge, one of their classifiers, or a KreinSVC that is not l1"
             )
         if grid < 2:
             raise ValueError(f"grid={grid!r} must be 2 or more")
+        chosen = (estimator.lambda_plus_, estimator.lambda_minus_)
         criterion = criterion_of(estimator, X, y, sample_weight)
         values = _grid(chosen, int(grid))
         losses = [[criterion.loss(plus, minus) for plus in values] for minus in values]
@@ -160,6 +159,12 @@ class PenaltyDisplay(Display):
             label="chosen, beyond the edge" if beyond else "chosen",
         )  # fmt: skip
         return line
+
+
+def _has_two_penalties(model: Learner) -> bool:
+    if not hasattr(model, "lambda_minus_"):
+        return False
+    return not hasattr(model, "lambda_l1_") or model.lambda_plus_ > 0 or model.lambda_minus_ > 0
 
 
 def _inside(value: float, values: Array) -> float:
