@@ -1,13 +1,13 @@
 """Strings, series, shapes and graphs with labels, each with one distance and its splits.
 
-The table of distances is a rule a kind: Levenshtein for strings, DTW with a window of a tenth for
-series, Procrustes up to mirror images for contours, the Bray-Curtis distance of Weisfeiler-Lehman
-counts for graphs. It was written down before a learner was run, but not without a look: for graphs
-the plain l1 distance was meant first, and changed when 1-NN erred on 59 % of a split of PROTEINS
-with it (it measures little but the sizes of graphs). The learners were changed after a first run:
-the locally scaled similarities with heavier tails were added to those that `similarity="auto"`
-chooses from when their cross-validated losses on these training parts, and their test errors, were
-found to be lower; so these sets are no independent evidence for that choice.
+There is one distance per kind of objects: Levenshtein for strings, DTW with a window of a tenth for
+series, Procrustes up to mirror images for contours, and the Bray-Curtis distance of
+Weisfeiler-Lehman counts for graphs. They were fixed before a learner was run, with one exception:
+for graphs the plain l1 distance was meant first, and was changed when 1-NN misclassified 59 % of a
+split of PROTEINS with it (it measures little but the sizes of graphs). The learners were changed
+after a first run: the locally scaled similarities with heavier tails were added to those that
+`similarity="auto"` chooses from, when their cross-validated losses on these training parts, and
+their test errors, turned out to be lower. So these sets are no independent evidence for it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Which method classifies strings, series, shapes and graphs best: python -m benchmarks.objects
 
-One distance a set, fixed in benchmarks/object_sets.py; all methods get the same distances and
-choose their parameters from the training part alone. Errors on the test parts, standard errors
-paired: over the objects of the one given split, or over random splits.
+Every set has one distance, fixed in benchmarks/object_sets.py. All methods get the same distances
+and choose their parameters from the training part alone. Errors are those on the test parts.
+Standard errors are paired: over the objects of a given split, or over random splits.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ METHODS = {
 }
 # not among what is checked: what the 1000 landmarks of the defaults cost
 EXACT = "KreinRidgeClassifier, all objects"
-ALL_METHODS = METHODS | {EXACT: lambda split: KreinRidgeClassifier(n_landmarks=None, **MATRIX)}
+ALL_METHODS = METHODS | {EXACT: lambda split: KreinRidgeClassifier(landmarks=None, **MATRIX)}
 
 
 # Measuring

@@ -11,11 +11,12 @@ from kreinlearn import (
     KreinSVC,
     KreinVCRidge,
     KreinVCRidgeClassifier,
+    Landmarks,
+    Resources,
     SimilarityRidge,
     SimilarityRidgeClassifier,
 )
 from kreinlearn.kernels import GaussianCombination
-from kreinlearn.pairs import panel
 
 RNG = np.random.default_rng(17)
 N = 160
@@ -76,12 +77,11 @@ def many():
     ("model", "way", "tuned"),
     [*((*case, True) for case in CASES), (KreinRidge, None, False), (KreinSVC, "ovr", False)],
 )
-def test_memory_and_threads_change_no_bit(many, monkeypatch, model, way, tuned):
-    monkeypatch.setattr(panel, "POOL_ROWS", 500)
+def test_memory_and_threads_change_no_bit(many, model, way, tuned):
     X, y, labels = many
 
     def coefficients(**params):
-        params = {"n_landmarks": 12, "random_state": 0, **params}
+        params = {"landmarks": Landmarks(12, pool=500), "random_state": 0, **params}
         learner = make(model, way, **params)
         if tuned:
             learner.set_params(lambda_plus="auto")
@@ -91,7 +91,7 @@ def test_memory_and_threads_change_no_bit(many, monkeypatch, model, way, tuned):
     one = coefficients(n_jobs=1)
     # what all features take is 864 kB; one-vs-one holds them, the others need not
     small = "2MB" if way == "ovo" else "600kB"
-    for params in ({"n_jobs": 2}, {"memory_budget": small}):
+    for params in ({"n_jobs": 2}, {"resources": Resources(memory_budget=small)}):
         for a, b in zip(one, coefficients(**params), strict=True):
             np.testing.assert_array_equal(a, b)
 
@@ -115,7 +115,7 @@ def test_weights_are_repetitions(model, way):
 def test_rows_without_weight_are_no_rows(model, way, landmarks):
     w = RNG.uniform(0.5, 2, N) * (RNG.random(N) < 0.7)
     rows = np.flatnonzero(w)
-    given = {"landmarks": X[Z]} if landmarks == "objects" else {"n_landmarks": None}
+    given = {"landmarks": X[Z]} if landmarks == "objects" else {"landmarks": None}
     learner = make(model, way, **given)
     whole = scores(learner.fit(X, target(way), sample_weight=w), X_NEW)
     part = learner.fit(X[rows], target(way)[rows], sample_weight=w[rows])
@@ -165,7 +165,7 @@ def test_kernel_and_penalty_times_c_are_the_same_model(model, way):
 
 
 FEW = 60  # rows, where each fold makes a map of its own
-MAPS = [{"landmarks": Z[Z < FEW]}, {"n_landmarks": None}]  # one map; a map a fold
+MAPS = [{"landmarks": Z[Z < FEW]}, {"landmarks": None}]  # one map; one map per fold
 
 
 @every_tuned
@@ -234,15 +234,14 @@ def test_names_of_classes_do_not_matter(model, way):
 def test_objects_and_matrix_give_the_same_model(model, way):
     vectors = make(model, way, landmarks=Z).fit(X, target(way))
     matrix = make(model, way, "precomputed", landmarks=Z).fit(K, target(way))
-    columns = make(model, way, "precomputed", landmarks=Z, precomputed_columns="landmarks")
-    columns.fit(K[:, Z], target(way))
+    columns = make(model, way, "precomputed", landmarks=Z).fit(K[:, Z], target(way))
     assert_same(scores(vectors, X_NEW), scores(matrix, K_NEW))
     assert_same(scores(vectors, X_NEW), scores(columns, K_NEW[:, Z]))
 
 
 @every_tuned
 def test_a_seed_repeats_bit_for_bit(model, way):
-    params = {"n_landmarks": 15, "n_restarts": int(model is KreinRidge)}
+    params = {"landmarks": 15}
     params |= {} if way is None else {"multi_class": way}
     one, again, another = (
         model(KERNEL, random_state=seed, **params).fit(X, target(way)) for seed in (0, 0, 1)

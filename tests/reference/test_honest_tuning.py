@@ -14,10 +14,10 @@ from kreinlearn import (
     KreinRidgeClassifier,
     KreinSVC,
     KreinVCRidge,
+    Landmarks,
     SimilarityRidge,
 )
 from kreinlearn.kernels import DeltaGauss, Gaussian
-from kreinlearn.pairs import panel
 from tests import oracles
 
 RNG = np.random.default_rng(41)
@@ -102,7 +102,7 @@ def test_few_landmarks_share_one_map_and_are_not_validated(options):
         assert loss == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize("given", [{"n_landmarks": None}, {"landmarks": MOST}], ids=["all", "most"])
+@pytest.mark.parametrize("given", [{"landmarks": None}, {"landmarks": MOST}], ids=["all", "most"])
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_many_landmarks_make_a_map_in_every_fold(given, options):
     model = KreinRidge(
@@ -130,7 +130,7 @@ def exponential(D_XZ, D_ZZ, Z):
 SIMILARITIES = {"squared": centred, "exp": exponential}
 
 
-@pytest.mark.parametrize("given", [{"n_landmarks": None}, {"landmarks": MOST}], ids=["all", "most"])
+@pytest.mark.parametrize("given", [{"landmarks": None}, {"landmarks": MOST}], ids=["all", "most"])
 @pytest.mark.parametrize("transform", SIMILARITIES)
 def test_a_dissimilarity_is_transformed_by_the_training_part_alone(given, transform):
     model = KreinRidge(
@@ -160,7 +160,7 @@ def test_few_landmarks_of_a_dissimilarity_are_its_reference(transform):
     np.testing.assert_allclose(model.predict(DISTANCES), C @ a + b, atol=1e-6)
 
 
-@pytest.mark.parametrize("given", [{"n_landmarks": None}, {"landmarks": FEW}], ids=["all", "few"])
+@pytest.mark.parametrize("given", [{"landmarks": None}, {"landmarks": FEW}], ids=["all", "few"])
 def test_the_transformation_is_chosen_by_the_same_loss(given):
     model = KreinRidge("precomputed_dissimilarity", random_state=0, **given).fit(DISTANCES, Y)
     choices = {choice.similarity: choice for choice in model.choices_}
@@ -176,7 +176,7 @@ def test_the_transformation_is_chosen_by_the_same_loss(given):
         assert loss == pytest.approx(oracles.cross_validated(fold, model.folds_, Y), rel=1e-5)
 
 
-@pytest.mark.parametrize("given", [{"n_landmarks": None}, {"landmarks": FEW}], ids=["all", "few"])
+@pytest.mark.parametrize("given", [{"landmarks": None}, {"landmarks": FEW}], ids=["all", "few"])
 def test_a_classifier_is_tuned_on_signs_and_its_way_by_errors(given):
     model = KreinRidgeClassifier(KERNEL, random_state=0, **given).fit(X, LABELS)
     Z, penalties = model.landmark_indices_, (model.lambda_plus_, model.lambda_minus_)
@@ -221,23 +221,21 @@ def test_rows_that_are_not_held_count_as_well():
     assert model.cv_loss_ == pytest.approx(expected, rel=1e-7)
 
 
-@pytest.fixture
-def few_rows_held(monkeypatch):
-    monkeypatch.setattr(panel, "POOL_ROWS", 60)
+SMALL_POOLS = [Landmarks(np.arange(6), pool=60), Landmarks(6, "uniform", pool=60)]
 
 
-@pytest.mark.parametrize("landmarks", [np.arange(6), "uniform"], ids=["given", "uniform"])
+@pytest.mark.parametrize("landmarks", SMALL_POOLS, ids=["given", "uniform"])
 @pytest.mark.parametrize("model", [KreinRidgeClassifier, KreinSVC])
-def test_one_vs_one_or_rest_is_found_on_a_sample_of_many_rows(few_rows_held, model, landmarks):
-    learner = model(KERNEL, n_landmarks=6, landmarks=landmarks, lambda_plus=0.01, lambda_minus=0.01)
+def test_one_vs_one_or_rest_is_found_on_a_sample_of_many_rows(model, landmarks):
+    learner = model(KERNEL, landmarks=landmarks, lambda_plus=0.01, lambda_minus=0.01)
     errors = learner.fit(X, LABELS).multi_class_errors_
     assert set(errors) == {"ovr", "ovo"}
     assert learner.multi_class_ == ("ovo" if errors["ovo"] < errors["ovr"] else "ovr")
 
 
-@pytest.mark.parametrize("landmarks", [np.arange(6), "uniform"], ids=["given", "uniform"])
-def test_leave_one_out_looks_at_a_sample_of_many_rows(few_rows_held, landmarks):
-    learner = KreinRidge(KERNEL, n_landmarks=6, landmarks=landmarks, cv="loo", random_state=0)
+@pytest.mark.parametrize("landmarks", SMALL_POOLS, ids=["given", "uniform"])
+def test_leave_one_out_looks_at_a_sample_of_many_rows(landmarks):
+    learner = KreinRidge(KERNEL, landmarks=landmarks, cv="loo", random_state=0)
     learner.fit(X, Y)
     assert 0 < learner.cv_loss_ < 2 * (Y**2).sum(1).max()
 
@@ -279,7 +277,7 @@ def test_variance_constrained_is_tuned_by_the_same_loss():
         assert loss == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("given", [{"n_landmarks": None}, {"landmarks": FEW}], ids=["all", "few"])
+@pytest.mark.parametrize("given", [{"landmarks": None}, {"landmarks": FEW}], ids=["all", "few"])
 def test_the_svm_is_tuned_by_its_own_loss(given):
     y = SIGNS[:, 1]
     model = KreinSVC(KERNEL, fit_intercept=False, random_state=0, **given).fit(X, y)
@@ -320,7 +318,7 @@ def test_leave_one_out_of_one_map(options):
 def test_leave_one_out_in_exact_mode_makes_a_map_of_the_others():
     few = np.arange(40)
     K_few, Y_few = K[:40, :40], Y[:40]
-    model = KreinRidge(KERNEL, n_landmarks=None, cv="loo").fit(X[:40], Y_few)
+    model = KreinRidge(KERNEL, landmarks=None, cv="loo").fit(X[:40], Y_few)
     np.testing.assert_array_equal(model.folds_, few)
     for *penalties, loss in trials_of(model):
         fold = by_own_maps(K_few, few, penalties, Y_few)
@@ -328,7 +326,7 @@ def test_leave_one_out_in_exact_mode_makes_a_map_of_the_others():
 
 
 def test_a_splitter_gives_the_folds():
-    model = KreinRidge(KERNEL, n_landmarks=None, cv=KFold(4)).fit(X, Y)
+    model = KreinRidge(KERNEL, landmarks=None, cv=KFold(4)).fit(X, Y)
     np.testing.assert_array_equal(model.folds_, np.repeat(range(4), [28, 28, 27, 27]))
 
 
@@ -337,7 +335,7 @@ def test_a_splitter_gives_the_folds():
 
 def test_the_search_is_as_good_as_a_grid():
     """Exact mode without a constant: every fold of a fine grid, from one spectrum a fold."""
-    model = KreinRidge(KERNEL, n_landmarks=None, fit_intercept=False, random_state=0).fit(X, Y)
+    model = KreinRidge(KERNEL, landmarks=None, fit_intercept=False, random_state=0).fit(X, Y)
     grid = np.logspace(-8, 4, 37)
     losses = np.zeros((37, 37))
     for k in range(5):
@@ -357,7 +355,7 @@ def test_the_search_is_as_good_as_a_grid():
 def test_ties_go_to_the_larger_penalty():
     """A positive definite kernel has no negative coordinate: any lambda_minus does."""
     K = np.exp(-((X[:, None] - X[None]) ** 2).sum(2))
-    model = KreinRidge(Gaussian(1.0), n_landmarks=None, random_state=0).fit(X, Y)
+    model = KreinRidge(Gaussian(1.0), landmarks=None, random_state=0).fit(X, Y)
     scale = np.linalg.eigvalsh(oracles.centred(K)).max() / N
     assert model.lambda_minus_ == pytest.approx(1e6 * scale, rel=0.01)
     assert model.lambda_plus_ < scale
@@ -373,7 +371,7 @@ def test_a_negative_part_that_no_fold_sees_is_switched_off():
     K = np.exp(-((X[:, None] - X[None]) ** 2).sum(2))
     K[np.arange(half), np.arange(half, N)] += 1.5
     K[np.arange(half, N), np.arange(half)] += 1.5
-    model = KreinRidge("precomputed", n_landmarks=None, cv=KFold(2)).fit(K, Y)
+    model = KreinRidge("precomputed", landmarks=None, cv=KFold(2)).fit(K, Y)
     assert (model.signature_ < 0).any()
     scale = np.linalg.norm(features_of_all(K), 2) ** 2 / N
     assert model.lambda_minus_ == pytest.approx(1e6 * scale, rel=0.02)
@@ -388,10 +386,10 @@ def features_of_all(K):
 
 
 def test_a_given_penalty_stays():
-    model = KreinRidge(KERNEL, n_landmarks=None, lambda_plus=0.3, random_state=0).fit(X, Y)
+    model = KreinRidge(KERNEL, landmarks=None, lambda_plus=0.3, random_state=0).fit(X, Y)
     assert model.lambda_plus_ == 0.3
     assert (model.cv_trials_[:, 0] == 0.3).all()
-    tied = KreinRidge(KERNEL, n_landmarks=None, lambda_minus="equal", random_state=0).fit(X, Y)
+    tied = KreinRidge(KERNEL, landmarks=None, lambda_minus="equal", random_state=0).fit(X, Y)
     assert tied.lambda_plus_ == tied.lambda_minus_
     np.testing.assert_array_equal(tied.cv_trials_[:, 0], tied.cv_trials_[:, 1])
     fold = by_own_maps(K, np.arange(N), (tied.lambda_plus_, tied.lambda_minus_))
@@ -463,7 +461,7 @@ def test_the_leaky_criterion_fails_on_a_small_indefinite_matrix_and_ours_does_no
 
     def classifier(**params):
         return KreinRidgeClassifier(
-            "precomputed", n_landmarks=None, **{"lambda_minus": "equal", **params}
+            "precomputed", landmarks=None, **{"lambda_minus": "equal", **params}
         )
 
     lambdas, leaky, ours, _ = compared([1.0], 2, classifier)
@@ -476,7 +474,7 @@ def test_two_leaky_penalties_fail_as_well():
     """Signals of both signs: neither part can be switched off."""
 
     def regressor(**params):
-        return KreinRidge("precomputed", n_landmarks=None, **params)
+        return KreinRidge("precomputed", landmarks=None, **params)
 
     lambdas, leaky, ours, _ = compared([1.0, -1.0], 2, regressor)
     assert (lambdas < 1e-8).all()
@@ -486,7 +484,7 @@ def test_two_leaky_penalties_fail_as_well():
 
 def test_more_folds_do_not_save_the_leaky_criterion():
     def regressor(**params):
-        return KreinRidge("precomputed", n_landmarks=None, **params)
+        return KreinRidge("precomputed", landmarks=None, **params)
 
     lambdas, leaky, ours, lambda_plus = compared([1.0, -1.0], None, regressor)
     assert (lambdas < lambda_plus).all()

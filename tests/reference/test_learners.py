@@ -20,11 +20,12 @@ from kreinlearn import (
     KreinSVC,
     KreinVCRidge,
     KreinVCRidgeClassifier,
+    Landmarks,
+    Resources,
     SimilarityRidge,
     SimilarityRidgeClassifier,
 )
 from kreinlearn.kernels import DeltaGauss, Gaussian, Sigmoid
-from kreinlearn.pairs import panel
 from tests import oracles
 from tests.cases import random_orthogonal
 
@@ -78,7 +79,7 @@ def test_exact_mode_is_the_papers_alpha(seed, lambdas):
     K, K_x, y = prescribed(np.random.default_rng(seed))
     alpha = oracles.exact_alpha(K, y, *lambdas)
     model = KreinRidge(
-        "precomputed", n_landmarks=None, lambda_plus=lambdas[0], lambda_minus=lambdas[1],
+        "precomputed", landmarks=None, lambda_plus=lambdas[0], lambda_minus=lambdas[1],
         fit_intercept=False,
     ).fit(K, y)  # fmt: skip
     assert model.rank_ == 60
@@ -98,7 +99,7 @@ VECTORS = {
 def test_exact_mode_on_vectors_is_the_papers_alpha(name):
     kernel, K, K_x = VECTORS[name]
     alpha = oracles.exact_alpha(K, Y, *TWO)
-    model = KreinRidge(kernel, n_landmarks=None, fit_intercept=False, **LAMBDAS).fit(X, Y)
+    model = KreinRidge(kernel, landmarks=None, fit_intercept=False, **LAMBDAS).fit(X, Y)
     assert model.n_landmarks_ == N
     assert relative(model.predict(X), K @ alpha) < 1e-9
     assert relative(model.predict(X_NEW), K_x @ alpha) < 1e-9
@@ -108,7 +109,7 @@ def test_exact_mode_on_vectors_is_the_papers_alpha(name):
 def test_exact_mode_with_a_constant(name):
     kernel, K, K_x = VECTORS[name]
     a, b = oracles.krein_ridge(K, K, Y, TWO)
-    model = KreinRidge(kernel, n_landmarks=None, **LAMBDAS).fit(X, Y)
+    model = KreinRidge(kernel, landmarks=None, **LAMBDAS).fit(X, Y)
     assert relative(model.predict(X), K @ a + b) < 1e-8
     assert relative(model.predict(X_NEW), K_x @ a + b) < 1e-8
     np.testing.assert_allclose(model.intercept_, b, rtol=1e-8)
@@ -119,7 +120,7 @@ def test_exact_mode_minimises_the_penalised_mean(intercept):
     """The definition itself: its gradient in the coefficients and the constant is zero."""
     K, _, y = prescribed(np.random.default_rng(9))
     K += 0.01 * np.eye(70)  # no null space
-    model = KreinRidge("precomputed", n_landmarks=None, fit_intercept=intercept, **LAMBDAS)
+    model = KreinRidge("precomputed", landmarks=None, fit_intercept=intercept, **LAMBDAS)
     model.fit(K, y)
     a = np.empty(70)
     a[model.landmark_indices_] = model.dual_coef_
@@ -140,7 +141,7 @@ def test_equal_penalties_are_kernel_ridge_with_the_flipped_matrix(seed):
     P = oracles.matrix_sign(K)
     H = oracles.flipped(K)
     reference = KernelRidge(alpha=70 * 0.02, kernel="precomputed").fit(H, y)
-    model = KreinRidge("precomputed", n_landmarks=None, lambda_plus=0.02, lambda_minus=0.02,
+    model = KreinRidge("precomputed", landmarks=None, lambda_plus=0.02, lambda_minus=0.02,
                        fit_intercept=False).fit(K, y)  # fmt: skip
     assert relative(model.predict(K), reference.predict(H)) < 1e-9
     assert relative(model.predict(K_x), reference.predict(K_x @ P)) < 1e-9
@@ -214,12 +215,13 @@ def test_outputs_are_independent(model):
 @pytest.mark.parametrize("core", ["truncated", "ls"])
 def test_other_cores_solve_the_same_problem_on_their_features(core):
     """The features are the transformer's; what is checked is the penalty on their signature."""
-    params = {"landmarks": Z, "core": core, "rank": 10, "random_state": 0}
-    nystroem = KreinNystroem(KERNEL, **params).fit(X)
+    landmarks = Landmarks(Z, core=core)
+    nystroem = KreinNystroem(KERNEL, landmarks=landmarks, rank=10, random_state=0).fit(X)
     Phi, Phi_new = nystroem.transform(X), nystroem.transform(X_NEW)
     penalty = N * np.where(nystroem.signature_ > 0, *TWO)
     F, T = Phi - Phi.mean(0), Y - Y.mean(0)
     z = np.linalg.solve(F.T @ F + np.diag(penalty), F.T @ T)
+    params = {"landmarks": Landmarks(Z, core=core, rank=10), "random_state": 0}
     model = KreinRidge(KERNEL, cv=KFold(2), **params, **LAMBDAS).fit(X, Y)  # draws no folds
     assert relative(model.predict(X_NEW), (Phi_new - Phi.mean(0)) @ z + Y.mean(0)) < 1e-8
 
@@ -404,7 +406,7 @@ def test_svm_in_exact_mode_solves_its_definition():
         loss="squared_hinge", dual=False, C=0.5, fit_intercept=False, tol=1e-12, max_iter=100_000
     ).fit(scaled, SIGNS)
     f = reference.decision_function(scaled)
-    model = KreinSVC(KERNEL, n_landmarks=None, fit_intercept=False, **HINGES).fit(X, SIGNS)
+    model = KreinSVC(KERNEL, landmarks=None, fit_intercept=False, **HINGES).fit(X, SIGNS)
     assert relative(model.decision_function(X), f) < 1e-5
     new = oracles.krein_features(K_NEW, K)[0] / np.sqrt(penalty)
     assert relative(model.decision_function(X_NEW), reference.decision_function(new)) < 1e-5
@@ -465,14 +467,14 @@ def test_streamed_similarity_features(many):
 
 
 @pytest.mark.parametrize("memory_budget", [None, "500kB"])  # the second holds no features
-def test_streamed_svm(many, memory_budget, monkeypatch):
-    monkeypatch.setattr(panel, "POOL_ROWS", 500)
+def test_streamed_svm(many, memory_budget):
     Phi, S = oracles.krein_features(*many)
     penalty = 9000 * np.where(S > 0, *HINGE)
     scaled, signs = Phi / np.sqrt(penalty), np.sign(MANY_Y)
     reference = LinearSVC(
         loss="squared_hinge", dual=False, C=0.5, fit_intercept=False, tol=1e-12, max_iter=100_000
     ).fit(scaled, signs)
-    model = KreinSVC(KERNEL, landmarks=MANY_Z, fit_intercept=False, memory_budget=memory_budget,
+    landmarks, resources = Landmarks(MANY_Z, pool=500), Resources(memory_budget=memory_budget)
+    model = KreinSVC(KERNEL, landmarks=landmarks, fit_intercept=False, resources=resources,
                      **HINGES).fit(MANY, signs)  # fmt: skip
     assert relative(model.decision_function(MANY), reference.decision_function(scaled)) < 1e-5

@@ -7,7 +7,7 @@ import pytest
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import Ridge
 
-from kreinlearn import KreinNystroem, KreinPCA
+from kreinlearn import KreinNystroem, KreinPCA, Landmarks
 from kreinlearn.kernels import DeltaGauss
 from kreinlearn.nystrom.core import (
     OBSERVED_RTOL,
@@ -34,7 +34,7 @@ def relative(A, B):
 
 @pytest.fixture(scope="module")
 def plain():
-    return KreinNystroem(KERNEL, landmarks=Z, core="plain").fit(X)
+    return KreinNystroem(KERNEL, landmarks=Landmarks(Z, core="plain")).fit(X)
 
 
 def conditioning():
@@ -78,7 +78,9 @@ ROUTES = [(core, method) for core in ("plain", "truncated") for method in ("gram
 
 @pytest.mark.parametrize(("core", "method"), [*ROUTES, ("ls", "gram")])
 def test_one_shot_eigendecomposition(core, method):
-    model = KreinNystroem(KERNEL, landmarks=Z, core=core, method=method, random_state=0).fit(X)
+    model = KreinNystroem(
+        KERNEL, landmarks=Landmarks(Z, core=core), method=method, random_state=0
+    ).fit(X)
     U, K_tilde = model.eigenvectors(X), model.approximate(X)
     # the Gram routes square the condition of C; the cut-off of 1e-6 leaves 4 digits at worst
     slack = 1e-10 if method == "svd" else 1e-4
@@ -90,7 +92,7 @@ def test_one_shot_eigendecomposition(core, method):
 
 
 def test_rank_keeps_the_largest_eigenvalues_of_the_approximation():
-    model = KreinNystroem(KERNEL, landmarks=Z, core="plain", rank=7).fit(X)
+    model = KreinNystroem(KERNEL, landmarks=Landmarks(Z, core="plain"), rank=7).fit(X)
     whole = oracles.nystroem(K[:, Z], K[np.ix_(Z, Z)], K[Z])
     assert relative(model.approximate(X), oracles.best_rank(whole, 7)) < 1e-6
     assert model.transform(X).shape == (160, 7)
@@ -98,7 +100,7 @@ def test_rank_keeps_the_largest_eigenvalues_of_the_approximation():
 
 
 def test_truncated_core_inverts_the_largest_eigenvalues_only():
-    model = KreinNystroem(KERNEL, landmarks=Z, core="truncated", rank=9).fit(X)
+    model = KreinNystroem(KERNEL, landmarks=Landmarks(Z, core="truncated"), rank=9).fit(X)
     pinv = np.linalg.pinv(oracles.best_rank(K[np.ix_(Z, Z)], 9), rcond=1e-10)
     assert relative(model.approximate(X), K[:, Z] @ pinv @ K[Z]) < 1e-10
 
@@ -143,14 +145,16 @@ def test_a_kernel_of_low_rank_is_recovered(core):
     F = RNG.normal(size=(160, 8))
     S = np.array([1, 1, 1, -1, -1, 1, -1, 1.0])
     low = (F * S) @ F.T
-    model = KreinNystroem("precomputed", n_landmarks=16, core=core, random_state=0).fit(low)
+    model = KreinNystroem("precomputed", landmarks=Landmarks(16, core=core), random_state=0).fit(
+        low
+    )
     assert model.rank_ == 8
     assert (model.signature_ < 0).sum() == 3
     assert relative(model.approximate(low), low) < 1e-9
 
 
 def test_every_object_a_landmark_is_exact():
-    model = KreinNystroem(KERNEL, n_landmarks=None).fit(X)
+    model = KreinNystroem(KERNEL, landmarks=None).fit(X)
     assert model.n_landmarks_ == 160
     assert relative(model.approximate(X), K) < 1e-8
     np.testing.assert_allclose(
@@ -173,7 +177,7 @@ def test_least_squares_core_beats_the_plain_one():
     ratios = {
         core: np.median([
             np.linalg.norm(
-                K_wide - KreinNystroem(DeltaGauss(16.0, 4.0), n_landmarks=25, core=core,
+                K_wide - KreinNystroem(DeltaGauss(16.0, 4.0), landmarks=Landmarks(25, core=core),
                                        random_state=s).fit(wide).approximate(wide)
             ) / best
             for s in range(5)
@@ -188,7 +192,9 @@ def test_equal_lambdas_are_scikit_learns_nystroem_with_ridge():
     y = np.sin(X).sum(1)
     theirs = Nystroem(kernel=lambda a, b: oracles.delta_gauss(a[None], b[None], 6.0, 4.0)[0, 0],
                       n_components=20, random_state=3).fit(X)  # fmt: skip
-    ours = KreinNystroem(KERNEL, landmarks=theirs.component_indices_, core="plain").fit(X)
+    ours = KreinNystroem(KERNEL, landmarks=Landmarks(theirs.component_indices_, core="plain")).fit(
+        X
+    )
     predictions = [
         Ridge(alpha=0.3, fit_intercept=False).fit(m.transform(X), y).predict(m.transform(X_NEW))
         for m in (theirs, ours)
@@ -219,7 +225,7 @@ def test_one_shot_of_an_indefinite_factor():
 
 
 def test_pca_is_the_eigendecomposition_of_the_centred_matrix():
-    model = KreinPCA(6, kernel=KERNEL, n_landmarks=None).fit(X)
+    model = KreinPCA(6, kernel=KERNEL, landmarks=None).fit(X)
     D, U = np.linalg.eigh(oracles.centred(K))
     order = np.argsort(-np.abs(D))[:6]
     np.testing.assert_allclose(model.eigenvalues_, D[order], rtol=1e-6)
@@ -239,7 +245,7 @@ def test_pca_is_the_eigendecomposition_of_the_centred_matrix():
 
 def test_pca_embeds_new_objects_by_their_centred_similarities():
     """Y_new diag(S) Y' is the centred cross-similarity, projected on the axes kept."""
-    model = KreinPCA(10, kernel=KERNEL, n_landmarks=None).fit(X)
+    model = KreinPCA(10, kernel=KERNEL, landmarks=None).fit(X)
     Y_new, Y = model.transform(X_NEW), model.transform(X)
     cross = K_NEW - K_NEW.mean(1)[:, None] - K.mean(0) + K.mean()
     U = np.linalg.svd(oracles.centred(K))[0][:, :10]
@@ -248,7 +254,7 @@ def test_pca_embeds_new_objects_by_their_centred_similarities():
 
 def test_pca_of_distances_gives_the_distances_back():
     D = np.abs(X[:, :1] - X[:, :1].T) ** 0.5 + 0.1 * (1 - np.eye(160))
-    model = KreinPCA(159, kernel="precomputed_dissimilarity", n_landmarks=None).fit(D)
+    model = KreinPCA(159, kernel="precomputed_dissimilarity", landmarks=None).fit(D)
     Y = model.transform(D)
     gaps = Y[:, None, :] - Y[None, :, :]
     np.testing.assert_allclose((model.signature_ * gaps**2).sum(2), D**2, atol=1e-6)
@@ -262,7 +268,7 @@ def test_error_estimate_of_all_rows_is_the_error(plain):
 
 
 def test_error_estimate_is_unbiased_and_its_spread_is_right():
-    model = KreinNystroem(KERNEL, n_landmarks=20, random_state=0).fit(X)
+    model = KreinNystroem(KERNEL, landmarks=20, random_state=0).fit(X)
     exact = np.linalg.norm(K - model.approximate(X)) / np.linalg.norm(K)
     draws = [model.estimate_error(X, n_rows=60, random_state=s) for s in range(200)]
     squares = np.array([d.relative for d in draws]) ** 2
@@ -275,7 +281,7 @@ def test_error_estimate_is_unbiased_and_its_spread_is_right():
 @pytest.mark.parametrize("tol", [0.3, 0.03])
 def test_landmarks_grow_to_the_tolerance(tol):
     big = RNG.normal(size=(1200, 4))
-    model = KreinNystroem(KERNEL, n_landmarks=8, tol=tol, rank="auto", random_state=0).fit(big)
+    model = KreinNystroem(KERNEL, landmarks=8, tol=tol, rank="auto", random_state=0).fit(big)
     exact = oracles.delta_gauss(big, big, 6.0, 4.0)
     error = np.linalg.norm(exact - model.approximate(big)) / np.linalg.norm(exact)
     assert model.error_.relative <= tol

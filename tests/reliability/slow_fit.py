@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn import KreinRidge
+from kreinlearn import KreinRidge, Resources
 from kreinlearn.kernels.object_kernel import ObjectKernel
 from kreinlearn.pairs.store import blocks, evaluation
 
@@ -18,7 +18,7 @@ Y = np.sin(np.array(X) / 300)
 
 
 class Slow(ObjectKernel):
-    """sqrt |a - b| of numbers, ``seconds`` a pair; a line a pair to the file ``met``."""
+    """sqrt |a - b| of numbers, ``seconds`` for each pair; each pair is a line of the file ``met``."""
 
     is_dissimilarity = True
     met = Path("/dev/null")  # no parameter: it does not change a value
@@ -35,8 +35,8 @@ class Slow(ObjectKernel):
 
 
 def model(store: Any, **others: Any) -> KreinRidge:
-    given = {"n_landmarks": 12, "random_state": 0, "lambda_plus": 1.0, "lambda_minus": 1.0}
-    return KreinRidge(Slow(), **{**given, **others}, store=store)
+    given = {"landmarks": 12, "random_state": 0, "lambda_plus": 1.0, "lambda_minus": 1.0}
+    return KreinRidge(Slow(), **{**given, **others}, resources=Resources(store=store))
 
 
 def mark(fitted: Any) -> str:

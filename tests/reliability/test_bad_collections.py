@@ -13,7 +13,7 @@ from kreinlearn.data.tiles import TILE
 N = 5 * TILE + 300  # more than are held
 X = np.random.default_rng(0).normal(size=(N, 3))
 Y = np.sin(2 * X[:, 0]) + X[:, 1]
-GIVEN = {"kernel": "delta_gauss", "n_landmarks": 15, "random_state": 3}
+GIVEN = {"kernel": "delta_gauss", "landmarks": 15, "random_state": 3}
 
 
 @pytest.fixture(scope="module")
@@ -76,10 +76,10 @@ def test_bad_input_65_a_second_fit_with_the_same_store(tmp_path):
         if not errors:
             errors.append(None)
             with pytest.raises(Exception, match=str(os.getpid())) as caught:
-                kl.KreinNystroem("delta_gauss", store=path).fit(X[:50])
+                kl.KreinNystroem("delta_gauss", resources=kl.Resources(store=path)).fit(X[:50])
             errors[0] = caught.value
         return np.asarray(A) @ np.asarray(B).T
 
-    model = kl.KreinNystroem(kernel, n_landmarks=5, store=path).fit(X[:50])
+    model = kl.KreinNystroem(kernel, landmarks=5, resources=kl.Resources(store=path)).fit(X[:50])
     assert model.rank_ == 3
     assert str(path) in str(errors[0])

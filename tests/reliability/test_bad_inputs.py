@@ -30,6 +30,8 @@ from kreinlearn import (
     KreinSVC,
     KreinVCRidge,
     KreinVCRidgeClassifier,
+    Landmarks,
+    Resources,
     SimilarityRidge,
     SimilarityRidgeClassifier,
     dissimilarity,
@@ -119,7 +121,7 @@ def test_bad_input_02_infinity(model: Fit, form: str) -> None:
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 def test_bad_input_02_too_large_for_float32() -> None:
     with pytest.raises(ValueError, match=r"too large for dtype\('float32'\)"):
-        nystroem(dtype="float32").fit(changed(X, (4, 1), 1e300))
+        nystroem(resources=Resources(dtype="float32")).fit(changed(X, (4, 1), 1e300))
 
 
 @every
@@ -146,7 +148,9 @@ def test_bad_input_04_nan_in_a_condensed_vector() -> None:
 @every
 def test_bad_input_05_asymmetric_matrix(model: Fit) -> None:
     skew = changed(K, (3, 8), K[3, 8] + 0.1)
-    params = {"landmarks": [8, 1, 2, 5], "core": "plain"}  # row 3 in the column of landmark 8
+    params = {
+        "landmarks": Landmarks([8, 1, 2, 5], core="plain")
+    }  # row 3 in the column of landmark 8
     with pytest.warns(UserWarning, match=r"asymmetric.* 0.1; it is averaged with its transpose"):
         one = model("precomputed", **params).fit(skew)
     other = model("precomputed", **params).fit((skew + skew.T) / 2)
@@ -161,8 +165,12 @@ def test_bad_input_06_asymmetry_at_rounding_level(scale: float) -> None:
     """Relative to the largest entry: silent below 1e-10 of it, whatever the scale."""
     size = np.abs(K).max()
     rounded = changed(K, (3, 8), K[3, 8] + 0.5e-10 * size) * scale
-    model = nystroem("precomputed", core="plain", symmetrize="raise").fit(rounded)
-    average = nystroem("precomputed", core="plain").fit((rounded + rounded.T) / 2)
+    model = nystroem("precomputed", landmarks=Landmarks(core="plain"), symmetrize="raise").fit(
+        rounded
+    )
+    average = nystroem("precomputed", landmarks=Landmarks(core="plain")).fit(
+        (rounded + rounded.T) / 2
+    )
     assert_array_equal(model.eigenvalues_, average.eigenvalues_)
     with pytest.warns(UserWarning, match="asymmetric"):
         nystroem("precomputed").fit(changed(K, (3, 8), K[3, 8] + 2e-10 * size) * scale)
@@ -175,8 +183,8 @@ def test_bad_input_07_non_square_matrix(model: Fit, kernel: str) -> None:
     with pytest.raises(ValueError, match=message):
         model(kernel).fit(D[:, :10])
     with pytest.raises(ValueError, match=r"Input is a 30x10 matrix\. To fit on landmark columns"):
-        model(kernel, precomputed_columns="landmarks").fit(D[:, :10])
-    asked = {"precomputed_columns": "landmarks", "landmarks": [*range(10)], "core": "plain"}
+        model(kernel).fit(D[:, :10])
+    asked = {"landmarks": Landmarks([*range(10)], core="plain")}
     assert model(kernel, **asked).fit(D[:, :10]).n_features_in_ == 10
 
 
@@ -192,12 +200,12 @@ def test_bad_input_08_wrong_number_of_columns(model: Fit) -> None:
 
 @every
 def test_bad_input_09_columns_of_a_matrix_at_transform(model: Fit) -> None:
-    fitted = model("precomputed", n_landmarks=8).fit(K)
+    fitted = model("precomputed", landmarks=8).fit(K)
     assert len(fitted.transform(K[:5])) == 5
     for wrong in (8, 29, 31):
         with pytest.raises(ValueError, match=f"X has {wrong} features.* expecting 30"):
             fitted.transform(np.ones((5, wrong)))
-    asked = model("precomputed", n_landmarks=8, precomputed_columns="landmarks").fit(K)
+    asked = model("precomputed", landmarks=8).fit(K)
     Z = asked.landmark_indices_
     assert_allclose(asked.transform(K[:5, Z]), fitted.transform(K[:5]), atol=1e-12)
     with pytest.raises(ValueError, match=r"X has 30 features.* expecting 8"):
@@ -222,7 +230,7 @@ def test_bad_input_10_negative_dissimilarity(model: Fit) -> None:
             model(kernel).fit(D).transform(minus(X[:4], X))
     for kernel in (dissimilarity(minus), dissimilarity(pairwise(minus_one))):
         with pytest.raises(ValueError, match=message):
-            model(kernel, n_landmarks=5).fit(X)
+            model(kernel, landmarks=5).fit(X)
 
 
 def with_self(a: Any, b: Any) -> float:
@@ -235,7 +243,7 @@ def test_bad_input_11_self_dissimilarity(model: Fit) -> None:
     with pytest.raises(ValueError, match=message):
         model("precomputed_dissimilarity").fit(changed(D, (6, 6), 0.5))
     with pytest.raises(ValueError, match=message):
-        model(dissimilarity(pairwise(with_self)), n_landmarks=5).fit(X)
+        model(dissimilarity(pairwise(with_self)), landmarks=5).fit(X)
     tolerated = changed(D, (6, 6), 0.9e-12 * D.max())
     assert model("precomputed_dissimilarity").fit(tolerated).rank_ >= 2
     with pytest.raises(ValueError, match="the diagonal of a dissimilarity must be zero"):
@@ -246,10 +254,10 @@ def test_bad_input_11_self_dissimilarity(model: Fit) -> None:
 @pytest.mark.parametrize("kernel", [cdist, pairwise(lambda a, b: float(np.abs(a - b).sum()))])
 def test_bad_input_12_dissimilarity_as_similarity(model: Fit, kernel: Any) -> None:
     with pytest.warns(UserWarning, match=r"pass kernel=dissimilarity\(\.\.\.\)"):
-        model(kernel, n_landmarks=9).fit(X)
+        model(kernel, landmarks=9).fit(X)
     with pytest.warns(UserWarning, match='pass kernel="precomputed_dissimilarity"'):
         model("precomputed").fit(D)
-    model(dissimilarity(kernel), n_landmarks=9).fit(X)  # no warning
+    model(dissimilarity(kernel), landmarks=9).fit(X)  # no warning
     model("precomputed_dissimilarity").fit(D)
     model("delta_gauss").fit(X)  # zero diagonal, none negative, but ours
 
@@ -262,7 +270,7 @@ def test_bad_input_12_dissimilarity_as_similarity(model: Fit, kernel: Any) -> No
 def test_bad_input_18_duplicates(landmarks: str, core: str) -> None:
     """Six copies of five objects: rank 5, silently, unless more was asked for."""
     copies = np.repeat(X[:5], 6, axis=0)
-    params = {"n_landmarks": 20, "landmarks": landmarks, "core": core}
+    params = {"landmarks": Landmarks(20, landmarks, core=core)}
     model = nystroem(**params).fit(copies)
     assert model.rank_ == 5
     exact = model.kernel_(copies, copies)
@@ -282,7 +290,7 @@ def zero(A: Any, B: Any) -> Any:
 @pytest.mark.parametrize("landmarks", SCHEMES)
 def test_bad_input_19_all_zero_kernel(model: Fit, landmarks: str, core: str) -> None:
     for kernel, objects in ((zero, X), ("precomputed", zero(X, X))):
-        zeroed = model(kernel, n_landmarks=7, landmarks=landmarks, core=core)
+        zeroed = model(kernel, landmarks=Landmarks(7, landmarks, core=core))
         with pytest.warns(UserWarning, match="rank_ is 0"):
             zeroed.fit(objects)
         assert zeroed.rank_ == 0
@@ -323,14 +331,14 @@ def test_bad_input_19_all_zero_kernel_predicts_mean_or_prior(
 @pytest.mark.parametrize("method", ["svd", "sgt"])
 def test_bad_input_19_all_zero_kernel_by_the_reference_routes(method: str) -> None:
     with pytest.warns(UserWarning, match="rank_ is 0"):
-        assert nystroem(zero, core="plain", method=method).fit(X).rank_ == 0
+        assert nystroem(zero, landmarks=Landmarks(core="plain"), method=method).fit(X).rank_ == 0
 
 
 @pytest.mark.parametrize("core", CORES)
 @pytest.mark.parametrize("landmarks", [*SCHEMES, "medoids", "medoids+greedy"])
 def test_bad_input_20_identical_objects(landmarks: str, core: str) -> None:
     same = np.full((30, 3), 1.7)
-    params = {"n_landmarks": 9, "landmarks": landmarks, "core": core}
+    params = {"landmarks": Landmarks(9, landmarks, core=core)}
     model = nystroem(**params).fit(same)
     assert model.rank_ == 1
     assert_allclose(model.approximate(same), np.ones((30, 30)), atol=1e-12)
@@ -361,9 +369,9 @@ def test_bad_input_20_identical_objects_have_the_same_prediction(learner: Any, t
 @every
 def test_bad_input_21_more_landmarks_than_objects(model: Fit) -> None:
     with pytest.warns(UserWarning, match="n_landmarks=31 exceeds n_samples=30; all 30 are used"):
-        fitted = model(n_landmarks=31).fit(X)
+        fitted = model(landmarks=31).fit(X)
     assert fitted.n_landmarks_ == 30
-    assert_array_equal(fitted.transform(X), model(n_landmarks=None).fit(X).transform(X))
+    assert_array_equal(fitted.transform(X), model(landmarks=None).fit(X).transform(X))
 
 
 @both
@@ -371,7 +379,7 @@ def test_bad_input_21_more_landmarks_than_objects(model: Fit) -> None:
 @pytest.mark.parametrize("landmarks", [*SCHEMES, "medoids", "medoids+greedy", [4]])
 def test_bad_input_22_one_landmark(model: Fit, landmarks: Any, core: str) -> None:
     one = {"n_components": 1} if model is pca else {}
-    fitted = model(n_landmarks=1, landmarks=landmarks, core=core, **one).fit(X)
+    fitted = model(landmarks=Landmarks(1, landmarks, core=core), **one).fit(X)
     assert fitted.n_landmarks_ == fitted.rank_ == 1
     k_z = np.exp(-cdist(X, fitted.landmarks_, "sqeuclidean") / fitted.kernel_.width_)
     Phi = fitted.transform(X)
@@ -383,18 +391,18 @@ def test_bad_input_22_one_landmark(model: Fit, landmarks: Any, core: str) -> Non
 @pytest.mark.parametrize("bad", [0, -3, 2.5, 0.0, -0.1, "a", [3], np.nan])
 def test_bad_input_23_number_of_landmarks(model: Fit, bad: Any) -> None:
     with pytest.raises(InvalidParameterError, match="The 'n_landmarks' parameter of Krein"):
-        model(n_landmarks=bad).fit(X)
+        model(landmarks=bad).fit(X)
 
 
 def test_bad_input_24_rank_above_landmarks() -> None:
     with pytest.raises(ValueError, match=r"rank=9 exceeds n_landmarks=8 .*lower rank or raise"):
-        nystroem(rank=9, n_landmarks=8).fit(X)
+        nystroem(rank=9, landmarks=8).fit(X)
     with pytest.raises(ValueError, match=r"rank=31 exceeds n_landmarks=30 \(n_samples=30\)"):
         nystroem(rank=31).fit(X)
     with pytest.raises(ValueError, match="rank=3 exceeds n_landmarks=2"):
         nystroem(rank=3, landmarks=[4, 7]).fit(X)
     with pytest.raises(ValueError, match="n_components=9 exceeds n_landmarks=8"):
-        pca(n_components=9, n_landmarks=8).fit(X)
+        pca(n_components=9, landmarks=8).fit(X)
 
 
 # Targets, weights and penalties
@@ -633,7 +641,7 @@ def test_bad_input_58_one_weight_leaves_nothing_to_tune_on(learner: Any) -> None
 def test_bad_input_27_wrong_shape(model: Fit, kernel: Any, shape: str) -> None:
     message = rf"the kernel returned shape {shape}, expected \(\d+, \d+\) = \(len\(A\), len\(B\)\)"
     with pytest.raises(ValueError, match=message):
-        model(kernel, n_landmarks=8).fit(X)
+        model(kernel, landmarks=8).fit(X)
 
 
 @every
@@ -657,7 +665,7 @@ def test_bad_input_28_nan_on_the_diagonal() -> None:
         return np.nan if a is b and a[0] == X[17, 0] else product(a, b)
 
     with pytest.raises(ValueError, match="kernel produced NaN for row 17"):
-        nystroem(pairwise(broken), n_landmarks=8, landmarks="greedy_kmeans++").fit([*X])
+        nystroem(pairwise(broken), landmarks=Landmarks(8, "greedy_kmeans++")).fit([*X])
 
 
 def test_bad_input_28_nan_in_the_streamed_pass(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -698,7 +706,7 @@ def breaks(a: Any, b: Any) -> float:
 
 @every
 def test_bad_input_30_kernel_raises(model: Fit) -> None:
-    fit = model(pairwise(breaks), landmarks=[3, 4, 5], core="plain")
+    fit = model(pairwise(breaks), landmarks=Landmarks([3, 4, 5], core="plain"))
     with pytest.raises(Peculiar, match="no licence") as caught:
         fit.fit([*X])
     assert caught.value.args == ("no licence", 7)
@@ -780,7 +788,7 @@ def test_bad_input_34_pickle_of_a_lambda(model: Fit) -> None:
 @pytest.mark.parametrize("landmarks", SCHEMES)
 def test_bad_input_36_scale_of_the_kernel(landmarks: str, core: str) -> None:
     """c K: the same landmarks and signs, sqrt(c) times the features, c times the eigenvalues."""
-    params = {"n_landmarks": 12, "landmarks": landmarks, "core": core}
+    params = {"landmarks": Landmarks(12, landmarks, core=core)}
     for c in (1e-300, 1e-150, 1e150, 1e300):
         for model in (nystroem, pca):
             one, scaled = (model("precomputed", **params).fit(A) for A in (K, K * c))
@@ -800,7 +808,7 @@ def test_bad_input_36_scale_and_tolerance() -> None:
     smooth = np.exp(-cdist(X, X, "sqeuclidean") / 6) - 0.2
     for c in (1e-300, 1e300):
         one, scaled = (
-            nystroem("precomputed", n_landmarks=4, tol=0.05).fit(A) for A in (smooth, smooth * c)
+            nystroem("precomputed", landmarks=4, tol=0.05).fit(A) for A in (smooth, smooth * c)
         )
         assert one.n_landmarks_ == scaled.n_landmarks_ > 4
         assert_allclose(scaled.error_.relative, one.error_.relative, rtol=1e-4)
@@ -872,22 +880,27 @@ def test_bad_input_37_kernel_overflows(model: Fit, kernel: Any, params: dict[str
 def test_bad_input_38_float32(model: Fit, kernel: Any) -> None:
     """Features stay float32; sums are those of float64, to the rounding of the kernel values."""
     single = X.astype(np.float32)
-    params = {"n_landmarks": 12, "core": "truncated"}
+    params = {"landmarks": Landmarks(12, core="truncated")}
     one = model(kernel, **params).fit(single)
     two = model(kernel, **params).fit(single.astype(np.float64))
     assert one.transform(single).dtype == one.fit_transform(single).dtype == np.float32
     assert one.transform(X).dtype == np.float64
     assert one.eigenvalues_.dtype == np.float64
     assert_allclose(one.eigenvalues_, two.eigenvalues_[: one.rank_], rtol=1e-4)
-    assert model(kernel, dtype="float64").fit(single).transform(single).dtype == np.float64
-    assert model(kernel, dtype="float32").fit(X).transform(X).dtype == np.float32
+    assert (
+        model(kernel, resources=Resources(dtype="float64")).fit(single).transform(single).dtype
+        == np.float64
+    )
+    assert (
+        model(kernel, resources=Resources(dtype="float32")).fit(X).transform(X).dtype == np.float32
+    )
 
 
 @every
 @pytest.mark.parametrize("kind", [int, bool, np.float16, np.uint8])
 def test_bad_input_39_other_numbers(model: Fit, kind: Any) -> None:
     A = (X > 0) if kind is bool else (2 * np.abs(X)).astype(kind)
-    one, two = (model(n_landmarks=5).fit(table) for table in (A, A.astype(np.float64)))
+    one, two = (model(landmarks=5).fit(table) for table in (A, A.astype(np.float64)))
     assert one.transform(A).dtype == np.float64
     assert_array_equal(one.transform(A), two.transform(A.astype(np.float64)))
 
@@ -935,7 +948,7 @@ SPARSE_KERNELS = [
 def test_bad_input_42_sparse(model: Fit, form: Any) -> None:
     A = np.where(np.abs(X) > 0.7, X, 0)
     for kernel in SPARSE_KERNELS if model in (nystroem, pca) else SPARSE_KERNELS[::3]:
-        params = {"n_landmarks": 9, "landmarks": "greedy_kmeans++", "core": "truncated"}
+        params = {"landmarks": Landmarks(9, "greedy_kmeans++", core="truncated")}
         one, two = (model(kernel, **params).fit(table) for table in (form(A), A))
         assert_array_equal(one.landmark_indices_, two.landmark_indices_)
         assert_allclose(one.transform(form(A)), two.transform(A), atol=1e-7)
@@ -1003,7 +1016,7 @@ def test_bad_input_47_sequences_of_objects(model: Fit) -> None:
     for sequence in [*forms, pl.Series(words)]:
         assert_array_equal(model(pairwise(letters)).fit(sequence).transform(sequence), first)
     for sequence in shapes().values():
-        fitted = model("hausdorff", n_landmarks=6).fit(sequence)
+        fitted = model("hausdorff", landmarks=6).fit(sequence)
         assert len(fitted.transform(sequence)) == 20
         assert not hasattr(fitted, "n_features_in_")
 
@@ -1140,7 +1153,7 @@ def test_bad_input_59_learner_before_fit(learner: Any) -> None:
 @every
 def test_bad_input_60_generator(model: Fit) -> None:
     one, two, three = (
-        model(n_landmarks=5).set_params(random_state=seed).fit(X).landmark_indices_
+        model(landmarks=5).set_params(random_state=seed).fit(X).landmark_indices_
         for seed in (np.random.default_rng(4), np.random.default_rng(4), np.random.RandomState(4))
     )
     assert_array_equal(one, two)
@@ -1173,12 +1186,16 @@ def peak_of(call: Callable[[], Any]) -> tuple[str, int]:
 def test_bad_input_62_memory_budget() -> None:
     many = np.random.default_rng(0).normal(size=(4000, 2))
     kernel = Gaussian(1.0)
-    fitted = nystroem(kernel, n_landmarks=60, memory_budget="60MB").fit(many)
-    small = nystroem(kernel, n_landmarks=60).fit(many).set_params(memory_budget=1e5)
+    fitted = nystroem(kernel, landmarks=60, resources=Resources(memory_budget="60MB")).fit(many)
+    small = (
+        nystroem(kernel, landmarks=60).fit(many).set_params(resources=Resources(memory_budget=1e5))
+    )
     cases: dict[str, tuple[float, Callable[[], Any]]] = {
         r"4000 landmarks .*needs 384 MB .*is 50 MB; lower n_landmarks or": (
             384e6,
-            lambda: nystroem(kernel, n_landmarks=None, memory_budget="50MB").fit(many),
+            lambda: nystroem(kernel, landmarks=None, resources=Resources(memory_budget="50MB")).fit(
+                many
+            ),
         ),
         r"4000 x 4000 similarities needs 128 MB .*is 60 MB; pass fewer": (
             128e6,
@@ -1199,9 +1216,13 @@ def test_bad_input_62_memory_budget_of_the_pass(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(panel, "POOL_ROWS", 100)
     many = np.random.default_rng(0).normal(size=(5000, 2))
     with pytest.raises(MemoryError, match=r"one pass with 10 landmarks needs .* is 100 kB; raise"):
-        nystroem(n_landmarks=10, memory_budget="100kB").fit(many)
+        nystroem(landmarks=10, resources=Resources(memory_budget="100kB")).fit(many)
     with pytest.raises(MemoryError, match=r'"svd" holds all 5000 x 30 .*method="gram", which str'):
-        nystroem(n_landmarks=30, core="plain", method="svd", memory_budget="900kB").fit(many)
+        nystroem(
+            landmarks=Landmarks(30, core="plain"),
+            method="svd",
+            resources=Resources(memory_budget="900kB"),
+        ).fit(many)
 
 
 @pytest.mark.parametrize("learner", [KreinRidge, KreinSVC, KreinVCRidgeClassifier])
@@ -1209,7 +1230,7 @@ def test_bad_input_62_memory_of_the_folds(learner: Any) -> None:
     """Each of five folds holds a map of its own; given penalties need none of them."""
     many = np.random.default_rng(0).normal(size=(500, 2))
     y = many[:, 0] if learner is KreinRidge else many[:, 0] > 0
-    params = {"kernel": Gaussian(1.0), "memory_budget": "15MB"}
+    params = {"kernel": Gaussian(1.0), "resources": Resources(memory_budget="15MB")}
     text, peak = peak_of(lambda: learner(random_state=0, **params).fit(many, y))
     pattern = r"tuning on 5 folds, .*500 of the 500 objects, needs 30 MB .*is 15 MB; lower n_land"
     assert re.search(pattern, text), text
@@ -1224,7 +1245,12 @@ def test_bad_input_62_memory_of_pairs_of_classes(
     monkeypatch.setattr(panel, "POOL_ROWS", 100)
     many = np.random.default_rng(0).normal(size=(40_000, 2))
     three = np.digitize(many[:, 0], [-0.5, 0.5])
-    params = {"kernel": Gaussian(1.0), "n_landmarks": 20, "memory_budget": "5MB", "n_jobs": 1}
+    params = {
+        "kernel": Gaussian(1.0),
+        "landmarks": 20,
+        "resources": Resources(memory_budget="5MB"),
+        "n_jobs": 1,
+    }
     paired = penalised(learner, multi_class="ovo", **params)
     text, peak = peak_of(lambda: paired.fit(many, three))
     pattern = r"one-vs-one holds features, 40000 x 20, .*needs 6.4 MB .*is 5 MB; pass multi_class"
@@ -1235,9 +1261,9 @@ def test_bad_input_62_memory_of_pairs_of_classes(
 
 def test_bad_input_62_memory_budget_in_words() -> None:
     with pytest.raises(ValueError, match="memory_budget='much' is not understood; pass bytes"):
-        nystroem(memory_budget="much").fit(X)
+        nystroem(resources=Resources(memory_budget="much")).fit(X)
     with pytest.raises(InvalidParameterError, match="memory_budget"):
-        nystroem(memory_budget=0).fit(X)
+        nystroem(resources=Resources(memory_budget=0)).fit(X)
 
 
 class Interrupted(Gaussian):
@@ -1259,7 +1285,7 @@ class Interrupted(Gaussian):
 def test_bad_input_64_ctrl_c(model: Fit, n_jobs: int) -> None:
     """In line and in worker threads: it goes through, and no older fit is left behind."""
     many = np.random.default_rng(0).normal(size=(9000, 2))
-    fit = model(n_landmarks=5, n_jobs=n_jobs).fit(many)
+    fit = model(landmarks=5, n_jobs=n_jobs).fit(many)
     fit.transform(many[:5])
     with pytest.raises(KeyboardInterrupt):
         fit.set_params(kernel=Interrupted(1.0)).fit(many)

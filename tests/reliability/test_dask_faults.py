@@ -20,7 +20,7 @@ import pytest
 
 import kreinlearn as kl
 from kreinlearn.data.tiles import TILE
-from kreinlearn.distributed import DaskMargins
+from kreinlearn.distributed.hinge import DaskMargins
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -71,7 +71,7 @@ def kernel_with(log, home, deadly=False):
 
 
 def model_with(kernel, kind=kl.KreinRidge):
-    return kind(kernel, n_landmarks=M, landmarks="uniform", random_state=0)
+    return kind(kernel, landmarks=kl.Landmarks(M, "uniform"), random_state=0)
 
 
 def evaluated(log):

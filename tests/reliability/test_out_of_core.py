@@ -23,6 +23,7 @@ from kreinlearn import (
     KreinNystroem,
     KreinRidge,
     KreinRidgeClassifier,
+    Resources,
     inspect,
     predict_to,
     table,
@@ -117,7 +118,7 @@ def test_bad_input_02_infinity(tmp_path: Path, write: Write) -> None:
 
 def test_bad_input_02_too_large_for_float32(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"too large for dtype\('float32'\): row 31, column 1"):
-        ridge(dtype="float32").fit(npy(tmp_path, spoiled(1e300)), Y)
+        ridge(resources=Resources(dtype="float32")).fit(npy(tmp_path, spoiled(1e300)), Y)
 
 
 def test_bad_input_03_missing_target(tmp_path: Path) -> None:
@@ -287,10 +288,11 @@ def test_bad_input_62_memory(tmp_path: Path) -> None:
     with pytest.raises(
         MemoryError, match=rf"reading {TILE} rows of .*x\.npy at a time needs 655 MB"
     ):
-        ridge(memory_budget="100MB").fit(path, Y[:3])
+        ridge(resources=Resources(memory_budget="100MB")).fit(path, Y[:3])
     many = npy(tmp_path, np.zeros((50_000, 3)))
+    small = Resources(memory_budget="1MB")
     with pytest.raises(MemoryError, match=r"holding all rows of .*x\.npy needs 1.2 MB"):
-        KreinNystroem("seuclidean", memory_budget="1MB", n_landmarks=2).fit(many)
+        KreinNystroem("seuclidean", resources=small, landmarks=2).fit(many)
 
 
 def test_bad_input_63_disk_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -506,7 +508,7 @@ MEMORY = """
 import re, sys
 from pathlib import Path
 import numpy as np
-from kreinlearn import KreinRidge, predict_to
+from kreinlearn import KreinRidge, Resources, predict_to
 
 def most():
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1000
@@ -514,8 +516,9 @@ def most():
 folder = Path(sys.argv[1])
 before = most()
 few = np.random.default_rng(0).normal(size=(9000, 20))
-made = dict(kernel="delta_gauss", n_landmarks=200, random_state=0, memory_budget="200MB", n_jobs=2)
-KreinRidge(**{**made, "n_landmarks": 20}).fit(few, few[:, 0])  # all is imported and compiled
+budget = Resources(memory_budget="200MB")
+made = dict(kernel="delta_gauss", landmarks=200, random_state=0, resources=budget, n_jobs=2)
+KreinRidge(**{**made, "landmarks": 20}).fit(few, few[:, 0])  # all is imported and compiled
 compiled = most()
 model = KreinRidge(**made).fit(folder / "x.npy", str(folder / "y.npy"))
 after_fit = most()
@@ -546,7 +549,7 @@ def test_rows_of_a_file_keep_to_the_budget(tmp_path: Path) -> None:
 MACHINE = """
 import re
 import numpy as np
-from kreinlearn import KreinSVC
+from kreinlearn import KreinSVC, Resources
 
 def resident(which):
     with open("/proc/self/status") as file:
@@ -555,9 +558,10 @@ def resident(which):
 X = np.random.default_rng(0).normal(size=(200_000, 6))
 y = np.digitize(np.sin(X[:, 0]) + X[:, 1] * X[:, 2], [-0.5, 0.5])
 made = dict(kernel="delta_gauss", lambda_plus=1e-4, lambda_minus=1e-4, random_state=0, n_jobs=2)
-KreinSVC(n_landmarks=20, **made).fit(X[:9000], y[:9000])  # all is imported and compiled
+KreinSVC(landmarks=20, **made).fit(X[:9000], y[:9000])  # all is imported and compiled
 before = resident("VmRSS")
-model = KreinSVC(n_landmarks=100, memory_budget="100MB", **made).fit(X, y)
+budget = Resources(memory_budget="100MB")
+model = KreinSVC(landmarks=100, resources=budget, **made).fit(X, y)
 print(resident("VmHWM") - before, model.n_iter_)
 """
 

@@ -7,24 +7,25 @@ import pytest
 from sklearn.base import clone
 
 import kreinlearn as kl
-from kreinlearn import Blocks
+from kreinlearn import Blocks, Landmarks, Resources
 from kreinlearn.data.tiles import TILE
-from kreinlearn.sums.parallel import runs_of
+from kreinlearn.sums.parallel import spans_of
 
-N = 17 * TILE + 77  # more than are held, and no whole number of tiles
+N = 17 * TILE + 77  # more than a pool, and no whole number of tiles
 M = 25
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N, 3))
 Y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + 100.0
 W = RNG.random(N) + 0.1
 LABELS = np.array(["a", "bb", "c"])[np.digitize(X[:, 0] + 0.3 * X[:, 1], [-0.5, 0.7])]
-GIVEN = {"kernel": "delta_gauss", "n_landmarks": M, "random_state": 3}
+GIVEN = {"kernel": "delta_gauss", "landmarks": M, "random_state": 3}
+LEAST_SQUARES = {**GIVEN, "landmarks": Landmarks(M, core="ls")}
 CHUNKS = [1, 7, 98]
 BUDGETS = ["5MB", "7MB", "12MB", "30MB", 10**9]  # all kernel values are 7 MB
 
 MODELS = {
     "ridge": (kl.KreinRidge(**GIVEN), Y, None),
-    "weights": (kl.KreinRidge(**GIVEN, core="ls"), Y, W),
+    "weights": (kl.KreinRidge(**LEAST_SQUARES), Y, W),
     "ill-conditioned": (
         kl.KreinRidge(**GIVEN, kernel_params={"width": 100.0}, lambda_plus=1e-8, lambda_minus=1e-8),
         np.column_stack([Y, X[:, 2]]),
@@ -37,10 +38,10 @@ MODELS = {
     ),
     "variance": (kl.KreinVCRidge(**GIVEN), Y, None),
     "map": (kl.KreinNystroem(**GIVEN), None, None),
-    "least-squares map": (kl.KreinNystroem(**GIVEN, core="ls"), None, None),
+    "least-squares map": (kl.KreinNystroem(**LEAST_SQUARES), None, None),
 }
-FEW = 4 * TILE + 900  # rows of a machine, which takes many passes; still more than are held
-SMALLER = {**GIVEN, "n_landmarks": 20}
+FEW = 4 * TILE + 900  # rows of a machine, which takes many passes; still more than a pool
+SMALLER = {**GIVEN, "landmarks": 20}
 FIXED = {"lambda_plus": 1e-4, "lambda_minus": 1e-3, "multi_class": "ovr"}
 MACHINES = {
     "machine": (kl.KreinSVC(**SMALLER), LABELS[:FEW] == "bb", None),
@@ -56,13 +57,14 @@ def rows_for(name):
     return X if y is None else X[: len(y)]
 
 
-def fitted(name, rows=None, wrap=None, **params):
+def fitted(name, rows=None, wrap=None, memory_budget=None, **params):
     """What a fit finds, as bytes; ``wrap`` says how targets and weights come."""
     model, y, w = IN_PROCESS[name]
     wrap = wrap or (lambda values: values)
     data = [wrap(values) for values in (y, w) if values is not None]
     rows = rows_for(name) if rows is None else rows
-    model = clone(model).set_params(**params).fit(rows, *data)
+    resources = Resources(memory_budget=memory_budget)
+    model = clone(model).set_params(resources=resources, **params).fit(rows, *data)
     found = {key: np.asarray(getattr(model, key)) for key in FOUND if hasattr(model, key)}
     assert len(found) >= 3
     assert all(values.dtype in (np.float64, np.intp) for values in found.values())
@@ -87,8 +89,8 @@ def in_blocks(count, rows=X):
     return Blocks(lambda: iter(parts))
 
 
-def test_runs_are_of_several_tiles_and_of_one():
-    sizes = {-(-(stop - start) // TILE) for start, stop in runs_of(N)}
+def test_spans_are_of_several_tiles_and_of_one():
+    sizes = {-(-(stop - start) // TILE) for start, stop in spans_of(N)}
     assert sizes == {1, 2}
     assert N % TILE
 

@@ -34,6 +34,8 @@ from kreinlearn import (
     KreinSVC,
     KreinVCRidge,
     KreinVCRidgeClassifier,
+    Landmarks,
+    Resources,
     SimilarityRidge,
     SimilarityRidgeClassifier,
     dissimilarity,
@@ -90,9 +92,9 @@ class Products:
 
 FORMS = {
     "nystroem-vectors": KreinNystroem(),
-    "nystroem-indefinite": KreinNystroem("delta_gauss", n_landmarks=20),
-    "nystroem-metric": KreinNystroem("euclidean", n_landmarks=20),
-    "nystroem-callable": KreinNystroem(Products(), n_landmarks=20),
+    "nystroem-indefinite": KreinNystroem("delta_gauss", landmarks=20),
+    "nystroem-metric": KreinNystroem("euclidean", landmarks=20),
+    "nystroem-callable": KreinNystroem(Products(), landmarks=20),
     "nystroem-precomputed": KreinNystroem("precomputed"),
     "nystroem-precomputed-distances": NystroemOfDistances("precomputed_dissimilarity"),
     "pca-vectors": KreinPCA(),
@@ -109,9 +111,7 @@ DISTANCES: dict[str, Any] = {"kernel": "precomputed_dissimilarity", "similarity"
 GIVEN = {f"{one.__name__}-vectors": penalised(one, kernel=Gaussian(2.0)) for one in LEARNERS}
 GIVEN |= {f"{one.__name__}-precomputed": penalised(one, kernel="precomputed") for one in LEARNERS}
 GIVEN |= {f"{one.__name__}-precomputed": penalised(one, **DISTANCES) for one in OF_DISTANCES}
-GIVEN["KreinRidge-landmarks"] = penalised(
-    KreinRidge, 1e-3, kernel=DeltaGauss(20.0), n_landmarks=0.5
-)
+GIVEN["KreinRidge-landmarks"] = penalised(KreinRidge, 1e-3, kernel=DeltaGauss(20.0), landmarks=0.5)
 TUNED = {f"{one.__name__}-tuned": one() for one in LEARNERS}
 for name, one in {**GIVEN, **TUNED}.items():
     N_CHECKS[name] = (64 if is_classifier(one) else 61) - 3 * ("precomputed" in name)
@@ -278,7 +278,7 @@ def test_grid_search_slices_a_precomputed_matrix(data: Any, form: str) -> None:
 def test_grid_search_over_parameters_of_a_kernel_object(data: Any) -> None:
     X, y = data
     model = make_pipeline(
-        StandardScaler(), KreinNystroem(Gaussian(), n_landmarks=40, random_state=0), Ridge(0.01)
+        StandardScaler(), KreinNystroem(Gaussian(), landmarks=40, random_state=0), Ridge(0.01)
     )
     widths = [0.01, 3.0, 1e4]
     search = GridSearchCV(model, {"kreinnystroem__kernel__width": widths}, cv=3).fit(X, y)
@@ -295,7 +295,7 @@ def workers_here(estimator: Any, X: Any, y: Any = None) -> float:
 
 def test_grid_search_in_processes_does_not_oversubscribe(data: Any) -> None:
     X, y = data
-    model = make_pipeline(KreinNystroem("delta_gauss", random_state=0, n_landmarks=20), Ridge())
+    model = make_pipeline(KreinNystroem("delta_gauss", random_state=0, landmarks=20), Ridge())
     search = GridSearchCV(model, {"ridge__alpha": [0.1, 1.0]}, cv=2, scoring=workers_here, n_jobs=2)
     threads = search.fit(X, y).cv_results_["mean_test_score"]
     np.testing.assert_array_equal(threads, max(1, joblib.cpu_count() // 2))
@@ -309,7 +309,7 @@ def test_cross_validation_on_lists_of_objects() -> None:
     K = np.array([[float(len(a & b)) for b in X] for a in X])
 
     def errors(kernel: Any, X: Any) -> Any:
-        model = make_pipeline(KreinNystroem(kernel, n_landmarks=None), Ridge(0.1))
+        model = make_pipeline(KreinNystroem(kernel, landmarks=None), Ridge(0.1))
         return cross_validate(model, X, y, cv=3, error_score="raise")["test_score"]
 
     by_function = errors(pairwise(shared), X)
@@ -325,19 +325,21 @@ def shared(a: set[int], b: set[int]) -> float:
 def test_a_generator_as_random_state(data: Any, model: Any) -> None:
     X, _ = data
     first, second = (
-        model(kernel="gaussian", n_landmarks=9, random_state=np.random.default_rng(5)).fit(X)
+        model(kernel="gaussian", landmarks=9, random_state=np.random.default_rng(5)).fit(X)
         for _ in range(2)
     )
     np.testing.assert_array_equal(first.landmark_indices_, second.landmark_indices_)
     rng = np.random.default_rng(5)
-    drawn = [model(n_landmarks=9, random_state=rng).fit(X).landmark_indices_ for _ in range(2)]
+    drawn = [model(landmarks=9, random_state=rng).fit(X).landmark_indices_ for _ in range(2)]
     np.testing.assert_array_equal(drawn[0], first.landmark_indices_)
     assert set(drawn[1]) != set(drawn[0])  # it goes on where it was
 
 
 @pytest.mark.parametrize("kernel", ["delta_gauss", "precomputed", pairwise(cdist), shared])
 def test_clone_keeps_parameters_and_nothing_else(kernel: Any) -> None:
-    model = KreinNystroem(kernel, rank=7, n_landmarks=0.3, landmarks=[1, 2], memory_budget="1GB")
+    model = KreinNystroem(
+        kernel, rank=7, landmarks=Landmarks(0.3, [1, 2]), resources=Resources(memory_budget="1GB")
+    )
     model.signature_ = np.ones(3)
     copy = clone(model)
     assert not hasattr(copy, "signature_")
@@ -348,7 +350,7 @@ def test_clone_keeps_parameters_and_nothing_else(kernel: Any) -> None:
 @pytest.mark.parametrize("model", [KreinNystroem, KreinPCA])
 def test_pickle(data: Any, model: Any, kernel: Any) -> None:
     X, _ = data
-    fitted = model(kernel=kernel, n_landmarks=20, random_state=0).fit(X)
+    fitted = model(kernel=kernel, landmarks=20, random_state=0).fit(X)
     copy = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(copy.transform(X), fitted.transform(X))
     assert len(pickle.dumps(fitted)) < 60_000  # landmarks and maps, no data
@@ -364,7 +366,7 @@ def test_representations(model: Any, data: Any) -> None:
 
 def test_metadata_routing_asks_for_nothing() -> None:
     with config_context(enable_metadata_routing=True):
-        model = make_pipeline(KreinNystroem(n_landmarks=5), Ridge())
+        model = make_pipeline(KreinNystroem(landmarks=5), Ridge())
         routing = KreinNystroem().get_metadata_routing()
         assert not routing.consumes("fit", {"sample_weight", "y"})
         X = np.arange(20.0).reshape(10, 2)

@@ -24,7 +24,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from kreinlearn import KreinRidge
+from kreinlearn import KreinRidge, Resources
 from kreinlearn.kernels import pairwise
 from kreinlearn.pairs.store import blocks, evaluation
 from tests.reliability.slow_fit import Slow, X, Y, mark, model
@@ -156,10 +156,10 @@ def test_killed_while_it_writes(tmp_path: Path, alone: str) -> None:
     with (store / "done.jsonl").open("a") as log:
         log.write('[123,{"block":' + str(last + 1))
     (store / "run.json.partial").write_text("{")
-    found, met = fit(store, n_landmarks=20)
+    found, met = fit(store, landmarks=20)
     assert kept.isdisjoint(met)
     assert met
-    assert found == fit(None, n_landmarks=20)[0]
+    assert found == fit(None, landmarks=20)[0]
     assert fit(store) == (alone, [])
     assert not list(chunks.glob("*.partial"))
 
@@ -260,8 +260,8 @@ def test_run_json(tmp_path: Path) -> None:
 
 def test_rows_whose_fingerprints_are_lost(tmp_path: Path) -> None:
     store = tmp_path / "store"
-    model(store, landmarks=np.arange(5), n_landmarks="auto").fit(X[:100], Y[:100])
-    model(store, landmarks=np.arange(5), n_landmarks="auto").fit(X, Y)
+    model(store, landmarks=np.arange(5)).fit(X[:100], Y[:100])
+    model(store, landmarks=np.arange(5)).fit(X, Y)
     text = (store / "done.jsonl").read_text().splitlines()
     kept = [line for line in text if '"data"' not in line]
     assert len(kept) == len(text) - 1
@@ -371,8 +371,9 @@ def test_bad_input_30_a_function_that_raises_midway(tmp_path: Path) -> None:
         return -float(abs(len(a) - len(b)))
 
     def start() -> Any:
-        given = {"landmarks": [3, 4, 5], "core": "plain", "lambda_plus": 1.0, "lambda_minus": 1.0}
-        return KreinRidge(pairwise(similarity), **given, store=tmp_path).fit(WORDS, np.arange(50.0))
+        given = {"landmarks": [3, 4, 5], "lambda_plus": 1.0, "lambda_minus": 1.0}
+        learner = KreinRidge(pairwise(similarity), **given, resources=Resources(store=tmp_path))
+        return learner.fit(WORDS, np.arange(50.0))
 
     with pytest.raises(Licence, match="no licence") as caught:
         start()
@@ -397,7 +398,7 @@ def test_bad_input_32_a_function_that_is_not_deterministic(tmp_path: Path) -> No
         return draw.random()
 
     def start() -> Any:
-        return KreinRidge(pairwise(similarity), n_landmarks=5, store=tmp_path)
+        return KreinRidge(pairwise(similarity), landmarks=5, resources=Resources(store=tmp_path))
 
     with pytest.warns(UserWarning, match="not deterministic"):
         start().fit(WORDS, np.arange(50.0))
@@ -416,8 +417,9 @@ def test_bad_input_66_a_worker_is_killed(tmp_path: Path) -> None:
 
     flag, store = tmp_path / "flag", tmp_path / "store"
     flag.touch()
-    given = {"landmarks": [3, 4, 5], "core": "plain", "lambda_plus": 1.0, "lambda_minus": 1.0}
-    start = KreinRidge(pairwise(dies, flag=str(flag)), **given, n_jobs=2, store=store)
+    given = {"landmarks": [3, 4, 5], "lambda_plus": 1.0, "lambda_minus": 1.0, "n_jobs": 2}
+    kernel, resources = pairwise(dies, flag=str(flag)), Resources(store=store)
+    start = KreinRidge(kernel, **given, resources=resources)
     with pytest.raises(TerminatedWorkerError):
         start.fit(WORDS, np.arange(50.0))
     kept = [entry for entry in log_of(store) if "block" in entry]
@@ -427,4 +429,4 @@ def test_bad_input_66_a_worker_is_killed(tmp_path: Path) -> None:
     rows = [numbers(e["rows"]) for e in log_of(store) if "block" in e]
     assert rows[: len(kept)] == [numbers(e["rows"]) for e in kept]
     assert len({i for part in rows for i in part}) == sum(map(len, rows))  # no row twice
-    assert found == mark(start.set_params(store=None, n_jobs=1).fit(WORDS, np.arange(50.0)))
+    assert found == mark(start.set_params(resources=None, n_jobs=1).fit(WORDS, np.arange(50.0)))

@@ -15,7 +15,15 @@ import numpy as np
 import pytest
 import rich.progress
 
-from kreinlearn import KreinNystroem, KreinRidge, KreinSVC, SpectrumSVC, progress
+from kreinlearn import (
+    KreinNystroem,
+    KreinRidge,
+    KreinSVC,
+    Landmarks,
+    Resources,
+    SpectrumSVC,
+    progress,
+)
 from kreinlearn.kernels import pairwise
 from kreinlearn.kernels.object_kernel import ObjectKernel
 from kreinlearn.progress import (
@@ -132,7 +140,7 @@ def test_a_real_terminal_shows_rows_pairs_rate_and_time_left(monkeypatch, capfd)
     open_terminal(monkeypatch, real.stream)
     with monkeypatch.context() as until_read:
         until_read.setattr(progress, "LONG_RUN", 0.05)
-        model = KreinNystroem(pairwise(slow), n_landmarks=10, verbose=1, random_state=0)
+        model = KreinNystroem(pairwise(slow), landmarks=10, verbose=1, random_state=0)
         model.fit(np.arange(1, 601.0)[:, None]).transform(np.arange(1, 301.0)[:, None])
     monkeypatch.undo()
     text = real.text()
@@ -353,7 +361,7 @@ def test_a_function_in_processes_moves_the_bar(landmarks, monkeypatch):
     add = Progress.add
     monkeypatch.setattr(Progress, "add", lambda self, *n: (drawn.append(n), add(self, *n)))
     monkeypatch.setattr(rich.progress.Progress, "update", eagerly(rich.progress.Progress.update))
-    model = KreinNystroem(pairwise(smaller), n_landmarks=landmarks, n_jobs=2, verbose=1)
+    model = KreinNystroem(pairwise(smaller), landmarks=landmarks, n_jobs=2, verbose=1)
     model.set_params(landmarks="uniform", random_state=0).fit(numbers(200))
     seen = states(terminal.getvalue())
     pairs = 200 * 201 // 2 if landmarks is None else 40 * 41 // 2 + 160 * 40
@@ -379,7 +387,11 @@ def eagerly(update):
 @pytest.mark.parametrize(
     ("learner", "params", "steps"),
     [
-        (KreinSVC, {"memory_budget": "12MB"}, {"landmarks", "kernel rows", "rows again"}),
+        (
+            KreinSVC,
+            {"resources": Resources(memory_budget="12MB")},
+            {"landmarks", "kernel rows", "rows again"},
+        ),
         (SpectrumSVC, {}, {"landmarks", "tested"}),
     ],
 )
@@ -395,7 +407,7 @@ def test_every_long_step_is_shown(learner, params, steps, monkeypatch):
     monkeypatch.setattr(Progress, "step", recorded)
     n = 90_000 if "memory_budget" in params else 100
     X = np.random.default_rng(0).normal(size=(n, 2))
-    few = {} if learner is SpectrumSVC else {"n_landmarks": 20}
+    few = {} if learner is SpectrumSVC else {"landmarks": 20}
     learner("delta_gauss", verbose=1, random_state=0, **few, **params).fit(X, X[:, 0] > 0)
     assert steps <= seen
 
@@ -448,13 +460,13 @@ def announced(capfd):
 
 KINDS = ("pairwise", "block", "objects")
 FITS = {
-    "greedy": (400, {"n_landmarks": 40, "landmarks": "greedy_kmeans++"}),
-    "uniform": (400, {"n_landmarks": 40, "landmarks": "uniform", "core": "plain"}),
-    "leverage": (600, {"n_landmarks": 30, "rank": 20, "landmarks": "leverage", "core": "plain"}),
-    "rows": (400, {"landmarks": np.arange(0, 400, 10), "core": "plain"}),
-    "outside": (400, {"landmarks": numbers(40), "core": "plain"}),
-    "streamed": (8192 + 2500, {"n_landmarks": 8}),
-    "exact": (250, {"n_landmarks": None}),
+    "greedy": (400, {"landmarks": Landmarks(40, "greedy_kmeans++")}),
+    "uniform": (400, {"landmarks": Landmarks(40, "uniform", core="plain")}),
+    "leverage": (600, {"landmarks": Landmarks(30, "leverage", core="plain"), "rank": 20}),
+    "rows": (400, {"landmarks": Landmarks(np.arange(0, 400, 10), core="plain")}),
+    "outside": (400, {"landmarks": Landmarks(numbers(40), core="plain")}),
+    "streamed": (8192 + 2500, {"landmarks": 8}),
+    "exact": (250, {"landmarks": None}),
 }
 
 
@@ -498,7 +510,7 @@ def test_learners_announce_too(learner, monkeypatch, capfd):
 def test_landmarks_that_grow_to_a_tolerance_are_the_least(monkeypatch, capfd):
     monkeypatch.setattr(progress, "LONG_RUN", 0.0)
     kernel, counted = counted_kernel("pairwise")
-    KreinNystroem(kernel, n_landmarks=5, tol=1e-3, verbose=1, random_state=0).fit(numbers(300))
+    KreinNystroem(kernel, landmarks=5, tol=1e-3, verbose=1, random_state=0).fit(numbers(300))
     (said,) = re.findall(r": at least ([\d,]+) pairs", capfd.readouterr().err)
     assert 300 * 4 < int(said.replace(",", "")) < counted.pairs
 
@@ -510,7 +522,7 @@ def test_a_dissimilarity_is_announced_with_its_reference_set(monkeypatch, capfd)
     smaller = counting(counted)
     kernel = pairwise(lambda a, b: float(a[0] + b[0] - 2 * smaller(a, b)) ** 0.4)
     kernel.set_params(is_dissimilarity=True)
-    params = {"landmarks": "leverage", "n_landmarks": 40, "rank": 30, "core": "plain"}
+    params = {"landmarks": Landmarks(40, "leverage", core="plain"), "rank": 30}
     model = KreinNystroem(kernel, verbose=1, random_state=0, **params).fit(numbers(400))
     announced(capfd)
     counted.pairs = 0
@@ -523,10 +535,10 @@ def test_a_dissimilarity_is_announced_with_its_reference_set(monkeypatch, capfd)
 @pytest.mark.parametrize("verbose", [0, 1])
 def test_a_short_run_is_not_announced_and_nothing_is_timed(verbose, capfd):
     kernel, counted = counted_kernel("pairwise")
-    KreinNystroem(kernel, n_landmarks=5, verbose=verbose, random_state=0).fit(numbers(60))
+    KreinNystroem(kernel, landmarks=5, verbose=verbose, random_state=0).fit(numbers(60))
     assert capfd.readouterr() == ("", "")
     silent, other = counted_kernel("pairwise")
-    KreinNystroem(silent, n_landmarks=5, verbose=0, random_state=0).fit(numbers(60))
+    KreinNystroem(silent, landmarks=5, verbose=0, random_state=0).fit(numbers(60))
     assert counted.pairs - other.pairs <= verbose * other.pairs / 50 + verbose
 
 
@@ -544,5 +556,5 @@ def test_an_error_in_the_first_pairs_names_its_row_all_the_same():
         raise ZeroDivisionError("of the person's own")
 
     with pytest.raises(ZeroDivisionError) as caught:
-        KreinNystroem(pairwise(broken), n_landmarks=5, verbose=1).fit(numbers(200))
+        KreinNystroem(pairwise(broken), landmarks=5, verbose=1).fit(numbers(200))
     assert any("while evaluating the kernel on rows" in note for note in caught.value.__notes__)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.estimators._validation import looks_like_distances
+from kreinlearn.data.validation import looks_like_distances
 from kreinlearn.kernels import Kernel, registered, resolve
 from kreinlearn.kernels.base import symmetry_rtol
 from kreinlearn.kernels.scikit import (
@@ -55,7 +55,7 @@ def _parameters(kernel: Kernel) -> dict[str, str]:
     if kernel.domain.is_matrix:
         return {}
     if isinstance(kernel, SklearnKernel | SklearnMetric):
-        return {name: name for name in sorted(kernel._known_params())}
+        return {name: name for name in sorted(kernel.known_params())}
     return {name: f"{name}={value}" for name, value in kernel.get_params(deep=False).items()}
 
 

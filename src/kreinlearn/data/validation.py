@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.spatial.distance import squareform
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
@@ -42,8 +42,11 @@ TEXTS = ("str", "object", "<u", "|s", "utf8", "large_string")
 NO_SEQUENCES = (str, bytes, bytearray, Mapping, Set, np.matrix)  # not read as several objects
 
 
-# Tables of numbers
+TargetLike = ArrayLike | str | None  # targets, or the name of the column that holds them
+WeightLike = ArrayLike | None  # one weight per row
 LARGEST = 1e150  # of a target, whose square is summed
+
+# Tables of numbers
 
 
 def is_frame(X: Any) -> bool:
@@ -181,6 +184,17 @@ def in_memory(X: Any) -> Any:
         return X
     source: Any = data.numbers() if isinstance(data, Table) else data
     return source.within(budget_bytes(None)).whole() if source.ndim == 2 else X
+
+
+def column_count(X: Any) -> int | None:
+    """The number of columns of a matrix, in memory or in a file; None if X is no matrix."""
+    if isinstance(X, list | tuple):
+        return len(X[0]) if len(X) and hasattr(X[0], "__len__") else None
+    data = X if hasattr(X, "shape") else opened(X)
+    if isinstance(data, Table):
+        return len(data.names)
+    shape = getattr(data, "shape", None)
+    return int(shape[1]) if shape is not None and len(shape) == 2 else None
 
 
 def is_condensed(X: Any) -> bool:

@@ -68,7 +68,7 @@ def checked(argv: Sequence[str] | None, prog: str) -> argparse.Namespace:
     commands = parser(prog)
     options = commands.parse_args(argv)
     if not SMALLEST <= options.n <= LARGEST:
-        commands.error(f"--n {options.n}: pass a number from {SMALLEST} to {LARGEST}")
+        commands.error(f"--n {options.n}: from {SMALLEST} to {LARGEST} polygons are possible")
     if options.seed < 0:
         commands.error(f"--seed {options.seed}: a seed is not negative")
     if not options.output.absolute().parent.is_dir():

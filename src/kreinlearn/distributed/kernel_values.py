@@ -14,8 +14,7 @@ from kreinlearn.data.tiles import length, row_blocks, tiles, tiles_without
 from kreinlearn.distributed import blocks as b
 from kreinlearn.distributed.sums import aligned, order_of, targets_of_run, total_of_blocks
 from kreinlearn.kernels.base import Array, Objects
-from kreinlearn.learn.features import Features
-from kreinlearn.learn.task import Task, weighted
+from kreinlearn.learn.task import Features, Task, weighted
 from kreinlearn.nystrom.sweep import RowWork, SweepTotal
 from kreinlearn.pairs.evaluate import naming
 from kreinlearn.pairs.evaluate import scaled as divided

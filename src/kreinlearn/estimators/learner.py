@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -16,29 +17,28 @@ from sklearn.utils.validation import check_is_fitted
 from kreinlearn._warnings import warn
 from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator
-from kreinlearn.data.validation import checked_weights
+from kreinlearn.data.validation import TargetLike, WeightLike, checked_weights
 from kreinlearn.distributed.entrance import blockwise, column_of, scored
 from kreinlearn.estimators.base import (
     KreinEstimator,
     feature_attributes,
     require_rank,
 )
-from kreinlearn.estimators.calibration import calibrated, probabilities
+from kreinlearn.estimators.calibration import probabilities
 from kreinlearn.kernels import Kernel, resolve
-from kreinlearn.kernels.base import Array
+from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.kernels.dissimilarity import TRANSFORMS
 from kreinlearn.kernels.precomputed import Precomputed
 from kreinlearn.learn.coding import Classes, Coding, Encoded, Regression, class_scores
-from kreinlearn.learn.features import FeatureKind, KreinFeatures
 from kreinlearn.learn.fit import LearnSpec, Model, Solved, fit_model
 from kreinlearn.learn.folds import FoldSpec
 from kreinlearn.learn.incremental import Sums
 from kreinlearn.learn.losses import Loss
 from kreinlearn.learn.search import Tuned, Unknowns
 from kreinlearn.learn.similarity import SimilaritySpec
+from kreinlearn.nystrom.core import FeatureKind, KreinFeatures
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows
-from kreinlearn.progress import fit_task
 from kreinlearn.sums.parallel import serial_blas
 
 MOST_LANDMARKS = 1000  # of landmarks="auto"
@@ -65,7 +65,7 @@ class Learner(KreinEstimator):
         "_shift", "_one_output", "_sums",
     )  # fmt: skip
 
-    _takes_dask: ClassVar[bool] = True
+    _works_elsewhere: ClassVar[bool] = True
     _kind: ClassVar[FeatureKind] = KreinFeatures()
     _sums: Sums  # what partial_fit goes on from
 
@@ -147,11 +147,17 @@ class Learner(KreinEstimator):
 
     # Fitting
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        with fit_task(self, X, y, sample_weight):
-            self._keep(*self._in_precision(partial(self._learned, X, y, sample_weight)))
+    def _fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike) -> None:
+        with self._fitting(X, y, sample_weight):
+            if self._is_single:
+                result = self._coarsely(partial(self._learned, X, y, sample_weight))
+            else:
+                result = self._learned(X, y, sample_weight, self._resources.dtype)
+            self._keep(*result)
 
-    def _learned(self, X: Any, y: Any, sample_weight: Any, dtype: str | None) -> tuple[Rows, Model]:
+    def _learned(
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike, dtype: str | None
+    ) -> tuple[Rows, Model]:
         """Rows and targets checked, then the model of ``learn.fit``."""
         rng = as_generator(self.random_state)
         rows, encoded, weights, kernel = self._checked(X, y, sample_weight, dtype, rng)
@@ -160,12 +166,13 @@ class Learner(KreinEstimator):
             return rows, fit_model(rows, encoded, weights, spec, session, rng)
 
     def _checked(
-        self, X: Any, y: Any, sample_weight: Any, dtype: str | None, rng: np.random.Generator,
-        classes: Any = None,
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike, dtype: str | None,
+        rng: np.random.Generator, classes: ArrayLike | None = None,
     ) -> tuple[Rows, Encoded, Any, Kernel]:  # fmt: skip
         """Rows, targets, weights and the fitted kernel."""
         self._forget()
-        X, y = with_target(X, y)
+        if isinstance(y, str):  # the name of a column of X, or of a file
+            X, y = with_target(X, y)
         rows, kernel = self._received(X, dtype, rng)
         encoded, weights = self._targets(rows, y, sample_weight, classes)
         coding = self._coding()
@@ -173,7 +180,7 @@ class Learner(KreinEstimator):
         return rows, encoded, weights, kernel
 
     def _targets(
-        self, rows: Rows, y: Any, sample_weight: Any, classes: Any = None
+        self, rows: Rows, y: TargetLike, sample_weight: WeightLike, classes: ArrayLike | None = None
     ) -> tuple[Encoded, Any]:
         """Encoded targets and weights; with ``classes``, other rows may have been seen before."""
         coding, name, part = self._coding(), type(self).__name__, classes is not None
@@ -251,9 +258,11 @@ class Learner(KreinEstimator):
 
     # Using
 
-    def _scores(self, X: Any) -> Array:  # (n, q)
+    def _scores(self, X: Objects) -> Array:  # (n, q)
         check_is_fitted(self)
-        scores = self._project(X, self.dual_coef_.reshape(len(self.dual_coef_), -1))
+        scores = self._projected(
+            *self._new_rows(X), self.dual_coef_.reshape(len(self.dual_coef_), -1)
+        )
         scores += self._intercept.astype(scores.dtype)
         return scores
 
@@ -264,7 +273,7 @@ class KreinRegressorBase(RegressorMixin, MultiOutputMixin, Learner):
     def _coding(self) -> Regression:
         return Regression()
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Objects) -> Any:
         """Predict the target of each object.
 
         Parameters
@@ -280,11 +289,11 @@ class KreinRegressorBase(RegressorMixin, MultiOutputMixin, Learner):
         """
         return blockwise(self, "predict", X, self._predicted)
 
-    def _predicted(self, X: Any) -> Array:
+    def _predicted(self, X: Objects) -> Array:
         scores = self._scores(X)
         return scores[:, 0] if self._one_output else scores
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> float:
         """The coefficient of determination R^2 of the predictions.
 
         Parameters
@@ -324,14 +333,8 @@ class KreinClassifierBase(ClassifierMixin, Learner):
     def _coding(self) -> Coding:
         return Classes(self.multi_class, self.class_weight)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        with fit_task(self, X, y, sample_weight):
-            if not self.probability:
-                return super()._fit(X, y, sample_weight)
-            calibrated(self, X, y, sample_weight, super()._fit)
-
     def _targets(
-        self, rows: Rows, y: Any, sample_weight: Any, classes: Any = None
+        self, rows: Rows, y: TargetLike, sample_weight: WeightLike, classes: ArrayLike | None = None
     ) -> tuple[Encoded, Any]:
         encoded, weights = super()._targets(rows, y, sample_weight, classes)
         assert encoded.classes is not None
@@ -348,7 +351,7 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         self._n_chosen = model.n_chosen
         super()._keep(rows, model)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Objects) -> Any:
         """Predict the class of each object.
 
         Parameters
@@ -364,13 +367,13 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         """
         return blockwise(self, "predict", X, self._predicted)
 
-    def _predicted(self, X: Any) -> Array:
-        scores = self._decisions(X)
+    def _predicted(self, X: Objects) -> Array:
+        scores = class_scores(self._scores(X), len(self.classes_), self.multi_class_)
         if scores.ndim == 1:
             return self.classes_[(scores > 0).astype(np.intp)]
         return self.classes_[np.argmax(scores, axis=1)]
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: Objects) -> Any:
         """Scores of the classes.
 
         Parameters
@@ -386,11 +389,11 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         """
         return blockwise(self, "decision_function", X, self._decisions)
 
-    def _decisions(self, X: Any) -> Array:
+    def _decisions(self, X: Objects) -> Array:
         return class_scores(self._scores(X), len(self.classes_), self.multi_class_)
 
     @available_if(lambda self: self.probability)
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Objects) -> Any:
         """Probabilities of the classes, which rise with their decision values.
 
         Parameters
@@ -406,7 +409,7 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         check_is_fitted(self)
         return blockwise(self, "predict_proba", X, partial(probabilities, self._calibration, self))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> float:
         """The accuracy of the predictions.
 
         Parameters

@@ -18,10 +18,11 @@ from kreinlearn._warnings import warn
 from kreinlearn.data.memory import Resources
 from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator
+from kreinlearn.data.validation import TargetLike, WeightLike
 from kreinlearn.estimators.base import KreinEstimator
 from kreinlearn.estimators.learner import KreinClassifierBase
 from kreinlearn.estimators.ridge import RandomState
-from kreinlearn.kernels.base import symmetrised
+from kreinlearn.kernels.base import Objects, symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
 from kreinlearn.learn.coding import Classes, Coding, Encoded, class_scores, pairs_of, require_two
 from kreinlearn.learn.folds import FoldSpec
@@ -48,7 +49,100 @@ USED = "of a training pair one order or the mean counts, k(x, z) with z a traini
 class SpectrumSVC(KreinClassifierBase):
     """scikit-learn's SVC on all training objects, with the negative eigenvalues corrected.
 
-    @DOC:SpectrumSVC@
+    For comparison with ``KreinSVC``, on data that are small enough for all pairs. The dual problem
+    is to maximise
+
+    ``sum(a) - 1/2 a' y H y a`` for ``0 <= a <= C`` and ``a'y = 0``
+
+    with H made of ``K = U D U'``: ``U |D| U'`` ("flip", the Krein SVM of Loosli et al.),
+    ``U max(D, 0) U'`` ("clip"), ``U D^2 U'`` ("square") or ``K - min(D) I`` ("shift"). A new object
+    has the row that goes with H: ``k_x U diag(gain) U'``, where the gain is ``sign(D)``, ``D > 0``
+    or ``D``; a shift leaves the row as it is. Weights of objects have the effect of repeating them.
+    With more than two classes, each pair of classes has a machine, and the machines vote.
+
+    Parameters
+    ----------
+    kernel : str, callable or Kernel, default="gaussian"
+        The similarity: a name such as "gaussian" or "levenshtein", a function k(A, B) that returns
+        a matrix, ``pairwise(f)`` of a function of two objects, ``dissimilarity(...)``, or an object
+        of ``kreinlearn.kernels``. "precomputed" and "precomputed_dissimilarity" take a matrix as X.
+    kernel_params : dict or None, default=None
+        Parameters of the kernel, by name; None leaves its own defaults.
+    spectrum : {"flip", "clip", "shift", "square"}, default="flip"
+        What the eigenvalues D of K are replaced by: ``|D|``, ``max(D, 0)``, ``D - min(D)`` or
+        ``D^2``.
+    C : float or "auto", default="auto"
+        Weight of the errors, above 0. "auto" tries seven values, from 0.01 to 10,000 divided by the
+        mean self-similarity, and takes the one with the best cross-validated accuracy; the smallest
+        of equals.
+    similarity : str, default="squared"
+        From a dissimilarity to a similarity: "squared" (centred, the paper's), "linear", "exp",
+        "narrow_exp", "inverse", "local1", "local3", "local7", "local_exp1", "local_exp3",
+        "local_exp7", "local_inverse1" or "local_inverse3". A similarity is used as it is.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the errors of the classes, as {label: weight}. "balanced" gives all classes the
+        same total weight; None leaves the weights of the objects as they are. H does not depend on
+        it.
+    cv : int, splitter, iterable, "loo" or None, default=None
+        The folds by which C is chosen: their number, a splitter of scikit-learn, (train, test)
+        pairs, or "loo" (leave one out). None draws 5 folds, or fewer if a class is smaller. Each
+        fold corrects the spectrum of its own training part.
+    resources : Resources or None, default=None
+        Memory, a store of kernel values on disk, and the precision of vectors, as
+        ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the
+        precision of X.
+    n_jobs : int or None, default=None
+        Number of threads, or of processes for kernels that are Python functions; -1 is one for each
+        core. None: as many threads as BLAS uses, and no further processes.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of the random choice of folds. An int gives the same result at every call.
+    verbose : int or bool, default=0
+        If positive, a run that takes long is announced, and its progress is shown on a terminal.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    dual_coef_ : ndarray of shape (n_landmarks_, n_pairs)
+        Coefficients of the training objects, one column for each pair of classes: the decision
+        values of pairs are ``k(x, landmarks_) @ dual_coef_ + intercept_``, positive for the second
+        class.
+    intercept_ : ndarray of shape (n_pairs,)
+        The constant term of each pair of classes.
+    support_ : ndarray of shape (n_support,)
+        Row numbers of the support vectors. All objects are needed to predict, except with "shift".
+    multi_class_ : str
+        Always "ovo": every pair of classes has a machine of its own.
+    C_ : float
+        The C that was used, given or tuned.
+    C_grid_ : ndarray of shape (7,)
+        The values of C that were tried. Exists if C was tuned.
+    cv_scores_ : ndarray of shape (7,)
+        Their cross-validated accuracies. Exists if C was tuned.
+    folds_ : ndarray of shape (n_landmarks_,)
+        The fold of each object of ``landmark_indices_``; -1 if it is in every training part. Exists
+        if C was tuned.
+    n_iter_ : int
+        The number of steps of the solver, the largest of all pairs of classes.
+    landmarks_ : ndarray, sparse matrix or list of length n_landmarks_
+        The training objects of positive weight; with a precomputed kernel their row numbers.
+    landmark_indices_ : ndarray of shape (n_landmarks_,)
+        Row numbers of these objects.
+    n_landmarks_ : int
+        The number of these objects.
+    kernel_ : Kernel
+        The fitted kernel.
+    dtype_ : dtype
+        The type in which numbers are held and kernels evaluated. Exists for vectors and matrices.
+    n_features_in_ : int
+        The number of columns of X. Exists for vectors, tables and matrices.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        The names of the columns of X, if they are all strings.
+
+    See Also
+    --------
+    KreinSVC : A machine in the Krein space itself, for data of any size.
+    sklearn.svm.SVC : The machine that is used, for positive definite kernels.
 
     Examples
     --------
@@ -87,7 +181,7 @@ class SpectrumSVC(KreinClassifierBase):
     # What other classifiers leave open: every object is a landmark.
     landmarks = Landmarks(None, "uniform")
     probability = False
-    _takes_dask: ClassVar[bool] = False
+    _works_elsewhere: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -117,7 +211,7 @@ class SpectrumSVC(KreinClassifierBase):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Evaluate all pairs, correct the spectrum, choose C, solve.
 
         Parameters
@@ -143,7 +237,7 @@ class SpectrumSVC(KreinClassifierBase):
     def _coding(self) -> Coding:
         return Classes("ovo", self.class_weight)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike) -> None:
         with fit_task(self, X, y, sample_weight):
             try:
                 self._fit_all_pairs(X, y, sample_weight)
@@ -151,7 +245,7 @@ class SpectrumSVC(KreinClassifierBase):
                 self._forget()
                 raise
 
-    def _fit_all_pairs(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_all_pairs(self, X: Objects, y: TargetLike, sample_weight: WeightLike) -> None:
         rng = as_generator(self.random_state)
         seed = int(rng.integers(2**63))
         self._forget()
@@ -179,7 +273,7 @@ class SpectrumSVC(KreinClassifierBase):
         self._keep_machine(pairs, sample, whole, box, solution)
 
     def _row_weights(
-        self, rows: Rows, encoded: Encoded, sample_weight: Any, errors: Any
+        self, rows: Rows, encoded: Encoded, sample_weight: WeightLike, errors: Any
     ) -> tuple[Array, Array, Array]:
         """The rows that count, their weights as objects, and the weights of their errors."""
         labels = encoded.labels
@@ -194,7 +288,7 @@ class SpectrumSVC(KreinClassifierBase):
 
     def _all_pairs(self, pairs: Pairs, spec: MapSpec, rng: np.random.Generator) -> Sample:
         n = spec.n_landmarks
-        pairs.session.require_memory(
+        pairs.require_memory(
             8 * MATRICES * n * n, f"the spectrum of all {n} x {n} pairs",
             "raise memory_budget, or fit KreinSVC or KreinRidgeClassifier, which take landmarks",
         )  # fmt: skip
@@ -230,15 +324,15 @@ class SpectrumSVC(KreinClassifierBase):
         self, rows: Rows, encoded: Encoded, numbers: Array, rng: np.random.Generator
     ) -> tuple[Array, int]:
         """Folds of the rows that count; a splitter splits all rows, as it was made for them."""
-        spec, n = FoldSpec(self.cv), len(rows)
+        spec = FoldSpec(self.cv)
         assert encoded.labels is not None
         if spec.drawn or spec.loo:
             _, present, counts = np.unique(
                 encoded.labels[numbers], return_inverse=True, return_counts=True
             )
             few = encoded._replace(labels=present, counts=counts)
-            return spec.draw(Rows(numbers), few, rng, n)
-        folds, n_folds = spec.draw(rows, encoded, rng, n)
+            return spec.draw(Rows(numbers), few, rng)
+        folds, n_folds = spec.draw(rows, encoded, rng)
         return folds[numbers], n_folds
 
     def _best(

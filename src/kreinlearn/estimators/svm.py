@@ -11,10 +11,13 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kreinlearn.data.memory import Resources
+from kreinlearn.data.validation import TargetLike, WeightLike
+from kreinlearn.estimators.calibration import calibrated
 from kreinlearn.estimators.learner import KreinClassifierBase
 from kreinlearn.estimators.refusals import refuse
 from kreinlearn.estimators.ridge import RandomState
 from kreinlearn.kernels import Kernel
+from kreinlearn.kernels.base import Objects
 from kreinlearn.learn.coding import Classes, Coding
 from kreinlearn.learn.fit import LearnSpec, Model, Solved
 from kreinlearn.learn.losses import Loss, SparseHinge, SquaredHinge
@@ -24,7 +27,154 @@ from kreinlearn.pairs.rows import Rows
 class KreinSVC(KreinClassifierBase):
     """Squared-hinge support vector machine in a Krein space.
 
-    @DOC:KreinSVC@
+    For classification with two or more classes, by a finite Newton method with exact line search.
+    Labels become targets +-1, with one column for each class or for each pair of classes. The
+    estimator minimises
+
+    ``mean(max(0, 1 - y f(x)) ** 2) + lambda_plus |f_+|^2 + lambda_minus |f_-|^2``
+
+    where ``f_+`` and ``f_-`` are the parts of f in the positive and the negative space of the
+    kernel. With ``lambda_l1``, the term ``lambda_l1 * sum_j |a_j|`` is added, where a_j is the
+    coefficient of landmark z_j in units in which k(x, z_j) has mean square 1: few landmarks remain,
+    and prediction is fast. With ``lambda_plus=0`` and ``lambda_minus=0`` it is the only penalty.
+
+    Parameters
+    ----------
+    kernel : str, callable or Kernel, default="gaussian"
+        The similarity: a name such as "gaussian" or "levenshtein", a function k(A, B) that returns
+        a matrix, ``pairwise(f)`` of a function of two objects, ``dissimilarity(...)``, or an object
+        of ``kreinlearn.kernels``. "precomputed" and "precomputed_dissimilarity" take a matrix as X.
+    kernel_params : dict, list of dict, "auto" or None, default=None
+        Parameters of the kernel, by name; None leaves its own defaults. Of a list of dicts the one
+        with the smallest cross-validated squared error is used. "auto" tries five widths, from 1/16
+        to 16 times that which the kernel takes from the data.
+    landmarks : int, float, None, str, array-like or Landmarks, default="auto"
+        The objects by which all others are described: how many (a number, or a fraction of the
+        training objects; None takes all, which is exact), the name of a scheme that chooses them,
+        their row numbers, the objects themselves, or ``Landmarks(...)``. "auto" takes all objects
+        up to 1000.
+    similarity : str, default="auto"
+        From a dissimilarity to a similarity: "squared" (centred, the paper's), "linear", "exp",
+        "narrow_exp", "inverse", "local1", "local3", "local7", "local_exp1", "local_exp3",
+        "local_exp7", "local_inverse1" or "local_inverse3". "auto" takes the one of the smallest
+        cross-validated squared error, without "inverse".
+    lambda_plus : float or "auto", default="auto"
+        Penalty on the part of f in the positive space, at least 0. "auto" tunes it by
+        cross-validation.
+    lambda_minus : float, "auto" or "equal", default="auto"
+        Penalty on the part of f in the negative space, at least 0. "auto" tunes it by
+        cross-validation; "equal" uses the same value as ``lambda_plus``.
+    lambda_l1 : float, "auto" or None, default=None
+        Penalty on the sum of the absolute coefficients of the landmarks, above 0; landmarks without
+        a coefficient are dropped. None: no such penalty. "auto" takes the largest value whose
+        cross-validated loss is within one standard error of the smallest.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, as {label: weight}. "balanced" gives all classes the same total
+        weight; None leaves the weights of the objects as they are.
+    multi_class : {"auto", "ovr", "ovo"}, default="auto"
+        More than two classes: one column for each class against the rest ("ovr"), or one for each
+        pair of classes ("ovo"). "auto" takes what has fewer errors in the folds, and "ovr" if there
+        are more than 8192 objects.
+    probability : bool, default=False
+        Whether ``predict_proba`` is available. It needs further fits: a sigmoid is fitted to the
+        decision values of objects that were left out, by scikit-learn's ``CalibratedClassifierCV``.
+    cv : int, splitter, iterable or None, default=None
+        The folds of cross-validation: their number, a splitter of scikit-learn, or (train, test)
+        pairs that test each object at most once. None draws 5 folds, or fewer if a class is
+        smaller.
+    scoring : str, callable or None, default=None
+        A scorer of scikit-learn, or its name, that the penalties are tuned for. None tunes them for
+        the squared hinge loss.
+    fit_intercept : bool, default=True
+        Whether f has a constant term, which is not penalised.
+    max_iter : int, default=1000
+        The largest number of Newton steps; a warning says if they were not enough.
+    resources : Resources or None, default=None
+        Memory, a store of kernel values on disk, and the precision of vectors, as
+        ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the
+        precision of X.
+    n_jobs : int or None, default=None
+        Number of threads, or of processes for kernels that are Python functions; -1 is one for each
+        core. None: as many threads as BLAS uses, and no further processes.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of all random choices: landmarks, samples and folds. An int gives the same result at
+        every call.
+    verbose : int or bool, default=0
+        If positive, a run that takes long is announced, and its progress is shown on a terminal.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    coef_ : ndarray of shape (n_columns, rank_)
+        Coefficients of the features; with an l1 penalty those of the landmarks. There is one column
+        for two classes, and otherwise one for each class or pair of classes: see ``multi_class_``.
+    dual_coef_ : ndarray of shape (n_landmarks_, n_columns)
+        Coefficients of the landmarks: the decision values of the columns are
+        ``k(x, landmarks_) @ dual_coef_ + intercept_``.
+    intercept_ : ndarray of shape (n_columns,)
+        The constant term of each column.
+    multi_class_ : str
+        What was used, "ovr" or "ovo"; "ovr" for two classes.
+    multi_class_errors_ : dict
+        The error rates of "ovr" and "ovo" in the folds. Exists if ``multi_class="auto"`` compared
+        them.
+    lambda_plus_ : float
+        The penalty of the positive space that was used, given or tuned.
+    lambda_minus_ : float
+        The penalty of the negative space that was used, given or tuned.
+    lambda_l1_ : float
+        The l1 penalty that was used. Exists with an l1 penalty.
+    l1_path_ : ndarray of shape (n_trials, 3)
+        What was tried: l1 penalty, cross-validated loss, its standard error; no rows if
+        ``lambda_l1`` is a number. Exists with an l1 penalty.
+    n_active_landmarks_ : int
+        The number of landmarks with a coefficient. Exists with an l1 penalty.
+    n_iter_ : int
+        The number of Newton steps, the largest of all columns.
+    cv_loss_ : float
+        The cross-validated squared hinge loss, if a penalty was tuned without ``scoring``.
+    cv_score_ : float
+        The cross-validated score, if a penalty was tuned for ``scoring``.
+    cv_trials_ : ndarray of shape (n_trials, 3)
+        Everything that was tried: both penalties, and the loss or score. Exists if a penalty was
+        tuned.
+    folds_ : array-like of shape (n_samples,)
+        The fold of each training object; -1 if it is in every training part. ``np.asarray`` makes
+        an array of it. A saved model does not have it.
+    similarity_ : str
+        How the dissimilarity was turned into a similarity. Exists for dissimilarities.
+    kernel_params_ : dict
+        The kernel parameters that were chosen. Exists if ``kernel_params`` is a list or "auto".
+    choices_ : list of Choice
+        The similarities that were compared, the best one first: (kernel_params, similarity, loss,
+        tuned). Exists if there was more than one; a saved model does not have it.
+    signature_ : ndarray of shape (rank_,)
+        The sign of each feature, 1 or -1. Exists without an l1 penalty.
+    eigenvalues_ : ndarray of shape (n_eigenvalues,)
+        Eigenvalues of the approximate kernel matrix of the training objects, by decreasing absolute
+        value; those that are zero up to rounding are left out. Exists without an l1 penalty.
+    rank_ : int
+        The number of features.
+    landmarks_ : ndarray, sparse matrix or list of length n_landmarks_
+        The landmarks; with a precomputed kernel their row numbers.
+    landmark_indices_ : ndarray of shape (n_landmarks_,) or None
+        Row numbers of the landmarks in the training data; None if they were given as objects.
+    n_landmarks_ : int
+        The number of landmarks; with an l1 penalty, of those that are left.
+    kernel_ : Kernel
+        The fitted kernel.
+    dtype_ : dtype
+        The type in which numbers are held and kernels evaluated. Exists for vectors and matrices.
+    n_features_in_ : int
+        The number of columns of X. Exists for vectors, tables and matrices.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        The names of the columns of X, if they are all strings.
+
+    See Also
+    --------
+    KreinRidgeClassifier : The squared error instead of the squared hinge loss; faster.
+    SpectrumSVC : The usual machine on a matrix made positive definite.
 
     Examples
     --------
@@ -87,7 +237,7 @@ class KreinSVC(KreinClassifierBase):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Choose landmarks, pass once over the data, tune the penalties, solve.
 
         Parameters
@@ -105,6 +255,8 @@ class KreinSVC(KreinClassifierBase):
         self : object
             The fitted estimator.
         """
+        if self.probability:
+            return calibrated(self, X, y, sample_weight)
         self._fit(X, y, sample_weight)
         return self
 

@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
@@ -20,7 +21,7 @@ from kreinlearn.distributed.entrance import blockwise
 from kreinlearn.estimators.base import KreinEstimator, feature_attributes, require_rank
 from kreinlearn.estimators.refusals import refuse
 from kreinlearn.estimators.ridge import RandomState
-from kreinlearn.kernels.base import Array, Kernel
+from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.learn.precision import require_approximated
 from kreinlearn.nystrom.core import EPS, WHITEN_RTOL, FeatureMap, eigen_map, one_shot
 from kreinlearn.nystrom.error import ERROR_ROWS, ErrorEstimate, estimate_error
@@ -29,7 +30,6 @@ from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.probe import probe_landmarks
 from kreinlearn.pairs.rows import Rows
-from kreinlearn.progress import fit_task
 from kreinlearn.sums.parallel import serial_blas
 
 DEFAULT_TOL = 0.05  # of rank="auto"
@@ -46,14 +46,14 @@ class FitResult(NamedTuple):
 
 
 class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KreinEstimator):
-    _takes_dask: ClassVar[bool] = True
+    _works_elsewhere: ClassVar[bool] = True
     _core: ClassVar[str] = "ls"
     _fitted: ClassVar[tuple[str, ...]] = (
         *KreinEstimator._fitted, "signature_", "eigenvalues_", "rank_", "_map", "_mean",
     )  # fmt: skip
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Objects, y: ArrayLike | None = None) -> Self:
         """Choose landmarks, pass once over X, fit the core.
 
         Parameters
@@ -73,7 +73,7 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
+    def fit_transform(self, X: Objects, y: ArrayLike | None = None) -> Any:
         """Fit, and return the features of the training objects.
 
         The result is that of ``fit(X).transform(X)``; no pair is evaluated again if the fit looked
@@ -93,7 +93,7 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
         """
         return blockwise(self, "transform", X, partial(self._features_of_fit, self._fit(X)))
 
-    def _features_of_fit(self, result: FitResult, X: Any) -> Array:
+    def _features_of_fit(self, result: FitResult, X: Objects) -> Array:
         """Features of the training objects, which are read off where the sample has them all."""
         sample = result.fitted.sample
         if len(sample.inside) < len(result.rows):
@@ -102,7 +102,7 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
             Phi = sample.C[sample.inside] @ self._map.W
         return self._centred(Phi.astype(precision(result.rows.X)))
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Objects) -> Any:
         """Features of any objects; the signature is not applied.
 
         Parameters
@@ -119,8 +119,8 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
         check_is_fitted(self)
         return blockwise(self, "transform", X, self._features)
 
-    def _features(self, X: Any) -> Array:
-        return self._centred(self._project(X, self._map.W))
+    def _features(self, X: Objects) -> Array:
+        return self._centred(self._projected(*self._new_rows(X), self._map.W))
 
     def _centred(self, Phi: Array) -> Array:
         Phi -= np.asarray(self._mean, dtype=Phi.dtype)
@@ -139,13 +139,14 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
         """The estimated error at which landmarks stop growing; None: their number is given."""
         return None
 
-    def _fit(self, X: Any) -> FitResult:
-        with fit_task(self, X):
-            result = self._in_precision(partial(self._found, X))
+    def _fit(self, X: Objects) -> FitResult:
+        with self._fitting(X):
+            found = partial(self._found, X)
+            result = self._coarsely(found) if self._is_single else found(self._resources.dtype)
             self._keep(result)
             return result
 
-    def _found(self, X: Any, dtype: str | None) -> FitResult:
+    def _found(self, X: Objects, dtype: str | None) -> FitResult:
         rng = as_generator(self.random_state)
         self._forget()
         if self._landmarks.rank is not None:
@@ -198,7 +199,78 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
 class KreinNystroem(_KreinTransformer):
     """Low-rank features of any symmetric similarity, positive definite or not.
 
-    @DOC:KreinNystroem@
+    For use before any other estimator, and for approximating a kernel matrix K that is too large to
+    compute: ``K ~ Phi diag(signature_) Phi.T`` with ``Phi = transform(X)``. K itself is never
+    formed; only the similarities of the objects to landmarks, and of a few pairs more, are
+    evaluated. A dissimilarity is turned into a similarity by centring its squares.
+
+    Parameters
+    ----------
+    kernel : str, callable or Kernel, default="gaussian"
+        The similarity: a name such as "gaussian" or "levenshtein", a function k(A, B) that returns
+        a matrix, ``pairwise(f)`` of a function of two objects, ``dissimilarity(...)``, or an object
+        of ``kreinlearn.kernels``. "precomputed" and "precomputed_dissimilarity" take a matrix as X.
+    kernel_params : dict or None, default=None
+        Parameters of the kernel, by name; None leaves its own defaults.
+    landmarks : int, float, None, str, array-like or Landmarks, default="auto"
+        The objects by which all others are described: how many (a number, or a fraction of the
+        training objects; None takes all, which is exact), the name of a scheme that chooses them,
+        their row numbers, the objects themselves, or ``Landmarks(...)``. "auto" takes 100, or twice
+        ``rank`` if that is more.
+    rank : int, "auto" or None, default=None
+        How many features are kept, those with the largest absolute eigenvalues. None keeps all;
+        "auto" keeps as few as reach ``tol``.
+    method : {"gram", "svd", "sgt"}, default="gram"
+        How the eigendecomposition is computed. "gram" streams over the rows. "svd" and "sgt" keep
+        all kernel values in memory, are there for comparison, and need ``Landmarks(core="plain")``
+        or "truncated".
+    tol : float or None, default=None
+        The relative error to be reached: landmarks are added until the estimate is below it. None:
+        the number of landmarks is fixed, except that ``rank="auto"`` uses 0.05.
+    resources : Resources or None, default=None
+        Memory, a store of kernel values on disk, and the precision of vectors, as
+        ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the
+        precision of X.
+    n_jobs : int or None, default=None
+        Number of threads, or of processes for kernels that are Python functions; -1 is one for each
+        core. None: as many threads as BLAS uses, and no further processes.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of all random choices: landmarks and samples. An int gives the same result at every
+        call.
+    verbose : int or bool, default=0
+        If positive, a run that takes long is announced, and its progress is shown on a terminal.
+
+    Attributes
+    ----------
+    signature_ : ndarray of shape (rank_,)
+        The sign of each feature, 1 or -1.
+    eigenvalues_ : ndarray of shape (n_eigenvalues,)
+        Eigenvalues of the approximate kernel matrix of the training objects, by decreasing absolute
+        value; those that are zero up to rounding are left out.
+    rank_ : int
+        The number of features.
+    error_ : ErrorEstimate
+        The estimated relative error, its standard error, and the number of rows it was estimated
+        from. Exists with ``tol`` or ``rank="auto"``.
+    landmarks_ : ndarray, sparse matrix or list of length n_landmarks_
+        The landmarks; with a precomputed kernel their row numbers.
+    landmark_indices_ : ndarray of shape (n_landmarks_,) or None
+        Row numbers of the landmarks in the training data; None if they were given as objects.
+    n_landmarks_ : int
+        The number of landmarks.
+    kernel_ : Kernel
+        The fitted kernel.
+    dtype_ : dtype
+        The type in which numbers are held and kernels evaluated. Exists for vectors and matrices.
+    n_features_in_ : int
+        The number of columns of X. Exists for vectors, tables and matrices.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        The names of the columns of X, if they are all strings.
+
+    See Also
+    --------
+    KreinPCA : Features of the centred kernel, for pictures.
+    sklearn.kernel_approximation.Nystroem : The same for positive definite kernels.
 
     Examples
     --------
@@ -271,7 +343,7 @@ class KreinNystroem(_KreinTransformer):
                 f"for; {_remedy(spec)}"
             )
 
-    def eigenvectors(self, X: Any) -> Any:
+    def eigenvectors(self, X: Objects) -> Any:
         """Eigenvectors of the approximate kernel matrix, extended to any objects.
 
         Parameters
@@ -285,9 +357,12 @@ class KreinNystroem(_KreinTransformer):
             One column per eigenvalue, orthonormal on the training objects.
         """
         check_is_fitted(self)
-        return blockwise(self, "eigenvectors", X, partial(self._project, W=self._map.E))
+        return blockwise(self, "eigenvectors", X, self._eigenvectors)
 
-    def approximate(self, X: Any, Y: Any = None) -> Array:
+    def _eigenvectors(self, X: Objects) -> Array:
+        return self._projected(*self._new_rows(X), self._map.E)
+
+    def approximate(self, X: Objects, Y: Objects | None = None) -> Array:
         """The approximate similarities of objects.
 
         Parameters
@@ -303,13 +378,13 @@ class KreinNystroem(_KreinTransformer):
             The similarities.
         """
         check_is_fitted(self)
-        Phi = self._project(X, self._map.W)
-        Psi = Phi if Y is None else self._project(Y, self._map.W)
+        Phi = self._projected(*self._new_rows(X), self._map.W)
+        Psi = Phi if Y is None else self._projected(*self._new_rows(Y), self._map.W)
         self._require_room(8 * len(Phi) * len(Psi), f"{len(Phi)} x {len(Psi)} similarities")
         return np.asarray((Phi * self.signature_) @ Psi.T)
 
     def estimate_error(
-        self, X: Any, *, n_rows: int = ERROR_ROWS, random_state: RandomState = None
+        self, X: Objects, *, n_rows: int = ERROR_ROWS, random_state: RandomState = None
     ) -> ErrorEstimate:
         """Estimate the relative error ||K - K~|| / ||K|| (Frobenius) of the approximation on X.
 
@@ -329,13 +404,14 @@ class KreinNystroem(_KreinTransformer):
         """
         check_is_fitted(self)
         validate_parameter_constraints(N_ROWS, {"n_rows": n_rows}, "estimate_error")
-        X, columns = self._new_rows(X)
-        n = length(X)
-        if self.kernel_.domain.is_matrix and self.n_features_in_ == self.n_landmarks_ < n:
+        fitted_to_columns = getattr(self.kernel_, "landmark_rows", None) is not None
+        if fitted_to_columns or self._has_landmark_columns(X):
             raise ValueError(
                 "an error estimate compares pairs of any objects, and the landmark columns hold "
-                "none but those with landmarks; fit with all columns"
+                "none but those with landmarks; fit and pass all columns"
             )
+        X, columns = self._new_rows(X)
+        n = length(X)
         if n < 2:
             raise ValueError("one object has no pair to estimate an error from; pass 2 or more")
         sample = np.sort(as_generator(random_state).choice(n, min(n_rows, n), replace=False))
@@ -347,7 +423,73 @@ class KreinNystroem(_KreinTransformer):
 class KreinPCA(_KreinTransformer):
     """Signed principal components: an embedding that keeps the negative axes.
 
-    @DOC:KreinPCA@
+    For pictures and for embedding objects in a few dimensions. The components are eigenvectors of
+    the centred, approximate kernel matrix, by decreasing absolute eigenvalue. The squared distance
+    of two embedded objects is the sum over components of ``signature_ * difference ** 2``, which
+    may be negative. New objects are embedded by ``transform``. A dissimilarity is turned into a
+    similarity by centring its squares.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        The number of components, at most the number of landmarks.
+    kernel : str, callable or Kernel, default="gaussian"
+        The similarity: a name such as "gaussian" or "levenshtein", a function k(A, B) that returns
+        a matrix, ``pairwise(f)`` of a function of two objects, ``dissimilarity(...)``, or an object
+        of ``kreinlearn.kernels``. "precomputed" and "precomputed_dissimilarity" take a matrix as X.
+    kernel_params : dict or None, default=None
+        Parameters of the kernel, by name; None leaves its own defaults.
+    landmarks : int, float, None, str, array-like or Landmarks, default="auto"
+        The objects by which all others are described: how many (a number, or a fraction of the
+        training objects; None takes all, which is exact), the name of a scheme that chooses them,
+        their row numbers, the objects themselves, or ``Landmarks(...)``. "auto" takes 100, or twice
+        ``n_components`` if that is more.
+    resources : Resources or None, default=None
+        Memory, a store of kernel values on disk, and the precision of vectors, as
+        ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the
+        precision of X.
+    n_jobs : int or None, default=None
+        Number of threads, or of processes for kernels that are Python functions; -1 is one for each
+        core. None: as many threads as BLAS uses, and no further processes.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of all random choices: landmarks and samples. An int gives the same result at every
+        call.
+    verbose : int or bool, default=0
+        If positive, a run that takes long is announced, and its progress is shown on a terminal.
+
+    Attributes
+    ----------
+    signature_ : ndarray of shape (rank_,)
+        The sign of each feature, 1 or -1.
+    eigenvalues_ : ndarray of shape (rank_,)
+        The eigenvalue of each component, by decreasing absolute value.
+    explained_abs_ratio_ : ndarray of shape (rank_,)
+        The absolute value of each eigenvalue, divided by the sum of those of all eigenvalues of the
+        approximation.
+    explained_squared_ratio_ : ndarray of shape (rank_,)
+        The same for squared eigenvalues: shares of the squared Frobenius norm.
+    rank_ : int
+        The number of components, fewer than ``n_components`` if the landmarks span fewer
+        dimensions.
+    landmarks_ : ndarray, sparse matrix or list of length n_landmarks_
+        The landmarks; with a precomputed kernel their row numbers.
+    landmark_indices_ : ndarray of shape (n_landmarks_,) or None
+        Row numbers of the landmarks in the training data; None if they were given as objects.
+    n_landmarks_ : int
+        The number of landmarks.
+    kernel_ : Kernel
+        The fitted kernel.
+    dtype_ : dtype
+        The type in which numbers are held and kernels evaluated. Exists for vectors and matrices.
+    n_features_in_ : int
+        The number of columns of X. Exists for vectors, tables and matrices.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        The names of the columns of X, if they are all strings.
+
+    See Also
+    --------
+    KreinNystroem : Features that approximate the kernel itself.
+    sklearn.decomposition.KernelPCA : The same for positive definite kernels.
 
     Examples
     --------

@@ -10,8 +10,11 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kreinlearn.data.memory import Resources
+from kreinlearn.data.validation import TargetLike, WeightLike
+from kreinlearn.estimators.calibration import calibrated
 from kreinlearn.estimators.learner import KreinClassifierBase, Learner
 from kreinlearn.estimators.ridge import IncrementalClassifier, IncrementalRegressor, RandomState
+from kreinlearn.kernels.base import Objects
 from kreinlearn.learn.losses import Loss, VarianceConstrained
 
 POSITIVE = [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})]
@@ -29,7 +32,124 @@ CONSTRAINTS: dict[str, list[Any]] = {
 class KreinVCRidge(IncrementalRegressor):
     """Variance-constrained least squares in a Krein space.
 
-    @DOC:KreinVCRidge@
+    For regression with predictions that vary as much as the targets do, where penalties would
+    shrink them. The estimator minimises
+
+    ``lambda_plus |f_+|^2 + lambda_minus |f_-|^2 - 2 mean(y f(x))``
+
+    over all f whose predictions on the training objects have root mean square ``radius`` about
+    their mean; ``f_+`` and ``f_-`` are the parts of f in the positive and the negative space of the
+    kernel. The penalties are tuned by cross-validation unless they are given.
+
+    Parameters
+    ----------
+    kernel : str, callable or Kernel, default="gaussian"
+        The similarity: a name such as "gaussian" or "levenshtein", a function k(A, B) that returns
+        a matrix, ``pairwise(f)`` of a function of two objects, ``dissimilarity(...)``, or an object
+        of ``kreinlearn.kernels``. "precomputed" and "precomputed_dissimilarity" take a matrix as X.
+    kernel_params : dict, list of dict, "auto" or None, default=None
+        Parameters of the kernel, by name; None leaves its own defaults. Of a list of dicts the one
+        with the smallest cross-validated squared error is used. "auto" tries five widths, from 1/16
+        to 16 times that which the kernel takes from the data.
+    landmarks : int, float, None, str, array-like or Landmarks, default="auto"
+        The objects by which all others are described: how many (a number, or a fraction of the
+        training objects; None takes all, which is exact), the name of a scheme that chooses them,
+        their row numbers, the objects themselves, or ``Landmarks(...)``. "auto" takes all objects
+        up to 1000.
+    similarity : str, default="auto"
+        From a dissimilarity to a similarity: "squared" (centred, the paper's), "linear", "exp",
+        "narrow_exp", "inverse", "local1", "local3", "local7", "local_exp1", "local_exp3",
+        "local_exp7", "local_inverse1" or "local_inverse3". "auto" takes the one of the smallest
+        cross-validated squared error, without "inverse".
+    lambda_plus : float or "auto", default="auto"
+        Penalty on the part of f in the positive space, above 0. "auto" tunes it by
+        cross-validation.
+    lambda_minus : float, "auto" or "equal", default="auto"
+        Penalty on the part of f in the negative space, above 0. "auto" tunes it by
+        cross-validation; "equal" uses the same value as ``lambda_plus``.
+    radius : float, array-like of shape (n_outputs,), "auto" or "tuned", default="auto"
+        The root mean square of the predictions about their mean, for all outputs or for each.
+        "auto" is the standard deviation of y; "tuned" is a multiple of it found by
+        cross-validation.
+    cv : int, splitter, iterable, "loo" or None, default=None
+        The folds of cross-validation: their number, a splitter of scikit-learn, (train, test) pairs
+        that test each object at most once, or "loo" (leave one out). None draws 5 folds.
+    scoring : str, callable or None, default=None
+        A scorer of scikit-learn, or its name, that the penalties are tuned for. None tunes them for
+        the squared error.
+    fit_intercept : bool, default=True
+        Whether f has a constant term, which is not penalised.
+    resources : Resources or None, default=None
+        Memory, a store of kernel values on disk, and the precision of vectors, as
+        ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the
+        precision of X.
+    n_jobs : int or None, default=None
+        Number of threads, or of processes for kernels that are Python functions; -1 is one for each
+        core. None: as many threads as BLAS uses, and no further processes.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of all random choices: landmarks, samples and folds. An int gives the same result at
+        every call.
+    verbose : int or bool, default=0
+        If positive, a run that takes long is announced, and its progress is shown on a terminal.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (rank_,) or (n_outputs, rank_)
+        Coefficients of the features.
+    dual_coef_ : ndarray of shape (n_landmarks_,) or (n_landmarks_, n_outputs)
+        Coefficients of the landmarks: predictions are
+        ``k(x, landmarks_) @ dual_coef_ + intercept_``.
+    intercept_ : float or ndarray of shape (n_outputs,)
+        The constant term of each output.
+    lambda_plus_ : float
+        The penalty of the positive space that was used, given or tuned.
+    lambda_minus_ : float
+        The penalty of the negative space that was used, given or tuned.
+    radius_ : ndarray of shape (n_outputs,)
+        The radius of each output that was used.
+    cv_loss_ : float
+        The cross-validated squared error, if a penalty or the radius was tuned without ``scoring``.
+    cv_score_ : float
+        The cross-validated score, if a penalty or the radius was tuned for ``scoring``.
+    cv_trials_ : ndarray of shape (n_trials, 4)
+        Everything that was tried: both penalties, the multiple of the radius, and the loss or
+        score. Exists if one of them was tuned.
+    folds_ : array-like of shape (n_samples,)
+        The fold of each training object; -1 if it is in every training part. ``np.asarray`` makes
+        an array of it. A saved model does not have it.
+    similarity_ : str
+        How the dissimilarity was turned into a similarity. Exists for dissimilarities.
+    kernel_params_ : dict
+        The kernel parameters that were chosen. Exists if ``kernel_params`` is a list or "auto".
+    choices_ : list of Choice
+        The similarities that were compared, the best one first: (kernel_params, similarity, loss,
+        tuned). Exists if there was more than one; a saved model does not have it.
+    signature_ : ndarray of shape (rank_,)
+        The sign of each feature, 1 or -1.
+    eigenvalues_ : ndarray of shape (n_eigenvalues,)
+        Eigenvalues of the approximate kernel matrix of the training objects, by decreasing absolute
+        value; those that are zero up to rounding are left out.
+    rank_ : int
+        The number of features.
+    landmarks_ : ndarray, sparse matrix or list of length n_landmarks_
+        The landmarks; with a precomputed kernel their row numbers.
+    landmark_indices_ : ndarray of shape (n_landmarks_,) or None
+        Row numbers of the landmarks in the training data; None if they were given as objects.
+    n_landmarks_ : int
+        The number of landmarks.
+    kernel_ : Kernel
+        The fitted kernel.
+    dtype_ : dtype
+        The type in which numbers are held and kernels evaluated. Exists for vectors and matrices.
+    n_features_in_ : int
+        The number of columns of X. Exists for vectors, tables and matrices.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        The names of the columns of X, if they are all strings.
+
+    See Also
+    --------
+    KreinRidge : Least squares without the constraint.
+    KreinVCRidgeClassifier : The same for classes.
 
     Examples
     --------
@@ -82,7 +202,7 @@ class KreinVCRidge(IncrementalRegressor):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Choose landmarks, pass once over the data, tune the penalties, solve.
 
         Parameters
@@ -110,7 +230,144 @@ class KreinVCRidge(IncrementalRegressor):
 class KreinVCRidgeClassifier(IncrementalClassifier):
     """Variance-constrained least squares in a Krein space, on targets +-1.
 
-    @DOC:KreinVCRidgeClassifier@
+    For classification with two or more classes, with decision values that vary as much as the
+    targets do. Labels become targets +-1, with one column for each class or for each pair of
+    classes. The estimator minimises
+
+    ``lambda_plus |f_+|^2 + lambda_minus |f_-|^2 - 2 mean(y f(x))``
+
+    over all f whose values on the training objects have root mean square ``radius`` about their
+    mean; ``f_+`` and ``f_-`` are the parts of f in the positive and the negative space of the
+    kernel. The penalties are tuned by cross-validation unless they are given.
+
+    Parameters
+    ----------
+    kernel : str, callable or Kernel, default="gaussian"
+        The similarity: a name such as "gaussian" or "levenshtein", a function k(A, B) that returns
+        a matrix, ``pairwise(f)`` of a function of two objects, ``dissimilarity(...)``, or an object
+        of ``kreinlearn.kernels``. "precomputed" and "precomputed_dissimilarity" take a matrix as X.
+    kernel_params : dict, list of dict, "auto" or None, default=None
+        Parameters of the kernel, by name; None leaves its own defaults. Of a list of dicts the one
+        with the smallest cross-validated squared error is used. "auto" tries five widths, from 1/16
+        to 16 times that which the kernel takes from the data.
+    landmarks : int, float, None, str, array-like or Landmarks, default="auto"
+        The objects by which all others are described: how many (a number, or a fraction of the
+        training objects; None takes all, which is exact), the name of a scheme that chooses them,
+        their row numbers, the objects themselves, or ``Landmarks(...)``. "auto" takes all objects
+        up to 1000.
+    similarity : str, default="auto"
+        From a dissimilarity to a similarity: "squared" (centred, the paper's), "linear", "exp",
+        "narrow_exp", "inverse", "local1", "local3", "local7", "local_exp1", "local_exp3",
+        "local_exp7", "local_inverse1" or "local_inverse3". "auto" takes the one of the smallest
+        cross-validated squared error, without "inverse".
+    lambda_plus : float or "auto", default="auto"
+        Penalty on the part of f in the positive space, above 0. "auto" tunes it by
+        cross-validation.
+    lambda_minus : float, "auto" or "equal", default="auto"
+        Penalty on the part of f in the negative space, above 0. "auto" tunes it by
+        cross-validation; "equal" uses the same value as ``lambda_plus``.
+    radius : float, array-like of shape (n_outputs,), "auto" or "tuned", default="auto"
+        The root mean square of the decision values about their mean, for all columns or for each.
+        "auto" is the standard deviation of the targets +-1; "tuned" is a multiple of it found by
+        cross-validation.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, as {label: weight}. "balanced" gives all classes the same total
+        weight; None leaves the weights of the objects as they are.
+    multi_class : {"auto", "ovr", "ovo"}, default="auto"
+        More than two classes: one column for each class against the rest ("ovr"), or one for each
+        pair of classes ("ovo"). "auto" takes what has fewer errors in the folds, and "ovr" if there
+        are more than 8192 objects.
+    probability : bool, default=False
+        Whether ``predict_proba`` is available. It needs further fits: a sigmoid is fitted to the
+        decision values of objects that were left out, by scikit-learn's ``CalibratedClassifierCV``.
+    cv : int, splitter, iterable, "loo" or None, default=None
+        The folds of cross-validation: their number, a splitter of scikit-learn, (train, test) pairs
+        that test each object at most once, or "loo" (leave one out). None draws 5 folds, or fewer
+        if a class is smaller.
+    scoring : str, callable or None, default=None
+        A scorer of scikit-learn, or its name, that the penalties are tuned for. None tunes them for
+        the squared error.
+    fit_intercept : bool, default=True
+        Whether f has a constant term, which is not penalised.
+    resources : Resources or None, default=None
+        Memory, a store of kernel values on disk, and the precision of vectors, as
+        ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the
+        precision of X.
+    n_jobs : int or None, default=None
+        Number of threads, or of processes for kernels that are Python functions; -1 is one for each
+        core. None: as many threads as BLAS uses, and no further processes.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of all random choices: landmarks, samples and folds. An int gives the same result at
+        every call.
+    verbose : int or bool, default=0
+        If positive, a run that takes long is announced, and its progress is shown on a terminal.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    coef_ : ndarray of shape (n_columns, rank_)
+        Coefficients of the features. There is one column for two classes, and otherwise one for
+        each class or pair of classes: see ``multi_class_``.
+    dual_coef_ : ndarray of shape (n_landmarks_, n_columns)
+        Coefficients of the landmarks: the decision values of the columns are
+        ``k(x, landmarks_) @ dual_coef_ + intercept_``.
+    intercept_ : ndarray of shape (n_columns,)
+        The constant term of each column.
+    multi_class_ : str
+        What was used, "ovr" or "ovo"; "ovr" for two classes.
+    multi_class_errors_ : dict
+        The error rates of "ovr" and "ovo" in the folds. Exists if ``multi_class="auto"`` compared
+        them.
+    lambda_plus_ : float
+        The penalty of the positive space that was used, given or tuned.
+    lambda_minus_ : float
+        The penalty of the negative space that was used, given or tuned.
+    radius_ : ndarray of shape (n_columns,)
+        The radius of each column that was used.
+    cv_loss_ : float
+        The cross-validated squared error, if a penalty or the radius was tuned without ``scoring``.
+    cv_score_ : float
+        The cross-validated score, if a penalty or the radius was tuned for ``scoring``.
+    cv_trials_ : ndarray of shape (n_trials, 4)
+        Everything that was tried: both penalties, the multiple of the radius, and the loss or
+        score. Exists if one of them was tuned.
+    folds_ : array-like of shape (n_samples,)
+        The fold of each training object; -1 if it is in every training part. ``np.asarray`` makes
+        an array of it. A saved model does not have it.
+    similarity_ : str
+        How the dissimilarity was turned into a similarity. Exists for dissimilarities.
+    kernel_params_ : dict
+        The kernel parameters that were chosen. Exists if ``kernel_params`` is a list or "auto".
+    choices_ : list of Choice
+        The similarities that were compared, the best one first: (kernel_params, similarity, loss,
+        tuned). Exists if there was more than one; a saved model does not have it.
+    signature_ : ndarray of shape (rank_,)
+        The sign of each feature, 1 or -1.
+    eigenvalues_ : ndarray of shape (n_eigenvalues,)
+        Eigenvalues of the approximate kernel matrix of the training objects, by decreasing absolute
+        value; those that are zero up to rounding are left out.
+    rank_ : int
+        The number of features.
+    landmarks_ : ndarray, sparse matrix or list of length n_landmarks_
+        The landmarks; with a precomputed kernel their row numbers.
+    landmark_indices_ : ndarray of shape (n_landmarks_,) or None
+        Row numbers of the landmarks in the training data; None if they were given as objects.
+    n_landmarks_ : int
+        The number of landmarks.
+    kernel_ : Kernel
+        The fitted kernel.
+    dtype_ : dtype
+        The type in which numbers are held and kernels evaluated. Exists for vectors and matrices.
+    n_features_in_ : int
+        The number of columns of X. Exists for vectors, tables and matrices.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        The names of the columns of X, if they are all strings.
+
+    See Also
+    --------
+    KreinRidgeClassifier : Least squares without the constraint.
+    KreinVCRidge : The same for regression.
 
     Examples
     --------
@@ -167,7 +424,7 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Choose landmarks, pass once over the data, tune the penalties, solve.
 
         Parameters
@@ -185,6 +442,8 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
         self : object
             The fitted estimator.
         """
+        if self.probability:
+            return calibrated(self, X, y, sample_weight)
         self._fit(X, y, sample_weight)
         return self
 

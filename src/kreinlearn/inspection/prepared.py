@@ -73,7 +73,7 @@ class Prepared:
         """
         m, pairs = len(rows), pairs_among(self.kernel, len(rows))
         session = Session(self.workers, progress=progress)
-        announce(session, self.kernel, Z, Z, pairs + more)
+        announce(progress, self.kernel, Z, Z, pairs + more, self.workers)
         unknown = np.full(m, np.nan)
         try:
             with serial_blas(), progress.step(step, m, pairs):

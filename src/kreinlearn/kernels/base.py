@@ -108,14 +108,6 @@ class Kernel(BaseEstimator):
         """Whether ``columns(Z)(A, out)`` writes its values into a buffer of floats."""
         return self.domain.is_vectors
 
-    @property
-    def takes(self) -> str:
-        return self.domain.in_words
-
-    @property
-    def on_objects(self) -> bool:
-        return self.costly
-
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
         """Fix whatever depends on data; a random draw comes from ``rng``."""
         return self

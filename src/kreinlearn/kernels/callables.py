@@ -159,11 +159,8 @@ class PairwiseKernel(CallableKernel):
     def _each_with_itself(self, A: Objects) -> Array:
         return np.array([self._row(a, [a])[0] for a in A], dtype=np.float64)
 
-    def symmetric(
-        self, Z: Objects, own: Array | None = None, *, diagonal: Array | None = None
-    ) -> Array:
+    def symmetric(self, Z: Objects, own: Array | None = None) -> Array:
         """Every pair once; numbers in ``own`` are taken as they are, NaN is evaluated."""
-        own = diagonal if own is None else own  # the name that pairs/square.py uses still
         return remembered_square(self, Z, self._rectangle, self._square, own)
 
     def _rectangle(self, A: Objects, B: Objects) -> Array:

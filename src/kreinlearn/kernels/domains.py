@@ -75,7 +75,7 @@ class Domain:
 
     def read(self, X: object, border: Border, *, reset: bool) -> Any:
         """A ``Source`` for rows that are not in memory; X itself, or what was read, otherwise."""
-        if isinstance(X, Part):
+        if isinstance(X, Part | list) or type(X) is np.ndarray:
             return X
         in_place = isinstance(X, np.memmap) and not self.maps_memory
         data = None if in_place else opened(X, None if reset else border.column)
@@ -96,6 +96,10 @@ class Domain:
         matrix has no objects: its landmarks are numbers of columns.
         """
         return isinstance(objects, list)
+
+    def of_numbers(self, X: Any, border: Border, *, square: bool = False) -> Any:
+        """A matrix of finite numbers; ``square`` if its columns may be its rows."""
+        raise TypeError(f"{self.in_words} are no matrix")
 
     def in_single_precision(self, X: Any) -> bool:
         """Whether float32 values of X are multiplied as such; a given matrix is only read."""

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple, Self
 import joblib
 import numpy as np
 
-from kreinlearn._parts import part_done
 from kreinlearn.data.tiles import length, rows
 from kreinlearn.kernels.base import Array, Kernel, Objects
+from kreinlearn.progress import part_done
 from kreinlearn.sums.parallel import serial_blas
 
 PART = 256  # objects per file

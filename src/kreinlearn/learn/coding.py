@@ -14,11 +14,10 @@ from sklearn.utils.multiclass import _ovr_decision_function
 
 from kreinlearn.data.validation import checked_labels, checked_numbers, labels_of_block
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.features import Features, Linear
-from kreinlearn.learn.folds import FoldRows
+from kreinlearn.learn.folds import MANY_ROWS, FoldRows
 from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.scoring import FoldClassifier, FoldRegressor
-from kreinlearn.learn.task import Task, weighted
+from kreinlearn.learn.task import Features, Linear, Task, weighted
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.solvers.least_squares import signed_penalty
 
@@ -90,7 +89,7 @@ class Regression:
         sums = rows.column_sums(encoded.Y, w)
         return self.shifted_by(rows, encoded, sums.targets / sums.weight * intercept)
 
-    def shifted_by(self, rows: Rows, encoded: Encoded, shift: Array) -> Encoded:
+    def shifted_by(self, rows: Rows, encoded: Encoded, shift: Array | float) -> Encoded:
         Y = rows.mapped(encoded.Y, partial(less, shift=shift), np.float64, encoded.Y.shape[1])
         return encoded._replace(Y=Y, shift=shift)
 
@@ -170,7 +169,7 @@ class Classes:
         self, task: Task, features: Features, loss: Loss, values: Array, kept: Any
     ) -> Decided:
         n_classes, how, errors = max(task.Y.shape[1], 2), self.multi_class, None
-        if n_classes == 2 or (how == "auto" and len(task.rows) > task.spec.pool):
+        if n_classes == 2 or (how == "auto" and task.n > MANY_ROWS):
             how = "ovr"  # which streams, here and elsewhere
         elif how == "auto":
             errors = compared_errors(task, features, loss, values, n_classes)
@@ -192,7 +191,7 @@ def as_columns(y: Array) -> Array:  # (n,) or (n, q) -> (n, q)
     return y.reshape(len(y), -1)
 
 
-def less(Y: Array, shift: Array) -> Array:
+def less(Y: Array, shift: Array | float) -> Array:
     return np.asarray(Y - shift)
 
 

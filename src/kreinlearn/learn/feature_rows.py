@@ -13,8 +13,7 @@ import numpy as np
 
 from kreinlearn.data.tiles import TILE, Part, among, row_blocks, take, tiles
 from kreinlearn.kernels.base import Array, Objects
-from kreinlearn.learn.features import Features
-from kreinlearn.learn.task import Task, weighted
+from kreinlearn.learn.task import Features, Task, weighted
 from kreinlearn.pairs.evaluate import LandmarkColumns, evaluate, scaled
 from kreinlearn.progress import Progress
 from kreinlearn.solvers.margins import Margins, RowMargins
@@ -84,7 +83,7 @@ class ValuesHere:
 
     def rows(self, task: Task, features: Features) -> FeatureRows:
         """The features of all rows."""
-        sample, session, n, m = task.sample, task.pairs.session, len(task.rows), len(features.map.W)
+        sample, session, n, m = task.sample, task.pairs.session, task.n, len(features.map.W)
         sampled = moving = None
         if self.target is None:
             assert self.sampled is not None

@@ -11,7 +11,6 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.learn.coding import Coding, Decided, Encoded
-from kreinlearn.learn.features import FeatureKind, Features, Linear, identity_map
 from kreinlearn.learn.folds import FoldSpec
 from kreinlearn.learn.incremental import Sums
 from kreinlearn.learn.losses.base import Loss
@@ -19,8 +18,8 @@ from kreinlearn.learn.precision import require_learned
 from kreinlearn.learn.scoring import cross_validated_score
 from kreinlearn.learn.search import Tuned, Unknowns, given, pattern_search
 from kreinlearn.learn.similarity import Chosen, SimilaritySpec, choose_similarity
-from kreinlearn.learn.task import Task
-from kreinlearn.nystrom.core import FeatureMap
+from kreinlearn.learn.task import Features, Linear, Task
+from kreinlearn.nystrom.core import FeatureKind, FeatureMap, identity_map
 from kreinlearn.nystrom.landmarks import MapSpec, open_sample, select_landmarks
 from kreinlearn.pairs.evaluate import LandmarkColumns
 from kreinlearn.pairs.pairs import Pairs
@@ -128,7 +127,7 @@ def make_task(
     sample = select_landmarks(pairs, open_sample(pairs, map_spec, rng), map_spec, rng)
     if pairs.kernel.untrusted:
         probe_landmarks(pairs, sample)
-    folds, n_folds = spec.folds.draw(rows, encoded, rng, map_spec.pool)
+    folds, n_folds = spec.folds.draw(rows, encoded, rng)
     task = Task(
         pairs, sample, map_spec, spec.kind, rng, encoded.y, encoded.Y, weights, folds, n_folds,
         spec.intercept,

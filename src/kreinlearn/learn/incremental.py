@@ -9,11 +9,11 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.coding import Decided, Encoded
-from kreinlearn.learn.features import Features, gram_scale
 from kreinlearn.learn.folds import downdated
 from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.precision import require_learned
 from kreinlearn.learn.search import Tuned, given, tune_apart
+from kreinlearn.learn.task import Features, gram_scale
 from kreinlearn.nystrom.core import FeatureMap
 from kreinlearn.nystrom.sweep import RowWork
 from kreinlearn.pairs.evaluate import LandmarkColumns

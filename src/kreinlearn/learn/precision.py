@@ -93,7 +93,7 @@ def learning_error(task: Task, penalties: Array) -> float:
     """How far predictions of the sampled rows differ, as a share of their spread in float64."""
     unit, inside = task.sample.unit, task.sample.inside
     Y, w = Targets(task.Y, task.weights).of(task.numbers)
-    sums_too = len(inside) < len(task.rows)  # rows that are streamed are summed in float32
+    sums_too = len(inside) < task.n  # rows that are streamed are summed in float32
 
     def predicted(sample: Sample, *, single: bool) -> Array:
         C = scaled(sample.C[inside], unit)
@@ -116,7 +116,7 @@ def approximation_error(pairs: Pairs, sample: Sample, spec: MapSpec) -> float:
     """||K~ - K~'|| / ||K~|| between both precisions, on some of the rows of the sample."""
     double_pairs, double = doubled(pairs, sample)
     n = len(sample.rows)
-    streamed = len(sample.inside) < len(pairs.rows)
+    streamed = len(sample.inside) < pairs.n
     some = np.unique(np.linspace(0, n - 1, min(n, ERROR_ROWS)).astype(np.intp))
     unit = sample.unit
 

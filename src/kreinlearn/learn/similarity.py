@@ -11,9 +11,8 @@ import numpy as np
 
 from kreinlearn.kernels.base import Kernel
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS
-from kreinlearn.learn.features import gram_scale
 from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, tune, tune_apart
-from kreinlearn.learn.task import Task
+from kreinlearn.learn.task import Task, gram_scale
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.solvers.least_squares import Fold
 
@@ -90,7 +89,7 @@ def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
     trials[:FINALISTS] = sorted(tried(trial[1], finally_tuned) for trial in trials[:FINALISTS])
     best = candidates[trials[0][1]]
     chosen = best.chosen()
-    if len(task.numbers) == len(task.rows):  # the penalties found are those of all rows
+    if len(task.numbers) == task.n:  # the penalties found are those of all rows
         chosen = replace(chosen, tuned=trials[0][2].tuned)
     return Chosen(chosen, best.kernel_params, best.transform, [trial[2] for trial in trials])
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,6 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array, symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
-from kreinlearn.learn.features import FeatureKind, Features
 from kreinlearn.learn.folds import (
     TRAINING,
     FoldRows,
@@ -21,18 +20,86 @@ from kreinlearn.learn.folds import (
     with_fold,
 )
 from kreinlearn.learn.search import MeanLoss, Tuned
-from kreinlearn.nystrom.core import FeatureMap, one_shot
+from kreinlearn.nystrom.core import FeatureKind, FeatureMap, one_shot
 from kreinlearn.nystrom.landmarks import MapSpec
-from kreinlearn.nystrom.sweep import fill_rows, sweep
-from kreinlearn.pairs.evaluate import places_of, scaled
+from kreinlearn.nystrom.sweep import Swept, fill_rows, sweep
+from kreinlearn.pairs.evaluate import LandmarkColumns, places_of, scaled
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.pairs.sample import Sample
 from kreinlearn.solvers.least_squares import Fold, LeaveOneOut, sign_groups
-from kreinlearn.sums.moments import FeatureMoments, Targets
+from kreinlearn.sums.moments import (
+    Centred,
+    FeatureMoments,
+    Gram,
+    Moments,
+    Targets,
+    total_moments,
+)
 
+POWER_STEPS = 30  # of the iteration for the largest eigenvalue
 FEW_ROWS = 4  # rows per landmark up to which features are formed, and not only summed
 ABSENT = -2  # the fold of rows that are left out of everything
+
+
+@dataclass(frozen=True)
+class Features:
+    """All that solvers see of the rows: sums over groups of rows, and the map of features."""
+
+    groups: list[Moments]  # of C / unit
+    columns: LandmarkColumns
+    unit: float
+    map: FeatureMap  # of C / unit
+    sample: Sample | None = None
+    exact_terms: Sequence[FeatureMoments] | None = (
+        None  # of the features themselves, where they are few
+    )
+
+    @property
+    def terms(self) -> Sequence[FeatureMoments]:
+        """Sums over the features of each group."""
+        if self.exact_terms is not None:
+            return self.exact_terms
+        return [group.terms(self.map.W) for group in self.groups]
+
+    @property
+    def gram(self) -> Gram:
+        """Of C / unit over all rows."""
+        return Swept(self.groups, self.columns, self.unit, None).gram  # type: ignore[arg-type]
+
+    def whole(self, *, intercept: bool) -> Centred:
+        """The sums over all rows, about the means if there is an intercept."""
+        return total_moments(self.terms).centred(intercept=intercept)
+
+    def scale(self, *, intercept: bool) -> float:
+        """The largest eigenvalue of the Gram matrix of the features over the weight of all rows."""
+        whole = self.whole(intercept=intercept)
+        return gram_scale(whole.G, whole.n)
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A model that is linear in the features of C / unit, and how it was found."""
+
+    coef: Array  # (r, q)
+    intercept: Array  # (q,)
+    n_iter: int = 0  # steps of an iterative solver, the most over the outputs
+    converged: bool = True
+    singular: bool = False  # the solution of smallest norm, as there are many
+    attributes: Mapping[str, Any] = field(default_factory=dict)  # what the loss adds to the model
+    landmarks: Array | None = None  # places of the landmarks that have a coefficient; None: all
+
+
+def gram_scale(G: Array, n: float) -> float:
+    """The largest eigenvalue of a Gram matrix over n, by a power iteration; 1 if it is zero."""
+    v = np.sqrt(np.maximum(np.diagonal(G), 0.0))
+    size = float(np.linalg.norm(v))
+    for _ in range(POWER_STEPS):
+        if size == 0:
+            return 1.0
+        v = G @ (v / size)
+        size = float(np.linalg.norm(v))
+    return size / n
 
 
 @dataclass(frozen=True)
@@ -62,11 +129,16 @@ class Task:
     def n_weighted(self) -> int:
         """How many rows have a positive weight."""
         weighted = self.rows.weighted_rows(self.weights)
-        return len(self.rows) if weighted is None else len(weighted)
+        return self.n if weighted is None else len(weighted)
 
     @property
     def rows(self) -> Rows:
         return self.pairs.rows
+
+    @property
+    def n(self) -> int:
+        """The number of all rows."""
+        return self.pairs.n
 
     @property
     def numbers(self) -> Array:
@@ -141,7 +213,7 @@ class Task:
 
     def _require_room(self, k: int) -> None:
         n, m = len(self.numbers), len(self.sample.landmarks)
-        self.pairs.session.require_memory(
+        self.pairs.require_memory(
             8 * k * m * (n + 2 * m),
             f"tuning on {k} folds, each with a map of {m} of the {n} objects,",
             "use fewer landmarks or folds, raise memory_budget, or give the penalties",
@@ -191,7 +263,7 @@ class Task:
 
     def swept(self, *, by_fold: bool, keep: Any = None) -> tuple[Task, Features]:
         """One pass over all rows, then the feature map; the sample may have gained rows."""
-        targets, n = self.targets(by_fold=by_fold), len(self.rows)
+        targets, n = self.targets(by_fold=by_fold), self.n
         swept = sweep(self.pairs, self.sample, self.spec, self.rng, targets, keep)
         task = replace(self, sample=swept.sample)
         feature_map = self.kind.core(self.pairs, swept, self.spec, self.rng)
@@ -216,8 +288,8 @@ class Task:
 
     def all_features(self, features: Features) -> Array:
         """Phi of all rows, in memory: rows of the sample are not evaluated again."""
-        n, r = len(self.rows), len(features.map.S)
-        self.pairs.session.require_memory(
+        n, r = self.n, len(features.map.S)
+        self.pairs.require_memory(
             8 * n * r, f"one-vs-one holds features, {n} x {r}, and",
             'pass multi_class="ovr", or raise memory_budget',
         )  # fmt: skip

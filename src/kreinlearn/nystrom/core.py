@@ -6,7 +6,7 @@ Everything here is a function of m x m matrices (and, for the reference routes, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import scipy.linalg
@@ -20,6 +20,7 @@ from kreinlearn.sums.moments import Gram
 
 if TYPE_CHECKING:
     from kreinlearn.nystrom.landmarks import MapSpec
+    from kreinlearn.nystrom.sweep import Swept
 
 Array = NDArray[Any]
 
@@ -216,3 +217,63 @@ def weighted_draw(weights: Array, count: int, rng: np.random.Generator) -> Array
 def candidate_count(m: int) -> int:
     """How many rows the least-squares core looks at to find its own."""
     return min(10 * m, max(3 * m, 2000))
+
+
+# Kinds of features
+
+
+class FeatureKind(Protocol):
+    """What the features of an object are made of."""
+
+    signed: bool  # whether features have a signature, and two penalties
+
+    def map_of(self, K_ZZ: Array, eps: float, spec: MapSpec) -> tuple[Array, Array]:
+        """W and S of the features K_XZ W, for the maps that folds make of their own landmarks."""
+
+    def core(
+        self, pairs: Pairs, swept: Swept, spec: MapSpec, rng: np.random.Generator
+    ) -> FeatureMap:
+        """The feature map of all rows."""
+
+    def root(self, unit: float) -> float:
+        """The unit of the features, if the kernel values are divided by ``unit``."""
+
+
+class KreinFeatures:
+    """Features of the Krein space that the landmarks span: K ~ Phi diag(S) Phi'."""
+
+    signed = True
+
+    def map_of(self, K_ZZ: Array, eps: float, spec: MapSpec) -> tuple[Array, Array]:
+        return landmark_map(K_ZZ, core_rank(spec), eps)
+
+    def core(
+        self, pairs: Pairs, swept: Swept, spec: MapSpec, rng: np.random.Generator
+    ) -> FeatureMap:
+        feature_map = fit_core(pairs, swept.sample, swept.gram, pairs.n, spec, rng)
+        return feature_map.cut(spec.rank)
+
+    def root(self, unit: float) -> float:
+        return float(np.sqrt(unit))
+
+
+class SimilarityFeatures:
+    """The similarities to the landmarks themselves: one penalty, no signature."""
+
+    signed = False
+
+    def map_of(self, K_ZZ: Array, eps: float, spec: MapSpec) -> tuple[Array, Array]:
+        return np.eye(len(K_ZZ)), np.ones(len(K_ZZ))
+
+    def core(
+        self, pairs: Pairs, swept: Swept, spec: MapSpec, rng: np.random.Generator
+    ) -> FeatureMap:
+        return identity_map(len(swept.sample.landmarks))
+
+    def root(self, unit: float) -> float:
+        return unit
+
+
+def identity_map(m: int) -> FeatureMap:
+    """Features that are the similarities to m landmarks."""
+    return FeatureMap(np.eye(m), np.ones(m), np.empty((m, 0)), np.empty(0))

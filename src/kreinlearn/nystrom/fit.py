@@ -38,7 +38,7 @@ def fit_map(pairs: Pairs, spec: MapSpec, rng: np.random.Generator) -> FittedMap:
 
 def finish_map(pairs: Pairs, sample: Sample, spec: MapSpec, rng: np.random.Generator) -> FittedMap:
     """The feature map of chosen landmarks."""
-    n, C = len(pairs.rows), None
+    n, C = pairs.n, None
     if spec.method == "gram":
         swept = sweep(pairs, sample, spec, rng, Targets.none(n))
         sample, columns, gram, unit = swept.sample, swept.columns, swept.gram, swept.unit
@@ -67,7 +67,7 @@ def fit_map_to_tolerance(
     With ``shrink`` the rank is then cut to the smallest that stays below it.
     """
     assert spec.tol is not None
-    n, tol, K = len(pairs.rows), spec.tol, None
+    n, tol, K = pairs.n, spec.tol, None
     sample = open_sample(pairs, spec, rng)
     most = len(sample.pool) if spec.scheme is not None else spec.n_landmarks
     tested = np.sort(rng.choice(sample.pool, min(ERROR_ROWS, len(sample.pool)), replace=False))

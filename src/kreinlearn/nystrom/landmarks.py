@@ -102,7 +102,7 @@ class MapSpec:
 
 def open_sample(pairs: Pairs, spec: MapSpec, rng: np.random.Generator) -> Sample:
     """The rows among which landmarks are chosen, with given landmarks as columns."""
-    n = len(pairs.rows)
+    n = pairs.n
     _require_room(pairs, n, spec)
     pool = spec.pool_rows(n, rng)
     _announce(pairs, spec)
@@ -135,9 +135,9 @@ def select_landmarks(
 def _announce(pairs: Pairs, spec: MapSpec) -> None:
     """Say what the fit will cost, before it evaluates anything."""
     at_least = "" if spec.tol is None else "at least "
-    count = pairs_of_fit(pairs.kernel, len(pairs.rows), spec)
+    count = pairs_of_fit(pairs.kernel, pairs.n, spec)
     X = pairs.rows.X
-    announce(pairs.session, pairs.kernel, X, X, count, at_least)
+    announce(pairs.session.progress, pairs.kernel, X, X, count, pairs.session.workers, at_least)
 
 
 def pairs_of_fit(kernel: Kernel, n: int, spec: MapSpec) -> int:
@@ -181,7 +181,7 @@ def room_for(n: int, spec: MapSpec) -> int:
 
 
 def _require_room(pairs: Pairs, n: int, spec: MapSpec) -> None:
-    pairs.session.require_memory(
+    pairs.require_memory(
         room_for(n, spec), f"{spec.n_landmarks} landmarks and the rows to choose them from",
         "use fewer landmarks or raise memory_budget; all other rows are streamed",
     )  # fmt: skip
@@ -192,7 +192,7 @@ def _require_sketch(pairs: Pairs, n: int, spec: MapSpec) -> None:
     per_row = 3 * 8 * spec.sketch
     if pairs.kernel.writes_in_place:
         per_row = 4 * spec.sketch + 8 if spec.scheme == "kmeans++" else 8
-    pairs.session.require_memory(
+    pairs.require_memory(
         per_row * n, f'landmarks="{spec.scheme}", which looks at all {n} rows,',
         'raise memory_budget or pass landmarks="auto", which looks at a sample of them',
     )  # fmt: skip

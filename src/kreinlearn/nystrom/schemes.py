@@ -44,7 +44,7 @@ class Candidates:
     @property
     def numbers(self) -> Array:
         """Row numbers of the candidates."""
-        return np.arange(len(self.pairs.rows)) if self.sample.streams else self.sample.rows
+        return np.arange(self.pairs.n) if self.sample.streams else self.sample.rows
 
     def gram(self) -> Gram:
         """C'C over all candidates, of C / unit."""
@@ -73,7 +73,7 @@ class Candidates:
         """A step of the progress bar, if all rows are evaluated."""
         if not self.sample.streams:
             return nullcontext()
-        n = len(self.pairs.rows)
+        n = self.pairs.n
         return self.pairs.session.progress.step("landmarks", n, n * len(self.sample.columns))
 
     def _loader(self) -> tuple[Callable[[Any], tuple[slice, Array]], Iterable[Any]]:

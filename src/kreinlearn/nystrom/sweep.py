@@ -22,11 +22,10 @@ from kreinlearn.pairs.evaluate import (
     spans_of,
 )
 from kreinlearn.pairs.pairs import Pairs
-from kreinlearn.pairs.rows import Session
 from kreinlearn.pairs.sample import Sample
 from kreinlearn.progress import TIMED_ROWS, Progress, seconds_a_pair
 from kreinlearn.sums.moments import Gram, Moments, Targets, moments_of, spare_for
-from kreinlearn.sums.parallel import LONGEST, depth_of, map_blocks
+from kreinlearn.sums.parallel import LONGEST, depth_of, map_blocks, serial_blas
 
 if TYPE_CHECKING:
     from kreinlearn.nystrom.landmarks import MapSpec
@@ -172,7 +171,7 @@ def sweep(
     groups = moments_of(C, targets, inside, pairs.workers)
     if keep is not None:
         keep[inside] = C
-    n = len(pairs.rows) - len(inside)
+    n = pairs.n - len(inside)
     if not n:
         return Swept(groups, columns, unit, sample)
     size = candidate_count(len(sample.landmarks)) // 2 if spec.core == "ls" else 0
@@ -211,10 +210,10 @@ def _affordable_workers(pairs: Pairs, sample: Sample, work: RowWork) -> int:
     """As many workers as the budget has room for; MemoryError if it has room for none."""
     m, width, size = len(sample.landmarks), work.width, work.size
     total = 8 * (work.n_groups * m * m + size * width)  # sums and a reservoir
-    fixed = depth_of(len(pairs.rows)) * total + 3 * 8 * m * m
+    fixed = depth_of(pairs.n) * total + 3 * 8 * m * m
     each = total + 8 * TILE * (width + (m if sample.transform is not None else 0)) + 8 * m
     each += 8 * (TILE + 2 * size) * width if size else 0  # a reservoir while it takes in a tile
-    pairs.session.require_memory(
+    pairs.require_memory(
         fixed + each,
         f"one pass with {m} landmarks",
         "raise memory_budget or use fewer landmarks; rows are streamed already",
@@ -226,8 +225,8 @@ def _affordable_workers(pairs: Pairs, sample: Sample, work: RowWork) -> int:
 
 def all_columns(pairs: Pairs, sample: Sample, method: str) -> Array:  # (n, m)
     """All similarities to the landmarks, for the reference routes that need them at once."""
-    n, m = len(pairs.rows), len(sample.landmarks)
-    pairs.session.require_memory(
+    n, m = pairs.n, len(sample.landmarks)
+    pairs.require_memory(
         8 * n * m, f'method="{method}" holds all {n} x {m} kernel values and',
         'pass method="gram", which streams them',
     )  # fmt: skip
@@ -244,7 +243,7 @@ def fill_rows(
 ) -> None:  # fmt: skip
     """out[i] = function(C_i) of all rows that are not in the sample."""
     here, width = sample.rows[sample.rows >= 0], int(sample.used.sum())
-    progress, others = pairs.session.progress, len(pairs.rows) - len(here)
+    progress, others = pairs.session.progress, pairs.n - len(here)
 
     def one_block(block: tuple[Array, Objects]) -> None:
         numbers, A = block
@@ -272,22 +271,25 @@ def project(
         numbers, here = np.arange(*span), out[slice(*span)]
         with naming(numbers, len(W)), np.errstate(over="ignore", invalid="ignore"):
             A = rows(X, *span)
-            C = columns(A, scratch.get(A, len(W)))
+            C = columns.transformed(columns.raw(A, scratch.get(A, len(W))))
             np.matmul(C, W.astype(C.dtype, copy=False), out=here, casting="same_kind")
         if not np.isfinite(here).all():
             require_finite(C, numbers, np.arange(len(W)))
         progress.add(len(here), len(here) * width)
 
-    with progress.step("new rows", n, n * width):
-        map_blocks(one_part, spans_of(n, n_rows), workers=workers)
+    with progress.step("new rows", n, n * width), serial_blas():
+        if n <= n_rows:
+            one_part((0, n))
+        else:
+            map_blocks(one_part, spans_of(n, n_rows), workers=workers)
     return out
 
 
 def announce(
-    session: Session, kernel: Kernel, A: Objects, Z: Objects, pairs: int, at_least: str = ""
-) -> None:
+    progress: Progress, kernel: Kernel, A: Objects, Z: Objects, pairs: int, workers: int,
+    at_least: str = "",
+) -> None:  # fmt: skip
     """Say beforehand how long so many pairs of a costly kernel will take, if that is long."""
-    progress = session.progress
     if not progress.verbose or not kernel.costly:
         return
     own = np.random.default_rng(0)  # what is fitted does not depend on what is said
@@ -300,6 +302,6 @@ def announce(
     with suppress(Exception):  # it will come again, with the number of the row
         most = min(pairs // TIMED_SHARE, 2 * TIMED_ROWS * TIMED_COLUMNS)
         seconds = seconds_a_pair(columns, most)
-        cores = session.workers if kernel.threads else kernel.jobs
+        cores = workers if kernel.threads else kernel.jobs
         if seconds is not None:
             progress.announce(pairs, pairs * seconds / cores, cores, at_least)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from kreinlearn.data.memory import budget_bytes, require_memory
+from kreinlearn.data.memory import budget_bytes
 from kreinlearn.data.tiles import Read, Source, blocks_to_read, length, row_blocks, row_bytes, take
 from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.progress import Progress
@@ -216,7 +216,3 @@ class Session:
     progress: Progress = field(default_factory=Progress)
     store: Stored | None = None  # of kernel values on disk
     single: bool = False  # float32 blocks are multiplied in float32
-
-    def require_memory(self, n_bytes: int, what: str, remedy: str) -> None:
-        """Raise MemoryError before an allocation that does not fit the budget."""
-        require_memory(n_bytes, self.budget, what, remedy)

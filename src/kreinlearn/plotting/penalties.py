@@ -107,17 +107,20 @@ class PenaltyDisplay(Display):
             The display, which has been drawn.
         """
         check_is_fitted(estimator)
-        if not _has_two_penalties(estimator):
+        plus = getattr(estimator, "lambda_plus_", None)
+        minus = getattr(estimator, "lambda_minus_", None)
+        only_l1 = hasattr(estimator, "lambda_l1_") and (plus, minus) == (0, 0)
+        if only_l1 or plus is None or minus is None:
             raise TypeError(
                 f"{type(estimator).__name__} has no two penalties to look at; pass a KreinRidge, "
                 "KreinVCRidge, one of their classifiers, or a KreinSVC that is not l1"
             )
         if grid < 2:
             raise ValueError(f"grid={grid!r} must be 2 or more")
-        chosen = (estimator.lambda_plus_, estimator.lambda_minus_)
         criterion = criterion_of(estimator, X, y, sample_weight)
+        chosen = (float(plus), float(minus))
         values = _grid(chosen, int(grid))
-        losses = [[criterion.loss(plus, minus) for plus in values] for minus in values]
+        losses = [[criterion.loss(p, m) for p in values] for m in values]
         name = f"cross-validated {criterion.name}"
         return cls(values, values, losses, chosen=chosen, criterion=name).plot(ax)
 
@@ -159,12 +162,6 @@ class PenaltyDisplay(Display):
             label="chosen, beyond the edge" if beyond else "chosen",
         )  # fmt: skip
         return line
-
-
-def _has_two_penalties(model: Learner) -> bool:
-    if not hasattr(model, "lambda_minus_"):
-        return False
-    return not hasattr(model, "lambda_l1_") or model.lambda_plus_ > 0 or model.lambda_minus_ > 0
 
 
 def _inside(value: float, values: Array) -> float:

@@ -225,3 +225,26 @@ def group_sums(terms: Array, groups: Array, n_groups: int) -> Array:  # (r,), (r
 def signed_penalty(S: Array, lambda_plus: float, lambda_minus: float) -> Array:  # (r,) -> (r,)
     """One penalty per feature: ``lambda_plus`` where S is positive, ``lambda_minus`` elsewhere."""
     return np.where(S > 0, lambda_plus, lambda_minus)
+
+
+def scaling(penalty: Array) -> tuple[Array, Array]:  # (r,) -> (r,), (r,)
+    """Factors of the features that turn every positive penalty into 1, and these penalties."""
+    positive = penalty > 0
+    scale = 1 / np.sqrt(np.where(positive, penalty, 1.0))
+    return scale, positive.astype(np.float64)
+
+
+def in_span(Phi: Array, penalty: Array) -> tuple[Array, Array, Array]:
+    """An equivalent problem with as few features as possible.
+
+    Returns features F (n, p), their penalties, each 1 or 0, and the way back (r, p): coefficients
+    v of F are coefficients ``back @ v`` of Phi.
+    """
+    scale, unit = scaling(penalty)
+    F = Phi * scale
+    if len(F) >= F.shape[1] or not unit.all():
+        return F, unit, np.diag(scale)
+    D, U = np.linalg.eigh(F @ F.T)
+    first = np.searchsorted(D, len(D) * np.finfo(np.float64).eps * D[-1], "right")
+    U, root = U[:, first:], np.sqrt(D[first:])
+    return U * root, np.ones(len(root)), scale[:, None] * (F.T @ (U / root))

@@ -11,21 +11,22 @@ import pytest
 from sklearn.model_selection import KFold
 
 import kreinlearn as kl
+from kreinlearn import Landmarks
 from kreinlearn.data.tiles import TILE
-from kreinlearn.distributed import DaskRows, rows_of
+from kreinlearn.distributed.rows import DaskRows, rows_of
 from kreinlearn.distributed.using import for_workers
 from tests.unit.receiving import received
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 
-N = 5 * TILE + 300  # more than are held
+N = 5 * TILE + 300  # more than a pool
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N, 3))
 Y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + 100.0
 W = RNG.random(N) + 0.1
 LABELS = np.array(["a", "bb", "c"])[np.digitize(X[:, 0] + 0.3 * X[:, 1], [-0.5, 0.7])]
-GIVEN = {"kernel": "delta_gauss", "n_landmarks": 15, "random_state": 3}
+GIVEN = {"kernel": "delta_gauss", "landmarks": 15, "random_state": 3}
 CHUNKS = {
     "one": (N,),
     "small": (1000,) * (N // 1000) + (N % 1000,),
@@ -38,6 +39,11 @@ CHUNKS = {
 def threads():
     with dask.config.set(scheduler="threads", num_workers=2):
         yield
+
+
+def with_landmarks(*args, **kwargs):
+    """The usual parameters with other landmarks."""
+    return {**GIVEN, "landmarks": Landmarks(*args, **kwargs)}
 
 
 def array(values, chunks="small"):
@@ -63,9 +69,9 @@ MODELS = {
     "ridge": (kl.KreinRidge(**GIVEN), Y),
     "two outputs": (kl.KreinRidge(**GIVEN), np.column_stack([Y, X[:, 2]])),
     "given penalties": (kl.KreinRidge(**GIVEN, lambda_plus=1e-3, lambda_minus=1e-2), Y),
-    "least-squares core": (kl.KreinRidge(**GIVEN, core="ls", rank=9), Y),
+    "least-squares core": (kl.KreinRidge(**with_landmarks(15, core="ls", rank=9)), Y),
     "loss of a score": (kl.KreinRidge(**GIVEN, scoring="neg_mean_absolute_error"), Y),
-    "widths chosen": (kl.KreinRidge(**{**GIVEN, "landmarks": "uniform"}, kernel_params="auto"), Y),
+    "widths chosen": (kl.KreinRidge(**with_landmarks(15, "uniform"), kernel_params="auto"), Y),
     "classifier": (kl.KreinRidgeClassifier(**GIVEN, multi_class="ovr"), LABELS),
     "balanced": (
         kl.KreinRidgeClassifier(**GIVEN, multi_class="ovr", class_weight="balanced"),
@@ -100,7 +106,7 @@ def test_the_model_is_that_of_rows_in_memory(name):
 
 @pytest.mark.parametrize("core", ["ls", "truncated", "plain"])
 def test_the_map_is_that_of_rows_in_memory(core):
-    model = kl.KreinNystroem(**GIVEN, core=core)
+    model = kl.KreinNystroem(**with_landmarks(15, core=core))
     wanted, values = model.fit(X).transform(X), model.eigenvalues_
     found = model.fit_transform(array(X))
     assert isinstance(found, da.Array)
@@ -125,7 +131,7 @@ def test_chunks_and_schedulers_change_no_bit():
     found = []
     for scheduler, chunks in [*(("threads", name) for name in CHUNKS), ("sync", "small")]:
         with dask.config.set(scheduler=scheduler):
-            model = kl.KreinRidge(**GIVEN, core="ls")
+            model = kl.KreinRidge(**with_landmarks(15, core="ls"))
             model.fit(array(X, chunks), array(Y, chunks), array(W, "small"))
             found.append((model.dual_coef_.tobytes(), model.intercept_))
     assert len(set(found)) == 1
@@ -171,7 +177,7 @@ def test_bags_and_series_hold_objects():
     words = [bytes(row).decode() for row in letters]
     y = np.array([word.count("a") for word in words], dtype=float)
     model = kl.KreinRidge(
-        "levenshtein", n_landmarks=10, landmarks="uniform", similarity="squared", random_state=0
+        "levenshtein", landmarks=Landmarks(10, "uniform"), similarity="squared", random_state=0
     )
     wanted = model.fit(words, y).dual_coef_
     lazy = db.from_sequence(words, npartitions=3).map(str)
@@ -183,7 +189,7 @@ def test_a_callable_takes_rows_of_numbers():
     def kernel(A, B):
         return np.tanh(A @ B.T - 1.0)
 
-    given = {**GIVEN, "kernel": kernel, "landmarks": "uniform", "n_jobs": 2}
+    given = {**with_landmarks(15, "uniform"), "kernel": kernel, "n_jobs": 2}
     wanted = kl.KreinRidge(**given | {"n_jobs": 1}).fit(X, Y).dual_coef_
     close(kl.KreinRidge(**given).fit(array(X), array(Y)).dual_coef_, wanted)
 

@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 
 import kreinlearn as kl
+from kreinlearn import Landmarks, Resources
 from kreinlearn.data.tiles import TILE
-from kreinlearn.distributed import hinge
-from kreinlearn.distributed.values import room
+from kreinlearn.distributed import hinge, worker_rows
+from kreinlearn.distributed.kernel_values import room
 from kreinlearn.solvers.line_search import Line, Move, line_search
 from tests.unit.receiving import received
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 
-N = 5 * TILE + 300  # more than are held
+N = 5 * TILE + 300  # more than a pool
 M = 15
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N, 3))
@@ -23,8 +24,9 @@ SCORE = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 - 1 + 0.5 * RNG.normal(size=N)
 TWO = np.array(["no", "yes"])[(SCORE > 0).astype(int)]
 THREE = np.digitize(SCORE, [-0.7, 0.6])
 W = RNG.random(N) + 0.1
-GIVEN = {"kernel": "delta_gauss", "n_landmarks": M, "random_state": 3}
+GIVEN = {"kernel": "delta_gauss", "landmarks": M, "random_state": 3}
 FIXED = {"lambda_plus": 1e-4, "lambda_minus": 1e-3}
+FREE = {"lambda_plus": 0.0, "lambda_minus": 0.0}
 CHUNKS = {
     "1": (N,),
     "7": (1, TILE, 0, 3000, 700, 4000, N - TILE - 7701),
@@ -54,7 +56,7 @@ def close(found, wanted, rtol=1e-10):
 
 def keeping(monkeypatch, keep):
     """Kernel values are kept, or evaluated again, whatever the memory."""
-    monkeypatch.setattr(kl.estimators.svm, "room", lambda *args, **kwargs: 2**60 if keep else 0)
+    monkeypatch.setattr(worker_rows, "room", lambda *args, **kwargs: 2**60 if keep else 0)
 
 
 # Equal models
@@ -65,8 +67,8 @@ MODELS = {
     "three classes": ({**FIXED, "multi_class": "ovr"}, X, THREE, False),
     "balanced": ({"multi_class": "ovr", "class_weight": "balanced"}, X, THREE, True),
     "no intercept": ({**FIXED, "fit_intercept": False}, X, TWO, False),
-    "least-squares core": ({"core": "ls", "rank": 9}, X, TWO, True),
-    "no penalty": ({"lambda_plus": 0.0, "lambda_minus": 0.0, "rank": 5}, X, TWO, False),
+    "least-squares core": ({"landmarks": Landmarks(M, core="ls", rank=9)}, X, TWO, True),
+    "no penalty": ({**FREE, "landmarks": Landmarks(M, rank=5)}, X, TWO, False),
     "scoring": ({"scoring": "accuracy"}, X, TWO, False),
     "float32": ({**FIXED}, X.astype(np.float32), TWO, False),
     "distances": ({**FIXED, "kernel": "euclidean", "similarity": "squared"}, X, TWO, False),
@@ -94,7 +96,7 @@ def test_the_machine_is_that_of_rows_in_memory(name, keep, monkeypatch):
     assert there.n_iter_ == wanted[3] >= 1
     assert there.multi_class_ == "ovr"
     np.testing.assert_array_equal(there.predict(array(A)).compute(), predicted)
-    assert not {"_held", "_known"} & set(vars(there))
+    assert set(vars(there)) <= {*there.get_params(), *there._fitted}  # no rows stay behind
 
 
 def bits(chunks, keep, scheduler, dtype, monkeypatch):
@@ -113,18 +115,19 @@ def test_chunks_memory_and_schedulers_change_no_bit(monkeypatch):
 
 
 def test_memory_and_threads_change_no_bit_of_rows_in_memory():
-    """Rows that are evaluated again have the values of those that are held."""
+    """Rows that are evaluated again have the values of those that are kept."""
     A, y = np.concatenate([X, X + 0.1, X - 0.1]), np.tile(TWO, 3)
     values, found = 8 * len(A) * M, set()
     for budget, n_jobs in ((100 * values, 1), (0.95 * values, 1), (0.95 * values, 2)):
         for core in ("plain", "ls"):
-            model = kl.KreinSVC(**GIVEN, **FIXED, core=core, memory_budget=budget, n_jobs=n_jobs)
+            given = {**GIVEN, "landmarks": Landmarks(M, core=core), "n_jobs": n_jobs}
+            model = kl.KreinSVC(**given, **FIXED, resources=Resources(memory_budget=budget))
             found.add((core, model.fit(A, y).dual_coef_.tobytes()))
     assert len(found) == 2
 
 
-def test_ways_of_many_classes_are_chosen_by_what_is_held():
-    """As least squares: a column a class; pairs would need features of all rows."""
+def test_many_classes_on_workers_are_one_against_the_rest():
+    """As for least squares there is one column per class; pairs would need features of all rows."""
     model = kl.KreinSVC(**GIVEN, **FIXED)
     assert model.fit(array(X), array(THREE)).multi_class_ == "ovr"
     assert not hasattr(model, "multi_class_errors_")
@@ -132,8 +135,8 @@ def test_ways_of_many_classes_are_chosen_by_what_is_held():
 
 def test_all_rows_may_be_in_the_sample():
     """With many landmarks the rows to choose them from are all there are: none is on workers."""
-    n, params = 9000, {**GIVEN, **FIXED, "n_landmarks": 950, "landmarks": "uniform", "rank": 20}
-    model = kl.KreinSVC(**params)
+    n, landmarks = 9000, Landmarks(950, "uniform", rank=20)
+    model = kl.KreinSVC(**{**GIVEN, **FIXED, "landmarks": landmarks})
     wanted = model.fit(X[:n], TWO[:n]).dual_coef_
     chunks = (4000, 5000)
     close(model.fit(array(X[:n], chunks), array(TWO[:n], chunks)).dual_coef_, wanted, 1e-9)
@@ -200,7 +203,7 @@ def test_what_comes_here_does_not_grow(monkeypatch):
         received_by_a_fit(48_000, monkeypatch),
     )
     assert second <= 1.5 * first  # rounds of a line, some more or less
-    assert model.n_iter_ * second < 48_000 * 8  # less than one number a row
+    assert model.n_iter_ * second < 48_000 * 8  # less than one number per row
 
 
 def test_kernel_values_are_evaluated_once_where_they_are_kept(monkeypatch):
@@ -210,7 +213,7 @@ def test_kernel_values_are_evaluated_once_where_they_are_kept(monkeypatch):
         rows.append(len(A))
         return np.tanh(np.asarray(A) @ np.asarray(B).T - 1.0)
 
-    model = kl.KreinSVC(kernel, n_landmarks=M, landmarks="uniform", random_state=0, **FIXED)
+    model = kl.KreinSVC(kernel, landmarks=Landmarks(M, "uniform"), random_state=0, **FIXED)
     counts = []
     for keep in (True, False):
         keeping(monkeypatch, keep)
@@ -228,8 +231,8 @@ def test_room_is_that_of_this_process_without_a_cluster():
 # Refused
 
 BAD = {
-    "l1": ({"penalty": "l1"}, THREE, ValueError, 'penalty="l2"'),
-    "elasticnet": ({"penalty": "elasticnet"}, TWO, ValueError, 'penalty="l2"'),
+    "l1": ({**FREE, "lambda_l1": "auto"}, THREE, ValueError, "lambda_l1=None"),
+    "elasticnet": ({"lambda_l1": "auto"}, TWO, ValueError, "lambda_l1=None"),
     "ovo": ({"multi_class": "ovo"}, THREE, ValueError, 'multi_class="ovr"'),
     "probability": ({"probability": True}, TWO, TypeError, "probability=False"),
 }
@@ -238,7 +241,7 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_what_is_not_done_is_refused(name):
     params, y, error, text = BAD[name]
-    model = kl.KreinSVC(**GIVEN, **FIXED, **params)
+    model = kl.KreinSVC(**{**GIVEN, **FIXED, **params})
     with pytest.raises(error, match=text):
         model.fit(array(X), array(y))
-    assert not [name for name in vars(model) if name.endswith("_") or name == "_held"]
+    assert set(vars(model)) == set(model.get_params())

@@ -23,7 +23,7 @@ N = 9000  # more than are held
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N, 3))
 LABELS = np.array(["a", "b"])[(X[:, 0] > 0).astype(int)]
-GIVEN = {"kernel": "delta_gauss", "n_landmarks": 10, "landmarks": "uniform", "random_state": 0}
+GIVEN = {"kernel": "delta_gauss", "landmarks": kl.Landmarks(10, "uniform"), "random_state": 0}
 
 
 class Recorder:
@@ -82,7 +82,7 @@ def test_every_estimator_reports(model):
 def test_few_rows_have_as_many_parts():
     recorder = Recorder()
     kernel = pairwise(lambda a, b: float(min(a[0], b[0])))
-    kl.KreinNystroem(kernel, n_landmarks=2).set_callbacks(recorder).fit(X[:4])
+    kl.KreinNystroem(kernel, landmarks=2).set_callbacks(recorder).fit(X[:4])
     steps = [event for event in recorder.events if event[0] == "begin" and event[1] == "landmarks"]
     assert steps
     assert all(1 <= n <= 8 for _, _, n in steps)

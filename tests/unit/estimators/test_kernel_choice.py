@@ -27,7 +27,7 @@ X, X_NEW = RNG.normal(size=(N, 2)), RNG.normal(size=(20, 2))
 Y = np.sin(3 * X[:, 0]) + 0.5 * np.cos(3 * X[:, 1]) + 0.1 * RNG.normal(size=N)
 FEW = np.sort(RNG.permutation(N)[:25])
 WIDTHS = [{"width": width} for width in (0.05, 0.7, 9.0, 100.0)]
-GIVEN = {"few": {"landmarks": FEW}, "all": {"n_landmarks": None}}
+GIVEN = {"few": {"landmarks": FEW}, "all": {"landmarks": None}}
 given = pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN)
 
 
@@ -104,8 +104,8 @@ def test_widths_around_that_of_the_data():
 
 def test_better_than_the_median_where_that_is_bad():
     line, y = X[:, :1], np.sin(8 * X[:, 0]) + 0.1 * RNG.normal(size=N)
-    chosen = KreinRidge(kernel_params="auto", n_landmarks=None, random_state=0).fit(line, y)
-    median = KreinRidge(n_landmarks=None, random_state=0).fit(line, y)
+    chosen = KreinRidge(kernel_params="auto", landmarks=None, random_state=0).fit(line, y)
+    median = KreinRidge(landmarks=None, random_state=0).fit(line, y)
     assert chosen.cv_loss_ < 0.8 * median.cv_loss_
     assert chosen.kernel_params_["width"] < median.kernel_.width_ / 2
 
@@ -235,7 +235,7 @@ def test_fit_again_forgets_the_choice():
 
 def test_a_seed_repeats():
     one, again = (
-        KreinRidge(kernel_params="auto", n_landmarks=20, random_state=3).fit(X, Y) for _ in "ab"
+        KreinRidge(kernel_params="auto", landmarks=20, random_state=3).fit(X, Y) for _ in "ab"
     )
     assert one.kernel_params_ == again.kernel_params_
     np.testing.assert_array_equal(one.dual_coef_, again.dual_coef_)

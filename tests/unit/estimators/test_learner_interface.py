@@ -60,7 +60,7 @@ def scores(model: Any, objects: Any) -> Any:
 
 @learners
 def test_parameters_go_round(learner: Any) -> None:
-    model = learner(DeltaGauss(2.0), n_landmarks=0.3, similarity="exp", lambda_plus=0.5, cv=3)
+    model = learner(DeltaGauss(2.0), landmarks=0.3, similarity="exp", lambda_plus=0.5, cv=3)
     copy = clone(model)
     assert repr(copy.get_params()) == repr(model.get_params())
     assert copy.kernel is not model.kernel
@@ -95,7 +95,7 @@ def test_pickle(learner: Any, kernel: Any) -> None:
     wide = np.random.default_rng(1).normal(size=(400, 3))
     wide, new = (wide @ wide.T, wide[:9] @ wide.T) if kernel == "precomputed" else (wide, NEW)
     y = wide[:, 0] if learner in REGRESSORS else wide[:, 0] > 0
-    model = penalised(learner, kernel=kernel, n_landmarks=20, similarity="squared").fit(wide, y)
+    model = penalised(learner, kernel=kernel, landmarks=20, similarity="squared").fit(wide, y)
     text = pickle.dumps(model)
     assert_array_equal(scores(pickle.loads(text), new), scores(model, new))
     assert len(text) < 40_000  # landmarks and coefficients, no data
@@ -403,7 +403,7 @@ def test_a_fit_that_fails_leaves_nothing(learner: Any) -> None:
 def test_shapes_of_regressors(learner: Any, q: int | None, n_landmarks: Any) -> None:
     """As of LinearRegression and KernelRidge: a y of one dimension takes one off everything."""
     y = VALUES if q is None else np.column_stack([VALUES, X[:, 0]])[:, :q]
-    model = penalised(learner, kernel=DeltaGauss(4.0), n_landmarks=n_landmarks).fit(X, y)
+    model = penalised(learner, kernel=DeltaGauss(4.0), landmarks=n_landmarks).fit(X, y)
     linear, dual = LinearRegression().fit(X, y), KernelRidge().fit(X, y)
     m, r = model.n_landmarks_, model.rank_
     assert m == (n_landmarks or 80)
@@ -425,7 +425,7 @@ def test_shapes_of_regressors(learner: Any, q: int | None, n_landmarks: Any) -> 
 )
 def test_shapes_of_classifiers(learner: Any, n_classes: int, multi_class: str, q: int) -> None:
     y = np.arange(80) % n_classes
-    model = penalised(learner, kernel=DeltaGauss(4.0), n_landmarks=15, multi_class=multi_class)
+    model = penalised(learner, kernel=DeltaGauss(4.0), landmarks=15, multi_class=multi_class)
     r, m = model.fit(X, y).rank_, 15
     assert model.coef_.shape == (q, r)
     assert model.dual_coef_.shape == (m, q)

@@ -76,7 +76,7 @@ FIXED = {"lambda_plus": 0.01, "lambda_minus": 0.01, "random_state": 0, "multi_cl
 MODELS: dict[str, Callable[..., Any]] = {
     "KreinRidgeClassifier": lambda k: KreinRidgeClassifier(k, similarity="squared", **FIXED),
     "KreinSVC": lambda k: KreinSVC(k, similarity="squared", **FIXED),
-    "KreinNystroem": lambda k: KreinNystroem(k, n_landmarks=9, random_state=0),
+    "KreinNystroem": lambda k: KreinNystroem(k, landmarks=9, random_state=0),
     "KreinPCA": lambda k: KreinPCA(kernel=k, random_state=0),
     "SpectrumSVC": lambda k: SpectrumSVC(k, C=1.0, random_state=0),
 }

@@ -13,6 +13,7 @@ from kreinlearn import (
     KreinSVC,
     KreinVCRidge,
     KreinVCRidgeClassifier,
+    Resources,
     SimilarityRidge,
     SimilarityRidgeClassifier,
 )
@@ -151,7 +152,7 @@ def test_precomputed_rows_in_parts():
     """Columns of landmarks: rows of a later part need no other."""
     rows = np.arange(15)
     K = similarity(X, X[rows])
-    params = {"landmarks": rows, "precomputed_columns": "landmarks", **TWO}
+    params = {"landmarks": rows, **TWO}
     whole = KreinRidge("precomputed", **params).fit(K, Y)
     model = KreinRidge("precomputed", **params)
     in_parts(model, [40, 50, 30], X=K)
@@ -163,7 +164,7 @@ def test_rows_of_a_square_first_part():
     """Similarities of later rows are to the objects of the first part."""
     n = 40
     K = similarity(X, X[:n])
-    model = KreinRidge("precomputed", n_landmarks=None, **TWO).partial_fit(K[:n], Y[:n])
+    model = KreinRidge("precomputed", landmarks=None, **TWO).partial_fit(K[:n], Y[:n])
     model.partial_fit(K[n:], Y[n:])
     a, b = oracles.krein_ridge(K, K[:n], Y, (2e-3, 3e-2))
     assert_same(K @ a + b, model.predict(K), rtol=1e-6)
@@ -189,7 +190,7 @@ def test_a_dissimilarity_in_parts():
 
 def test_single_precision_in_parts():
     small = X.astype(np.float32)
-    params = {"landmarks": small[:15], "dtype": "float32", **TWO}
+    params = {"landmarks": small[:15], "resources": Resources(dtype="float32"), **TWO}
     whole = KreinRidge(KERNEL, **params).fit(small, Y)
     model = in_parts(KreinRidge(KERNEL, **params), [30, 90], X=small)
     assert_same(whole.predict(X_NEW), model.predict(X_NEW), rtol=1e-4)
@@ -216,7 +217,7 @@ def test_rows_of_zero_weight_are_no_rows():
 
 
 def test_landmarks_are_those_of_the_first_part():
-    model = KreinRidge(KERNEL, n_landmarks=12, random_state=0, **TWO).partial_fit(X[:50], Y[:50])
+    model = KreinRidge(KERNEL, landmarks=12, random_state=0, **TWO).partial_fit(X[:50], Y[:50])
     landmarks = model.landmarks_.copy()
     assert {tuple(z) for z in landmarks} <= {tuple(x) for x in X[:50]}
     model.partial_fit(X[50:], Y[50:])
@@ -261,7 +262,7 @@ def test_tuned_on_more_rows_it_gets_better():
         return X, truth + 0.5 * rng.normal(size=n), truth
 
     X_test, _, truth = noisy(500, 99)
-    model, errors, penalties = KreinRidge(KERNEL, n_landmarks=60, random_state=0), [], []
+    model, errors, penalties = KreinRidge(KERNEL, landmarks=60, random_state=0), [], []
     for seed, n in enumerate([100, 400, 1600]):
         X, y, _ = noisy(n, seed)
         model.partial_fit(X, y)
@@ -283,10 +284,10 @@ def test_tuned_penalties_are_as_good_as_any_equal_ones_tried():
 
 
 @pytest.mark.parametrize("learner", REGRESSORS)
-@pytest.mark.parametrize("given", [{"n_landmarks": 25}, {"n_landmarks": None}])
+@pytest.mark.parametrize("given", [{"landmarks": 25}, {"landmarks": None}])
 def test_tuned_regressors_in_parts(learner, given):
     model = in_parts(learner(KERNEL, random_state=0, **given), [50, 40, 30])
-    assert model.n_landmarks_ == (given["n_landmarks"] or 50)
+    assert model.n_landmarks_ == (given["landmarks"] or 50)
     if learner is KreinVCRidge:
         np.testing.assert_allclose(model.predict(X).std(axis=0), Y.std(axis=0), rtol=1e-7)
     else:
@@ -295,7 +296,7 @@ def test_tuned_regressors_in_parts(learner, given):
 
 def test_a_few_more_rows_keep_the_penalties():
     """All first rows are landmarks: the few that are none are no basis for a choice."""
-    model = KreinRidge(KERNEL, n_landmarks=None, random_state=0).partial_fit(X[:100], Y[:100])
+    model = KreinRidge(KERNEL, landmarks=None, random_state=0).partial_fit(X[:100], Y[:100])
     before = model.lambda_plus_, model.lambda_minus_
     model.partial_fit(X[100:110], Y[100:110])
     assert (model.lambda_plus_, model.lambda_minus_) == pytest.approx(before, rel=1e-12)
@@ -305,7 +306,7 @@ def test_a_few_more_rows_keep_the_penalties():
 
 def test_a_seed_repeats_bit_for_bit():
     one, again, other = (
-        in_parts(KreinRidge(KERNEL, n_landmarks=10, random_state=seed), [50, 70])
+        in_parts(KreinRidge(KERNEL, landmarks=10, random_state=seed), [50, 70])
         for seed in (0, 0, 1)
     )
     np.testing.assert_array_equal(one.dual_coef_, again.dual_coef_)
@@ -436,7 +437,7 @@ def test_another_number_of_outputs_changes_nothing():
 
 
 def test_a_few_more_rows_keep_the_tuned_radius():
-    model = KreinVCRidge(KERNEL, n_landmarks=None, radius="tuned", random_state=0)
+    model = KreinVCRidge(KERNEL, landmarks=None, radius="tuned", random_state=0)
     model.partial_fit(X[:100], Y[:100])
     factor = model.radius_ / Y[:100].std(axis=0)
     assert (factor < 0.95).all()

@@ -9,9 +9,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
-from kreinlearn import KreinNystroem, KreinPCA, dissimilarity
+from kreinlearn import KreinNystroem, KreinPCA, Landmarks, dissimilarity
 from kreinlearn.kernels import DeltaGauss
-from kreinlearn.pairs import panel
 from tests import oracles
 
 RNG = np.random.default_rng(8)
@@ -46,7 +45,7 @@ def same_up_to_signs(Y: Any, expected: Any, atol: float) -> None:
 
 @pytest.mark.parametrize("core", ["ls", "plain"])
 def test_exact_mode_is_the_definition(core: str) -> None:
-    model = pca(6, n_landmarks=None, core=core).fit(X)
+    model = pca(6, landmarks=Landmarks(None, core=core)).fit(X)
     D, Y, Y_new = axes_of(k(X, X), k(X_NEW, X), 6)
     assert (D < 0).any()
     assert_allclose(model.eigenvalues_, D, rtol=1e-9)
@@ -57,7 +56,7 @@ def test_exact_mode_is_the_definition(core: str) -> None:
 
 @pytest.mark.parametrize("core", ["ls", "truncated", "plain"])
 def test_with_landmarks_it_is_that_of_the_approximation(core: str) -> None:
-    params = {"kernel": k, "n_landmarks": 30, "core": core, "random_state": 0}
+    params = {"kernel": k, "landmarks": Landmarks(30, core=core), "random_state": 0}
     model, nystroem = KreinPCA(5, **params).fit(X), KreinNystroem(**params).fit(X)
     assert_array_equal(model.landmark_indices_, nystroem.landmark_indices_)
     D, Y, Y_new = axes_of(nystroem.approximate(X), nystroem.approximate(X_NEW, X), 5)
@@ -67,10 +66,9 @@ def test_with_landmarks_it_is_that_of_the_approximation(core: str) -> None:
 
 
 @pytest.mark.parametrize("core", ["ls", "truncated", "plain"])
-def test_streamed_rows_give_the_same(core: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streamed_rows_give_the_same(core: str) -> None:
     """Where the rows are not all held the Gram matrix is centred instead of the features."""
-    monkeypatch.setattr(panel, "POOL_ROWS", 40)
-    params = {"kernel": k, "n_landmarks": 8, "core": core, "random_state": 0}
+    params = {"kernel": k, "landmarks": Landmarks(8, core=core, pool=40), "random_state": 0}
     model, nystroem = KreinPCA(3, **params).fit(MANY), KreinNystroem(**params).fit(MANY)
     assert_array_equal(model.landmark_indices_, nystroem.landmark_indices_)
     D, Y, Y_new = axes_of(nystroem.approximate(MANY), nystroem.approximate(X_NEW, MANY), 3)
@@ -88,7 +86,7 @@ def test_coordinates_are_centred_and_orthogonal() -> None:
 
 
 def test_explained() -> None:
-    model = pca(3, n_landmarks=None).fit(X)
+    model = pca(3, landmarks=None).fit(X)
     D = np.linalg.eigvalsh((np.eye(120) - 1 / 120) @ k(X, X) @ (np.eye(120) - 1 / 120))
     top = np.sort(np.abs(D))[::-1][:3]
     assert_allclose(model.explained_abs_ratio_, top / np.abs(D).sum(), rtol=1e-6)
@@ -99,8 +97,8 @@ def test_explained() -> None:
 @pytest.mark.parametrize("offset", [1e3, 1e6])
 def test_a_constant_added_to_the_kernel_changes_nothing(offset: float) -> None:
     """It is centred away, and its rounding makes no axes."""
-    model = pca(2, n_landmarks=None).fit(X)
-    shifted = pca(2, kernel=lambda A, B: k(A, B) + offset, n_landmarks=None).fit(X)
+    model = pca(2, landmarks=None).fit(X)
+    shifted = pca(2, kernel=lambda A, B: k(A, B) + offset, landmarks=None).fit(X)
     same_up_to_signs(shifted.transform(X), model.transform(X), 1e-10 * offset)
 
 
@@ -113,7 +111,7 @@ def test_a_constant_kernel_has_no_axes() -> None:
 
 def test_euclidean_distances_give_the_points_back_and_place_new_ones() -> None:
     D = cdist(X, X)
-    model = pca(3, kernel="precomputed_dissimilarity", n_landmarks=None).fit(D)
+    model = pca(3, kernel="precomputed_dissimilarity", landmarks=None).fit(D)
     assert_array_equal(model.signature_, [1, 1, 1])
     Y, Y_new = model.transform(D), model.transform(cdist(X_NEW, X))
     assert_allclose(cdist(Y, Y), D, atol=1e-7)
@@ -128,7 +126,7 @@ def test_signed_distances_of_a_dissimilarity(form: str) -> None:
         "matrix": ("precomputed_dissimilarity", D),
         "function": (dissimilarity(lambda A, B: cdist(A, B, "chebyshev") ** 2), X),
     }[form]
-    model = pca(119, kernel=kernel, n_landmarks=None).fit(objects)
+    model = pca(119, kernel=kernel, landmarks=None).fit(objects)
     Y = model.transform(objects)
     squares = ((Y[:, None] - Y[None]) ** 2 * model.signature_).sum(axis=-1)
     assert_allclose(squares, D**2, atol=1e-7 * np.max(D**2))
@@ -146,7 +144,9 @@ def test_landmarks_grow_with_the_axes_asked_for() -> None:
 
 def test_float32_stays() -> None:
     single = X.astype(np.float32)
-    one = KreinPCA(3, kernel=DeltaGauss(6.0), n_landmarks=40, core="truncated", random_state=0)
+    one = KreinPCA(
+        3, kernel=DeltaGauss(6.0), landmarks=Landmarks(40, core="truncated"), random_state=0
+    )
     Y = one.fit(single).transform(single)
     assert Y.dtype == np.float32
     expected = one.fit(single.astype(np.float64)).transform(single.astype(np.float64))

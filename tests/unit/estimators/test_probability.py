@@ -17,9 +17,10 @@ from kreinlearn import (
     KreinRidgeClassifier,
     KreinSVC,
     KreinVCRidgeClassifier,
+    Landmarks,
     SimilarityRidgeClassifier,
 )
-from kreinlearn.estimators._calibration import calibration_of
+from kreinlearn.estimators.calibration import calibration_of, fixed
 from kreinlearn.kernels import GaussianCombination, pairwise
 
 RNG = np.random.default_rng(81)
@@ -40,7 +41,7 @@ LABELS = np.array(["b", "c", "a"])[np.digitize(truth(X), [-0.5, 0.5])]
 
 def make(learner=KreinRidgeClassifier, kernel=KERNEL, **params):
     names = {"lambda_plus", "lambda_minus"} & {*learner().get_params()}
-    given = {"n_landmarks": 20, "random_state": 0, **dict.fromkeys(names, 0.02)}
+    given = {"landmarks": 20, "random_state": 0, **dict.fromkeys(names, 0.02)}
     return learner(kernel, probability=True, **given | params)
 
 
@@ -87,7 +88,7 @@ def sides(learner, seed):
     rng = np.random.default_rng(seed)
     A, B = rng.normal(size=(40, 3)), rng.normal(size=(40, 3))
     y, y_new = rng.permutation(np.arange(40) % 2), np.arange(40) % 2
-    model = make(learner, landmarks=A[:10], n_landmarks="auto").fit(A, y)
+    model = make(learner, landmarks=A[:10]).fit(A, y)
     p = model.predict_proba(B)[:, 1]
     return roc_auc_score(y_new, model.decision_function(B)), roc_auc_score(y_new, p), p
 
@@ -112,7 +113,7 @@ def test_the_prior_is_that_of_the_weights():
     for seed in range(10):
         rng = np.random.default_rng(seed)
         A, y, w = rng.normal(size=(40, 3)), rng.permutation(np.arange(40) % 4 == 0), rng.random(40)
-        model = make(landmarks=A[:10], n_landmarks="auto").fit(A, y, sample_weight=w)
+        model = make(landmarks=A[:10]).fit(A, y, sample_weight=w)
         p = model.predict_proba(A)[:, 1]
         if np.ptp(p) == 0:
             assert p[0] == pytest.approx(w[y].sum() / w.sum(), rel=1e-9)
@@ -127,7 +128,7 @@ def test_memorised_labels_are_no_evidence():
     """All labels are learned by heart; they are noise, and the probabilities say so."""
     rng = np.random.default_rng(1)
     y = rng.permutation(np.arange(N) % 2)
-    model = make(n_landmarks=None, lambda_plus=1e-7, lambda_minus=1e-7).fit(X, y)
+    model = make(landmarks=None, lambda_plus=1e-7, lambda_minus=1e-7).fit(X, y)
     assert (np.sign(model.decision_function(X)) == 2 * y - 1).all()
     assert np.abs(model.predict_proba(X)[:, 1] - 0.5).max() < 0.25
 
@@ -181,16 +182,16 @@ def test_a_sigmoid_is_fitted_to_decisions_of_rows_left_out(w):
 def test_what_was_found_is_given_to_the_models_of_the_parts():
     params = {"lambda_plus": "auto", "lambda_minus": "auto", "multi_class": "auto"}
     model = make(kernel="manhattan", **params).fit(X, LABELS)
-    fixed = model._fixed()
+    part = fixed(model)
     for name in ("lambda_plus", "lambda_minus", "multi_class", "similarity"):
-        assert getattr(fixed, name) == getattr(model, f"{name}_")
-    assert not fixed.probability
-    assert round(fixed.n_landmarks * N) == 20
+        assert getattr(part, name) == getattr(model, f"{name}_")
+    assert not part.probability
+    assert round(part.landmarks.n * N) == 20
     grid = [{"width": 2.0}, {"width": 8.0}]
     model = make(kernel="gaussian", kernel_params=grid).fit(X, BINARY)
-    assert model._fixed().kernel_params == model.kernel_params_
-    sparse = make(KreinSVC, penalty="l1").fit(X, BINARY)
-    assert sparse._fixed().lambda_l1 == sparse.lambda_l1_
+    assert fixed(model).kernel_params == model.kernel_params_
+    sparse = make(KreinSVC, lambda_l1="auto", lambda_plus=0, lambda_minus=0).fit(X, BINARY)
+    assert fixed(sparse).lambda_l1 == sparse.lambda_l1_
 
 
 # Who has probabilities
@@ -253,7 +254,7 @@ def test_fit_without_probabilities_forgets_them():
 
 @classifiers
 def test_a_matrix_is_cut_both_ways(learner):
-    params = {"n_landmarks": None, "multi_class": "ovr"}
+    params = {"landmarks": None, "multi_class": "ovr"}
     vectors = make(learner, **params).fit(X, LABELS)
     matrix = make(learner, "precomputed", **params).fit(similarity(X, X), LABELS)
     p = matrix.predict_proba(similarity(X_NEW, X))
@@ -265,9 +266,9 @@ def test_objects_and_distances():
         return float(similarity(np.array([a]), np.array([b]))[0, 0])
 
     objects = [tuple(x) for x in X]
-    params = {"landmarks": objects[:10], "n_landmarks": "auto"}
+    params = {"landmarks": objects[:10]}
     model = make(kernel=pairwise(k), **params).fit(objects, BINARY)
-    vectors = make(landmarks=X[:10], n_landmarks="auto").fit(X, BINARY)
+    vectors = make(landmarks=X[:10]).fit(X, BINARY)
     p = model.predict_proba([tuple(x) for x in X_NEW])
     np.testing.assert_allclose(p, vectors.predict_proba(X_NEW), rtol=0, atol=1e-9)
     D = np.abs(X[:, None] - X[None]).sum(2)
@@ -276,9 +277,9 @@ def test_objects_and_distances():
         assert model.predict_proba(D).shape == (N, 2)
 
 
-@pytest.mark.parametrize("penalty", ["l1", "elasticnet"])
-def test_a_sparse_machine(penalty):
-    model = make(KreinSVC, penalty=penalty, lambda_l1=0.05).fit(X, BINARY)
+@pytest.mark.parametrize("norms", [{"lambda_plus": 0, "lambda_minus": 0}, {}], ids=["l1", "both"])
+def test_a_sparse_machine(norms):
+    model = make(KreinSVC, lambda_l1=0.05, **norms).fit(X, BINARY)
     p, f = model.predict_proba(X_NEW)[:, 1], model.decision_function(X_NEW)
     assert (np.diff(p[np.argsort(f)]) >= 0).all()
     assert np.ptp(p) > 0.1
@@ -306,8 +307,8 @@ def test_a_class_with_two_members():
 
 
 def test_landmarks_by_row_number():
-    model = make(n_landmarks="auto", landmarks=np.arange(N - 20, N)).fit(X, BINARY)
-    objects = make(n_landmarks="auto", landmarks=X[N - 20 :]).fit(X, BINARY)
+    model = make(landmarks=np.arange(N - 20, N)).fit(X, BINARY)
+    objects = make(landmarks=X[N - 20 :]).fit(X, BINARY)
     f, f_objects = model.decision_function(X_NEW), objects.decision_function(X_NEW)
     np.testing.assert_allclose(f, f_objects, rtol=0, atol=1e-9)
     p = model.predict_proba(X_NEW)
@@ -316,8 +317,8 @@ def test_landmarks_by_row_number():
 
 def test_columns_of_landmarks_are_not_enough():
     Z = np.arange(20)
-    params = {"n_landmarks": "auto", "landmarks": Z, "precomputed_columns": "landmarks"}
-    with pytest.raises(ValueError, match="precomputed_columns"):
+    params = {"landmarks": Z}
+    with pytest.raises(ValueError, match="landmark columns are not enough for; pass all"):
         make(kernel="precomputed", **params).fit(similarity(X, X[Z]), BINARY)
 
 
@@ -327,11 +328,11 @@ def test_folds_of_ones_own():
 
 
 def test_nearly_all_objects_as_landmarks():
-    assert make(n_landmarks=N - 1).fit(X, BINARY).predict_proba(X_NEW).shape == (60, 2)
+    assert make(landmarks=N - 1).fit(X, BINARY).predict_proba(X_NEW).shape == (60, 2)
 
 
 def test_a_rank_of_nearly_all_objects():
-    model = make(n_landmarks=None, rank=N - 1).fit(X, BINARY)
+    model = make(landmarks=Landmarks(None, rank=N - 1)).fit(X, BINARY)
     assert model.predict_proba(X_NEW).shape == (60, 2)
 
 

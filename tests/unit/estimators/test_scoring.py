@@ -16,8 +16,8 @@ from sklearn.metrics import (
 from sklearn.svm import LinearSVC
 
 from kreinlearn import KreinRidge, KreinRidgeClassifier, KreinSVC, KreinVCRidge, SimilarityRidge
-from kreinlearn.estimators._scoring import LEAST_PROBABILITY, FoldClassifier, FoldRegressor
 from kreinlearn.kernels import GaussianCombination
+from kreinlearn.learn.scoring import LEAST_PROBABILITY, FoldClassifier, FoldRegressor
 from tests import oracles
 
 RNG = np.random.default_rng(71)
@@ -30,7 +30,7 @@ LABELS = np.digitize(Y, np.quantile(Y, [0.3, 0.65]))
 W = RNG.uniform(0.3, 2, N)
 KERNEL = GaussianCombination(weights=(1.0, -0.7), widths=(6.0, 1.5), unit=1.0)
 FEW = np.sort(RNG.permutation(N)[:20])
-GIVEN = {"few": {"landmarks": FEW}, "all": {"n_landmarks": None}}
+GIVEN = {"few": {"landmarks": FEW}, "all": {"landmarks": None}}
 given = pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN)
 
 
@@ -157,7 +157,7 @@ def test_the_machine_is_tuned_for_a_score():
 
 def test_leave_one_out_for_a_score():
     y = (Y > 0).astype(int)[:16]
-    model = KreinRidgeClassifier(KERNEL, scoring="accuracy", n_landmarks=None, cv="loo")
+    model = KreinRidgeClassifier(KERNEL, scoring="accuracy", landmarks=None, cv="loo")
     model.fit(X[:16], y)
     right = 0
     for i in range(16):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from kreinlearn import KreinSVC
-from kreinlearn.estimators.svm import some_outputs
+from kreinlearn import KreinSVC, Resources
+from kreinlearn.learn.losses.hinge import some_outputs
 
 
 def test_penalties_of_many_classes_are_tuned_on_the_largest():
@@ -18,8 +18,8 @@ def test_pairs_of_classes_are_not_looked_at_where_rows_are_many_whatever_the_mem
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 2))
     y = rng.integers(0, 3, len(X))
-    model = KreinSVC("gaussian", n_landmarks=50, random_state=0, lambda_plus=1.0, lambda_minus=1.0)
+    model = KreinSVC("gaussian", landmarks=50, random_state=0, lambda_plus=1.0, lambda_minus=1.0)
     room = 8 * 50 * len(X)  # kernel values of all rows; their features are as many
     for budget, n, looked in ((1.5 * room, 20_000, 0), (4 * room, 20_000, 0), (4 * room, 900, 1)):
-        fitted = model.set_params(memory_budget=budget).fit(X[:n], y[:n])
+        fitted = model.set_params(resources=Resources(memory_budget=budget)).fit(X[:n], y[:n])
         assert hasattr(fitted, "multi_class_errors_") == looked

@@ -12,9 +12,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
-from kreinlearn import KreinNystroem, dissimilarity, pairwise
+from kreinlearn import KreinNystroem, Landmarks, dissimilarity, pairwise
 from kreinlearn.kernels import DeltaGauss, Gaussian
-from kreinlearn.pairs import panel
 from tests import oracles
 
 RNG = np.random.default_rng(3)
@@ -40,7 +39,7 @@ def relative(A: Any, B: Any) -> float:
 
 
 def test_attributes() -> None:
-    model = nystroem(n_landmarks=20, rank=9).fit(X)
+    model = nystroem(landmarks=20, rank=9).fit(X)
     assert model.rank_ == len(model.signature_) == len(model.eigenvalues_) == 9
     assert model.n_landmarks_ == len(model.landmark_indices_) == 20
     assert len(set(model.landmark_indices_)) == 20
@@ -62,11 +61,11 @@ def test_attributes() -> None:
     ],
 )
 def test_number_of_landmarks(given: Any, rank: Any, count: int) -> None:
-    assert nystroem(Gaussian(1.0), n_landmarks=given, rank=rank).fit(X).n_landmarks_ == count
+    assert nystroem(Gaussian(1.0), landmarks=given, rank=rank).fit(X).n_landmarks_ == count
 
 
 def test_the_features_give_the_approximation_with_their_signature() -> None:
-    model = nystroem(n_landmarks=40).fit(X)
+    model = nystroem(landmarks=40).fit(X)
     Phi, Psi = model.transform(X), model.transform(X_NEW)
     K = (Phi * model.signature_) @ Phi.T
     assert_allclose(model.approximate(X), K, atol=1e-13)
@@ -77,7 +76,7 @@ def test_the_features_give_the_approximation_with_their_signature() -> None:
 
 @pytest.mark.parametrize("core", ["ls", "truncated", "plain"])
 def test_eigenvectors(core: str) -> None:
-    model = nystroem(n_landmarks=30, core=core).fit(X)
+    model = nystroem(landmarks=Landmarks(30, core=core)).fit(X)
     U = model.eigenvectors(X)
     assert_allclose(U.T @ U, np.eye(U.shape[1]), atol=1e-7)
     assert_allclose((U * model.eigenvalues_) @ U.T, model.approximate(X), atol=1e-8)
@@ -97,7 +96,7 @@ FORMS = {"array": np.asarray, "list": np.ndarray.tolist, "pandas": pd.DataFrame,
 @pytest.mark.filterwarnings("ignore:X has feature names")  # polars always has some
 def test_landmarks_from_outside(form: str) -> None:
     """The plain core is K_xZ K_ZZ^-1 K_ZX for any Z at all."""
-    model = nystroem(landmarks=FORMS[form](OUTSIDE), core="plain").fit(X)
+    model = nystroem(landmarks=Landmarks(FORMS[form](OUTSIDE), core="plain")).fit(X)
     assert model.landmark_indices_ is None
     assert model.n_landmarks_ == 12
     Z = model.landmarks_.toarray() if form == "sparse" else model.landmarks_
@@ -111,8 +110,8 @@ def test_objects_as_landmarks_from_outside(core: str) -> None:
     def f(a: Any, b: Any) -> float:
         return float(k(a[None], b[None])[0, 0])
 
-    named = nystroem(landmarks=OUTSIDE, core=core).fit(X)
-    called = nystroem(pairwise(f), landmarks=[*OUTSIDE], core=core)
+    named = nystroem(landmarks=Landmarks(OUTSIDE, core=core)).fit(X)
+    called = nystroem(pairwise(f), landmarks=Landmarks([*OUTSIDE], core=core))
     with pytest.warns(UserWarning, match="zero on the diagonal"):
         called.fit([*X])
     assert isinstance(called.landmarks_, list)
@@ -120,7 +119,7 @@ def test_objects_as_landmarks_from_outside(core: str) -> None:
 
 
 def test_a_dissimilarity_is_centred_on_landmarks_from_outside() -> None:
-    model = nystroem(dissimilarity("cityblock"), landmarks=OUTSIDE, core="plain").fit(X)
+    model = nystroem(dissimilarity("cityblock"), landmarks=Landmarks(OUTSIDE, core="plain")).fit(X)
     d2 = cdist(X_NEW, OUTSIDE, "cityblock") ** 2
     d2_zz = cdist(OUTSIDE, OUTSIDE, "cityblock") ** 2
     K_xZ = -0.5 * (d2 - d2.mean(1)[:, None] - d2_zz.mean(1) + d2_zz.mean())
@@ -132,7 +131,7 @@ def test_a_dissimilarity_is_centred_on_landmarks_from_outside() -> None:
 def test_landmarks_by_row_number() -> None:
     rows = [9, 140, 3, 77]
     for given in (rows, tuple(rows), np.array(rows), np.array(rows, dtype=np.uint8)):
-        model = nystroem(landmarks=given, core="plain").fit(X)
+        model = nystroem(landmarks=Landmarks(given, core="plain")).fit(X)
         assert_array_equal(model.landmark_indices_, rows)
         Z = X[rows]
         expected = k(X_NEW, Z) @ np.linalg.solve(k(Z, Z), k(Z, X))
@@ -159,10 +158,10 @@ def test_schemes_for_vectors_only(landmarks: str) -> None:
 
 
 def test_routes_of_the_other_cores() -> None:
-    with pytest.raises(ValueError, match='method="svd" is a route of core="plain"'):
+    with pytest.raises(ValueError, match='method="svd" is a route of the cores "plain" and'):
         nystroem(method="svd").fit(X)
     one, two, three = (
-        nystroem(method=method, core="plain", n_landmarks=15).fit(X).approximate(X)
+        nystroem(method=method, landmarks=Landmarks(15, core="plain")).fit(X).approximate(X)
         for method in ("gram", "svd", "sgt")
     )
     assert relative(two, one) < 1e-8
@@ -173,7 +172,7 @@ def test_routes_of_the_other_cores() -> None:
 
 
 def test_error_estimate_on_everything_is_the_error() -> None:
-    model = nystroem(n_landmarks=40, rank=10).fit(X)
+    model = nystroem(landmarks=40, rank=10).fit(X)
     error = relative(model.approximate(X), k(X, X))
     estimate = model.estimate_error(X, n_rows=150)
     assert estimate.relative == pytest.approx(error, rel=1e-9)
@@ -184,7 +183,7 @@ def test_error_estimate_on_everything_is_the_error() -> None:
 
 def test_error_estimate_from_a_sample_is_about_right() -> None:
     """Its standard error covers the truth over many samples, and is not idle."""
-    model = nystroem(n_landmarks=40, rank=10).fit(X)
+    model = nystroem(landmarks=40, rank=10).fit(X)
     error = relative(model.approximate(X), k(X, X))
     estimates = [model.estimate_error(X, n_rows=60, random_state=i) for i in range(40)]
     scores = [(e.relative - error) / e.standard_error for e in estimates]
@@ -193,7 +192,7 @@ def test_error_estimate_from_a_sample_is_about_right() -> None:
 
 
 def test_error_estimate_needs_a_pair() -> None:
-    model = nystroem(n_landmarks=10).fit(X)
+    model = nystroem(landmarks=10).fit(X)
     assert model.estimate_error(X, n_rows=2).n_rows == 2
     for n_rows in (1, 0, -3):
         with pytest.raises(ValueError, match=rf"n_rows.*range \[2, inf\). Got {n_rows}"):
@@ -202,11 +201,11 @@ def test_error_estimate_needs_a_pair() -> None:
 
 @pytest.mark.parametrize("tol", [0.3, 0.05])
 def test_landmarks_grow_to_a_tolerance(tol: float) -> None:
-    model = nystroem(n_landmarks=4, tol=tol).fit(X)
+    model = nystroem(landmarks=4, tol=tol).fit(X)
     assert model.n_landmarks_ > 4
     assert model.error_.relative <= tol
     assert relative(model.approximate(X), k(X, X)) < 1.2 * tol
-    smallest = nystroem(n_landmarks=4, tol=tol, rank="auto").fit(X)
+    smallest = nystroem(landmarks=4, tol=tol, rank="auto").fit(X)
     assert smallest.rank_ < model.rank_
     assert smallest.error_.relative <= tol
     assert not hasattr(model.set_params(tol=None).fit(X), "error_")
@@ -218,7 +217,7 @@ def test_a_tolerance_out_of_reach_is_said() -> None:
     assert model.n_landmarks_ == 3
     assert model.error_.relative > 0.001
     with pytest.warns(UserWarning, match="raise rank"):
-        nystroem(n_landmarks=10, rank=3, tol=0.001).fit(X)
+        nystroem(landmarks=10, rank=3, tol=0.001).fit(X)
 
 
 # What it takes and gives
@@ -228,7 +227,7 @@ def test_a_tolerance_out_of_reach_is_said() -> None:
 @pytest.mark.parametrize("core", ["ls", "truncated"])
 def test_any_table_gives_the_same_features(form: str, core: str) -> None:
     A, A_new = np.round(X, 1), np.round(X_NEW, 1)
-    params = {"n_landmarks": 20, "core": core, "landmarks": "uniform"}
+    params = {"landmarks": Landmarks(20, "uniform", core=core)}
     as_form = FORMS[form] if form not in ("pandas", "polars") else _named(FORMS[form])
     one = nystroem(**params).fit(as_form(A))
     two = nystroem(**params).fit(A)
@@ -245,7 +244,7 @@ def _named(frame: Any) -> Any:
 @pytest.mark.parametrize("kernel", [KERNEL, Gaussian(3.0), "sigmoid", "cityblock"])
 def test_float32_in_float32_out(kernel: Any) -> None:
     single = X.astype(np.float32)
-    params = {"n_landmarks": 15, "core": "truncated", "landmarks": "uniform"}
+    params = {"landmarks": Landmarks(15, "uniform", core="truncated")}
     one = nystroem(kernel, **params).fit(single)
     two = nystroem(kernel, **params).fit(single.astype(np.float64))
     Phi, expected = one.transform(single), two.transform(single.astype(np.float64))
@@ -257,27 +256,26 @@ def test_float32_in_float32_out(kernel: Any) -> None:
 def test_float32_rounding_is_no_dimension() -> None:
     """<x, z> in three dimensions has rank 3, in float32 too."""
     for core in ("plain", "truncated", "ls"):
-        model = nystroem("linear", n_landmarks=30, core=core).fit(X.astype(np.float32))
+        model = nystroem("linear", landmarks=Landmarks(30, core=core)).fit(X.astype(np.float32))
         assert model.rank_ == 3
 
 
 @pytest.mark.parametrize("form", ["vectors", "objects", "matrix", "streamed"])
-def test_fit_transform_is_fit_then_transform(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if form == "streamed":
-        monkeypatch.setattr(panel, "POOL_ROWS", 60)
+def test_fit_transform_is_fit_then_transform(form: str) -> None:
+    landmarks = Landmarks(5, pool=60) if form == "streamed" else Landmarks(5)
     kernel, objects = {
         "vectors": (KERNEL, X),
         "objects": (pairwise(np.dot), [*X]),
         "matrix": ("precomputed", k(X, X) - 0.1),
         "streamed": (KERNEL, X),
     }[form]
-    Phi = nystroem(kernel, n_landmarks=5).fit_transform(objects)
-    expected = nystroem(kernel, n_landmarks=5).fit(objects).transform(objects)
+    Phi = nystroem(kernel, landmarks=landmarks).fit_transform(objects)
+    expected = nystroem(kernel, landmarks=landmarks).fit(objects).transform(objects)
     assert_allclose(Phi, expected, atol=1e-12 * np.abs(expected).max())
 
 
 def test_set_output_changes_transform_and_nothing_else() -> None:
-    model = nystroem(n_landmarks=10, rank=2).set_output(transform="pandas").fit(X)
+    model = nystroem(landmarks=10, rank=2).set_output(transform="pandas").fit(X)
     Phi = model.transform(X)
     assert list(Phi.columns) == ["kreinnystroem0", "kreinnystroem1"]
     assert isinstance(model.fit_transform(X), pd.DataFrame)
@@ -286,7 +284,7 @@ def test_set_output_changes_transform_and_nothing_else() -> None:
 
 
 def test_a_model_may_be_fitted_to_something_else() -> None:
-    model = nystroem(pairwise(np.dot), n_landmarks=3).fit(X)
+    model = nystroem(pairwise(np.dot), landmarks=3).fit(X)
     assert model.n_features_in_ == 3
     model.fit([*X])
     assert not hasattr(model, "n_features_in_")
@@ -295,7 +293,7 @@ def test_a_model_may_be_fitted_to_something_else() -> None:
 
 def test_a_function_of_tables_keeps_to_tables() -> None:
     """What was fitted to a table is given tables, lists of lists too."""
-    model = nystroem(lambda A, B: A @ B.T, n_landmarks=5).fit(X)
+    model = nystroem(lambda A, B: A @ B.T, landmarks=5).fit(X)
     assert_array_equal(model.transform(X_NEW.tolist()), model.transform(X_NEW))
     with pytest.raises(ValueError, match="X has 2 features"):
         model.transform(X_NEW[:, :2].tolist())
@@ -303,5 +301,5 @@ def test_a_function_of_tables_keeps_to_tables() -> None:
 
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])
 def test_workers_change_nothing(n_jobs: int) -> None:
-    one, two = (nystroem(n_landmarks=30, n_jobs=j).fit(X) for j in (None, n_jobs))
+    one, two = (nystroem(landmarks=30, n_jobs=j).fit(X) for j in (None, n_jobs))
     assert_array_equal(one.transform(X_NEW), two.transform(X_NEW))

@@ -14,7 +14,14 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from kreinlearn import KreinNystroem, KreinRidgeClassifier, SpectrumSVC, dissimilarity, pairwise
+from kreinlearn import (
+    KreinNystroem,
+    KreinRidgeClassifier,
+    Landmarks,
+    SpectrumSVC,
+    dissimilarity,
+    pairwise,
+)
 from kreinlearn.kernels import Gaussian, remembering, resolve
 from kreinlearn.kernels.callables import (
     ASYMMETRY_PAIRS,
@@ -74,7 +81,7 @@ def test_a_fit_evaluates_no_pair_twice(kind: str, landmarks: Any, core: str) -> 
     f = Counting(common if kind == "similarity" else edits)
     kernel = pairwise(f) if kind == "similarity" else dissimilarity(pairwise(f))
     m = 12 if isinstance(landmarks, str) else "auto"
-    model = KreinNystroem(kernel, n_landmarks=m, landmarks=landmarks, core=core, random_state=0)
+    model = KreinNystroem(kernel, landmarks=Landmarks(m, landmarks, core=core), random_state=0)
     model.kernel.func = f  # clone copies functions that are objects: count in this one
     X = words()
     fit_in_place(model, X)
@@ -96,7 +103,7 @@ def test_how_many_pairs_each_core_needs() -> None:
     counts = {}
     for core in ("plain", "ls"):
         f = Counting(common)
-        model = KreinNystroem(pairwise(f), n_landmarks=10, landmarks="uniform", core=core)
+        model = KreinNystroem(pairwise(f), landmarks=Landmarks(10, "uniform", core=core))
         model.kernel.func = f
         fit_in_place(model, words())
         counts[core] = len(f.calls)
@@ -109,7 +116,7 @@ def test_fit_transform_evaluates_nothing_that_fit_did() -> None:
     X, calls = words(), []
     for method in ("fit", "fit_transform"):
         f = Counting(common)
-        model = KreinNystroem(pairwise(f), n_landmarks=10, random_state=0)
+        model = KreinNystroem(pairwise(f), landmarks=10, random_state=0)
         model.kernel.func = f
         kernel = model.kernel
         model._resolved_kernel = lambda kernel=kernel: kernel  # type: ignore[method-assign]
@@ -121,7 +128,7 @@ def test_fit_transform_evaluates_nothing_that_fit_did() -> None:
 
 def test_the_probe_is_all_that_is_evaluated_again() -> None:
     f = Counting(common)
-    model = KreinNystroem(pairwise(f), n_landmarks=30, random_state=0)
+    model = KreinNystroem(pairwise(f), landmarks=30, random_state=0)
     model.kernel.func = f
     fit_in_place(model, words())
     again = {pair: count - 1 for pair, count in f.calls.items() if count > 1}
@@ -161,7 +168,9 @@ def test_parameters_reach_the_function() -> None:
     block = resolve(scaled_products, {"c": 2.0})
     A = np.arange(6.0).reshape(3, 2)
     np.testing.assert_array_equal(block(A, A), 2 * A @ A.T)
-    model = KreinNystroem(scaled_products, kernel_params={"c": 2.0}, core="plain").fit(A)
+    model = KreinNystroem(
+        scaled_products, kernel_params={"c": 2.0}, landmarks=Landmarks(core="plain")
+    ).fit(A)
     np.testing.assert_allclose(model.approximate(A), 2 * A @ A.T, atol=1e-12)
 
 
@@ -223,9 +232,9 @@ def test_a_search_over_a_parameter_of_the_function() -> None:
 def test_processes_give_what_one_gives(tmp_path: Any) -> None:
     """In line, in two processes, by blocks: the same numbers, each pair once in all."""
     X = words(40)
-    plain = KreinNystroem(pairwise(common), n_landmarks=8, random_state=0).fit(X)
+    plain = KreinNystroem(pairwise(common), landmarks=8, random_state=0).fit(X)
     logged = pairwise(partial(logging, path=str(tmp_path / "calls")))
-    spread = KreinNystroem(logged, n_landmarks=8, random_state=0, n_jobs=2).fit(X)
+    spread = KreinNystroem(logged, landmarks=8, random_state=0, n_jobs=2).fit(X)
     np.testing.assert_array_equal(plain.landmark_indices_, spread.landmark_indices_)
     np.testing.assert_array_equal(plain.transform(X), spread.transform(X))
     calls = (tmp_path / "calls").read_text(encoding="ascii").splitlines()
@@ -244,7 +253,7 @@ def test_a_lambda_goes_to_processes() -> None:
     X = words(12)
     kernel = lambda A, B: np.array([[common(a, b) for b in B] for a in A])  # noqa: E731
     spread, plain = (
-        KreinNystroem(kernel, n_landmarks=4, random_state=0, n_jobs=jobs).fit(X).transform(X)
+        KreinNystroem(kernel, landmarks=4, random_state=0, n_jobs=jobs).fit(X).transform(X)
         for jobs in (2, 1)
     )
     np.testing.assert_array_equal(spread, plain)

@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from kreinlearn import KreinNystroem, KreinRidgeClassifier, dissimilarity, pairwise
+from kreinlearn import KreinNystroem, KreinRidgeClassifier, Landmarks, dissimilarity, pairwise
 from kreinlearn.kernels import DeltaGauss, Gaussian, Hausdorff, Kernel, Sigmoid, resolve
 from kreinlearn.kernels.combine import LinearCombination, Product
 from kreinlearn.kernels.domains import Anything, Objects, Vectors
@@ -103,7 +103,7 @@ def test_a_difference_of_gaussians_is_delta_gauss_to_the_last_bit() -> None:
         assert_array_equal(k(X), delta(X))
         assert_array_equal(k.diagonal(X), np.zeros(len(X)))
     models = [
-        KreinRidgeClassifier(kernel, n_landmarks=20, random_state=0).fit(X, Y)
+        KreinRidgeClassifier(kernel, landmarks=20, random_state=0).fit(X, Y)
         for kernel in (Gaussian(2.0) - Gaussian(1.0), DeltaGauss(2.0, 2.0))
     ]
     assert_array_equal(*(model.decision_function(X) for model in models))
@@ -347,7 +347,9 @@ def test_parameters_inside_a_name_are_refused() -> None:
 
 def test_kernel_params_reach_the_parts() -> None:
     k = Gaussian() - Gaussian()
-    model = KreinNystroem(k, kernel_params={"k1__width": 2.0, "k2__width": 1.0}, core="plain")
+    model = KreinNystroem(
+        k, kernel_params={"k1__width": 2.0, "k2__width": 1.0}, landmarks=Landmarks(core="plain")
+    )
     assert_array_equal(model.fit(X).kernel_(X), fitted(DeltaGauss(2.0, 2.0))(X))
 
 

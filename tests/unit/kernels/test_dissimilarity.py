@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kreinlearn import KreinNystroem, KreinPCA, dissimilarity, pairwise
+from kreinlearn import KreinNystroem, KreinPCA, Landmarks, dissimilarity, pairwise
 from kreinlearn.kernels import SklearnMetric, double_centre, resolve
 from kreinlearn.kernels.dissimilarity import Centring, check_dissimilarities, require_squares
 from tests import oracles
@@ -74,7 +74,7 @@ def test_centring_on_a_subset_is_the_formula() -> None:
 def test_all_objects_as_reference(form: str, core: str) -> None:
     """Exact mode: K~ = -1/2 J (D o D) J, whose null vector is one."""
     kernel, objects, _ = FORMS[form]
-    model = KreinNystroem(kernel, n_landmarks=None, core=core).fit(objects)
+    model = KreinNystroem(kernel, landmarks=Landmarks(None, core=core)).fit(objects)
     expected = oracles.double_centred(D)
     assert_allclose(model.approximate(objects), expected, atol=1e-9 * np.abs(expected).max())
     assert model.rank_ <= 59
@@ -86,7 +86,7 @@ def test_all_objects_as_reference(form: str, core: str) -> None:
 def test_a_reference_subset(landmarks: Any, form: str) -> None:
     """All landmarks are the reference: plain Nystroem of the formula's matrices."""
     kernel, objects, new = FORMS[form]
-    model = KreinNystroem(kernel, n_landmarks=7, landmarks=landmarks, core="plain", random_state=0)
+    model = KreinNystroem(kernel, landmarks=Landmarks(7, landmarks, core="plain"), random_state=0)
     Z = model.fit(objects).landmark_indices_
     D_zz = D[np.ix_(Z, Z)]
     K_ZZ = centred_on(Z, D_zz, D_zz, D_zz, D_zz)
@@ -103,7 +103,7 @@ def test_a_reference_that_is_not_among_the_landmarks(landmarks: str, form: str) 
     """The paper's schemes drop the sketch as landmarks; it stays the reference set."""
     kernel, objects, new = FORMS[form]
     model = KreinNystroem(
-        kernel, n_landmarks=9, rank=6, landmarks=landmarks, core="truncated", random_state=0
+        kernel, landmarks=Landmarks(9, landmarks, core="truncated"), rank=6, random_state=0
     ).fit(objects)
     Z = model.landmark_indices_
     raw, transform = model._columns.raw(new), model._columns.transform
@@ -118,7 +118,7 @@ def test_a_reference_that_is_not_among_the_landmarks(landmarks: str, form: str) 
 
 
 def test_forms_agree() -> None:
-    params = {"n_landmarks": 12, "landmarks": "greedy_kmeans++", "random_state": 1}
+    params = {"landmarks": Landmarks(12, "greedy_kmeans++"), "random_state": 1}
     models = [KreinNystroem(kernel, **params).fit(A) for kernel, A, _ in FORMS.values()]
     features = [
         model.transform(new) for model, (_, _, new) in zip(models, FORMS.values(), strict=True)
@@ -132,7 +132,7 @@ def test_forms_agree() -> None:
 def test_error_estimate_of_a_dissimilarity(form: str) -> None:
     """On a sample of everything the estimate is the error itself, on the centred matrix."""
     kernel, objects, _ = FORMS[form]
-    model = KreinNystroem(kernel, n_landmarks=12, landmarks="uniform", random_state=2).fit(objects)
+    model = KreinNystroem(kernel, landmarks=Landmarks(12, "uniform"), random_state=2).fit(objects)
     Z = model.landmark_indices_
     D_zz = D[np.ix_(Z, Z)]
     K = centred_on(Z, D, D[:, Z], D[:, Z], D_zz)
@@ -143,7 +143,7 @@ def test_error_estimate_of_a_dissimilarity(form: str) -> None:
 
 
 def test_pca_of_a_dissimilarity_gives_the_dissimilarities_back() -> None:
-    model = KreinPCA(59, kernel=dissimilarity(distances), n_landmarks=None).fit(X)
+    model = KreinPCA(59, kernel=dissimilarity(distances), landmarks=None).fit(X)
     Y = model.transform(X)
     squares = (model.signature_ * (Y[:, None] - Y[None]) ** 2).sum(axis=-1)
     assert_allclose(squares, D**2, atol=1e-7 * np.max(D**2))

@@ -15,8 +15,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import InputTags
 
 from kreinlearn import dissimilarity, normalized, pairwise, similarity_of, table
-from kreinlearn.data.validation import Border
 from kreinlearn.data.tiles import Part, Source
+from kreinlearn.data.validation import Border
 from kreinlearn.kernels import Gaussian, Kernel, Levenshtein, Sigmoid, registered, resolve
 from kreinlearn.kernels.domains import Anything, Domain, Matrix, Objects, Records, Vectors
 from kreinlearn.kernels.object_kernel import ObjectKernel

@@ -20,7 +20,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import Pipeline
 
-from kreinlearn import KreinRidgeClassifier
+from kreinlearn import KreinRidgeClassifier, Landmarks
 from kreinlearn.datasets import make_graphs, make_noisy_strings, make_warped_series
 from kreinlearn.kernels import (
     DTW,
@@ -112,7 +112,7 @@ def test_a_grid_evaluates_each_pair_once_for_each_parameter_of_the_kernel() -> N
     y = np.array([len(x) for x in X]) > 30
     grid = GridSearchCV(
         KreinRidgeClassifier(Lengths(), **FIXED),
-        {"kernel__power": [0.5, 1.0], "lambda_plus": [0.01, 1.0], "n_landmarks": [10, 20, None]},
+        {"kernel__power": [0.5, 1.0], "lambda_plus": [0.01, 1.0], "landmarks": [10, 20, None]},
         cv=3,
     )
     scores, f, plain = searched(grid, X, y, remember=False)
@@ -141,7 +141,7 @@ def test_strings_are_the_same_to_the_bit_and_no_pair_is_evaluated_twice(
     search = partial(
         GridSearchCV,
         KreinRidgeClassifier(Levenshtein(), **FIXED),
-        {"kernel__weights": weights, "n_landmarks": [10, 30], "core": ["plain", "ls"]},
+        {"kernel__weights": weights, "landmarks": Landmarks([10, 30], core=["plain", "ls"])},
         cv=3,
     )
     plain = searched(search(), X, y[:n], remember=False)
@@ -182,7 +182,7 @@ def test_an_own_function_is_evaluated_once_for_each_pair_and_parameter() -> None
     X = words(60)
     y = np.array([len(x) for x in X]) > 30
     model = KreinRidgeClassifier(pairwise(in_common, power=1.0), **FIXED)
-    params = {"kernel__power": [0.5, 1.0], "lambda_plus": [0.1, 1.0], "n_landmarks": [10, None]}
+    params = {"kernel__power": [0.5, 1.0], "lambda_plus": [0.1, 1.0], "landmarks": [10, None]}
     search = GridSearchCV(model, params, cv=3)
     scores, f, plain = searched(search, X, y, remember=False)
     again, g, few = searched(search, X, y, remember=True)

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
 
-from kreinlearn import KreinNystroem, KreinPCA, dissimilarity
+from kreinlearn import KreinNystroem, KreinPCA, Landmarks, dissimilarity
 from kreinlearn.kernels import Precomputed, PrecomputedDissimilarity, resolve
 from tests import oracles
 
@@ -33,7 +33,7 @@ np.fill_diagonal(D, 0)
 
 def nystroem(kernel: Any, **params: Any) -> KreinNystroem:
     m = "auto" if "landmarks" in params else 15
-    return KreinNystroem(kernel, **{"n_landmarks": m, "random_state": 3, **params})
+    return KreinNystroem(kernel, **{"landmarks": m, "random_state": 3, **params})
 
 
 # The seam
@@ -69,8 +69,8 @@ def test_a_matrix_has_no_parameters() -> None:
 @pytest.mark.parametrize("core", CORES)
 @pytest.mark.parametrize("landmarks", ["uniform", "leverage", "kmeans++", "greedy_kmeans++"])
 def test_a_matrix_gives_what_its_function_gives(landmarks: str, core: str) -> None:
-    given = nystroem("precomputed", landmarks=landmarks, core=core).fit(K)
-    called = nystroem(similarity, landmarks=landmarks, core=core).fit(X)
+    given = nystroem("precomputed", landmarks=Landmarks(landmarks, core=core)).fit(K)
+    called = nystroem(similarity, landmarks=Landmarks(landmarks, core=core)).fit(X)
     assert_array_equal(given.landmark_indices_, called.landmark_indices_)
     assert_array_equal(given.signature_, called.signature_)
     assert_allclose(given.transform(K_NEW), called.transform(X_NEW), atol=1e-12)
@@ -79,7 +79,7 @@ def test_a_matrix_gives_what_its_function_gives(landmarks: str, core: str) -> No
 
 @pytest.mark.parametrize("core", CORES)
 def test_pca_of_a_matrix_is_that_of_its_function(core: str) -> None:
-    params = {"n_landmarks": 15, "random_state": 3, "core": core, "landmarks": "greedy_kmeans++"}
+    params = {"landmarks": Landmarks(15, "greedy_kmeans++", core=core), "random_state": 3}
     given = KreinPCA(3, kernel="precomputed", **params).fit(K)
     called = KreinPCA(3, kernel=similarity, **params).fit(X)
     assert_allclose(given.transform(K_NEW), called.transform(X_NEW), atol=1e-11)
@@ -88,8 +88,8 @@ def test_pca_of_a_matrix_is_that_of_its_function(core: str) -> None:
 def test_distances_centred_on_all_are_those_of_the_function_in_exact_mode() -> None:
     """Reference set = all training objects: both are -1/2 J d^2 J, extended in the same way."""
     metric = dissimilarity("minkowski", p=0.5)
-    given = nystroem("precomputed_dissimilarity", n_landmarks=None).fit(D)
-    called = nystroem(metric, n_landmarks=None).fit(X)
+    given = nystroem("precomputed_dissimilarity", landmarks=None).fit(D)
+    called = nystroem(metric, landmarks=None).fit(X)
     assert_allclose(given.approximate(D), oracles.double_centred(D), atol=1e-9)
     assert_allclose(given.approximate(D_NEW, D), called.approximate(X_NEW, X), atol=1e-9)
 
@@ -98,8 +98,8 @@ def test_distances_centred_on_all_are_those_of_the_function_in_exact_mode() -> N
 def test_a_condensed_vector_is_its_square(core: str) -> None:
     vector = pdist(X, "minkowski", p=0.5)
     for X_fit in (vector, vector.tolist(), pd.Series(vector)):
-        one = nystroem("precomputed_dissimilarity", core=core).fit(X_fit)
-        other = nystroem("precomputed_dissimilarity", core=core).fit(D)
+        one = nystroem("precomputed_dissimilarity", landmarks=Landmarks(core=core)).fit(X_fit)
+        other = nystroem("precomputed_dissimilarity", landmarks=Landmarks(core=core)).fit(D)
         assert one.n_features_in_ == 70
         assert_allclose(one.transform(D_NEW), other.transform(D_NEW), atol=1e-9)
 
@@ -144,11 +144,11 @@ def _columns(frame: Any, names: list[str]) -> dict[str, Any]:
 @pytest.mark.parametrize("core", CORES)
 def test_landmark_columns_at_transform(kernel: str, core: str) -> None:
     A, A_new = (K, K_NEW) if kernel == "precomputed" else (D, D_NEW)
-    model = nystroem(kernel, core=core, precomputed_columns="landmarks").fit(A)
+    model = nystroem(kernel, landmarks=Landmarks(core=core)).fit(A)
     Z = model.landmark_indices_
     assert model.n_features_in_ == len(Z) == 15
     reference = dissimilarity("precomputed") if kernel != "precomputed" else kernel
-    whole = nystroem(reference, core=core).fit(A)
+    whole = nystroem(reference, landmarks=Landmarks(core=core)).fit(A)
     assert_array_equal(Z, whole.landmark_indices_)
     assert_allclose(model.transform(A_new[:, Z]), whole.transform(A_new), atol=1e-12)
     with pytest.raises(ValueError, match=r"X has 70 features, but .* is expecting 15"):
@@ -158,20 +158,20 @@ def test_landmark_columns_at_transform(kernel: str, core: str) -> None:
 def test_names_of_landmark_columns() -> None:
     names = np.array([f"object {i}" for i in range(70)])
     order = np.random.default_rng(0).permutation(70)
-    params = {"landmarks": order, "precomputed_columns": "landmarks", "core": "plain"}
+    params = {"landmarks": Landmarks(order, core="plain")}
     permuted = nystroem("precomputed", **params).fit(pd.DataFrame(K, columns=names))
     assert list(permuted.feature_names_in_) == list(names[order])
     block = nystroem("precomputed", **{**params, "landmarks": order[:9]})
     block.fit(pd.DataFrame(K, columns=names)[names[order[:9]]])
     assert list(block.feature_names_in_) == list(names[order[:9]])
     frame = pd.DataFrame(K, columns=names)
-    model = nystroem("precomputed", precomputed_columns="landmarks").fit(frame)
+    model = nystroem("precomputed").fit(frame)
     Z = model.landmark_indices_
     assert list(model.feature_names_in_) == list(names[Z])
     new = pd.DataFrame(K_NEW, columns=names)[names[Z]]
     assert_array_equal(
         model.transform(new),
-        nystroem("precomputed", precomputed_columns="landmarks").fit(K).transform(K_NEW[:, Z]),
+        nystroem("precomputed").fit(K).transform(K_NEW[:, Z]),
     )
 
 
@@ -181,7 +181,7 @@ def test_fit_on_landmark_columns(kernel: str, core: str) -> None:
     """An n x m block and the numbers of its columns give what the whole matrix gives."""
     A, A_new = (K, K_NEW) if kernel == "precomputed" else (D, D_NEW)
     Z = np.array([40, 3, 17, 60, 8, 9, 22, 31])
-    params = {"landmarks": Z, "core": core, "precomputed_columns": "landmarks"}
+    params = {"landmarks": Landmarks(Z, core=core)}
     block = nystroem(kernel, **params).fit(A[:, Z])
     square = nystroem(kernel, **params).fit(A)
     assert_array_equal(block.landmark_indices_, Z)
@@ -194,21 +194,23 @@ def test_fit_on_landmark_columns(kernel: str, core: str) -> None:
 
 def test_what_landmark_columns_cannot_do() -> None:
     Z = [4, 5, 6]
-    block = {"landmarks": Z, "precomputed_columns": "landmarks", "kernel": "precomputed"}
+    block = {"landmarks": Z, "kernel": "precomputed"}
     with pytest.raises(ValueError, match=r'core="ls".*outside the landmark columns'):
         KreinNystroem(**block).fit(K[:, Z])
     with pytest.raises(ValueError, match=r"tol.*outside the landmark columns"):
-        KreinNystroem(**block, core="plain", tol=0.1).fit(K[:, Z])
+        KreinNystroem(**block, landmarks=Landmarks(core="plain"), tol=0.1).fit(K[:, Z])
     with pytest.raises(ValueError, match=r"Input is a 70x3 matrix\. To fit on landmark columns"):
-        KreinNystroem(**{**block, "landmarks": "uniform"}, core="plain").fit(K[:, Z])
+        KreinNystroem(**{**block, "landmarks": "uniform"}, landmarks=Landmarks(core="plain")).fit(
+            K[:, Z]
+        )
     with pytest.raises(ValueError, match=r"Input is a 70x3 matrix\. To fit on landmark columns"):
-        KreinNystroem(**{**block, "landmarks": [1, 2]}, core="plain").fit(K[:, Z])
+        KreinNystroem(**{**block, "landmarks": [1, 2]}, landmarks=Landmarks(core="plain")).fit(
+            K[:, Z]
+        )
     with pytest.raises(ValueError, match=r"Input is a 70x3 matrix\.$"):
-        KreinNystroem(**{**block, "precomputed_columns": "all"}, core="plain").fit(K[:, Z])
+        KreinNystroem(**{**block}, landmarks=Landmarks(core="plain")).fit(K[:, Z])
     with pytest.raises(ValueError, match="centres dissimilarities on objects that are not"):
-        KreinNystroem(
-            "precomputed_dissimilarity", landmarks="leverage", precomputed_columns="landmarks"
-        ).fit(D)
+        KreinNystroem("precomputed_dissimilarity", landmarks="leverage").fit(D)
     with pytest.raises(ValueError, match="landmarks are row numbers or a scheme"):
         nystroem("precomputed", landmarks=K[:4]).fit(K)
 
@@ -216,7 +218,7 @@ def test_what_landmark_columns_cannot_do() -> None:
 def test_asymmetry_among_landmark_columns_is_noticed() -> None:
     Z, skew = [4, 5, 6], K.copy()
     skew[4, 5] += 0.1
-    model = KreinNystroem("precomputed", landmarks=Z, core="plain", precomputed_columns="landmarks")
+    model = KreinNystroem("precomputed", landmarks=Landmarks(Z, core="plain"))
     with pytest.warns(UserWarning, match="asymmetric"):
         model.fit(skew[:, Z])
     with pytest.raises(ValueError, match="asymmetric"):
@@ -228,8 +230,10 @@ def test_float32_matrices_stay_float32() -> None:
         ("precomputed", K, K_NEW),
         ("precomputed_dissimilarity", D, D_NEW),
     ):
-        single = nystroem(kernel, core="truncated").fit(A.astype(np.float32))
-        double = nystroem(kernel, core="truncated").fit(A.astype(np.float32).astype(np.float64))
+        single = nystroem(kernel, landmarks=Landmarks(core="truncated")).fit(A.astype(np.float32))
+        double = nystroem(kernel, landmarks=Landmarks(core="truncated")).fit(
+            A.astype(np.float32).astype(np.float64)
+        )
         Phi = single.transform(A_new.astype(np.float32))
         assert Phi.dtype == np.float32
         expected = double.transform(A_new.astype(np.float32).astype(np.float64))

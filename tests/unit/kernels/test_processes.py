@@ -94,7 +94,7 @@ def test_objects_and_function_of_a_fit_travel_once(log: Log, folder: Path) -> No
     X, y = log.parcels(N), np.arange(N) % 2
     gap = Gap(-1, str(log.path))
     model = KreinRidgeClassifier(
-        dissimilarity(pairwise(gap)), n_landmarks=12, n_jobs=2, random_state=0
+        dissimilarity(pairwise(gap)), landmarks=12, n_jobs=2, random_state=0
     )
     model.fit(X, y)
     packed, unpacked = log.taken()
@@ -124,9 +124,9 @@ def test_kernels_of_one_fit_share_its_objects(log: Log) -> None:
     one, two = Gap(-1, str(log.path)), Gap(-2, str(log.path))
     kernel = LinearCombination([pairwise(one), pairwise(two)], [1.0, -0.5])
     choices = [{"weights": [1.0, -0.5]}, {"weights": [1.0, 0.2]}]
-    KreinRidgeClassifier(
-        kernel, kernel_params=choices, n_landmarks=8, n_jobs=2, random_state=0
-    ).fit(X, y)
+    KreinRidgeClassifier(kernel, kernel_params=choices, landmarks=8, n_jobs=2, random_state=0).fit(
+        X, y
+    )
     packed, _ = log.taken()
     assert {packed[str(i)] for i in range(N)} == {1}
 
@@ -163,7 +163,7 @@ def test_in_line_nothing_is_written(monkeypatch: pytest.MonkeyPatch, log: Log) -
     monkeypatch.setattr(tempfile, "mkdtemp", None)
     X = log.parcels(N)
     for n_jobs in (1, None):
-        model = KreinNystroem(pairwise(near), n_landmarks=9, n_jobs=n_jobs, random_state=0)
+        model = KreinNystroem(pairwise(near), landmarks=9, n_jobs=n_jobs, random_state=0)
         model.fit(X).transform(X)
     assert log.taken() == (Counter(), Counter())
 
@@ -194,7 +194,7 @@ def product(a, b):
     exec(code, space)
     X = [space["Point"](float(x)) for x in range(12)]
     models = [
-        KreinNystroem(pairwise(space["product"]), n_landmarks=4, n_jobs=n, random_state=0).fit(X)
+        KreinNystroem(pairwise(space["product"]), landmarks=4, n_jobs=n, random_state=0).fit(X)
         for n in (1, 2)
     ]
     assert_array_equal(*(model.transform(X) for model in models))
@@ -202,7 +202,7 @@ def product(a, b):
 
 def test_a_copy_has_sent_nothing(log: Log) -> None:
     X = log.parcels(12)
-    model = KreinNystroem(pairwise(near), n_landmarks=4, n_jobs=2, random_state=0).fit(X)
+    model = KreinNystroem(pairwise(near), landmarks=4, n_jobs=2, random_state=0).fit(X)
     expected = model.transform(X)
     for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         assert other.kernel_.processes.jobs == 2
@@ -280,7 +280,7 @@ def test_kernels_that_hold_the_gil_are_evaluated_elsewhere(
     if name == "earth_mover":
         pytest.importorskip("ot")
     X = SLOW[name](90)
-    kinds = [KreinNystroem(name, n_landmarks=m, random_state=0) for m in (None, 25)]
+    kinds = [KreinNystroem(name, landmarks=m, random_state=0) for m in (None, 25)]
     in_line = [model.fit(X).transform(X) for model in kinds]
     here = type(resolve(name))
     values = here.values
@@ -301,7 +301,7 @@ def test_kernels_that_hold_the_gil_are_evaluated_elsewhere(
 
 def test_an_object_that_is_unsound_has_its_number_elsewhere_too() -> None:
     X = molecules(80)
-    model = KreinNystroem("graph_edit", n_landmarks=20, n_jobs=2, random_state=0).fit(X)
+    model = KreinNystroem("graph_edit", landmarks=20, n_jobs=2, random_state=0).fit(X)
     X[70] = (["C"], [(0, 4)])
     with pytest.raises(ValueError, match=r"(object|graph) 70 \(of 80\)"):
         model.transform(X)
@@ -313,7 +313,7 @@ def test_parts_of_a_combination_in_the_same_processes() -> None:
     X = point_sets(60)
     pytest.importorskip("ot")
     kernel = LinearCombination([dissimilarity(pairwise(spread)), resolve("earth_mover")], [1, 0.5])
-    models = [KreinNystroem(kernel, n_landmarks=20, n_jobs=n, random_state=0) for n in (1, 2)]
+    models = [KreinNystroem(kernel, landmarks=20, n_jobs=n, random_state=0) for n in (1, 2)]
     assert_array_equal(*(model.fit(X).transform(X) for model in models))
 
 
@@ -373,7 +373,7 @@ def broken(a: Parcel, b: Parcel) -> float:
 
 def test_its_traceback_and_objects_are_told(log: Log) -> None:
     with pytest.raises(RuntimeError) as caught:
-        KreinNystroem(pairwise(broken), n_landmarks=None, n_jobs=2).fit(log.parcels(N))
+        KreinNystroem(pairwise(broken), landmarks=None, n_jobs=2).fit(log.parcels(N))
     text = str(caught.value)
     assert "the kernel raised Broken: no such thing (7)" in text
     assert "in no_such_thing" in text
@@ -394,7 +394,7 @@ def fault(a: Parcel, b: Parcel, kind: str, n: int = 17) -> float:
 
 def run(kind: str, X: Any) -> KreinNystroem:
     kernel = pairwise(fault, kind=kind)
-    return KreinNystroem(kernel, n_landmarks=5, n_jobs=2, random_state=0).fit(X)
+    return KreinNystroem(kernel, landmarks=5, n_jobs=2, random_state=0).fit(X)
 
 
 def test_an_error_of_the_function(log: Log, folder: Path) -> None:

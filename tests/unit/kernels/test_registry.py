@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import distance_metrics, kernel_metrics, pairwise_kernels
 
-from kreinlearn import KreinNystroem, dissimilarity, pairwise, register
+from kreinlearn import KreinNystroem, Landmarks, dissimilarity, pairwise, register
 from kreinlearn.kernels import DeltaGauss, Gaussian, Kernel, registered, resolve
 from kreinlearn.kernels.base import REGISTRY
 
@@ -47,7 +47,7 @@ def tilted(A: Any, c: float) -> Any:
 def test_a_registered_kernel_is_used_by_name() -> None:
     register("tilted", Tilted)
     assert "tilted" in registered()
-    model = KreinNystroem("tilted", n_landmarks=None, kernel_params={"c": 2.0}).fit(X)
+    model = KreinNystroem("tilted", landmarks=None, kernel_params={"c": 2.0}).fit(X)
     assert_allclose(model.approximate(X), tilted(X, 2.0), atol=1e-10)
     assert (model.signature_ < 0).sum() == 1  # three of <x, z>, one of -|x| |z|
     assert model.set_params(kernel_params=None).fit(X).kernel_.c == 0.5
@@ -64,7 +64,9 @@ def test_diagonal_and_symmetric_come_with_columns() -> None:
 def test_a_factory_may_be_any_function() -> None:
     register("shared", lambda weight=1.0: pairwise(overlap, weight=weight))
     sets = [{1, 2}, {2, 3}, {3}, {1, 2, 3}]
-    model = KreinNystroem("shared", kernel_params={"weight": 2.0}, core="plain").fit(sets)
+    model = KreinNystroem(
+        "shared", kernel_params={"weight": 2.0}, landmarks=Landmarks(core="plain")
+    ).fit(sets)
     K = np.array([[2.0 * len(a & b) for b in sets] for a in sets])
     assert_allclose(model.approximate(sets), K, atol=1e-12)
 
@@ -118,7 +120,7 @@ def test_a_kernel_instead_of_a_factory_gets_a_hint() -> None:
     with pytest.raises(TypeError, match=r"no factory, pass a Kernel class.*lambda: my_kernel"):
         KreinNystroem("x").fit(X)
     register("x", lambda: product, replace=True)
-    model = KreinNystroem("x", core="plain", n_landmarks=None).fit(X)
+    model = KreinNystroem("x", landmarks=Landmarks(None, core="plain")).fit(X)
     assert_allclose(model.approximate(X), X @ X.T, atol=1e-10)
 
 
@@ -158,7 +160,7 @@ def test_every_metric_name_of_scikit_learn_is_a_dissimilarity(name: str) -> None
     kernel = dissimilarity(name)
     assert kernel.is_dissimilarity
     assert resolve(name).is_dissimilarity == (name != "cosine")  # which is a kernel's name too
-    assert KreinNystroem(kernel, n_landmarks=10).fit(X).rank_ > 0
+    assert KreinNystroem(kernel, landmarks=10).fit(X).rank_ > 0
 
 
 def test_a_kernel_object_is_cloned_not_changed() -> None:

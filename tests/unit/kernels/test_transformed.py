@@ -254,10 +254,10 @@ def test_any_dissimilarity_is_taken() -> None:
 @pytest.mark.parametrize(
     "model",
     [
-        KreinRidgeClassifier(n_landmarks=20, random_state=0),
+        KreinRidgeClassifier(landmarks=20, random_state=0),
         KreinSVC(random_state=0),
         SpectrumSVC(random_state=0),
-        KreinNystroem(n_landmarks=20, random_state=0),
+        KreinNystroem(landmarks=20, random_state=0),
     ],
 )
 def test_every_estimator_takes_it(model: Any) -> None:

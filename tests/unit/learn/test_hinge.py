@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 from kreinlearn.learn.folds import FoldRows
-from kreinlearn.learn.hinge import HingeFold, HingeObjective
+from kreinlearn.learn.losses.hinge import HingeFold, HingeObjective
 
 N, R = 70, 6
 fold_numbers = np.arange(N) % 4

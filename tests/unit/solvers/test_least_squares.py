@@ -8,15 +8,18 @@ from itertools import product
 import numpy as np
 import pytest
 
-from kreinlearn.solvers.least_squares import Factor
 from kreinlearn.solvers.least_squares import (
+    Factor,
+    Fold,
     LeaveOneOut,
+    group_sums,
     leave_one_out,
     ridge,
     ridge_fold,
     ridge_rows,
+    sign_groups,
+    signed_penalty,
 )
-from kreinlearn.solvers.least_squares import Fold, group_sums, sign_groups, signed_penalty
 
 SHAPES = [(40, 6, 1), (40, 6, 3), (7, 12, 2), (1, 3, 1)]  # rows, features, outputs
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.features import Features, Linear
 from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns
-from kreinlearn.learn.task import Task
+from kreinlearn.learn.task import Features, Linear, Task
 from kreinlearn.solvers.least_squares import Fold
 from kreinlearn.sums.moments import Centred
 

@@ -11,16 +11,13 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.feature_rows import ValuesHere, with_constant
-from kreinlearn.learn.features import Features, Linear
 from kreinlearn.learn.folds import FoldRows
-from kreinlearn.learn.hinge import HingeObjective
 from kreinlearn.learn.losses.squared import folds_to_tune_on, tuned_before
 from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, one_penalty, tune, tune_apart
-from kreinlearn.learn.task import Task
-from kreinlearn.solvers.least_squares import Fold, ridge, signed_penalty
-from kreinlearn.solvers.margins import DenseRows, Margins, RowMargins
-from kreinlearn.solvers.span import in_span, scaling
-from kreinlearn.solvers.squared_hinge import newton
+from kreinlearn.learn.task import Features, Linear, Task
+from kreinlearn.solvers.least_squares import Fold, in_span, ridge, scaling, signed_penalty
+from kreinlearn.solvers.margins import DenseRows, HingeState, Margins, RowMargins, hinge_loss
+from kreinlearn.solvers.squared_hinge import finite_newton, hinge_gradient, newton
 from kreinlearn.sums.moments import Centred, total_moments
 
 TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
@@ -46,7 +43,7 @@ class SquaredHinge:
 
     def sweep(self, task: Task, *, by_fold: bool) -> tuple[Task, Features, Any]:
         """Kernel values of all rows are kept where the budget has room for them."""
-        n, m, q = len(task.rows), len(task.sample.landmarks), task.Y.shape[1]
+        n, m, q = task.n, len(task.sample.landmarks), task.Y.shape[1]
         n_bytes, session = 8 * n * (m + ROW_NUMBERS * q), task.pairs.session
         here = partial(ValuesHere.for_rows, n, m, n_bytes, session.budget)
         kept = task.rows.value_store(here, n_bytes, session)
@@ -73,7 +70,7 @@ class SquaredHinge:
         splits = task.splits(features.map)
         few = task.thinned_splits(splits, TUNED_ROWS)
         start, growth = of_all.values, np.ones(2)
-        if few is not splits or len(task.numbers) < len(task.rows):
+        if few is not splits or len(task.numbers) < task.n:
             of_few = tune(self.objective(task.terms_of(few)), scale, unknowns)
             start = of_few.values
             growth = np.divide(of_all.values, start, out=growth, where=start > 0)
@@ -120,3 +117,39 @@ def hinge_objective(task: Task, splits: list[FoldRows]) -> HingeObjective:
 def some_outputs(Y: Array) -> Array:
     """A few of many outputs, those that vary most: they make up most of the loss."""
     return np.sort(np.argsort(-Y.var(axis=0), kind="stable")[:TUNED_OUTPUTS])
+
+
+MAX_ITER = 200  # passes of one trial; nearly separable rows with hardly any penalty need many
+
+
+class HingeFold:
+    """A ``FoldLoss`` of the squared hinge loss; each trial starts from the solution of the last."""
+
+    def __init__(self, split: FoldRows, Y: Array, w: Array, intercept: bool) -> None:
+        def rows(places: Array) -> Array:
+            Phi = split.Phi[places]
+            return np.column_stack([Phi, np.ones(len(Phi))]) if intercept else Phi
+
+        self.train, self.valid = DenseRows(rows(split.train)), rows(split.valid)
+        self.Y, self.w = Y[split.train], w[split.train]
+        self.Y_valid, self.w_valid = Y[split.valid], w[split.valid]
+        self.n_valid = self.w_valid.sum()
+        self.groups = np.append(split.groups, [-1] * intercept).astype(
+            int
+        )  # of no group: no penalty
+        self.state: Sequence[HingeState] | None = None
+
+    def loss_and_gradient(self, values: Array) -> tuple[float, Array]:
+        penalty = np.where(self.groups >= 0, self.w.sum() * values[self.groups], 0.0)
+        solution = finite_newton(self.train, self.Y, self.w, penalty, self.state, max_iter=MAX_ITER)
+        self.state = solution.state
+        loss, slope = hinge_loss(self.valid @ solution.coef, self.Y_valid, self.w_valid)
+        dF_dz = self.valid.T @ slope
+        return loss, hinge_gradient(solution.state, penalty, self.groups, len(values), dF_dz)
+
+
+class HingeObjective(MeanLoss):
+    """The squared hinge loss of all folds per unit of validated weight, and its gradient."""
+
+    def __init__(self, splits: list[FoldRows], Y: Array, w: Array, *, intercept: bool) -> None:
+        super().__init__([HingeFold(split, Y, w, intercept) for split in splits])

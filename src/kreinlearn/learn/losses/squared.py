@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.features import Features, Linear
 from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, tune, tune_apart
-from kreinlearn.learn.task import Task
+from kreinlearn.learn.task import Features, Linear, Task
 from kreinlearn.solvers.least_squares import Fold, ridge, ridge_rows, signed_penalty
 from kreinlearn.sums.moments import Centred, FeatureMoments
 

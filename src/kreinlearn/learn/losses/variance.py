@@ -11,12 +11,10 @@ import numpy as np
 
 from kreinlearn._warnings import warn
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.features import Features, Linear
 from kreinlearn.learn.losses.squared import SquaredError, folds_to_tune_on, tuned_before
 from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, one_penalty, tune, tune_apart
-from kreinlearn.learn.task import Task
-from kreinlearn.solvers.least_squares import Fold, signed_penalty
-from kreinlearn.solvers.span import in_span
+from kreinlearn.learn.task import Features, Linear, Task
+from kreinlearn.solvers.least_squares import Fold, in_span, signed_penalty
 from kreinlearn.solvers.variance import VarianceFold, variance_constrained
 from kreinlearn.sums.moments import Centred, FeatureMoments
 
