@@ -252,8 +252,7 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         store: Any = nullcontext()
         if resources.store is not None:
             refuse(self, "a store", kernel=kernel)
-            outside = spec.given if spec.scheme is None and not spec.by_number else None
-            store = stored(resources.store, kernel, rows.X, outside)
+            store = stored(resources.store, kernel, rows.X, spec.outside)
         with store as opened:
             yield Session(
                 worker_count(self.n_jobs),

@@ -121,8 +121,6 @@ def make_task(
     if weighted is not None:
         m = min(map_spec.n_landmarks, len(weighted))
         map_spec = replace(map_spec, eligible=weighted, n_landmarks=m)
-    if map_spec.scheme is None and not map_spec.by_number:
-        rows = rows.with_outside(map_spec.given)
     pairs = Pairs(spec.kernel, rows, session)
     sample = select_landmarks(pairs, open_sample(pairs, map_spec, rng), map_spec, rng)
     if pairs.kernel.untrusted:
