@@ -36,11 +36,8 @@ from kreinlearn.learn.incremental import Sums
 from kreinlearn.learn.losses import Loss
 from kreinlearn.learn.search import Tuned, Unknowns
 from kreinlearn.learn.similarity import SimilaritySpec
-<<<<<<< HEAD
 from kreinlearn.nystrom.core import FeatureKind, KreinFeatures
-=======
 from kreinlearn.nystrom.landmarks import MapSpec
->>>>>>> m-b
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.sums.parallel import serial_blas
@@ -189,11 +186,13 @@ class Learner(KreinEstimator):
         return rows, encoded, weights, kernel
 
     def _targets(
-<<<<<<< HEAD
-        self, rows: Rows, y: TargetLike, sample_weight: WeightLike, classes: ArrayLike | None = None
-=======
-        self, rows: Rows, y: Any, sample_weight: Any, classes: Any = None, *, part: bool = False
->>>>>>> m-b
+        self,
+        rows: Rows,
+        y: TargetLike,
+        sample_weight: WeightLike,
+        classes: ArrayLike | None = None,
+        *,
+        part: bool = False,
     ) -> tuple[Encoded, Any]:
         """Encoded targets and weights; a ``part`` of the rows may lack classes and weight."""
         coding, name = self._coding(), type(self).__name__
@@ -347,16 +346,16 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         return Classes(self.multi_class, self.class_weight)
 
     def _targets(
-<<<<<<< HEAD
-        self, rows: Rows, y: TargetLike, sample_weight: WeightLike, classes: ArrayLike | None = None
-    ) -> tuple[Encoded, Any]:
-        encoded, weights = super()._targets(rows, y, sample_weight, classes)
-        assert encoded.classes is not None
-=======
-        self, rows: Rows, y: Any, sample_weight: Any, classes: Any = None, *, part: bool = False
+        self,
+        rows: Rows,
+        y: TargetLike,
+        sample_weight: WeightLike,
+        classes: ArrayLike | None = None,
+        *,
+        part: bool = False,
     ) -> tuple[Encoded, Any]:
         encoded, weights = super()._targets(rows, y, sample_weight, classes, part=part)
->>>>>>> m-b
+        assert encoded.classes is not None
         self.classes_ = encoded.classes
         return encoded, weights
 
