@@ -22,7 +22,7 @@ release = version = kreinlearn.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "compact_docstrings",
+    "plain_docstrings",
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",
@@ -33,6 +33,7 @@ source_suffix = {".rst": "restructuredtext"}
 exclude_patterns = ["_ext", "auto_examples/*.ipynb", "auto_examples/*.py", "auto_examples/*.md5"]
 templates_path = ["_templates"]
 nitpicky = True
+nitpick_ignore_regex = [("py:obj", r"sklearn\..*")]  # its manual is elsewhere
 smartquotes = False  # in docstrings "auto" is a value
 suppress_warnings = ["myst.header", "config.cache"]
 

@@ -21,7 +21,7 @@ from kreinlearn import KreinRidge
 n = 40_000
 X = np.random.default_rng(0).normal(size=(n, 4))
 y = np.sin(X[:, 0]) * X[:, 1]
-model = KreinRidge("delta_gauss", n_landmarks=100, random_state=0)
+model = KreinRidge("delta_gauss", landmarks=100, random_state=0)
 start = perf_counter()
 local = model.fit(X, y).dual_coef_
 seconds = [perf_counter() - start]

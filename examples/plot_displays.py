@@ -19,8 +19,8 @@ from kreinlearn.plotting import (
 )
 
 X, y = make_polygons(150, random_state=0)
-features = KreinNystroem("hausdorff", n_landmarks=75, random_state=0).fit(X)
-model = KreinRidgeClassifier("hausdorff", similarity="squared", n_landmarks=50, random_state=0)
+features = KreinNystroem("hausdorff", landmarks=75, random_state=0).fit(X)
+model = KreinRidgeClassifier("hausdorff", similarity="squared", landmarks=50, random_state=0)
 model.fit(X, y)
 
 # %%

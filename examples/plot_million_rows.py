@@ -3,8 +3,8 @@ A million rows from a file
 ==========================
 
 Rows in a ``.npy``, Parquet, CSV or zarr file are read a tile at a time: the model is that of the
-same rows in memory, and ``memory_budget`` says how much is held. Beside it stands scikit-learn's
-``Nystroem`` + ``RidgeCV`` with the same kernel on as many rows as features of 100 MB allow.
+same rows in memory, and ``memory_budget`` says how much memory a fit may take. Next to it is
+scikit-learn's ``Nystroem`` + ``RidgeCV`` with the same kernel, on rows whose features take 100 MB.
 
 With few landmarks more rows soon add nothing; rows and landmarks have to grow together.
 (``KREINLEARN_EXAMPLE_ROWS`` is the number of rows.)
@@ -21,7 +21,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 
-from kreinlearn import KreinRidge
+from kreinlearn import KreinRidge, Resources
 
 
 def truth(X):
@@ -35,13 +35,13 @@ path = Path(folder.name) / "rows.npy"
 np.save(path, rng.normal(size=(n, 3)))
 X = np.load(path, mmap_mode="r")
 y, fresh = truth(X) + rng.normal(size=n), rng.normal(size=(5_000, 3))
-sizes = [n // 100, n // 10, n]
+sizes, budget = [n // 100, n // 10, n], Resources(memory_budget="200MB")
 
 # %%
 for m, marker in ((30, "o"), (150, "s")):
     errors = []
     for rows in sizes:
-        model = KreinRidge(kernel_params={"width": 4.0}, n_landmarks=m, memory_budget="200MB")
+        model = KreinRidge(kernel_params={"width": 4.0}, landmarks=m, resources=budget)
         start = perf_counter()
         model.set_params(random_state=0).fit(path if rows == n else X[:rows], y[:rows])
         seconds = perf_counter() - start

@@ -19,7 +19,7 @@ from kreinlearn.datasets import make_balls3d
 
 D, y = make_balls3d((60, 60), random_state=0)
 share = indefiniteness(D, kernel="precomputed_dissimilarity")
-pca = KreinPCA(100, kernel="precomputed_dissimilarity", n_landmarks=None).fit(D)
+pca = KreinPCA(100, kernel="precomputed_dissimilarity", landmarks=None).fit(D)
 positive, negative = (int((pca.signature_ == s).sum()) for s in (1, -1))
 print(f"{100 * share:.2f} % of the spectrum is negative: of 100 axes {positive} are positive")
 

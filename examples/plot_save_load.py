@@ -25,7 +25,7 @@ folder = Path(temporary.name)
 counts = [15, 30, 60, 120, None]
 sizes, errors, shown = [], [], []
 for m in counts:
-    model = KreinRidgeClassifier("levenshtein", similarity="exp", n_landmarks=m, random_state=0)
+    model = KreinRidgeClassifier("levenshtein", similarity="exp", landmarks=m, random_state=0)
     model.fit(X[:400], y[:400])
     path = folder / f"{model.n_landmarks_}.krein"
     save(model, path)

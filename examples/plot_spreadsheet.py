@@ -7,7 +7,7 @@ rounded by hand, one half filled in by somebody else. Here it is made of 60 stri
 classes, with a disagreement of up to one unit between the halves.
 
 Three steps: read it, look at it (``inspect``), learn from it. An asymmetric matrix is averaged
-with its transpose, with a warning; ``symmetrize="raise"`` refuses it instead.
+with its transpose, with a warning that says how large the gap is.
 """
 
 import csv
@@ -42,7 +42,7 @@ print(inspect(D, "precomputed_dissimilarity", y=y, random_state=0))
 
 # %%
 D = (D + D.T) / 2
-pca = KreinPCA(2, kernel="precomputed_dissimilarity", n_landmarks=None)
+pca = KreinPCA(2, kernel="precomputed_dissimilarity", landmarks=None)
 places = pca.fit_transform(D)
 model = KreinRidgeClassifier("precomputed_dissimilarity", random_state=0)
 print(f"error in five folds: {100 * (1 - cross_val_score(model, D, y, cv=5).mean()):.1f} %")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,17 @@ import numpy as np
 from kreinlearn.cli.arguments import ESTIMATORS
 from kreinlearn.cli.messages import Talk
 from kreinlearn.cli.output import require_free, show_findings
+from kreinlearn.data.memory import Resources
 from kreinlearn.data.targets import TASKS, Target
+
+# What --param may set beside the parameters of an estimator: parts of those that have several.
+PARTS = {
+    "scheme": "landmarks",
+    "core": "landmarks",
+    "rank": "landmarks",
+    "pool": "landmarks",
+    "dtype": "resources",
+}
 
 
 def run(options: argparse.Namespace, talk: Talk) -> int:
@@ -32,7 +43,7 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     seconds = time.perf_counter() - start
     talk.detail(f"fitted in {seconds:.2g} s")
     data.remember_columns(model, given)
-    model.set_params(verbose=0, store=None)
+    model.set_params(verbose=0, resources=replace(model.resources, store=None))
     kreinlearn.save(model, options.output)
     show_findings(_findings(model, given.n, target, seconds, options), options)
     return 0
@@ -97,16 +108,21 @@ def _estimator(name: str, options: argparse.Namespace, kernel: str, talk: Talk) 
         "cv": options.cv,
         "probability": options.probabilities,
     }
-    known = estimator._get_param_names()
-    for flag, parameter in (("--probabilities", "probability"), ("--landmarks", "n_landmarks")):
-        default = {"probability": False, "n_landmarks": "auto"}[parameter]
+    known = estimator().get_params(deep=False).keys()
+    for flag, parameter in (("--probabilities", "probability"), ("--landmarks", "landmarks")):
+        default = {"probability": False, "landmarks": kreinlearn.Landmarks()}[parameter]
         if parameter not in known and given.pop(parameter) != default:
             raise ValueError(f"{flag}: {name} has none")
+    parts = {part: whole for part, whole in PARTS.items() if whole in given}
+    free = sorted((known | parts.keys()) - given.keys() - {"kernel"})
     for parameter, value in options.param:
-        if parameter not in known or parameter in given:
-            free = sorted(set(known) - given.keys() - {"kernel"})
+        if parameter not in free:
             raise ValueError(f"--param {parameter}: {name} has {', '.join(free)}")
-        given[parameter] = value
+        if parameter in parts:
+            whole = parts[parameter]
+            given[whole] = replace(given[whole], **{parameter: value})
+        else:
+            given[parameter] = value
     return estimator(kernel, **given)
 
 
@@ -119,16 +135,18 @@ def transformer(kernel: str, options: argparse.Namespace, talk: Talk) -> Any:
 
 def set_resources(model: Any, options: argparse.Namespace) -> None:
     """Let a model that was loaded use the memory and the workers that the options allow."""
-    model.set_params(memory_budget=options.memory, n_jobs=options.jobs)
+    resources = replace(model.resources or Resources(), memory_budget=options.memory)
+    model.set_params(resources=resources, n_jobs=options.jobs)
 
 
 def _common(options: argparse.Namespace, talk: Talk) -> dict[str, Any]:
     """Return the parameters that all estimators have, from the flags of the same meaning."""
+    from kreinlearn.nystrom.landmarks import Landmarks
+
     return {
         "kernel_params": dict(options.kernel_param) or None,
-        "n_landmarks": options.landmarks,
-        "store": options.store,
-        "memory_budget": options.memory,
+        "landmarks": Landmarks(options.landmarks),
+        "resources": Resources(options.memory, options.store),
         "n_jobs": options.jobs,
         "random_state": options.seed,
         "verbose": talk.level,

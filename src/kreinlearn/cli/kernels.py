@@ -55,7 +55,7 @@ def _parameters(kernel: Kernel) -> dict[str, str]:
     if kernel.domain.is_matrix:
         return {}
     if isinstance(kernel, SklearnKernel | SklearnMetric):
-        return {name: name for name in sorted(kernel._known_params())}
+        return {name: name for name in sorted(kernel.known_params())}
     return {name: f"{name}={value}" for name, value in kernel.get_params(deep=False).items()}
 
 

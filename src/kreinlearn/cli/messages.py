@@ -12,7 +12,6 @@ from typing import Any
 # Parameters of the Python interface, and the flags of the same meaning.
 FLAGS = {
     "landmarks": "--landmarks",
-    "n_landmarks": "--landmarks",
     "memory_budget": "--memory",
     "kernel_params": "--kernel-param",
     "random_state": "--seed",
@@ -28,6 +27,8 @@ FLAGS = {
     "delimiter": "--delimiter",
 }
 GIVEN = re.compile(rf"\b({'|'.join(FLAGS)})=(?=\S)")
+# Values that stand for several parameters: only what is in them has flags.
+WHOLE = re.compile(r"\b(?:(?:landmarks|resources)=)?(?:Landmarks|Resources)\((?:\.{3}, )?(.*?)\)")
 NAMED = re.compile(rf"(?<![\w-])'?\b({'|'.join(name for name in FLAGS if '_' in name)})\b'?")
 SENTENCES = (
     (re.compile(r"^Input y contains NaN\b"), "the target has missing values"),
@@ -40,8 +41,8 @@ SENTENCES = (
     (re.compile(r": array=.*Reshape your data.*"), ""),
     (re.compile(r"\(n_samples=(\d+)\)"), r"(\1 objects)"),
     (
-        re.compile(r"\bexceeds n_samples=(\d+); all \1 are used"),
-        r"is more than the \1 objects; all are used",
+        re.compile(r"\b(\d+) landmarks exceed n_samples=(\d+); all \2 objects are used"),
+        r"--landmarks \1 is more than the \2 objects; all are used",
     ),
     (re.compile(r"\bn_samples=(\d+)( of positive weight)?"), r"a number of \1 objects\2"),
     (re.compile(r"\bn_samples\b"), "the number of objects"),
@@ -53,7 +54,7 @@ SENTENCES = (
 
 def in_flags(text: str) -> str:
     """Return a message of the library in the terms of the command line."""
-    text = GIVEN.sub(lambda match: f"{FLAGS[match[1]]} ", text)
+    text = GIVEN.sub(lambda match: f"{FLAGS[match[1]]} ", WHOLE.sub(r"\1", text))
     text = NAMED.sub(lambda match: FLAGS[match[1]], text)
     for pattern, better in SENTENCES:
         text = pattern.sub(better, text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kreinlearn import KreinNystroem
+from kreinlearn import KreinNystroem, Landmarks
 from kreinlearn.report import Table
 
 Array = np.ndarray
@@ -77,13 +77,13 @@ def approximate(
     """The Frobenius errors (ranks, repeats) of each pair of landmark scheme and core."""
     ranks = usable_ranks(len(X))
     errors = {scheme: np.empty((len(ranks), REPEATS)) for scheme in SCHEMES}
-    for (landmarks, core), table in errors.items():
+    for (scheme, core), table in errors.items():
         for at in np.ndindex(table.shape):
             k, repeat = at
+            landmarks = Landmarks(LANDMARKS_PER_RANK * ranks[k], scheme, core)
             model = KreinNystroem(
-                "hausdorff", n_landmarks=LANDMARKS_PER_RANK * ranks[k], rank=ranks[k],
-                landmarks=landmarks, core=core, random_state=seed + repeat,
-            )  # fmt: skip
+                "hausdorff", landmarks=landmarks, rank=ranks[k], random_state=seed + repeat
+            )
             table[at] = np.linalg.norm(K - centred(model.fit(X).approximate(X)))
             tick("approximating")
     return errors

@@ -72,13 +72,13 @@ def methods(n: int, seed: int) -> dict[str, Classifier]:
         model: Classifier = getattr(kreinlearn, name)("hausdorff", random_state=seed, **settings)
         return model
 
-    few, ridge = {"n_landmarks": min(LANDMARKS, n // 4)}, "KreinRidgeClassifier"
+    few, ridge = {"landmarks": min(LANDMARKS, n // 4)}, "KreinRidgeClassifier"
     return {
         "KreinRidge": made(ridge, **few),
         "KreinVCRidge": made("KreinVCRidgeClassifier", **few),
         "KreinSVC": made("KreinSVC", **few),
-        "KreinRidge exact": made(ridge, n_landmarks=None),
-        "KreinRidge d^2": made(ridge, n_landmarks=None, similarity="squared"),
+        "KreinRidge exact": made(ridge, landmarks=None),
+        "KreinRidge d^2": made(ridge, landmarks=None, similarity="squared"),
         "SimilarityRidge": made("SimilarityRidgeClassifier", **few),
         "SpectrumSVC flip": made("SpectrumSVC", spectrum="flip"),
         "SpectrumSVC clip": made("SpectrumSVC", spectrum="clip"),

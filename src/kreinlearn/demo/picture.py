@@ -11,8 +11,8 @@ import numpy as np
 from kreinlearn.demo.approximation import LANDMARKS_PER_RANK, REPEATS, Findings
 from kreinlearn.demo.learning import FOLDS, Score
 from kreinlearn.plotting import SpectrumDisplay
-from kreinlearn.plotting._style import tidy
 from kreinlearn.plotting.comparison import draw_errors
+from kreinlearn.plotting.style import tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -142,6 +142,20 @@ def blockwise(estimator: BaseEstimator, name: str, X: Any, method: Callable[[Any
     from kreinlearn.distributed.using import mapped
 
     return mapped(estimator, name, X)
+
+
+def results_in_parts(
+    method: Callable[[Any], Any], X: Any, room: int, here: Callable[[], Iterator[Array]]
+) -> Iterator[Array]:
+    """``method(X)`` in parts that have room in memory; ``here()`` yields those of rows in memory.
+
+    Of a dask collection a few blocks are computed at a time, by its workers.
+    """
+    if not is_dask(X):
+        return here()
+    from kreinlearn.distributed.using import parts
+
+    return parts(method(X), room)
 
 
 def scored(

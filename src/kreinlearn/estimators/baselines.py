@@ -9,6 +9,7 @@ from sklearn.base import _fit_context
 
 from kreinlearn.data.memory import Resources
 from kreinlearn.data.validation import TargetLike, WeightLike
+from kreinlearn.estimators.calibration import calibrated
 from kreinlearn.estimators.learner import KreinClassifierBase, Learner
 from kreinlearn.estimators.ridge import IncrementalClassifier, IncrementalRegressor, RandomState
 from kreinlearn.kernels.base import Objects
@@ -104,7 +105,7 @@ class SimilarityRidge(IncrementalRegressor):
         tuned). Exists if there was more than one; a saved model does not have it.
     rank_ : int
         The number of features, which is that of the landmarks.
-    landmarks_ : ndarray, sparse matrix, table or list of length n_landmarks_
+    landmarks_ : ndarray, sparse matrix or list of length n_landmarks_
         The landmarks; with a precomputed kernel their row numbers.
     landmark_indices_ : ndarray of shape (n_landmarks_,) or None
         Row numbers of the landmarks in the training data; None if they were given as objects.
@@ -296,7 +297,7 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
         tuned). Exists if there was more than one; a saved model does not have it.
     rank_ : int
         The number of features, which is that of the landmarks.
-    landmarks_ : ndarray, sparse matrix, table or list of length n_landmarks_
+    landmarks_ : ndarray, sparse matrix or list of length n_landmarks_
         The landmarks; with a precomputed kernel their row numbers.
     landmark_indices_ : ndarray of shape (n_landmarks_,) or None
         Row numbers of the landmarks in the training data; None if they were given as objects.
@@ -385,5 +386,7 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
         self : object
             The fitted estimator.
         """
+        if self.probability:
+            return calibrated(self, X, y, sample_weight)
         self._fit(X, y, sample_weight)
         return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from kreinlearn.data.memory import budget_bytes
 from kreinlearn.data.tiles import TILE, Part, length
 from kreinlearn.data.writing import TABLES, npy_file, table_file
-from kreinlearn.distributed.entrance import is_dask
-from kreinlearn.distributed.using import parts
-from kreinlearn.estimators._base import KreinEstimator
+from kreinlearn.distributed.entrance import results_in_parts
+from kreinlearn.estimators.base import KreinEstimator
+from kreinlearn.kernels.base import Array
 
 MOST_TILES = 32  # in a part
 SHARE = 8  # the results of a part take at most one part in eight of the budget
@@ -66,7 +67,9 @@ def predict_to(
     """
     path = Path(path)
     _require_known(estimator, path, method)
-    values = (_parts_of_lazy if is_dask(X) else _parts)(estimator, X, getattr(estimator, method))
+    apply: Method = getattr(estimator, method)
+    room = budget_bytes(estimator._resources.memory_budget) // SHARE
+    values = results_in_parts(apply, X, room, partial(_parts, estimator, X, apply, room))
     first = next(values, None)
     if first is None:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required")
@@ -94,29 +97,20 @@ def _require_known(estimator: Any, path: Path, method: str) -> None:
     check_is_fitted(estimator)
 
 
-def _parts(estimator: Any, X: Any, method: Method) -> Iterator[np.ndarray]:
-    """Give the results of whole tiles: first of one, then of as many as the budget allows."""
-    X = estimator._validated(X, estimator.kernel_, reset=False)
+def _parts(estimator: KreinEstimator, X: Any, method: Method, room: int) -> Iterator[Array]:
+    """Results of whole tiles: first of one, then of as many as there is room for."""
+    X, _ = estimator._new_rows(X)
     n, start, step = length(X), 0, TILE
     while start < n:
         stop = min(start + step, n)
         values = np.asarray(method(Part(X, start, stop)))
         yield values
-        tiles = _room(estimator) // max(TILE * (values.nbytes // len(values)), 1)
+        tiles = room // max(TILE * (values.nbytes // len(values)), 1)
         start, step = stop, TILE * int(max(1, min(tiles, MOST_TILES)))
 
 
-def _parts_of_lazy(estimator: Any, X: Any, method: Method) -> Iterator[np.ndarray]:
-    """Give the results of a few blocks of a Dask collection, evaluated by its workers."""
-    yield from parts(method(X), _room(estimator))
-
-
-def _room(estimator: Any) -> int:
-    return budget_bytes(estimator.memory_budget) // SHARE
-
-
-def _names(estimator: Any, method: str, values: np.ndarray) -> list[str]:
-    """Return one name per column of the results."""
+def _names(estimator: Any, method: str, values: Array) -> list[str]:
+    """One name per column of the results."""
     if values.ndim == 1:
         return ["prediction" if method == "predict" else method]
     if method == "transform":

@@ -16,6 +16,7 @@ from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator
 from kreinlearn.data.validation import TargetLike, WeightLike
 from kreinlearn.distributed.entrance import require_in_memory
+from kreinlearn.estimators.calibration import calibrated
 from kreinlearn.estimators.learner import KreinClassifierBase, KreinRegressorBase, Learner
 from kreinlearn.estimators.refusals import refuse
 from kreinlearn.kernels.base import Objects
@@ -48,8 +49,10 @@ class Incremental(Learner):
                 self._next_part(X, y, sample_weight, classes)
             else:
                 refuse(self, "partial_fit")
-                learned = partial(self._first_part, X, y, sample_weight, classes)
-                rows, model = self._in_precision(learned)
+                first = partial(self._first_part, X, y, sample_weight, classes)
+                rows, model = (
+                    self._coarsely(first) if self._is_single else first(self._resources.dtype)
+                )
                 self._keep(rows, model)
                 assert model.sums is not None
                 self._sums = model.sums
@@ -258,7 +261,7 @@ class KreinRidge(IncrementalRegressor):
         value; those that are zero up to rounding are left out.
     rank_ : int
         The number of features.
-    landmarks_ : ndarray, sparse matrix, table or list of length n_landmarks_
+    landmarks_ : ndarray, sparse matrix or list of length n_landmarks_
         The landmarks; with a precomputed kernel their row numbers.
     landmark_indices_ : ndarray of shape (n_landmarks_,) or None
         Row numbers of the landmarks in the training data; None if they were given as objects.
@@ -458,7 +461,7 @@ class KreinRidgeClassifier(IncrementalClassifier):
         value; those that are zero up to rounding are left out.
     rank_ : int
         The number of features.
-    landmarks_ : ndarray, sparse matrix, table or list of length n_landmarks_
+    landmarks_ : ndarray, sparse matrix or list of length n_landmarks_
         The landmarks; with a precomputed kernel their row numbers.
     landmark_indices_ : ndarray of shape (n_landmarks_,) or None
         Row numbers of the landmarks in the training data; None if they were given as objects.
@@ -544,5 +547,7 @@ class KreinRidgeClassifier(IncrementalClassifier):
         self : object
             The fitted estimator.
         """
+        if self.probability:
+            return calibrated(self, X, y, sample_weight)
         self._fit(X, y, sample_weight)
         return self

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from kreinlearn.data.memory import Resources
 from kreinlearn.data.validation import TargetLike, WeightLike
+from kreinlearn.estimators.calibration import calibrated
 from kreinlearn.estimators.learner import KreinClassifierBase
 from kreinlearn.estimators.refusals import refuse
 from kreinlearn.estimators.ridge import RandomState
@@ -155,7 +156,7 @@ class KreinSVC(KreinClassifierBase):
         value; those that are zero up to rounding are left out. Exists without an l1 penalty.
     rank_ : int
         The number of features.
-    landmarks_ : ndarray, sparse matrix, table or list of length n_landmarks_
+    landmarks_ : ndarray, sparse matrix or list of length n_landmarks_
         The landmarks; with a precomputed kernel their row numbers.
     landmark_indices_ : ndarray of shape (n_landmarks_,) or None
         Row numbers of the landmarks in the training data; None if they were given as objects.
@@ -254,6 +255,8 @@ class KreinSVC(KreinClassifierBase):
         self : object
             The fitted estimator.
         """
+        if self.probability:
+            return calibrated(self, X, y, sample_weight)
         self._fit(X, y, sample_weight)
         return self
 

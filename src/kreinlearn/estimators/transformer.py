@@ -30,7 +30,6 @@ from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.probe import probe_landmarks
 from kreinlearn.pairs.rows import Rows
-from kreinlearn.progress import fit_task
 from kreinlearn.sums.parallel import serial_blas
 
 DEFAULT_TOL = 0.05  # of rank="auto"
@@ -47,7 +46,7 @@ class FitResult(NamedTuple):
 
 
 class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KreinEstimator):
-    _takes_dask: ClassVar[bool] = True
+    _works_elsewhere: ClassVar[bool] = True
     _core: ClassVar[str] = "ls"
     _fitted: ClassVar[tuple[str, ...]] = (
         *KreinEstimator._fitted, "signature_", "eigenvalues_", "rank_", "_map", "_mean",
@@ -141,8 +140,9 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
         return None
 
     def _fit(self, X: Objects) -> FitResult:
-        with fit_task(self, X):
-            result = self._in_precision(partial(self._found, X))
+        with self._fitting(X):
+            found = partial(self._found, X)
+            result = self._coarsely(found) if self._is_single else found(self._resources.dtype)
             self._keep(result)
             return result
 
@@ -252,7 +252,7 @@ class KreinNystroem(_KreinTransformer):
     error_ : ErrorEstimate
         The estimated relative error, its standard error, and the number of rows it was estimated
         from. Exists with ``tol`` or ``rank="auto"``.
-    landmarks_ : ndarray, sparse matrix, table or list of length n_landmarks_
+    landmarks_ : ndarray, sparse matrix or list of length n_landmarks_
         The landmarks; with a precomputed kernel their row numbers.
     landmark_indices_ : ndarray of shape (n_landmarks_,) or None
         Row numbers of the landmarks in the training data; None if they were given as objects.
@@ -471,7 +471,7 @@ class KreinPCA(_KreinTransformer):
     rank_ : int
         The number of components, fewer than ``n_components`` if the landmarks span fewer
         dimensions.
-    landmarks_ : ndarray, sparse matrix, table or list of length n_landmarks_
+    landmarks_ : ndarray, sparse matrix or list of length n_landmarks_
         The landmarks; with a precomputed kernel their row numbers.
     landmark_indices_ : ndarray of shape (n_landmarks_,) or None
         Row numbers of the landmarks in the training data; None if they were given as objects.

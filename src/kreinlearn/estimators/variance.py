@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from kreinlearn.data.memory import Resources
 from kreinlearn.data.validation import TargetLike, WeightLike
+from kreinlearn.estimators.calibration import calibrated
 from kreinlearn.estimators.learner import KreinClassifierBase, Learner
 from kreinlearn.estimators.ridge import IncrementalClassifier, IncrementalRegressor, RandomState
 from kreinlearn.kernels.base import Objects
@@ -130,7 +131,7 @@ class KreinVCRidge(IncrementalRegressor):
         value; those that are zero up to rounding are left out.
     rank_ : int
         The number of features.
-    landmarks_ : ndarray, sparse matrix, table or list of length n_landmarks_
+    landmarks_ : ndarray, sparse matrix or list of length n_landmarks_
         The landmarks; with a precomputed kernel their row numbers.
     landmark_indices_ : ndarray of shape (n_landmarks_,) or None
         Row numbers of the landmarks in the training data; None if they were given as objects.
@@ -348,7 +349,7 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
         value; those that are zero up to rounding are left out.
     rank_ : int
         The number of features.
-    landmarks_ : ndarray, sparse matrix, table or list of length n_landmarks_
+    landmarks_ : ndarray, sparse matrix or list of length n_landmarks_
         The landmarks; with a precomputed kernel their row numbers.
     landmark_indices_ : ndarray of shape (n_landmarks_,) or None
         Row numbers of the landmarks in the training data; None if they were given as objects.
@@ -441,6 +442,8 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
         self : object
             The fitted estimator.
         """
+        if self.probability:
+            return calibrated(self, X, y, sample_weight)
         self._fit(X, y, sample_weight)
         return self
 

@@ -62,9 +62,7 @@ def classifier(
     """
     if method == FLIP:
         return kreinlearn.SpectrumSVC(kernel, spectrum="flip", random_state=seed, **settings)
-    key = "n_landmarks" if landmarks is None or isinstance(landmarks, int) else "landmarks"
-    settings[key] = landmarks
-    return LEARNERS[method](kernel, random_state=seed, **settings)
+    return LEARNERS[method](kernel, landmarks=landmarks, random_state=seed, **settings)
 
 
 # One set, one fold
@@ -161,7 +159,7 @@ def chosen(model: Classifier) -> str:
 
 def paper_landmarks(D: np.ndarray, k: int, seed: int) -> np.ndarray:
     """Row numbers by the paper's kernel k-means++ on the features of a uniform sketch."""
-    model = nystroem(DISSIMILARITIES, k, landmarks="kmeans++", core="plain", seed=seed)
+    model = nystroem(DISSIMILARITIES, k, scheme="kmeans++", core="plain", seed=seed)
     return np.asarray(model.fit(D).landmark_indices_)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from kreinlearn.plotting._style import COLOURS, MARKS, SETTINGS, log_ticks, mark, short
+from kreinlearn.plotting.style import COLOURS, MARKS, SETTINGS, log_ticks, mark, short
 from kreinlearn.report import Picture
 from kreinlearn.report.svg import drawing
 

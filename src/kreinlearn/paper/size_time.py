@@ -36,7 +36,7 @@ class Way(NamedTuple):
 
     def model(self, kernel: Kernel, k: int, seed: int) -> KreinNystroem:
         return nystroem(
-            kernel, self.per_rank * k, k, landmarks=self.landmarks, core=self.core,
+            kernel, self.per_rank * k, k, scheme=self.landmarks, core=self.core,
             method=self.method, seed=seed,
         )  # fmt: skip
 

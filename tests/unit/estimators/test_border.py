@@ -137,7 +137,12 @@ def test_landmark_columns_give_no_error_estimate() -> None:
     model = nystroem("precomputed", landmarks=8).fit(K)
     Z = model.landmark_indices_
     columns = nystroem("precomputed", landmarks=Landmarks(Z, core="plain")).fit(K[:, Z])
-    for one, given in ((model, K[:, Z]), (model, K[:8, Z]), (columns, K[:, Z]), (columns, K[:8, Z])):
+    for one, given in (
+        (model, K[:, Z]),
+        (model, K[:8, Z]),
+        (columns, K[:, Z]),
+        (columns, K[:8, Z]),
+    ):
         with pytest.raises(ValueError, match=r"those with landmarks; fit and pass all columns"):
             one.estimate_error(given)
     for square in (model, nystroem("precomputed", landmarks=None).fit(K)):

@@ -1,4 +1,4 @@
-"""Squares by strips are the values of ``symmetric``, bit for bit, each pair once, by any workers."""
+"""Squares by strips are those of ``symmetric``, bit for bit, each pair once, by any workers."""
 
 from __future__ import annotations
 

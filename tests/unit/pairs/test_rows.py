@@ -135,8 +135,8 @@ def test_a_tally_counts_labels_and_their_weight(weights):
     assert tally.labels.tolist() == ["a", "b", "c"]
     w = np.ones(N) if weights is None else weights
     for label, count, weight in zip(tally.labels, tally.counts, tally.weights, strict=True):
-        assert count == np.sum(LABELS == label)
-        assert weight == pytest.approx(w[LABELS == label].sum(), rel=1e-12)
+        assert count == np.sum(label == LABELS)
+        assert weight == pytest.approx(w[label == LABELS].sum(), rel=1e-12)
 
 
 def test_tallies_of_other_labels_add_up():

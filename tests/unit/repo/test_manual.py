@@ -174,7 +174,9 @@ def test_built_pages_need_no_network_and_links_between_them_resolve(built: Path)
 def test_a_docstring_is_rendered_as_it_was_meant(built: Path) -> None:
     page = text_of(built / "generated" / "kreinlearn.KreinRidge.html")
     plain = re.sub(r"<[^>]+>", "", page)
-    assert "lambda_plus, lambda_minuspenalties, or &quot;auto&quot;: tuned." in plain
+    assert "lambda_plusfloat or &quot;auto&quot;, default=&quot;auto&quot;" in plain
+    assert "coef_ndarray of shape (rank_,) or (n_outputs, rank_)" in plain
+    assert "Coefficients of the features." in plain
     assert "system-message" not in page
 
 
