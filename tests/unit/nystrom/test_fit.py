@@ -92,8 +92,8 @@ def test_a_rank_too_small_for_the_tolerance_stops_the_growth():
 
 def test_growth_ends_within_the_memory_budget():
     many = RNG.normal(size=(9000, 8))
+    small = Resources(memory_budget="30MB")
     with pytest.warns(UserWarning, match="memory_budget"):
-        small = Resources(memory_budget="30MB")
         model = KreinNystroem(
             DeltaGauss(10.0), landmarks=20, tol=1e-4, resources=small, random_state=0
         ).fit(many)
