@@ -22,10 +22,21 @@ define install
 	@touch $@
 endef
 
-.PHONY: help demo test lint docs lock clean
+# What `make check` runs: the rooms of a fit, the rules of the repository, and a kernel and an estimator
+# of each kind. Everything else, and what is marked slow, runs with `make test`.
+FAST := $(addprefix tests/unit/,data sums solvers pairs nystrom learn \
+  kernels/test_vectors.py kernels/test_strings.py kernels/test_registry.py kernels/test_combine.py \
+  estimators/test_transformer.py estimators/test_border.py estimators/test_svm.py \
+  repo/test_architecture.py repo/test_import_direction.py repo/test_packaging.py \
+  repo/test_public_names.py repo/test_walk.py)
+# Several processes share the cores: threads without work sleep, and do not spin.
+PYTEST := OPENBLAS_THREAD_TIMEOUT=4 OMP_WAIT_POLICY=passive $(PY) -m pytest -n auto --dist worksteal
+
+.PHONY: help demo test check lint docs lock clean
 help:
 	@echo "make demo    install what the demonstration needs, run it"
-	@echo "make test    install everything, then lint, types and all tests"
+	@echo "make check   lint, types and the fast tests: under two minutes, for every change"
+	@echo "make test    install everything, then lint, types and all tests: about ten minutes"
 	@echo "make lint    ruff and mypy only"
 	@echo "make docs    the manual, into build/docs"
 	@echo "make lock    resolve requirements/*.txt anew (UPGRADE=--upgrade for the newest)"
@@ -34,8 +45,11 @@ help:
 demo: $(DEMO)
 	@$(PY) -m kreinlearn.demo
 
+check: lint
+	$(PYTEST) -q -m "not slow" $(FAST)
+
 test: lint
-	$(PY) -m pytest -n auto --dist worksteal
+	$(PYTEST)
 
 lint: $(TEST)
 	$(PY) -m ruff check .

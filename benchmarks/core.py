@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,17 @@ from sklearn.metrics.pairwise import rbf_kernel
 from benchmarks import tables, timing
 from benchmarks.bound import bound
 from benchmarks.timing import Row, interleaved, ratio_row, resident_megabytes, said_by, spent
-from kreinlearn import KreinNystroem
+from kreinlearn import KreinNystroem, Landmarks
 from kreinlearn.data.tiles import TILE
 from kreinlearn.kernels import DeltaGauss
 from kreinlearn.nystrom.core import landmark_map, one_shot, one_shot_svd, squared_route
-from kreinlearn.nystrom.landmarks import SELECTORS
-from kreinlearn.nystrom.sweep import Plan, gram_pass, transform_blocks
-from kreinlearn.pairs.evaluate import Rows
-from kreinlearn.pairs.panel import Panel
+from kreinlearn.nystrom.landmarks import MapSpec
+from kreinlearn.nystrom.schemes import SCHEMES
+from kreinlearn.nystrom.sweep import Swept, project, sweep
+from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.rows import Rows, Session
+from kreinlearn.pairs.sample import Sample
+from kreinlearn.sums.moments import Targets
 from kreinlearn.sums.parallel import serial_blas, worker_count
 
 D = 20
@@ -38,25 +42,29 @@ def data(n: int, dtype: type = np.float64) -> np.ndarray:
     return np.random.default_rng(0).standard_normal((n, D)).astype(dtype)
 
 
-def opened(X: np.ndarray, m: int) -> tuple[Panel, Plan]:
-    """The pairs of m given landmarks, as a fit prepares them, and the plan of that fit."""
-    rng = np.random.default_rng(0)
-    Z = np.sort(rng.choice(len(X), m, replace=False))
-    panel = Panel(DeltaGauss(**KERNEL).fit(X, rng), Rows(X), Z, workers=WORKERS)
-    panel.grow(Z)
-    single = X.dtype == np.float32
-    plan = Plan(m, None, "plain", "gram", Z, WORKERS, 2**40, single=single)
-    return panel, plan
+def given_landmarks(n: int, m: int) -> np.ndarray:
+    """The row numbers of m of n rows."""
+    return np.sort(np.random.default_rng(0).choice(n, m, replace=False))
 
 
-def one_pass(X: np.ndarray, m: int) -> Any:
-    panel, plan = opened(X, m)
-    return gram_pass(panel, panel.evaluator(), plan, np.random.default_rng(0))
+def opened(X: np.ndarray, m: int) -> tuple[Pairs, Sample]:
+    """The pairs of m given landmarks, as a fit prepares them."""
+    session = Session(WORKERS, 2**40, single=X.dtype == np.float32)
+    pairs = Pairs(DeltaGauss(**KERNEL).fit(X, np.random.default_rng(0)), Rows(X), session)
+    Z = given_landmarks(len(X), m)
+    return pairs, pairs.grown(pairs.sample(Z), Z)
+
+
+def one_pass(X: np.ndarray, m: int) -> Swept:
+    """The pass over all rows, with the values among the landmarks."""
+    pairs, sample = opened(X, m)
+    rng, nothing = np.random.default_rng(0), Targets.none(len(X))
+    return sweep(pairs, sample, MapSpec(m, given=sample.landmarks), rng, nothing)
 
 
 def fitted(X: np.ndarray, m: int, **params: Any) -> KreinNystroem:
-    Z = np.sort(np.random.default_rng(0).choice(len(X), m, replace=False))
-    return KreinNystroem(DeltaGauss(**KERNEL), landmarks=Z, core="plain", **params).fit(X)
+    Z = Landmarks(given_landmarks(len(X), m), core="plain")
+    return KreinNystroem(DeltaGauss(**KERNEL), landmarks=Z, **params).fit(X)
 
 
 # The rows of the table
@@ -89,13 +97,13 @@ def kernel_block(repetitions: int) -> list[Row]:
 def passes(n: int, m: int, repetitions: int) -> list[Row]:
     X = data(n)
     X32 = X.astype(np.float32)
-    panel, _ = opened(X, m)
-    columns, w, out = panel.evaluator(), np.ones((m, 1)), np.empty((n, 1))
+    pairs, sample = opened(X, m)
+    columns, w, out = pairs.evaluator(sample), np.ones((m, 1)), np.empty((n, 1))
     works = {
         "pass": lambda: one_pass(X, m),
         "fit": lambda: fitted(X, m),
         "single": lambda: one_pass(X32, m),
-        "predict": lambda: transform_blocks(X, columns, w, out, WORKERS, buffered=True),
+        "predict": lambda: project(X, columns, w, out, WORKERS, buffered=True),
     }
     floors: list[float] = []
     works = {"bound": lambda: floors.append(bound(n, m, D).total), **works}
@@ -124,10 +132,10 @@ def landmark_rows(n: int, repetitions: int) -> list[Row]:
     def choose(scheme: str) -> None:
         # The rows of the core are evaluated for the fit and not for the choice: few of them here.
         pool = np.sort(np.random.default_rng(1).choice(n, m, replace=False))
-        panel = Panel(kernel, Rows(X), pool, workers=WORKERS)
-        panel.look_at_all_rows()
+        pairs = Pairs(kernel, Rows(X), Session(WORKERS, 2**40))
+        sample = replace(pairs.sample(pool), streams=True)
         with serial_blas():
-            SELECTORS[scheme](panel, m, np.random.default_rng(2), sketch)
+            SCHEMES[scheme](pairs, sample, m, np.random.default_rng(2), sketch)
 
     works = {"pass": lambda: one_pass(X, m)} | {
         s: (lambda s=s: choose(s)) for s in ("leverage", "kmeans++")
@@ -145,11 +153,11 @@ def peers(n: int, repetitions: int) -> list[Row]:
     """From X to the eigendecomposition: our way, and those of others."""
     m = 500
     X = data(n)
-    panel, _ = opened(X, m)
-    Z, K_ZZ = X[panel.landmarks], panel.K_ZZ
+    pairs, sample = opened(X, m)
+    Z, K_ZZ = X[sample.landmarks], sample.K_ZZ
     W, S = landmark_map(K_ZZ)
-    C = panel.evaluator()(X)
-    G = one_pass(X, m)[0].matrix
+    C = pairs.evaluator(sample)(X)
+    G = one_pass(X, m).gram.matrix
 
     def pipeline() -> Any:
         """What scikit-learn's Nystroem does with its own kernels: features, then Phi'Phi."""

@@ -34,7 +34,7 @@ CLASSES = {
 }
 LEARNERS = (*KREIN, "SimilarityRidge")
 PAPER_LANDMARKS = 100
-PAPER_WAY = {"landmarks": "uniform", "similarity": "squared", "multi_class": "ovr"}
+PAPER_WAY = {"similarity": "squared", "multi_class": "ovr"}
 ONE_LAMBDA = {"lambda_minus": "equal"}
 
 
@@ -67,16 +67,15 @@ def _learner(learner: str, name: str, params: dict[str, Any], ours: str = "") ->
 
 
 def _learners(landmarks: int) -> Iterator[Method]:
-    few: dict[str, Any] = {"n_landmarks": landmarks}
+    few: dict[str, Any] = {"landmarks": landmarks}
+    paper = {"landmarks": kreinlearn.Landmarks(landmarks, "uniform"), **PAPER_WAY}
     for learner in LEARNERS:
         mine = learner in KREIN
         yield _learner(learner, f"{landmarks}", few, "landmarks" * mine)
         yield _learner(learner, "auto", {}, "auto" * mine)
-        yield _learner(learner, f"{landmarks} paper", {**few, **PAPER_WAY})
+        yield _learner(learner, f"{landmarks} paper", paper)
     for learner in ("KreinRidge", "KreinSVC"):
-        for name, params in (
-            (f"{landmarks}", few), ("auto", {}), (f"{landmarks} paper", {**few, **PAPER_WAY})
-        ):  # fmt: skip
+        for name, params in ((f"{landmarks}", few), ("auto", {}), (f"{landmarks} paper", paper)):
             yield _learner(learner, f"{name} one lambda", {**params, **ONE_LAMBDA})
 
 

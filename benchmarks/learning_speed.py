@@ -19,9 +19,9 @@ from sklearn.svm import LinearSVC
 
 from benchmarks import tables
 from benchmarks.bound import bound
-from benchmarks.core import KERNEL, D, data
+from benchmarks.core import KERNEL, D, data, given_landmarks
 from benchmarks.timing import Row, Timing, interleaved, spent, table_of
-from kreinlearn import KreinNystroem, KreinRidge, KreinRidgeClassifier, KreinSVC
+from kreinlearn import KreinNystroem, KreinRidge, KreinRidgeClassifier, KreinSVC, Landmarks
 from kreinlearn.kernels import DeltaGauss
 from kreinlearn.nystrom.core import landmark_map
 
@@ -45,10 +45,6 @@ def kernel() -> DeltaGauss:
     return DeltaGauss(**KERNEL)
 
 
-def given(n: int) -> Any:
-    return np.sort(np.random.default_rng(0).choice(n, M, replace=False))
-
-
 def over(what: str, part: Timing, base: Timing, limit: float) -> Row:
     ratio = part.cpu / base.cpu
     shown = f"{ratio:.2f} x (wall {part.wall / base.wall:.2f} x; {spent(part)})"
@@ -64,14 +60,14 @@ def least_squares(n: int, repetitions: int) -> list[Row]:
     def fit(model: Any, y: Any) -> Any:
         return lambda: model.set_params(kernel=kernel(), random_state=0).fit(X, y)
 
-    Z = given(n)
+    Z = given_landmarks(n, M)
     works = {
-        "untuned": fit(KreinRidge(n_landmarks=M, **fixed), y),
-        "tuned": fit(KreinRidge(n_landmarks=M), y),
+        "untuned": fit(KreinRidge(landmarks=M, **fixed), y),
+        "tuned": fit(KreinRidge(landmarks=M), y),
         "untuned, Z": fit(KreinRidge(landmarks=Z, **fixed), y),
         "tuned, Z": fit(KreinRidge(landmarks=Z), y),
-        "two": fit(KreinRidgeClassifier(n_landmarks=M, multi_class="ovr"), two),
-        "ten": fit(KreinRidgeClassifier(n_landmarks=M, multi_class="ovr"), ten),
+        "two": fit(KreinRidgeClassifier(landmarks=M, multi_class="ovr"), two),
+        "ten": fit(KreinRidgeClassifier(landmarks=M, multi_class="ovr"), ten),
     }
     t = interleaved(works, repetitions)
     size = f"n = {n:.0e}, m = {M}"
@@ -86,9 +82,9 @@ def least_squares(n: int, repetitions: int) -> list[Row]:
 def machine(n: int, repetitions: int) -> list[Row]:
     """KreinSVC with given penalties and landmarks divided by the bound, and LinearSVC beside it."""
     X = data(n)
-    y, Z = labels(X, 2), given(n)
+    y, Z = labels(X, 2), given_landmarks(n, M)
     params = {"landmarks": Z, "lambda_plus": LAMBDA, "lambda_minus": LAMBDA, "random_state": 0}
-    features = KreinNystroem(kernel(), landmarks=Z, core="plain", random_state=0)
+    features = KreinNystroem(kernel(), landmarks=Landmarks(Z, core="plain"), random_state=0)
     C = 1 / (n * LAMBDA)
 
     def theirs() -> None:
@@ -118,7 +114,7 @@ def machine(n: int, repetitions: int) -> list[Row]:
 
 def pipeline(n: int, repetitions: int) -> list[Row]:
     """KreinRidge with given penalties and landmarks, and the same with scikit-learn alone."""
-    X, Z = data(n), given(n)
+    X, Z = data(n), given_landmarks(n, M)
     y = targets(X)
     W = landmark_map(kernel().fit(X, np.random.default_rng(0)).symmetric(X[Z]))[0]
 

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.cases import RANKS, Problem, problem
 from benchmarks.counting import Tally
-from kreinlearn import KreinNystroem
+from kreinlearn import KreinNystroem, Landmarks
 
 DEFAULT = "medoids+greedy"
 OBJECT_DEFAULT = "greedy_kmeans++"
@@ -59,10 +59,13 @@ class Setting(NamedTuple):
     rank: int | None
 
     def model(self, kernel: Any, seed: int) -> KreinNystroem:
+        if isinstance(self.scheme, str):
+            landmarks = Landmarks(self.l, self.scheme, self.core)
+        else:
+            landmarks = Landmarks(self.scheme, core=self.core)
         return KreinNystroem(
-            kernel, n_landmarks=self.l, rank=self.rank, landmarks=self.scheme, core=self.core,
-            random_state=seed, n_jobs=1,
-        )  # fmt: skip
+            kernel, landmarks=landmarks, rank=self.rank, random_state=seed, n_jobs=1
+        )
 
     def fit(self, case: Problem, seed: int) -> KreinNystroem:
         return self._fitted(case.kernel, case.X, seed)

@@ -90,7 +90,7 @@ METHODS = {
 }
 # not among what is checked: what the 1000 landmarks of the defaults cost
 EXACT = "KreinRidgeClassifier, all objects"
-ALL_METHODS = METHODS | {EXACT: lambda split: KreinRidgeClassifier(n_landmarks=None, **MATRIX)}
+ALL_METHODS = METHODS | {EXACT: lambda split: KreinRidgeClassifier(landmarks=None, **MATRIX)}
 
 
 # Measuring

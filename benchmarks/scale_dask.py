@@ -88,7 +88,7 @@ def compared(n: int, m: int, chunk: int, repetitions: int) -> list[Row]:
         there, beside = on_workers(client, n, chunk), here(n, chunk)
         few = on_workers(client, n // 10, max(chunk // 10, 2048))
         for name, learner in LEARNERS.items():
-            model = learner(kernel(), n_landmarks=m, random_state=0)
+            model = learner(kernel(), landmarks=m, random_state=0)
             try:
                 rows += _compared(client, name, model, (there, beside, few), repetitions)
             except TypeError as error:
@@ -99,7 +99,7 @@ def compared(n: int, m: int, chunk: int, repetitions: int) -> list[Row]:
 
 def _compared(client: Any, name: str, model: Any, data: Any, repetitions: int) -> list[Row]:
     there, beside, few = data
-    n, m = len(beside[0]), model.n_landmarks
+    n, m = len(beside[0]), model.landmarks
     bytes_of = []
     for X, y in (few, there):  # compiled on the workers, too
         before = received(client)

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.bound import bound
 from benchmarks.scale_sets import ABOUT, LABELS, NUMBERS, SETS, error, rows_at
 from benchmarks.timing import Timing, forget_peak, resident_megabytes, timed
-from kreinlearn import KreinRidge, KreinRidgeClassifier, KreinSVC
+from kreinlearn import KreinRidge, KreinRidgeClassifier, KreinSVC, Resources
 from kreinlearn.kernels import DeltaGauss
 from kreinlearn.kernels.columns import DistanceColumns
 from kreinlearn.sums.parallel import worker_count
@@ -69,7 +69,8 @@ def measured(folder: Path, name: str, m: int, learner: str) -> dict[str, Any]:
     kind, kernel = LEARNERS[learner][1], CountedDeltaGauss(**SETS[name].kernel)
     X, X_test = rows_at(folder, "train"), rows_at(folder, "test")
     y, y_test = (np.load(folder / f"{part}_{kind}.npy") for part in ("train", "test"))
-    model = LEARNERS[learner][0](kernel, n_landmarks=m, memory_budget=BUDGET, random_state=0)
+    resources = Resources(memory_budget=BUDGET)
+    model = LEARNERS[learner][0](kernel, landmarks=m, resources=resources, random_state=0)
     warm(model, d, y, X_test)
     floors = [bound(n, m, d).total for _ in range(BOUNDS)]
     before, counted = forget_peak(), kernel.tally.values
@@ -96,8 +97,8 @@ def warm(model: Any, d: int, y: np.ndarray, X_test: Any) -> None:
     """Compile and import what a fit and a prediction need, before anything is measured."""
     rng = np.random.default_rng(0)
     some = rng.choice(len(y), WARM_ROWS)
-    least = min(20, model.n_landmarks)
-    small = type(model)(**{**model.get_params(deep=False), "n_landmarks": least})
+    least = min(20, model.landmarks)
+    small = type(model)(**{**model.get_params(deep=False), "landmarks": least})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # columns without names, rare classes
         small.fit(rng.standard_normal((WARM_ROWS, d)), y[some]).predict(X_test)

@@ -52,19 +52,20 @@ def models() -> dict[str, tuple[Any, Any]]:
     sets = [set(word) for word in text]
     pairs = [[["a", "b"], [[0, 1]]], [["b", "b", "a"], [[0, 1], [1, 2]]]]
     inside = normalized(similarity_of("levenshtein", "local3", n_reference=8))
-    chosen: dict[str, Any] = {"n_landmarks": 8, "random_state": 0}
+    chosen: dict[str, Any] = {"landmarks": 8, "random_state": 0}
     classifier = KreinRidgeClassifier("levenshtein", probability=True, **chosen)
     penalties = {"lambda_plus": 0.1, "lambda_minus": 0.2}
+    sparse: dict[str, Any] = {"lambda_l1": "auto", "lambda_plus": 0, "lambda_minus": 0}
     given = KreinRidge("precomputed_dissimilarity", **penalties, **chosen)
     return {
-        "nystroem": (KreinNystroem("delta_gauss", n_landmarks=6, random_state=0).fit(X), X[:4]),
+        "nystroem": (KreinNystroem("delta_gauss", landmarks=6, random_state=0).fit(X), X[:4]),
         "pca": (KreinPCA(kernel=Gaussian() - 0.5 * Sigmoid(), random_state=0).fit(X), X[:4]),
         "classifier": (classifier.fit(text, three), text[:4]),
         "inside": (KreinRidge(inside, random_state=0).fit(text, np.arange(18.0)), text[:4]),
         "given": (given.partial_fit(D, X[:, 1]), D[:4]),
         "machine": (SpectrumSVC("jaccard_sets", C=1.0).fit(sets, three), ["ab", "c", ""]),
         "graphs": (
-            KreinSVC("wl_distance", penalty="l1", random_state=0).fit(graphs, np.arange(12) % 2),
+            KreinSVC("wl_distance", **sparse, random_state=0).fit(graphs, np.arange(12) % 2),
             pairs,
         ),
     }  # fmt: skip

@@ -78,7 +78,7 @@ def test_ratio_is_that_of_the_definition():
     (figure,) = (f for f in found if f.rule == "2k")
     U, sigma, Vt = np.linalg.svd(case.K)
     best = np.linalg.norm(case.K - (U[:, :25] * sigma[:25]) @ Vt[:25])
-    model = KreinNystroem(case.kernel, n_landmarks=50, rank=25, random_state=seed).fit(case.X)
+    model = KreinNystroem(case.kernel, landmarks=50, rank=25, random_state=seed).fit(case.X)
     missed = np.linalg.norm(case.K - model.approximate(case.X))
     assert figure.ratio == pytest.approx(missed / best, rel=1e-8)
     assert figure.error == pytest.approx(missed, rel=1e-8)

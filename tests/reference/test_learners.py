@@ -215,12 +215,13 @@ def test_outputs_are_independent(model):
 @pytest.mark.parametrize("core", ["truncated", "ls"])
 def test_other_cores_solve_the_same_problem_on_their_features(core):
     """The features are the transformer's; what is checked is the penalty on their signature."""
-    params = {"landmarks": Z, "core": core, "rank": 10, "random_state": 0}
-    nystroem = KreinNystroem(KERNEL, **params).fit(X)
+    landmarks = Landmarks(Z, core=core)
+    nystroem = KreinNystroem(KERNEL, landmarks=landmarks, rank=10, random_state=0).fit(X)
     Phi, Phi_new = nystroem.transform(X), nystroem.transform(X_NEW)
     penalty = N * np.where(nystroem.signature_ > 0, *TWO)
     F, T = Phi - Phi.mean(0), Y - Y.mean(0)
     z = np.linalg.solve(F.T @ F + np.diag(penalty), F.T @ T)
+    params = {"landmarks": Landmarks(Z, core=core, rank=10), "random_state": 0}
     model = KreinRidge(KERNEL, cv=KFold(2), **params, **LAMBDAS).fit(X, Y)  # draws no folds
     assert relative(model.predict(X_NEW), (Phi_new - Phi.mean(0)) @ z + Y.mean(0)) < 1e-8
 

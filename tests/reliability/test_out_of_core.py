@@ -290,8 +290,8 @@ def test_bad_input_62_memory(tmp_path: Path) -> None:
     ):
         ridge(resources=Resources(memory_budget="100MB")).fit(path, Y[:3])
     many = npy(tmp_path, np.zeros((50_000, 3)))
+    small = Resources(memory_budget="1MB")
     with pytest.raises(MemoryError, match=r"holding all rows of .*x\.npy needs 1.2 MB"):
-        small = Resources(memory_budget="1MB")
         KreinNystroem("seuclidean", resources=small, landmarks=2).fit(many)
 
 

@@ -16,7 +16,14 @@ import pytest
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 
-from kreinlearn import KreinNystroem, KreinRidgeClassifier, KreinSVC, SpectrumSVC, demo
+from kreinlearn import (
+    KreinNystroem,
+    KreinRidgeClassifier,
+    KreinSVC,
+    Landmarks,
+    SpectrumSVC,
+    demo,
+)
 from kreinlearn.datasets import make_polygons
 from kreinlearn.demo.approximation import SCHEMES, Findings, triangle_violations
 from kreinlearn.demo.command import saved
@@ -119,10 +126,8 @@ def test_the_ratios_agree_with_numpy(
     J = np.eye(N) - 1 / N
 
     def ratio(k: int, seed: int) -> float:
-        model = KreinNystroem(
-            "hausdorff", n_landmarks=2 * k, rank=k, landmarks=scheme[0], core=scheme[1],
-            random_state=seed,
-        ).fit(X)  # fmt: skip
+        landmarks = Landmarks(2 * k, *scheme)
+        model = KreinNystroem("hausdorff", landmarks=landmarks, rank=k, random_state=seed).fit(X)
         Phi = J @ model.transform(X)
         K = sum(s * np.outer(phi, phi) for s, phi in zip(model.signature_, Phi.T, strict=True))
         return float(np.sqrt(np.sum((similarity - K) ** 2))) / best_error(similarity, k)
@@ -162,7 +167,7 @@ def test_the_errors_agree_with_cross_val_score(
     run: Run, folds: Folds, method: str, learner: type
 ) -> None:
     X, y = make_polygons(N, random_state=SEED)
-    model = learner("hausdorff", n_landmarks=15, random_state=SEED)
+    model = learner("hausdorff", landmarks=15, random_state=SEED)
     errors = 1 - cross_val_score(model, X, y, cv=folds)
     assert run.cells(method)[:3] == ["15", *printed(errors)]
 
@@ -208,7 +213,7 @@ def test_the_errors_of_the_raw_machine_agree_with_scikit_learn(
 def test_what_was_chosen_is_that_of_the_first_fold(run: Run, folds: Folds) -> None:
     X, y = make_polygons(N, random_state=SEED)
     train = folds[0][0]
-    model = KreinRidgeClassifier("hausdorff", n_landmarks=None, random_state=SEED)
+    model = KreinRidgeClassifier("hausdorff", landmarks=None, random_state=SEED)
     model.fit([X[i] for i in train], y[train])
     plus, minus = f"{model.lambda_plus_:.0e}", f"{model.lambda_minus_:.0e}"
     assert run.cells("KreinRidge exact")[4:] == [model.similarity_, plus, minus]

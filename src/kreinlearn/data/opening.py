@@ -240,7 +240,7 @@ def opened(X: Any, column: str | None = None) -> Source | Table | None:
 
 def _gives_blocks(X: Any) -> bool:
     """Tell whether X can be iterated again, and is neither a sequence, an array nor lazy itself."""
-    others = hasattr(X, "__array__") or hasattr(X, "__dask_graph__") or hasattr(X, "columns")
+    others = any(hasattr(X, name) for name in ("__array__", "to_delayed", "columns"))
     return isinstance(X, Iterable) and not isinstance(X, Sized) and not others
 
 

@@ -186,6 +186,17 @@ def in_memory(X: Any) -> Any:
     return source.within(budget_bytes(None)).whole() if source.ndim == 2 else X
 
 
+def column_count(X: Any) -> int | None:
+    """The number of columns of a matrix, in memory or in a file; None if X is no matrix."""
+    if isinstance(X, list | tuple):
+        return len(X[0]) if len(X) and hasattr(X[0], "__len__") else None
+    data = X if hasattr(X, "shape") else opened(X)
+    if isinstance(data, Table):
+        return len(data.names)
+    shape = getattr(data, "shape", None)
+    return int(shape[1]) if shape is not None and len(shape) == 2 else None
+
+
 def is_condensed(X: Any) -> bool:
     """Whether X is the upper triangle of a matrix as one vector, as scipy's pdist returns it."""
     if hasattr(X, "ndim"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kreinlearn import KreinNystroem
+from kreinlearn import KreinNystroem, Landmarks
 from kreinlearn.report import Table
 
 Array = np.ndarray

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_consistent_length
 
 from kreinlearn.data.opening import with_target
@@ -23,7 +24,6 @@ from kreinlearn.pairs.rows import Rows
 
 if TYPE_CHECKING:
     from kreinlearn.distributed.rows import DaskRows
-    from kreinlearn.estimators.base import KreinEstimator
 
 HERE = 8192  # rows up to which a collection is small enough to be computed
 
@@ -34,15 +34,17 @@ def is_dask(X: Any) -> bool:
     return hasattr(first, "__dask_graph__") and type(first).__module__.startswith("dask")
 
 
-def receive_on_workers(estimator: KreinEstimator, X: Any, kernel: Kernel, border: Border) -> Rows:
-    """The rows of a dask collection; in memory if they are few."""
+def receive_on_workers(X: Any, kernel: Kernel, border: Border, refuse: Callable[..., None]) -> Rows:
+    """The rows of a dask collection; in memory if they are few.
+
+    ``refuse(what)`` raises the error of the first option that does not go with ``what``.
+    """
     from kreinlearn.distributed.blocks import require_sendable
     from kreinlearn.distributed.rows import like
     from kreinlearn.distributed.worker_rows import WorkerRows
-    from kreinlearn.estimators.refusals import refuse
 
     require_sendable(kernel)
-    refuse(estimator, "a dask collection", kernel=kernel)
+    refuse("a dask collection", kernel=kernel)
     rows = _vectors(X, border) if _are_vectors(X, kernel) else _objects(X)
     n = len(rows)
     if not n:
@@ -53,7 +55,7 @@ def receive_on_workers(estimator: KreinEstimator, X: Any, kernel: Kernel, border
         border.check_count(rows, reset=True)
     if n <= HERE:
         return Rows(kernel.domain.validate(rows.take(np.arange(n)), border, reset=True))
-    refuse(estimator, "rows on workers")
+    refuse("rows on workers")
     return WorkerRows(rows)
 
 
@@ -133,7 +135,7 @@ def require_in_memory(X: Any, remedy: str) -> None:
 # Fitted estimators
 
 
-def blockwise(estimator: KreinEstimator, name: str, X: Any, method: Callable[[Any], Array]) -> Any:
+def blockwise(estimator: BaseEstimator, name: str, X: Any, method: Callable[[Any], Array]) -> Any:
     """``method(X)``; of a dask collection, a lazy array of ``estimator.name`` of every block."""
     if not is_dask(X):
         return method(X)

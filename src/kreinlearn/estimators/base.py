@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from copy import copy
 from dataclasses import asdict, replace
+from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -25,7 +27,10 @@ from kreinlearn.data.memory import Resources, budget_bytes, free_memory, require
 from kreinlearn.data.tiles import Source, length, take
 from kreinlearn.data.validation import (
     Border,
+    TargetLike,
+    WeightLike,
     asymmetry_of,
+    column_count,
     is_frame,
     looks_like_distances,
     precision,
@@ -46,7 +51,7 @@ from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.pairs.sample import Sample
 from kreinlearn.pairs.store.opening import stored
 from kreinlearn.persist import save
-from kreinlearn.progress import Progress, tasks_of
+from kreinlearn.progress import Progress, fit_task, tasks_of
 from kreinlearn.sums.parallel import worker_count
 
 T = TypeVar("T")
@@ -94,6 +99,12 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
     feature_names_in_: Array
 
     # Parameters that stand for several
+
+    def _validate_params(self) -> None:
+        """Check all parameters, also those inside of ``Landmarks`` and ``Resources``."""
+        super()._validate_params()
+        self._landmarks  # noqa: B018
+        budget_bytes(self._resources.memory_budget)
 
     @property
     def _resources(self) -> Resources:
@@ -148,7 +159,7 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         """X as rows, and the kernel fitted to them: the one entrance of data to a fit."""
         kernel, border = self._resolved_kernel(), self._border(dtype)
         if is_dask(X):
-            rows = receive_on_workers(self, X, kernel, border)
+            rows = receive_on_workers(X, kernel, border, partial(refuse, self))
         else:
             rows = Rows(kernel.domain.validate(X, border, reset=True))
         if isinstance(kernel, Precomputed):
@@ -211,16 +222,26 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         """How many landmarks "auto" stands for."""
         raise NotImplementedError
 
-    def _in_precision(self, fit: Callable[[str | None], T]) -> T:
-        """``fit(dtype)`` in the type that is asked for, or in float64 if float32 is not enough."""
-        resources = self._resources
-        try:
-            if resources.dtype != "float32":
-                return fit(resources.dtype)
-            return in_enough_precision(fit, stored=resources.store is not None)
-        except BaseException:
-            self._forget()
-            raise
+    @contextmanager
+    def _fitting(
+        self, X: Objects, y: TargetLike = None, sample_weight: WeightLike = None
+    ) -> Iterator[None]:
+        """Tell callbacks of a fit; one that fails leaves the estimator unfitted."""
+        with fit_task(self, X, y, sample_weight):
+            try:
+                yield
+            except BaseException:
+                self._forget()
+                raise
+
+    @property
+    def _is_single(self) -> bool:
+        """Whether float32 is asked for, which a fit then has to find good enough."""
+        return self._resources.dtype == "float32"
+
+    def _coarsely(self, fit: Callable[[str], T]) -> T:
+        """``fit("float32")``, or ``fit("float64")`` if that finds float32 too coarse."""
+        return in_enough_precision(fit, stored=self._resources.store is not None)
 
     @contextmanager
     def _session(
@@ -285,10 +306,20 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         require_in_memory(
             X, f"{name} takes rows in memory here, got a dask collection; compute it first"
         )
+        border = self._border(self._dtype)
         if self._has_landmark_columns(X):
-            few = of_landmark_columns(columns, self.n_landmarks_)
-            return self.kernel_.domain.of_numbers(X, self._border(self._dtype)), few
-        return self.kernel_.domain.validate(X, self._border(self._dtype), reset=False), columns
+            border = replace(border, estimator=self._fitted_to_landmark_columns())
+            columns = of_landmark_columns(columns, self.n_landmarks_)
+        return self.kernel_.domain.validate(X, border, reset=False), columns
+
+    def _fitted_to_landmark_columns(self) -> Self:
+        """The same model, as if no other columns had been seen in ``fit``."""
+        model = copy(self)
+        model.n_features_in_ = self.n_landmarks_
+        if hasattr(self, "feature_names_in_"):
+            assert isinstance(self._columns.raw, PickedColumns)
+            model.feature_names_in_ = self.feature_names_in_[self._columns.raw.numbers]
+        return model
 
     @property
     def _dtype(self) -> str | None:
@@ -296,14 +327,13 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _has_landmark_columns(self, X: Objects) -> bool:
         """Whether a matrix has one column per landmark instead of one per training object."""
-        raw, shape = self._columns.raw, getattr(X, "shape", None)
+        raw = self._columns.raw
         return (
             isinstance(raw, PickedColumns)
             and not raw.needs_all_columns
             and self._columns.landmarks is None
-            and shape is not None
-            and len(shape) == 2
-            and shape[1] == self.n_landmarks_ != self.n_features_in_
+            and self.n_landmarks_ != self.n_features_in_
+            and column_count(X) == self.n_landmarks_
         )
 
     def _projected(self, X: Objects, columns: LandmarkColumns, W: Array) -> Array:

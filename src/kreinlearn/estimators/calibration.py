@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from scipy.special import logit
@@ -19,28 +18,28 @@ from kreinlearn.estimators.base import are_row_numbers
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.learn.folds import fold_count
 
+if TYPE_CHECKING:
+    from kreinlearn.estimators.learner import KreinClassifierBase
+
+T = TypeVar("T", bound="KreinClassifierBase")
 PART = 0.7  # the smallest share of the rows in a part that calibrates
 
 
-def calibrated(
-    model: Any,
-    X: Objects,
-    y: TargetLike,
-    sample_weight: WeightLike,
-    fit: Callable[[Any, Any, Any], None],
-) -> None:
+def calibrated(model: T, X: Objects, y: TargetLike, sample_weight: WeightLike) -> T:
     """Fit a classifier, then its calibration, by fits of parts of the rows."""
-    X, y = with_target(X, y)
-    X = sliceable(model, X)
-    fit(X, y, sample_weight)
-    columns = model._columns
-    del model._columns  # unfitted until it is calibrated
-    y = np.asarray(y).ravel()
-    model._calibration = calibration_of(fixed(model), X, y, sample_weight)
-    model._columns = columns
+    with model._fitting(X, y, sample_weight):
+        X, y = with_target(X, y)
+        X = sliceable(model, X)
+        model._fit(X, y, sample_weight)
+        columns = model._columns
+        del model._columns  # unfitted until it is calibrated
+        y = np.asarray(y).ravel()
+        model._calibration = calibration_of(fixed(model), X, y, sample_weight)
+        model._columns = columns
+    return model
 
 
-def sliceable(model: Any, X: Objects) -> Any:
+def sliceable(model: KreinClassifierBase, X: Objects) -> Any:
     """X of which scikit-learn can take parts; a vector of distances as a matrix."""
     if opened(X) is not None and not isinstance(X, np.memmap):
         raise TypeError(
@@ -53,7 +52,7 @@ def sliceable(model: Any, X: Objects) -> Any:
     return X
 
 
-def fixed(model: Any) -> Any:
+def fixed(model: KreinClassifierBase) -> Any:
     """A classifier like this one for parts of the rows, with everything that was found given."""
     given: dict[str, Any] = {
         "probability": False, "multi_class": model.multi_class_, "cv": None, "scoring": None,
@@ -73,7 +72,9 @@ def fixed(model: Any) -> Any:
     return clone(model).set_callbacks().set_params(**given)
 
 
-def calibration_of(model: Any, X: Objects, y: Array, sample_weight: WeightLike) -> Any:
+def calibration_of(
+    model: KreinClassifierBase, X: Objects, y: Array, sample_weight: WeightLike
+) -> Any:
     """One sigmoid per class, fitted to decision values of rows that were left out of a fit."""
     classes, labels = np.unique(y, return_inverse=True)
     if int(np.bincount(labels).min()) < 2:
@@ -94,7 +95,7 @@ def calibration_of(model: Any, X: Objects, y: Array, sample_weight: WeightLike) 
     return calibration
 
 
-def _with_numbered_classes(model: Any, classes: Array) -> Any:
+def _with_numbered_classes(model: KreinClassifierBase, classes: Array) -> Any:
     given = model.class_weight
     if not isinstance(given, dict):
         return model
@@ -111,7 +112,7 @@ def _never_fall(sigmoid: Any, prior: float) -> None:
         sigmoid.a_, sigmoid.b_ = 0.0, -float(logit(prior))
 
 
-def probabilities(calibration: Any, model: Any, X: Objects) -> Array:
+def probabilities(calibration: Any, model: KreinClassifierBase, X: Objects) -> Array:
     """Calibrated probabilities (n, n_classes) of new objects."""
     one = copy(calibration)
     one.estimator = model

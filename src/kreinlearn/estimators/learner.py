@@ -24,7 +24,7 @@ from kreinlearn.estimators.base import (
     feature_attributes,
     require_rank,
 )
-from kreinlearn.estimators.calibration import calibrated, probabilities
+from kreinlearn.estimators.calibration import probabilities
 from kreinlearn.kernels import Kernel, resolve
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.kernels.dissimilarity import TRANSFORMS
@@ -39,7 +39,6 @@ from kreinlearn.learn.similarity import SimilaritySpec
 from kreinlearn.nystrom.core import FeatureKind, KreinFeatures
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows
-from kreinlearn.progress import fit_task
 from kreinlearn.sums.parallel import serial_blas
 
 MOST_LANDMARKS = 1000  # of landmarks="auto"
@@ -66,7 +65,7 @@ class Learner(KreinEstimator):
         "_shift", "_one_output", "_sums",
     )  # fmt: skip
 
-    _takes_dask: ClassVar[bool] = True
+    _works_elsewhere: ClassVar[bool] = True
     _kind: ClassVar[FeatureKind] = KreinFeatures()
     _sums: Sums  # what partial_fit goes on from
 
@@ -149,8 +148,12 @@ class Learner(KreinEstimator):
     # Fitting
 
     def _fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike) -> None:
-        with fit_task(self, X, y, sample_weight):
-            self._keep(*self._in_precision(partial(self._learned, X, y, sample_weight)))
+        with self._fitting(X, y, sample_weight):
+            if self._is_single:
+                result = self._coarsely(partial(self._learned, X, y, sample_weight))
+            else:
+                result = self._learned(X, y, sample_weight, self._resources.dtype)
+            self._keep(*result)
 
     def _learned(
         self, X: Objects, y: TargetLike, sample_weight: WeightLike, dtype: str | None
@@ -329,12 +332,6 @@ class KreinClassifierBase(ClassifierMixin, Learner):
 
     def _coding(self) -> Coding:
         return Classes(self.multi_class, self.class_weight)
-
-    def _fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike) -> None:
-        with fit_task(self, X, y, sample_weight):
-            if not self.probability:
-                return super()._fit(X, y, sample_weight)
-            calibrated(self, X, y, sample_weight, super()._fit)
 
     def _targets(
         self, rows: Rows, y: TargetLike, sample_weight: WeightLike, classes: ArrayLike | None = None

@@ -172,7 +172,7 @@ REFUSALS: dict[str, list[Refusal]] = {
     ],
     "a dask collection": [
         Refusal(
-            lambda estimator, **_: not estimator._takes_dask,
+            lambda estimator, **_: not estimator._works_elsewhere,
             TypeError,
             "{name} looks at single rows, and takes no dask collection; compute it",
         ),

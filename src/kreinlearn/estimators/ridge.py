@@ -16,6 +16,7 @@ from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator
 from kreinlearn.data.validation import TargetLike, WeightLike
 from kreinlearn.distributed.entrance import require_in_memory
+from kreinlearn.estimators.calibration import calibrated
 from kreinlearn.estimators.learner import KreinClassifierBase, KreinRegressorBase, Learner
 from kreinlearn.estimators.refusals import refuse
 from kreinlearn.kernels.base import Objects
@@ -48,8 +49,10 @@ class Incremental(Learner):
                 self._next_part(X, y, sample_weight, classes)
             else:
                 refuse(self, "partial_fit")
-                learned = partial(self._first_part, X, y, sample_weight, classes)
-                rows, model = self._in_precision(learned)
+                first = partial(self._first_part, X, y, sample_weight, classes)
+                rows, model = (
+                    self._coarsely(first) if self._is_single else first(self._resources.dtype)
+                )
                 self._keep(rows, model)
                 assert model.sums is not None
                 self._sums = model.sums
@@ -544,5 +547,7 @@ class KreinRidgeClassifier(IncrementalClassifier):
         self : object
             The fitted estimator.
         """
+        if self.probability:
+            return calibrated(self, X, y, sample_weight)
         self._fit(X, y, sample_weight)
         return self

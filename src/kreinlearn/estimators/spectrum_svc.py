@@ -181,7 +181,7 @@ class SpectrumSVC(KreinClassifierBase):
     # What other classifiers leave open: every object is a landmark.
     landmarks = Landmarks(None, "uniform")
     probability = False
-    _takes_dask: ClassVar[bool] = False
+    _works_elsewhere: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -324,15 +324,15 @@ class SpectrumSVC(KreinClassifierBase):
         self, rows: Rows, encoded: Encoded, numbers: Array, rng: np.random.Generator
     ) -> tuple[Array, int]:
         """Folds of the rows that count; a splitter splits all rows, as it was made for them."""
-        spec, n = FoldSpec(self.cv), len(rows)
+        spec = FoldSpec(self.cv)
         assert encoded.labels is not None
         if spec.drawn or spec.loo:
             _, present, counts = np.unique(
                 encoded.labels[numbers], return_inverse=True, return_counts=True
             )
             few = encoded._replace(labels=present, counts=counts)
-            return spec.draw(Rows(numbers), few, rng, n)
-        folds, n_folds = spec.draw(rows, encoded, rng, n)
+            return spec.draw(Rows(numbers), few, rng)
+        folds, n_folds = spec.draw(rows, encoded, rng)
         return folds[numbers], n_folds
 
     def _best(

@@ -30,7 +30,6 @@ from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.probe import probe_landmarks
 from kreinlearn.pairs.rows import Rows
-from kreinlearn.progress import fit_task
 from kreinlearn.sums.parallel import serial_blas
 
 DEFAULT_TOL = 0.05  # of rank="auto"
@@ -47,7 +46,7 @@ class FitResult(NamedTuple):
 
 
 class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KreinEstimator):
-    _takes_dask: ClassVar[bool] = True
+    _works_elsewhere: ClassVar[bool] = True
     _core: ClassVar[str] = "ls"
     _fitted: ClassVar[tuple[str, ...]] = (
         *KreinEstimator._fitted, "signature_", "eigenvalues_", "rank_", "_map", "_mean",
@@ -141,8 +140,9 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
         return None
 
     def _fit(self, X: Objects) -> FitResult:
-        with fit_task(self, X):
-            result = self._in_precision(partial(self._found, X))
+        with self._fitting(X):
+            found = partial(self._found, X)
+            result = self._coarsely(found) if self._is_single else found(self._resources.dtype)
             self._keep(result)
             return result
 
@@ -404,13 +404,14 @@ class KreinNystroem(_KreinTransformer):
         """
         check_is_fitted(self)
         validate_parameter_constraints(N_ROWS, {"n_rows": n_rows}, "estimate_error")
-        X, columns = self._new_rows(X)
-        n = length(X)
-        if self.kernel_.domain.is_matrix and self.n_features_in_ == self.n_landmarks_ < n:
+        fitted_to_columns = getattr(self.kernel_, "landmark_rows", None) is not None
+        if fitted_to_columns or self._has_landmark_columns(X):
             raise ValueError(
                 "an error estimate compares pairs of any objects, and the landmark columns hold "
-                "none but those with landmarks; fit with all columns"
+                "none but those with landmarks; fit and pass all columns"
             )
+        X, columns = self._new_rows(X)
+        n = length(X)
         if n < 2:
             raise ValueError("one object has no pair to estimate an error from; pass 2 or more")
         sample = np.sort(as_generator(random_state).choice(n, min(n_rows, n), replace=False))

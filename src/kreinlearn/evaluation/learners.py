@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
+from kreinlearn.data.memory import Resources
 from kreinlearn.estimators.baselines import SimilarityRidge, SimilarityRidgeClassifier
 from kreinlearn.estimators.ridge import KreinRidge, KreinRidgeClassifier
 from kreinlearn.estimators.spectrum_svc import SpectrumSVC
@@ -16,6 +17,7 @@ from kreinlearn.estimators.variance import KreinVCRidge, KreinVCRidgeClassifier
 from kreinlearn.evaluation.neighbours import NearestNeighbours
 from kreinlearn.evaluation.verdict import BASELINE, KREIN, TRIVIAL
 from kreinlearn.inspection.arguments import Array, KernelLike, KernelParams, Objects
+from kreinlearn.nystrom.landmarks import Landmarks
 
 NEIGHBOURS = "k nearest neighbours"
 # The numbers of objects up to which learners that need all pairs of objects are tried.
@@ -34,9 +36,9 @@ class Settings(NamedTuple):
 
     kernel: KernelLike
     kernel_params: KernelParams
-    n_landmarks: float | str | None
+    landmarks: Landmarks | float | str | None
     n_jobs: int | None
-    memory_budget: float | str | None
+    resources: Resources | None
 
     def parameters(self, *omitted: str, seed: int | None = None) -> dict[str, Any]:
         """Keyword arguments of an estimator, without those that it does not have.
@@ -65,14 +67,14 @@ def _with_landmarks(kind: str, *classes: type) -> list[Learner]:
 
 def _on_spectrum(spectrum: str) -> Learner:
     def make(given: Settings, seed: int) -> Estimator:
-        return SpectrumSVC(spectrum=spectrum, **given.parameters("n_landmarks", seed=seed))
+        return SpectrumSVC(spectrum=spectrum, **given.parameters("landmarks", seed=seed))
 
     return Learner(f"SpectrumSVC {spectrum}", BASELINE, make)
 
 
 def _neighbours(classifies: bool) -> Learner:
     def make(given: Settings, seed: int) -> Estimator:
-        return NearestNeighbours(classifies=classifies, **given.parameters("n_landmarks"))
+        return NearestNeighbours(classifies=classifies, **given.parameters("landmarks"))
 
     return Learner(NEIGHBOURS, BASELINE, make)
 

@@ -7,18 +7,18 @@ import warnings
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.model_selection import BaseCrossValidator, check_cv
-from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+from sklearn.utils._param_validation import StrOptions, validate_params
 
-from kreinlearn.data.memory import budget_bytes
-from kreinlearn.data.sources import with_target
+from kreinlearn.data.memory import Resources, budget_bytes
+from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator, take
-from kreinlearn.distributed import DaskRows
+from kreinlearn.distributed.entrance import require_in_memory
 from kreinlearn.evaluation.learners import Learner, Settings, Wanted, learners_for
 from kreinlearn.evaluation.result import Evaluation, Score
 from kreinlearn.evaluation.targets import Targets, targets_of
@@ -27,6 +27,7 @@ from kreinlearn.inspection.prepared import Prepared, described, prepare
 from kreinlearn.kernels import remembering, resolve
 from kreinlearn.kernels.keys import key_of
 from kreinlearn.learn.folds import random_folds
+from kreinlearn.nystrom.landmarks import Landmarks
 from kreinlearn.pairs.evaluate import pairs_among
 from kreinlearn.progress import Progress, time_in_words
 
@@ -42,9 +43,9 @@ Report = Callable[[int, int, str], None]  # called with (done, total, name of th
         **CHECKS,
         "learners": [str, "array-like"],
         "cv": ["cv_object"],
-        "n_landmarks": [Integral, float, None, StrOptions({"auto"})],
+        "landmarks": [Integral, float, str, Landmarks, None],
         "task": [StrOptions({"auto", "classification", "regression"})],
-        "memory_budget": [Interval(Integral, 1, None, closed="left"), float, str, None],
+        "resources": [Resources, None],
         "progress": [callable, None],
     },
     prefer_skip_nested_validation=True,
@@ -52,8 +53,8 @@ Report = Callable[[int, int, str], None]  # called with (done, total, name of th
 def evaluate(
     X: Objects, y: ArrayLike | str, kernel: KernelLike = "gaussian", *,
     kernel_params: KernelParams = None, learners: str | Iterable[Wanted] = "auto",
-    cv: CrossValidation = 5, n_landmarks: float | str | None = "auto", task: str = "auto",
-    n_jobs: int | None = None, memory_budget: float | str | None = None,
+    cv: CrossValidation = 5, landmarks: Landmarks | float | str | None = "auto",
+    task: str = "auto", resources: Resources | None = None, n_jobs: int | None = None,
     random_state: Seed = None, verbose: int | bool = 0, progress: Report | None = None,
 ) -> Evaluation:  # fmt: skip
     """Find out which learner has the smallest error on these objects.
@@ -67,8 +68,8 @@ def evaluate(
     chosen by leave-one-out.
 
     A kernel on objects, or a function, evaluates no pair twice as long as its values fit into
-    ``memory_budget`` (1 GB by default). If all pairs fit they are evaluated first, and the seconds
-    of the learners do not include that time.
+    the memory budget of ``resources`` (1 GB by default). If all pairs fit they are evaluated first,
+    and the seconds of the learners do not include that time.
 
     Parameters
     ----------
@@ -86,15 +87,18 @@ def evaluate(
     cv : int, splitter, iterable or None, default=5
         The number of folds, of which there are at most as many as the smallest class has objects;
         or a splitter of scikit-learn. None means 5.
-    n_landmarks : int, float, "auto" or None, default="auto"
-        The number of landmarks of the learners that use them, as an integer or as a fraction of
-        the objects. None means all objects.
+    landmarks : int, float, str, Landmarks or None, default="auto"
+        How the learners that use landmarks choose them: their number, as an integer or as a
+        fraction of the objects; the name of a scheme; or both, as ``Landmarks(n, scheme)``. None
+        means that all objects are landmarks. Row numbers and objects are not accepted, because
+        every fold has landmarks of its own.
     task : {"auto", "classification", "regression"}, default="auto"
         What to learn. By default it follows from y.
+    resources : Resources or None, default=None
+        The memory that fits and kernel values may use, and the type of their numbers. A store on
+        disk is not accepted, because every fold would need one of its own.
     n_jobs : int or None, default=None
         The number of processes for a Python function, and of threads for other kernels.
-    memory_budget : int, float, str or None, default=None
-        The memory that fits and kernel values may use, in bytes or as text such as "2GB".
     random_state : int, RandomState, Generator or None, default=None
         Seed or generator for folds and landmarks.
     verbose : int or bool, default=0
@@ -118,30 +122,47 @@ def evaluate(
     (['KreinRidgeClassifier', 'k nearest neighbours'], 5)
     """
     rng = as_generator(random_state)
-    settings = Settings(kernel, kernel_params, n_landmarks, n_jobs, memory_budget)
+    require_in_memory(
+        X,
+        "evaluate cuts folds by row number, and takes no dask collection; pass a sample of its "
+        "rows, computed",
+    )
+    settings = Settings(kernel, kernel_params, landmarks, n_jobs, resources)
+    _require_for_all_folds(settings)
+    budget = (resources and resources.memory_budget) or REMEMBERED
     X, y = with_target(X, y)
     with warnings.catch_warnings(record=True) as caught:  # every fit warns: they are quoted once
         warnings.simplefilter("always")
-        prepared = prepare(X, rng=rng, verbose=verbose, **settings.parameters("n_landmarks"))
-        if isinstance(prepared.X, DaskRows):
-            raise TypeError(
-                "evaluate cuts folds by row number, and takes no dask collection; pass a sample "
-                "of its rows, computed"
-            )
+        prepared = prepare(X, rng=rng, verbose=verbose, **settings.parameters("landmarks"))
         n = prepared.n
         targets = targets_of(y, n, task)
         folds = _folds(targets, cv, n, rng)
         chosen, left_out = learners_for(targets.task, learners, n)
-        bar, seed, budget = Progress(verbose, kernel), int(rng.integers(2**31)), memory_budget
+        bar, seed = Progress(verbose, kernel), int(rng.integers(2**31))
         run = Run(prepared, targets, folds, settings, seed, bar)
-        with remembering(budget or REMEMBERED) if prepared.kernel.costly else nullcontext():
-            pairs = _evaluate_all_pairs(run)
+        with remembering(budget) if prepared.kernel.costly else nullcontext():
+            pairs = _evaluate_all_pairs(run, budget_bytes(budget))
             scores = run.scores(chosen, progress)
     scores.sort(key=lambda score: (score.failed is not None, score.mean))
     ratio = float(np.mean([len(test) / len(train) for train, test in folds]))
     notes = (*targets.notes, *left_out, *pairs, *_distinct(caught))
     name = described(kernel, kernel_params)
     return Evaluation(targets.task, targets.metric, n, len(folds), ratio, name, scores, notes)
+
+
+def _require_for_all_folds(settings: Settings) -> None:
+    """Raise a ValueError for what one fold could use, but not all of them."""
+    wanted = settings.landmarks
+    if isinstance(wanted, Landmarks) and not isinstance(wanted.n, Real | str | None):
+        raise ValueError(
+            "evaluate chooses landmarks for every fold; pass landmarks= a number or a scheme, not "
+            "the landmarks themselves"
+        )
+    if settings.resources is not None and settings.resources.store is not None:
+        raise ValueError(
+            "evaluate fits every fold to other rows, and each would need a store of its own; leave "
+            "store out of resources"
+        )
 
 
 def _folds(targets: Targets, cv: CrossValidation, n: int, rng: np.random.Generator) -> Folds:
@@ -155,14 +176,13 @@ def _folds(targets: Targets, cv: CrossValidation, n: int, rng: np.random.Generat
     return [(np.flatnonzero(numbers != j), np.flatnonzero(numbers == j)) for j in range(k)]
 
 
-def _evaluate_all_pairs(run: Run) -> list[str]:
+def _evaluate_all_pairs(run: Run, most_bytes: int) -> list[str]:
     """Evaluate all pairs once, if their values fit into memory and the folds will ask for them.
 
     Returns a sentence about it, or nothing.
     """
     prepared, kernel, n = run.prepared, run.prepared.kernel, run.prepared.n
-    limit = budget_bytes(run.settings.memory_budget or REMEMBERED)
-    if not kernel.costly or 8 * (n + 1) ** 2 > limit or not _same_for_folds(run):
+    if not kernel.costly or 8 * (n + 1) ** 2 > most_bytes or not _same_for_folds(run):
         return []
     start = time.perf_counter()
     prepared.all_pairs(prepared.X, np.arange(n), run.bar, "pairs")

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length
 
-from kreinlearn.estimators._classifier import require_two
-from kreinlearn.estimators._dask import checked_labels, checked_numbers
+from kreinlearn.data.validation import checked_labels, checked_numbers
 from kreinlearn.inspection.arguments import Array
+from kreinlearn.learn.coding import require_two
 
 MANY_CLASSES = 20  # if there are more distinct numbers they may be measurements
 FEW = 5  # objects per class; if there are fewer, integers are taken for measurements

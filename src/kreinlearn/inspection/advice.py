@@ -113,7 +113,7 @@ def _size(findings: Inspection) -> Iterator[str]:
     elif findings.n_landmarks is None:
         yield (
             "Its spectrum falls too slowly for this sample to say how many landmarks are enough: "
-            "begin with the default and raise n_landmarks while the error still falls."
+            "begin with the default and raise the number of landmarks while the error still falls."
         )
     else:
         yield f"About {findings.n_landmarks:,} landmarks approximate it to a few percent."

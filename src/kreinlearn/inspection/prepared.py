@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.data.tiles import length
+from kreinlearn.estimators.access import border_of, receive
 from kreinlearn.estimators.transformer import KreinNystroem
 from kreinlearn.inspection.arguments import Array, KernelLike, KernelParams, Objects
 from kreinlearn.kernels import Kernel
 from kreinlearn.nystrom.sweep import announce
 from kreinlearn.pairs.evaluate import evaluate_square, pairs_among
+from kreinlearn.pairs.probe import warn_of_probe
+from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.progress import Progress, name_of
 from kreinlearn.sums.parallel import serial_blas, worker_count
 
@@ -26,12 +28,16 @@ class Prepared:
     """Validated objects, the kernel fitted to them, and the model that did both."""
 
     model: KreinNystroem
-    X: Objects
+    rows: Rows
     kernel: Kernel
 
     @property
+    def X(self) -> Objects:
+        return self.rows.X
+
+    @property
     def n(self) -> int:
-        return length(self.X)
+        return len(self.rows)
 
     @property
     def workers(self) -> int:
@@ -46,16 +52,16 @@ class Prepared:
 
     def validated(self, X: Objects) -> Objects:
         """New objects, validated as the first ones were."""
-        validated: Objects = self.model._validated(X, self.kernel, reset=False)
+        validated: Objects = self.kernel.domain.validate(X, border_of(self.model), reset=False)
         return validated
 
     def probe(self, Z: Objects, K: Array, rng: np.random.Generator) -> None:
         """Warn if a function of the user is asymmetric, random, or looks like a distance."""
-        self.model._probe(self.kernel, Z, K, rng, "K is made symmetric")
+        warn_of_probe(self.kernel, Z, K, rng, "K is made symmetric")
 
     def release(self) -> None:
         """Let worker processes of the kernel drop the objects that they were sent."""
-        self.model._keep_kernel(self.kernel)
+        self.kernel.end_fit()
 
     def all_pairs(
         self, Z: Objects, rows: Array, progress: Progress, step: str, more: int = 0
@@ -66,11 +72,12 @@ class Prepared:
         announcement of how long the computation will take.
         """
         m, pairs = len(rows), pairs_among(self.kernel, len(rows))
+        session = Session(self.workers, progress=progress)
         announce(progress, self.kernel, Z, Z, pairs + more, self.workers)
         unknown = np.full(m, np.nan)
         try:
             with serial_blas(), progress.step(step, m, pairs):
-                return evaluate_square(self.kernel, Z, rows, unknown, self.workers, progress)
+                return evaluate_square(self.kernel, Z, rows, unknown, session)
         finally:
             self.release()
 
@@ -80,7 +87,7 @@ def prepare(
 ) -> Prepared:
     """Validate objects and fit the kernel to them; the parameters are those of KreinNystroem."""
     model = KreinNystroem(kernel, **parameters)
-    return Prepared(model, *model._prepared(X, rng))
+    return Prepared(model, *receive(model, X, rng))
 
 
 def described(kernel: KernelLike, params: KernelParams) -> str:

@@ -76,6 +76,11 @@ def remembering(limit: int | float | str | None = "1GB") -> Iterator[None]:
                 memory.tables.clear()
 
 
+def is_remembering() -> bool:
+    """Whether the caller is inside a block of ``remembering``."""
+    return _active is not None
+
+
 def _bytes_of(limit: int | float | str | None) -> int:
     try:
         return budget_bytes(limit)

@@ -8,7 +8,12 @@ from typing import Any, Self, cast
 import numpy as np
 
 from kreinlearn.data.tiles import length, objects_of, rows, tiles
-from kreinlearn.kernels._memory import remembered, remembered_diagonal, remembered_square
+from kreinlearn.kernels._memory import (
+    is_remembering,
+    remembered,
+    remembered_diagonal,
+    remembered_square,
+)
 from kreinlearn.kernels.base import Array, Columns, Kernel, delivered
 from kreinlearn.kernels.base import Objects as Rows
 from kreinlearn.kernels.domains import Domain, Objects
@@ -63,30 +68,25 @@ class ObjectKernel(Kernel):
         return np.array([self.anew([a], [a])[0, 0] for a in A])
 
     def symmetric(self, Z: Rows, own: Array | None = None) -> Array:
-        return remembered_square(self, objects_of(Z), self.anew, lambda Z, own: self.square(Z))
+        Z = objects_of(Z)
+        if not is_remembering():
+            return self.square(Z)
+        return remembered_square(self, Z, self.anew, lambda Z, own: self.square(Z))
 
     def square(self, Z: Rows) -> Array:
         """k(Z, Z) evaluated, every pair once except in small squares."""
-        K = np.empty((len(Z), len(Z)))
-        self._fill_square(Z, K)
-        return K
+        if len(Z) <= SQUARE:
+            columns = self.packed_columns(Z)
+            upper = np.triu(self.values(self.packed(Z, like=columns), columns)) if len(Z) else None
+            return np.empty((0, 0)) if upper is None else upper + np.triu(upper, 1).T
+        half = len(Z) // 2
+        across = self.anew(Z[:half], Z[half:])
+        return np.block([[self.square(Z[:half]), across], [across.T, self.square(Z[half:])]])
 
     def anew(self, A: Rows, B: Rows) -> Array:
         """k(A, B) evaluated, even if values are remembered."""
         B = objects_of(B)
         return cast(ObjectColumns, self.columns(B)).evaluate(objects_of(A), B)
-
-    def _fill_square(self, Z: Rows, K: Array) -> None:
-        """Evaluate one half of the objects against the other, and then each half by itself."""
-        half = len(Z) // 2
-        if len(Z) <= SQUARE:
-            upper = np.triu(self.anew(Z, Z)) if len(Z) else K
-            K[:] = upper + np.triu(upper, 1).T
-            return
-        K[:half, half:] = self.anew(Z[:half], Z[half:])
-        K[half:, :half] = K[:half, half:].T
-        self._fill_square(Z[:half], K[:half, :half])
-        self._fill_square(Z[half:], K[half:, half:])
 
 
 class ObjectColumns:
@@ -96,7 +96,12 @@ class ObjectColumns:
         self.kernel, self.Z, self.packed = kernel, Z, kernel.packed_columns(Z)
 
     def __call__(self, A: Rows, out: Array | None = None) -> Array:
-        return delivered(remembered(self.kernel, objects_of(A), self.Z, self.evaluate), out)
+        A = objects_of(A)
+        if is_remembering():
+            return delivered(remembered(self.kernel, A, self.Z, self.evaluate), out)
+        return delivered(
+            self.kernel.values(self.kernel.packed(A, like=self.packed), self.packed), out
+        )
 
     def evaluate(self, A: Rows, Z: Rows) -> Array:
         """k(A, Z), where Z are all columns or some of them."""

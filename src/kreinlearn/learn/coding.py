@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import _ovr_decision_function
 
 from kreinlearn.data.validation import checked_labels, checked_numbers, labels_of_block
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.folds import FoldRows
+from kreinlearn.learn.folds import MANY_ROWS, FoldRows
 from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.scoring import FoldClassifier, FoldRegressor
 from kreinlearn.learn.task import Features, Linear, Task, weighted
@@ -169,7 +169,7 @@ class Classes:
         self, task: Task, features: Features, loss: Loss, values: Array, kept: Any
     ) -> Decided:
         n_classes, how, errors = max(task.Y.shape[1], 2), self.multi_class, None
-        if n_classes == 2 or (how == "auto" and task.n > task.spec.pool):
+        if n_classes == 2 or (how == "auto" and task.n > MANY_ROWS):
             how = "ovr"  # which streams, here and elsewhere
         elif how == "auto":
             errors = compared_errors(task, features, loss, values, n_classes)

@@ -127,7 +127,7 @@ def make_task(
     sample = select_landmarks(pairs, open_sample(pairs, map_spec, rng), map_spec, rng)
     if pairs.kernel.untrusted:
         probe_landmarks(pairs, sample)
-    folds, n_folds = spec.folds.draw(rows, encoded, rng, map_spec.pool)
+    folds, n_folds = spec.folds.draw(rows, encoded, rng)
     task = Task(
         pairs, sample, map_spec, spec.kind, rng, encoded.y, encoded.Y, weights, folds, n_folds,
         spec.intercept,

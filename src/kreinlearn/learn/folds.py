@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kreinlearn.pairs.rows import Rows
 
 MAX_FOLDS = 5
+MANY_ROWS = 8192  # beyond which folds are drawn tile by tile, and classes are one against the rest
 TRAINING = -1  # the fold of rows that are in every training part
 
 
@@ -207,15 +208,13 @@ class FoldSpec:
         """Whether folds are drawn at random."""
         return self.cv is None or isinstance(self.cv, Integral)
 
-    def draw(
-        self, rows: Rows, encoded: Encoded, rng: np.random.Generator, pool: int
-    ) -> tuple[Any, int]:
+    def draw(self, rows: Rows, encoded: Encoded, rng: np.random.Generator) -> tuple[Any, int]:
         """One fold number for each row, and how many folds there are."""
         n = len(rows)
         if self.drawn:
             k = fold_count(n, encoded.counts) if self.cv is None else int(self.cv)
             k = min(k, n)
-            if n <= pool:
+            if n <= MANY_ROWS:
                 return random_folds(n, k, rng, encoded.labels), k
             return rows.fold_numbers(TileFolds(n, k, int(rng.integers(2**63)))), k
         if self.loo:

@@ -25,7 +25,7 @@ from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.sample import Sample
 from kreinlearn.progress import TIMED_ROWS, Progress, seconds_a_pair
 from kreinlearn.sums.moments import Gram, Moments, Targets, moments_of, spare_for
-from kreinlearn.sums.parallel import LONGEST, depth_of, map_blocks
+from kreinlearn.sums.parallel import LONGEST, depth_of, map_blocks, serial_blas
 
 if TYPE_CHECKING:
     from kreinlearn.nystrom.landmarks import MapSpec
@@ -271,14 +271,17 @@ def project(
         numbers, here = np.arange(*span), out[slice(*span)]
         with naming(numbers, len(W)), np.errstate(over="ignore", invalid="ignore"):
             A = rows(X, *span)
-            C = columns(A, scratch.get(A, len(W)))
+            C = columns.transformed(columns.raw(A, scratch.get(A, len(W))))
             np.matmul(C, W.astype(C.dtype, copy=False), out=here, casting="same_kind")
         if not np.isfinite(here).all():
             require_finite(C, numbers, np.arange(len(W)))
         progress.add(len(here), len(here) * width)
 
-    with progress.step("new rows", n, n * width):
-        map_blocks(one_part, spans_of(n, n_rows), workers=workers)
+    with progress.step("new rows", n, n * width), serial_blas():
+        if n <= n_rows:
+            one_part((0, n))
+        else:
+            map_blocks(one_part, spans_of(n, n_rows), workers=workers)
     return out
 
 

@@ -115,16 +115,15 @@ def evaluate_square(
     """
     n, store = len(numbers), session.store
 
-    def square(A: Objects, here: slice) -> Array:
-        symmetric = partial(kernel.symmetric, own=own[here])
+    def symmetric(here: slice) -> Callable[[Objects], Array]:
         if store is not None:
-            symmetric = partial(store.square, numbers[here], own[here])
-        return evaluate(symmetric, A, numbers[here], numbers[here])
+            return partial(store.square, numbers[here], own[here])
+        return partial(kernel.symmetric, own=own[here])
 
     def one_strip(span: tuple[int, int]) -> None:
         here, after = slice(*span), slice(span[1], n)
         A, height = rows(objects, *span), span[1] - span[0]
-        K[here, here] = square(A, here)
+        K[here, here] = evaluate(symmetric(here), A, numbers[here], numbers[here])
         if span[1] < n:
             Z = rows(objects, span[1], n)
             columns = kernel.columns(Z)
@@ -138,7 +137,7 @@ def evaluate_square(
         K = np.empty((n, n))
         map_blocks(one_strip, strips(n), workers=session.workers if kernel.threads else 1)
     else:
-        K = square(objects, slice(None))
+        K = evaluate(symmetric(slice(None)), objects, numbers, numbers)
         session.progress.add(n, pairs_among(kernel, n))
     return K
 

@@ -70,30 +70,23 @@ class Pairs:
             return sample.with_landmarks(landmarks)
         k, others = len(missing), len(sample.rows) - len(sample.columns) - len(missing)
         cost = others * k + pairs_among(self.kernel, k)
-        with self.session.progress.step("landmarks", others + k, cost):
-            block, eps = self._new_columns(sample, missing)
-        raw = np.hstack([sample.raw, block]) if len(sample.columns) else block
-        columns = np.concatenate([sample.columns, missing])
-        return replace(sample, raw=raw, columns=columns, eps=eps).with_landmarks(landmarks)
-
-    def _new_columns(self, sample: Sample, new: Array) -> tuple[Array, float]:
-        """Values of all rows of a sample to ``new``; pairs with older columns are mirrored."""
-        at, before = sample.positions(new), sample.positions(sample.columns)
+        at, before = sample.positions(missing), sample.positions(sample.columns)
         fresh = np.ones(len(sample.rows), dtype=bool)
         fresh[at] = fresh[before] = False
-        block = np.empty((len(sample.rows), len(new)))
-        block[before] = sample.raw[at].T
-        block[at] = square = self.square(new)
-        places = np.flatnonzero(fresh)
-        if not self.known.squares:
-            self._fill(block, sample.rows, places, new)
-        else:
-            self._fill_unknown(block, sample.rows, places, new)
-        single = square.dtype == np.float32
-        return block, float(np.finfo(np.float32).eps) if single else sample.eps
+        block = np.empty((len(sample.rows), k))
+        with self.session.progress.step("landmarks", others + k, cost):
+            block[before] = sample.raw[at].T  # pairs with older columns are mirrored
+            block[at] = square = self.square(missing)
+            self._fill_unknown(block, sample.rows, np.flatnonzero(fresh), missing)
+        raw = np.hstack([sample.raw, block]) if len(sample.columns) else block
+        columns = np.concatenate([sample.columns, missing])
+        eps = float(np.finfo(np.float32).eps) if square.dtype == np.float32 else sample.eps
+        return replace(sample, raw=raw, columns=columns, eps=eps).with_landmarks(landmarks)
 
     def _fill_unknown(self, block: Array, rows: Array, places: Array, new: Array) -> None:
-        """As ``_fill``, where some of the pairs are known."""
+        """block[places] = k(rows[places], new); pairs that are known are not evaluated."""
+        if not self.known.squares:
+            return self._fill(block, rows, places, new)
         mine = self.known.memberships(rows[places])
         for bits in np.unique(theirs := self.known.memberships(new)):
             which = np.flatnonzero(theirs == bits)

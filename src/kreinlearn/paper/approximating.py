@@ -85,10 +85,10 @@ class Setting(NamedTuple):
 
     def model(self, kernel: Kernel, landmarks: Array | None = None) -> KreinNystroem:
         """The estimator; with ``landmarks`` (row numbers) it need not choose them."""
-        chosen = "auto" if self.scheme == DEFAULT else self.scheme
-        by = chosen if landmarks is None else landmarks
+        chosen = "auto" if self.scheme == DEFAULT or landmarks is not None else self.scheme
+        number_or_rows = self.l if landmarks is None else landmarks
         return matrix_free.nystroem(
-            kernel, self.l, self.k, scheme=by, core=self.core, seed=self.seed
+            kernel, number_or_rows, self.k, scheme=chosen, core=self.core, seed=self.seed
         )
 
 

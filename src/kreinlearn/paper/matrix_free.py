@@ -12,7 +12,7 @@ import numpy as np
 import scipy.linalg
 from sklearn.base import clone
 
-from kreinlearn import KreinNystroem
+from kreinlearn import KreinNystroem, Landmarks
 from kreinlearn.kernels import Kernel
 
 Array = np.ndarray
@@ -100,17 +100,17 @@ def fewer_dimensions() -> Iterator[None]:
 
 
 def nystroem(
-    kernel: Kernel | str, n: int, rank: int | None = None, *, seed: int,
-    scheme: str | Array = "auto", core: str = "ls", method: str = "gram",
+    kernel: Kernel | str, landmarks: int | Array, rank: int | None = None, *, seed: int,
+    scheme: str = "auto", core: str = "ls", method: str = "gram",
 ) -> KreinNystroem:  # fmt: skip
-    """The approximation by n landmarks; every one of the reproduction is built here.
+    """The approximation with these settings; every one of the reproduction is built here.
 
-    ``scheme`` is the name of a scheme that chooses landmarks, or an array of row numbers.
+    ``landmarks`` is their number, or an array of row numbers.
     """
+    chosen = Landmarks(landmarks, scheme, core)
     return KreinNystroem(
-        kernel, landmarks=Landmarks(n, scheme, core), rank=rank, method=method,
-        random_state=seed, n_jobs=1,
-    )  # fmt: skip
+        kernel, landmarks=chosen, rank=rank, method=method, random_state=seed, n_jobs=1
+    )
 
 
 # The optimum

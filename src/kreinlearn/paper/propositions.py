@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
 
-from kreinlearn import KreinRidge, SpectrumSVC
+from kreinlearn import KreinRidge, Landmarks, SpectrumSVC
 from kreinlearn.paper import sets
 from kreinlearn.paper.reading import at_most, rows_of, say
 from kreinlearn.paper.scale import Scale
@@ -94,7 +94,8 @@ def ridge_row(split: sets.Split, space: Krein, Y: Array, share: float) -> Row:
     def predicted(lambda_minus: float) -> Array:
         model = KreinRidge(
             "precomputed_dissimilarity", landmarks=Landmarks(None, core="plain"),
-            similarity="squared", lambda_plus=penalty, lambda_minus=lambda_minus, fit_intercept=False,
+            similarity="squared", lambda_plus=penalty, lambda_minus=lambda_minus,
+            fit_intercept=False,
         )  # fmt: skip
         return np.asarray(model.fit(split.M_train, Y).predict(both))
 

@@ -12,7 +12,7 @@ import numpy as np
 KINDS = {
     "int": "n_features_in_ n_landmarks_ rank_ n_active_landmarks_ n_iter_ _n_chosen",
     "float": "lambda_plus_ lambda_minus_ lambda_l1_ C_ cv_loss_ cv_score_",
-    "bool": "_double _one_output",
+    "bool": "_one_output",
     "str": "similarity_ multi_class_ _column",
     "dict": "kernel_params_ multi_class_errors_ _sklearn_output_config",
     "dtype": "dtype_",
@@ -25,7 +25,7 @@ KINDS = {
     "integers: *": "support_",
     "signs: r": "signature_",
     "numbers: k": "eigenvalues_",
-    "numbers: r": "_mean",
+    "numbers: | r": "_mean",
     "numbers: q": "radius_ _intercept",
     "numbers: | q": "intercept_ _shift",
     "numbers: r | q r": "coef_",

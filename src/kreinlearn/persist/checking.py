@@ -59,7 +59,7 @@ def outputs(estimator: BaseEstimator) -> Array:  # (2, k)
     row = 1.0 + np.cos(np.arange(n, dtype=np.float64))[None]
     weights = _weights(estimator)
     with np.errstate(all="ignore"):
-        C = columns(row) if given else columns.finish(row)
+        C = columns(row) if given else columns.transformed(row)
         predicted = np.concatenate([C @ weights, np.abs(C) @ np.abs(weights)])
     constants = np.ravel(fitted.get("_intercept", fitted.get("_mean", [])))
     sigmoids = sigmoids_of(estimator)

@@ -13,27 +13,18 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.calibration import _CalibratedClassifier, _SigmoidCalibration
 
-from kreinlearn.data.memory import budget_bytes
-from kreinlearn.kernels import Kernel, resolve
+from kreinlearn.kernels import Kernel, Precomputed, resolve
 from kreinlearn.persist.arrays import Array
-from kreinlearn.persist.attributes import KIND_OF, REBUILT
 from kreinlearn.persist.errors import require
+from kreinlearn.sums.parallel import worker_count
 
 ROOM = "kreinlearn.estimators"
-# In use until the estimators list themselves, and what a fit of them leaves.
-BEFORE = {
-    "KreinNystroem": "transformer", "KreinPCA": "transformer",
-    "KreinRidge": "ridge", "KreinVCRidge": "variance", "SimilarityRidge": "baselines",
-    "KreinRidgeClassifier": "ridge", "KreinVCRidgeClassifier": "variance",
-    "SimilarityRidgeClassifier": "baselines", "KreinSVC": "svm", "SpectrumSVC": "spectrum_svc",
-}  # fmt: skip
-WITHOUT = {"SpectrumSVC": {"_map", "rank_", "multi_class_"}}
 MOST_JOBS = 1024  # that a file may ask for
 
 
 def estimators() -> Mapping[str, str]:
     """The modules of all estimators, by the names of their classes."""
-    listed: Mapping[str, str] = getattr(import_module(ROOM), "ESTIMATORS", BEFORE)
+    listed: Mapping[str, str] = import_module(ROOM).ESTIMATORS
     return listed
 
 
@@ -50,31 +41,36 @@ def class_of(name: str) -> type[BaseEstimator]:
 
 def fitted_names(cls: type[BaseEstimator]) -> frozenset[str]:
     """The names of all attributes that a fit of an estimator may leave."""
-    everything = (KIND_OF.keys() | REBUILT) - WITHOUT.get(cls.__name__, set())
-    return frozenset(getattr(cls, "_fitted", everything))
+    return frozenset(cls._fitted)
 
 
 def require_parameters(estimator: BaseEstimator) -> None:
     """Raise an error unless a fit would accept the parameters of an estimator."""
     estimator._validate_params()
-    budget_bytes(estimator.memory_budget)
     jobs = estimator.n_jobs
     good = jobs is None or (type(jobs) is not bool and 0 < abs(jobs) <= MOST_JOBS)
     require(good, f"its n_jobs is {jobs!r:.40}")
 
 
-def fresh_kernel(estimator: BaseEstimator, chosen: Mapping[str, Any] | None) -> Kernel:
-    """The kernel of an estimator as it was before the fit, which may have chosen parameters."""
+def fresh_kernel(
+    estimator: BaseEstimator, chosen: Mapping[str, Any] | None, *, few_columns: bool
+) -> Kernel:
+    """The kernel of an estimator as it was before the fit, which may have chosen parameters.
+
+    ``few_columns`` says that the fit was given the columns of landmarks instead of a whole matrix.
+    """
     if chosen is not None:
         return resolve(estimator.kernel, chosen)
     kernel: Kernel = estimator._resolved_kernel()
+    if few_columns and isinstance(kernel, Precomputed):
+        return Precomputed(is_dissimilarity=kernel.of_dissimilarities)
     return kernel
 
 
 def with_processes(estimator: BaseEstimator, kernel: Kernel) -> Kernel:
     """A kernel that evaluates in as many processes as the estimator allows."""
-    kernel = estimator._with_processes(kernel)
-    return kernel
+    jobs = estimator.n_jobs
+    return kernel.with_processes(1 if jobs is None else worker_count(jobs))
 
 
 def sigmoids_of(estimator: BaseEstimator) -> Array | None:  # (k, 2)

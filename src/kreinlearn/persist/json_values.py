@@ -28,6 +28,8 @@ MOST = 2**15  # characters of labels that stand in the header itself
 # The classes of records, which are made of their fields, by module; no other class is ever made.
 MADE_OF_FIELDS = {
     "kreinlearn.kernels.dissimilarity": "Centring Exponential LocalScaling Inverse",
+    "kreinlearn.data.memory": "Resources",
+    "kreinlearn.nystrom.landmarks": "Landmarks",
     "kreinlearn.nystrom.error": "ErrorEstimate",
     "kreinlearn.nystrom.core": "FeatureMap",
     "kreinlearn.sums.moments": "Gram Moments",
@@ -145,9 +147,12 @@ def is_a(value: object, wanted: str) -> bool:
         return any(is_a(value, one) for one in wanted.split(" | "))
     if wanted.startswith("list["):
         return isinstance(value, list) and all(type(x).__name__ == wanted[5:-1] for x in value)
-    kind = type(value).__name__
-    known = {"ndarray": "Array", "Generator": "np.random.Generator", "float64": "float"}
-    return wanted in ("Any", kind, known.get(kind)) or (value is None and wanted == "None")
+    plain = value.item() if isinstance(value, np.integer | np.floating) else value
+    kind = type(plain).__name__
+    known = {"ndarray": "Array", "Generator": "np.random.Generator"}
+    return wanted in ("Any", "Objects", kind, known.get(kind)) or (
+        plain is None and wanted == "None"
+    )
 
 
 class Reader:

@@ -106,6 +106,12 @@ def learned(kernel: Kernel, write: Write, path: str) -> Node:
     return {"fitted": fitted, "parts": parts, "places": places}
 
 
+def has_few_columns(node: object) -> bool:
+    """Whether ``learned`` has written a kernel of the columns of landmarks."""
+    fitted = node.get("fitted") if isinstance(node, dict) else None
+    return isinstance(fitted, dict) and "landmark_rows" in fitted
+
+
 def teach(kernel: Kernel, node: object, read: Read) -> None:
     """Give a fresh kernel what ``learned`` has written, so that it is fitted again."""
     composite = isinstance(kernel, Composite)

@@ -28,8 +28,7 @@ from kreinlearn.persist.estimators import (
 )  # fmt: skip  # isort: skip
 from kreinlearn.persist.header import DIGEST, EXTERNAL, HEADER, LONGEST, parsed, warn_of_versions
 from kreinlearn.persist.json_values import Node, Reader
-from kreinlearn.persist.kernels import require_registered, teach
-from kreinlearn.persist.saving import ELSEWHERE
+from kreinlearn.persist.kernels import has_few_columns, require_registered, teach
 from kreinlearn.persist.state import State, require_columns, require_consistent
 
 GivenKernel = str | Kernel | Callable[..., object] | None
@@ -125,7 +124,9 @@ def _rebuilt(header: Node, reader: Reader, given: GivenKernel) -> BaseEstimator:
     estimator = cls(**_parameters(cls, header["parameters"], reader, given))
     require_parameters(estimator)
     state = reader.values(header["state"])
-    kernel = with_processes(estimator, fresh_kernel(estimator, state.get("kernel_params_")))
+    chosen, few_columns = state.get("kernel_params_"), has_few_columns(header["kernel"])
+    fresh = fresh_kernel(estimator, chosen, few_columns=few_columns)
+    kernel = with_processes(estimator, fresh)
     teach(kernel, header["kernel"], reader.value)
     columns = _columns(kernel, reader.values(header["columns"]), state)
     require_consistent(estimator, state, columns)
@@ -147,8 +148,8 @@ def _parameters(
     if not isinstance(nodes, dict) or nodes.keys() != set(cls._get_param_names()):
         raise ModelFormatError("its parameters are not those of its estimator")
     values = reader.values({key: node for key, node in nodes.items() if key != "kernel"})
-    for name in ELSEWHERE & values.keys():
-        require(values[name] is None, f"its {name} is {values[name]!r:.80}, and save leaves it out")
+    store = getattr(values["resources"], "store", None)
+    require(store is None, f"its store is {store!r:.80}, and save leaves it out")
     if nodes["kernel"] == EXTERNAL:
         if given is None:
             raise GivenError(

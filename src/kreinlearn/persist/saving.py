@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
+from kreinlearn.data.memory import Resources
 from kreinlearn.data.writing import replacing
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels.combine import alike
@@ -29,7 +31,6 @@ DATA = "numbers, texts, arrays, lists, tuples, sets, dicts and networkx graphs o
 LABELS = ("classes_", "feature_names_in_")  # a person may read them in the header
 # Parameters that only a fit uses, and what is stored instead if they are not data.
 FIT_ONLY = {"cv": None, "scoring": None, "random_state": None}
-ELSEWHERE = {"store"}  # a folder of the machine of the fit, which is never stored
 
 
 def save(
@@ -54,9 +55,10 @@ def save(
 
     Notes
     -----
-    The attributes ``folds_`` and ``choices_`` and the parameter ``store`` are left out. Values of
-    ``cv`` and ``scoring`` that are objects (a splitter, a function) become None with a warning,
-    because predictions do not use them. Everything that ``partial_fit`` needs is stored.
+    The attributes ``folds_`` and ``choices_`` are left out, and so is the folder ``store`` of
+    ``resources``. Values of ``cv`` and ``scoring`` that are objects (a splitter, a function) become
+    None with a warning, because predictions do not use them. Everything that ``partial_fit`` needs
+    is stored.
 
     Examples
     --------
@@ -125,8 +127,8 @@ def _header(estimator: BaseEstimator, writer: Writer, external: bool) -> Node:
 
 def _parameter(name: str, value: object, writer: Writer, not_stored: dict[str, str]) -> Any:
     """A parameter as JSON; those that cannot be stored are described in ``not_stored``."""
-    if name in ELSEWHERE:
-        return None
+    if isinstance(value, Resources):
+        value = replace(value, store=None)  # a folder of the machine of the fit
     before = writer.arrays.mark()
     try:
         return writer.value(value, f"parameter.{name}")
@@ -160,7 +162,8 @@ def _given_kernel(kernel: object, writer: Writer, external: bool) -> Any:
 def _require_unchanged(estimator: BaseEstimator) -> None:
     """Raise a ValueError if the parameters do not lead to the kernel that was fitted."""
     fitted, chosen = estimator.kernel_, vars(estimator).get("kernel_params_")
-    fresh = fresh_kernel(estimator, chosen)
+    few_columns = getattr(fitted, "landmark_rows", None) is not None
+    fresh = fresh_kernel(estimator, chosen, few_columns=few_columns)
     same = type(fresh) is type(fitted)
     if same and not fitted.untrusted:
         same = alike(fresh.get_params(deep=False), fitted.get_params(deep=False))

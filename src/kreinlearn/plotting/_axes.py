@@ -9,13 +9,15 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.tiles import as_generator, length, take
-from kreinlearn.estimators._base import KreinEstimator
-from kreinlearn.estimators._learner import KreinLearner
+from kreinlearn.estimators.access import feature_map, new_rows, projected, true_similarities
+from kreinlearn.estimators.base import KreinEstimator
+from kreinlearn.estimators.learner import Learner
 from kreinlearn.estimators.transformer import KreinPCA
 from kreinlearn.inspection.arguments import Array, Objects, Seed
 from kreinlearn.nystrom.core import least_squares_core, least_squares_map, pivot_rows, whiten
 from kreinlearn.nystrom.error import ERROR_ROWS, estimate_error
-from kreinlearn.pairs.evaluate import over
+from kreinlearn.nystrom.landmarks import Landmarks
+from kreinlearn.pairs.evaluate import scaled
 from kreinlearn.solvers.spectrum import power_of_two_scale
 from kreinlearn.sums.parallel import serial_blas
 
@@ -40,24 +42,27 @@ class SignedAxes:
         chosen, r = list(axes), len(self.D)
         if len(chosen) != 2 or not all(0 <= j < r for j in chosen):
             raise ValueError(f"axes={axes!r} must be two numbers from 0 to {r - 1}")
-        U = self.model._project(X, self.E[:, chosen] * np.sqrt(np.abs(self.D[chosen])))
+        W = self.E[:, chosen] * np.sqrt(np.abs(self.D[chosen]))
+        U = projected(self.model, *new_rows(self.model, X), W)
         return np.asarray(U - np.broadcast_to(self.mean, r)[chosen])
 
     def sampled(self, X: Objects, n_rows: int, random_state: Seed) -> tuple[Array, Array, int]:
         """K (h, h) and features (h, r) of randomly drawn rows, and the number of all rows."""
-        X = self.model._validated(X, self.model.kernel_, reset=False)
+        X, columns = new_rows(self.model, X)
         n = length(X)
         sample = np.sort(as_generator(random_state).choice(n, min(n_rows, n), replace=False))
-        K = self.model._similarities(X, sample)
-        return K, self.model._features(take(X, sample), self.E) * np.sqrt(np.abs(self.D)), n
+        K = true_similarities(self.model, X, sample)
+        U = projected(self.model, take(X, sample), columns, self.E)
+        return K, U * np.sqrt(np.abs(self.D)), n
 
     def described(self, X: Objects | None = None) -> str:
         """What these are the axes of, in words; X tells how good an approximation is."""
         model, r = self.model, len(self.D)
         if isinstance(model, KreinPCA):
             return f" of the {r} axes kept"
-        cut = not isinstance(model, KreinLearner) or X is None
-        if cut and getattr(model, "rank", None) is not None:
+        asked = model.landmarks if isinstance(model, Learner) else model
+        cut = (isinstance(asked, Landmarks) and X is None) or asked is model
+        if cut and asked.rank is not None:
             return f" of the {r} dimensions kept"
         name = f" of the approximation by {model.n_landmarks_:,} landmarks"
         if X is None:
@@ -75,33 +80,33 @@ def axes_of(estimator: KreinEstimator, X: Objects | None = None) -> SignedAxes:
             f"{type(estimator).__name__} has no signed axes; pass a KreinPCA, a KreinNystroem or "
             "a Krein learner, or what is known to from_predictions"
         )
-    if isinstance(estimator, KreinLearner) and X is not None:
+    if isinstance(estimator, Learner) and X is not None:
         return _least_squares(estimator, X)
-    mean = getattr(estimator, "_mean", 0.0)
-    return SignedAxes(estimator, estimator._map.E, estimator.eigenvalues_, mean)
+    features, mean = feature_map(estimator)
+    return SignedAxes(estimator, features.E, features.Lambda, mean)
 
 
-def _least_squares(learner: KreinLearner, objects: Objects) -> SignedAxes:
+def _least_squares(learner: Learner, objects: Objects) -> SignedAxes:
     """Axes by the kernel, landmarks and similarity of a learner, and by pairs among rows of X.
 
     The core that learners predict with is exact only on pairs with landmarks. What it says about
     other pairs may be many times too large, and would be drawn as axes of the similarity.
     """
-    X = learner._validated(objects, learner.kernel_, reset=False)
+    X, columns = new_rows(learner, objects)
     n, m = length(X), learner.n_landmarks_
     if learner.kernel_.domain.is_matrix and X.shape != (n, n):
         raise ValueError(
             f"axes of a learner need the pairs among the objects, got a matrix of {X.shape}; pass "
             "the square one that was fitted, or a KreinNystroem or KreinPCA instead of the learner"
         )
-    C = learner._features(X, np.eye(m)).astype(np.float64)
+    C = projected(learner, X, columns, np.eye(m)).astype(np.float64)
     unit = power_of_two_scale(C)
-    C = over(C, unit)
+    C = scaled(C, unit)
     with serial_blas():
         T = whiten(C.T @ C)
         Q = C @ T
         R = _rows(Q, min(n, max(ROWS_PER_LANDMARK * m, ERROR_ROWS)))
-        M = least_squares_core(Q[R], over(learner._similarities(X, R), unit), n)
+        M = least_squares_core(Q[R], scaled(true_similarities(learner, X, R), unit), n)
         features = least_squares_map(T, M).rescaled(unit)
     return SignedAxes(learner, features.E, features.Lambda)
 

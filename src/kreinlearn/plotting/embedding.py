@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import type_of_target
 
 from kreinlearn.data.tiles import length
+from kreinlearn.estimators.base import KreinEstimator
 from kreinlearn.inspection.arguments import Array, Objects
-from kreinlearn.plotting._axes import KreinEstimator, axes_of
+from kreinlearn.plotting._axes import axes_of
 from kreinlearn.plotting._base import Display
 from kreinlearn.plotting.style import COLOURS, MARKS, SECOND, shortened
 
@@ -210,7 +211,7 @@ class LandmarkDisplay(_OnAxes):
     >>> from kreinlearn import KreinNystroem
     >>> from kreinlearn.plotting import LandmarkDisplay
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = KreinNystroem("delta_gauss", n_landmarks=20, random_state=0).fit(X)
+    >>> model = KreinNystroem("delta_gauss", landmarks=20, random_state=0).fit(X)
     >>> len(LandmarkDisplay.from_estimator(model, X).landmarks_.get_offsets())
     20
     """

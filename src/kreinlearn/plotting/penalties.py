@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from kreinlearn.estimators.learner import Learner
 from kreinlearn.inspection.arguments import Array, Objects
 from kreinlearn.plotting._base import Display
-from kreinlearn.plotting._criterion import KreinLearner, criterion_of
+from kreinlearn.plotting._criterion import criterion_of
 from kreinlearn.plotting.style import short
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class PenaltyDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: KreinLearner, X: Objects, y: ArrayLike, *,
+        cls, estimator: Learner, X: Objects, y: ArrayLike, *,
         sample_weight: ArrayLike | None = None, grid: int = GRID, ax: Axes | None = None,
     ) -> Self:  # fmt: skip
         """Draw the loss that a learner has minimised.
@@ -87,8 +88,8 @@ class PenaltyDisplay(Display):
         Parameters
         ----------
         estimator : Krein learner
-            A fitted KreinRidge, KreinVCRidge, one of their classifiers, or a KreinSVC without an
-            l1 penalty.
+            A fitted KreinRidge, KreinVCRidge, one of their classifiers, or a KreinSVC that has not
+            an l1 penalty alone.
         X : array-like or sequence of objects
             The objects that the learner was fitted to.
         y : array-like
@@ -106,17 +107,20 @@ class PenaltyDisplay(Display):
             The display, which has been drawn.
         """
         check_is_fitted(estimator)
-        if not hasattr(estimator, "lambda_minus_") or getattr(estimator, "penalty", "") == "l1":
+        plus = getattr(estimator, "lambda_plus_", None)
+        minus = getattr(estimator, "lambda_minus_", None)
+        only_l1 = hasattr(estimator, "lambda_l1_") and (plus, minus) == (0, 0)
+        if only_l1 or plus is None or minus is None:
             raise TypeError(
                 f"{type(estimator).__name__} has no two penalties to look at; pass a KreinRidge, "
                 "KreinVCRidge, one of their classifiers, or a KreinSVC that is not l1"
             )
         if grid < 2:
             raise ValueError(f"grid={grid!r} must be 2 or more")
-        chosen = (estimator.lambda_plus_, estimator.lambda_minus_)
         criterion = criterion_of(estimator, X, y, sample_weight)
+        chosen = (float(plus), float(minus))
         values = _grid(chosen, int(grid))
-        losses = [[criterion.loss(plus, minus) for plus in values] for minus in values]
+        losses = [[criterion.loss(p, m) for p in values] for m in values]
         name = f"cross-validated {criterion.name}"
         return cls(values, values, losses, chosen=chosen, criterion=name).plot(ax)
 

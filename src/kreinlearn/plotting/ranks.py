@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from kreinlearn.estimators.base import KreinEstimator
 from kreinlearn.estimators.transformer import KreinPCA
 from kreinlearn.inspection.arguments import Array, Objects, Seed
 from kreinlearn.nystrom.error import estimate_error
-from kreinlearn.plotting._axes import KreinEstimator, axes_of
+from kreinlearn.plotting._axes import axes_of
 from kreinlearn.plotting._base import Display
 from kreinlearn.plotting.style import INK, log_ticks, mark
 from kreinlearn.solvers.spectrum import signed_eigh

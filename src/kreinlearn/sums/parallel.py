@@ -303,6 +303,11 @@ def map_blocks(
     apply: Callable[[Block], None], blocks: Iterable[Block], *, workers: int = 1
 ) -> None:
     """Call ``apply`` on every block, in worker threads; it writes its rows of a result itself."""
+    if workers == 1:
+        with serial_blas():
+            for block in blocks:
+                apply(block)
+        return
     queue = Queue(blocks)
 
     def work() -> None:

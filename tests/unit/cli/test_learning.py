@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import kreinlearn
-from kreinlearn import cli, datasets
+from kreinlearn import Landmarks, Resources, cli, datasets
 from kreinlearn.data import text
 from tests.unit.cli.commands import printed, read_csv, run, write_csv
 
@@ -53,7 +53,7 @@ def test_predictions_are_those_of_the_python_interface(
     new = words_in(Path(f"new{suffix}"), other=np.arange(25), note=NEW[::-1], text=NEW)
     run("fit", file, "--target", "label", *TEXT, *given, "--landmarks", "20", "-o", "m.krein")
     run("predict", "m.krein", new, "--scores", "--quiet", "-o", "out.csv")
-    model = kreinlearn.KreinRidgeClassifier("levenshtein", n_landmarks=20, random_state=0)
+    model = kreinlearn.KreinRidgeClassifier("levenshtein", landmarks=20, random_state=0)
     model.fit(WORDS, LABELS)
     found = read_csv(Path("out.csv"))
     assert found["prediction"] == model.predict(NEW).tolist()
@@ -74,18 +74,24 @@ def test_predictions_are_those_of_the_python_interface(
          ("KreinRidgeClassifier",
           {"kernel_params": {"normalized": True, "weights": (1, 1, 2)}})),
         (["--cv", "3", "--seed", "7", "--landmarks", "0.5"],
-         ("KreinRidgeClassifier", {"cv": 3, "random_state": 7, "n_landmarks": 0.5})),
+         ("KreinRidgeClassifier", {"cv": 3, "random_state": 7, "landmarks": Landmarks(0.5)})),
         (["--param", "lambda_plus=0.5", "--param", "class_weight=balanced"],
          ("KreinRidgeClassifier", {"lambda_plus": 0.5, "class_weight": "balanced"})),
         (["--landmarks", "all", "--probabilities"],
-         ("KreinRidgeClassifier", {"n_landmarks": None, "probability": True})),
+         ("KreinRidgeClassifier", {"landmarks": Landmarks(None), "probability": True})),
+        (["--landmarks", "9", "--param", "scheme=uniform", "--param", "core=ls", "--memory", "1GB"],
+         ("KreinRidgeClassifier", {"landmarks": Landmarks(9, "uniform", "ls"),
+                                   "resources": Resources("1GB")})),
     ],
 )  # fmt: skip
 def test_flags_are_parameters(flags: list[str], expected: tuple[str, dict[str, Any]]) -> None:
     file = words_in(Path("w.csv"), text=WORDS, label=LABELS)
     run("fit", file, "--target", "label", *TEXT, *flags, "-o", "m.krein")
     name, parameters = expected
-    model = getattr(kreinlearn, name)("levenshtein", **{"random_state": 0, **parameters})
+    given = {"random_state": 0, "resources": Resources(), "landmarks": Landmarks(), **parameters}
+    if name == "SpectrumSVC":
+        del given["landmarks"]
+    model = getattr(kreinlearn, name)("levenshtein", **given)
     loaded = kreinlearn.load("m.krein")
     assert type(loaded).__name__ == name
     assert loaded.get_params() == {**model.get_params(), "kernel": "levenshtein"}
@@ -357,4 +363,4 @@ def test_an_interrupted_fit_goes_on_from_its_store() -> None:
     assert Path("kept").is_dir()
     a, b = map(kreinlearn.load, ("a.krein", "b.krein"))
     assert_array_equal(a.dual_coef_, b.dual_coef_)
-    assert a.store is None
+    assert a.resources == Resources()

@@ -67,7 +67,7 @@ def test_evaluate_is_that_of_python(words: str, capsys: pytest.CaptureFixture[st
     flags = ["--target", "label", "--cv", "3", "--seed", "5", "--landmarks", "8"]
     found = printed(capsys, "evaluate", words, *flags)
     expected = kreinlearn.evaluate(
-        WORDS, LABELS, "levenshtein", cv=3, random_state=5, n_landmarks=8
+        WORDS, LABELS, "levenshtein", cv=3, random_state=5, landmarks=8
     ).to_dict()
     for one in (found, expected):
         for score in one["scores"]:
@@ -100,7 +100,7 @@ def test_approximate(words: str, suffix: str, capsys: pytest.CaptureFixture[str]
     else:
         group = pytest.importorskip("zarr").open_group("f.zarr", mode="r")
         arrays = {name: array[:] for name, array in group.arrays()}
-    model = kreinlearn.KreinNystroem("levenshtein", n_landmarks=25, rank=10, random_state=0)
+    model = kreinlearn.KreinNystroem("levenshtein", landmarks=25, rank=10, random_state=0)
     model.fit(WORDS)
     assert_array_equal(arrays["features"], model.transform(WORDS))
     assert_array_equal(arrays["signature"], model.signature_)

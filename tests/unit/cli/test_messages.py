@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kreinlearn import KreinRidge
+from kreinlearn import KreinRidge, Resources
 from kreinlearn.cli import arguments
 from kreinlearn.cli.messages import Talk, in_flags, one_line
 from kreinlearn.data.writing import as_json
@@ -20,13 +20,17 @@ from kreinlearn.data.writing import as_json
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("n_landmarks=9 exceeds n_samples=5; all 5 are used",
+        ("9 landmarks exceed n_samples=5; all 5 objects are used",
          "--landmarks 9 is more than the 5 objects; all are used"),
-        ("rank=9 exceeds n_landmarks=3 (n_samples=5); lower rank",
-         "--rank 9 exceeds --landmarks 3 (5 objects); lower rank"),
+        ("rank=9 exceeds the number of landmarks, 3 (n_samples=5); lower rank",
+         "--rank 9 exceeds the number of landmarks, 3 (5 objects); lower rank"),
+        ("landmarks=0.5 is few", "--landmarks 0.5 is few"),
+        ("which Resources(store=path) would do", "which --store path would do"),
+        ('pass resources=Resources(memory_budget="2GB")', 'give --memory "2GB"'),
+        ('pass landmarks=Landmarks(..., core="plain"), or', 'pass core="plain", or'),
         ("n_samples=2 leaves no fold", "a number of 2 objects leaves no fold"),
         ("n_samples is 2", "the number of objects is 2"),
-        ("raise memory_budget, or n_landmarks", "raise --memory, or --landmarks"),
+        ("raise memory_budget, or n_jobs", "raise --memory, or --jobs"),
         ("pass kernel_params=None", "leave --kernel-param out"),
         ('pass kernel="precomputed"', 'give --kernel "precomputed"'),
         ('pass task="regression" if y are numbers', 'give --task "regression" if the target are'),
@@ -58,7 +62,7 @@ def test_in_flags(text: str, expected: str) -> None:
 
 def test_a_real_error_of_an_estimator_names_flags() -> None:
     with pytest.raises(MemoryError) as caught:
-        KreinRidge(memory_budget=10).fit(np.eye(50), np.arange(50))
+        KreinRidge(resources=Resources(memory_budget=10)).fit(np.eye(50), np.arange(50))
     said = one_line(caught.value)
     assert "--memory" in said
     assert "memory_budget" not in said
@@ -77,7 +81,7 @@ def test_one_line() -> None:
 def test_warnings_are_lines_each_once(capsys: pytest.CaptureFixture[str]) -> None:
     def warn() -> None:
         for _ in range(2):
-            warnings.warn("n_landmarks=3\nis few", UserWarning, stacklevel=1)
+            warnings.warn("landmarks=3\nis few", UserWarning, stacklevel=1)
             warnings.warn("a detail", DeprecationWarning, stacklevel=1)
 
     for talk, expected in (

@@ -20,6 +20,8 @@ from kreinlearn import (
     KreinRidge,
     KreinRidgeClassifier,
     KreinSVC,
+    Landmarks,
+    Resources,
     indefiniteness,
     inspect,
     predict_to,
@@ -314,7 +316,7 @@ def test_large_row_groups_are_decoded_a_batch_at_a_time(tmp_path: Path) -> None:
 
 
 def model_of(kind: Any, **more: Any) -> Any:
-    common = {"n_landmarks": 20, "random_state": 0, "kernel_params": {"width": 2.0}}
+    common = {"landmarks": 20, "random_state": 0, "kernel_params": {"width": 2.0}}
     return kind("gaussian", **common, **more)
 
 
@@ -354,11 +356,11 @@ def test_models_are_those_of_the_array(tmp_path: Path, write: Write, name: str) 
 def test_a_machine_that_reads_rows_again_is_that_of_the_array(tmp_path: Path, write: Write) -> None:
     many = numbers(30_000, seed=1)
     labels = many[:, 0] + many[:, 1] ** 2 > 1
-    budget = {"memory_budget": 8 * 10 * len(many) - 1}  # too little to hold all kernel values
-    given = {"n_landmarks": 10, "random_state": 0, "lambda_plus": 1e-3, "lambda_minus": 1e-3}
+    few = Resources(memory_budget=8 * 10 * len(many) - 1)  # too little to hold all kernel values
+    given = {"landmarks": 10, "random_state": 0, "lambda_plus": 1e-3, "lambda_minus": 1e-3}
     mine, theirs = (
         KreinSVC("gaussian", kernel_params={"width": 2.0}, **given, **more).fit(data, labels)
-        for data, more in ((write(tmp_path, many), budget), (many, {}))
+        for data, more in ((write(tmp_path, many), {"resources": few}), (many, {}))
     )
     assert mine.n_iter_ > 2
     np.testing.assert_allclose(mine.coef_, theirs.coef_, rtol=1e-9)
@@ -391,7 +393,7 @@ def test_models_of_texts_are_those_of_the_list(tmp_path: Path, kind: Any) -> Non
     more = {} if kind is KreinNystroem else {"similarity": "squared"}
 
     def make() -> Any:
-        return kind("levenshtein", n_landmarks=20, random_state=0, **more)
+        return kind("levenshtein", landmarks=20, random_state=0, **more)
 
     wanted = results(make().fit(texts, y), texts[:500])
     for name, data in text_forms(tmp_path, texts).items():
@@ -465,7 +467,7 @@ def test_series_of_equal_length_are_rows_of_an_array(tmp_path: Path) -> None:
 
     series = X[:60]
     kernel = kreinlearn.dissimilarity(kreinlearn.pairwise(lambda a, b: float(np.abs(a - b).max())))
-    one, other = (KreinNystroem(kernel, n_landmarks=10, random_state=0) for _ in range(2))
+    one, other = (KreinNystroem(kernel, landmarks=10, random_state=0) for _ in range(2))
     one.fit(npy(tmp_path, series))
     np.testing.assert_array_equal(one.transform(series), other.fit(series).transform(series))
 
@@ -520,7 +522,7 @@ def test_columns_of_an_open_parquet_file(tmp_path: Path) -> None:
 def test_blocks_of_objects_that_can_be_iterated_again() -> None:
     given = words(60)
     pieces = type("Pieces", (), {"__iter__": lambda self: iter([given[:7], given[7:]])})()
-    make = KreinRidge("levenshtein", n_landmarks=10, random_state=0)
+    make = KreinRidge("levenshtein", landmarks=10, random_state=0)
     wanted = make.fit(given, Y[:60]).dual_coef_
     np.testing.assert_array_equal(make.fit(pieces, Y[:60]).dual_coef_, wanted)
 
@@ -535,8 +537,8 @@ def test_rows_of_tables_are_read_into_memory(tmp_path: Path) -> None:
 
 def test_kernels_that_want_all_rows_get_them_if_there_is_room(tmp_path: Path) -> None:
     path = npy(tmp_path, X)
-    made = [KreinNystroem("seuclidean", n_landmarks=10, random_state=0, memory_budget="50MB")
-            for _ in range(2)]  # fmt: skip
+    given = {"landmarks": 10, "random_state": 0, "resources": Resources(memory_budget="50MB")}
+    made = [KreinNystroem("seuclidean", **given) for _ in range(2)]
     np.testing.assert_array_equal(made[0].fit(path).eigenvalues_, made[1].fit(X).eigenvalues_)
     scaled = KreinNystroem("gaussian", kernel_params={"width": "scale"}, random_state=0)
     assert scaled.fit(path).kernel_.width_ == scaled.fit(X).kernel_.width_
@@ -594,10 +596,11 @@ def test_parts_of_predictions_follow_the_budget(tmp_path: Path) -> None:
             seen.append(length(X))
             return super().transform(X)
 
-    model = Watched("gaussian", n_landmarks=40, core="plain", random_state=0).fit(X)
+    landmarks = Landmarks(40, core="plain")
+    model = Watched("gaussian", landmarks=landmarks, random_state=0).fit(X)
     predict_to(model, X, tmp_path / "a.npy", "transform")
     assert seen == [TILE, N - TILE]
-    model.memory_budget = 8 * TILE * 8 * model.rank_ * 2
+    model.resources = Resources(memory_budget=8 * TILE * 8 * model.rank_ * 2)
     seen.clear()
     predict_to(model, X, tmp_path / "b.npy", "transform")
     assert seen == [TILE, 2 * TILE, N - 3 * TILE]

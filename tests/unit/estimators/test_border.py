@@ -89,22 +89,27 @@ def test_numbers_as_objects_are_a_table(model: Model) -> None:
 
 
 @both
-def test_a_number_of_landmarks_beside_landmarks(model: Model) -> None:
-    for n_landmarks, landmarks in ((20, [1, 2, 3]), (20, X[:3] + 1), (0.5, [1, 2, 3]), (None, [4])):
-        with pytest.raises(ValueError, match=r"n_landmarks=.* but [13] landmarks are given"):
-            model(landmarks=Landmarks(n_landmarks, landmarks)).fit(X)
-    for n_landmarks in (3, 0.1, "auto"):
-        fitted = model(landmarks=Landmarks(n_landmarks, [1, 2, 3])).fit(X)
-        assert fitted.n_landmarks_ == 3
+def test_a_scheme_beside_landmarks(model: Model) -> None:
+    for landmarks in ([1, 2, 3], X[:3] + 1):
+        with pytest.raises(ValueError, match=r"has 3 landmarks and scheme='uniform'.*pass scheme="):
+            model(landmarks=Landmarks(landmarks, "uniform")).fit(X)
+        assert model(landmarks=Landmarks(landmarks)).fit(X).n_landmarks_ == 3
     many = np.vstack([X, X + 1])
-    assert model(landmarks=Landmarks(60, many)).fit(X).n_landmarks_ == 60
+    assert model(landmarks=Landmarks(many)).fit(X).n_landmarks_ == 60
+
+
+@pytest.mark.parametrize("bad", [{"scheme": "best"}, {"core": "soft"}, {"pool": 0}, {"n": 0}])
+@both
+def test_parts_of_landmarks_are_checked(model: Model, bad: dict[str, Any]) -> None:
+    (name,) = bad
+    with pytest.raises(InvalidParameterError, match=f"The '{name}' parameter of Landmarks must"):
+        model(landmarks=Landmarks(**bad)).fit(X)
 
 
 @both
-@pytest.mark.parametrize("kernel", ["gaussian", products])
-def test_columns_of_a_matrix_without_a_matrix(model: Model, kernel: Any) -> None:
-    with pytest.raises(ValueError, match=r'precomputed_columns="landmarks" is for a precomputed'):
-        model(kernel).fit(X)
+def test_the_rank_of_landmarks_is_for_learners(model: Model) -> None:
+    with pytest.raises(ValueError, match=r"Landmarks\(rank=2\) is for learners; pass rank= or n_c"):
+        model(landmarks=Landmarks(rank=2)).fit(X)
 
 
 def test_remedy_of_a_rank_above_given_landmarks() -> None:
@@ -129,12 +134,20 @@ def test_one_object_gives_no_error_estimate() -> None:
 
 
 def test_landmark_columns_give_no_error_estimate() -> None:
-    for n_landmarks in (8, None):
-        model = nystroem("precomputed", landmarks=n_landmarks)
-        model.fit(K)
-        for given in (K, K[:, model.landmark_indices_]):
-            with pytest.raises(ValueError, match=r'fit with precomputed_columns="all"'):
-                model.estimate_error(given)
+    model = nystroem("precomputed", landmarks=8).fit(K)
+    Z = model.landmark_indices_
+    columns = nystroem("precomputed", landmarks=Landmarks(Z, core="plain")).fit(K[:, Z])
+    for one, given in (
+        (model, K[:, Z]),
+        (model, K[:8, Z]),
+        (columns, K[:, Z]),
+        (columns, K[:8, Z]),
+    ):
+        with pytest.raises(ValueError, match=r"those with landmarks; fit and pass all columns"):
+            one.estimate_error(given)
+    for square in (model, nystroem("precomputed", landmarks=None).fit(K)):
+        error = np.linalg.norm(K - square.approximate(K)) / np.linalg.norm(K)
+        assert_allclose(square.estimate_error(K).relative, error, atol=1e-12)
 
 
 # A fit that fails, a warning

@@ -12,12 +12,13 @@ from kreinlearn import (
     KreinRidgeClassifier,
     KreinSVC,
     KreinVCRidgeClassifier,
+    Landmarks,
     Resources,
     SimilarityRidgeClassifier,
 )
-from kreinlearn.estimators._classifier import class_scores, one_vs_one, one_vs_rest, pairs_of
 from kreinlearn.kernels import GaussianCombination
-from kreinlearn.pairs.panel import POOL_ROWS
+from kreinlearn.learn.coding import class_scores, one_vs_one, one_vs_rest, pairs_of
+from kreinlearn.learn.task import Linear
 from kreinlearn.solvers.least_squares import ridge_rows
 from tests import oracles
 
@@ -66,7 +67,7 @@ def by_pairs(decide, labels=LABELS, n_classes=N_CLASSES):
 @pytest.mark.parametrize("params", [{"landmarks": Z}, {"landmarks": None}], ids=["few", "all"])
 def test_least_squares_of_each_pair(w, params):
     weights = np.ones(N) if w is None else w
-    own = params.get("landmarks", np.arange(N))
+    own = np.arange(N) if params["landmarks"] is None else Z
 
     def decide(rows, y):
         """The penalty of a pair is that of the whole problem: n lambda, n of all rows."""
@@ -228,12 +229,12 @@ def test_ties_go_to_one_vs_rest():
 @pytest.mark.parametrize("budget", ["64 MB", "4 GB"])
 def test_of_many_rows_one_vs_rest_whatever_the_memory(extra, budget):
     """Rows beyond these may be on workers, which hold no features."""
-    many = np.tile(X, (POOL_ROWS // N + 1, 1))[: POOL_ROWS + extra]
+    pool = Landmarks().pool
+    many = np.tile(X, (pool // N + 1, 1))[: pool + extra]
     y = np.resize(LABELS, len(many))
     params = {"landmarks": 10, "lambda_plus": 0.1, "lambda_minus": 0.1, "random_state": 0}
-    model = KreinRidgeClassifier(
-        "gaussian", resources=Resources(memory_budget=budget), **params
-    ).fit(many, y)
+    params["resources"] = Resources(memory_budget=budget)
+    model = KreinRidgeClassifier("gaussian", **params).fit(many, y)
     assert hasattr(model, "multi_class_errors_") == (extra == 0)
     if extra:
         assert model.multi_class_ == "ovr"
@@ -269,7 +270,12 @@ def test_classes_that_weigh_nothing(learner, way):
 
 def test_coefficients_of_pairs_without_rows_are_zero():
     Phi, labels = RNG.normal(size=(20, 3)), np.repeat([0, 3], 10)
-    coef, intercept = one_vs_one(Phi, labels, np.ones(20), np.ones(3), ridge_rows, 4)
+
+    def solve(*rows):
+        return Linear(*ridge_rows(*rows))
+
+    model = one_vs_one(Phi, labels, np.ones(20), np.ones(3), solve, 4)
+    coef, intercept = model.coef, model.intercept
     empty = PAIRS.index((1, 2))
     assert not coef[:, empty].any()
     assert intercept[empty] == 0

@@ -287,7 +287,7 @@ def test_tuned_penalties_are_as_good_as_any_equal_ones_tried():
 @pytest.mark.parametrize("given", [{"landmarks": 25}, {"landmarks": None}])
 def test_tuned_regressors_in_parts(learner, given):
     model = in_parts(learner(KERNEL, random_state=0, **given), [50, 40, 30])
-    assert model.n_landmarks_ == (given["n_landmarks"] or 50)
+    assert model.n_landmarks_ == (given["landmarks"] or 50)
     if learner is KreinVCRidge:
         np.testing.assert_allclose(model.predict(X).std(axis=0), Y.std(axis=0), rtol=1e-7)
     else:

@@ -11,7 +11,6 @@ from scipy.spatial.distance import cdist
 
 from kreinlearn import KreinNystroem, KreinPCA, Landmarks, dissimilarity
 from kreinlearn.kernels import DeltaGauss
-from kreinlearn.pairs import panel
 from tests import oracles
 
 RNG = np.random.default_rng(8)
@@ -67,10 +66,9 @@ def test_with_landmarks_it_is_that_of_the_approximation(core: str) -> None:
 
 
 @pytest.mark.parametrize("core", ["ls", "truncated", "plain"])
-def test_streamed_rows_give_the_same(core: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streamed_rows_give_the_same(core: str) -> None:
     """Where the rows are not all held the Gram matrix is centred instead of the features."""
-    monkeypatch.setattr(panel, "POOL_ROWS", 40)
-    params = {"kernel": k, "landmarks": Landmarks(8, core=core), "random_state": 0}
+    params = {"kernel": k, "landmarks": Landmarks(8, core=core, pool=40), "random_state": 0}
     model, nystroem = KreinPCA(3, **params).fit(MANY), KreinNystroem(**params).fit(MANY)
     assert_array_equal(model.landmark_indices_, nystroem.landmark_indices_)
     D, Y, Y_new = axes_of(nystroem.approximate(MANY), nystroem.approximate(X_NEW, MANY), 3)

@@ -19,8 +19,8 @@ pq = pytest.importorskip("pyarrow.parquet")
 N = 1500
 X = np.random.default_rng(0).normal(size=(N, 3))
 LABELS = np.array(["a", "bb", "c"])[np.digitize(X[:, 0], [-0.5, 0.7])]
-MODEL = kl.KreinRidgeClassifier("delta_gauss", n_landmarks=12, random_state=0).fit(X, LABELS)
-MAP = kl.KreinNystroem("delta_gauss", n_landmarks=12, random_state=0).fit(X)
+MODEL = kl.KreinRidgeClassifier("delta_gauss", landmarks=12, random_state=0).fit(X, LABELS)
+MAP = kl.KreinNystroem("delta_gauss", landmarks=12, random_state=0).fit(X)
 
 
 @pytest.fixture(autouse=True)
@@ -85,15 +85,16 @@ def test_few_blocks_come_here_at_a_time(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(using.b, "computed", recorded)
     monkeypatch.setattr(da.Array, "__array__", refuse)
     monkeypatch.setattr(da.Array, "compute", refuse)
-    few = kl.KreinNystroem("delta_gauss", n_landmarks=12, random_state=0).fit(X)
-    few.memory_budget = 8 * 3 * 100 * few.rank_ * 8  # an eighth has room for three blocks
+    few = kl.KreinNystroem("delta_gauss", landmarks=12, random_state=0).fit(X)
+    block = 100 * few.rank_ * 8
+    few.resources = kl.Resources(memory_budget=8 * 3 * block)  # an eighth has room for three
     rows = lazy(15)
     kl.predict_to(few, rows, tmp_path / "few.npy", "transform")
     assert came == [100, 300, 300, 300, 300, 200]
     came.clear()
     kl.predict_to(MAP, lazy(N // 10), tmp_path / "many.npy", "transform")
     assert came == [10, 10 * MOST_BLOCKS, 10 * MOST_BLOCKS, N - 10 - 20 * MOST_BLOCKS]
-    few.memory_budget = 100 * few.rank_ * 8  # a block is the least
+    few.resources = kl.Resources(memory_budget=block)  # a block is the least
     came.clear()
     kl.predict_to(few, rows, tmp_path / "one.npy", "transform")
     assert came == [100] * 15

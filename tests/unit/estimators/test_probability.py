@@ -17,9 +17,10 @@ from kreinlearn import (
     KreinRidgeClassifier,
     KreinSVC,
     KreinVCRidgeClassifier,
+    Landmarks,
     SimilarityRidgeClassifier,
 )
-from kreinlearn.estimators._calibration import calibration_of
+from kreinlearn.estimators.calibration import calibration_of, fixed
 from kreinlearn.kernels import GaussianCombination, pairwise
 
 RNG = np.random.default_rng(81)
@@ -181,16 +182,16 @@ def test_a_sigmoid_is_fitted_to_decisions_of_rows_left_out(w):
 def test_what_was_found_is_given_to_the_models_of_the_parts():
     params = {"lambda_plus": "auto", "lambda_minus": "auto", "multi_class": "auto"}
     model = make(kernel="manhattan", **params).fit(X, LABELS)
-    fixed = model._fixed()
+    part = fixed(model)
     for name in ("lambda_plus", "lambda_minus", "multi_class", "similarity"):
-        assert getattr(fixed, name) == getattr(model, f"{name}_")
-    assert not fixed.probability
-    assert round(fixed.n_landmarks * N) == 20
+        assert getattr(part, name) == getattr(model, f"{name}_")
+    assert not part.probability
+    assert round(part.landmarks.n * N) == 20
     grid = [{"width": 2.0}, {"width": 8.0}]
     model = make(kernel="gaussian", kernel_params=grid).fit(X, BINARY)
-    assert model._fixed().kernel_params == model.kernel_params_
-    sparse = make(KreinSVC, penalty="l1").fit(X, BINARY)
-    assert sparse._fixed().lambda_l1 == sparse.lambda_l1_
+    assert fixed(model).kernel_params == model.kernel_params_
+    sparse = make(KreinSVC, lambda_l1="auto", lambda_plus=0, lambda_minus=0).fit(X, BINARY)
+    assert fixed(sparse).lambda_l1 == sparse.lambda_l1_
 
 
 # Who has probabilities
@@ -276,9 +277,9 @@ def test_objects_and_distances():
         assert model.predict_proba(D).shape == (N, 2)
 
 
-@pytest.mark.parametrize("penalty", ["l1", "elasticnet"])
-def test_a_sparse_machine(penalty):
-    model = make(KreinSVC, penalty=penalty, lambda_l1=0.05).fit(X, BINARY)
+@pytest.mark.parametrize("norms", [{"lambda_plus": 0, "lambda_minus": 0}, {}], ids=["l1", "both"])
+def test_a_sparse_machine(norms):
+    model = make(KreinSVC, lambda_l1=0.05, **norms).fit(X, BINARY)
     p, f = model.predict_proba(X_NEW)[:, 1], model.decision_function(X_NEW)
     assert (np.diff(p[np.argsort(f)]) >= 0).all()
     assert np.ptp(p) > 0.1
@@ -317,7 +318,7 @@ def test_landmarks_by_row_number():
 def test_columns_of_landmarks_are_not_enough():
     Z = np.arange(20)
     params = {"landmarks": Z}
-    with pytest.raises(ValueError, match="precomputed_columns"):
+    with pytest.raises(ValueError, match="landmark columns are not enough for; pass all"):
         make(kernel="precomputed", **params).fit(similarity(X, X[Z]), BINARY)
 
 
@@ -331,7 +332,7 @@ def test_nearly_all_objects_as_landmarks():
 
 
 def test_a_rank_of_nearly_all_objects():
-    model = make(landmarks=None, rank=N - 1).fit(X, BINARY)
+    model = make(landmarks=Landmarks(None, rank=N - 1)).fit(X, BINARY)
     assert model.predict_proba(X_NEW).shape == (60, 2)
 
 

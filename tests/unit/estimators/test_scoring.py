@@ -16,8 +16,8 @@ from sklearn.metrics import (
 from sklearn.svm import LinearSVC
 
 from kreinlearn import KreinRidge, KreinRidgeClassifier, KreinSVC, KreinVCRidge, SimilarityRidge
-from kreinlearn.estimators._scoring import LEAST_PROBABILITY, FoldClassifier, FoldRegressor
 from kreinlearn.kernels import GaussianCombination
+from kreinlearn.learn.scoring import LEAST_PROBABILITY, FoldClassifier, FoldRegressor
 from tests import oracles
 
 RNG = np.random.default_rng(71)

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils._param_validation import InvalidParameterError
 
-from kreinlearn import KreinNystroem, dissimilarity, indefiniteness, pairwise
+from kreinlearn import KreinNystroem, Landmarks, dissimilarity, indefiniteness, pairwise
 from kreinlearn.inspection import similarity_matrix
 from kreinlearn.kernels import Precomputed
 from tests import oracles
@@ -163,7 +163,7 @@ def said(act: Callable[[], Any]) -> tuple[type, str]:
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_is_refused_as_by_an_estimator(name: str) -> None:
     X, kernel = BAD[name]
-    model = KreinNystroem(kernel, n_landmarks=None, landmarks="uniform", random_state=0)
+    model = KreinNystroem(kernel, landmarks=Landmarks(None, "uniform"), random_state=0)
     kind, text = said(lambda: indefiniteness(X, kernel, random_state=0))
     assert (kind, text) == said(lambda: model.fit(X))
     assert len(text) > 20

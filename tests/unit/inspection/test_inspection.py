@@ -304,7 +304,7 @@ def test_the_number_of_jobs_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     workers = []
 
     def evaluate(*given: Any) -> Any:
-        workers.append(given[4])
+        workers.append(given[4].workers)
         return evaluate_square(*given)
 
     evaluate_square = prepared.evaluate_square

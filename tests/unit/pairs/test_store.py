@@ -385,6 +385,7 @@ def things() -> list[Any]:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_fingerprints_are_the_same_in_every_process_and_differ_between_things() -> None:
     code = "from tests.unit.pairs.test_store import *; print([fingerprint([x]) for x in things()])"
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"  # another than that of here

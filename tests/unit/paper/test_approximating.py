@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 from sklearn.datasets import load_digits
 
-from kreinlearn import KreinNystroem
+from kreinlearn import KreinNystroem, Landmarks
 from kreinlearn.paper import approximating, comparing, figures, rank_error, time_error
 from kreinlearn.paper.approximating import (
     DEFAULT,
@@ -188,10 +188,9 @@ def test_rows_of_a_task(measurements):
     assert len(rows) == 2 * (3 + 3 * (2 + 2 + 1))
     assert np.allclose([row["norm"] for row in rows], np.linalg.norm(whole))
     for row in (r for r in rows if r["rule"] in ("k", "k ln n")):
-        model = KreinNystroem(
-            kernel_of("sigmoid", X), n_landmarks=row["l"], rank=row["k"], core=row["core"],
-            landmarks="auto" if row["scheme"] == DEFAULT else row["scheme"], random_state=0,
-        ).fit(X)  # fmt: skip
+        scheme = "auto" if row["scheme"] == DEFAULT else row["scheme"]
+        landmarks, kernel = Landmarks(row["l"], scheme, row["core"]), kernel_of("sigmoid", X)
+        model = KreinNystroem(kernel, landmarks=landmarks, rank=row["k"], random_state=0).fit(X)
         Phi, S = model.transform(X), model.signature_
         assert row["error"] == pytest.approx(np.linalg.norm(whole - (Phi * S) @ Phi.T), rel=1e-6)
         assert row["l"] == (row["k"] if row["rule"] == "k" else math.ceil(row["k"] * math.log(150)))

@@ -21,7 +21,7 @@ from kreinlearn.paper.figures import (
     looks_of,
     rank_ticks,
 )
-from kreinlearn.plotting._style import COLOURS, MARKS, log_ticks, short
+from kreinlearn.plotting.style import COLOURS, MARKS, log_ticks, short
 from kreinlearn.report import Picture
 
 RANKS = (5, 10, 25, 50, 100)

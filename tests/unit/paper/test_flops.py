@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kreinlearn import KreinNystroem
+from kreinlearn import KreinNystroem, Landmarks
 from kreinlearn.kernels import DeltaGauss
 from kreinlearn.paper import flops
 from kreinlearn.paper.scale import ALL, QUICK
@@ -110,7 +110,8 @@ def test_routes_are_those_of_the_library(name):
     X = np.random.default_rng(1).normal(size=(80, 3))
     kernel = DeltaGauss(width=6.0).fit(X, np.random.default_rng(0))
     K = kernel(X)
-    model = KreinNystroem(kernel, landmarks=np.arange(9), core="plain", method=name).fit(X)
+    landmarks = Landmarks(np.arange(9), core="plain")
+    model = KreinNystroem(kernel, landmarks=landmarks, method=name).fit(X)
     computed = flops.ROUTES[name].run(K[:, :9], K[:9, :9])
     assert (computed < 0).any()
     np.testing.assert_allclose(np.sort(computed), np.sort(model.eigenvalues_), rtol=1e-6)

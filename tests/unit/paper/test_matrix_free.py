@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kreinlearn import KreinNystroem
+from kreinlearn import KreinNystroem, Landmarks
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels.vectors import DeltaGauss
 from kreinlearn.paper import matrix_free
@@ -69,7 +69,9 @@ def test_errors_are_those_of_the_matrix():
     tiled, K = of_delta_gauss(300, 3, 4.0)
     rng = np.random.default_rng(0)
     models = [
-        KreinNystroem(tiled.kernel, n_landmarks=40, rank=20, core=core, random_state=0).fit(tiled.X)
+        KreinNystroem(
+            tiled.kernel, landmarks=Landmarks(40, core=core), rank=20, random_state=0
+        ).fit(tiled.X)
         for core in ("ls", "plain")
     ]
     factors = [(m.transform(tiled.X), m.signature_) for m in models]

@@ -12,6 +12,8 @@ from kreinlearn import (
     KreinNystroem,
     KreinPCA,
     KreinSVC,
+    Landmarks,
+    Resources,
     SpectrumSVC,
     dissimilarity,
     normalized,
@@ -119,14 +121,14 @@ class Kind(NamedTuple):
 
 KINDS: dict[str, Kind] = {
     "vectors": Kind(vectors, "sigmoid"),
-    "vectors_few": Kind(vectors, "delta_gauss", {"n_landmarks": 7}),
-    "vectors_single": Kind(vectors, "gaussian", {"dtype": "float32"}),
-    "metric_few": Kind(vectors, "cityblock", {"n_landmarks": 7}),
+    "vectors_few": Kind(vectors, "delta_gauss", {"landmarks": 7}),
+    "vectors_single": Kind(vectors, "gaussian", {"resources": Resources(dtype="float32")}),
+    "metric_few": Kind(vectors, "cityblock", {"landmarks": 7}),
     "sparse": Kind(sparse, "rbf"),
     "strings": Kind(strings, "levenshtein"),
-    "strings_few": Kind(strings, "damerau_levenshtein", {"n_landmarks": 7}),
+    "strings_few": Kind(strings, "damerau_levenshtein", {"landmarks": 7}),
     "series": Kind(series, DTW(window=0.5)),
-    "points": Kind(points, "hausdorff", {"n_landmarks": 9}),
+    "points": Kind(points, "hausdorff", {"landmarks": 9}),
     "sets": Kind(sets, Tversky(alpha=0.3)),
     "graphs": Kind(graphs, "weisfeiler_lehman", {"kernel_params": {"h": 2}}),
     "networks": Kind(networks, "wl_distance"),
@@ -139,11 +141,11 @@ KINDS: dict[str, Kind] = {
     "normalized": Kind(strings, normalized(similarity_of("levenshtein", "squared"))),
     "mixed": Kind(strings, LinearCombination(["levenshtein", dissimilarity("jaro")], [1, 2.5])),
     "given": Kind(similarities, "precomputed"),
-    "given_few": Kind(similarities, "precomputed", {"n_landmarks": 7}),
+    "given_few": Kind(similarities, "precomputed", {"landmarks": 7}),
     "given_distances": Kind(distances, "precomputed_dissimilarity"),
     "given_columns": Kind(
         distances, "precomputed_dissimilarity",
-        {"precomputed_columns": "landmarks", "landmarks": np.arange(2, 15), "core": "plain"},
+        {"landmarks": Landmarks(np.arange(2, 15), core="plain")},
     ),
 }  # fmt: skip
 
@@ -155,11 +157,10 @@ MODELS: dict[str, Callable[..., Any]] = {
         for learner in LEARNERS
     },
     "sparse KreinSVC": lambda **params: KreinSVC(
-        penalty="l1", lambda_l1=0.01, random_state=0, **params
+        lambda_plus=0, lambda_minus=0, lambda_l1=0.01, random_state=0, **params
     ),
     "SpectrumSVC": lambda **params: SpectrumSVC(C=1.0, random_state=0, **params),
 }
-NOT_OF_SPECTRUM = ("n_landmarks", "landmarks", "core", "precomputed_columns")
 
 
 def model_of(name: str, kind: str, **more: Any) -> tuple[Any, Any, Any]:
@@ -167,17 +168,17 @@ def model_of(name: str, kind: str, **more: Any) -> tuple[Any, Any, Any]:
     given = KINDS[kind]
     params = {**given.params, **more}
     if name == "SpectrumSVC":
-        params = {key: value for key, value in params.items() if key not in NOT_OF_SPECTRUM}
-    if name.startswith("Similarity"):
-        params.pop("core", None)
+        params.pop("landmarks", None)
     if name not in ("KreinNystroem", "KreinPCA") and kind != "strings":
         params.setdefault("similarity", "squared")  # others take long to choose from
     rng = np.random.default_rng(7)
     y: Any = np.arange(N) % 3
     if "Ridge" in name and "Classifier" not in name:
         y = np.column_stack([np.cos(y + 0.1 * np.arange(N)), np.sin(np.arange(N))])
-    kernel = given.kernel
-    return MODELS[name](kernel=kernel, **params), given.X(rng), y
+    X = given.X(rng)
+    if isinstance(wanted := params.get("landmarks"), Landmarks):
+        X = X[:, wanted.n]  # columns of the landmarks alone
+    return MODELS[name](kernel=given.kernel, **params), X, y
 
 
 METHODS = ("predict", "decision_function", "predict_proba", "transform", "approximate")
@@ -186,9 +187,7 @@ METHODS = (*METHODS, "eigenvectors")
 
 def answers(model: Any, X: Any) -> dict[str, Any]:
     """What all methods say of rows."""
-    if getattr(model, "precomputed_columns", "all") == "landmarks":
-        X = X[:, model.landmark_indices_]
-    if getattr(model, "dtype", None) == "float32":
+    if model.resources is not None and model.resources.dtype == "float32":
         X = X.astype(np.float32)
     return {name: getattr(model, name)(X) for name in METHODS if hasattr(model, name)}
 

@@ -210,6 +210,19 @@ def parameters(**new: Any) -> Change:
     return lambda header, members: header["parameters"].update(new)
 
 
+def record(value: Any) -> Any:
+    """A value of plain fields, as the header has it."""
+    return {"type": "record", "of": type(value).__name__, "fields": vars(value)}
+
+
+def resources(**fields: Any) -> Any:
+    return record(kreinlearn.Resources(**fields))
+
+
+def landmarks(**fields: Any) -> Any:
+    return record(kreinlearn.Landmarks(**fields))
+
+
 def learned(**new: Any) -> Change:
     return lambda header, members: header["kernel"]["fitted"].update(new)
 
@@ -252,15 +265,22 @@ def test_fields_of_records_have_the_types_of_their_class(
 
 SHOWN = {"type": "dict", "keys": ["transform"], "values": ["evil"]}
 ODD: dict[str, tuple[Callable[[], Any], Change, str]] = {
-    "a store": (strings, parameters(store="folder"), "its store is 'folder'"),
+    "a store": (strings, parameters(resources=resources(store="folder")), "its store is 'folder'"),
     "classes backwards": (strings, backwards, "classes are not in order"),
     "a class twice": (
         strings,
         labels("<U1", ["u", "v", "v"]),
         "classes are not in order, or one is there twice",
     ),
-    "restarts": (strings, parameters(n_restarts=-1), "'n_restarts' parameter"),
-    "a budget": (strings, parameters(memory_budget="some"), "memory_budget='some'"),
+    "a scheme": (strings, parameters(landmarks=landmarks(scheme="some")), "'scheme' parameter"),
+    "a pool": (strings, parameters(landmarks=landmarks(pool=-1)), "'pool' parameter"),
+    "a pool of text": (strings, parameters(landmarks=landmarks(pool="1")), "pool of a Landmarks"),
+    "a budget": (
+        strings,
+        parameters(resources=resources(memory_budget="some")),
+        "memory_budget='some'",
+    ),
+    "a type": (strings, parameters(resources=resources(dtype="float16")), "'dtype' parameter"),
     "an output": (vectors, state(_sklearn_output_config=SHOWN), "set_output is"),
     "the mean": (vectors, moved("_mean"), "do not give what the model gave"),
     "the intercept": (strings, moved("_intercept", "intercept_"), "do not give what the model"),

@@ -48,6 +48,7 @@ def numbers(n: int = 30) -> Any:
 LABELS = np.array(["one", "two", "three"])[np.arange(30) % 3]
 TARGETS = np.sin(np.arange(30))
 GRID = [{"width": 1.0}, {"width": 3.0}]
+SINGLE = kreinlearn.Resources(dtype="float32")
 
 
 def tuned() -> dict[str, Any]:
@@ -56,7 +57,9 @@ def tuned() -> dict[str, Any]:
     parts = kreinlearn.KreinVCRidgeClassifier("sigmoid", random_state=0)
     for part in range(2):
         parts.partial_fit(X[part::2], LABELS[part::2], classes=np.unique(LABELS))
-    single = kreinlearn.KreinRidge("gaussian", dtype="float32", lambda_plus=1e-9, lambda_minus=1e-9)
+    single = kreinlearn.KreinRidge(
+        "gaussian", resources=SINGLE, lambda_plus=1e-9, lambda_minus=1e-9
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         single.fit(1e3 + X.astype(np.float32), TARGETS)
@@ -72,7 +75,7 @@ def tuned() -> dict[str, Any]:
         ),
         "weights": kreinlearn.KreinSVC("gaussian", class_weight={"one": 2.0, "two": 1, "three": 1})
         .fit(X, LABELS),
-        "l1": kreinlearn.KreinSVC("gaussian", penalty="l1", random_state=0).fit(X, LABELS),
+        "l1": kreinlearn.KreinSVC("gaussian", lambda_l1="auto", random_state=0).fit(X, LABELS),
         "spectrum": kreinlearn.SpectrumSVC("gaussian", random_state=0).fit(X, LABELS),
         "given": kreinlearn.KreinNystroem("gaussian", landmarks=X[:5] + 1).fit(X),
         "parts": parts, "single": single, "column": column,
@@ -382,17 +385,18 @@ SEEDS = [5, np.random.default_rng(5), np.random.RandomState(5)]
 @pytest.mark.parametrize("seed", [*SEEDS, np.random.Generator(np.random.MT19937(5))])
 def test_random_numbers_go_on(seed: Any, tmp_path: Path) -> None:
     X = numbers()
-    model = kreinlearn.KreinRidge("gaussian", n_landmarks=7, random_state=seed).fit(X, TARGETS)
+    model = kreinlearn.KreinRidge("gaussian", landmarks=7, random_state=seed).fit(X, TARGETS)
     found = loaded(model, tmp_path / "m.krein")
     assert same(clone(found).fit(X, TARGETS).predict(X), clone(model).fit(X, TARGETS).predict(X))
 
 
 def test_folds_as_arrays_and_a_store(tmp_path: Path) -> None:
     folds = list(KFold(3).split(numbers()))
-    model = kreinlearn.KreinRidge("cityblock", cv=folds, store=str(tmp_path / "store"))
+    resources = kreinlearn.Resources(memory_budget="1GB", store=tmp_path / "store")
+    model = kreinlearn.KreinRidge("cityblock", cv=folds, resources=resources)
     found = loaded(model.fit(numbers(), TARGETS), tmp_path / "m.krein")
     assert equal(found.cv, folds)
-    assert found.store is None
+    assert found.resources == kreinlearn.Resources(memory_budget="1GB")
     assert str(tmp_path).encode() not in (tmp_path / "m.krein").read_bytes()
 
 
@@ -457,7 +461,8 @@ def test_the_same_model_gives_the_same_file(tmp_path: Path) -> None:
 
 def test_loading_a_model_of_a_thousand_landmarks_is_no_fit(tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(1000, 20))
-    model = kreinlearn.KreinNystroem(n_landmarks=1000, landmarks="uniform", core="plain").fit(X)
+    landmarks = kreinlearn.Landmarks(1000, "uniform", core="plain")
+    model = kreinlearn.KreinNystroem(landmarks=landmarks).fit(X)
     model.save(tmp_path / "m.krein")
     loading = least_cpu_seconds(lambda: kreinlearn.load(tmp_path / "m.krein"))
     assert loading < least_cpu_seconds(lambda: clone(model).fit(X), times=1) / 3

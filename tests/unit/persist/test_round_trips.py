@@ -36,11 +36,22 @@ def test_round_trip(name: str, kind: str, tmp_path: Path) -> None:
         assert same(before[method], after[method]), method
 
 
+@pytest.mark.parametrize("name", cases.MODELS)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_loaded_model_takes_the_columns_of_its_landmarks(name: str, tmp_path: Path) -> None:
+    model, K, y = cases.model_of(name, "given_few")
+    found = loaded(model.fit(K, y), tmp_path / "m.krein")
+    K = K[:, model.landmark_indices_]
+    for method in ("predict", "transform"):
+        if hasattr(model, method):
+            assert same(getattr(model, method)(K), getattr(found, method)(K))
+
+
 @pytest.mark.parametrize("name", cases.REGISTERED)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_round_trip_of_every_registered_kernel(name: str, tmp_path: Path) -> None:
     X = cases.objects_for(name)
-    model = kreinlearn.KreinNystroem(name, n_landmarks=9, random_state=0).fit(X)
+    model = kreinlearn.KreinNystroem(name, landmarks=9, random_state=0).fit(X)
     found = loaded(model, tmp_path / "m.krein")
     assert same(model.transform(X), found.transform(X))
     assert found.kernel_.get_params().keys() == model.kernel_.get_params().keys()

@@ -40,9 +40,7 @@ def polygons() -> Any:
 @pytest.fixture(scope="module")
 def learner(polygons: Any) -> Any:
     options: Any = {"similarity": "squared", "lambda_plus": 0.01, "lambda_minus": 0.01}
-    return KreinRidgeClassifier("hausdorff", n_landmarks=50, random_state=0, **options).fit(
-        *polygons
-    )
+    return KreinRidgeClassifier("hausdorff", landmarks=50, random_state=0, **options).fit(*polygons)
 
 
 def centred_squares(model: Any, X: Any) -> Any:
@@ -76,7 +74,7 @@ def test_a_spectrum_says_what_it_is_the_spectrum_of(polygons: Any, learner: Any)
 def test_a_learner_on_all_objects_has_the_spectrum_of_the_similarity(polygons: Any) -> None:
     X, y = (part[:60] for part in polygons)
     options: Any = {"similarity": "squared", "lambda_plus": 0.01, "lambda_minus": 0.01}
-    model = KreinSVC("hausdorff", n_landmarks=None, random_state=0, **options).fit(X, y)
+    model = KreinSVC("hausdorff", landmarks=None, random_state=0, **options).fit(X, y)
     display = SpectrumDisplay.from_estimator(model, X)
     share = 100 * indefiniteness(X, "hausdorff")
     assert display.ax_.get_title() == f"Signed spectrum: {share:.3g} % of it is negative"
@@ -129,7 +127,7 @@ def test_other_objects_and_rows_that_are_drawn() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1200, 3))
     y = X[:, 0]
-    model = KreinRidge("delta_gauss", n_landmarks=20, lambda_plus=1, lambda_minus=1, random_state=0)
+    model = KreinRidge("delta_gauss", landmarks=20, lambda_plus=1, lambda_minus=1, random_state=0)
     model.fit(X[:500], y[:500])
     found = SpectrumDisplay.from_estimator(model, X[500:])
     K = model.kernel_(X[500:], X[500:])
@@ -141,7 +139,7 @@ def test_axes_do_not_depend_on_the_unit() -> None:
     X = np.random.default_rng(0).normal(size=(60, 3))
     K = np.tanh(X @ X.T - 1)
     first, second = (
-        KreinRidge("precomputed", n_landmarks=15, lambda_plus=c, lambda_minus=c, random_state=0)
+        KreinRidge("precomputed", landmarks=15, lambda_plus=c, lambda_minus=c, random_state=0)
         for c in (1.0, 2.0**400)
     )
     a = EmbeddingDisplay.from_estimator(first.fit(K, X[:, 0]), K)
@@ -153,7 +151,7 @@ def test_axes_do_not_depend_on_the_unit() -> None:
 def test_a_matrix_of_other_objects_has_no_axes_for_a_learner() -> None:
     X = np.random.default_rng(0).normal(size=(40, 3))
     K = np.tanh(X @ X.T - 1)
-    model = KreinRidge("precomputed", n_landmarks=15, lambda_plus=1, lambda_minus=1, random_state=0)
+    model = KreinRidge("precomputed", landmarks=15, lambda_plus=1, lambda_minus=1, random_state=0)
     model.fit(K, X[:, 0])
     for make in (EmbeddingDisplay, LandmarkDisplay, RankErrorDisplay, SpectrumDisplay):
         with pytest.raises(ValueError, match=r"pass the square one .* KreinPCA instead"):
@@ -178,7 +176,7 @@ def test_a_loaded_learner_is_drawn(tmp_path: Path, polygons: Any, learner: Any) 
 def test_penalties_of_a_loaded_learner_are_looked_at_on_other_folds(tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(60, 3))
     y = X[:, 0] * X[:, 1]
-    model = KreinRidge("delta_gauss", n_landmarks=15, random_state=0).fit(X, y)
+    model = KreinRidge("delta_gauss", landmarks=15, random_state=0).fit(X, y)
     save(model, tmp_path / "model.krein")
     known = PenaltyDisplay.from_estimator(model, X, y, grid=3)
     drawn = PenaltyDisplay.from_estimator(load(tmp_path / "model.krein"), X, y, grid=3)

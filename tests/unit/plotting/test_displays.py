@@ -23,6 +23,7 @@ from kreinlearn import (  # noqa: E402
     KreinSVC,
     KreinVCRidge,
     KreinVCRidgeClassifier,
+    Landmarks,
     SimilarityRidge,
     SpectrumSVC,
     plotting,
@@ -64,7 +65,7 @@ def drawn_text(ax: Any) -> str:
 
 def test_a_spectrum_is_that_of_the_matrix() -> None:
     K = indefinite()
-    model = KreinNystroem("precomputed", n_landmarks=None, core="plain").fit(K)
+    model = KreinNystroem("precomputed", landmarks=Landmarks(None, core="plain")).fit(K)
     display = SpectrumDisplay.from_estimator(model)
     D = np.linalg.eigvalsh(K)
     expected = {"positive": np.sort(D[D > 0])[::-1], "negative": np.sort(-D[D < 0])[::-1]}
@@ -98,7 +99,7 @@ def test_signs_are_told_apart_without_colours() -> None:
 
 def test_errors_by_rank_are_those_of_the_truncated_matrix() -> None:
     K = indefinite()
-    model = KreinNystroem("precomputed", n_landmarks=None, core="plain").fit(K)
+    model = KreinNystroem("precomputed", landmarks=Landmarks(None, core="plain")).fit(K)
     display = RankErrorDisplay.from_estimator(model, K, ranks=[1, 5, 20, 39])
     D, U = np.linalg.eigh(K)
     order = np.argsort(-np.abs(D))
@@ -114,7 +115,7 @@ def test_errors_by_rank_are_those_of_the_truncated_matrix() -> None:
 
 def test_the_last_error_is_that_of_the_approximation_and_a_sample_estimates_it() -> None:
     X = vectors(150)
-    model = KreinNystroem("delta_gauss", n_landmarks=30, random_state=0).fit(X)
+    model = KreinNystroem("delta_gauss", landmarks=30, random_state=0).fit(X)
     exact = RankErrorDisplay.from_estimator(model, X)
     K = model.kernel_(X, X)
     missed = np.linalg.norm(K - model.approximate(X)) / np.linalg.norm(K)
@@ -130,7 +131,7 @@ def test_the_last_error_is_that_of_the_approximation_and_a_sample_estimates_it()
 @pytest.mark.parametrize("ranks", [[0], [31], [], [2.5]])
 def test_ranks_that_are_not_there_are_refused(ranks: list[Any]) -> None:
     X = vectors()
-    model = KreinNystroem("delta_gauss", n_landmarks=30, random_state=0).fit(X)
+    model = KreinNystroem("delta_gauss", landmarks=30, random_state=0).fit(X)
     with pytest.raises(ValueError, match="from 1 to rank_"):
         RankErrorDisplay.from_estimator(model, X, ranks=ranks)
 
@@ -143,14 +144,14 @@ def test_losses_are_those_of_cross_validation_by_hand() -> None:
     X = vectors(40)
     y = X[:, 0] ** 2 + 0.1 * rng.normal(size=40)
     fixed: Any = {"kernel": lambda A, B: np.tanh(0.4 * A @ B.T - 1)}
-    model = KreinRidge(**fixed, n_landmarks=None, random_state=0).fit(X, y)
+    model = KreinRidge(**fixed, landmarks=None, random_state=0).fit(X, y)
     display = PenaltyDisplay.from_estimator(model, X, y, grid=4)
     for i, j in ((0, 0), (1, 3), (3, 2)):
         plus, minus = display.lambda_plus[j], display.lambda_minus[i]
         missed = 0.0
         for k in range(5):
             train, test = model.folds_ != k, model.folds_ == k
-            own = KreinRidge(**fixed, n_landmarks=None, lambda_plus=plus, lambda_minus=minus)
+            own = KreinRidge(**fixed, landmarks=None, lambda_plus=plus, lambda_minus=minus)
             missed += np.sum((own.fit(X[train], y[train]).predict(X[test]) - y[test]) ** 2)
         assert display.losses[i, j] == pytest.approx(missed / 40, rel=1e-6)
     assert display.chosen == (model.lambda_plus_, model.lambda_minus_)
@@ -161,16 +162,16 @@ def test_losses_are_those_of_cross_validation_by_hand() -> None:
 @pytest.mark.parametrize(
     "learner",
     [
-        KreinRidge("delta_gauss", n_landmarks=15),
-        KreinRidge("delta_gauss", n_landmarks=15, cv="loo"),
+        KreinRidge("delta_gauss", landmarks=15),
+        KreinRidge("delta_gauss", landmarks=15, cv="loo"),
         KreinVCRidge("delta_gauss"),
         KreinVCRidge("delta_gauss", radius="tuned"),
         KreinRidgeClassifier("delta_gauss", kernel_params="auto"),
-        KreinVCRidgeClassifier("delta_gauss", n_landmarks=15),
+        KreinVCRidgeClassifier("delta_gauss", landmarks=15),
         KreinSVC("delta_gauss"),
-        KreinSVC("delta_gauss", n_landmarks=15),
+        KreinSVC("delta_gauss", landmarks=15),
     ],
-    ids=lambda learner: f"{type(learner).__name__}-{learner.n_landmarks}-{learner.cv}",
+    ids=lambda learner: f"{type(learner).__name__}-{learner.landmarks}-{learner.cv}",
 )
 def test_the_loss_where_it_was_tried_is_what_the_search_saw(learner: Any) -> None:
     X = vectors(60)
@@ -189,7 +190,7 @@ def test_the_loss_does_not_depend_on_the_unit_of_the_kernel() -> None:
 
     X = vectors(50)
     K = np.tanh(X @ X.T - 1) * 2.0**400  # beyond what is squared as it is
-    model = KreinRidge("precomputed", n_landmarks=15, random_state=0).fit(K, X[:, 0])
+    model = KreinRidge("precomputed", landmarks=15, random_state=0).fit(K, X[:, 0])
     loss = criterion_of(model, K, X[:, 0]).loss
     assert loss(model.lambda_plus_, model.lambda_minus_) == pytest.approx(model.cv_loss_, rel=1e-5)
 
@@ -245,7 +246,9 @@ def classical_scaling(D: Any) -> tuple[Any, Any]:
 
 def test_an_embedding_is_classical_scaling() -> None:
     D = dissimilarities()
-    model = KreinPCA(kernel="precomputed_dissimilarity", n_landmarks=None, core="plain").fit(D)
+    model = KreinPCA(
+        kernel="precomputed_dissimilarity", landmarks=Landmarks(None, core="plain")
+    ).fit(D)
     display = EmbeddingDisplay.from_estimator(model, D)
     expected, values = classical_scaling(D)
     offsets = np.asarray(display.scatters_["objects"].get_offsets())
@@ -265,7 +268,7 @@ def test_components_are_centred() -> None:
 @pytest.mark.parametrize("core", ["plain", "ls"])
 def test_axes_of_an_approximation_are_its_eigenvectors(core: str) -> None:
     X = vectors(80)
-    model = KreinNystroem("delta_gauss", n_landmarks=40, core=core, random_state=0).fit(X)
+    model = KreinNystroem("delta_gauss", landmarks=Landmarks(40, core=core), random_state=0).fit(X)
     display = EmbeddingDisplay.from_estimator(model, X, axes=(3, 1))
     D, U = np.linalg.eigh(model.approximate(X))
     order = np.argsort(-np.abs(D))[[3, 1]]
@@ -335,7 +338,7 @@ def test_numbers_are_shown_by_shade() -> None:
 
 def test_landmarks_lie_where_their_objects_do() -> None:
     X = vectors(80)
-    model = KreinNystroem("delta_gauss", n_landmarks=20, random_state=0).fit(X)
+    model = KreinNystroem("delta_gauss", landmarks=20, random_state=0).fit(X)
     display = LandmarkDisplay.from_estimator(model, X)
     whole = np.asarray(display.objects_.get_offsets())
     np.testing.assert_allclose(
@@ -347,7 +350,7 @@ def test_landmarks_lie_where_their_objects_do() -> None:
 def test_landmarks_of_a_matrix_and_of_a_learner() -> None:
     D = dissimilarities()
     y = D[0]
-    model = KreinRidge("precomputed_dissimilarity", n_landmarks=12, random_state=0).fit(D, y)
+    model = KreinRidge("precomputed_dissimilarity", landmarks=12, random_state=0).fit(D, y)
     display = LandmarkDisplay.from_estimator(model, D)
     offsets = np.asarray(display.landmarks_.get_offsets())
     np.testing.assert_array_equal(offsets, display.coordinates[model.landmark_indices_])
@@ -385,8 +388,8 @@ def test_a_comparison_draws_each_learner_and_leaves_out_who_failed() -> None:
 def displays() -> list[Any]:
     X = vectors()
     y = X[:, 0]
-    nystroem = KreinNystroem("delta_gauss", n_landmarks=20, random_state=0).fit(X)
-    ridge = KreinRidge("delta_gauss", n_landmarks=20, random_state=0).fit(X, y)
+    nystroem = KreinNystroem("delta_gauss", landmarks=20, random_state=0).fit(X)
+    ridge = KreinRidge("delta_gauss", landmarks=20, random_state=0).fit(X, y)
     return [
         lambda ax: SpectrumDisplay.from_estimator(nystroem, ax=ax),
         lambda ax: RankErrorDisplay.from_estimator(nystroem, X, ax=ax),

@@ -34,7 +34,7 @@ REPORTING = ESTIMATORS | {
 MAY_IMPORT: dict[str, set[str]] = {
     "progress": set(),
     "solvers": set(),
-    "data": {"distributed", "estimators", "kernels"},
+    "data": set(),
     "sums": {"data"},
     "kernels": {"data", "progress", "solvers", "sums"},
     "pairs": PAIRS,

@@ -108,16 +108,17 @@ def test_calls_of_one_thread(layers: tuple[Walk, Callable[[], None], Callable[[]
     assert noted.modules() == {"kreinlearn.low", "kreinlearn.middle", "kreinlearn.top"}
     pairs = {("top", "middle"), ("middle", "low")}
     assert noted.pairs() == {(f"kreinlearn.{a}", f"kreinlearn.{b}") for a, b in pairs}
-    assert (walk.frames(noted), walk.frames(noted, workers=True)) == (4, 4)
+    assert (noted.depth(), noted.depth(workers=False)) == (4, 4)
 
 
 def test_calls_of_a_worker(layers: tuple[Walk, Callable[[], None], Callable[[], None]]) -> None:
     noted, _, work = layers
     profiled(noted, work)
-    assert noted.modules() == {"kreinlearn.top"}
-    assert len(noted.modules(workers=True)) == 3
-    assert noted.pairs() == set()
-    assert (walk.frames(noted), walk.frames(noted, workers=True)) == (1, 4)
+    assert noted.modules(workers=False) == {"kreinlearn.top"}
+    assert len(noted.modules()) == 3
+    assert noted.pairs(workers=False) == set()
+    assert noted.pairs() == {("kreinlearn.middle", "kreinlearn.low")}
+    assert (noted.depth(), noted.depth(workers=False)) == (4, 1)
 
 
 def test_only_the_first_distance_counts(
@@ -126,7 +127,7 @@ def test_only_the_first_distance_counts(
     noted, work, in_worker = layers
     work()
     in_worker()
-    assert walk.frames(noted, workers=True) == 4
+    assert noted.depth() == 4
 
 
 def test_a_limit_holds_only_if_all_its_numbers_do() -> None:

@@ -29,6 +29,9 @@ class Loss(Protocol):
     def objective(self, folds: Sequence[Fold]) -> MeanLoss:
         """The cross-validated loss and its gradient, as functions of the values."""
 
+    def criterion(self, task: Task, features: Features, *, loo: bool) -> MeanLoss:
+        """The cross-validated loss of this task, which ``tune`` minimises in the end."""
+
     def tune(self, task: Task, features: Features, unknowns: Unknowns, *, loo: bool) -> Tuned:
         """The values of smallest cross-validated loss."""
 

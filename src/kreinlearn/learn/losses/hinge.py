@@ -54,6 +54,10 @@ class SquaredHinge:
         """Least squares, by which the search begins: sums do not tell the hinge loss."""
         return MeanLoss(folds)
 
+    def criterion(self, task: Task, features: Features, *, loo: bool) -> MeanLoss:
+        few = task.thinned_splits(task.splits(features.map), TUNED_ROWS)
+        return hinge_objective(task, few)
+
     def tune(self, task: Task, features: Features, unknowns: Unknowns, *, loo: bool) -> Tuned:
         """Least squares first, as it is cheap; the hinge loss from there, on rows in memory."""
         scale = features.scale(intercept=task.intercept)
@@ -70,9 +74,7 @@ class SquaredHinge:
             of_few = tune(self.objective(task.terms_of(few)), scale, unknowns)
             start = of_few.values
             growth = np.divide(of_all.values, start, out=growth, where=start > 0)
-        Y, w = task.sampled_targets()
-        objective = HingeObjective(few, Y[:, some_outputs(Y)], w, intercept=task.intercept)
-        tuned = tune(objective, scale, unknowns, start=start)
+        tuned = tune(hinge_objective(task, few), scale, unknowns, start=start)
         return replace(tuned, values=tuned.values * growth)
 
     def solve(self, task: Task, features: Features, values: Array, kept: Any) -> Linear:
@@ -104,6 +106,12 @@ class SquaredHinge:
         solution = newton(margins, padded, gram=gram, max_iter=self.max_iter)
         constant = solution.coef[r] if margins.p > r else np.zeros(solution.coef.shape[1])
         return Linear(solution.coef[:r], constant, solution.n_iter, solution.converged)
+
+
+def hinge_objective(task: Task, splits: list[FoldRows]) -> HingeObjective:
+    """The hinge loss of splits of the sampled rows, for a few of many outputs."""
+    Y, w = task.sampled_targets()
+    return HingeObjective(splits, Y[:, some_outputs(Y)], w, intercept=task.intercept)
 
 
 def some_outputs(Y: Array) -> Array:

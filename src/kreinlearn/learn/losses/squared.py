@@ -34,14 +34,18 @@ class SquaredError:
     def objective(self, folds: Sequence[Fold]) -> MeanLoss:
         return MeanLoss(folds)
 
+    def criterion(self, task: Task, features: Features, *, loo: bool) -> MeanLoss:
+        if loo and not task.honest:
+            return task.leave_one_out(features)
+        return self.objective(folds_to_tune_on(task, features))
+
     def tune(self, task: Task, features: Features, unknowns: Unknowns, *, loo: bool) -> Tuned:
         before = None if loo else tuned_before(task, unknowns)
         if before is not None:
             return before
+        search = tune if loo and not task.honest else tune_apart
         scale = features.scale(intercept=task.intercept)
-        if loo and not task.honest:
-            return tune(task.leave_one_out(features), scale, unknowns)
-        return tune_apart(self.objective(folds_to_tune_on(task, features)), scale, unknowns)
+        return search(self.criterion(task, features, loo=loo), scale, unknowns)
 
     def solve(self, task: Task, features: Features, values: Array, kept: Any) -> Linear:
         return self.solve_sums(features.whole(intercept=task.intercept), features.map.S, values)

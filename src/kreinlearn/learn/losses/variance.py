@@ -66,6 +66,9 @@ class VarianceConstrained(SquaredError):
         assert self.radii is not None
         return MeanLoss([VarianceFold(fold, self.radii) for fold in folds])
 
+    def criterion(self, task: Task, features: Features, *, loo: bool) -> MeanLoss:
+        return self.objective(folds_to_tune_on(task, features))
+
     def tune(self, task: Task, features: Features, unknowns: Unknowns, *, loo: bool) -> Tuned:
         """From the penalties of least squares, which are cheap to find, on to its own."""
         scale = features.scale(intercept=task.intercept)

@@ -1,4 +1,4 @@
-"""Squares by strips: the values of ``symmetric``, bit for bit, each pair once, by any workers."""
+"""Squares by strips are those of ``symmetric``, bit for bit, each pair once, by any workers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ from kreinlearn.kernels.callables import CallableKernel
 from kreinlearn.kernels.object_kernel import ObjectKernel
 from kreinlearn.kernels.processes import Processes
 from kreinlearn.pairs.evaluate import (
-    Rows,
-    by_pairs,
     evaluate_square,
+    neighbouring_spans,
     pairs_among,
-    rows_a_part,
+    places_of,
+    require_finite,
+    rows_per_block,
+    scaled,
+    spans_of,
     strips,
 )
-from kreinlearn.pairs.panel import Panel
+from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.progress import counting
 from tests.unit.recorded import Recorded
 
@@ -42,7 +46,39 @@ def square_of(kernel, objects, workers=1, own=None, progress=None):
     own = np.full(n, np.nan) if own is None else own
     seen = Recorded() if progress is None else progress
     with seen.step("square", n, pairs_among(kernel, n)):
-        return evaluate_square(kernel, objects, np.arange(n), own, workers, seen)
+        session = Session(workers=workers, progress=seen)
+        return evaluate_square(kernel, objects, np.arange(n), own, session)
+
+
+def test_spans_of_neighbours():
+    places = np.array([0, 1, 2, 3, 4, 7, 9, 10, 11])
+    assert neighbouring_spans(places, 100) == [(0, 5), (7, 8), (9, 12)]
+    assert neighbouring_spans(places, 2) == [(0, 2), (2, 4), (4, 5), (7, 8), (9, 11), (11, 12)]
+    assert neighbouring_spans(np.empty(0, dtype=np.intp), 5) == []
+
+
+def test_spans_of_equal_length():
+    assert spans_of(7, 3) == [(0, 3), (3, 6), (6, 7)]
+    assert spans_of(0, 3) == []
+
+
+def test_places_in_an_unsorted_array():
+    columns = np.array([7, 2, 9, 4])
+    np.testing.assert_array_equal(places_of(np.array([4, 7, 2]), columns), [3, 0, 1])
+
+
+def test_a_unit_of_one_copies_nothing():
+    C = np.ones((2, 2))
+    assert scaled(C, 1.0) is C
+    np.testing.assert_array_equal(scaled(C, 4.0), np.full((2, 2), 0.25))
+
+
+def test_large_values_whose_sum_overflows_are_finite():
+    require_finite(np.full((3, 3), 1.5e308), np.arange(3), np.arange(3))
+    wrong = np.full((3, 3), 1.5e308)
+    wrong[2, 1] = np.nan
+    with pytest.raises(ValueError, match=r"NaN for row 12 .* landmark row 5;"):
+        require_finite(wrong, np.array([10, 11, 12]), np.array([4, 5, 6]))
 
 
 @pytest.mark.parametrize("n", [0, 1, 16, 17, 255, 256, 257, 4095, 4096, 5000])
@@ -117,10 +153,10 @@ class Slow(ObjectKernel):
 def test_two_threads_share_a_square():
     kernel = Slow()
     X = list(RNG.random(64))
-    panel = Panel(kernel, Rows(X), np.arange(64), workers=2)
-    panel.grow(np.arange(64))
+    pairs = Pairs(kernel, Rows(X), Session(workers=2))
+    sample = pairs.grown(pairs.sample(np.arange(64)), np.arange(64))
     assert len(kernel.threads_seen) == 2
-    np.testing.assert_array_equal(panel.C, np.minimum.outer(X, X))
+    np.testing.assert_array_equal(sample.C, np.minimum.outer(X, X))
 
 
 @pytest.mark.parametrize("kind", ["pairwise", "objects", "block"])
@@ -146,26 +182,26 @@ def test_progress_counts_the_pairs(kind):
     assert kind == "objects" or tally[0] == seen.done[1]
 
 
-def test_which_kernels_go_by_parts():
+def test_which_kernels_are_evaluated_in_small_blocks():
     words = resolve("levenshtein")
-    assert by_pairs(words)
-    assert by_pairs(pairwise(max))
-    assert not by_pairs(CallableKernel(max))
-    assert not by_pairs(resolve("weisfeiler_lehman"))  # packed once
-    assert not by_pairs(dissimilarity("euclidean"))
-    assert rows_a_part(words) == rows_a_part(pairwise(max)) == 256
-    assert rows_a_part(CallableKernel(max)) == rows_a_part(DeltaGauss()) == 2048
+    assert words.splits_squares
+    assert pairwise(max).splits_squares
+    assert not CallableKernel(max).splits_squares
+    assert not resolve("weisfeiler_lehman").splits_squares  # packed once
+    assert not dissimilarity("euclidean").splits_squares
+    assert rows_per_block(words) == rows_per_block(pairwise(max)) == 256
+    assert rows_per_block(CallableKernel(max)) == rows_per_block(DeltaGauss()) == 2048
 
 
 def test_processes_share_large_parts():
     for kernel in (pairwise(max), resolve("earth_mover"), resolve("graph_edit")):
-        assert rows_a_part(kernel) == 256
+        assert rows_per_block(kernel) == 256
         kernel.processes = Processes(2)
-        assert rows_a_part(kernel) == 2048
+        assert rows_per_block(kernel) == 2048
     words = resolve("levenshtein")
     combined = words + words
     combined.processes = Processes(2)  # of no use to its parts, which threads share
-    assert rows_a_part(combined) == 256
+    assert rows_per_block(combined) == 256
 
 
 class Told(Recorded):

@@ -1,0 +1,64 @@
+"""What other rooms ask of an estimator beside the methods that scikit-learn knows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kreinlearn.data.tiles import as_generator
+from kreinlearn.data.validation import Border
+from kreinlearn.estimators.base import KreinEstimator
+from kreinlearn.kernels.base import Array, Kernel, Objects
+from kreinlearn.learn.criterion import Criterion, criterion_of
+from kreinlearn.nystrom.core import FeatureMap
+from kreinlearn.pairs.evaluate import LandmarkColumns
+from kreinlearn.pairs.rows import Rows
+from kreinlearn.sums.parallel import serial_blas
+
+if TYPE_CHECKING:
+    from kreinlearn.estimators.learner import Learner
+
+
+def receive(estimator: KreinEstimator, X: Objects, rng: np.random.Generator) -> tuple[Rows, Kernel]:
+    """Validated rows and the kernel fitted to them, as at the beginning of a fit."""
+    return estimator._received(X, estimator._resources.dtype, rng)
+
+
+def border_of(estimator: KreinEstimator) -> Border:
+    """What the estimator accepts, and what it remembers of the objects that it has seen."""
+    return estimator._border(estimator._resources.dtype)
+
+
+def new_rows(estimator: KreinEstimator, X: Objects) -> tuple[Objects, LandmarkColumns]:
+    """Validated objects, and what evaluates their similarities to the landmarks."""
+    return estimator._new_rows(X)
+
+
+def projected(
+    estimator: KreinEstimator, rows: Objects, columns: LandmarkColumns, W: Array
+) -> Array:
+    """k(X, Z) @ W of objects that ``new_rows`` has validated."""
+    return estimator._projected(rows, columns, W)
+
+
+def true_similarities(estimator: KreinEstimator, rows: Objects, numbers: Array) -> Array:
+    """The similarities among some of the objects that ``new_rows`` has validated."""
+    return estimator._similarities(rows, numbers)
+
+
+def feature_map(estimator: KreinEstimator) -> tuple[FeatureMap, Array | float]:
+    """The map of a fitted estimator, and the mean that is subtracted from its features."""
+    return estimator._map, getattr(estimator, "_mean", 0.0)
+
+
+def criterion(
+    learner: Learner, X: Objects, y: ArrayLike, sample_weight: ArrayLike | None = None
+) -> Criterion:
+    """The loss that a fit of the learner would minimise; it is not fitted afterwards."""
+    rng, dtype = as_generator(learner.random_state), learner._resources.dtype
+    rows, encoded, weights, kernel = learner._checked(X, y, sample_weight, dtype, rng)
+    spec = learner._spec(rows, kernel, rng)
+    with learner._session(kernel, rows, spec.map, dtype) as session, serial_blas():
+        return criterion_of(rows, encoded, weights, spec, session, rng)
