@@ -1,4 +1,4 @@
-"""Features of all rows, held or evaluated again, against the whole matrix of them."""
+"""Features of all rows, kept or evaluated again, against the whole matrix of them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ import scipy.sparse as sp
 from kreinlearn.data.tiles import TILE
 from kreinlearn.kernels import DeltaGauss, SklearnMetric
 from kreinlearn.kernels.callables import CallableKernel
-from kreinlearn.learn.feature_rows import FeatureRows, Kept, with_constant
-from kreinlearn.pairs.evaluate import Rows
-from kreinlearn.pairs.panel import Panel
+from kreinlearn.learn.feature_rows import FeatureRows, MovingRows, ValuesHere, with_constant
+from kreinlearn.learn.task import Task
+from kreinlearn.nystrom.core import KreinFeatures
+from kreinlearn.nystrom.landmarks import MapSpec
+from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.solvers.margins import DenseRows
 from kreinlearn.solvers.squared_hinge import finite_newton
-from kreinlearn.sums.moments import Terms
+from kreinlearn.sums.moments import FeatureMoments
 from tests import oracles
 
 RNG = np.random.default_rng(31)
@@ -48,20 +51,23 @@ SOURCES = {  # kernel, objects, similarities of all rows to the landmarks
 }
 
 
-def feature_rows(name="vectors", *, intercept=True, unit=1.0, held=False, workers=1):
+def evaluator(kernel, objects):
+    """What evaluates similarities to the landmarks."""
+    pairs = Pairs(kernel.fit(objects, RNG), Rows(objects), Session())
+    return pairs.evaluator(pairs.with_reference(pairs.grown(pairs.sample(Z), Z)))
+
+
+def feature_rows(name="vectors", *, intercept=True, unit=1.0, kept=False, workers=1):
     kernel, objects, C = SOURCES[name]
-    panel = Panel(kernel.fit(objects, RNG), Rows(objects), Z)
-    panel.grow(Z)
-    panel.freeze()
     return FeatureRows(
         objects,
-        panel.evaluator(),
+        evaluator(kernel, objects),
         Z,
         unit,
         W,
         N,
         intercept,
-        C / unit if held else None,
+        C / unit if kept else None,
         workers=workers,
     )
 
@@ -80,15 +86,15 @@ def assert_close(found, expected, rtol=1e-12):
 sources = pytest.mark.parametrize("name", SOURCES)
 units = pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
 constants = pytest.mark.parametrize("intercept", [False, True])
-both_ways = pytest.mark.parametrize("held", [False, True], ids=["evaluated", "held"])
+both_ways = pytest.mark.parametrize("kept", [False, True], ids=["evaluated", "kept"])
 
 
 @sources
 @units
 @constants
 @both_ways
-def test_decisions_and_terms(name, unit, intercept, held):
-    rows = feature_rows(name, intercept=intercept, unit=unit, held=held)
+def test_decisions_and_terms(name, unit, intercept, kept):
+    rows = feature_rows(name, intercept=intercept, unit=unit, kept=kept)
     Phi = features(name, unit, intercept)
     assert rows.n == N
     assert rows.p == Phi.shape[1]
@@ -106,9 +112,9 @@ def test_decisions_and_terms(name, unit, intercept, held):
 
 
 @constants
-def test_held_and_evaluated_rows_agree(intercept):
+def test_kept_and_evaluated_rows_agree(intercept):
     one = feature_rows(intercept=intercept, unit=4.0)
-    two = feature_rows(intercept=intercept, unit=4.0, held=True)
+    two = feature_rows(intercept=intercept, unit=4.0, kept=True)
     coef = RNG.normal(size=(one.p, 3))
     assert_close(one.decision(coef), two.decision(coef), rtol=1e-13)
     w, t = RNG.uniform(0.1, 2, len(MANY)), RNG.choice([-1.0, 1.0], len(MANY))
@@ -118,7 +124,7 @@ def test_held_and_evaluated_rows_agree(intercept):
 
 def test_few_rows_and_many_rows_give_the_same_sums():
     """Rows are mapped up to p of them, beyond that their sums."""
-    rows, Phi = feature_rows(held=True), features("vectors", 1.0, True)
+    rows, Phi = feature_rows(kept=True), features("vectors", 1.0, True)
     for count in (rows.p - 1, rows.p, rows.p + 1, rows.p + 2):
         numbers = MANY[:count]
         w, t = RNG.uniform(0.1, 2, count), RNG.choice([-1.0, 1.0], count)
@@ -128,8 +134,8 @@ def test_few_rows_and_many_rows_give_the_same_sums():
 
 
 @both_ways
-def test_threads_change_no_bit(held):
-    one, many = (feature_rows(held=held, workers=workers) for workers in (1, 3))
+def test_threads_change_no_bit(kept):
+    one, many = (feature_rows(kept=kept, workers=workers) for workers in (1, 3))
     coef = RNG.normal(size=(one.p, 2))
     np.testing.assert_array_equal(one.decision(coef), many.decision(coef))
     w, t = np.ones(len(MANY)), RNG.choice([-1.0, 1.0], len(MANY))
@@ -138,23 +144,31 @@ def test_threads_change_no_bit(held):
 
 
 @both_ways
-def test_another_map_of_the_same_rows(held):
+def test_another_map_of_the_same_rows(kept):
     other = RNG.normal(size=(M, 4))
-    rows = feature_rows(held=held).with_map(other)
+    rows = feature_rows(kept=kept).with_map(other)
     assert rows.p == 5
     coef = RNG.normal(size=(5, 1))
     assert_close(rows.decision(coef), SOURCES["vectors"][2] @ other @ coef[:4] + coef[4])
 
 
-@pytest.mark.parametrize("held", [False, True])
-def test_a_machine_on_them_is_that_on_dense_features(held):
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_machine_on_them_is_that_on_dense_features(kept):
     Phi = features("vectors", 1.0, True)
     signs = np.where(X[:, :1] * X[:, 1:2] + 0.3 * RNG.normal(size=(N, 1)) > 0, 1.0, -1.0)
     penalty, w = np.append(np.full(R, 5.0), 0.0), RNG.uniform(0.5, 2, N)
-    one = finite_newton(feature_rows(held=held), signs, w, penalty)
+    one = finite_newton(feature_rows(kept=kept), signs, w, penalty)
     two = finite_newton(DenseRows(Phi), signs, w, penalty)
     assert_close(one.coef, two.coef, rtol=1e-9)
     assert one.objective == pytest.approx(two.objective, rel=1e-12)
+
+
+def columns_of(function):
+    """An evaluator of another function than that of the sample."""
+    pairs = Pairs(CallableKernel(delta_gauss), Rows(list(X)), Session())
+    sample = pairs.grown(pairs.sample(Z), Z)
+    pairs.kernel.func = function
+    return pairs.evaluator(sample)
 
 
 def test_a_value_that_is_not_finite_names_its_row():
@@ -165,10 +179,7 @@ def test_a_value_that_is_not_finite_names_its_row():
         K[[np.array_equal(a, X[bad]) for a in A], 2] = np.nan
         return K
 
-    panel = Panel(CallableKernel(delta_gauss), Rows(list(X)), Z)
-    panel.grow(Z)
-    panel.kernel.func = broken
-    rows = replace(feature_rows("callable"), columns=panel.evaluator())
+    rows = replace(feature_rows("callable"), columns=columns_of(broken))
     message = rf"kernel produced NaN for row {bad} .* landmark row {Z[2]};"
     with pytest.raises(ValueError, match=message):
         rows.decision(np.ones((R + 1, 1)))
@@ -178,7 +189,7 @@ def test_a_value_that_is_not_finite_names_its_row():
 
 def test_a_constant_beside_the_terms():
     Phi, Y, w = RNG.normal(size=(20, 3)), RNG.normal(size=(20, 2)), RNG.uniform(0.1, 2, 20)
-    terms = Terms.of_rows(Phi, Y, w)
+    terms = FeatureMoments.of_rows(Phi, Y, w)
     A, b = with_constant(terms, True)
     F = np.column_stack([Phi, np.ones(20)])
     assert_close(A, (F.T * w) @ F)
@@ -197,10 +208,8 @@ def test_rows_on_the_move_are_kept_as_far_as_there_is_room(most, again):
         evaluated.append(len(A))
         return delta_gauss(A, B)
 
-    panel = Panel(CallableKernel(delta_gauss), Rows(list(X)), Z)
-    panel.grow(Z)
-    panel.kernel.func = counted
-    rows = replace(feature_rows("callable"), columns=panel.evaluator(), kept=Kept(most))
+    moving_rows = MovingRows(most)
+    rows = replace(feature_rows("callable"), columns=columns_of(counted), moving=moving_rows)
     coef = RNG.normal(size=(rows.p, 1))
     moving = RNG.permutation(N) < N // 2
     found = rows.decision(coef, lambda here, values: moving[here])
@@ -215,4 +224,46 @@ def test_rows_on_the_move_are_kept_as_far_as_there_is_room(most, again):
         assert_close(b, Phi[part].sum(axis=0))
     assert sum(evaluated) == 2 * again
     rows.decision(coef)
-    assert not len(rows.kept.numbers)
+    assert not len(rows.moving.numbers)
+
+
+# Where the values of all rows are
+
+
+def swept(budget, *, by_fold=True, intercept=True):
+    """The pass over all rows, which fills what is kept, and the values it leaves."""
+    signs = np.where(X[:, :1] > 0, 1.0, -1.0)
+    sampled = np.union1d(Z, np.arange(0, N, 5))
+    kernel = DeltaGauss(6.0, 4.0).fit(X, RNG)
+    pairs = Pairs(kernel, Rows(X), Session(budget=budget))
+    sample = pairs.grown(pairs.sample(sampled), Z)
+    folds = np.arange(N) % 3
+    task = Task(
+        pairs, sample, MapSpec(M, given=Z), KreinFeatures(), RNG, signs[:, 0], signs, None, folds,
+        3, intercept,
+    )  # fmt: skip
+    here = ValuesHere.for_rows(N, M, 8 * N * M, budget).before(task, by_fold=by_fold)
+    return (*task.swept(by_fold=by_fold, keep=here.target), here)
+
+
+@pytest.mark.parametrize("by_fold", [False, True])
+def test_values_are_kept_where_there_is_room_and_the_same_where_there_is_none(by_fold):
+    """Rows evaluated again have the bits of those that were kept."""
+    found = []
+    for budget, kept in ((10**9, True), (8 * N * M - 1, False)):
+        task, features, here = swept(budget, by_fold=by_fold)
+        assert (here.target is not None) == kept
+        rows = here.rows(task, features)
+        assert (rows.moving is None) == kept
+        coef = np.linspace(-1, 1, rows.p)[:, None]
+        C = delta_gauss(X, X[Z]) @ features.map.W
+        assert_close(rows.decision(coef), C @ coef[:-1] + coef[-1], rtol=1e-10)
+        A, b = rows.terms(MANY, np.ones(len(MANY)), np.ones(len(MANY)))
+        found.append((rows.decision(coef).tobytes(), A.tobytes(), b.tobytes()))
+    assert found[0] == found[1]
+
+
+def test_margins_are_those_of_the_rows_with_a_constant():
+    task, features, here = swept(10**9)
+    margins = here.margins(task, features, features.map.W, float(N))
+    assert margins.p == features.map.W.shape[1] + 1

@@ -1,137 +1,204 @@
-"""Landmark selectors against slow, plain versions of the same draws."""
+"""How many landmarks, from which rows, at what cost; counts against evaluated pairs."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from scipy import stats
 
-from kreinlearn.kernels import DeltaGauss, Precomputed
-from kreinlearn.nystrom.landmarks import SELECTORS, _greedy_seeds, seeds, weighted_draw
-from kreinlearn.pairs.evaluate import Rows
-from kreinlearn.pairs.panel import Panel
-from kreinlearn.sums.parallel import serial_blas
+from kreinlearn.kernels import DeltaGauss, pairwise
+from kreinlearn.nystrom.landmarks import (
+    MapSpec,
+    columns_at_a_time,
+    open_sample,
+    pairs_of_fit,
+    pairs_of_growth,
+    room_for,
+    select_landmarks,
+)
+from kreinlearn.nystrom.sweep import all_columns
+from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.rows import Rows, Session
 from tests import oracles
+from tests.unit.pairs.numbered import POINTS, RNG, Counted, D, K, N, unordered
 
-RNG = np.random.default_rng(11)
-X = RNG.normal(size=(120, 3))
-K = oracles.delta_gauss(X, X, 6.0, 4.0)
-
-
-def panel_of(X, rows=None):
-    kernel = DeltaGauss(6.0, 4.0).fit(X, RNG)
-    return Panel(kernel, Rows(X), np.arange(len(X)) if rows is None else rows)
+SPEC = MapSpec(12, "uniform")
 
 
-@pytest.mark.parametrize("scheme", list(SELECTORS))
-def test_each_scheme_gives_that_many_distinct_landmarks(scheme):
-    for m in (1, 2, 7, 40, 119, 120):
-        panel = panel_of(X)
-        SELECTORS[scheme](panel, m, np.random.default_rng(m), min(m, 20))
-        assert len(np.unique(panel.landmarks)) == len(panel.landmarks) == m
-        np.testing.assert_allclose(panel.C, K[:, panel.landmarks], atol=1e-13)
-        np.testing.assert_allclose(panel.K_ZZ, K[np.ix_(*[panel.landmarks] * 2)], atol=1e-13)
+def rng(seed=0):
+    return np.random.default_rng(seed)
 
 
-@pytest.mark.parametrize("scheme", ["uniform", "greedy_kmeans++", "medoids+greedy"])
-def test_schemes_that_keep_their_columns_evaluate_no_others(scheme):
-    panel = panel_of(X)
-    SELECTORS[scheme](panel, 30, np.random.default_rng(0), 20)
-    np.testing.assert_array_equal(panel.columns, panel.landmarks)
+def pairs_of_vectors(**session):
+    return Pairs(DeltaGauss(6.0, 4.0).fit(POINTS, RNG), Rows(POINTS), Session(**session))
 
 
-@pytest.mark.parametrize("scheme", list(SELECTORS))
-def test_duplicates_do_not_stop_a_scheme(scheme):
-    panel = panel_of(np.repeat(X[:5], 20, axis=0))
-    SELECTORS[scheme](panel, 12, np.random.default_rng(0), 6)
-    assert len(np.unique(panel.landmarks)) == 12
+def counted_pairs(matrix=K, *, metric=False):
+    counted = Counted(matrix)
+    kernel = pairwise(counted).set_params(is_dissimilarity=metric)
+    return Pairs(kernel, Rows(list(range(N))), Session()), counted.pairs
 
 
-def naive_seeds_probabilities(F, first, second_given):
-    d2 = ((F - F[first]) ** 2).sum(1)
-    if second_given is not None:
-        d2 = np.minimum(d2, ((F - F[second_given]) ** 2).sum(1))
-    return d2 / d2.sum()
+# Numbers
 
 
-def test_seeds_follow_the_law_of_kmeans_pp():
-    """Third seed given the first two, by chi-squared over 9,000 draws from six rows."""
-    F = np.array([[0.0, 0], [1, 0], [0, 2], [3, 3], [-1, 1], [0.5, 0.2]])
-    rng = np.random.default_rng(0)
-    draws = np.array([seeds(F, 3, rng) for _ in range(9_000)])
-    assert stats.chisquare(np.bincount(draws[:, 0], minlength=6)).pvalue > 1e-4
-    for first, second in ((0, 3), (3, 0), (2, 1)):
-        third = draws[(draws[:, 0] == first) & (draws[:, 1] == second), 2]
-        p = naive_seeds_probabilities(F, first, second)
-        observed = np.bincount(third, minlength=6)[p > 0]
-        assert stats.chisquare(observed, p[p > 0] * len(third)).pvalue > 1e-4
+def test_the_size_of_the_pool():
+    assert replace(SPEC, n_landmarks=20).pool_size(100) == 100
+    assert replace(SPEC, n_landmarks=20).pool_size(10**6) == 8192
+    assert replace(SPEC, n_landmarks=2000).pool_size(10**6) == 20_000
+    assert replace(SPEC, n_landmarks=5, pool=300).pool_size(10**6) == 300
 
 
-def test_seeds_beyond_one_flush_are_far_apart():
-    """150 seeds among 150 tight groups of 4: k-means++ hits nearly every group."""
-    rng = np.random.default_rng(0)
-    centres = 100 * rng.normal(size=(150, 5))
-    F = np.repeat(centres, 4, axis=0) + 1e-3 * rng.normal(size=(600, 5))
-    assert len(np.unique(seeds(F, 150, rng) // 4)) == 150
+def test_the_sketch_has_as_many_columns_as_the_rank():
+    assert replace(SPEC, n_landmarks=1000, rank=30).sketch == 30
+    assert replace(SPEC, n_landmarks=20, rank=None).sketch == 20
+    assert replace(SPEC, n_landmarks=1000, rank=None).sketch == 200
 
 
-def test_weighted_draw_follows_the_weights():
-    weights = np.array([0.0, 1, 2, 5])
-    rng = np.random.default_rng(0)
-    draws = np.array([weighted_draw(weights, 2, rng) for _ in range(9_000)])
-    first = np.bincount(draws[:, 0], minlength=4)
-    assert first[0] == 0
-    assert stats.chisquare(first[1:], weights[1:] / 8 * 9_000).pvalue > 1e-4
-    second = np.bincount(draws[draws[:, 0] == 3, 1], minlength=4)
-    assert stats.chisquare(second[1:3], np.array([1, 2]) / 3 * second.sum()).pvalue > 1e-4
-    assert set(weighted_draw(weights, 4, rng)) == {0, 1, 2, 3}
+@pytest.mark.parametrize(
+    ("changes", "size"),
+    [
+        ({}, 12),  # uniform landmarks need no other rows
+        ({"scheme": "greedy_kmeans++"}, 500),
+        ({"scheme": None, "given": np.arange(12)}, 0),
+        ({"scheme": None, "given": np.arange(12), "core": "ls"}, 500),
+        ({"core": "ls"}, 500),
+        ({"tol": 0.1}, 500),
+        ({"wants_pool": True}, 500),
+    ],
+)
+def test_the_pool_is_as_large_as_it_is_needed(changes, size):
+    pool = replace(SPEC, pool=500, **changes).pool_rows(10_000, rng())
+    assert len(pool) == len(np.unique(pool)) == size
+    np.testing.assert_array_equal(pool, np.sort(pool))
 
 
-def test_leverage_draws_by_the_scores_of_the_sketch():
-    """A heavy group of rows that alone carries a direction is drawn although it is rare."""
-    F = np.zeros((100, 3))
-    F[:, 0] = 1
-    F[:4, 1] = 5
-    F[50:, 2] = 0.5
-    low = (F * [1, -1, 1]) @ F.T
-    scores = oracles.leverage_scores(low, 3)
-    kernel = Precomputed().fit(low, RNG)
-    hits = []
-    with serial_blas():
-        for s in range(200):
-            panel = Panel(kernel, Rows(low), np.arange(100))
-            SELECTORS["leverage"](panel, 1, np.random.default_rng(s), 90)
-            hits.append(panel.landmarks[0] < 4)
-    expected = scores[:4].sum() / scores.sum()
-    assert abs(np.mean(hits) - expected) < 4 * np.sqrt(expected * (1 - expected) / 200)
+def test_a_pool_of_all_rows_takes_no_draw():
+    generator = rng()
+    np.testing.assert_array_equal(SPEC.pool_rows(100, generator), np.arange(100))
+    assert generator.integers(10**9) == rng().integers(10**9)
 
 
-def test_greedy_seeds_match_a_naive_greedy_search():
-    """Same candidates from the same generator; the best one found by recomputing everything."""
-    F, missed = RNG.normal(size=(60, 4)), RNG.random(60)
-    start = np.array([3, 17])
-    ours = _greedy_seeds(F, missed, start, 14, np.random.default_rng(5))
-    rng, chosen = np.random.default_rng(5), list(start)
-    D2 = ((F[:, None] - F[None]) ** 2).sum(2)
-    trials = int(2 + np.log(14))
-    while len(chosen) < 14:
-        weights = D2[:, chosen].min(1) + missed
-        weights[chosen] = 0
-        total = np.cumsum(weights)
-        candidates = np.unique(np.searchsorted(total, rng.random(trials) * total[-1]))
-        left = [D2[:, [*chosen, c]].min(1).sum() - missed[c] for c in candidates]
-        chosen.append(int(candidates[np.argmin(left)]))
-    np.testing.assert_array_equal(ours, chosen[2:])
+def test_rows_that_are_not_eligible_are_not_in_the_pool():
+    eligible = np.arange(0, 10_000, 3)
+    for spec in (replace(SPEC, eligible=eligible, pool=500), replace(SPEC, eligible=eligible)):
+        assert np.isin(spec.pool_rows(10_000, rng()), eligible).all()
 
 
-def test_an_object_unlike_all_others_is_picked():
-    """Its features are near zero; what they miss of k(x, x) makes it a landmark."""
-    F = np.vstack([RNG.normal(size=(80, 2)), [[60.0, 60]]])
-    K = np.maximum(0, 1 - ((F[:, None] - F[None]) ** 2).sum(2) / 4)
-    kernel = Precomputed().fit(K, RNG)
-    picked = 0
-    for s in range(20):
-        panel = Panel(kernel, Rows(K), np.arange(81))
-        SELECTORS["greedy_kmeans++"](panel, 20, np.random.default_rng(s), 5)
-        picked += 80 in panel.landmarks
-    assert picked >= 12
+# Samples
+
+
+def test_every_object_a_landmark():
+    pairs, counts = counted_pairs()
+    spec = replace(SPEC, n_landmarks=N)
+    sample = select_landmarks(pairs, open_sample(pairs, spec, rng()), spec, rng())
+    assert set(sample.landmarks) == set(range(N))
+    assert set(counts.values()) == {1}
+    assert len(counts) == N * (N + 1) // 2
+    np.testing.assert_array_equal(sample.C, K[:, sample.landmarks])
+
+
+def test_landmarks_that_are_given_by_number():
+    pairs, counts = counted_pairs()
+    numbers = np.array([7, 3, 41])
+    spec = MapSpec(3, given=numbers, pool=5)
+    sample = select_landmarks(pairs, open_sample(pairs, spec, rng()), spec, rng())
+    np.testing.assert_array_equal(sample.landmarks, numbers)
+    np.testing.assert_array_equal(sample.rows, np.sort(numbers))  # no pool is needed
+    assert set(counts) == unordered(numbers, numbers)
+
+
+def test_landmarks_that_are_given_as_objects():
+    outside = RNG.normal(size=(4, 3))
+    pairs = pairs_of_vectors()
+    pairs.rows = pairs.rows.with_outside(outside)
+    spec = MapSpec(4, given=outside, by_number=False, core="ls", pool=20)
+    sample = open_sample(pairs, spec, rng())
+    np.testing.assert_array_equal(sample.landmarks, np.arange(-4, 0))
+    assert len(sample.rows) == 44  # ten rows of the pool for each landmark
+    objects = np.concatenate([outside, POINTS[sample.rows[4:]]])
+    expected = oracles.delta_gauss(objects, outside, 6.0, 4.0)
+    np.testing.assert_allclose(sample.C, expected, rtol=0, atol=1e-13)
+
+
+def test_given_landmarks_are_the_reference_set_of_a_dissimilarity():
+    pairs, _ = counted_pairs(D, metric=True)
+    spec = MapSpec(3, given=np.array([7, 3, 41]))
+    assert open_sample(pairs, spec, rng()).transform.n_reference == 3
+
+
+@pytest.mark.parametrize("scheme", ["leverage", "kmeans++"])
+def test_schemes_of_all_rows_stream_vectors_and_sample_objects(scheme):
+    spec = MapSpec(4, scheme, pool=20, rank=2)
+    sample = open_sample(pairs_of_vectors(), spec, rng())
+    assert sample.streams
+    assert len(sample.rows) == 40  # ten for each landmark
+    sample = open_sample(counted_pairs()[0], spec, rng())
+    assert not sample.streams
+    assert (len(sample.rows), len(sample.pool)) == (N, 40)
+
+
+# What a fit costs
+
+
+def counted_fit(spec, *, metric=False):
+    """How many pairs are evaluated until all values to the landmarks are known."""
+    pairs, counts = counted_pairs(D if metric else K, metric=metric)
+    sample = select_landmarks(pairs, open_sample(pairs, spec, rng()), spec, rng())
+    all_columns(pairs, sample, "svd")
+    assert set(counts.values()) == {1}
+    return sum(counts.values())
+
+
+@pytest.mark.parametrize("metric", [False, True])
+@pytest.mark.parametrize("scheme", ["uniform", "greedy_kmeans++"])
+@pytest.mark.parametrize("m", [3, 10, N])
+def test_the_pairs_of_a_fit_are_those_that_are_counted(scheme, m, metric):
+    spec = MapSpec(m, scheme)
+    pairs, _ = counted_pairs(D if metric else K, metric=metric)
+    expected, found = pairs_of_fit(pairs.kernel, N, spec), counted_fit(spec, metric=metric)
+    slack = 0 if scheme == "uniform" or m == N or metric else m  # k(z, z) of columns are known
+    assert found <= expected <= found + slack
+
+
+def test_the_pairs_of_given_landmarks():
+    spec = MapSpec(3, given=np.array([7, 3, 41]))
+    pairs, _ = counted_pairs()
+    assert pairs_of_fit(pairs.kernel, N, spec) == counted_fit(spec) == 3 * (N - 3) + 6
+    outside = replace(spec, by_number=False)
+    assert pairs_of_fit(pairs.kernel, N, outside) == 3 * N + 6
+
+
+def test_columns_come_in_steps():
+    assert columns_at_a_time(MapSpec(100, "uniform")) == [100]
+    assert columns_at_a_time(MapSpec(100, "leverage", rank=30)) == [30, 100]
+    assert columns_at_a_time(MapSpec(100, "greedy_kmeans++")) == [25, 25, 50]
+    assert columns_at_a_time(MapSpec(100, "medoids+greedy")) == [50, 50]
+    assert columns_at_a_time(MapSpec(100, given=np.arange(100))) == [100]
+    kernel = pairwise(max)
+    assert pairs_of_growth(kernel, 50, [4, 3]) == 10 + 4 * 46 + 6 + 3 * 43
+
+
+# Memory
+
+
+def test_a_sample_that_does_not_fit_is_refused_before_anything_is_evaluated():
+    spec = replace(SPEC, n_landmarks=20)
+    needed = room_for(N, spec)
+    assert needed == 3 * 8 * N * 20
+    open_sample(pairs_of_vectors(budget=needed), spec, rng())
+    message = r"20 landmarks and the rows to choose them from needs .* use fewer landmarks"
+    with pytest.raises(MemoryError, match=message):
+        open_sample(pairs_of_vectors(budget=needed - 1), spec, rng())
+
+
+@pytest.mark.parametrize("scheme", ["leverage", "kmeans++"])
+def test_a_sketch_of_all_rows_that_does_not_fit_is_refused(scheme):
+    n = 100_000
+    X = np.zeros((n, 2))
+    spec = MapSpec(2, scheme, pool=20)
+    pairs = Pairs(DeltaGauss(6.0, 4.0), Rows(X), Session(budget=8 * n - 1))
+    message = rf'landmarks="{scheme.replace("+", "[+]")}", which looks at all {n} rows, needs'
+    with pytest.raises(MemoryError, match=message):
+        open_sample(pairs, spec, rng())

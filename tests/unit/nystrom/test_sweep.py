@@ -1,4 +1,4 @@
-"""The passes over all rows against whole matrices in plain numpy."""
+"""The pass over all rows against whole matrices in plain numpy."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ import pytest
 import scipy.sparse as sp
 from scipy import stats
 
-import kreinlearn.pairs.panel
 from kreinlearn.data.tiles import TILE, row_blocks
 from kreinlearn.kernels import DeltaGauss, Precomputed, SklearnMetric, pairwise
 from kreinlearn.kernels.callables import CallableKernel
-from kreinlearn.nystrom.error import fit_map
+from kreinlearn.nystrom.core import candidate_count
+from kreinlearn.nystrom.fit import fit_map
+from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.nystrom.sweep import (
-    Plan,
     Reservoir,
+    RowWork,
     _affordable_workers,
     _reservoir_keys,
     all_columns,
-    candidate_count,
-    gram_pass,
-    transform_blocks,
+    project,
+    sweep,
 )
-from kreinlearn.pairs.evaluate import Rows
-from kreinlearn.pairs.panel import Panel
+from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.rows import Rows, Session
+from kreinlearn.sums.moments import Targets
 from tests import oracles
 from tests.unit.recorded import Recorded
 
 N, M = 2 * TILE + 300, 12
 X = np.random.default_rng(3).normal(size=(N, 3))
-KNOWN = np.sort(np.random.default_rng(4).choice(N, 200, replace=False))  # rows of the panel
+KNOWN = np.sort(np.random.default_rng(4).choice(N, 200, replace=False))  # rows of the sample
 Z = KNOWN[np.random.default_rng(5).permutation(200)[:M]]
-PLAN = Plan(
-    n_landmarks=M, rank=None, core="plain", method="gram", landmarks="uniform", workers=1,
-    budget=10**9,
-)  # fmt: skip
+SPEC = MapSpec(M, "uniform")
+Y = np.random.default_rng(6).normal(size=(N, 2))
+W = np.random.default_rng(7).uniform(0.2, 2, N)
 
 
 def rng(seed=0):
@@ -60,11 +60,20 @@ def centred(A, reference):
     return -0.5 * (squares - squares.mean(1)[:, None] - among.mean(1) + among.mean())
 
 
-def panel_of(kernel, X, *, rows=KNOWN, workers=1):
-    panel = Panel(kernel.fit(X, rng()), Rows(X), rows, workers=workers)
-    panel.grow(Z)
-    panel.freeze()
-    return panel
+def opened(kernel, X, rows=KNOWN, landmarks=Z, *, outside=None, **session):
+    """Pairs and a sample with landmarks."""
+    session = Session(**{"budget": 10**9, **session})
+    pairs = Pairs(kernel.fit(X, rng()), Rows(X, outside), session)
+    return pairs, pairs.with_reference(pairs.grown(pairs.sample(rows), np.asarray(landmarks)))
+
+
+def gram_of(pairs, sample, core="plain"):
+    """What a pass without targets leaves."""
+    return sweep(pairs, sample, replace(SPEC, core=core), rng(), Targets.none(pairs.n))
+
+
+def of_vectors(X=X, **session):
+    return opened(DeltaGauss(6.0, 4.0), X, **session)
 
 
 def assert_gram(gram, C, rtol=1e-12):
@@ -88,30 +97,49 @@ KERNELS = {  # kernel, its rows, similarities of all rows to the landmarks
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("core", ["plain", "ls"])
 @pytest.mark.parametrize("name", KERNELS)
-def test_gram_of_held_and_streamed_rows(name, core, workers):
+def test_gram_of_sampled_and_streamed_rows(name, core, workers):
     kernel, objects, C = KERNELS[name]
-    panel = panel_of(kernel, objects, workers=workers)
-    gram, unit = gram_pass(panel, panel.evaluator(), replace(PLAN, core=core), rng())
-    assert unit == 1.0
-    assert_gram(gram, C)
+    swept = gram_of(*opened(kernel, objects, workers=workers), core)
+    assert swept.unit == 1.0
+    assert_gram(swept.gram, C)
+
+
+@pytest.mark.parametrize("weights", [None, W], ids=["plain", "weighted"])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_moments_of_each_group_with_targets_and_weights(weights, workers):
+    """Sums of one group are those of its rows alone; values of all rows go where they are kept."""
+    groups = rng(8).integers(3, size=N)
+    pairs, sample = of_vectors(workers=workers)
+    keep = np.full((N, M), np.nan)
+    swept = sweep(pairs, sample, SPEC, rng(), Targets(Y, weights, groups, 3), keep)
+    C, w = delta_gauss(X, X[Z]), np.ones(N) if weights is None else weights
+    np.testing.assert_allclose(keep, C, rtol=0, atol=1e-13)
+    assert len(swept.groups) == 3
+    for g, moments in enumerate(swept.groups):
+        here = groups == g
+        F, T, v = C[here], Y[here], w[here]
+        np.testing.assert_allclose(moments.gram.matrix, (F.T * v) @ F, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(moments.gram.sums, v @ F, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(moments.cross, (F.T * v) @ T, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(moments.y_sums, v @ T, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(moments.y_squares, v @ T**2, rtol=0, atol=1e-9)
+        assert moments.weight == pytest.approx(v.sum(), rel=1e-12)
+    np.testing.assert_allclose(swept.gram.matrix, (C.T * w) @ C, rtol=0, atol=1e-8)
 
 
 def test_gram_of_a_given_matrix():
     n = TILE + 100
     K = np.cos(np.add.outer(np.arange(n), np.arange(n)))
     rows = np.append(KNOWN[:40], n - 1)  # all below n
-    panel = Panel(Precomputed().fit(K, rng()), Rows(K), rows)
-    panel.grow(rows[[30, 2, 40]])
-    gram, _ = gram_pass(panel, panel.evaluator(), PLAN, rng())
-    assert_gram(gram, K[:, rows[[30, 2, 40]]])
+    swept = gram_of(*opened(Precomputed(), K, rows, rows[[30, 2, 40]]))
+    assert_gram(swept.gram, K[:, rows[[30, 2, 40]]])
 
 
 def test_gram_of_single_precision_rows_multiplied_in_either_precision():
-    panel = panel_of(DeltaGauss(6.0, 4.0), X.astype(np.float32))
     C = delta_gauss(X.astype(np.float32).astype(np.float64), X[Z].astype(np.float32))
     matrices = []
     for single in (False, True):
-        gram, _ = gram_pass(panel, panel.evaluator(), replace(PLAN, single=single), rng())
+        gram = gram_of(*of_vectors(X.astype(np.float32), single=single)).gram
         assert_gram(gram, C, rtol=1e-5)
         assert gram.matrix.dtype == np.float64
         matrices.append(gram.matrix)
@@ -123,14 +151,12 @@ def test_gram_of_single_precision_rows_multiplied_in_either_precision():
 def test_gram_of_landmarks_from_outside_does_not_count_them_as_rows(core, types):
     inside, outside = X.astype(types[0]), rng(9).normal(size=(5, 3)).astype(types[1])
     rows = np.concatenate([np.arange(-5, 0), KNOWN])
-    panel = Panel(DeltaGauss(6.0, 4.0).fit(inside, rng()), Rows(inside, outside), rows)
-    panel.grow(rows[:5])
-    gram, _ = gram_pass(panel, panel.evaluator(), replace(PLAN, core=core), rng())
+    given = opened(DeltaGauss(6.0, 4.0), inside, rows, rows[:5], outside=outside)
     rtol = 1e-12 if types == ("f8", "f8") else 1e-5
-    assert_gram(gram, delta_gauss(inside, outside), rtol)
+    assert_gram(gram_of(*given, core).gram, delta_gauss(inside, outside), rtol)
 
 
-def test_rows_of_the_panel_are_not_evaluated_again():
+def test_rows_of_the_sample_are_not_evaluated_again():
     pairs = Counter()
 
     def k(a, b):
@@ -138,26 +164,27 @@ def test_rows_of_the_panel_are_not_evaluated_again():
         return float(np.cos(a * b))
 
     n, rows = TILE + 52, np.arange(0, 60, 3)
-    panel = Panel(pairwise(k), Rows(list(range(n))), rows)
-    panel.grow([3, 30])
-    gram, _ = gram_pass(panel, panel.evaluator(), PLAN, rng())
+    gram = gram_of(*opened(pairwise(k), list(range(n)), rows, [3, 30])).gram
     assert set(pairs.values()) == {1}
     assert set(pairs) == {(min(a, b), max(a, b)) for a in range(n) for b in (3, 30)}
     assert_gram(gram, np.cos(np.arange(n)[:, None] * np.array([3, 30])))
 
 
-def test_a_panel_of_all_rows_needs_no_pass():
-    panel = panel_of(DeltaGauss(6.0, 4.0), X, rows=np.arange(N))
-    gram, _ = gram_pass(panel, None, replace(PLAN, budget=1), rng())
-    assert_gram(gram, delta_gauss(X, X[Z]))
+def test_a_sample_of_all_rows_needs_no_pass():
+    seen = Recorded()
+    pairs, sample = opened(DeltaGauss(6.0, 4.0), X, np.arange(N), budget=1, progress=seen)
+    del seen.steps[:]
+    swept = gram_of(pairs, sample)
+    assert_gram(swept.gram, delta_gauss(X, X[Z]))
+    assert not seen.steps
+    assert swept.sample is sample
 
 
 def test_threads_change_no_bit():
     grams = []
     for workers in (1, 2, 5):
-        panel = panel_of(DeltaGauss(6.0, 4.0), X, workers=workers)
-        gram, _ = gram_pass(panel, panel.evaluator(), replace(PLAN, core="ls"), rng())
-        grams.append((gram.matrix, gram.sums, panel.rows, panel.raw))
+        swept = gram_of(*of_vectors(workers=workers), "ls")
+        grams.append((swept.gram.matrix, swept.gram.sums, swept.sample.rows, swept.sample.raw))
     for other in grams[1:]:
         for a, b in zip(grams[0], other, strict=True):
             np.testing.assert_array_equal(a, b)
@@ -168,21 +195,19 @@ def test_gram_of_a_kernel_of_any_size_is_that_of_the_kernel_over_its_unit(power)
     def large(A, B):
         return delta_gauss(A, B) * 2.0**power
 
-    panel = panel_of(CallableKernel(large), list(X))
-    gram, unit = gram_pass(panel, panel.evaluator(), PLAN, rng())
-    assert_gram(gram, delta_gauss(X, X[Z]) * (2.0**power / unit))
-    assert 2.0 ** (power - 4) < unit < 2.0 ** (power + 2)
+    swept = gram_of(*opened(CallableKernel(large), list(X)))
+    assert_gram(swept.gram, delta_gauss(X, X[Z]) * (2.0**power / swept.unit))
+    assert 2.0 ** (power - 4) < swept.unit < 2.0 ** (power + 2)
 
 
 @pytest.mark.parametrize("core", ["plain", "ls"])
-@pytest.mark.parametrize("landmarks", ["uniform", "greedy_kmeans++", "leverage", "kmeans++"])
-def test_the_gram_of_a_fit_with_a_small_pool(monkeypatch, landmarks, core):
-    monkeypatch.setattr(kreinlearn.pairs.panel, "POOL_ROWS", 150)
-    plan = replace(PLAN, landmarks=landmarks, core=core)
-    fitted = fit_map(DeltaGauss(6.0, 4.0).fit(X, rng()), X, plan, rng(2))
-    assert len(fitted.panel.pool) <= 150
-    assert len(fitted.panel.landmarks) == M
-    C = delta_gauss(X, X[fitted.panel.landmarks])
+@pytest.mark.parametrize("scheme", ["uniform", "greedy_kmeans++", "leverage", "kmeans++"])
+def test_the_gram_of_a_fit_with_a_small_pool(scheme, core):
+    pairs = Pairs(DeltaGauss(6.0, 4.0).fit(X, rng()), Rows(X), Session())
+    fitted = fit_map(pairs, MapSpec(M, scheme, core=core, pool=150), rng(2))
+    assert len(fitted.sample.pool) <= 150
+    assert len(fitted.sample.landmarks) == M
+    C = delta_gauss(X, X[fitted.sample.landmarks])
     assert_gram(fitted.gram, C)
     np.testing.assert_allclose(fitted.columns(X), C, rtol=0, atol=1e-13)
 
@@ -191,28 +216,25 @@ def test_the_gram_of_a_fit_with_a_small_pool(monkeypatch, landmarks, core):
 
 
 def test_the_least_squares_core_takes_in_rows_of_its_own():
-    panel = panel_of(DeltaGauss(6.0, 4.0), X)
-    gram_pass(panel, panel.evaluator(), replace(PLAN, core="ls"), rng())
-    drawn = np.setdiff1d(panel.rows, KNOWN)
+    pairs, before = of_vectors()
+    sample = gram_of(pairs, before, "ls").sample
+    drawn = np.setdiff1d(sample.rows, KNOWN)
     assert len(drawn) == candidate_count(M) // 2
     assert set(drawn // TILE) == {0, 1, 2}
-    assert len(panel.rows) == len(np.unique(panel.rows)) == 200 + len(drawn)
-    np.testing.assert_allclose(panel.C, delta_gauss(X[panel.rows], X[Z]), rtol=0, atol=1e-14)
-    np.testing.assert_array_equal(panel.pool, KNOWN)
+    assert len(sample.rows) == len(np.unique(sample.rows)) == 200 + len(drawn)
+    np.testing.assert_allclose(sample.C, delta_gauss(X[sample.rows], X[Z]), rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(sample.pool, KNOWN)
+    np.testing.assert_array_equal(before.rows, KNOWN)  # the sample of before is as it was
 
 
 def test_other_cores_take_in_none():
-    panel = panel_of(DeltaGauss(6.0, 4.0), X)
-    gram_pass(panel, panel.evaluator(), replace(PLAN, core="truncated"), rng())
-    np.testing.assert_array_equal(panel.rows, KNOWN)
+    np.testing.assert_array_equal(gram_of(*of_vectors(), "truncated").sample.rows, KNOWN)
 
 
 def test_no_more_rows_are_drawn_than_there_are():
     small = X[:230]
-    panel = Panel(DeltaGauss(6.0, 4.0).fit(small, rng()), Rows(small), np.arange(200))
-    panel.grow(np.arange(0, 200, 4))
-    gram_pass(panel, panel.evaluator(), replace(PLAN, core="ls"), rng())
-    np.testing.assert_array_equal(panel.rows, np.arange(230))
+    given = opened(DeltaGauss(6.0, 4.0), small, np.arange(200), np.arange(0, 200, 4))
+    np.testing.assert_array_equal(gram_of(*given, "ls").sample.rows, np.arange(230))
 
 
 def test_the_largest_key_is_a_draw_by_leverage():
@@ -277,12 +299,12 @@ def broken_at(row, value):
 @pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (-np.inf, "inf")])
 def test_a_streamed_value_that_is_not_finite_is_named(value, word):
     row = next(i for i in range(TILE + 10, N) if i not in KNOWN)
-    panel = panel_of(broken_at(row, value), list(range(N)))
+    given = opened(broken_at(row, value), list(range(N)))
     message = rf"kernel produced {word} for row {row} .* landmark row {Z[4]};"
     with pytest.raises(ValueError, match=message):
-        gram_pass(panel, panel.evaluator(), PLAN, rng())
+        gram_of(*given)
     with pytest.raises(ValueError, match=message):
-        all_columns(panel, panel.evaluator(), PLAN)
+        all_columns(*given, "svd")
 
 
 def test_an_error_of_the_kernel_gets_a_note_and_ends_the_blocks():
@@ -293,12 +315,10 @@ def test_an_error_of_the_kernel_gets_a_note_and_ends_the_blocks():
             raise ZeroDivisionError("of the person's own")
         return np.ones((len(A), len(B)))
 
-    rows = np.array([1, 5, 9])
-    panel = Panel(CallableKernel(k), Rows(list(range(N))), rows)
-    panel.grow([5])
-    seen = Recorded()
+    rows, seen = np.array([1, 5, 9]), Recorded()
+    given = opened(CallableKernel(k), list(range(N)), rows, [5], progress=seen)
     with pytest.raises(ZeroDivisionError, match="person's own") as caught:
-        gram_pass(panel, panel.evaluator(), replace(PLAN, progress=seen), rng())
+        gram_of(*given)
     assert seen.open == 0
     (note,) = caught.value.__notes__
     assert f"on rows {TILE}..{2 * TILE - 1} against 1 landmarks" in note
@@ -307,31 +327,32 @@ def test_an_error_of_the_kernel_gets_a_note_and_ends_the_blocks():
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("core", ["plain", "ls"])
 def test_progress_sees_every_row_that_is_streamed(core, workers):
-    panel, seen = panel_of(DeltaGauss(6.0, 4.0), X, workers=workers), Recorded()
-    rest, m = N - len(KNOWN), len(panel.columns)
-    plan = replace(PLAN, core=core, progress=seen)
-    gram_pass(panel, panel.evaluator(), plan, rng())
-    assert seen.steps == [("kernel rows", rest, rest * m)]
-    assert seen.done == (rest, rest * m)
+    seen = Recorded()
+    given, rest = of_vectors(workers=workers, progress=seen), N - len(KNOWN)
+    before = seen.done
+    gram_of(*given, core)
+    assert seen.steps[1:] == [("kernel rows", rest, rest * M)]
+    assert np.subtract(seen.done, before).tolist() == [rest, rest * M]
 
 
 def test_progress_of_all_columns_at_once():
-    panel, seen = panel_of(DeltaGauss(6.0, 4.0), X), Recorded()
-    rest, m = N - len(KNOWN), len(panel.columns)
-    all_columns(panel, panel.evaluator(), replace(PLAN, progress=seen))
-    assert seen.steps == [("kernel rows", rest, rest * m)]
-    assert seen.done == (rest, rest * m)
+    seen = Recorded()
+    given, rest = of_vectors(progress=seen), N - len(KNOWN)
+    before = seen.done
+    all_columns(*given, "svd")
+    assert seen.steps[1:] == [("kernel rows", rest, rest * M)]
+    assert np.subtract(seen.done, before).tolist() == [rest, rest * M]
 
 
 @pytest.mark.parametrize("n_rows", [1, 100, TILE])
 def test_progress_of_new_objects_in_parts(n_rows):
-    panel, seen = panel_of(DeltaGauss(6.0, 4.0), X), Recorded()
-    columns, m = panel.evaluator(), len(panel.landmarks)
-    W = rng().normal(size=(m, 2))
+    (pairs, sample), seen = of_vectors(), Recorded()
+    columns = pairs.evaluator(sample)
+    W = rng().normal(size=(M, 2))
     out = np.empty((250, 2))
-    transform_blocks(X[:250], columns, W, out, 2, n_rows=n_rows, progress=seen)
-    assert seen.steps == [("new rows", 250, 250 * m)]
-    assert seen.done == (250, 250 * m)
+    project(X[:250], columns, W, out, 2, n_rows=n_rows, progress=seen)
+    assert seen.steps == [("new rows", 250, 250 * M)]
+    assert seen.done == (250, 250 * M)
     np.testing.assert_allclose(out, columns(X[:250]) @ W, rtol=1e-12, atol=1e-12)
 
 
@@ -350,11 +371,19 @@ def smallest_budget(allowed):
     return high
 
 
+def affordable(pairs, sample, size, budget):
+    """How many workers a pass gets, by the budget of its session."""
+    m = len(sample.landmarks)
+    work = RowWork(pairs.evaluator(sample), sample.landmarks, 1.0, 0, 1, m, size=size)
+    pairs = Pairs(pairs.kernel, pairs.rows, replace(pairs.session, budget=budget))
+    return _affordable_workers(pairs, sample, work)
+
+
 def test_workers_are_as_many_as_the_budget_has_room_for():
-    panel = panel_of(DeltaGauss(6.0, 4.0), X, workers=4)
+    given = of_vectors(workers=4)
 
     def workers(budget):
-        return _affordable_workers(panel, replace(PLAN, budget=budget), size=0)
+        return affordable(*given, 0, budget)
 
     least, tile = smallest_budget(workers), 8 * TILE * M
     assert least > tile + 8 * M * M
@@ -366,36 +395,33 @@ def test_workers_are_as_many_as_the_budget_has_room_for():
 
 
 def test_a_pass_that_does_not_fit_is_refused_before_it_starts():
-    panel = panel_of(DeltaGauss(6.0, 4.0), X)
+    seen = Recorded()
+    given = of_vectors(budget=10**4, progress=seen)
+    del seen.steps[:]
     with pytest.raises(MemoryError, match="one pass with 12 landmarks"):
-        gram_pass(panel, lambda A: pytest.fail("evaluated"), replace(PLAN, budget=10**4), rng())
+        gram_of(*given)
+    assert not seen.steps
 
 
 @pytest.mark.parametrize("core", ["plain", "ls"])
 def test_a_pass_keeps_to_its_budget(core):
-    """What numpy allocates beyond the panel, at the smallest budget that is not refused."""
+    """What numpy allocates beyond the sample, at the smallest budget that is not refused."""
     rows = np.arange(0, N, 2)[:1500]
-    panel = Panel(DeltaGauss(6.0, 4.0).fit(X, rng()), Rows(X), rows)
-    panel.grow(rows[::10])
+    pairs, sample = opened(DeltaGauss(6.0, 4.0), X, rows, rows[::10])
     size = candidate_count(150) // 2 if core == "ls" else 0
-    plan = replace(PLAN, core=core)
-    budget = smallest_budget(
-        lambda budget: _affordable_workers(panel, replace(plan, budget=budget), size)
-    )
-    columns = panel.evaluator()
+    budget = smallest_budget(lambda budget: affordable(pairs, sample, size, budget))
+    pairs = Pairs(pairs.kernel, pairs.rows, replace(pairs.session, budget=budget))
     tracemalloc.start()
-    gram_pass(panel, columns, replace(plan, budget=budget), rng())
+    gram_of(pairs, sample, core)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak <= budget + 2**19  # row numbers, the kernel's own scratch
 
 
 def test_all_columns_are_refused_if_they_do_not_fit():
-    panel = panel_of(DeltaGauss(6.0, 4.0), X)
-    plan = replace(PLAN, method="svd", budget=8 * N * M)
-    assert all_columns(panel, panel.evaluator(), plan).shape == (N, M)
+    assert all_columns(*of_vectors(budget=8 * N * M), "svd").shape == (N, M)
     with pytest.raises(MemoryError, match=rf'"svd" holds all {N} x {M} .*pass method="gram"'):
-        all_columns(panel, panel.evaluator(), replace(plan, budget=8 * N * M - 1))
+        all_columns(*of_vectors(budget=8 * N * M - 1), "svd")
 
 
 # Rows in blocks
@@ -425,10 +451,10 @@ def test_row_blocks_cover_every_other_row_once(form, known):
 @pytest.mark.parametrize("workers", [1, 3])
 def test_all_columns(name, workers):
     kernel, objects, C = KERNELS[name]
-    panel = panel_of(kernel, objects, workers=workers)
-    got = all_columns(panel, panel.evaluator(), PLAN)
+    pairs, sample = opened(kernel, objects, workers=workers)
+    got = all_columns(pairs, sample, "svd")
     np.testing.assert_allclose(got, C, rtol=0, atol=1e-12)
-    np.testing.assert_array_equal(got[KNOWN], panel.C)
+    np.testing.assert_array_equal(got[KNOWN], sample.C)
 
 
 # New objects
@@ -437,29 +463,18 @@ def test_all_columns(name, workers):
 @pytest.mark.parametrize("n", [0, 1, TILE, N])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_features_of_new_objects(n, dtype):
-    panel = panel_of(DeltaGauss(6.0, 4.0), X.astype(dtype))
+    pairs, sample = of_vectors(X.astype(dtype))
     W, A = rng(1).normal(size=(M, 5)), rng(8).normal(size=(n, 3))
     out = np.full((n, 5), np.nan, dtype)
-    got = transform_blocks(A.astype(dtype), panel.evaluator(), W, out, workers=2)
+    got = project(A.astype(dtype), pairs.evaluator(sample), W, out, workers=2)
     assert got is out
     expected = delta_gauss(A, X[Z]) @ W
     np.testing.assert_allclose(got, expected, rtol=0, atol=1e-13 if dtype == np.float64 else 1e-4)
 
 
 def test_a_new_object_whose_similarity_is_not_finite_is_named():
-    panel = panel_of(broken_at(-1, 0.0), list(range(N)))
-    columns = replace(panel.evaluator(), raw=broken_at(TILE + 9, np.nan).columns(list(Z)))
+    pairs, sample = opened(broken_at(-1, 0.0), list(range(N)))
+    columns = replace(pairs.evaluator(sample), raw=broken_at(TILE + 9, np.nan).columns(list(Z)))
     out = np.empty((N, 2))
     with pytest.raises(ValueError, match=rf"NaN for row {TILE + 9} .* landmark row 4;"):
-        transform_blocks(list(range(N)), columns, np.ones((M, 2)), out, 1)
-
-
-def test_the_sketch_has_as_many_columns_as_the_rank():
-    assert replace(PLAN, n_landmarks=1000, rank=30).sketch == 30
-    assert replace(PLAN, n_landmarks=20, rank=None).sketch == 20
-    assert replace(PLAN, n_landmarks=1000, rank=None).sketch == 200
-
-
-def test_candidates_are_three_to_ten_a_landmark():
-    counts = np.array([[m, candidate_count(m)] for m in (1, 10, 200, 300, 666, 700, 2000)])
-    np.testing.assert_array_equal(counts[:, 1], [10, 100, 2000, 2000, 2000, 2100, 6000])
+        project(list(range(N)), columns, np.ones((M, 2)), out, 1)

@@ -1,0 +1,220 @@
+"""From kernel values to a feature map: cores against dense approximations in plain numpy.
+
+The functions of matrices are compared with the paper's own routes in tests/reference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kreinlearn.kernels import DeltaGauss, pairwise
+from kreinlearn.nystrom.core import (
+    OBSERVED_RTOL,
+    SWEEPS,
+    KreinFeatures,
+    SimilarityFeatures,
+    candidate_count,
+    core_rank,
+    eigen_map,
+    extra_rows,
+    fit_core,
+    identity_map,
+    landmark_map,
+    rows_of_core,
+    weighted_draw,
+    whiten,
+)
+from kreinlearn.nystrom.landmarks import MapSpec
+from kreinlearn.nystrom.schemes import Candidates
+from kreinlearn.nystrom.sweep import sweep
+from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.rows import Rows, Session
+from kreinlearn.sums.moments import Targets
+from tests import oracles
+from tests.unit.pairs.numbered import Counted
+
+RNG = np.random.default_rng(12)
+N, M = 150, 20
+X = RNG.normal(size=(N, 3))
+K = oracles.delta_gauss(X, X, 6.0, 4.0)
+Z = np.sort(RNG.choice(N, M, replace=False))
+SPEC = MapSpec(M, given=Z)
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def opened(rows=None, kernel=None, objects=X):
+    kernel = DeltaGauss(6.0, 4.0) if kernel is None else kernel
+    pairs = Pairs(kernel.fit(objects, RNG), Rows(objects), Session())
+    return pairs, pairs.grown(pairs.sample(np.arange(N) if rows is None else rows), Z)
+
+
+def core_of(spec, *, rows=None, R=None):
+    pairs, sample = opened(rows)
+    gram = sweep(pairs, sample, SPEC, rng(), Targets.none(N)).gram
+    return fit_core(pairs, sample, gram, N, spec, rng(), R=R)
+
+
+def approximated(feature_map):
+    Phi = K[:, Z] @ feature_map.W
+    return (Phi * feature_map.S) @ Phi.T
+
+
+def assert_eigenvectors(feature_map, expected, atol=1e-6):
+    """E and Lambda are an eigendecomposition of the approximation."""
+    U = K[:, Z] @ feature_map.E
+    np.testing.assert_allclose(U.T @ U, np.eye(U.shape[1]), rtol=0, atol=1e-6)
+    np.testing.assert_allclose((U * feature_map.Lambda) @ U.T, expected, rtol=0, atol=atol)
+    assert (np.diff(np.abs(feature_map.Lambda)) <= 1e-12).all()
+
+
+# Cores
+
+
+def test_the_plain_core_is_the_inverse_of_the_landmarks():
+    expected = oracles.nystroem(K[:, Z], K[np.ix_(Z, Z)], K[Z])
+    feature_map = core_of(SPEC)
+    np.testing.assert_allclose(approximated(feature_map), expected, rtol=0, atol=1e-8)
+    assert_eigenvectors(feature_map, expected)
+
+
+@pytest.mark.parametrize("rank", [None, 7])
+def test_the_truncated_core_is_that_of_the_largest_eigenvalues(rank):
+    spec = replace(SPEC, core="truncated", rank=rank)
+    k = 13 if rank is None else rank  # 20 / 1.5
+    assert core_rank(spec) == k
+    best = oracles.best_rank(K[np.ix_(Z, Z)], k)
+    expected = K[:, Z] @ np.linalg.pinv(best, rcond=1e-10) @ K[Z]
+    feature_map = core_of(spec)
+    assert len(feature_map.S) == k
+    np.testing.assert_allclose(approximated(feature_map), expected, rtol=0, atol=1e-8)
+    assert_eigenvectors(feature_map, expected)
+
+
+def test_the_least_squares_core_of_known_rows():
+    R = np.concatenate([Z, np.setdiff1d(np.arange(N), Z)[::3]])
+    C = K[:, Z]
+    T = whiten(C.T @ C)
+    M_hat = oracles.weighted_projection(C[R] @ T, K[np.ix_(R, R)], N, SWEEPS, OBSERVED_RTOL)
+    expected = C @ T @ M_hat @ T.T @ C.T
+    feature_map = core_of(replace(SPEC, core="ls"), R=R)
+    np.testing.assert_allclose(approximated(feature_map), expected, rtol=0, atol=1e-7)
+
+
+def test_only_the_pairs_of_the_core_are_evaluated():
+    counted = Counted(K)
+    pairs, sample = opened(kernel=pairwise(counted), objects=list(range(N)))
+    before = set(counted.pairs)
+    gram = Candidates(pairs, sample).gram()
+    R = rows_of_core(sample, gram.matrix, N, rng())
+    fit_core(pairs, sample, gram, N, replace(SPEC, core="ls"), rng(), R=R)
+    rest = np.setdiff1d(R, Z)
+    assert len(set(counted.pairs) - before) == len(rest) * (len(rest) + 1) // 2
+    assert set(counted.pairs.values()) == {1}
+
+
+def test_all_rows_as_landmarks_have_the_plain_core():
+    everything = MapSpec(N, given=np.arange(N), core="ls")
+    pairs = opened()[0]
+    sample = pairs.grown(pairs.sample(np.arange(N)), np.arange(N))
+    gram = Candidates(pairs, sample).gram()
+    feature_map = fit_core(pairs, sample, gram, N, everything, rng())
+    Phi = K @ feature_map.W
+    np.testing.assert_allclose((Phi * feature_map.S) @ Phi.T, K, rtol=0, atol=1e-7)
+
+
+def test_cores_of_kernels_of_any_size():
+    spec = replace(SPEC, core="ls")
+    one = core_of(spec, R=np.arange(N))
+    large = one.rescaled(4.0**30)
+    np.testing.assert_array_equal(large.W, one.W / 2.0**30)
+    np.testing.assert_array_equal(large.Lambda, one.Lambda * 4.0**30)
+    np.testing.assert_array_equal(large.E, one.E / 4.0**30)
+
+
+# Rows of the least-squares core
+
+
+def test_rows_of_the_core_are_landmarks_and_others():
+    _, sample = opened()
+    G = K[:, Z].T @ K[:, Z]
+    R = rows_of_core(sample, G, N, rng())
+    np.testing.assert_array_equal(R[:M], Z)
+    assert len(np.unique(R)) == len(R) == M + extra_rows(N, M)
+    np.testing.assert_array_equal(R, rows_of_core(sample, G, N, rng()))
+    assert not np.array_equal(R, rows_of_core(sample, G, N, rng(1)))
+
+
+def test_there_are_never_all_pairs():
+    assert [extra_rows(100, m) for m in (1, 10, 50, 99, 100)] == [2, 20, 34, 1, 0]
+
+
+def test_candidates_are_three_to_ten_for_each_landmark():
+    counts = [candidate_count(m) for m in (1, 10, 200, 300, 666, 700, 2000)]
+    assert counts == [10, 100, 2000, 2000, 2000, 2100, 6000]
+
+
+def test_a_weighted_draw_takes_zero_weights_last():
+    weights = np.array([0.0, 1.0, 0.0, 2.0])
+    for seed in range(20):
+        drawn = weighted_draw(weights, 3, rng(seed))
+        assert set(drawn[:2]) == {1, 3}
+
+
+# Maps
+
+
+@pytest.mark.parametrize("rank", [1, 4])
+def test_a_map_cut_to_a_rank_is_the_best_of_that_rank(rank):
+    feature_map = core_of(SPEC)
+    expected = oracles.best_rank(approximated(feature_map), rank)
+    cut = feature_map.cut(rank)
+    assert len(cut.S) == rank
+    np.testing.assert_allclose(approximated(cut), expected, rtol=0, atol=1e-6)
+    assert feature_map.cut(None) is feature_map
+    assert feature_map.cut(len(feature_map.Lambda)) is feature_map
+
+
+def test_features_in_the_eigenbasis():
+    E, Lambda = RNG.normal(size=(5, 3)), np.array([4.0, -1.0, 0.25])
+    feature_map = eigen_map(E, Lambda)
+    np.testing.assert_array_equal(feature_map.W, E * [2.0, 1.0, 0.5])
+    np.testing.assert_array_equal(feature_map.S, [1, -1, 1])
+
+
+def test_values_known_to_less_precision_count_fewer_eigenvalues():
+    D = np.array([1.0, -1e-3, 1e-7])
+    Q = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
+    K_ZZ = (Q * D) @ Q.T
+    assert len(landmark_map(0.5 * (K_ZZ + K_ZZ.T))[1]) == 3
+    single = float(np.finfo(np.float32).eps)
+    assert landmark_map(0.5 * (K_ZZ + K_ZZ.T), eps=single)[1].tolist() == [1, -1]
+
+
+# Kinds of features
+
+
+def test_krein_features_have_two_signs_and_similarities_have_none():
+    pairs, sample = opened()
+    swept = sweep(pairs, sample, SPEC, rng(), Targets.none(N))
+    krein, plain = KreinFeatures(), SimilarityFeatures()
+    found = krein.core(pairs, swept, replace(SPEC, rank=6), rng())
+    assert krein.signed
+    assert len(found.S) == 6
+    assert set(found.S) == {-1, 1}
+    W, S = krein.map_of(sample.K_ZZ, sample.eps, SPEC)
+    Phi = K[:, Z] @ W
+    expected = oracles.nystroem(K[:, Z], K[np.ix_(Z, Z)], K[Z])
+    np.testing.assert_allclose((Phi * S) @ Phi.T, expected, rtol=0, atol=1e-8)
+    assert not plain.signed
+    found = plain.core(pairs, swept, SPEC, rng())
+    np.testing.assert_array_equal(found.W, np.eye(M))
+    np.testing.assert_array_equal(found.S, np.ones(M))
+    np.testing.assert_array_equal(plain.map_of(sample.K_ZZ, sample.eps, SPEC)[0], np.eye(M))
+    assert (krein.root(16.0), plain.root(16.0)) == (4.0, 16.0)
+    assert identity_map(3).Lambda.shape == (0,)

@@ -1,0 +1,146 @@
+"""Growth to a tolerance, for every scheme; no pair twice; what stops it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kreinlearn import KreinNystroem, Landmarks, Resources, dissimilarity, pairwise
+from kreinlearn.kernels import DeltaGauss
+from kreinlearn.nystrom.fit import fit_map, fit_map_to_tolerance
+from kreinlearn.nystrom.landmarks import MapSpec
+from kreinlearn.nystrom.schemes import SCHEMES, WHOLE_SAMPLE
+from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.rows import Rows, Session
+from tests import oracles
+
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(400, 4))
+KERNEL = DeltaGauss(8.0, 4.0)
+K = oracles.delta_gauss(X, X, 8.0, 4.0)
+OBJECT_SCHEMES = [name for name in SCHEMES if "medoids" not in name]
+
+
+def relative_error(model):
+    return np.linalg.norm(K - model.approximate(X)) / np.linalg.norm(K)
+
+
+@pytest.mark.parametrize("core", ["ls", "truncated"])
+@pytest.mark.parametrize("scheme", list(SCHEMES))
+def test_every_scheme_grows_to_the_tolerance(scheme, core):
+    landmarks = Landmarks(12, scheme, core=core)
+    model = KreinNystroem(KERNEL, landmarks=landmarks, tol=0.1, random_state=0).fit(X)
+    assert model.error_.relative <= 0.1
+    assert abs(relative_error(model) - model.error_.relative) < 5 * model.error_.standard_error
+    assert model.n_landmarks_ in [12 * 2**i for i in range(1, 6)]
+    assert len(np.unique(model.landmark_indices_)) == model.n_landmarks_
+
+
+class Counted:
+    """``f(a, b)`` on numbered objects, and how often each unordered pair was asked for.
+
+    A plain function: an object would be copied with the kernel, and its counts with it.
+    """
+
+    def __init__(self, matrix):
+        self.asked = asked = Counter()
+
+        def f(a, b):
+            asked[min(a, b), max(a, b)] += 1
+            return float(matrix[a, b])
+
+        self.f = f
+
+    def repeated(self):
+        assert len(self.asked) > 1000
+        return sum(count > 1 for count in self.asked.values())
+
+
+PROBED = 50  # pairs whose symmetry is looked at, with 8 of them repeated
+
+
+@pytest.mark.parametrize("scheme", OBJECT_SCHEMES)
+@pytest.mark.parametrize("core", ["ls", "truncated"])
+def test_no_pair_is_evaluated_twice_on_the_way(scheme, core):
+    f = Counted(K - 0.1)
+    landmarks = Landmarks(12, scheme, core=core)
+    model = KreinNystroem(pairwise(f.f), landmarks=landmarks, tol=0.1, random_state=0)
+    model.fit(list(range(400)))
+    assert model.n_landmarks_ >= 48
+    assert f.repeated() <= PROBED
+
+
+def test_no_distance_is_evaluated_twice_on_the_way():
+    D = np.sqrt(((X[:, None] - X[None]) ** 2).sum(2)) ** 0.7
+    f = Counted(D)
+    KreinNystroem(dissimilarity(pairwise(f.f)), landmarks=12, tol=0.1, random_state=0).fit(
+        list(range(400))
+    )
+    assert f.repeated() <= PROBED
+
+
+def test_a_rank_too_small_for_the_tolerance_stops_the_growth():
+    with pytest.warns(UserWarning, match="rank"):
+        model = KreinNystroem(KERNEL, landmarks=12, rank=3, tol=0.1, random_state=0).fit(X)
+    assert model.rank_ == 3
+    assert model.n_landmarks_ < 400
+    assert model.error_.relative > 0.1
+
+
+def test_growth_ends_within_the_memory_budget():
+    many = RNG.normal(size=(9000, 8))
+    small = Resources(memory_budget="30MB")
+    with pytest.warns(UserWarning, match="memory_budget"):
+        model = KreinNystroem(
+            DeltaGauss(10.0), landmarks=20, tol=1e-4, resources=small, random_state=0
+        ).fit(many)
+    assert model.n_landmarks_ in (80, 160)
+
+
+@pytest.mark.parametrize("method", ["gram", "svd", "sgt"])
+def test_no_route_evaluates_a_streamed_row_twice(method):
+    f = Counted(K - 0.1)
+    landmarks = Landmarks(12, "uniform", core="plain", pool=40)
+    model = KreinNystroem(pairwise(f.f), landmarks=landmarks, method=method, random_state=0)
+    model.fit(list(range(400)))
+    assert f.repeated() <= PROBED
+
+
+@pytest.mark.parametrize("scheme", [name for name in OBJECT_SCHEMES if name not in WHOLE_SAMPLE])
+@pytest.mark.parametrize("core", ["ls", "truncated"])
+def test_no_pair_is_evaluated_twice_from_a_small_pool(scheme, core):
+    """Other rows are streamed. The paper's schemes let a sketch of all rows go, by design."""
+    f = Counted(K - 0.1)
+    landmarks = Landmarks(12, scheme, core=core, pool=120)
+    KreinNystroem(pairwise(f.f), landmarks=landmarks, random_state=0).fit(list(range(400)))
+    assert f.repeated() <= PROBED
+
+
+@pytest.mark.parametrize("method", ["gram", "svd", "sgt"])
+def test_all_routes_make_the_same_approximation(method):
+    spec = MapSpec(20, "uniform", method=method, pool=100)
+    fitted = fit_map(Pairs(KERNEL.fit(X, RNG), Rows(X), Session()), spec, np.random.default_rng(0))
+    Z = fitted.sample.landmarks
+    Phi = K[:, Z] @ fitted.map.W
+    expected = oracles.nystroem(K[:, Z], K[np.ix_(Z, Z)], K[Z])
+    if method == "gram":
+        np.testing.assert_allclose((Phi * fitted.map.S) @ Phi.T, expected, atol=1e-8)
+    U = K[:, Z] @ fitted.map.E
+    np.testing.assert_allclose((U * fitted.map.Lambda) @ U.T, expected, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(fitted.gram.matrix, K[:, Z].T @ K[:, Z], rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(fitted.columns(X), K[:, Z], rtol=0, atol=1e-13)
+
+
+def test_the_rank_is_the_smallest_that_keeps_the_tolerance():
+    pairs = Pairs(KERNEL.fit(X, RNG), Rows(X), Session())
+    spec = MapSpec(12, "uniform", core="ls", tol=0.1)
+    fitted = fit_map_to_tolerance(pairs, spec, np.random.default_rng(0), shrink=True)
+    rank = len(fitted.map.Lambda)
+    assert fitted.error.relative <= 0.1
+    spec = replace(spec, rank=rank - 1)
+    other = fit_map_to_tolerance(pairs, spec, np.random.default_rng(0), shrink=False)
+    assert len(other.map.Lambda) == rank - 1
+    assert other.error.relative > 0.1
