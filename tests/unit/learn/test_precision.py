@@ -18,8 +18,8 @@ from kreinlearn import (
     Landmarks,
     Resources,
 )
-from kreinlearn.learn import precision
 from kreinlearn.kernels import SklearnMetric
+from kreinlearn.learn import precision
 from kreinlearn.learn.precision import TooCoarse, doubled, in_enough_precision
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows, Session
