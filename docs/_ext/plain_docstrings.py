@@ -15,7 +15,8 @@ from typing import Any
 import kreinlearn
 
 LITERAL = re.compile(r"(``.+?``)")
-UNDERSCORE = re.compile(r"(?<=\w)_(?=\W|$)")  # rank_ would be a link
+# |x| would be a substitution, rank_ a link; what has a backslash is left as it is
+MARKUP = re.compile(r"(?<!\\)[*|]|(?<=\w)_(?=\W|$)")
 CLASSES = "|".join(name for name in kreinlearn.__all__ if name[0].isupper())
 PUBLIC = re.compile(rf"``({CLASSES})``")
 FIELD = re.compile(r"^    (\w+): [^#\n]+?(?:#\s*(.+))?$", re.MULTILINE)
@@ -25,8 +26,7 @@ def escaped(text: str) -> str:
     """Nothing outside of literals is markup; public classes become links."""
     halves = LITERAL.split(text)
     for i in range(0, len(halves), 2):
-        plain = halves[i].replace("*", r"\*").replace("|", r"\|")
-        halves[i] = UNDERSCORE.sub(r"\\_", plain)
+        halves[i] = MARKUP.sub(r"\\\g<0>", halves[i])
     return PUBLIC.sub(r":py:obj:`\1 <kreinlearn.\1>`", "".join(halves))
 
 

@@ -44,7 +44,7 @@ def strings() -> tuple[Any, Any]:
     X = ["".join(rng.choice(list("abc"), size=rng.integers(1, 6))) for _ in range(18)]
     y = np.array(["a", "b", "c"])[np.arange(18) % 3]
     model = kreinlearn.KreinRidgeClassifier(
-        "levenshtein", similarity="local3", n_landmarks=9, probability=True, multi_class="ovr",
+        "levenshtein", similarity="local3", landmarks=9, probability=True, multi_class="ovr",
         random_state=0,
     )  # fmt: skip
     return model.fit(X, y), X
@@ -52,7 +52,7 @@ def strings() -> tuple[Any, Any]:
 
 def vectors() -> tuple[Any, Any]:
     X = np.random.default_rng(0).normal(size=(12, 2))
-    return kreinlearn.KreinNystroem("delta_gauss", n_landmarks=5, random_state=0).fit(X), X
+    return kreinlearn.KreinNystroem("delta_gauss", landmarks=5, random_state=0).fit(X), X
 
 
 def given() -> tuple[Any, Any]:

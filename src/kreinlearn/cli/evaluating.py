@@ -12,6 +12,7 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     outputs = {"--html": options.html, "--csv": options.csv}
     require_free(options, outputs, [options.file, options.labels])
     from kreinlearn.cli import data
+    from kreinlearn.data.memory import Resources
     from kreinlearn.evaluation import evaluate
 
     given = data.load(options, talk)
@@ -24,10 +25,10 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         given.kernel,
         kernel_params=dict(options.kernel_param) or None,
         cv=options.cv,
-        n_landmarks=options.landmarks,
+        landmarks=options.landmarks,
         task=target.task,
         n_jobs=options.jobs,
-        memory_budget=options.memory,
+        resources=Resources(memory_budget=options.memory),
         random_state=options.seed,
         verbose=talk.level,
     )

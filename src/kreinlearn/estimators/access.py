@@ -21,6 +21,16 @@ if TYPE_CHECKING:
     from kreinlearn.estimators.learner import Learner
 
 
+def fitted_names(cls: type[KreinEstimator]) -> tuple[str, ...]:
+    """The names of all attributes that a fit may leave."""
+    return cls._fitted
+
+
+def resolved_kernel(estimator: KreinEstimator) -> Kernel:
+    """The kernel that the parameters ask for, not fitted."""
+    return estimator._resolved_kernel()
+
+
 def receive(estimator: KreinEstimator, X: Objects, rng: np.random.Generator) -> tuple[Rows, Kernel]:
     """Validated rows and the kernel fitted to them, as at the beginning of a fit."""
     return estimator._received(X, estimator._resources.dtype, rng)

@@ -37,6 +37,7 @@ from kreinlearn.learn.losses import Loss
 from kreinlearn.learn.search import Tuned, Unknowns
 from kreinlearn.learn.similarity import SimilaritySpec
 from kreinlearn.nystrom.core import FeatureKind, KreinFeatures
+from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.sums.parallel import serial_blas
@@ -100,6 +101,9 @@ class Learner(KreinEstimator):
         rank = self._landmarks.rank
         spec = self._map_spec(rows, kernel, rank)
         require_rank(rank, spec, len(rows))
+        return self._spec_with(spec, kernel, rng)
+
+    def _spec_with(self, spec: MapSpec, kernel: Kernel, rng: np.random.Generator) -> LearnSpec:
         return LearnSpec(
             kernel, spec, self._similarities_to_try(kernel, rng), self._kind, self._loss(),
             self._coding(), self._penalties(), FoldSpec(self.cv), self.scoring, self.fit_intercept,
@@ -162,6 +166,7 @@ class Learner(KreinEstimator):
         rng = as_generator(self.random_state)
         rows, encoded, weights, kernel = self._checked(X, y, sample_weight, dtype, rng)
         spec = self._spec(rows, kernel, rng)
+        rows = rows.with_outside(spec.map.outside)
         with self._session(kernel, rows, spec.map, dtype) as session, serial_blas():
             return rows, fit_model(rows, encoded, weights, spec, session, rng)
 
@@ -174,16 +179,23 @@ class Learner(KreinEstimator):
         if isinstance(y, str):  # the name of a column of X, or of a file
             X, y = with_target(X, y)
         rows, kernel = self._received(X, dtype, rng)
-        encoded, weights = self._targets(rows, y, sample_weight, classes)
+        part = classes is not None
+        encoded, weights = self._targets(rows, y, sample_weight, classes, part=part)
         coding = self._coding()
         encoded = coding.shifted(rows, encoded, weights, intercept=self.fit_intercept)
         return rows, encoded, weights, kernel
 
     def _targets(
-        self, rows: Rows, y: TargetLike, sample_weight: WeightLike, classes: ArrayLike | None = None
+        self,
+        rows: Rows,
+        y: TargetLike,
+        sample_weight: WeightLike,
+        classes: ArrayLike | None = None,
+        *,
+        part: bool = False,
     ) -> tuple[Encoded, Any]:
-        """Encoded targets and weights; with ``classes``, other rows may have been seen before."""
-        coding, name, part = self._coding(), type(self).__name__, classes is not None
+        """Encoded targets and weights; a ``part`` of the rows may lack classes and weight."""
+        coding, name = self._coding(), type(self).__name__
         if y is None:
             raise ValueError(
                 f"This {name} estimator requires y to be passed, but the target y is None."
@@ -334,9 +346,15 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         return Classes(self.multi_class, self.class_weight)
 
     def _targets(
-        self, rows: Rows, y: TargetLike, sample_weight: WeightLike, classes: ArrayLike | None = None
+        self,
+        rows: Rows,
+        y: TargetLike,
+        sample_weight: WeightLike,
+        classes: ArrayLike | None = None,
+        *,
+        part: bool = False,
     ) -> tuple[Encoded, Any]:
-        encoded, weights = super()._targets(rows, y, sample_weight, classes)
+        encoded, weights = super()._targets(rows, y, sample_weight, classes, part=part)
         assert encoded.classes is not None
         self.classes_ = encoded.classes
         return encoded, weights

@@ -69,6 +69,7 @@ class Incremental(Learner):
         rng = as_generator(self.random_state)
         rows, encoded, weights, kernel = self._checked(X, y, sample_weight, dtype, rng, classes)
         spec = self._spec(rows, kernel, rng)
+        rows = rows.with_outside(spec.map.outside)
         with self._session(kernel, rows, spec.map, dtype) as session, serial_blas():
             return rows, first_part(rows, encoded, weights, spec, session, rng)
 
@@ -77,15 +78,14 @@ class Incremental(Learner):
     ) -> None:
         check_is_fitted(self)
         X, y = with_target(X, y)
-        border = self._border(self._dtype)
-        rows = Rows(self.kernel_.domain.validate(X, border, reset=False))
-        encoded, weights = self._targets(rows, y, sample_weight, self._known_classes(classes))
+        X, columns = self._new_rows(X)
+        rows, classes = Rows(X), self._known_classes(classes)
+        encoded, weights = self._targets(rows, y, sample_weight, classes, part=True)
         encoded = self._like_first_part(rows, encoded)
-        spec = self._spec(rows, self.kernel_, self._sums.rng)
-        nothing = MapSpec(self.n_landmarks_)
-        with self._session(self.kernel_, rows, nothing, self._dtype) as session, serial_blas():
+        spec = self._spec_with(MapSpec(self.n_landmarks_), self.kernel_, self._sums.rng)
+        with self._session(self.kernel_, rows, spec.map, self._dtype) as session, serial_blas():
             self._sums, solved = next_part(
-                rows, encoded, weights, spec, session, self._sums, self._columns
+                rows, encoded, weights, spec, session, self._sums, columns
             )
         self._keep_solution(solved)
 

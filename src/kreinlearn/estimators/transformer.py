@@ -156,9 +156,8 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
             )
         rows, kernel = self._received(X, dtype, rng)
         spec = self._spec(rows, kernel)
+        rows = rows.with_outside(spec.outside)
         with self._session(kernel, rows, spec, dtype) as session, serial_blas():
-            if spec.scheme is None and not spec.by_number:
-                rows = rows.with_outside(spec.given)
             pairs = Pairs(kernel, rows, session)
             fitted = self._fitted_map(pairs, spec, rng)
             require_approximated(pairs, fitted.sample, spec)

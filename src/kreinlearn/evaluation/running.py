@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import TypeAlias
 
 import numpy as np
@@ -19,6 +19,7 @@ from kreinlearn.data.memory import Resources, budget_bytes
 from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator, take
 from kreinlearn.distributed.entrance import require_in_memory
+from kreinlearn.estimators.base import N_LANDMARKS
 from kreinlearn.evaluation.learners import Learner, Settings, Wanted, learners_for
 from kreinlearn.evaluation.result import Evaluation, Score
 from kreinlearn.evaluation.targets import Targets, targets_of
@@ -28,6 +29,7 @@ from kreinlearn.kernels import remembering, resolve
 from kreinlearn.kernels.keys import key_of
 from kreinlearn.learn.folds import random_folds
 from kreinlearn.nystrom.landmarks import Landmarks
+from kreinlearn.nystrom.schemes import SCHEMES
 from kreinlearn.pairs.evaluate import pairs_among
 from kreinlearn.progress import Progress, time_in_words
 
@@ -43,7 +45,7 @@ Report = Callable[[int, int, str], None]  # called with (done, total, name of th
         **CHECKS,
         "learners": [str, "array-like"],
         "cv": ["cv_object"],
-        "landmarks": [Integral, float, str, Landmarks, None],
+        "landmarks": [*N_LANDMARKS, StrOptions({"auto", *SCHEMES}), Landmarks],
         "task": [StrOptions({"auto", "classification", "regression"})],
         "resources": [Resources, None],
         "progress": [callable, None],

@@ -121,8 +121,6 @@ def make_task(
     if weighted is not None:
         m = min(map_spec.n_landmarks, len(weighted))
         map_spec = replace(map_spec, eligible=weighted, n_landmarks=m)
-    if map_spec.scheme is None and not map_spec.by_number:
-        rows = rows.with_outside(map_spec.given)
     pairs = Pairs(spec.kernel, rows, session)
     sample = select_landmarks(pairs, open_sample(pairs, map_spec, rng), map_spec, rng)
     if pairs.kernel.untrusted:
@@ -183,12 +181,14 @@ def solved(
 ) -> Solved:  # fmt: skip
     """Coefficients and penalties in the units of the kernel itself."""
     solution, root = decided.model, spec.kind.root(unit)
+    with np.errstate(over="ignore"):  # of squared similarities they may be out of range
+        penalties = tuned.values[:2] * root * root
     return Solved(
         coef=solution.coef / root,
         dual=feature_map.W @ solution.coef / unit,
         intercept=solution.intercept + encoded.shift,
         tuned=tuned,
-        penalties=tuned.values[:2] * root * root,
+        penalties=penalties,
         root=root,
         encoded=encoded,
         solution=solution,

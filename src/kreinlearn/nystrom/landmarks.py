@@ -78,6 +78,11 @@ class MapSpec:
     wants_pool: bool = False  # rows beside the landmarks are looked at, whatever the scheme
 
     @property
+    def outside(self) -> Objects | None:
+        """Landmarks that are given as objects; None if they are rows of X."""
+        return self.given if self.scheme is None and not self.by_number else None
+
+    @property
     def sketch(self) -> int:
         """Columns of the paper's uniform sketch: as many as the rank that is asked for."""
         return min(self.n_landmarks, self.rank or 200)

@@ -104,9 +104,9 @@ class Rows:
         """Bytes of one row that is copied when it is read."""
         return row_bytes(self.X)
 
-    def with_outside(self, outside: Objects) -> Rows:
-        """The same rows, with landmarks from outside X numbered from -len(outside) on."""
-        return type(self)(self.X, outside)
+    def with_outside(self, outside: Objects | None) -> Rows:
+        """The same rows, with landmarks from outside X, if any, numbered from -len(outside) on."""
+        return self if outside is None else type(self)(self.X, outside)
 
     def fetch(self, numbers: Array) -> None:
         """Bring rows here that will be asked for a few at a time."""

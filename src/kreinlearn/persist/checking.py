@@ -53,7 +53,8 @@ def outputs(estimator: BaseEstimator) -> Array:  # (2, k)
 
     The values come from a formula, so that no kernel is evaluated.
     """
-    columns, fitted = estimator._columns, vars(estimator)
+    fitted = vars(estimator)
+    columns = fitted["_columns"]
     given = estimator.kernel_.domain.is_matrix
     n = estimator.n_features_in_ if given else length(columns.objects)
     row = 1.0 + np.cos(np.arange(n, dtype=np.float64))[None]

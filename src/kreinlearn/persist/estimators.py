@@ -1,6 +1,6 @@
 """What model files know about estimators: which there are, and what a fit of them leaves.
 
-This is the only module of ``persist`` that uses what estimators do not publish.
+Estimators import this room for their method ``save``, so theirs is imported here by its name.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def class_of(name: str) -> type[BaseEstimator]:
 
 def fitted_names(cls: type[BaseEstimator]) -> frozenset[str]:
     """The names of all attributes that a fit of an estimator may leave."""
-    return frozenset(cls._fitted)
+    return frozenset(import_module(f"{ROOM}.access").fitted_names(cls))
 
 
 def require_parameters(estimator: BaseEstimator) -> None:
@@ -61,7 +61,7 @@ def fresh_kernel(
     """
     if chosen is not None:
         return resolve(estimator.kernel, chosen)
-    kernel: Kernel = estimator._resolved_kernel()
+    kernel: Kernel = import_module(f"{ROOM}.access").resolved_kernel(estimator)
     if few_columns and isinstance(kernel, Precomputed):
         return Precomputed(is_dissimilarity=kernel.of_dissimilarities)
     return kernel
@@ -81,12 +81,12 @@ def sigmoids_of(estimator: BaseEstimator) -> Array | None:  # (k, 2)
     return np.array([(sigmoid.a_, sigmoid.b_) for sigmoid in calibration.calibrators], np.float64)
 
 
-def calibrate(estimator: BaseEstimator, sigmoids: Any) -> None:
-    """Give an estimator its probabilities, as ``sigmoids_of`` has them."""
+def calibration_from(estimator: BaseEstimator, sigmoids: Any) -> dict[str, Any]:
+    """The attribute that gives probabilities, from what ``sigmoids_of`` has of it; or nothing."""
     wanted = bool(getattr(estimator, "probability", False))
     require((sigmoids is not None) == wanted, "its probabilities are missing")
     if not wanted:
-        return
+        return {}
     k = len(estimator.classes_)
     good = isinstance(sigmoids, np.ndarray) and sigmoids.shape == (1 if k == 2 else k, 2)
     good = good and sigmoids.dtype == np.float64 and bool(np.isfinite(sigmoids).all())
@@ -94,6 +94,6 @@ def calibrate(estimator: BaseEstimator, sigmoids: Any) -> None:
     calibrators = [_SigmoidCalibration() for _ in sigmoids]
     for sigmoid, (slope, constant) in zip(calibrators, sigmoids.tolist(), strict=True):
         sigmoid.a_, sigmoid.b_ = slope, constant
-    estimator._calibration = _CalibratedClassifier(
-        None, calibrators, classes=estimator.classes_, method="sigmoid"
-    )
+    classes = estimator.classes_
+    calibration = _CalibratedClassifier(None, calibrators, classes=classes, method="sigmoid")
+    return {"_calibration": calibration}

@@ -19,7 +19,7 @@ from kreinlearn.persist.checking import outputs, require_same_kernel, require_sa
 from kreinlearn.persist.container import Content, Member, read_directory
 from kreinlearn.persist.errors import GivenError, ModelFormatError, require
 from kreinlearn.persist.estimators import (
-    calibrate,
+    calibration_from,
     class_of,
     estimators,
     fresh_kernel,
@@ -132,9 +132,8 @@ def _rebuilt(header: Node, reader: Reader, given: GivenKernel) -> BaseEstimator:
     require_consistent(estimator, state, columns)
     landmarks = _landmarks(kernel, columns, state)
     rebuilt = {"kernel_": kernel, "_columns": columns, "landmarks_": landmarks}
-    for key, value in (state | rebuilt).items():
-        setattr(estimator, key, value)
-    calibrate(estimator, reader.value(header["sigmoids"]))
+    vars(estimator).update(state | rebuilt)
+    vars(estimator).update(calibration_from(estimator, reader.value(header["sigmoids"])))
     before = reader.values(header["check"])
     require(before.keys() == {"kernel", "outputs"}, "values to check the model by are missing")
     require_same_kernel(kernel, columns.objects, before["kernel"])

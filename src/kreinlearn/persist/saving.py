@@ -99,7 +99,7 @@ def _header(estimator: BaseEstimator, writer: Writer, external: bool) -> Node:
         for key, value in estimator.get_params(deep=False).items()
     }
     _require_unchanged(estimator)
-    kernel, columns = estimator.kernel_, estimator._columns
+    kernel, columns = estimator.kernel_, vars(estimator)["_columns"]
     try:
         return {
             "format": FORMAT, "version": VERSION, "written_by": versions(), "estimator": name,

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from kreinlearn import (
     KreinRidge,
@@ -13,6 +14,7 @@ from kreinlearn import (
     KreinSVC,
     KreinVCRidge,
     KreinVCRidgeClassifier,
+    Landmarks,
     Resources,
     SimilarityRidge,
     SimilarityRidgeClassifier,
@@ -224,6 +226,23 @@ def test_landmarks_are_those_of_the_first_part():
     np.testing.assert_array_equal(model.landmarks_, landmarks)
     given = KreinRidge(KERNEL, landmarks=landmarks, **TWO).fit(X, Y)
     assert_same(given.predict(X_NEW), model.predict(X_NEW), rtol=1e-8)
+
+
+def test_a_part_may_be_smaller_than_the_number_of_landmarks():
+    """What is said of landmarks concerns the first part alone: no error, and no warning."""
+    for landmarks in (12, np.arange(12) * 4, Landmarks(12, rank=5)):
+        model = KreinRidge(KERNEL, landmarks=landmarks, random_state=0, **TWO)
+        whole = in_parts(clone(model), [50, 70])
+        in_parts(model, [50, 3, 67])
+        np.testing.assert_array_equal(model.landmark_indices_, whole.landmark_indices_)
+        assert_same(whole.predict(X_NEW), model.predict(X_NEW))
+
+
+def test_objects_given_as_landmarks_are_those_of_the_model():
+    given = X_NEW[:7]
+    for model in (make(KreinRidge, landmarks=given), make(SimilarityRidge, landmarks=given)):
+        np.testing.assert_array_equal(model.partial_fit(X[:50], Y[:50]).landmarks_, given)
+        np.testing.assert_array_equal(clone(model).fit(X, Y).landmarks_, given)
 
 
 def test_a_width_from_the_data_is_that_of_the_first_part():

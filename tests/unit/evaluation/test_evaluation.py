@@ -18,7 +18,14 @@ from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 import kreinlearn
-from kreinlearn import KreinRidge, KreinRidgeClassifier, evaluate, pairwise
+from kreinlearn import (
+    KreinRidge,
+    KreinRidgeClassifier,
+    Landmarks,
+    Resources,
+    evaluate,
+    pairwise,
+)
 from kreinlearn.evaluation import Evaluation, Score
 from kreinlearn.evaluation.neighbours import NUMBERS, NearestNeighbours
 from kreinlearn.evaluation.paired import paired_difference
@@ -260,12 +267,35 @@ def test_an_interrupt_is_no_failure_of_a_learner() -> None:
         ({"cv": 1}, "cv"),
         ({"task": "clustering"}, "task"),
         ({"y": np.array(["a", *"b" * 29])}, "two objects or more"),
+        ({"landmarks": Landmarks(np.arange(5))}, "chooses landmarks for every fold"),
+        ({"landmarks": np.arange(5)}, "landmarks"),
+        ({"landmarks": "some"}, "landmarks"),
+        ({"resources": Resources(store="folder")}, "a store of its own"),
+        ({"resources": Resources(memory_budget="much")}, "memory_budget"),
     ],
 )
 def test_what_cannot_be_evaluated_is_refused(change: dict[str, Any], says: str) -> None:
     X, y = blobs(30)
     with pytest.raises(ValueError, match=says):
         evaluate(**{"X": X, "y": y, "learners": FEW[2:], **change})
+
+
+def test_landmarks_and_resources_go_to_every_learner_that_has_them() -> None:
+    X, y = blobs(60)
+    few = evaluate(X, y, cv=2, random_state=0, landmarks=Landmarks(2, "uniform"))
+    assert [score.failed for score in few.scores] == [None] * len(few.scores)
+    one: Any = {"learners": ["KreinRidgeClassifier"], "cv": 2, "random_state": 0}
+    errors = [evaluate(X, y, landmarks=m, **one).scores[0].mean for m in (1, None)]
+    assert errors[0] > errors[1]
+    (score,) = evaluate(X, y, resources=Resources(memory_budget=5000), **one).scores
+    assert "but memory_budget is 5 kB" in str(score.failed)
+
+
+def test_a_dask_collection_is_refused() -> None:
+    da = pytest.importorskip("dask.array")
+    X, y = blobs(30)
+    with pytest.raises(TypeError, match="takes no dask collection; pass a sample"):
+        evaluate(da.from_array(X, chunks=10), y)
 
 
 def test_warnings_of_fits_are_told_once() -> None:

@@ -152,7 +152,7 @@ def test_a_pair_of_classes_is_learned_from_its_rows_alone():
     w = np.where(np.arange(N) % 7, W, 0.0)
     found = one_vs_one(Phi, NUMBERED, w, penalty, solve, 3)
     for p, (a, b) in enumerate(pairs_of(3)):
-        rows = np.flatnonzero(((NUMBERED == a) | (NUMBERED == b)) & (w > 0))
+        rows = np.flatnonzero(((a == NUMBERED) | (b == NUMBERED)) & (w > 0))
         y = np.where(NUMBERED[rows] == b, 1.0, -1.0)
         root = np.sqrt(w[rows])[:, None]
         data = np.vstack([

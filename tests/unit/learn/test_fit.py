@@ -204,7 +204,7 @@ def test_no_pair_is_evaluated_twice(landmarks, penalties, loss, monkeypatch):
         return float(K[i, j])
 
     losses = {"squared": SquaredError, "variance": VarianceConstrained, "hinge": SquaredHinge}
-    y = np.where(Y > Y.mean(0), 1.0, -1.0) if loss == "hinge" else Y
+    y = np.where(Y.mean(0) < Y, 1.0, -1.0) if loss == "hinge" else Y
     spec = spec_of(landmarks, kernel=pairwise(k), loss=losses[loss](), penalties=penalties)
     fitted(spec, objects=list(range(N)), y=y)
     assert set(counts.values()) == {1}

@@ -18,8 +18,8 @@ from kreinlearn import (
     Landmarks,
     Resources,
 )
-from kreinlearn.learn import precision
 from kreinlearn.kernels import SklearnMetric
+from kreinlearn.learn import precision
 from kreinlearn.learn.precision import TooCoarse, doubled, in_enough_precision
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows, Session
@@ -247,7 +247,7 @@ def test_a_fit_that_is_not_repeated_is_asked_for_once() -> None:
     ):
         assert in_enough_precision(fit, stored=False) == "float64"
     assert asked == ["float32", "float64"]
-    with pytest.raises(ValueError, match="pass dtype=.float64. and another store"):
+    with pytest.raises(ValueError, match=r"pass dtype=.float64. and another store"):
         in_enough_precision(fit, stored=True)
 
 

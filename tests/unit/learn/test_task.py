@@ -384,7 +384,7 @@ def test_exact_maps_have_sums_of_their_features():
     assert features.exact_terms is not None
     Phi = K @ features.map.W
     for g, terms in enumerate(features.terms[:K_FOLDS]):
-        here = NUMBERS == g
+        here = g == NUMBERS
         expected = (Phi[here].T * W[here]) @ Phi[here]
         np.testing.assert_allclose(terms.G, expected, rtol=0, atol=1e-10)
     assert len(task.numbers) == N

@@ -25,10 +25,12 @@ from sklearn.pipeline import make_pipeline
 
 import kreinlearn
 from kreinlearn import ModelFormatError, dissimilarity, normalized, pairwise, register
+from kreinlearn.estimators import ESTIMATORS
 from kreinlearn.kernels import Kernel, LinearCombination, Normalized
 from kreinlearn.kernels.base import REGISTRY
 from kreinlearn.kernels.domains import Objects
 from kreinlearn.persist import attributes
+from kreinlearn.persist.estimators import class_of, fitted_names
 from kreinlearn.plotting import EmbeddingDisplay, LandmarkDisplay, RankErrorDisplay
 from tests.bounds import least_cpu_seconds
 from tests.unit.persist.test_round_trips import loaded, same
@@ -127,6 +129,14 @@ def test_every_attribute_is_in_one_table_and_in_some_fit(fits: dict[str, Any]) -
     assert sum(map(len, tables)) == len(set().union(*tables))
     found = set().union(*(vars(fit).keys() - fit.get_params().keys() for fit in fits.values()))
     assert found == set().union(*tables) - {"_metadata_request", "_skl_callbacks"}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_the_tables_have_what_estimators_say_a_fit_may_leave(name: str) -> None:
+    tables = {*attributes.KIND_OF, *attributes.REBUILT, *attributes.LEFT_OUT}
+    assert fitted_names(class_of(name)) <= tables
+    model = getattr(kreinlearn, name)
+    assert fitted_names(model) >= {"kernel_", "landmarks_", "n_landmarks_", "_columns"}
 
 
 def test_an_attribute_in_no_table_is_refused_at_save(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from kreinlearn import (  # noqa: E402
     KreinRidge,
     KreinRidgeClassifier,
     KreinSVC,
+    Landmarks,
     indefiniteness,
     load,
     save,
@@ -93,6 +94,14 @@ def test_a_spectrum_of_a_few_axes_is_called_that(model: Any) -> None:
         SpectrumDisplay.from_estimator(model, X),
     ):
         assert f"of the {model.rank_} {kept} kept:" in display.ax_.get_title()
+
+
+def test_the_rank_of_a_learner_is_that_of_its_landmarks() -> None:
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    options: Any = {"lambda_plus": 1, "lambda_minus": 1, "random_state": 0}
+    model = KreinRidge("delta_gauss", landmarks=Landmarks(20, rank=3), **options).fit(X, X[:, 0])
+    assert "of the 3 dimensions kept:" in SpectrumDisplay.from_estimator(model).ax_.get_title()
+    assert "kept" not in SpectrumDisplay.from_estimator(model, X).ax_.get_title()
 
 
 def test_objects_lie_on_axes_of_the_similarity(polygons: Any, learner: Any) -> None:

@@ -226,11 +226,15 @@ def test_the_chosen_penalties_are_marked_where_they_are() -> None:
     PenaltyDisplay.from_predictions([1, 10], [1, 10], np.ones((2, 2)))  # flat
 
 
-@pytest.mark.parametrize("learner", [SimilarityRidge(), KreinNystroem()])
+ONLY_L1 = KreinSVC(lambda_l1=0.01, lambda_plus=0, lambda_minus=0, random_state=0)
+
+
+@pytest.mark.parametrize("learner", [SimilarityRidge(), KreinNystroem(), ONLY_L1])
 def test_a_model_without_two_penalties_is_refused(learner: Any) -> None:
     X = vectors()
+    y = X[:, 0] > 0 if learner is ONLY_L1 else X[:, 0]
     with pytest.raises(TypeError, match="two penalties"):
-        PenaltyDisplay.from_estimator(learner.fit(X, X[:, 0]), X, X[:, 0])
+        PenaltyDisplay.from_estimator(learner.fit(X, y), X, y)
 
 
 # Embedding

@@ -171,7 +171,7 @@ def test_a_penalty_for_each_of_three_groups():
 
 # The loss as a fit sees it
 
-SIGNS = np.where(learning.Y > learning.Y.mean(axis=0), 1.0, -1.0)
+SIGNS = np.where(learning.Y.mean(axis=0) < learning.Y, 1.0, -1.0)
 
 
 def solved(landmarks, values, *, budget=10**9, w=learning.W, intercept=True):
