@@ -23,6 +23,8 @@ from kreinlearn import (
     KreinRidgeClassifier,
     KreinSVC,
     KreinVCRidge,
+    Landmarks,
+    Resources,
     SimilarityRidge,
     SpectrumSVC,
 )
@@ -72,21 +74,21 @@ def small(**others: Any) -> dict[str, Any]:
     return {"kernel": Met(), "random_state": 0, **others}
 
 
-GIVEN = {"lambda_plus": 0.1, "lambda_minus": 0.1, "n_landmarks": 10}
+GIVEN = {"lambda_plus": 0.1, "lambda_minus": 0.1, "landmarks": 10}
 MODELS: dict[str, Any] = {
     "ridge": partial(KreinRidge, **small(**GIVEN)),
-    "tuned": partial(KreinRidge, **small(n_landmarks=10)),
-    "exact": partial(KreinRidge, **small(n_landmarks=None)),
+    "tuned": partial(KreinRidge, **small(landmarks=10)),
+    "exact": partial(KreinRidge, **small(landmarks=None)),
     "similarity": partial(KreinRidge, **{**small(**GIVEN), "kernel": MetSimilarity()}),
     "classifier": partial(KreinRidgeClassifier, **small(**GIVEN)),
     "machine": partial(KreinSVC, **small(**GIVEN)),
     "variance": partial(KreinVCRidge, **small(**GIVEN)),
-    "baseline": partial(SimilarityRidge, **small(n_landmarks=10)),
+    "baseline": partial(SimilarityRidge, **small(landmarks=10)),
     "spectrum": partial(SpectrumSVC, **small(C=1.0)),
-    "nystroem": partial(KreinNystroem, **small(n_landmarks=10)),
+    "nystroem": partial(KreinNystroem, **small(landmarks=10)),
     "tolerance": partial(KreinNystroem, **small(tol=0.2)),
-    "svd": partial(KreinNystroem, **small(n_landmarks=10, core="plain", method="svd")),
-    "leverage": partial(KreinNystroem, **small(n_landmarks=10, landmarks="leverage")),
+    "svd": partial(KreinNystroem, **small(landmarks=Landmarks(10, core="plain"), method="svd")),
+    "leverage": partial(KreinNystroem, **small(landmarks=Landmarks(10, "leverage"))),
     "pca": partial(KreinPCA, **small()),
 }
 
@@ -100,7 +102,7 @@ def fitted(name: str, X: Any, store: Any, **others: Any) -> Any:
     y = np.array([float(x) % 7 > 3 for x in X])
     y = y if name in ("classifier", "machine", "spectrum") else y + 0.1 * np.arange(len(y)) % 1
     MET.clear()
-    return MODELS[name](store=store, **others).fit(X, y)
+    return MODELS[name](resources=Resources(store=store), **others).fit(X, y)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -117,16 +119,14 @@ def test_a_second_fit_evaluates_nothing_and_gives_the_same(name: str, tmp_path: 
 
 @pytest.mark.parametrize("core", ["ls", "plain"])
 @pytest.mark.parametrize("kernel", [Met(), MetSimilarity()], ids=["distance", "similarity"])
-def test_more_landmarks_evaluate_only_new_pairs(
-    kernel: Any, core: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kreinlearn.pairs.panel.POOL_ROWS", 40)  # most rows are streamed
+def test_more_landmarks_evaluate_only_new_pairs(kernel: Any, core: str, tmp_path: Path) -> None:
     X, y, met = numbers(300), np.arange(300.0), Counter[Any]()
-    given = {"kernel": kernel, "core": core, "lambda_plus": 1.0, "lambda_minus": 1.0}
-    for seed, n_landmarks in ((0, 8), (0, 16), (1, 12), (1, 4)):
+    given = {"kernel": kernel, "lambda_plus": 1.0, "lambda_minus": 1.0}
+    given |= {"resources": Resources(store=tmp_path / "values")}
+    for seed, m in ((0, 8), (0, 16), (1, 12), (1, 4)):
         MET.clear()
-        given |= {"n_landmarks": n_landmarks, "random_state": seed}
-        KreinRidge(**given, store=tmp_path / "values").fit(X, y)
+        landmarks = Landmarks(m, core=core, pool=40)  # most rows are streamed
+        KreinRidge(**given, landmarks=landmarks, random_state=seed).fit(X, y)
         for own in [pair for pair in MET if pair[0] == pair[1]]:
             MET.pop(own)  # k(x, x) comes with small squares
         assert not set(met) & set(MET)
@@ -136,12 +136,12 @@ def test_more_landmarks_evaluate_only_new_pairs(
 
 def test_more_rows_evaluate_only_pairs_with_new_rows(tmp_path: Path) -> None:
     X, store = numbers(400), tmp_path / "values"
-    common = {"landmarks": np.arange(10), "core": "plain"}
-    fitted("ridge", X[:250], store, n_landmarks="auto", **common)
-    grown = fitted("ridge", X, store, n_landmarks="auto", **common)
+    common = {"landmarks": np.arange(10)}
+    fitted("ridge", X[:250], store, **common)
+    grown = fitted("ridge", X, store, **common)
     assert set(MET) == {(min(a, z), max(a, z)) for a, z in product(X[250:], X[:10])}
-    assert result(grown) == result(fitted("ridge", X, None, n_landmarks="auto", **common))
-    again = fitted("ridge", X + numbers(30, seed=5), store, n_landmarks="auto", **common)
+    assert result(grown) == result(fitted("ridge", X, None, **common))
+    again = fitted("ridge", X + numbers(30, seed=5), store, **common)
     assert len(MET) == 300
     assert again.n_landmarks_ == 10
 
@@ -163,37 +163,39 @@ def test_tiles_of_rows_grow_and_are_checked(
 def test_landmarks_that_are_no_rows_are_known_by_what_they_are(tmp_path: Path) -> None:
     X, store = numbers(80), tmp_path / "values"
     outside = [[-1.0, -2.0, -3.0], [-3.0, -4.0, -1.0], [-2.0, -1.0, -3.0]]
-    common = {"n_landmarks": "auto", "core": "plain"}
     for given, new in zip(outside, ([-1.0, -2.0, -3.0], [-4.0], []), strict=True):
-        alone = fitted("ridge", X, None, landmarks=given, **common)
-        kept = fitted("ridge", X, store, landmarks=given, **common)
+        alone = fitted("ridge", X, None, landmarks=given)
+        kept = fitted("ridge", X, store, landmarks=given)
         assert {pair[0] for pair in MET if pair[1] in X} == set(new)
         assert result(alone) == result(kept)
 
 
-@pytest.mark.parametrize("landmarks", ["uniform", "leverage", "greedy_kmeans++"])
-def test_vectors_bit_for_bit(
-    landmarks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kreinlearn.pairs.panel.POOL_ROWS", 300)
-    rows, common = np.random.default_rng(0).normal(size=(5000, 3)), {"n_landmarks": 20}
+@pytest.mark.parametrize("scheme", ["uniform", "leverage", "greedy_kmeans++"])
+def test_vectors_bit_for_bit(scheme: str, tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(5000, 3))
     for dtype, n_jobs in (("float64", 1), ("float32", 2), ("float64", 2), ("float32", 1)):
         X, y = rows.astype(dtype), np.sin(rows[:, 0])
-        common |= {"landmarks": landmarks, "random_state": 0, "n_jobs": n_jobs, "dtype": dtype}
+        landmarks = Landmarks(20, scheme, pool=300)
+        common: dict[str, Any] = {"landmarks": landmarks, "random_state": 0, "n_jobs": n_jobs}
         common |= {"lambda_plus": 0.1, "lambda_minus": 0.1}
-        alone = KreinRidge("delta_gauss", **common).fit(X, y)
-        kept = KreinRidge("delta_gauss", **common, store=tmp_path / dtype).fit(X, y)
+        alone, kept = (
+            KreinRidge("delta_gauss", **common, resources=Resources(store=store, dtype=dtype))
+            for store in (None, tmp_path / dtype)
+        )
+        alone.fit(X, y)
+        kept.fit(X, y)
         assert result(alone) == result(kept)
         assert np.array_equal(alone.predict(X[:50]), kept.predict(X[:50]))
 
 
-def test_single_precision_is_read_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kreinlearn.pairs.panel.POOL_ROWS", 100)
+def test_single_precision_is_read_as_such(tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(600, 3)).astype("float32")
-    given = {"n_landmarks": 8, "random_state": 0, "dtype": "float32", "lambda_plus": 0.1}
+    given: dict[str, Any] = {"landmarks": Landmarks(8, pool=100), "random_state": 0}
+    given |= {"lambda_plus": 0.1, "lambda_minus": 0.1}
     found = set()
     for store in (None, tmp_path, tmp_path):
-        model = KreinRidge(product_of_blocks, lambda_minus=0.1, **given, store=store)
+        resources = Resources(store=store, dtype="float32")
+        model = KreinRidge(product_of_blocks, **given, resources=resources)
         found.add(result(model.fit(X, X[:, 0] ** 2)))
     assert len(found) == 1
 
@@ -203,14 +205,17 @@ def product_of_blocks(A: Any, B: Any) -> Any:
 
 
 def test_threads_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kreinlearn.pairs.panel.POOL_ROWS", 100)
     monkeypatch.setattr("kreinlearn.pairs.store.evaluation.PIECE", 0.01)
     monkeypatch.setattr(blocks_module, "WAIT", (0.0, 0.0))
-    X = numbers(3000)
-    found = {result(fitted("tuned", X, None, n_jobs=1))}
+    X, landmarks = numbers(3000), Landmarks(10, pool=100)
+
+    def fit(store: Path | None, n_jobs: int) -> bytes:
+        return result(fitted("tuned", X, store, landmarks=landmarks, n_jobs=n_jobs))
+
+    found = {fit(None, 1)}
     for n_jobs in (1, 3):
-        found.add(result(fitted("tuned", X, tmp_path / str(n_jobs), n_jobs=n_jobs)))
-    found.add(result(fitted("tuned", X, tmp_path / "3", n_jobs=2)))
+        found.add(fit(tmp_path / str(n_jobs), n_jobs))
+    found.add(fit(tmp_path / "3", 2))
     assert not MET
     assert len(found) == 1
 
@@ -225,10 +230,12 @@ WORDS = ["a" * (1 + i % 5) + "b" * (i % 3) + str(i) for i in range(60)]
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_functions_in_processes(n_jobs: int, tmp_path: Path) -> None:
     y = np.arange(60.0)
-    common = {"n_landmarks": 8, "lambda_plus": 1.0, "lambda_minus": 1.0, "random_state": 0}
+    common = {"landmarks": 8, "lambda_plus": 1.0, "lambda_minus": 1.0, "random_state": 0}
     alone = KreinRidge(pairwise(gap), **common).fit(WORDS, y)
     for _ in range(2):
-        kept = KreinRidge(pairwise(gap), **common, n_jobs=n_jobs, store=tmp_path).fit(WORDS, y)
+        resources = Resources(store=tmp_path)
+        kept = KreinRidge(pairwise(gap), **common, n_jobs=n_jobs, resources=resources)
+        kept.fit(WORDS, y)
         assert result(kept) == result(alone)
 
 
@@ -250,7 +257,8 @@ def test_a_second_fit_calls_a_function_only_to_see_whether_it_is_the_same(tmp_pa
     counts = []
     for _ in range(2):
         calls.clear()
-        KreinRidge(pairwise(counted), n_landmarks=None, store=tmp_path).fit(WORDS, np.arange(60.0))
+        model = KreinRidge(pairwise(counted), landmarks=None, resources=Resources(store=tmp_path))
+        model.fit(WORDS, np.arange(60.0))
         counts.append(len(calls))
     assert counts[0] >= 60 * 61 / 2
     assert counts[1] <= 2 * 50 + 8 + 8
@@ -260,8 +268,9 @@ def test_a_second_fit_calls_a_function_only_to_see_whether_it_is_the_same(tmp_pa
 
 
 def refused(why: str, X: Any, store: Path, **others: Any) -> None:
+    model = KreinRidge(**{**small(**GIVEN), **others}, resources=Resources(store=store))
     with pytest.raises(ValueError, match=why) as caught:
-        KreinRidge(**{**small(**GIVEN), **others}, store=store).fit(X, np.arange(float(len(X))))
+        model.fit(X, np.arange(float(len(X))))
     assert str(store) in str(caught.value)
 
 
@@ -292,7 +301,8 @@ def test_all_that_differs_is_named_the_kernel_first(tmp_path: Path) -> None:
 
 def test_parameters_found_in_the_data_are_part_of_the_kernel(tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(60, 2))
-    model = KreinNystroem("gaussian", n_landmarks=5, random_state=0, store=tmp_path)
+    resources = Resources(store=tmp_path)
+    model = KreinNystroem("gaussian", landmarks=5, random_state=0, resources=resources)
     model.fit(X)
     with pytest.raises(ValueError, match=r"kernel's .*_ is .* here and .* in the store"):
         model.fit(np.vstack([X, 100 * X]))
@@ -307,7 +317,7 @@ def test_a_function_that_was_changed(tmp_path: Path) -> None:
 
     changed.__qualname__ = once.__qualname__
     for f, why in ((once, None), (changed, "kernel's func .* has changed")):
-        model = KreinRidge(pairwise(f), n_landmarks=5, store=tmp_path)
+        model = KreinRidge(pairwise(f), landmarks=5, resources=Resources(store=tmp_path))
         if why is None:
             model.fit(WORDS, np.arange(60.0))
         else:
@@ -317,7 +327,7 @@ def test_a_function_that_was_changed(tmp_path: Path) -> None:
 
 def test_a_warning_of_damage_names_the_line_of_the_fit(tmp_path: Path) -> None:
     """Also of a block that is met when the store is opened, to see whether the function is same."""
-    model = KreinRidge(pairwise(gap), n_landmarks=5, store=tmp_path)
+    model = KreinRidge(pairwise(gap), landmarks=5, resources=Resources(store=tmp_path))
     model.fit(WORDS, np.arange(60.0))
     for chunk in (tmp_path / "values" / "c").iterdir():
         chunk.write_bytes(chunk.read_bytes()[:10])
@@ -327,19 +337,19 @@ def test_a_warning_of_damage_names_the_line_of_the_fit(tmp_path: Path) -> None:
 
 
 def test_where_a_store_makes_no_sense(tmp_path: Path) -> None:
-    y = np.arange(20.0)
+    y, kept = np.arange(20.0), {"resources": Resources(store=tmp_path)}
     with pytest.raises(ValueError, match="precomputed matrix holds them already"):
-        KreinRidge("precomputed", store=tmp_path).fit(np.eye(20), y)
+        KreinRidge("precomputed", **kept).fit(np.eye(20), y)
     with pytest.raises(ValueError, match="tries several"):
-        KreinRidge(Met(), kernel_params=[{"scale": 1.0}, {"scale": 2.0}], store=tmp_path).fit(
+        KreinRidge(Met(), kernel_params=[{"scale": 1.0}, {"scale": 2.0}], **kept).fit(
             numbers(20), y
         )
     with pytest.raises(ValueError, match="fits parts of them again"):
-        KreinRidgeClassifier(Met(), probability=True, store=tmp_path).fit(numbers(20), y > 9)
+        KreinRidgeClassifier(Met(), probability=True, **kept).fit(numbers(20), y > 9)
     with pytest.raises(ValueError, match="partial_fit counts them anew"):
-        KreinRidge(Met(), store=tmp_path).partial_fit(numbers(20), y)
+        KreinRidge(Met(), **kept).partial_fit(numbers(20), y)
     with pytest.raises(ValueError, match="The 'store' parameter"):
-        KreinRidge(Met(), store=3).fit(numbers(20), y)
+        KreinRidge(Met(), resources=Resources(store=3)).fit(numbers(20), y)
 
 
 def test_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

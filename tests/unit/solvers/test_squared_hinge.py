@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import minimize, minimize_scalar
 from sklearn.svm import LinearSVC
 
-from kreinlearn.solvers.line_search import Line, Move, line_minimum
-from kreinlearn.solvers.margins import GATHERED, DenseRows, HingeState, RowMargins, hinge_loss
+from kreinlearn.solvers.line_search import Move
+from kreinlearn.solvers.margins import DenseRows, HingeState, RowMargins, hinge_loss
 from kreinlearn.solvers.squared_hinge import finite_newton, hinge_gradient, lock_step, solve
 from tests.bounds import rounding
 
@@ -450,86 +450,6 @@ def test_every_pass_descends():
 # Pieces
 
 
-@pytest.mark.parametrize("k", [0, 5, GATHERED, GATHERED + 3])
-def test_terms_of_dense_rows(k):
-    rng = np.random.default_rng(k)
-    Phi = rng.normal(size=(2 * GATHERED, 4))
-    numbers = np.sort(rng.choice(len(Phi), k, replace=False))
-    w, T = rng.uniform(0, 2, k), rng.normal(size=(k, 3))
-    A, B = DenseRows(Phi).terms(numbers, w, T)
-    picked = Phi[numbers]
-    for found, left, right in ((A, picked, picked), (B, picked, T)):
-        wanted = np.einsum("i,ij,ik->jk", w, left, right)
-        size = np.einsum("i,ij,ik->jk", w, np.abs(left), np.abs(right))
-        assert (np.abs(found - wanted) <= 2 * rounding(k + 2) * size).all()
-    one = DenseRows(Phi).terms(numbers, w, T[:, 0])[1]
-    size = np.abs(picked).T @ (w * np.abs(T[:, 0]))
-    assert (np.abs(one - B[:, 0]) <= 2 * rounding(k + 2) * size).all()
-
-
-def line_value(margin, change, w, move, t):
-    """The function of t that line_minimum minimises, from its description."""
-    penalty = 2 * move.linear * t + move.quadratic * t**2
-    kinks = 2 * np.sum(move.jumps * np.maximum(0, t - move.kinks))
-    return w @ np.maximum(0, margin - t * change) ** 2 + penalty + kinks
-
-
-def bisected(margin, change, w, move):
-    """Where the derivative, summed anew for each t, changes its sign."""
-
-    def slope(t):
-        left = np.maximum(0, margin - t * change)
-        jumps = move.jumps[move.kinks <= t].sum()
-        return move.linear + move.quadratic * t + jumps - w @ (change * left)
-
-    low, high = 0.0, 1.0
-    while slope(high) < 0:
-        high *= 2
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if slope(middle) < 0 else (low, middle)
-    return high
-
-
-@pytest.mark.parametrize("n", [1, 2, 50, 3000])
-@pytest.mark.parametrize("n_kinks", [0, 1, 20])
-def test_step_along_the_line_is_exact(n, n_kinks):
-    for seed in range(10):
-        rng = np.random.default_rng([n, n_kinks, seed])
-        margin, change = rng.normal(0.3, 1, n), rng.normal(0.2, 1, n) * 10 ** rng.uniform(-2, 1)
-        change[rng.random(n) < 0.1] = 0
-        w = rng.uniform(0, 2, n) * (rng.random(n) < 0.9)
-        kinks = np.sort(rng.exponential(size=n_kinks))
-        pull = w @ (change * np.maximum(margin, 0))
-        move = Move(
-            np.empty(0), 0.0, float(pull - rng.uniform(0.01, 1) * (1 + abs(pull))),
-            rng.choice([0.01, 1.0]), kinks, rng.uniform(0, 1, n_kinks) * rng.choice([0.01, 1]),
-        )  # fmt: skip
-        t = line_minimum(Line(margin, change, w), move)
-        assert t == pytest.approx(bisected(margin, change, w, move), rel=1e-11)
-        around = t * (1 + np.linspace(-0.5, 1, 301))
-        values = [line_value(margin, change, w, move, s) for s in around]
-        assert line_value(margin, change, w, move, t) <= min(values) + 1e-13 * np.ptp(values)
-
-
-def test_step_along_a_line_that_gets_flat_ends_where_it_does():
-    """The last row leaves at t = 3; after it there is neither loss nor penalty."""
-    margin, change = np.array([1.0, 3.0, -1.0]), np.array([1.0, 1.0, 0.5])
-    assert line_minimum(Line(margin, change, np.ones(3)), Move(np.empty(0), 0.0, 0.0, 0.0)) == 3
-
-
-@pytest.mark.parametrize("quadratic", [0.0, 1.0])
-def test_no_step_where_the_line_rises(quadratic):
-    rising = Move(np.empty(0), 0.0, 0.5, quadratic, np.array([2.0]), np.ones(1))
-    assert line_minimum(Line(np.array([-1.0]), np.array([0.25]), np.ones(1)), rising) == 0
-
-
-def test_step_to_a_kink_between_straight_lines():
-    """Half the slope is -2, then -1.5, -0.5 and 1: no row, no curvature."""
-    move = Move(np.empty(0), 0.0, -2.0, 0.0, np.array([0.5, 3.0, 7.0]), np.array([0.5, 1.0, 1.5]))
-    assert line_minimum(Line(np.empty(0), np.empty(0), np.empty(0)), move) == 7
-
-
 def test_solve_with_and_without_full_rank():
     rng = np.random.default_rng(16)
     scale = np.geomspace(1e-5, 1e5, 6)
@@ -552,19 +472,6 @@ def test_solve_is_refined_where_a_ridge_is_needed():
 
 
 # The loss of a held-out part
-
-
-def test_loss_and_its_derivative():
-    rng = np.random.default_rng(17)
-    F, w = rng.normal(size=(30, 2)), rng.uniform(0, 2, 30)
-    Y = rng.choice([-1.0, 0.0, 1.0], size=(30, 2))
-    loss, slope = hinge_loss(F, Y, w)
-    each = [objective(F[:, [k]], Y[:, k], w, np.zeros(1), np.ones(1))[0] for k in range(2)]
-    assert loss == pytest.approx(sum(each), rel=2 * rounding(F.size + 4))  # positive terms
-    direction = rng.normal(size=F.shape)
-    ends = [hinge_loss(F + step * direction, Y, w)[0] for step in (1e-6, -1e-6)]
-    assert np.vdot(slope, direction) == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-7)
-    assert (slope[Y == 0] == 0).all()
 
 
 @pytest.mark.parametrize("noise", [0.3, 1.0])

@@ -14,9 +14,10 @@ import kreinlearn.sums.moments
 from kreinlearn.data.tiles import TILE
 from kreinlearn.kernels import DeltaGauss, Precomputed
 from kreinlearn.kernels.callables import CallableKernel
-from kreinlearn.nystrom.sweep import Plan, moments_pass
-from kreinlearn.pairs.evaluate import Rows
-from kreinlearn.pairs.panel import Panel
+from kreinlearn.nystrom.landmarks import MapSpec
+from kreinlearn.nystrom.sweep import sweep
+from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.sums.moments import (
     FeatureMoments,
     Moments,
@@ -278,35 +279,33 @@ def test_cleared_sums_are_those_of_nothing():
     np.testing.assert_allclose(total.gram.matrix, C.T @ C)
 
 
-# One pass over held and streamed rows
+# One pass over sampled and streamed rows
 
 N, N_GROUPS = 2 * TILE + 300, 4
 X = np.random.default_rng(3).normal(size=(N, 3))
-KNOWN = np.sort(np.random.default_rng(4).choice(N, 200, replace=False))  # rows of the panel
+KNOWN = np.sort(np.random.default_rng(4).choice(N, 200, replace=False))  # rows of the sample
 Z = KNOWN[np.random.default_rng(5).permutation(200)[:M]]
 TARGETS = Targets(
     RNG.normal(size=(N, Q)), RNG.uniform(0.2, 3, N), RNG.integers(N_GROUPS - 1, size=N), N_GROUPS
 )
-PLAN = Plan(
-    n_landmarks=M, rank=None, core="plain", method="gram", landmarks="uniform", workers=1,
-    budget=10**9,
-)  # fmt: skip
+SPEC = MapSpec(M, given=Z)
 
 
 def delta_gauss(A, B):
     return oracles.delta_gauss(np.asarray(A), np.asarray(B), 6.0, 4.0)
 
 
-def panel_of(kernel, objects, rows=KNOWN, workers=1):
-    panel = Panel(kernel.fit(objects, RNG), Rows(objects), rows, workers=workers)
-    panel.grow(Z)
-    panel.freeze()
-    return panel
+def opened(kernel, objects, rows=KNOWN, **session):
+    """Pairs, and a sample of rows with landmarks."""
+    session = Session(**{"budget": 10**9, **session})
+    pairs = Pairs(kernel.fit(objects, RNG), Rows(objects), session)
+    return pairs, pairs.with_reference(pairs.grown(pairs.sample(rows), Z))
 
 
-def passed(panel, plan=PLAN, targets=TARGETS, hold=None):
-    generator = np.random.default_rng(0)
-    return moments_pass(panel, panel.evaluator(), plan, generator, targets, hold)
+def passed(pairs, sample, core="plain", keep=None):
+    spec, generator = replace(SPEC, core=core), np.random.default_rng(0)
+    swept = sweep(pairs, sample, spec, generator, TARGETS, keep)
+    return swept.groups, swept.unit
 
 
 def error_of_values(dtype=np.float64):
@@ -334,59 +333,58 @@ FORMS = {"dense": np.asarray, "sparse": sp.csr_array}
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("core", ["plain", "ls"])
 @pytest.mark.parametrize("form", FORMS)
-def test_groups_of_held_and_streamed_rows(form, core, workers):
-    panel = panel_of(DeltaGauss(6.0, 4.0), FORMS[form](X), workers=workers)
-    hold = np.full((N, M), np.nan)
-    found, unit = passed(panel, replace(PLAN, core=core), hold=hold)
+def test_groups_of_sampled_and_streamed_rows(form, core, workers):
+    given = opened(DeltaGauss(6.0, 4.0), FORMS[form](X), workers=workers)
+    keep = np.full((N, M), np.nan)
+    found, unit = passed(*given, core, keep=keep)
     C = delta_gauss(X, X[Z])
     assert unit == 1.0
     assert_groups(found, C)
-    np.testing.assert_allclose(hold, C, rtol=0, atol=error_of_values())
+    np.testing.assert_allclose(keep, C, rtol=0, atol=error_of_values())
 
 
 def test_groups_of_objects_and_of_a_matrix():
     C = delta_gauss(X, X[Z])
-    assert_groups(passed(panel_of(CallableKernel(delta_gauss), list(X)))[0], C)
-    panel = Panel(Precomputed().fit(np.eye(2), RNG), Rows(C), KNOWN)
-    panel.kernel.landmark_rows = Z
-    panel.grow(Z)
-    assert_groups(passed(panel)[0], C)
+    assert_groups(passed(*opened(CallableKernel(delta_gauss), list(X)))[0], C)
+    pairs = Pairs(Precomputed().fit(np.eye(2), RNG), Rows(C), Session())
+    pairs.kernel.landmark_rows = Z
+    assert_groups(passed(pairs, pairs.grown(pairs.sample(KNOWN), Z))[0], C)
 
 
 def test_groups_of_single_precision():
-    panel = panel_of(DeltaGauss(6.0, 4.0), X.astype(np.float32))
-    hold = np.empty((N, M))
-    found, _ = passed(panel, replace(PLAN, single=True), hold=hold)
+    given = opened(DeltaGauss(6.0, 4.0), X.astype(np.float32), single=True)
+    keep = np.empty((N, M))
+    found, _ = passed(*given, keep=keep)
     C = delta_gauss(X.astype(np.float32).astype(np.float64), X[Z].astype(np.float32))
     assert_groups(found, C, np.float32)
-    np.testing.assert_allclose(hold, C, rtol=0, atol=error_of_values(np.float32))
+    np.testing.assert_allclose(keep, C, rtol=0, atol=error_of_values(np.float32))
 
 
-def test_groups_of_rows_that_are_all_held():
-    panel = panel_of(DeltaGauss(6.0, 4.0), X, rows=np.arange(N))
-    hold = np.empty((N, M))
-    found, _ = passed(panel, replace(PLAN, budget=1), hold=hold)
+def test_groups_of_rows_that_are_all_in_the_sample():
+    given = opened(DeltaGauss(6.0, 4.0), X, np.arange(N), budget=1)
+    keep = np.empty((N, M))
+    found, _ = passed(*given, keep=keep)
     C = delta_gauss(X, X[Z])
     assert_groups(found, C)
-    np.testing.assert_allclose(hold, C, rtol=0, atol=error_of_values())
+    np.testing.assert_allclose(keep, C, rtol=0, atol=error_of_values())
 
 
 @pytest.mark.parametrize("power", [-300, 400])
-def test_sums_and_held_values_are_of_the_kernel_over_its_unit(power):
+def test_sums_and_kept_values_are_of_the_kernel_over_its_unit(power):
     def large(A, B):
         return delta_gauss(A, B) * 2.0**power
 
-    hold = np.empty((N, M))
-    found, unit = passed(panel_of(CallableKernel(large), list(X)), hold=hold)
+    keep = np.empty((N, M))
+    found, unit = passed(*opened(CallableKernel(large), list(X)), keep=keep)
     C = delta_gauss(X, X[Z]) * (2.0**power / unit)
     assert 0.01 < np.abs(C).max() < 4
     assert_groups(found, C)
-    np.testing.assert_allclose(hold, C, rtol=0, atol=error_of_values())
+    np.testing.assert_allclose(keep, C, rtol=0, atol=error_of_values())
 
 
 def test_threads_and_their_number_change_no_bit():
     def sums(workers):
-        return passed(panel_of(DeltaGauss(6.0, 4.0), X, workers=workers))[0]
+        return passed(*opened(DeltaGauss(6.0, 4.0), X, workers=workers))[0]
 
     one = sums(1)
     for other in (sums(2), sums(5)):

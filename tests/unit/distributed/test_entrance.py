@@ -1,8 +1,7 @@
-"""Dask collections against the same rows in memory: equal models, whatever the chunks."""
+"""Dask collections that enter a fit: equal models, whatever the chunks, and what is refused."""
 
 from __future__ import annotations
 
-import pickle
 import subprocess
 import sys
 
@@ -12,56 +11,20 @@ from sklearn.model_selection import KFold
 
 import kreinlearn as kl
 from kreinlearn import Landmarks
-from kreinlearn.data.tiles import TILE
-from kreinlearn.distributed.rows import DaskRows, rows_of
-from kreinlearn.distributed.using import for_workers
-from tests.unit.receiving import received
-
-dask = pytest.importorskip("dask")
-da = pytest.importorskip("dask.array")
-
-N = 5 * TILE + 300  # more than a pool
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(N, 3))
-Y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + 100.0
-W = RNG.random(N) + 0.1
-LABELS = np.array(["a", "bb", "c"])[np.digitize(X[:, 0] + 0.3 * X[:, 1], [-0.5, 0.7])]
-GIVEN = {"kernel": "delta_gauss", "landmarks": 15, "random_state": 3}
-CHUNKS = {
-    "one": (N,),
-    "small": (1000,) * (N // 1000) + (N % 1000,),
-    "uneven": (1, TILE, 5000, N - TILE - 5001),
-    "empty": (0, 4000, 0, N - 4000),
-}
-
-
-@pytest.fixture(autouse=True)
-def threads():
-    with dask.config.set(scheduler="threads", num_workers=2):
-        yield
-
-
-def with_landmarks(*args, **kwargs):
-    """The usual parameters with other landmarks."""
-    return {**GIVEN, "landmarks": Landmarks(*args, **kwargs)}
-
-
-def array(values, chunks="small"):
-    """A dask array of rows in chunks, of columns too."""
-    lengths = CHUNKS[chunks] if isinstance(chunks, str) else chunks
-    ends = np.cumsum(lengths)
-    width = values.shape[1:]
-    parts = [
-        da.from_delayed(dask.delayed(values[end - n : end]), (n, *width), values.dtype)
-        for n, end in zip(lengths, ends, strict=True)
-    ]
-    whole = da.concatenate(parts)
-    return whole.rechunk({1: 2}) if width and width[0] > 2 else whole
-
-
-def close(found, wanted, rtol=1e-10):
-    np.testing.assert_allclose(found, wanted, rtol=0, atol=rtol * np.abs(wanted).max())
-
+from tests.unit.distributed.lazy import (
+    CHUNKS,
+    GIVEN,
+    LABELS,
+    N,
+    W,
+    X,
+    Y,
+    array,
+    close,
+    da,
+    dask,
+    with_landmarks,
+)
 
 # Equal models
 
@@ -204,79 +167,6 @@ def test_few_rows_are_fitted_in_memory():
     assert isinstance(model.predict(array(X)), da.Array)
 
 
-# What comes here
-
-
-def received_by_a_fit(n, monkeypatch):
-    """Bytes that come to the client in a fit of n rows."""
-    with received(monkeypatch) as sizes:
-        A, y = np.tile(X, (5, 1))[:n], np.tile(LABELS, 5)[:n]
-        chunks = (2500,) * (n // 2500) + (n % 2500,)
-        model = kl.KreinRidgeClassifier(
-            **GIVEN, kernel_params={"width": 2.0}, class_weight="balanced"
-        )  # a median would be that of further rows
-        lazy = array(A, chunks)
-        model.fit(lazy, array(y, chunks), array(np.ones(n), chunks))
-        model.predict(lazy)
-        model.score(lazy, array(y, chunks))
-    return sum(sizes)
-
-
-def test_what_comes_here_does_not_grow(monkeypatch):
-    first, second = received_by_a_fit(12_000, monkeypatch), received_by_a_fit(48_000, monkeypatch)
-    assert second <= 1.01 * first
-    assert first < 12_000 * 3 * 8 * 2  # a sample and sums
-
-
-def test_nothing_is_computed_before_it_is_asked_for():
-    model = kl.KreinRidgeClassifier(**GIVEN, multi_class="ovr").fit(X, LABELS)
-    features = kl.KreinNystroem(**GIVEN).fit(X)
-    lazy = array(X)
-
-    def scheduler(*args, **kwargs):
-        raise AssertionError("computed")
-
-    with dask.config.set(scheduler=scheduler):
-        found = model.decision_function(lazy), model.predict(lazy), features.transform(lazy)
-    assert [one.shape for one in found] == [(N, 3), (N,), (N, 15)]
-    assert found[1].dtype == LABELS.dtype
-    close(found[0].compute(), model.decision_function(X))
-    np.testing.assert_array_equal(found[1].compute(), model.predict(X))
-    single = features.transform(lazy.astype(np.float32))
-    assert single.dtype == single.compute().dtype == np.float32
-
-
-def test_what_goes_to_workers_does_not_grow():
-    sizes = []
-    for n in (N, 4 * N):
-        model = kl.KreinRidge(**GIVEN).fit(np.tile(X, (4, 1))[:n], np.tile(Y, 4)[:n])
-        sizes.append(len(pickle.dumps(for_workers(model))))
-        assert model.n_jobs is None
-        assert for_workers(model).n_jobs == 1
-        assert len(model.folds_) == n  # the model itself is as it was
-    assert sizes[1] <= 1.01 * sizes[0]
-
-
-def test_rows_by_number_are_fetched_once():
-    reads = []
-
-    def read(block):
-        reads.append(len(block))
-        return block
-
-    rows = rows_of(array(X, "uneven"), read)
-    numbers = np.array([N - 1, 5, 5, TILE])
-    np.testing.assert_array_equal(rows.take(numbers), X[numbers])
-    assert sorted(reads) == [TILE, N - TILE - 5001]
-    np.testing.assert_array_equal(rows[numbers[::-1]], X[numbers[::-1]])
-    np.testing.assert_array_equal(rows[3:6], X[3:6])
-    np.testing.assert_array_equal(rows.piece(1, 6000).compute(), X[1:6000])
-    assert isinstance(rows, DaskRows)
-    for gathering in (lambda: rows[:], lambda: np.asarray(rows), lambda: list(rows)):
-        with pytest.raises(TypeError, match="all rows of a dask collection"):
-            gathering()
-
-
 def test_dask_is_not_imported_without_a_collection():
     code = (
         "import sys, numpy as np, kreinlearn\n"
@@ -354,45 +244,3 @@ def test_targets_are_where_the_rows_are():
     model = kl.KreinNystroem(**GIVEN).fit(X)
     with pytest.raises(TypeError, match="compute it first"):
         model.estimate_error(array(X))
-
-
-def test_scores_take_targets_as_fits_do():
-    model = kl.KreinRidge(**GIVEN).fit(X, Y)
-    wanted = model.score(X, Y, W)
-    for y, w in ((array(Y), W), (Y, array(W))):
-        with pytest.raises(TypeError, match=r"\.compute\(\)"):
-            model.score(X, y, w)
-        with pytest.raises(TypeError, match=r"\.compute\(\)"):
-            kl.KreinRidge(**GIVEN).fit(X, y, w)
-        close(model.score(array(X), y, w), wanted)
-    few, chunks = slice(0, 3000), (1000, 2000)
-    found = model.score(X[few], array(Y[few], chunks), array(W[few], chunks))
-    assert found == model.score(X[few], Y[few], W[few])
-    labels = kl.KreinRidgeClassifier(**GIVEN).fit(X[few], LABELS[few])
-    found = labels.score(X[few], array(LABELS[few], chunks))
-    assert found == labels.score(X[few], LABELS[few])
-    with pytest.raises(TypeError, match=r"\.compute\(\)"):
-        labels.score(X, array(LABELS))
-
-
-def test_bad_input_08_columns_that_are_known_to_be_others_are_refused_at_once():
-    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
-    model = kl.KreinRidgeClassifier(**GIVEN).fit(X[:500], LABELS[:500])
-    features = kl.KreinNystroem(**GIVEN).fit(X[:500])
-    for call in (model.predict, model.decision_function, features.transform):
-        with pytest.raises(ValueError, match=r"X has 2 features, but \w+ is expecting 3 features"):
-            call(array(X)[:, :2])
-    frame = pd.DataFrame(X[:500], columns=["a", "b", "c"])
-    model.fit(frame, LABELS[:500])
-    wanted = model.predict(frame)
-    np.testing.assert_array_equal(model.predict(dd.from_pandas(frame, 3)).compute(), wanted)
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(dd.from_pandas(frame[["a", "b"]], 3))
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(dd.from_pandas(frame[["c", "b", "a"]], 3))
-
-
-def test_blocks_must_be_alike():
-    parts = [dask.delayed(X[:6000]), dask.delayed(X[6000:, :2])]
-    with pytest.raises(ValueError, match=r"number of columns, \[2, 3\]"):
-        kl.KreinNystroem(**GIVEN).fit(parts)

@@ -9,8 +9,6 @@ import kreinlearn as kl
 from kreinlearn import Landmarks, Resources
 from kreinlearn.data.tiles import TILE
 from kreinlearn.distributed import hinge, worker_rows
-from kreinlearn.distributed.kernel_values import room
-from kreinlearn.solvers.line_search import Line, Move, line_search
 from tests.unit.receiving import received
 
 dask = pytest.importorskip("dask")
@@ -32,12 +30,6 @@ CHUNKS = {
     "7": (1, TILE, 0, 3000, 700, 4000, N - TILE - 7701),
     "98": (N // 98,) * 97 + (N - 97 * (N // 98),),
 }
-
-
-@pytest.fixture(autouse=True)
-def threads():
-    with dask.config.set(scheduler="threads", num_workers=2):
-        yield
 
 
 def array(values, chunks="7"):
@@ -142,47 +134,6 @@ def test_all_rows_may_be_in_the_sample():
     close(model.fit(array(X[:n], chunks), array(TWO[:n], chunks)).dual_coef_, wanted, 1e-9)
 
 
-# A line without its rows
-
-
-def asked_of(parts, search, most):
-    """What a search finds, and how often it has asked."""
-    question = next(search)
-    for asked in range(1, 100):
-        answer = parts[0].answer(question)
-        for part in parts[1:]:
-            answer += part.answer(question)
-        assert not question.kinks or len(answer.at) <= most
-        try:
-            question = search.send(answer)
-        except StopIteration as end:
-            return end.value, asked
-    raise AssertionError("it asks and asks")
-
-
-@pytest.mark.parametrize("most", [2**14, 50, 1])
-def test_a_line_that_is_only_asked_a_little(most):
-    """Rows in three parts, sixteen points at a time, few kinks: the t of all rows at once."""
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        n = 4000
-        margin, change = rng.normal(0.3, 1, n), rng.normal(0.2, 1, n) * 10 ** rng.uniform(-2, 1)
-        if seed % 2:
-            margin, change = np.round(margin, 1), np.round(change, 1)  # many rows cross together
-        w = rng.uniform(0, 2, n)
-        pull = w @ (change * np.maximum(margin, 0))
-        move = Move(np.empty(0), 0.0, float(pull - rng.uniform(0.01, 1) * (1 + abs(pull))), 0.5)
-        parts = [Line(margin[i::3], change[i::3], w[i::3]) for i in range(3)]
-        t, asked = asked_of(parts, line_search(move, hinge.POINTS, most), most)
-
-        def slope(t, margin=margin, change=change, w=w, move=move):
-            return move.linear + 0.5 * t - w @ (change * np.maximum(0, margin - t * change))
-
-        size = np.abs(w * change * margin).sum()
-        assert abs(slope(t)) <= 1e-12 * size
-        assert asked < 20
-
-
 # What comes here
 
 
@@ -204,28 +155,6 @@ def test_what_comes_here_does_not_grow(monkeypatch):
     )
     assert second <= 1.5 * first  # rounds of a line, some more or less
     assert model.n_iter_ * second < 48_000 * 8  # less than one number per row
-
-
-def test_kernel_values_are_evaluated_once_where_they_are_kept(monkeypatch):
-    rows = []
-
-    def kernel(A, B):
-        rows.append(len(A))
-        return np.tanh(np.asarray(A) @ np.asarray(B).T - 1.0)
-
-    model = kl.KreinSVC(kernel, landmarks=Landmarks(M, "uniform"), random_state=0, **FIXED)
-    counts = []
-    for keep in (True, False):
-        keeping(monkeypatch, keep)
-        rows.clear()
-        model.fit(array(X), array(TWO))
-        counts.append(sum(rows))
-    assert counts[0] <= N + 10 * M
-    assert counts[1] > 3 * N
-
-
-def test_room_is_that_of_this_process_without_a_cluster():
-    assert room(1000, given=True) == room(1000, given=False) == 1000
 
 
 # Refused
