@@ -18,7 +18,7 @@ Y = np.sin(np.array(X) / 300)
 
 
 class Slow(ObjectKernel):
-    """sqrt |a - b| of numbers, ``seconds`` for each pair; each pair is a line of the file ``met``."""
+    """sqrt |a - b| of numbers, ``seconds`` for each pair; each pair adds a line to ``met``."""
 
     is_dissimilarity = True
     met = Path("/dev/null")  # no parameter: it does not change a value

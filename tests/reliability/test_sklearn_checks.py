@@ -127,7 +127,7 @@ def expected_to_fail(model: Any) -> dict[str, str]:
         return dict.fromkeys(NOT_DISTANCES, "the check feeds a matrix whose diagonal is not zero")
     if get_tags(model).input_tags.pairwise or not hasattr(model, "predict"):
         return {}
-    if model.n_landmarks != "auto":
+    if model.landmarks != "auto":
         return dict.fromkeys(WEIGHTS, "landmarks are drawn from rows, and repeated rows are more")
     if isinstance(model, SimilarityRidge | SimilarityRidgeClassifier):
         return dict.fromkeys(WEIGHTS, "repeated objects are repeated features, penalised as such")
@@ -263,7 +263,7 @@ def test_grid_search_slices_a_precomputed_matrix(data: Any, form: str) -> None:
     else:
         given, K = "precomputed_dissimilarity", np.sqrt(squared_distances(X, X))
         function = dissimilarity("euclidean")
-    grid = {"kreinnystroem__n_landmarks": [None], "ridge__alpha": [1e-3, 1.0]}
+    grid = {"kreinnystroem__landmarks": [None], "ridge__alpha": [1e-3, 1.0]}
 
     def scores(kernel: Any, X: Any) -> Any:
         model = make_pipeline(KreinNystroem(kernel, random_state=0), Ridge())
@@ -337,9 +337,8 @@ def test_a_generator_as_random_state(data: Any, model: Any) -> None:
 
 @pytest.mark.parametrize("kernel", ["delta_gauss", "precomputed", pairwise(cdist), shared])
 def test_clone_keeps_parameters_and_nothing_else(kernel: Any) -> None:
-    model = KreinNystroem(
-        kernel, rank=7, landmarks=Landmarks(0.3, [1, 2]), resources=Resources(memory_budget="1GB")
-    )
+    given = {"landmarks": Landmarks([1, 2], core="plain"), "resources": Resources("1GB")}
+    model = KreinNystroem(kernel, rank=7, **given)
     model.signature_ = np.ones(3)
     copy = clone(model)
     assert not hasattr(copy, "signature_")

@@ -275,7 +275,7 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         self.landmark_indices_ = None if outside else sample.landmarks
         self.landmarks_ = sample.landmarks if given else rows.take(sample.landmarks)
         self.n_landmarks_ = len(sample.landmarks)
-        if given or kernel.domain.is_vectors:
+        if given or kernel.domain.is_vectors or getattr(rows.X, "ndim", 1) == 2:
             self.dtype_ = precision(rows.X)
 
     def _keep_columns(self, columns: LandmarkColumns) -> None:
@@ -322,7 +322,9 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
 
     @property
     def _dtype(self) -> str | None:
-        return None if self._resources.dtype is None else str(self.dtype_)
+        """The type that new numbers are converted to: that of the fit, if one was asked for."""
+        given = self._resources.dtype
+        return None if given is None else str(getattr(self, "dtype_", given))
 
     def _has_landmark_columns(self, X: Objects) -> bool:
         """Whether a matrix has one column per landmark instead of one per training object."""

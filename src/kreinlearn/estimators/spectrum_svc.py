@@ -216,9 +216,8 @@ class SpectrumSVC(KreinClassifierBase):
 
         Parameters
         ----------
-        X : array-like, list of objects, path, table or dask collection
-            The training objects. With a precomputed kernel a square matrix, or the columns of
-            landmarks that are given by row number.
+        X : array-like, list of objects, path or table
+            The training objects. With a precomputed kernel a square matrix.
         y : array-like of shape (n_samples,), or str
             The labels, or the name of the column of a table X that holds them.
         sample_weight : array-like of shape (n_samples,), default=None

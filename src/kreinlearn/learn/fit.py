@@ -181,12 +181,14 @@ def solved(
 ) -> Solved:  # fmt: skip
     """Coefficients and penalties in the units of the kernel itself."""
     solution, root = decided.model, spec.kind.root(unit)
+    with np.errstate(over="ignore"):  # of squared similarities they may be out of range
+        penalties = tuned.values[:2] * root * root
     return Solved(
         coef=solution.coef / root,
         dual=feature_map.W @ solution.coef / unit,
         intercept=solution.intercept + encoded.shift,
         tuned=tuned,
-        penalties=tuned.values[:2] * root * root,
+        penalties=penalties,
         root=root,
         encoded=encoded,
         solution=solution,

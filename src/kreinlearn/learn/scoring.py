@@ -64,16 +64,14 @@ def cross_validated_score(
 ) -> Callable[[Array], float]:  # fmt: skip
     """A function from penalties to the score of the validation parts, weighted by their sizes."""
     Y, w = task.sampled_targets()
-    y, scorer = task.y[task.numbers], None
+    y, scorer = task.y[task.numbers], check_scoring(scoring=scoring)
 
     def score(values: Array) -> float:
-        nonlocal scorer
         each = []
         for split in splits:
             train, valid = split.train, split.valid
             penalty = w[train].sum() * signed_penalty(split.S, values[0], values[1])
             model = fold_model(solve(split.Phi[train], Y[train], w[train], penalty))
-            scorer = check_scoring(model, scoring) if scorer is None else scorer
             each.append((scorer(model, split.Phi[valid], y[valid]), w[valid].sum()))
         scores, sizes = np.array(each).T
         return float(scores @ sizes / sizes.sum())

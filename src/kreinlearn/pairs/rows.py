@@ -113,9 +113,10 @@ class Rows:
 
     def take(self, numbers: Array) -> Objects:
         """Objects in the order of the numbers, of which those below zero come first."""
-        if self.outside is None or numbers.min(initial=0) >= 0:
-            return take(self.X, numbers)
         away = numbers < 0
+        if not away.any():
+            return take(self.X, numbers)
+        assert self.outside is not None, "numbers below zero are landmarks from outside X"
         return joined([take(self.outside, numbers[away]), take(self.X, numbers[~away])])
 
     @property

@@ -9,11 +9,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kreinlearn import KreinNystroem, KreinPCA, KreinRidge, KreinRidgeClassifier, KreinSVC
-from kreinlearn.learn import precision as rounding
-from kreinlearn.learn.precision import TooCoarse
+from kreinlearn import (
+    KreinNystroem,
+    KreinPCA,
+    KreinRidge,
+    KreinRidgeClassifier,
+    KreinSVC,
+    Landmarks,
+    Resources,
+)
+from kreinlearn.kernels import SklearnMetric
+from kreinlearn.learn import precision
+from kreinlearn.learn.precision import TooCoarse, doubled, in_enough_precision
+from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.rows import Rows, Session
 
-N, D = 12_000, 5  # more rows than are held
+N, D = 12_000, 5  # more rows than a pool
 PROMISED = 1e-3  # of the spread of predictions
 
 
@@ -23,8 +34,11 @@ def rows(decades: float) -> tuple[Any, Any]:
     return F * np.logspace(0, -decades / 2, D), F.sum(axis=1)
 
 
-def model_of(kind: Any = KreinRidge, **more: Any) -> Any:
-    return kind("linear", n_landmarks=20, random_state=0, **more)
+def model_of(
+    kind: Any = KreinRidge, dtype: str | None = None, store: Any = None, **more: Any
+) -> Any:
+    resources = Resources(dtype=dtype, store=store)
+    return kind("linear", landmarks=20, random_state=0, resources=resources, **more)
 
 
 def ridge(penalty: float = 0.0, **more: Any) -> Any:
@@ -34,7 +48,7 @@ def ridge(penalty: float = 0.0, **more: Any) -> Any:
 def unguarded(model: Any, X: Any, y: Any = None) -> Any:
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        patch.setattr(rounding, "_require", lambda error: None)
+        patch.setattr(precision, "_require", lambda error: None)
         return model.fit(X) if y is None else model.fit(X, y)
 
 
@@ -83,7 +97,7 @@ def test_the_estimate_is_that_of_all_rows(decades: float, monkeypatch: pytest.Mo
     """Within a factor of ten, where it matters."""
     X, y = rows(decades)
     seen: list[float] = []
-    monkeypatch.setattr(rounding, "_require", seen.append)
+    monkeypatch.setattr(precision, "_require", seen.append)
     coarse = ridge(1e-6, dtype="float32").fit(X, y).predict(X)
     exact = ridge(1e-6, dtype="float64").fit(X, y).predict(X)
     change = spread(coarse - exact, exact)
@@ -112,15 +126,17 @@ def test_classifiers_are_guarded(kind: Any) -> None:
 @pytest.mark.parametrize("kind", [KreinNystroem, KreinPCA])
 def test_features_are_guarded(kind: Any) -> None:
     X, _ = rows(0)
-    given = {"n_components": 3} if kind is KreinPCA else {}
-    model = kind(kernel="linear", n_landmarks=20, random_state=0, dtype="float32", **given).fit(X)
+    given: dict[str, Any] = {"n_components": 3} if kind is KreinPCA else {}
+    given |= {"landmarks": 20, "random_state": 0, "resources": Resources(dtype="float32")}
+    model = kind(kernel="linear", **given).fit(X)
     assert model.dtype_ == np.float32
     X = X + 1e5  # products of about 5e10, less a constant: what is left is 3e5
     with pytest.warns(UserWarning, match=r'dtype="float32" changes results by .*float64 is used'):
         model = kind(
-            kernel="polynomial", kernel_params={"degree": 1, "coef0": -1e10 * D, "gamma": 1.0},
-            n_landmarks=20, random_state=0, dtype="float32", **given,
-        ).fit(X)  # fmt: skip
+            kernel="polynomial",
+            kernel_params={"degree": 1, "coef0": -1e10 * D, "gamma": 1.0},
+            **given,
+        ).fit(X)
     assert model.dtype_ == np.float64
     assert model.transform(X).dtype == np.float64
 
@@ -129,11 +145,13 @@ def test_features_are_guarded(kind: Any) -> None:
 def test_the_error_of_an_approximation(core: str, monkeypatch: pytest.MonkeyPatch) -> None:
     X = rows(0)[0] + 300.0
     kernel = {"kernel": "polynomial", "kernel_params": {"degree": 1, "coef0": -9e4 * D, "gamma": 1}}
-    given: dict[str, Any] = {**kernel, "n_landmarks": 20, "random_state": 0, "core": core}
+    single, double = (Resources(dtype=dtype) for dtype in ("float32", "float64"))
     seen: list[float] = []
-    monkeypatch.setattr(rounding, "_require", seen.append)
-    coarse = KreinNystroem(**given, dtype="float32").fit(X)
-    exact = KreinNystroem(**given, landmarks=coarse.landmark_indices_, dtype="float64").fit(X)
+    monkeypatch.setattr(precision, "_require", seen.append)
+    landmarks = Landmarks(20, core=core)
+    coarse = KreinNystroem(**kernel, landmarks=landmarks, random_state=0, resources=single).fit(X)
+    landmarks = Landmarks(coarse.landmark_indices_, core=core)
+    exact = KreinNystroem(**kernel, landmarks=landmarks, random_state=0, resources=double).fit(X)
     a, b = (one.approximate(X[:200]).astype(float) for one in (coarse, exact))
     change = np.linalg.norm(a - b) / np.linalg.norm(b)
     assert change / 10 < seen[0] < 10 * change
@@ -143,7 +161,7 @@ def test_nothing_is_checked_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
     def checked(error: float) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(rounding, "_require", checked)
+    monkeypatch.setattr(precision, "_require", checked)
     X, y = rows(0)
     for dtype in (None, "float64"):
         assert ridge(dtype=dtype).fit(X, y).dtype_ == np.float64
@@ -171,8 +189,9 @@ def test_a_file_is_read_again_in_float64(tmp_path: Path) -> None:
 
 def test_a_dissimilarity_is_compared_by_its_own_reference() -> None:
     X, y = rows(0)
-    model = KreinRidge("euclidean", n_landmarks=20, random_state=0, dtype="float32",
-                       similarity="local3", lambda_plus=1e-3, lambda_minus=1e-3)  # fmt: skip
+    model = KreinRidge("euclidean", landmarks=20, random_state=0, similarity="local3",
+                       resources=Resources(dtype="float32"),
+                       lambda_plus=1e-3, lambda_minus=1e-3)  # fmt: skip
     assert model.fit(X, y).dtype_ == np.float32
 
 
@@ -185,9 +204,62 @@ def test_a_store_holds_values_of_one_precision(tmp_path: Path) -> None:
 
 def test_warnings_of_a_fit_in_float32_are_heard() -> None:
     X, y = rows(0)
-    with pytest.warns(UserWarning, match="n_landmarks=60 exceeds n_samples=50"):
-        KreinRidge("gaussian", n_landmarks=60, dtype="float32").fit(X[:50], y[:50])
+    model = KreinRidge("gaussian", landmarks=60, resources=Resources(dtype="float32"))
+    with pytest.warns(UserWarning, match="60 landmarks exceed n_samples=50; all 50 objects"):
+        model.fit(X[:50], y[:50])
 
 
 def test_the_figure_is_said() -> None:
     assert "0.12" in str(TooCoarse(0.1234))
+
+
+def test_the_same_sample_in_double_precision() -> None:
+    """Rows under new numbers, with the same columns, reference set and landmarks."""
+    X = rows(0)[0][:300].astype(np.float32)
+    pairs = Pairs(SklearnMetric("euclidean").fit(X, np.random.default_rng(0)), Rows(X), Session())
+    numbers = np.arange(5, 300, 3)
+    sample = pairs.with_reference(pairs.grown(pairs.sample(numbers), numbers[[9, 2, 40, 7]]))
+    sample = pairs.grown(sample.with_landmarks(numbers[:0]), numbers[[30, 2]]).using("exp")
+    _, double = doubled(pairs, sample, "exp")
+    assert sample.eps > double.eps == np.finfo(float).eps
+    np.testing.assert_array_equal(double.rows, np.arange(len(numbers)))
+    np.testing.assert_array_equal(numbers[double.landmarks], sample.landmarks)
+    gaps = X[numbers][:, None].astype(float) - X[numbers[[9, 2, 40, 7]]]
+    d = np.sqrt((gaps**2).sum(2))
+    median = np.median(d[[9, 2, 40, 7]][np.triu_indices(4, 1)])
+    to = np.sqrt(((X[numbers][:, None].astype(float) - X[sample.landmarks]) ** 2).sum(2))
+    np.testing.assert_allclose(double.C, np.exp(-to / median), rtol=1e-12)
+    np.testing.assert_allclose(sample.C, double.C, rtol=1e-4)
+
+
+def test_a_fit_that_is_not_repeated_is_asked_for_once() -> None:
+    asked: list[str] = []
+
+    def fit(dtype: str) -> str:
+        asked.append(dtype)
+        if dtype == "float32":
+            raise TooCoarse(0.5)
+        return dtype
+
+    assert in_enough_precision(lambda dtype: dtype, stored=False) == "float32"
+    with pytest.warns(
+        UserWarning, match=r"changes results by 0\.5 of their spread .*float64 is used"
+    ):
+        assert in_enough_precision(fit, stored=False) == "float64"
+    assert asked == ["float32", "float64"]
+    with pytest.raises(ValueError, match=r"pass dtype=.float64. and another store"):
+        in_enough_precision(fit, stored=True)
+
+
+def test_warnings_of_a_fit_that_is_repeated_are_not_heard_twice() -> None:
+    def fit(dtype: str) -> None:
+        warnings.warn(f"of {dtype}", UserWarning, stacklevel=1)
+        if dtype == "float32":
+            raise TooCoarse(0.5)
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        in_enough_precision(fit, stored=False)
+    messages = [str(one.message) for one in said]
+    assert "of float32" not in messages
+    assert messages[-1] == "of float64"

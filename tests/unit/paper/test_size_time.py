@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kreinlearn import Landmarks
 from kreinlearn.kernels.vectors import DeltaGauss
 from kreinlearn.paper import figures, size_time
 from kreinlearn.paper.scale import ALL, QUICK
@@ -76,7 +77,8 @@ def test_the_ways_are_the_papers_and_the_default():
     svd, gram, default = models
     np.testing.assert_array_equal(svd.landmark_indices_, gram.landmark_indices_)
     np.testing.assert_allclose(svd.eigenvalues_, gram.eigenvalues_, rtol=1e-6)
-    assert (gram.landmarks, gram.core, default.core) == ("kmeans++", "plain", "ls")
+    assert gram.landmarks == Landmarks(4, "kmeans++", "plain")
+    assert default.landmarks == Landmarks(8, "auto", "ls")
 
 
 def test_a_small_run(panels, monkeypatch, tmp_path):

@@ -80,6 +80,9 @@ def tuned() -> dict[str, Any]:
         "l1": kreinlearn.KreinSVC("gaussian", lambda_l1="auto", random_state=0).fit(X, LABELS),
         "spectrum": kreinlearn.SpectrumSVC("gaussian", random_state=0).fit(X, LABELS),
         "given": kreinlearn.KreinNystroem("gaussian", landmarks=X[:5] + 1).fit(X),
+        "outside": kreinlearn.KreinRidge(
+            "gaussian", landmarks=kreinlearn.Landmarks(X[:5] + 1, rank=np.int64(3)), random_state=0
+        ).fit(X, TARGETS),
         "parts": parts, "single": single, "column": column,
     }  # fmt: skip
 
@@ -90,7 +93,7 @@ def fits() -> dict[str, Any]:
 
 
 FITS = ("nystroem", "pca", "grid", "score", "classes", "l1", "spectrum", "given", "parts", "single")
-FITS = (*FITS, "column", "weights")
+FITS = (*FITS, "column", "weights", "outside")
 
 
 def equal(a: Any, b: Any) -> bool:

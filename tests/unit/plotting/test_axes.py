@@ -104,6 +104,13 @@ def test_the_rank_of_a_learner_is_that_of_its_landmarks() -> None:
     assert "kept" not in SpectrumDisplay.from_estimator(model, X).ax_.get_title()
 
 
+def test_a_machine_with_both_kinds_of_penalties_has_a_loss_to_draw() -> None:
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    y = X[:, 0] > 0
+    model = KreinSVC("delta_gauss", landmarks=15, lambda_l1=0.01, random_state=0).fit(X, y)
+    assert np.isfinite(PenaltyDisplay.from_estimator(model, X, y, grid=2).losses).all()
+
+
 def test_objects_lie_on_axes_of_the_similarity(polygons: Any, learner: Any) -> None:
     X, y = polygons
     display = EmbeddingDisplay.from_estimator(learner, X, y)

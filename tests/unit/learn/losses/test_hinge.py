@@ -8,8 +8,18 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from kreinlearn.kernels import DeltaGauss
+from kreinlearn.learn.feature_rows import ValuesHere
 from kreinlearn.learn.folds import FoldRows
-from kreinlearn.learn.losses.hinge import HingeFold, HingeObjective
+from kreinlearn.learn.losses.hinge import (
+    HingeFold,
+    HingeObjective,
+    SquaredHinge,
+    some_outputs,
+)
+from kreinlearn.learn.search import Unknowns
+from kreinlearn.nystrom.core import SimilarityFeatures
+from tests.unit.learn import learning
 
 N, R = 70, 6
 fold_numbers = np.arange(N) % 4
@@ -50,7 +60,7 @@ def machine(F, y, w, penalty):
 
 
 def by_hand(Phi, Y, w, lambdas, intercept):
-    """The loss a unit of validated weight, each fold's machine solved anew."""
+    """The loss per unit of validated weight, each fold's machine solved anew."""
     F = np.column_stack([Phi, np.ones(N)]) if intercept else Phi
     total = 0.0
     for k in np.unique(fold_numbers):
@@ -157,3 +167,113 @@ def test_a_penalty_for_each_of_three_groups():
         [gradient[0], gradient[1] + gradient[2]], expected[1], rtol=1e-6, atol=1e-9
     )
     assert gradient[1] != 0 != gradient[2]
+
+
+# The loss as a fit sees it
+
+SIGNS = np.where(learning.Y.mean(axis=0) < learning.Y, 1.0, -1.0)
+
+
+def solved(landmarks, values, *, budget=10**9, w=learning.W, intercept=True):
+    task = learning.of_vectors(
+        landmarks, budget=budget, w=w, intercept=intercept, targets=SIGNS, folds=learning.NUMBERS
+    )
+    loss = SquaredHinge()
+    task, features, kept = loss.sweep(task, by_fold=False)
+    return task, features, loss.solve(task, features, np.array(values), kept)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_solution_is_that_of_dense_machines(intercept):
+    Z, w = learning.FEW, learning.W
+    task, features, model = solved(Z, (0.01, 0.2), intercept=intercept)
+    Phi = learning.K[:, Z] @ features.map.W
+    F = np.column_stack([Phi, np.ones(len(Phi))]) if intercept else Phi
+    lambdas = w.sum() * np.where(features.map.S > 0, 0.01, 0.2)
+    penalty = np.append(lambdas, np.zeros(int(intercept)))
+    for j, y in enumerate(SIGNS.T):
+        z = machine(F, y, w, penalty)
+        np.testing.assert_allclose(model.coef[:, j], z[: Phi.shape[1]], rtol=1e-6, atol=1e-8)
+        assert model.intercept[j] == pytest.approx(z[-1] if intercept else 0.0, abs=1e-7)
+    assert model.converged
+    assert model.n_iter > 0
+    assert task.n == len(Phi)
+
+
+def test_values_that_are_not_kept_give_the_same_machine():
+    """A sample of twenty rows: the others are evaluated again at every step, to the same bits."""
+    found = []
+    for n_bytes in (0, 2**60):
+        rows = np.union1d(learning.FEW, np.arange(10))
+        given = learning.opened(DeltaGauss(6.0, 4.0), learning.X, learning.FEW, rows=rows)
+        task = learning.task_of(*given, targets=SIGNS, w=learning.W)
+        here = ValuesHere.for_rows(task.n, len(learning.FEW), n_bytes, 10**9)
+        here = here.before(task, by_fold=False)
+        assert (here.target is None) == (n_bytes > 0)
+        task, features = task.swept(by_fold=False, keep=here.target)
+        found.append(SquaredHinge().solve(task, features, np.array([0.01, 0.2]), here))
+    np.testing.assert_array_equal(found[0].coef, found[1].coef)
+    np.testing.assert_array_equal(found[0].intercept, found[1].intercept)
+
+
+@pytest.mark.parametrize("landmarks", [learning.FEW, learning.MOST], ids=["few", "most"])
+def test_the_criterion_is_a_loop_over_folds_by_hand(landmarks):
+    """Each fold's machine is solved anew, on features made without its validation rows."""
+    task = learning.of_vectors(landmarks, w=learning.W, targets=SIGNS)
+    loss = SquaredHinge()
+    task, features, _ = loss.sweep(task, by_fold=not task.honest)
+    found = loss.criterion(task, features, loo=False)(np.array([0.01, 0.2]))[0]
+    total = weight = 0.0
+    for split in task.splits(features.map):
+        w = learning.W[split.train]
+        F = np.column_stack([split.Phi, np.ones(len(split.Phi))])
+        penalty = np.append(w.sum() * np.where(split.S > 0, 0.01, 0.2), 0.0)
+        for y in SIGNS.T:
+            z = machine(F[split.train], y[split.train], w, penalty)
+            short = np.maximum(0, 1 - y[split.valid] * (F[split.valid] @ z))
+            total += learning.W[split.valid] @ short**2
+        weight += learning.W[split.valid].sum()
+    assert found == pytest.approx(total / weight, rel=1e-8)
+
+
+def test_tuning_does_not_end_above_where_it_began():
+    task = learning.of_vectors(learning.FEW, targets=SIGNS)
+    loss = SquaredHinge()
+    task, features, _ = loss.sweep(task, by_fold=True)
+    tuned = loss.tune(task, features, Unknowns((None, None)), loo=False)
+    objective = loss.criterion(task, features, loo=False)
+    assert objective(tuned.values)[0] == pytest.approx(tuned.loss, rel=1e-6)
+    assert tuned.loss <= tuned.trials[:, -1].min() * (1 + 1e-9)
+    for factor in (0.01, 100.0):
+        assert tuned.loss <= objective(factor * tuned.values)[0]
+
+
+def test_rows_whose_features_are_given():
+    Phi, Y, w = draw(4, 2)
+    penalty = w.sum() * np.where(S > 0, 0.01, 0.3)
+    model = SquaredHinge().solve_rows(Phi, Y, w, penalty, True)
+    F = np.column_stack([Phi, np.ones(N)])
+    for j, y in enumerate(Y.T):
+        z = machine(F, y, w, np.append(penalty, 0.0))
+        np.testing.assert_allclose(model.coef[:, j], z[:-1], rtol=1e-6, atol=1e-8)
+        assert model.intercept[j] == pytest.approx(z[-1], abs=1e-7)
+
+
+def test_a_machine_without_a_penalty_says_if_it_is_one_of_many():
+    """Two landmarks are the same object, and the features are similarities."""
+    outside, loss = learning.OUTSIDE[[0, 0, 1, 2]], SquaredHinge()
+    given = learning.opened(DeltaGauss(6.0, 4.0), learning.X, np.arange(-4, 0), outside=outside)
+    task = learning.task_of(*given, targets=SIGNS, kind=SimilarityFeatures())
+    task, features, kept = loss.sweep(task, by_fold=False)
+    assert loss.solve(task, features, np.zeros(2), kept).singular
+    assert not loss.solve(task, features, np.full(2, 0.1), kept).singular
+
+
+def test_sums_are_not_enough_for_a_machine():
+    with pytest.raises(TypeError, match="looks at single rows"):
+        SquaredHinge().solve_sums(None, S, np.ones(2))
+
+
+def test_the_outputs_that_vary_most_are_looked_at():
+    Y = np.random.default_rng(0).normal(size=(50, 7)) * [1, 5, 2, 9, 3, 0.1, 7]
+    np.testing.assert_array_equal(some_outputs(Y), [1, 3, 4, 6])
