@@ -290,8 +290,9 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         """The same model, as if no other columns had been seen in ``fit``."""
         model = copy(self)
         model.n_features_in_ = self.n_landmarks_
-        if hasattr(self, "feature_names_in_"):
-            model.feature_names_in_ = self.feature_names_in_[self._columns.raw.numbers]
+        raw = self._columns.raw
+        if hasattr(self, "feature_names_in_") and isinstance(raw, PickedColumns):
+            model.feature_names_in_ = self.feature_names_in_[raw.numbers]
         return model
 
     @property
@@ -302,10 +303,11 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _has_landmark_columns(self, X: Any) -> bool:
         """Whether a matrix has one column per landmark instead of one per training object."""
+        raw = self._columns.raw
         return (
-            self.kernel_.domain.is_matrix
+            isinstance(raw, PickedColumns)
+            and not raw.needs_all_columns
             and self._columns.landmarks is None
-            and not self._columns.raw.needs_all_columns
             and self.n_landmarks_ != self.n_features_in_
             and column_count(X) == self.n_landmarks_
         )
