@@ -315,15 +315,9 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         """The same model, as if no other columns had been seen in ``fit``."""
         model = copy(self)
         model.n_features_in_ = self.n_landmarks_
-<<<<<<< HEAD
-        if hasattr(self, "feature_names_in_"):
-            assert isinstance(self._columns.raw, PickedColumns)
-            model.feature_names_in_ = self.feature_names_in_[self._columns.raw.numbers]
-=======
         raw = self._columns.raw
         if hasattr(self, "feature_names_in_") and isinstance(raw, PickedColumns):
             model.feature_names_in_ = self.feature_names_in_[raw.numbers]
->>>>>>> m-b
         return model
 
     @property
