@@ -361,8 +361,8 @@ def test_a_function_in_processes_moves_the_bar(landmarks, monkeypatch):
     add = Progress.add
     monkeypatch.setattr(Progress, "add", lambda self, *n: (drawn.append(n), add(self, *n)))
     monkeypatch.setattr(rich.progress.Progress, "update", eagerly(rich.progress.Progress.update))
-    model = KreinNystroem(pairwise(smaller), landmarks=landmarks, n_jobs=2, verbose=1)
-    model.set_params(landmarks="uniform", random_state=0).fit(numbers(200))
+    given = {"landmarks": Landmarks(landmarks, "uniform"), "random_state": 0}
+    KreinNystroem(pairwise(smaller), n_jobs=2, verbose=1, **given).fit(numbers(200))
     seen = states(terminal.getvalue())
     pairs = 200 * 201 // 2 if landmarks is None else 40 * 41 // 2 + 160 * 40
     assert len(drawn) <= 3  # blocks
@@ -405,7 +405,7 @@ def test_every_long_step_is_shown(learner, params, steps, monkeypatch):
         return step(self, what, rows, pairs)
 
     monkeypatch.setattr(Progress, "step", recorded)
-    n = 90_000 if "memory_budget" in params else 100
+    n = 90_000 if "resources" in params else 100
     X = np.random.default_rng(0).normal(size=(n, 2))
     few = {} if learner is SpectrumSVC else {"landmarks": 20}
     learner("delta_gauss", verbose=1, random_state=0, **few, **params).fit(X, X[:, 0] > 0)

@@ -7,9 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import isqrt
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from kreinlearn.cli import kernels
 from kreinlearn.cli.messages import Talk
@@ -23,6 +21,9 @@ from kreinlearn.data.text import TextTable
 from kreinlearn.data.tiles import length
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels.strings import TextKernel
+
+if TYPE_CHECKING:
+    from kreinlearn.estimators.base import KreinEstimator
 
 ROOM = 4  # a file is read into memory if that many times its size fits the budget
 
@@ -237,10 +238,9 @@ def variable(file: ArrayFile, options: argparse.Namespace, kernel: Kernel | None
     )
 
 
-def remember_columns(model: Any, given: Given) -> None:
+def remember(model: KreinEstimator, given: Given) -> None:
     """Let predict find the columns by name, as it does for a table that was left on disk."""
-    if given.column is not None:
-        model._column = given.column
-    if given.names is not None and not model.kernel_.domain.is_records:  # which knows them
-        model.feature_names_in_ = np.array(given.names, dtype=object)
-        model.n_features_in_ = len(given.names)
+    from kreinlearn.estimators.access import remember_columns
+
+    known = model.kernel_.domain.is_records  # the kernel has the names
+    remember_columns(model, given.column, None if known else given.names)

@@ -42,7 +42,7 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     model.fit(given.X, target.values)
     seconds = time.perf_counter() - start
     talk.detail(f"fitted in {seconds:.2g} s")
-    data.remember_columns(model, given)
+    data.remember(model, given)
     model.set_params(verbose=0, resources=replace(model.resources, store=None))
     kreinlearn.save(model, options.output)
     show_findings(_findings(model, given.n, target, seconds, options), options)
@@ -85,11 +85,13 @@ def _may_be_meant(options: argparse.Namespace) -> list[str]:
 
 def _built(names: list[str], options: argparse.Namespace, kernel: str, talk: Talk) -> Any:
     """Return the first estimator that takes all parameters; if there is none, the call is wrong."""
+    from kreinlearn.estimators.access import check_parameters
+
     refused = []
     for name in names:
         try:
             model = _estimator(name, options, kernel, talk)
-            model._validate_params()
+            check_parameters(model)
         except ValueError as error:
             refused.append(" ".join(str(error).split()))
         else:

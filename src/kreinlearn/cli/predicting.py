@@ -144,6 +144,7 @@ def _wanted(
 ) -> tuple[Sequence[str], Callable[[Block], Any]]:
     """Return columns by the names they had in fit, or as --column says, and what reads them."""
     from kreinlearn.cli.data import object_columns
+    from kreinlearn.estimators.access import column_name
 
     kernel, column = model.kernel_, options.column
     if kernel.domain.is_records:
@@ -152,7 +153,7 @@ def _wanted(
         return names, partial(table.pick(names).as_records, numeric=numeric)
     known = getattr(model, "feature_names_in_", None)
     if known is None and kernel.domain.is_objects:
-        name = column[0] if column else getattr(model, "_column", None)
+        name = column[0] if column else column_name(model)
         name = name or object_columns(table, *table.split([options.id]), text=True)[0]
         return [name], table.pick(name).as_objects
     if known is None:

@@ -1,1 +1,1 @@
-"""Dask collections as rows: the only room that imports dask, and only when one arrives."""
+"""Fits and predictions on Dask collections; dask is imported only when a collection is given."""

@@ -1,29 +1,30 @@
-"""Kernel values of runs of rows: kept on workers if they have room, or evaluated again."""
+"""Kernel values of spans of rows: they stay on workers that have room for them.
+
+Without room they are evaluated again whenever they are needed.
+"""
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from kreinlearn.data.tiles import length, row_blocks, tiles, tiles_without
-from kreinlearn.distributed import blocks as b
-from kreinlearn.distributed.sums import aligned, order_of, targets_of_run, total_of_blocks
+from kreinlearn.distributed import delayed
+from kreinlearn.distributed.delayed import Delayed
+from kreinlearn.distributed.sums import aligned, order_of, targets_of_span, total_of_blocks
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.learn.task import Features, Task, weighted
 from kreinlearn.nystrom.sweep import RowWork, SweepTotal
-from kreinlearn.pairs.evaluate import naming
-from kreinlearn.pairs.evaluate import scaled as divided
+from kreinlearn.pairs.evaluate import naming, scaled
 from kreinlearn.solvers.margins import Margins
 from kreinlearn.sums.moments import Targets
 from kreinlearn.sums.parallel import serial_blas
 
-ROOM = 0.5  # of a worker's memory, for what is kept: beyond 0.6 dask writes to disk
-Sides = tuple[Array, Array]  # targets (k, q) and weights (k,) of the rows of a run
+ROOM = 0.5  # share of a worker's memory for kernel values: beyond 0.6 dask writes to disk
+WeightedTargets = tuple[Array, Array]  # targets (k, q) and weights (k,) of the rows of a span
 
 
 @dataclass
@@ -35,18 +36,19 @@ class ValuesOnWorkers:
     """
 
     keep: bool
-    numbers: Array = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    here: Array = field(default_factory=lambda: np.empty((0, 0)))
-    work: Any = None  # delayed
-    runs: list[Any] = field(default_factory=list)  # delayed: the tiles of each
-    sides: list[Any] = field(default_factory=list)  # delayed, in the same order
+    numbers: Array = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # rows that are here
+    here: Array = field(default_factory=lambda: np.empty((0, 0)))  # and their kernel values
+    work: Delayed = None
+    spans: list[Delayed] = field(default_factory=list)  # the tiles of each span on workers
+    targets: list[Delayed] = field(default_factory=list)  # the WeightedTargets of each span
 
     @property
     def target(self) -> ValuesOnWorkers:
-        """What takes the values of the first pass."""
+        """The object to which the first pass gives its kernel values."""
         return self
 
     def before(self, task: Task, *, by_fold: bool) -> ValuesOnWorkers:
+        """The object to use for a pass; there is nothing to prepare."""
         return self
 
     def margins(self, task: Task, features: Features, W: Array, total: float) -> Margins:
@@ -57,50 +59,41 @@ class ValuesOnWorkers:
         return DaskMargins(self, Y, w, W, task.intercept, [total] * task.Y.shape[1])
 
     def __setitem__(self, numbers: Array, values: Array) -> None:
-        """Take in rows that are known here."""
+        """Store the kernel values of rows that were evaluated in this process."""
         self.numbers, self.here = numbers, values
 
     @property
     def tiles(self) -> list[Array]:
+        """The kernel values that are here, one tile at a time."""
         return [self.here[slice(*span)] for span in tiles(len(self.here))]
 
-    def total_of_run(
-        self, work: Any, A: Any, Y: Any, w: Any, groups: Any, start: int, known: Array
-    ) -> Any:
-        """The delayed sums of a run; None if its kernel values are not kept for them."""
+    def total_of_span(
+        self, work: Delayed, A: Delayed, Y: Delayed, w: Delayed, groups: Delayed, start: int,
+        left_out: Array,
+    ) -> Delayed | None:  # fmt: skip
+        """The delayed sums of a span; None if its kernel values do not stay on the workers."""
         self.work = work
-        place = groups, start, known
-        self.sides.append(b.task(run_sides)(work, Y, w, *place))
+        place = groups, start, left_out
+        self.targets.append(delayed.task(weighted_targets_of_span)(work, Y, w, *place))
+        self.spans.append(delayed.task(evaluated if self.keep else SpanTiles)(work, A, *place))
         if not self.keep:
-            self.runs.append(b.task(RunTiles)(work, A, *place))
             return None
-        self.runs.append(b.task(evaluated)(work, A, *place))
-        return b.task(total_of_tiles)(work, self.runs[-1], Y, w, *place)
+        return delayed.task(total_of_tiles)(work, self.spans[-1], Y, w, *place)
 
-    def computed(self, total: Any) -> SweepTotal:
-        """The total of a pass; what is to be kept is kept."""
-        n = len(self.runs) if self.keep else 0
-        found, value = kept([*self.runs[:n], *self.sides], total)
-        self.runs[:n], self.sides = found[:n], found[n:]
-        result: SweepTotal = value
-        return result
-
-
-def kept(results: Sequence[Any], total: Any) -> tuple[list[Any], Any]:
-    """Delayed results held where they are computed, and a value of the same graph."""
-    import dask
-
-    with warnings.catch_warnings(), serial_blas():
-        warnings.filterwarnings("ignore", message="Sending large graph")
-        *found, total = dask.persist(*results, total, traverse=False, optimize_graph=True)
-        return found, dask.compute(total, traverse=False)[0]
+    def compute(self, total: Delayed) -> SweepTotal:
+        """The value of the total; targets, weights and kernel values to keep stay on workers."""
+        n = len(self.spans) if self.keep else 0
+        results, value = delayed.persist([*self.spans[:n], *self.targets], total)
+        self.spans[:n], self.targets = results[:n], results[n:]
+        return value
 
 
 def room(budget: int, *, given: bool) -> int:
-    """Bytes that may be kept: half the memory of each worker, at most ``budget`` in each, if given.
+    """The bytes of kernel values that fit into the memory of all workers.
 
-    Workers of one host that have no limit share the budget, if it is not given; without a cluster
-    the workers are threads, and the budget is that of this process.
+    They are half the memory of each worker, and at most ``budget`` per worker if the user has given
+    a budget. If not, the workers without a memory limit on one host share the budget. Without a
+    cluster the workers are threads, and the budget is that of this process.
     """
     import dask.base
 
@@ -117,63 +110,68 @@ def room(budget: int, *, given: bool) -> int:
 
 
 @dataclass(frozen=True)
-class RunTiles:
-    """What the kernel gives of the tiles of a run that begins at row ``start``, in their order."""
+class SpanTiles:
+    """Evaluates the kernel, one tile after the other, on a span that begins at row ``start``."""
 
     work: RowWork
     A: Objects
-    groups: Any
+    groups: Array | None
     start: int
-    known: Array  # rows of the run that are left out
+    left_out: Array  # rows of the span that are not evaluated
 
     def __iter__(self) -> Iterator[Array]:
-        nothing = np.empty((length(self.A), 0))
-        targets = targets_of_run(self.work, nothing, None, self.groups, self.start)
-        for places, block in row_blocks(
-            aligned(self.A), self.known - self.start, order_of(targets)
-        ):
+        no_targets = np.empty((length(self.A), 0))
+        targets = targets_of_span(self.work, no_targets, None, self.groups, self.start)
+        left_out = self.left_out - self.start
+        for places, block in row_blocks(aligned(self.A), left_out, order_of(targets)):
             numbers = places + self.start
             with naming(numbers, len(self.work.landmarks)):
                 raw = self.work.columns.raw_of_rows(numbers, block)
             yield raw
 
 
-def evaluated(*run: Any) -> list[Array]:
+def evaluated(
+    work: RowWork, A: Objects, groups: Array | None, start: int, left_out: Array
+) -> list[Array]:
+    """The kernel values of all tiles of a span."""
     with serial_blas():
-        return list(RunTiles(*run))
+        return list(SpanTiles(work, A, groups, start, left_out))
 
 
-def run_sides(
-    work: RowWork, Y: Array, w: Array | None, groups: Any, start: int, known: Array
-) -> Sides:
-    places = np.concatenate(places_of_run(targets_of_run(work, Y, w, groups, start), known))
+def weighted_targets_of_span(
+    work: RowWork, Y: Array, w: Array | None, groups: Array | None, start: int, left_out: Array
+) -> WeightedTargets:
+    """Targets and weights in the order in which the rows of the span are evaluated."""
+    targets = targets_of_span(work, Y, w, groups, start)
+    places = np.concatenate(places_by_tile(targets, left_out))
     return np.asfortranarray(Y[places]), np.ones(len(places)) if w is None else w[places]
 
 
-def places_of_run(targets: Targets, known: Array) -> list[Array]:
-    """Of the rows of each tile, in the order in which they are evaluated."""
+def places_by_tile(targets: Targets, left_out: Array) -> list[Array]:
+    """The places of the rows of each tile, in the order in which they are evaluated."""
     order = order_of(targets)
-    places = tiles_without(len(targets.Y), known - targets.first)
+    places = tiles_without(len(targets.Y), left_out - targets.first)
     return [part if order is None else order(part) for part in places]
 
 
 def total_of_tiles(
-    work: RowWork, values: Iterable[Array], Y: Array, w: Array | None, groups: Any, start: int,
-    known: Array,
+    work: RowWork, values: Iterable[Array], Y: Array, w: Array | None, groups: Array | None,
+    start: int, left_out: Array,
 ) -> SweepTotal:  # fmt: skip
-    """The sums of a run whose kernel values are known."""
-    targets = targets_of_run(work, Y, w, groups, start)
-    columns = replace(work.columns, stored=as_they_are)
-    blocks = zip(places_of_run(targets, known), values, strict=True)
+    """The sums of a span whose kernel values have been evaluated."""
+    targets = targets_of_span(work, Y, w, groups, start)
+    columns = replace(work.columns, stored=_as_evaluated)
+    blocks = zip(places_by_tile(targets, left_out), values, strict=True)
     return total_of_blocks(replace(work, columns=columns, buffered=False), blocks, targets)
 
 
-def as_they_are(numbers: Array, values: Array, out: Array | None) -> Array:
+def _as_evaluated(numbers: Array, values: Array, out: Array | None) -> Array:
+    """Kernel values in the place of objects, for a pass that would evaluate these."""
     return np.asarray(aligned(values))
 
 
-def scaled(work: RowWork | None, values: Array) -> Array:
-    """k(x, Z) / unit of a tile; values that are here are so already."""
+def similarities(work: RowWork | None, values: Array) -> Array:
+    """k(x, Z) / unit of a tile on a worker; without ``work`` the values are so already."""
     if work is not None:
-        values = divided(work.columns.transformed(aligned(values)), work.unit)
+        values = scaled(work.columns.transformed(aligned(values)), work.unit)
     return np.asarray(values, dtype=np.float64)

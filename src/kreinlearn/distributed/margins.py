@@ -1,14 +1,14 @@
-"""Sums over a run of rows that a squared-hinge machine asks for: tasks, and what they give."""
+"""Sums over a span of rows that a squared-hinge machine needs: tasks, and their results."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from kreinlearn.distributed.kernel_values import Sides, scaled
+from kreinlearn.distributed.kernel_values import WeightedTargets, similarities
 from kreinlearn.kernels.base import Array
 from kreinlearn.nystrom.sweep import RowWork
 from kreinlearn.solvers.line_search import Kinks, Line, LineSums, Question
@@ -16,12 +16,13 @@ from kreinlearn.solvers.margins import active_rows, hinge_loss
 from kreinlearn.sums.moments import Moments
 from kreinlearn.sums.parallel import serial_blas
 
-Both = tuple[Array | None, Array | None]  # decision values (k, outputs); None: all zero
+# for each output two arrays of decision values (k, outputs); None: all zero
+TwoDecisions = Sequence[tuple[Array | None, Array | None]]
 
 
 @dataclass
-class Beside:
-    """Sums of several outputs; None for one to which no row adds."""
+class OutputSums:
+    """One sum per output; None for an output to which no row adds anything."""
 
     parts: list[Any]
 
@@ -35,7 +36,7 @@ class Beside:
 
 
 class Crossed(NamedTuple):
-    """Rows that are on another side at the target, and those that are active there."""
+    """How many rows change sides on the way to a target, and how many are active there."""
 
     changed: int
     active: int
@@ -43,7 +44,7 @@ class Crossed(NamedTuple):
 
 @dataclass
 class Reply:
-    """To a question of a line."""
+    """The answer to a question of a line search, and the rows that change sides on the way."""
 
     answer: LineSums | Kinks
     crossed: Crossed
@@ -55,25 +56,28 @@ class Reply:
         return self
 
 
-class Pair(NamedTuple):
-    """Which columns of two lots of decision values are those of an output, and what is asked."""
+class Query(NamedTuple):
+    """What is asked about one output, and its columns in two arrays of decision values."""
 
     output: int
     places: tuple[int, int]
-    asked: Any
+    asked: Any  # the argument of the sum: a Question, a flag or nothing
+
+
+Queries = Sequence[Query]
 
 
 def decided(work: RowWork | None, tiles: Iterable[Array], model: tuple[Array, Array]) -> Array:
-    """Decision values (k, outputs) of a run."""
+    """The decision values (k, outputs) of the rows of a span."""
     dual, constant = model
     with serial_blas():
-        parts = [scaled(work, tile) @ dual + constant for tile in tiles]
+        parts = [similarities(work, tile) @ dual + constant for tile in tiles]
     return np.concatenate(parts) if parts else np.empty((0, len(constant)))
 
 
-def answered(pairs: Sequence[Pair], sides: Sides, values: Sequence[Both]) -> Beside:
-    """To each output's question of its line, from now to its target."""
-    return Beside([_reply(*pair) for pair in _columns(pairs, sides, values)])
+def replies(queries: Queries, targets: WeightedTargets, decisions: TwoDecisions) -> OutputSums:
+    """The reply to the question about each output's line, from the present to its target."""
+    return OutputSums([_reply(*columns) for columns in _columns(queries, targets, decisions)])
 
 
 def _reply(question: Question, y: Array, w: Array, now: Array, goal: Array) -> Reply:
@@ -82,66 +86,64 @@ def _reply(question: Question, y: Array, w: Array, now: Array, goal: Array) -> R
     return Reply(Line(1 - y * now, y * (goal - now), w).answer(question), crossed)
 
 
-def losses(pairs: Sequence[Pair], sides: Sides, values: Sequence[Both]) -> Beside:
-    each = _columns(pairs, sides, values)
-    return Beside([hinge_loss(now, y, w)[0] for _, y, w, now, _ in each])
+def losses(queries: Queries, targets: WeightedTargets, decisions: TwoDecisions) -> OutputSums:
+    """The weighted squared hinge loss of each output."""
+    columns = _columns(queries, targets, decisions)
+    return OutputSums([hinge_loss(now, y, w)[0] for _, y, w, now, _ in columns])
 
 
 def _columns(
-    pairs: Sequence[Pair], sides: Sides, values: Sequence[Both]
-) -> Iterable[tuple[Any, Array, Array, Array, Array]]:
-    """What is asked of each output, its targets and weights, and two columns of decision values."""
-    Y, w = sides
-    for (k, places, asked), both in zip(pairs, values, strict=True):
+    queries: Queries, targets: WeightedTargets, decisions: TwoDecisions
+) -> Iterator[tuple[Any, Array, Array, Array, Array]]:
+    """What is asked about each output, its targets, the weights, and two columns of decisions."""
+    Y, w = targets
+    for (k, places, asked), two in zip(queries, decisions, strict=True):
         first, second = (
             np.zeros(len(w)) if one is None else np.ascontiguousarray(one[:, place])
-            for one, place in zip(both, places, strict=True)
+            for one, place in zip(two, places, strict=True)
         )
         yield asked, Y[:, k], w, first, second
 
 
-def changed_terms(
-    pairs: Sequence[Pair], sides: Sides, values: Sequence[Both],
-    work: RowWork | None, tiles: Iterable[Array],
-) -> Beside:  # fmt: skip
-    """Moments of rows that came to be active less those that ceased to be; or of all active."""
+def active_moments(
+    queries: Queries, targets: WeightedTargets, decisions: TwoDecisions, work: RowWork | None,
+    tiles: Iterable[Array],
+) -> OutputSums:  # fmt: skip
+    """The moments of the active rows of each output, or how much they have changed.
+
+    If few rows have changed sides, the moments of those that have become active are returned, less
+    the moments of those that no longer are.
+    """
     came, went = [], []
-    for few, y, w, then, now in _columns(pairs, sides, values):
+    for few, y, w, then, now in _columns(queries, targets, decisions):
         before, after = active_rows(then, y, w), active_rows(now, y, w)
         came.append(after & ~before if few else after)
         went.append(before & ~after if few else np.zeros_like(after))
     wanted = np.any([*came, *went], axis=0)
-    gained, lost = (_Sums(len(pairs)) for _ in range(2))
-    start = 0
+    gained: list[Moments | None] = [None] * len(queries)
+    lost, start = gained.copy(), 0
     with serial_blas():
         for tile in tiles if wanted.any() else ():
             here = slice(start, start + len(tile))
             start = here.stop
-            C = scaled(work, tile) if wanted[here].any() else None
-            for i, pair in enumerate(pairs):
+            if not wanted[here].any():
+                continue
+            C = similarities(work, tile)
+            for i, query in enumerate(queries):
                 for sums, masks in ((gained, came), (lost, went)):
                     rows = np.flatnonzero(masks[i][here])
-                    if C is not None and len(rows):
+                    if len(rows):
                         at = rows + here.start
-                        sums.add(i, C[rows], sides[0][at][:, [pair.output]], sides[1][at])
-    return Beside([_less(*both) for both in zip(gained.parts, lost.parts, strict=True)])
+                        total = sums[i] or Moments.zeros(C.shape[1], 1)
+                        total.add(C[rows], targets[0][at][:, [query.output]], targets[1][at])
+                        sums[i] = total
+    return OutputSums([_less(*both) for both in zip(gained, lost, strict=True)])
 
 
-class _Sums:
-    """Moments of several outputs, made when a row comes."""
-
-    def __init__(self, count: int) -> None:
-        self.parts: list[Moments | None] = [None] * count
-
-    def add(self, i: int, C: Array, y: Array, w: Array) -> None:
-        total = self.parts[i] or Moments.zeros(C.shape[1], 1)
-        total.add(C, y, w)
-        self.parts[i] = total
-
-
-def _less(mine: Moments | None, theirs: Moments | None) -> Moments | None:
-    if theirs is None:
-        return mine
-    total = mine or Moments.zeros(*theirs.cross.shape)
-    total -= theirs
+def _less(gained: Moments | None, lost: Moments | None) -> Moments | None:
+    """The difference of two moments, either of which may be of no rows."""
+    if lost is None:
+        return gained
+    total = gained or Moments.zeros(*lost.cross.shape)
+    total -= lost
     return total

@@ -1,99 +1,102 @@
-"""Rows of a dask collection: they stay on the workers, but for the few that are asked for."""
+"""Rows of a dask collection: they stay on the workers, except for the few that are taken."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
-from kreinlearn.data.tiles import TILE, Source, among, take
-from kreinlearn.distributed import blocks as b
+from kreinlearn.data.tiles import TILE, Source, among, rows, take
+from kreinlearn.distributed import delayed
+from kreinlearn.distributed.delayed import Collection, Delayed, Layout
 from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.pairs.rows import joined
 
-Read = Callable[[Any], Objects]  # a block as it comes -> an array of numbers, or a list of objects
+Read = Callable[[Objects], Objects]  # a block as given -> an array of numbers or a list of objects
 
 
 class DaskRows(Source):
-    """Rows by global number, whatever the chunks; those taken by number are held here."""
+    """Rows by their number in the collection, whatever its chunks; rows once taken stay here."""
 
     def __init__(
-        self, given: list[Any], lengths: list[int], shape: tuple[int, ...], dtype: Any,
-        steps: tuple[Callable[[Any], Any], ...] = (),
+        self, given: list[Delayed], lengths: list[int], shape: tuple[int, ...], dtype: DTypeLike,
+        steps: tuple[Read, ...] = (),
     ) -> None:  # fmt: skip
         self.given, self.steps, self.lengths = given, steps, lengths
         self.shape, self.dtype = shape, np.dtype(dtype)
         self.starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.intp)])
-        self._numbers = np.empty(0, dtype=np.intp)  # of the rows held, sorted
-        self._rows: Any = None
+        self._taken = np.empty(0, dtype=np.intp)  # numbers of the rows that are here, sorted
+        self._rows: Objects | None = None  # these rows
         self._lock = threading.Lock()
 
-    def mapped(self, function: Callable[[Any], Any], dtype: Any, width: int | None) -> DaskRows:
-        """Rows of ``function(block)``, made where the block is."""
+    def mapped(self, function: Read, dtype: DTypeLike, width: int | None) -> DaskRows:
+        """The rows of ``function(block)``, which is called where the block is."""
         shape = (len(self),) if width is None else (len(self), width)
         return DaskRows(self.given, self.lengths, shape, dtype, (*self.steps, function))
 
     @cached_property
-    def blocks(self) -> list[Any]:
-        """Delayed blocks, one task each from what was given."""
+    def blocks(self) -> list[Delayed]:
+        """The delayed blocks; all steps from what was given are one task per block."""
         if not self.steps:
             return self.given
-        step = b.task(partial(b.chained, steps=self.steps))
+        step = delayed.task(partial(delayed.chained, steps=self.steps))
         return [step(block) for block in self.given]
 
     def with_blocks_of(self, other: DaskRows) -> DaskRows:
-        """The same rows in the blocks of other rows."""
+        """The same rows, divided into blocks as other rows are."""
         if self.lengths == other.lengths:
             return self
         spans = zip(other.starts[:-1].tolist(), other.starts[1:].tolist(), strict=True)
         blocks = [self.piece(*span) for span in spans]
         return DaskRows(blocks, other.lengths, self.shape, self.dtype)
 
-    # Where they are
-
-    def piece(self, start: int, stop: int) -> Any:
-        """Delayed rows start..stop, put together on a worker."""
+    def piece(self, start: int, stop: int) -> Delayed:
+        """The delayed rows start..stop, joined on a worker."""
         first, last = np.searchsorted(self.starts, [start, stop - 1], "right") - 1
         parts = []
         for i in range(int(first), int(last) + 1):
             at, n = int(self.starts[i]), self.lengths[i]
-            lo, hi = max(start - at, 0), min(stop - at, n)
-            whole = (lo, hi) == (0, n)
-            parts.append(self.blocks[i] if whole else b.task(b.cut)(self.blocks[i], lo, hi))
-        return parts[0] if len(parts) == 1 else b.task(b.joined)(parts)
+            low, high = max(start - at, 0), min(stop - at, n)
+            whole = (low, high) == (0, n)
+            parts.append(self.blocks[i] if whole else delayed.task(rows)(self.blocks[i], low, high))
+        return parts[0] if len(parts) == 1 else delayed.task(joined)(parts)
 
-    # A few of them, here
+    # A few rows in memory
 
-    def take(self, numbers: Any) -> Objects:
+    def take(self, numbers: ArrayLike) -> Objects:
+        """Rows by number, in the given order; those that are not here yet are fetched."""
         numbers = np.asarray(numbers, dtype=np.intp)
         with self._lock:
-            missing = ~among(numbers, self._numbers)
+            missing = ~among(numbers, self._taken)
             if missing.any() or self._rows is None:
-                self._fetch(np.unique(numbers[missing]))
-            return take(self._rows, np.searchsorted(self._numbers, numbers))
+                self._add(np.unique(numbers[missing]))
+            return take(self._rows, np.searchsorted(self._taken, numbers))
 
-    def _fetch(self, new: Array) -> None:
-        if self._rows is None:
-            self._rows = self._fetched(new if len(new) else np.zeros(1, dtype=np.intp))[: len(new)]
-            self._numbers = new
+    def _add(self, new: Array) -> None:
+        """Fetch rows of sorted numbers, and sort them in among those that are here."""
+        if self._rows is None:  # one row shows the type of the rows, even if none is wanted
+            fetched = self._fetched(new if len(new) else np.zeros(1, dtype=np.intp))
+            self._rows, self._taken = fetched[: len(new)], new
         else:
-            both = np.concatenate([self._numbers, new])
-            order = np.argsort(both)
-            self._rows = take(b.joined([self._rows, self._fetched(new)]), order)
-            self._numbers = both[order]
+            numbers = np.concatenate([self._taken, new])
+            order = np.argsort(numbers)
+            self._rows = take(joined([self._rows, self._fetched(new)]), order)
+            self._taken = numbers[order]
 
     def _fetched(self, numbers: Array) -> Objects:
-        """Rows of sorted numbers, joined on the workers: the client gets nothing else."""
+        """Rows of sorted numbers; they are joined on the workers, and nothing else is sent."""
         owner = np.searchsorted(self.starts, numbers, "right") - 1
-        picks = [
-            b.task(b.picked)(self.blocks[i], numbers[owner == i] - self.starts[i])
+        parts = [
+            delayed.task(take)(self.blocks[i], numbers[owner == i] - self.starts[i])
             for i in np.unique(owner)
         ]
-        return b.computed(b.tree(picks, b.joined))
+        return delayed.compute(delayed.merged(parts, joined))
 
-    def __getitem__(self, numbers: Any) -> Objects:
+    def __getitem__(self, numbers: slice | ArrayLike) -> Objects:
         if isinstance(numbers, slice):
             start, stop, _ = numbers.indices(len(self))
             if stop - start >= TILE:
@@ -103,53 +106,49 @@ class DaskRows(Source):
 
     def __iter__(self) -> Iterator[Any]:
         self._refuse()
-        yield
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> Array:
         self._refuse()
-        raise AssertionError
 
-    def _refuse(self) -> None:
+    def _refuse(self) -> NoReturn:
         raise TypeError(
-            "all rows of a dask collection would have to come to one process for this; give the "
+            "all rows of a dask collection would have to be sent to one process for this; give the "
             "parameters of the kernel as numbers, or pass the rows in memory"
         )
 
 
-def rows_of(X: Any, read: Read) -> DaskRows:
-    """The rows of a dask collection; what is not known of its blocks is looked up once."""
-    found = b.blocks_of(X)
-    lengths, width, dtype = found.lengths, found.width, found.dtype
+def rows_of(X: Collection, read: Read) -> DaskRows:
+    """The rows of a dask collection, without empty blocks.
+
+    If the collection does not tell the lengths or the type of its blocks, all blocks are read once.
+    """
+    blocks, lengths, width, dtype = delayed.blocks_of(X)
     if lengths is None or dtype is None:
-        seen = _looked_up([b.task(read)(block) for block in found.blocks])
-        lengths = [one.n for one in seen]
-        full = [one for one in seen if one.n] or seen
-        width, dtype = full[0].width, np.result_type(*(one.dtype for one in full))
-        _require_alike(full)
-    keep = [i for i, n in enumerate(lengths) if n]
-    n = sum(lengths)
-    shape = (n,) if width is None else (n, width)
-    given = [found.blocks[i] for i in keep]
-    return DaskRows(given, [lengths[i] for i in keep], shape, dtype, (read,))
+        layouts_of = delayed.task(partial(delayed.chained, steps=(read, delayed.layout_of)))
+        layouts = delayed.compute(delayed.merged([layouts_of(block) for block in blocks], joined))
+        lengths = [layout.n for layout in layouts]
+        layouts = [layout for layout in layouts if layout.n] or layouts
+        width, dtype = layouts[0].width, np.result_type(*(layout.dtype for layout in layouts))
+        _require_same_width(layouts)
+    full = [i for i, n in enumerate(lengths) if n]
+    shape = (sum(lengths),) if width is None else (sum(lengths), width)
+    return DaskRows([blocks[i] for i in full], [lengths[i] for i in full], shape, dtype, (read,))
 
 
-def _looked_up(blocks: list[Any]) -> list[b.Seen]:
-    seen: list[b.Seen] = b.computed(b.tree([b.task(b.looked_at)(x) for x in blocks], b.listed))
-    return seen
-
-
-def _require_alike(seen: list[b.Seen]) -> None:
-    widths = sorted({one.width or 0 for one in seen})
+def _require_same_width(layouts: Sequence[Layout]) -> None:
+    widths = sorted({layout.width or 0 for layout in layouts})
     if len(widths) > 1:
-        raise ValueError(f"blocks differ in their number of columns, {widths}; pass them alike")
+        raise ValueError(
+            f"blocks differ in their number of columns, {widths}; pass blocks with equal columns"
+        )
 
 
-def like(X: Any) -> Any:
-    """An empty frame with the columns of a dask frame; None of anything else."""
-    return X._meta if b.is_frame(X) else None
+def empty_frame(X: Collection) -> Any:
+    """An empty frame with the columns of a dask frame; None for any other collection."""
+    return X._meta if delayed.is_frame(X) else None
 
 
-def spread(values: Array, rows: DaskRows) -> DaskRows:
-    """An array in memory beside the blocks of rows."""
-    cuts = np.split(values, rows.starts[1:-1])
-    return DaskRows([b.constant(cut) for cut in cuts], rows.lengths, values.shape, values.dtype)
+def spread(values: Array, like: DaskRows) -> DaskRows:
+    """An array in memory, divided into blocks as the rows ``like`` are."""
+    parts = np.split(values, like.starts[1:-1])
+    return DaskRows(list(map(delayed.constant, parts)), like.lengths, values.shape, values.dtype)

@@ -1,51 +1,51 @@
-"""Targets and weights that stay beside the rows: classes and means by sums over blocks."""
+"""Targets and weights on workers, divided into blocks as the rows are."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from kreinlearn.distributed import blocks as b
-from kreinlearn.distributed.entrance import is_dask
+from kreinlearn.distributed import delayed
+from kreinlearn.distributed.delayed import Collection
 from kreinlearn.distributed.rows import DaskRows, rows_of, spread
-from kreinlearn.kernels.base import Array
+from kreinlearn.kernels.base import Array, Objects
 
-Check = Callable[[Any], Array]  # a block of targets or weights, as it comes
+ColumnLike = Collection | ArrayLike  # targets or weights, as given to an estimator
+Check = Callable[[Objects], Array]  # validates a block of targets or weights as it was given
 
 
-def column_of(y: Any, X: DaskRows, check: Check, name: str) -> DaskRows:
-    """Targets or weights in the blocks of X; in memory or not."""
-    y = rows_of(y, partial(checked, check=check)) if is_dask(y) else spread_checked(y, X, check)
-    if len(y) != len(X):
+def column_on_workers(values: ColumnLike, X: DaskRows, check: Check, name: str) -> DaskRows:
+    """Targets or weights, given as a dask collection or in memory, in the blocks of X."""
+    from kreinlearn.distributed.entrance import is_dask
+
+    column = rows_of(values, partial(_checked, check=check)) if is_dask(values) else check(values)
+    if len(column) != len(X):
         raise ValueError(
             "Found input variables with inconsistent numbers of samples: "
-            f"{[len(X), len(y)]}, of X and {name}"
+            f"{[len(X), len(column)]}, of X and {name}"
         )
-    return y.with_blocks_of(X)
+    return column.with_blocks_of(X) if isinstance(column, DaskRows) else spread(column, X)
 
 
-def spread_checked(y: Any, X: DaskRows, check: Check) -> DaskRows:
-    y = check(y)
-    return spread(y, X) if len(y) == len(X) else DaskRows([], [], y.shape, y.dtype)
-
-
-def checked(block: Any, check: Check) -> Array:
-    """An empty block is as good as any other."""
-    block = block if hasattr(block, "__len__") else list(block)
+def _checked(block: Objects, check: Check) -> Array:
+    """A block of targets or weights; an empty block needs no check."""
+    block = delayed.with_length(block)
     return check(block) if len(block) else np.asarray(block)
 
 
-def weighted_by_class(y: DaskRows, w: DaskRows | None, classes: Array, of: Array) -> DaskRows:
-    """Weights of the rows times those of their classes."""
-    blocks = [None] * len(y.blocks) if w is None else w.blocks
-    times = b.task(partial(_times, classes=classes, of=of))
-    found = [times(*both) for both in zip(y.blocks, blocks, strict=True)]
-    return DaskRows(found, y.lengths, y.shape[:1], np.float64)
+def weighted_by_class(
+    labels: DaskRows, weights: DaskRows | None, classes: Array, of_classes: Array
+) -> DaskRows:
+    """The weight of each row times that of its class."""
+    given = [None] * len(labels.blocks) if weights is None else weights.blocks
+    times = delayed.task(partial(_times, classes=classes, of_classes=of_classes))
+    blocks = [times(y, w) for y, w in zip(labels.blocks, given, strict=True)]
+    return DaskRows(blocks, labels.lengths, labels.shape[:1], np.float64)
 
 
-def _times(y: Array, w: Array | None, classes: Array, of: Array) -> Array:
-    by_class = of[np.searchsorted(classes, y)]
+def _times(y: Array, w: Array | None, classes: Array, of_classes: Array) -> Array:
+    by_class = of_classes[np.searchsorted(classes, y)]
     return by_class if w is None else by_class * w

@@ -1,77 +1,80 @@
-"""Fitted estimators on dask collections: a method of an estimator, lazily, a block at a time."""
+"""Fitted estimators on dask collections: their methods are applied lazily, block by block."""
 
 from __future__ import annotations
 
 import copy
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
 
 from kreinlearn.data.tiles import length, take
-from kreinlearn.distributed import blocks as b
-from kreinlearn.distributed.rows import like, rows_of
-from kreinlearn.distributed.targets import column_of
-from kreinlearn.kernels.base import Array
+from kreinlearn.distributed import delayed
+from kreinlearn.distributed.delayed import Collection, DelayedBlocks
+from kreinlearn.distributed.rows import empty_frame, rows_of
+from kreinlearn.distributed.targets import Check, ColumnLike, column_on_workers
+from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.pairs.rows import joined
 
-# what prediction has no use for
+# attributes that prediction does not need, and that are not sent to workers
 LEFT_HERE = ("folds_", "cv_trials_", "choices_", "_sums", "_skl_callbacks")
-MOST_BLOCKS = 64  # whose results come here at a time
+MOST_BLOCKS = 64  # blocks whose results are computed at a time
+DaskArray = Any  # a dask array, whose type cannot be imported without dask
 
 
 class Result(NamedTuple):
-    """What a method gives of one object."""
+    """The shape and the type of what a method returns for one object."""
 
     shape: tuple[int, ...]
-    dtype: Any
+    dtype: np.dtype[Any]
 
 
-def mapped(estimator: Any, name: str, X: Any) -> Any:
+def mapped(estimator: BaseEstimator, name: str, X: Collection) -> DaskArray:
     """``estimator.name(block)`` of every block, as a dask array; nothing is computed yet."""
     import dask.array as da
 
     check_is_fitted(estimator)
-    found = b.blocks_of(X)
-    _require_known_columns(estimator, X, found)
-    result = _result_of(estimator, name, found)
-    model, lengths = b.constant(for_workers(estimator)), found.lengths
+    given = delayed.blocks_of(X)
+    _check_columns(estimator, X, given)
+    result = _result_of(estimator, name, given)
+    model, lengths = delayed.constant(for_workers(estimator)), given.lengths
     blocks = [
         da.from_delayed(
-            b.task(applied)(model, name, result, block),
+            delayed.task(applied)(model, name, result, block),
             (np.nan if lengths is None else lengths[i], *result.shape), result.dtype,
         )
-        for i, block in enumerate(found.blocks)
+        for i, block in enumerate(given.blocks)
     ]  # fmt: skip
     return da.concatenate(blocks, allow_unknown_chunksizes=True)
 
 
-def _require_known_columns(estimator: Any, X: Any, found: b.Blocks) -> None:
-    """ValueError now, not when it is computed, if columns are known to be others."""
-    frame = like(X)
+def _check_columns(estimator: BaseEstimator, X: Collection, given: DelayedBlocks) -> None:
+    """Raise ValueError now, and not when a block is computed, if X tells of other columns."""
+    frame = empty_frame(X)
     if frame is not None:
         _check_feature_names(estimator, frame, reset=False)
-    if frame is not None or found.width is not None:
-        some = np.empty((0, found.width or 0)) if frame is None else frame
-        _check_n_features(estimator, some, reset=False)
+    if frame is not None or given.width is not None:
+        no_rows = np.empty((0, given.width or 0)) if frame is None else frame
+        _check_n_features(estimator, no_rows, reset=False)
 
 
-def parts(results: Any, room: int) -> Iterator[Array]:
-    """A lazy array a few blocks at a time, as many as there is room for here; one to begin with."""
+def parts(results: DaskArray, room: int) -> Iterator[Array]:
+    """The values of a lazy array, as many blocks at a time as have room; the first one alone."""
     waiting, few, largest = results.to_delayed().ravel().tolist(), 1, 1
     while waiting:
         now, waiting = waiting[:few], waiting[few:]
-        values = b.computed(b.task(b.joined)(now))
+        values = delayed.compute(delayed.task(joined)(now))
         largest = max(largest, values.nbytes // len(now))
         few = max(1, min(room // largest, MOST_BLOCKS))
         if len(values):
             yield values
 
 
-def for_workers(estimator: Any) -> Any:
-    """The same model for a task: one thread, no words, and nothing that grows with the rows."""
+def for_workers(estimator: BaseEstimator) -> BaseEstimator:
+    """A copy of a model to send to workers: one thread, no output, nothing that grows with n."""
     model = copy.copy(estimator)
     for name in LEFT_HERE:
         vars(model).pop(name, None)
@@ -79,85 +82,76 @@ def for_workers(estimator: Any) -> Any:
     return model
 
 
-def applied(model: Any, name: str, result: Result, block: Any) -> Any:
-    block = as_given(block)
+def applied(model: BaseEstimator, name: str, result: Result, block: Objects) -> Array:
+    """``model.name(block)``; an empty array for an empty block."""
+    block = delayed.with_length(block)
     if not length(block):
         return np.empty((0, *result.shape), result.dtype)
     return np.asarray(getattr(model, name)(block)).astype(result.dtype, copy=False)
 
 
-def _result_of(estimator: Any, name: str, found: b.Blocks) -> Result:
-    """By one object that the estimator knows, in the type of the blocks."""
+def _result_of(estimator: BaseEstimator, name: str, given: DelayedBlocks) -> Result:
+    """What a method returns, by applying it to one object of the type of the blocks."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it has no names of columns
-        value = np.asarray(getattr(for_workers(estimator), name)(_known_object(estimator, found)))
+        warnings.simplefilter("ignore")  # the object has no names of columns
+        value = np.asarray(getattr(for_workers(estimator), name)(_some_object(estimator, given)))
     return Result(value.shape[1:], value.dtype)
 
 
-def _known_object(estimator: Any, found: b.Blocks) -> Any:
+def _some_object(estimator: BaseEstimator, given: DelayedBlocks) -> Objects:
+    """The first landmark; with a precomputed matrix, a row of zeros."""
     if estimator.kernel_.domain.is_matrix:
-        return np.zeros((1, estimator.n_features_in_), found.dtype)
+        return np.zeros((1, estimator.n_features_in_), given.dtype)
     one = take(estimator.landmarks_, [0])
     numbers = hasattr(one, "dtype") and one.dtype.kind == "f"
-    single = found.dtype == np.float32
+    single = given.dtype == np.float32
     return one.astype(np.float32 if single else np.float64) if numbers else one
 
 
 # Scores
 
-
-@dataclass
-class Terms:
-    """Sums over rows that a score is made of."""
-
-    sums: Any
-
-    def __iadd__(self, other: Self) -> Self:
-        self.sums = self.sums + other.sums
-        return self
+Column = tuple[ColumnLike, Check]  # targets or weights, and what validates a block
 
 
-Column = tuple[Any, Callable[[Any], Any]]  # targets or weights, and the check of a block
-
-
-def accuracy(estimator: Any, X: Any, y: Column, w: Column) -> float:
-    """Share of the weight whose class is found."""
-    right, weight = _sums(right_terms, estimator, X, y, w)
+def accuracy(estimator: BaseEstimator, X: Collection, y: Column, w: Column) -> float:
+    """The share of the weight whose class is predicted."""
+    right, weight = _sums(accuracy_terms, estimator, X, y, w)
     return float(right / weight)
 
 
-def right_terms(model: Any, block: Any, y: Any, w: Any) -> Terms:
+def accuracy_terms(model: BaseEstimator, block: Objects, y: Array, w: Array | None) -> Array:
+    """The weight of the rows of a block whose class is predicted, and of all its rows."""
     w = np.ones(len(y)) if w is None else w
-    return Terms(np.array([w[model.predict(block) == y].sum(), w.sum()]))
+    return np.array([w[model.predict(block) == y].sum(), w.sum()])
 
 
-def r_squared(estimator: Any, X: Any, y: Column, w: Column) -> float:
-    """The mean over outputs of 1 - residual / total sum of squares, as scikit-learn has it."""
-    weight, first, second, residual = _sums(square_terms, estimator, X, y, w)
+def r_squared(estimator: BaseEstimator, X: Collection, y: Column, w: Column) -> float:
+    """The mean over outputs of 1 - residual / total sum of squares, as in scikit-learn."""
+    weight, first, second, residual = _sums(r_squared_terms, estimator, X, y, w)
     total = second - first**2 / weight
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.where(total > 0, 1 - residual / total, np.where(residual == 0, 1.0, 0.0))
-    return float(np.mean(found))
+        scores = np.where(total > 0, 1 - residual / total, np.where(residual == 0, 1.0, 0.0))
+    return float(np.mean(scores))
 
 
-def square_terms(model: Any, block: Any, y: Any, w: Any) -> Terms:
+def r_squared_terms(model: BaseEstimator, block: Objects, y: Array, w: Array | None) -> Array:
+    """Sums over a block of w, w y, w y^2 and w (y - f)^2, for each output: (4, q)."""
     n, w = len(y), np.ones(len(y)) if w is None else w
     f, Y = np.reshape(model.predict(block), (n, -1)), np.reshape(y, (n, -1))
-    centred = Y - model._shift  # near the mean, which would drown the rest when it is squared
-    sums = [w @ np.ones_like(Y), w @ centred, w @ centred**2, w @ (Y - f) ** 2]
-    return Terms(np.array(sums))
+    centred = Y - model._shift  # a mean far from zero would cancel the digits of its square
+    return np.array([w @ np.ones_like(Y), w @ centred, w @ centred**2, w @ (Y - f) ** 2])
 
 
-def _sums(terms: Any, estimator: Any, X: Any, y: Column, w: Column) -> Any:
+def _sums(
+    terms: Callable[..., Array], estimator: BaseEstimator, X: Collection, y: Column, w: Column
+) -> Array:
+    """The sum of ``terms(model, block, y, w)`` over all blocks of rows."""
     check_is_fitted(estimator)
-    rows = rows_of(X, as_given)
-    model, of_block = b.constant(for_workers(estimator)), b.task(terms)
-    labels = column_of(y[0], rows, y[1], "y").blocks
-    weights = [None] * len(labels) if w[0] is None else column_of(w[0], rows, w[1], "w").blocks
+    rows = rows_of(X, delayed.with_length)
+    model, of_block = delayed.constant(for_workers(estimator)), delayed.task(terms)
+    labels = column_on_workers(y[0], rows, y[1], "y").blocks
+    weights = [None] * len(labels)
+    if w[0] is not None:
+        weights = column_on_workers(w[0], rows, w[1], "sample_weight").blocks
     each = zip(rows.blocks, labels, weights, strict=True)
-    total: Terms = b.computed(b.tree([of_block(model, *one) for one in each], b.added))
-    return total.sums
-
-
-def as_given(block: Any) -> Any:
-    return block if hasattr(block, "__len__") else list(block)
+    return delayed.compute(delayed.merged([of_block(model, *one) for one in each]))

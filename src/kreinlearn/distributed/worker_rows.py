@@ -1,4 +1,4 @@
-"""The rows of a fit on other machines: the same questions as ``pairs.rows.Rows``."""
+"""The rows of a fit on other machines: they answer the same questions as ``pairs.rows.Rows``."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from kreinlearn.data.tiles import TILE
 from kreinlearn.distributed.kernel_values import ValuesOnWorkers, room
 from kreinlearn.distributed.rows import DaskRows
-from kreinlearn.distributed.sums import sum_rows, total_of
+from kreinlearn.distributed.sums import sum_rows, total_of_columns
 from kreinlearn.distributed.targets import weighted_by_class
 from kreinlearn.kernels.base import Array, Kernel
+from kreinlearn.learn.folds import TileFolds
 from kreinlearn.pairs.rows import ColumnSums, Rows, Session, Tally, Work
 from kreinlearn.sums.moments import Targets
 
@@ -26,20 +28,21 @@ class WorkerRows(Rows):
         self.X.take(numbers[numbers >= 0])
 
     def fit_kernel(self, kernel: Kernel, jobs: int, rng: np.random.Generator) -> Kernel:
-        """Objects are checked on a sample here, and all of them where they are."""
+        """Fit kernels on objects to a sample of them; every object is checked on its worker."""
         if not kernel.domain.is_objects:
             return kernel.fit(self.X, rng)
         return kernel.fit(self.X.take(np.linspace(0, len(self) - 1, TILE).astype(np.intp)), rng)
 
     def sum(
         self, work: Work, targets: Targets, left_out: Array, *, workers: int = 1,
-        keep: Any = None, seen: Callable[[Array, Array], None] | None = None,
+        keep: ValuesOnWorkers | None = None, seen: Callable[[Array, Array], None] | None = None,
     ) -> Any:  # fmt: skip
         return sum_rows(self.X, work, targets, left_out, keep)  # type: ignore[arg-type]
 
-    def mapped(
-        self, column: Any, function: Callable[[Array], Array], dtype: Any, width: int | None
-    ) -> Any:
+    def mapped(  # type: ignore[override]
+        self, column: DaskRows, function: Callable[[Array], Array], dtype: DTypeLike,
+        width: int | None,
+    ) -> DaskRows:  # fmt: skip
         return column.mapped(function, dtype, width)
 
     def require_weight(self, without: int) -> None:
@@ -48,21 +51,23 @@ class WorkerRows(Rows):
                 f"{without} rows of a dask collection have no weight; leave them out before fit"
             )
 
-    def tally(self, labels: Any, weights: Any) -> Tally:
-        total: Tally = total_of(Tally.of, labels, weights)
-        return total
+    def tally(self, labels: DaskRows, weights: DaskRows | None) -> Tally:  # type: ignore[override]
+        return total_of_columns(Tally.of, labels, weights)
 
-    def column_sums(self, column: Any, weights: Any) -> ColumnSums:
-        total: ColumnSums = total_of(ColumnSums.of, column, weights)
-        return total
+    def column_sums(  # type: ignore[override]
+        self, column: DaskRows, weights: DaskRows | None
+    ) -> ColumnSums:
+        return total_of_columns(ColumnSums.of, column, weights)
 
-    def weights_by_class(self, labels: Any, weights: Any, classes: Array, of_classes: Array) -> Any:
+    def weights_by_class(  # type: ignore[override]
+        self, labels: DaskRows, weights: DaskRows | None, classes: Array, of_classes: Array
+    ) -> DaskRows:
         return weighted_by_class(labels, weights, classes, of_classes)
 
-    def weighted_rows(self, weights: Any) -> None:
-        """All rows have a positive weight."""
+    def weighted_rows(self, weights: DaskRows | None) -> None:  # type: ignore[override]
+        """Return None, as all rows have a positive weight."""
 
-    def fold_numbers(self, folds: Any) -> Any:
+    def fold_numbers(self, folds: TileFolds) -> TileFolds:
         return folds
 
     def value_store(self, here: Callable[[], Any], n_bytes: int, session: Session) -> Any:

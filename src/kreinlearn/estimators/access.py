@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 def fitted_names(cls: type[KreinEstimator]) -> tuple[str, ...]:
     """The names of all attributes that a fit may leave."""
     return cls._fitted
+
+
+def check_parameters(estimator: KreinEstimator) -> None:
+    """Raise ValueError for parameters that a fit would refuse, whatever the data."""
+    estimator._validate_params()
 
 
 def resolved_kernel(estimator: KreinEstimator) -> Kernel:
@@ -61,6 +67,22 @@ def true_similarities(estimator: KreinEstimator, rows: Objects, numbers: Array) 
 def feature_map(estimator: KreinEstimator) -> tuple[FeatureMap, Array | float]:
     """The map of a fitted estimator, and the mean that is subtracted from its features."""
     return estimator._map, getattr(estimator, "_mean", 0.0)
+
+
+def column_name(estimator: KreinEstimator) -> str | None:
+    """The column of a table from which the objects of a fit were read, if it is known."""
+    return getattr(estimator, "_column", None)
+
+
+def remember_columns(
+    estimator: KreinEstimator, column: str | None, names: Sequence[str] | None
+) -> None:
+    """Tell a fitted estimator the column of its objects, or the names of its features."""
+    if column is not None:
+        estimator._column = column
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+        estimator.n_features_in_ = len(names)
 
 
 def criterion(

@@ -208,9 +208,6 @@ class Tree(Generic[S]):
             self._moved.notify_all()
 
 
-runs_of, COLUMN_RUNS = spans_of, COLUMN_SPANS  # former names, for callers not yet changed
-
-
 Array = NDArray[Any]
 
 

@@ -138,10 +138,11 @@ def test_strings_are_the_same_to_the_bit_and_no_pair_is_evaluated_twice(
     values = StringDistance.values
     monkeypatch.setattr(StringDistance, "values", counted)
     weights = [(1, 1, 1), (1, 1, 2)]
+    landmarks = [Landmarks(m, core=core) for m in (10, 30) for core in ("plain", "ls")]
     search = partial(
         GridSearchCV,
         KreinRidgeClassifier(Levenshtein(), **FIXED),
-        {"kernel__weights": weights, "landmarks": Landmarks([10, 30], core=["plain", "ls"])},
+        {"kernel__weights": weights, "landmarks": landmarks},
         cv=3,
     )
     plain = searched(search(), X, y[:n], remember=False)
@@ -517,7 +518,7 @@ def test_search_validation_pipelines_copies_and_pickles_take_every_kind(kind: st
     kernel, grid, (X, y) = KINDS[kind]
     pipe = Pipeline([("model", KreinRidgeClassifier(kernel, **FIXED))])
     params = {f"model__kernel__{name}": values for name, values in grid.items()}
-    search = GridSearchCV(pipe, {**params, "model__n_landmarks": [5, None]}, cv=2)
+    search = GridSearchCV(pipe, {**params, "model__landmarks": [5, None]}, cv=2)
     results = []
     for context in (nullcontext(), remembering()):
         with context:

@@ -117,7 +117,7 @@ def test_a_kernel_instead_of_a_factory_gets_a_hint() -> None:
         return A @ B.T
 
     register("x", product)
-    with pytest.raises(TypeError, match=r"no factory, pass a Kernel class.*lambda: my_kernel"):
+    with pytest.raises(TypeError, match=r"not a factory, pass a Kernel class.*lambda: my_ker"):
         KreinNystroem("x").fit(X)
     register("x", lambda: product, replace=True)
     model = KreinNystroem("x", landmarks=Landmarks(None, core="plain")).fit(X)

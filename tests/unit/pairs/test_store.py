@@ -36,7 +36,7 @@ from kreinlearn.pairs.store.blocks import StoredBlocks
 from kreinlearn.pairs.store.evaluation import grain_of
 from kreinlearn.pairs.store.fingerprints import description, fingerprint
 from kreinlearn.pairs.store.folder import Folder
-from kreinlearn.pairs.store.index import as_runs, from_runs
+from kreinlearn.pairs.store.index import as_spans, from_spans
 
 pytest.importorskip("zarr")
 
@@ -467,8 +467,8 @@ def test_values_are_found_both_ways_and_again(
     assert len(oracle) > 300
 
 
-def test_runs() -> None:
+def test_spans_of_numbers_for_json() -> None:
     for given in ([3], [1, 2, 3, 7, 9, 10], [5, 4, 3], [-3, -2, -1, 0], []):
-        runs = as_runs(np.array(given, dtype=np.int64)) if given else []
-        assert from_runs(runs).tolist() == given
-    assert as_runs(np.array([1, 2, 3, 7])) == [[1, 4], 7]
+        spans = as_spans(np.array(given, dtype=np.int64)) if given else []
+        assert from_spans(spans).tolist() == given
+    assert as_spans(np.array([1, 2, 3, 7])) == [[1, 4], 7]

@@ -1,1 +1,1 @@
-"""Kernel values on disk, so that what one fit has evaluated no later fit evaluates again."""
+"""Kernel values on disk, so that no later fit evaluates them again."""

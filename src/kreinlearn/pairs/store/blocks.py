@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import count
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,13 @@ from kreinlearn.kernels.base import Array
 from kreinlearn.kernels.missing import block_at
 from kreinlearn.kernels.object_kernel import library
 from kreinlearn.pairs.store.folder import Entry, Folder, write_whole
-from kreinlearn.pairs.store.index import Block, Index, Numbers, as_runs, from_runs
+from kreinlearn.pairs.store.index import Block, Index, Numbers, as_spans, from_spans
 
-CHUNK = 2**17  # values: a tile of 2,048 rows x 64 columns
+CHUNK = 2**17  # values in a chunk: a tile of 2,048 rows x 64 columns
 WAIT = (2.0, 60.0)  # the least and the most seconds between two commits
 WAIT_SHARE = 0.01  # of the time since the store was opened: how long a commit waits in between
-OWN = -(2**62)  # the number of the column of k(x, x)
-MOST_PENDING = 2**23  # values that wait in memory for the next commit
+OWN = -(2**62)  # the number of a column that holds k(x, x)
+MOST_PENDING = 2**23  # so many values in memory are committed at once
 CONFIG = {"write_empty_chunks": True}
 
 
@@ -53,10 +54,10 @@ class StoredBlocks:
     def read(
         self, rows: Array, columns: Array, *, mirror: bool
     ) -> tuple[Array, np.dtype[Any] | None]:
-        """Values of all pairs, NaN where none is stored, and the type that they were evaluated in.
+        """The stored values of all pairs, and the type in which they were evaluated.
 
-        The type is None, and the array cannot be written to, if no value is stored. With
-        ``mirror`` a value of (z, x) stands for that of (x, z).
+        Pairs that are not stored are NaN. If none is stored, the type is None, and the array cannot
+        be written to. With ``mirror`` the value of (z, x) is also that of (x, z).
         """
         with self._lock:
             overlaps = self._index.overlaps(rows, columns, mirror)
@@ -74,8 +75,8 @@ class StoredBlocks:
         return K, np.dtype(max(kinds))
 
     def _part(self, block: Block, i: Array, j: Array) -> Array:
-        values = block.values
-        if values is not None:
+        """Rows i and columns j of a block, from memory or from the disk."""
+        if (values := block.values) is not None:  # a commit may clear it meanwhile
             return np.asarray(values[block_at(i, j)])
         first, last = int(i.min()), int(i.max()) + 1
         return np.asarray(self._read(block, first, last)[block_at(i - first, j)])
@@ -91,12 +92,15 @@ class StoredBlocks:
         if values is None or np.isnan(values.sum()):
             values = np.full(stop - start, np.nan)
             for chunk in range(start // self._chunk, -(-stop // self._chunk)):
-                lo, hi = max(start, chunk * self._chunk), min(stop, (chunk + 1) * self._chunk)
-                values[lo - start : hi - start] = self._read_chunk(chunk, lo, hi)
+                low, high = max(start, chunk * self._chunk), min(stop, (chunk + 1) * self._chunk)
+                values[low - start : high - start] = self._read_chunk(chunk, low, high)
         return values.reshape(last - first, width)
 
     def _read_chunk(self, chunk: int, start: int, stop: int) -> Array | float:
-        """Values start..stop of one chunk; NaN and, the first time, a warning if it is damaged."""
+        """Values start..stop of one chunk.
+
+        If the chunk is damaged they are NaN, and a warning is issued the first time.
+        """
         if chunk in self._lost:
             return np.nan
         with suppress(Exception):
@@ -109,7 +113,7 @@ class StoredBlocks:
             self.folder.append([{"lost": chunk}])
         warn(
             f"block {chunk} of the store {str(self.folder.path)!r} is damaged or gone; its kernel "
-            "values are evaluated again"
+            "values will be evaluated again"
         )
         return np.nan
 
@@ -137,7 +141,7 @@ class StoredBlocks:
     # Writing
 
     def add(self, rows: Array, columns: Array, K: Array) -> None:
-        """Store values at the next commit, unless some are NaN, which stands for no value."""
+        """Store values at the next commit; if some are NaN, none is stored."""
         if np.isnan(K.sum()) and np.isnan(K).any():
             return
         kind = "f4" if K.dtype == np.float32 else "f8"
@@ -165,8 +169,8 @@ class StoredBlocks:
             except OSError as error:
                 self._failed = True  # the disk is full; what is in the log stays valid
                 error.add_note(
-                    f"what was written before is kept in the store {str(self.folder.path)!r}; make "
-                    "room, and fit again with it to go on from there"
+                    f"what was written before is kept in the store {str(self.folder.path)!r}; free "
+                    "some disk space and fit again with this store to continue from there"
                 )
                 raise
             except BaseException:
@@ -175,6 +179,7 @@ class StoredBlocks:
                 raise
 
     def _write(self, pending: list[Block]) -> None:
+        """Write blocks to the disk first, and name them in the log after that."""
         merged = _merged(pending)
         named: set[int] = set()
         entries = [entry for block in merged for entry in self._written(block, named)]
@@ -187,7 +192,7 @@ class StoredBlocks:
             block.values = None
 
     def _written(self, block: Block, named: set[int]) -> Iterator[Entry]:
-        """Write a block to chunks of its own, and return the entries of the log that name it."""
+        """Write a block to new chunks, and return the entries of the log that name it."""
         assert block.values is not None
         chunks = [next(self._chunks) for _ in range(-(-block.size // self._chunk))]
         block.chunk = chunks[0]
@@ -200,13 +205,14 @@ class StoredBlocks:
         number, columns = self._set(block.columns.numbers)
         if number not in self._named | named:
             named.add(number)
-            yield {"columns": number, "numbers": as_runs(columns.numbers)}
+            yield {"columns": number, "numbers": as_spans(columns.numbers)}
         yield {
             "block": block.chunk, "chunks": len(chunks), "type": block.kind,
-            "columns": number, "rows": as_runs(block.rows.numbers),
+            "columns": number, "rows": as_spans(block.rows.numbers),
         }  # fmt: skip
 
     def close(self) -> None:
+        """Commit what is pending, and release the folder."""
         try:
             self.commit()
         finally:
@@ -230,14 +236,14 @@ class StoredBlocks:
             if "lost" in entry:
                 self._lost.add(entry["lost"])
             elif "numbers" in entry:
-                numbers = from_runs(entry["numbers"])
+                numbers = from_spans(entry["numbers"])
                 by_number[entry["columns"]] = columns = Numbers(numbers)
                 self._sets[numbers.tobytes()] = entry["columns"], columns
                 self._named.add(entry["columns"])
             elif "block" in entry:
                 free = max(free, entry["block"] + entry["chunks"])
                 if entry["columns"] in by_number:  # otherwise that line of the log is damaged
-                    rows = Numbers(from_runs(entry["rows"]))
+                    rows = Numbers(from_spans(entry["rows"]))
                     columns = by_number[entry["columns"]]
                     self._index.add(Block(rows, columns, entry["type"], None, entry["block"]))
         return free, number
@@ -255,8 +261,8 @@ class StoredBlocks:
         return zarr.open_array(str(path), mode="r+", zarr_format=3, config=CONFIG)
 
 
-def _array_description(zarr: Any) -> str:
-    """A very long array in zarr's format: chunks that are never written take no room."""
+def _array_description(zarr: ModuleType) -> str:
+    """The description of a very long array, whose chunks take no disk space until written."""
     codecs, files = zarr.codecs, dict[str, Any]()
     fast = codecs.BloscCodec(cname="lz4", clevel=1, shuffle="shuffle")
     zarr.create_array(
@@ -267,7 +273,7 @@ def _array_description(zarr: Any) -> str:
 
 
 def _merged(pending: list[Block]) -> list[Block]:
-    """Blocks with the same columns, joined to one."""
+    """The same values in fewer blocks: those with the same columns and type are joined."""
     groups: dict[tuple[int, str], list[Block]] = {}
     for block in pending:
         groups.setdefault((id(block.columns), block.kind), []).append(block)

@@ -1,4 +1,4 @@
-"""Kernel values by way of a store: read where they are stored, evaluated and stored elsewhere."""
+"""Kernel values through a store: stored values are read, others are evaluated and stored."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from kreinlearn.kernels.missing import fill, fill_square, part_of
 from kreinlearn.kernels.processes import CHUNKS_PER_JOB
 from kreinlearn.pairs.store.blocks import OWN, StoredBlocks
 
-PIECE = 1.0  # seconds that one call of the kernel may take: a kill loses no more than that
+PIECE = 1.0  # seconds per call of the kernel: a fit that is killed loses no more than that
 FIRST_ROWS = 16  # rows of the first call, which shows how long a call takes
 
 
 class Stored:
     """The kernel values of a fit, read from a store or evaluated and then written to it.
 
-    Rows are known by their number in X. Numbers below zero are landmarks that are not rows of X;
-    ``outside`` holds the numbers by which the store knows these.
+    Rows are identified by their number in X. Numbers below zero are landmarks that are not rows of
+    X; ``outside`` has the numbers that identify these in the store.
     """
 
     def __init__(self, blocks: StoredBlocks, kernel: Kernel, outside: Array) -> None:
@@ -35,7 +35,7 @@ class Stored:
         return StoredColumns(self, columns, Z, self.names(numbers))
 
     def square(self, numbers: Array, own: Array, Z: Objects) -> Array:
-        """k(Z, Z), where ``own`` are the k(z, z) that are known, NaN where they are not."""
+        """k(Z, Z); ``own`` has the k(z, z) that have been evaluated, and NaN for the others."""
         names = self.names(numbers)
         K, dtype = self.blocks.read(names, names, mirror=self.mirror)
         if dtype is None:
@@ -70,7 +70,7 @@ class Stored:
         return K
 
     def names(self, numbers: Array) -> Array:
-        """The numbers by which the store knows rows."""
+        """The numbers that identify rows and landmarks in the store."""
         names = np.array(numbers, dtype=np.int64)
         away = names < 0
         names[away] = self.outside[names[away]]
@@ -78,20 +78,20 @@ class Stored:
 
     @contextmanager
     def noting_progress(self) -> Iterator[None]:
-        """Add a note to an error: what was finished is stored, and a new fit can go on from it."""
+        """Add a note to any error: finished values are stored, and a new fit can use them."""
         try:
             yield
         except Exception as error:
             error.add_note(
                 f"what was finished is kept in the store {str(self.blocks.folder.path)!r}; fit "
-                "again with it to go on from there"
+                "again with this store to continue from there"
             )
             raise
 
     def timed(
         self, evaluate: Callable[[Objects], Array], A: Objects, width: int
     ) -> Iterator[tuple[slice, Array]]:
-        """Values of some rows at a time, so many that a call takes about a second."""
+        """The values of a few rows at a time, so that each call takes about a second."""
         start, n = 0, length(A)
         while start < n:
             here = slice(start, min(n, start + self._pace.rows(width)))
@@ -104,7 +104,7 @@ class Stored:
 
 
 class StoredColumns:
-    """From numbered rows A to k(A, Z), by way of the store."""
+    """The function from numbered rows A to k(A, Z), which reads from and writes to the store."""
 
     def __init__(self, stored: Stored, columns: Columns, Z: Objects, names: Array) -> None:
         self.stored, self.Z, self.names = stored, Z, names
@@ -129,7 +129,7 @@ class StoredColumns:
         return delivered(K, out)
 
     def evaluated(self, A: Objects, names: Array, j: Array) -> Array:
-        """Values of rows to columns ``j``, evaluated and stored."""
+        """Evaluate and store k(A, Z) for the columns ``j`` of Z."""
         stored, key = self.stored, j.tobytes()
         if key not in self._columns:
             self._columns[key] = stored.kernel.columns(part_of(self.Z, j))
@@ -141,7 +141,10 @@ class StoredColumns:
 
 
 class _Pace:
-    """How many rows take about a second, a multiple of ``grain``; with grain 0 all of them."""
+    """How many rows the kernel evaluates in a second, as a multiple of ``grain``.
+
+    With a grain of 0 all rows are evaluated in one call.
+    """
 
     def __init__(self, grain: int) -> None:
         self.grain, self._rate = grain, 0.0
@@ -157,7 +160,10 @@ class _Pace:
 
 
 def grain_of(kernel: Kernel) -> int:
-    """Rows that stay together in a call: for the same bits, and so that no process is idle."""
+    """The number of which the rows of every call are a multiple; 0 if a call has all rows.
+
+    It makes values repeat bit for bit, and gives every process something to do.
+    """
     if kernel.rows_per_call == 1 and kernel.jobs > 1:
         return CHUNKS_PER_JOB * kernel.jobs
     return kernel.rows_per_call

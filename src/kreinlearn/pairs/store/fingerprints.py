@@ -16,11 +16,11 @@ import scipy.sparse as sp
 
 from kreinlearn.kernels.base import Array, Kernel, Objects
 
-# types whose repr says everything
+# types whose repr tells all about an object
 PLAIN: set[Any] = {bytes, int, bool, float, complex, NoneType, range}
 CODE = ("co_code", "co_consts", "co_names", "co_varnames", "co_freevars")
 IMMUTABLE = (str, tuple, frozenset, np.ndarray, np.generic, FunctionType, *PLAIN)
-# by the module or the class of a kernel
+# the package that evaluates a kernel, by the module or the class of the kernel
 LIBRARIES = {"strings": "rapidfuzz", "series": "aeon", "alignment": "parasail"}
 LIBRARIES |= {"scikit": "scikit-learn", "EarthMover": "POT"}
 
@@ -35,13 +35,13 @@ def fingerprint(X: Objects) -> str:
         except (TypeError, ValueError, RecursionError) as error:
             raise TypeError(
                 f"store= cannot recognise a {type(x).__name__} in a later process ({error}); "
-                "give objects that hold only data, or pass store=None"
+                "pass objects that consist of data alone, or store=None"
             ) from error
     return digest.text
 
 
 class _Digest:
-    """A hash of objects. Each enters with its type and its length, so that none can be confused."""
+    """A hash of objects; each is hashed with its type and length, so that none are confused."""
 
     def __init__(self) -> None:
         self._hash = blake2b(digest_size=16)
@@ -94,7 +94,7 @@ class _Digest:
             self._feed_all(kind, [x.__qualname__, *_code(x.__code__), *_bound(x)])
         elif isinstance(x, MethodType):
             self._feed_all(kind, [x.__func__, x.__self__])
-        elif hasattr(x, "py_func"):  # numba's
+        elif hasattr(x, "py_func"):  # a function compiled by numba
             self.feed(x.py_func)
         elif callable(getattr(x, "nodes", None)):  # a graph, without what it caches
             self._feed_all(kind, [list(x.nodes(data=True)), list(x.edges(data=True))])
@@ -103,17 +103,19 @@ class _Digest:
 
 
 def _of(x: object) -> str:
+    """The fingerprint of any object."""
     digest = _Digest()
     digest.feed(x)
     return digest.text
 
 
-def _name(x: Any) -> str:
+def _name(x: object) -> str:
+    """The full name of a class or function."""
     return f"{getattr(x, '__module__', '')}.{getattr(x, '__qualname__', x)}"
 
 
 def _code(code: CodeType) -> list[Any]:
-    """What a function does, without where it stands in its file."""
+    """What a function does, without its place in a file."""
     parts = [getattr(code, name) for name in CODE]
     return [
         [_code(part) if isinstance(part, CodeType) else part for part in value]
@@ -132,7 +134,7 @@ def _bound(function: FunctionType) -> list[Any]:
     return [function.__defaults__, function.__kwdefaults__, enclosed]
 
 
-def _state(x: Any) -> list[Any]:
+def _state(x: object) -> list[Any]:
     """What a copy of an object would be made from, and its ``__call__`` if it has one."""
     if isinstance(x, functools.partial):
         return [x.func, x.args, x.keywords]
@@ -163,7 +165,7 @@ def _parameters(kernel: Kernel) -> dict[str, Any]:
     return {**kernel.get_params(deep=False), **fitted}
 
 
-def _in_words(value: Any) -> str:
+def _in_words(value: object) -> str:
     named = callable(value) and hasattr(value, "__qualname__")
     return _name(value) if named else reprlib.repr(value)
 
@@ -181,7 +183,7 @@ def _versions(kernel: Kernel) -> dict[str, str]:
     return dict(sorted(versions.items()))
 
 
-def _inside(value: Any) -> Iterator[Any]:
+def _inside(value: object) -> Iterator[object]:
     """All kernels and functions in a value, including those inside other kernels."""
     if isinstance(value, Kernel):
         yield value
@@ -194,8 +196,8 @@ def _inside(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _version_of(part: Any) -> dict[str, str]:
-    """The versions of Python and of the package that a person's function or class is from."""
+def _version_of(part: object) -> dict[str, str]:
+    """The versions of Python and of the package of a user's function or class."""
     package = str(getattr(part, "__module__", None) or "").partition(".")[0]
     version = getattr(sys.modules.get(package), "__version__", None)
     own = {package: version} if isinstance(version, str) else {}
@@ -203,7 +205,7 @@ def _version_of(part: Any) -> dict[str, str]:
 
 
 def differences(here: dict[str, Any], there: dict[str, Any]) -> list[str]:
-    """In words, everything in which the descriptions of two kernels differ."""
+    """Sentences that name all differences between the descriptions of two kernels."""
     if here["kernel"] != there["kernel"]:
         return [f"the kernel is {here['kernel']} here and {there['kernel']} in the store"]
     return [
@@ -219,5 +221,5 @@ def _differs(name: str, mine: Any, theirs: Any, what: str) -> str:
         return f"the version of {name} is {mine} here and {theirs} in the store"
     a, b = (None if value is None else value["value"] for value in (mine, theirs))
     if a == b:
-        return f"the kernel's {name} ({a}) is not what it was: it, or what it holds, has changed"
+        return f"the kernel's {name} ({a}) is not what it was: it, or a part of it, has changed"
     return f"the kernel's {name} is {a} here and {b} in the store"

@@ -16,15 +16,16 @@ from kreinlearn._warnings import warn
 from kreinlearn.data.writing import sync
 
 FORMAT = 1
-OWN_FILES = ("lock", "run.json.partial")  # of a store that has no run.json yet
+OWN_FILES = ("lock", "run.json.partial")  # files of a store that has no run.json yet
 Entry: TypeAlias = dict[str, Any]
 
 
 class Folder:
     """A folder that one process at a time writes to.
 
-    ``run.json`` says what the values are of; it is written first and never changed.
-    ``done.jsonl`` is the log: it names what has reached the disk, and nothing else counts.
+    ``run.json`` describes the kernel and the rows; it is written first and never changed.
+    ``done.jsonl`` is the log: it names the values that have reached the disk, and only these are
+    read.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -36,29 +37,31 @@ class Folder:
             raise _opening(error, self.path) from error
         self._log = -1
 
-    def run(self, fresh: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """The description of the values; in a new store it is ``fresh()``, and written now."""
+    def description(self, fresh: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """The description of the kernel and the rows; ``fresh()`` is written to a new store."""
         if not (self.path / "run.json").exists():
             self._require_empty()
             text = json.dumps({"format": FORMAT, **fresh()}, indent=1)
             write_whole(self.path / "run.json", text)
         try:
-            run: dict[str, Any] = json.loads((self.path / "run.json").read_text(encoding="utf8"))
-            version = int(run["format"])
+            text = (self.path / "run.json").read_text(encoding="utf8")
+            recorded: dict[str, Any] = json.loads(text)
+            version = int(recorded["format"])
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(
-                f"{self.path / 'run.json'} is damaged ({error}): what the values are of is lost; "
-                "pass another path as store"
+                f"{self.path / 'run.json'} is damaged ({error}): it is unknown which kernel and "
+                "rows the values belong to; pass another path as store"
             ) from error
         if version > FORMAT:
             raise ValueError(
                 f"the store {str(self.path)!r} was written by a newer version of kreinlearn "
-                f"(format {version}, this one knows {FORMAT}); update it, or pass another path"
+                f"(format {version}, and this one reads up to {FORMAT}); update kreinlearn, or "
+                "pass another path"
             )
-        return run
+        return recorded
 
     def _require_empty(self) -> None:
-        """Refuse a folder that holds something else."""
+        """Raise ValueError for a folder with files that do not belong to a store."""
         others = sorted(p.name for p in self.path.iterdir() if p.name not in OWN_FILES)
         if others:
             raise ValueError(
@@ -67,7 +70,7 @@ class Folder:
             )
 
     def entries(self) -> list[Entry]:
-        """The entries of the log, without a last line that is incomplete and damaged lines."""
+        """The entries of the log, without damaged lines and without an incomplete last line."""
         self._log = os.open(self.path / "done.jsonl", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         text = (self.path / "done.jsonl").read_bytes()
         whole = text.rfind(b"\n") + 1
@@ -76,12 +79,12 @@ class Folder:
         if damaged := entries.count(None):
             warn(
                 f"{damaged} lines of {self.path / 'done.jsonl'} are damaged; the kernel values "
-                "they name are evaluated again"
+                "they name will be evaluated again"
             )
         return [entry for entry in entries if entry is not None]
 
     def append(self, entries: Iterable[Entry]) -> None:
-        """Write entries to the log: all are on the disk when this returns, none if it fails."""
+        """Write entries to the log: when this returns all are on the disk, if it fails none."""
         lines = b"".join(map(_line, entries))
         size = os.fstat(self._log).st_size
         try:
@@ -96,7 +99,7 @@ class Folder:
     def close(self) -> None:
         if self._log >= 0:
             os.close(self._log)
-        os.close(self._lock)  # and with it the lock
+        os.close(self._lock)  # which releases the lock
 
 
 def _line(entry: Entry) -> bytes:
@@ -115,7 +118,7 @@ def _entry(line: bytes) -> Entry | None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it exists as a whole or not at all, whatever happens."""
+    """Write a file that exists as a whole or not at all, whatever happens meanwhile."""
     partial = path.with_name(f"{path.name}.partial")
     try:
         with partial.open("w", encoding="utf8") as file:
@@ -149,5 +152,6 @@ def _locked(path: Path) -> int:
 
 
 def _opening(error: OSError, path: Path) -> OSError:
+    """The same error, with the path of the store and a remedy."""
     what = f"store={str(path)!r} cannot be written ({error.strerror}); pass a folder that can be"
     return type(error)(error.errno, what)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from kreinlearn.kernels.base import Array
 
 
 class Numbers:
-    """Row numbers in a given order, which can be looked up."""
+    """Row numbers in a given order, with a fast way to find the place of a number."""
 
     def __init__(self, numbers: Array) -> None:
         self.numbers = np.asarray(numbers, dtype=np.int64)
@@ -24,10 +25,11 @@ class Numbers:
 
     @property
     def span(self) -> tuple[int, int]:
+        """The least and the greatest number."""
         return int(self._sorted[0]), int(self._sorted[-1])
 
     def find(self, wanted: Array) -> tuple[Array, Array]:
-        """The places in ``wanted`` of numbers that are here, and their places here."""
+        """The places in ``wanted`` of the numbers that occur here, and their places here."""
         if not len(self) or not len(wanted):
             return np.empty(0, np.intp), np.empty(0, np.intp)
         at = np.minimum(np.searchsorted(self._sorted, wanted), len(self) - 1)
@@ -36,14 +38,15 @@ class Numbers:
         return places, here if self._order is None else self._order[here]
 
 
+@dataclass(eq=False)
 class Block:
-    """Values of rows x columns: in memory at first, later on the disk, from ``chunk`` on."""
+    """The values of rows x columns: first in memory, then on the disk, beginning at ``chunk``."""
 
-    def __init__(
-        self, rows: Numbers, columns: Numbers, kind: str, values: Array | None, chunk: int = -1
-    ) -> None:
-        self.rows, self.columns, self.kind = rows, columns, kind
-        self.values, self.chunk = values, chunk
+    rows: Numbers
+    columns: Numbers
+    kind: str  # the type in which the values were evaluated: "f4" or "f8"
+    values: Array | None  # None once they are on the disk
+    chunk: int = -1
 
     @property
     def size(self) -> int:
@@ -51,24 +54,24 @@ class Block:
 
 
 class Overlap(NamedTuple):
-    """The part of a block that is among the rows and columns that are asked for.
+    """The part of a block that lies in the rows and columns of a query.
 
-    If it is mirrored, the rows that are asked for are columns of the block.
+    If it is mirrored, the rows of the query are columns of the block.
     """
 
     block: Block
-    wanted: tuple[Array, Array]  # places in the rows and columns asked for
+    wanted: tuple[Array, Array]  # places in the rows and columns of the query
     here: tuple[Array, Array]  # places in the block
     mirrored: bool
 
 
 class Index:
-    """All blocks of a store."""
+    """All blocks of a store, with a fast way to find those that have some of the wanted pairs."""
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
         self._spans: Array | None = None  # (blocks, 2): least and greatest row
-        self._as_column: Numbers | None = None  # all numbers that are a column of some block
+        self._as_column: Numbers | None = None  # all numbers of columns, of any block
 
     def add(self, block: Block) -> None:
         self.blocks.append(block)
@@ -80,7 +83,7 @@ class Index:
         self._spans = self._as_column = None
 
     def overlaps(self, rows: Array, columns: Array, mirror: bool) -> list[Overlap]:
-        """Blocks that hold some of the pairs rows x columns; the mirrored ones last."""
+        """The blocks that have some of the pairs rows x columns; mirrored ones come last."""
         overlaps = list(self._of(rows, columns, mirrored=False))
         if mirror and self.blocks:
             if self._as_column is None:
@@ -92,12 +95,12 @@ class Index:
         return overlaps
 
     def _of(self, rows: Array, columns: Array, *, mirrored: bool) -> Iterator[Overlap]:
-        seen: dict[int, tuple[Array, Array]] = {}  # blocks share their columns
+        places: dict[int, tuple[Array, Array]] = {}  # blocks share their sets of columns
         for block in self._near(rows):
             key = id(block.columns)
-            if key not in seen:
-                seen[key] = block.columns.find(columns)
-            j, block_j = seen[key]
+            if key not in places:
+                places[key] = block.columns.find(columns)
+            j, block_j = places[key]
             if not len(j):
                 continue
             i, block_i = block.rows.find(rows)
@@ -106,7 +109,7 @@ class Index:
                 yield Overlap(block, wanted, (block_i, block_j), mirrored)
 
     def _near(self, rows: Array) -> list[Block]:
-        """Blocks whose rows lie between the least and the greatest of these numbers."""
+        """The blocks whose range of rows overlaps that of the given rows."""
         if not len(rows) or not self.blocks:
             return []
         if self._spans is None:
@@ -115,16 +118,16 @@ class Index:
         return [self.blocks[k] for k in np.flatnonzero(near)]
 
 
-def as_runs(numbers: Array) -> list[Any]:
-    """Numbers for JSON: [first, last + 1] for a run of neighbours, a single number as it is."""
+def as_spans(numbers: Array) -> list[Any]:
+    """Numbers for JSON: [first, last + 1] for consecutive numbers, a single number as it is."""
     ends = np.flatnonzero(np.diff(numbers) != 1) + 1
     return [
-        int(run[0]) if len(run) == 1 else [int(run[0]), int(run[-1]) + 1]
-        for run in np.split(numbers, ends)
+        int(span[0]) if len(span) == 1 else [int(span[0]), int(span[-1]) + 1]
+        for span in np.split(numbers, ends)
     ]
 
 
-def from_runs(runs: list[Any]) -> Array:
-    """The numbers that ``as_runs`` was given."""
-    parts = [np.arange(*run) if isinstance(run, list) else np.array([run]) for run in runs]
+def from_spans(spans: list[Any]) -> Array:
+    """The numbers from which ``as_spans`` made these spans."""
+    parts = [np.arange(*span) if isinstance(span, list) else np.array([span]) for span in spans]
     return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Opening a store, which is refused unless its values are of these rows and this kernel."""
+"""Opening a store, which is refused unless its values belong to these rows and this kernel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kreinlearn.pairs.store.evaluation import Stored
 from kreinlearn.pairs.store.fingerprints import description, differences, fingerprint
 from kreinlearn.pairs.store.folder import Entry, Folder
 
-PROBED = 8  # stored pairs that are evaluated again, if the kernel is a person's function
+PROBED = 8  # stored pairs that are evaluated again if the kernel is a user's function
 Span = tuple[int, int, str]  # first row, last row + 1, fingerprint of these rows
 Mark = Callable[[int, int], str]  # first row, last row + 1 -> fingerprint
 
@@ -27,7 +27,7 @@ Mark = Callable[[int, int], str]  # first row, last row + 1 -> fingerprint
 def stored(
     path: str | PathLike[str], kernel: Kernel, X: Objects, outside: Objects | None
 ) -> Iterator[Stored]:
-    """The stored values of a fitted kernel, for rows of X and for landmarks from ``outside``.
+    """The stored values of a fitted kernel, for rows of X and landmarks from outside X.
 
     However the ``with`` block ends, values that were evaluated in it are on the disk afterwards.
     """
@@ -47,19 +47,19 @@ def stored(
 def _opened(
     folder: Folder, kernel: Kernel, X: Objects, outside: Objects | None
 ) -> tuple[StoredBlocks, Array]:
-    """The blocks of a store, and the numbers by which it knows the landmarks from ``outside``."""
+    """The blocks of a store, and the numbers that identify the landmarks from outside X in it."""
     n, here = length(X), description(kernel)
     mark = cache(lambda start, stop: fingerprint(rows(X, start, stop)))
-    run = folder.run(lambda: {**here, "values": "float64", "rows": _spans(mark, 0, n)})
+    recorded = folder.description(lambda: {**here, "values": "float64", "rows": _spans(mark, 0, n)})
     entries = folder.entries()
-    spans = [*run["rows"], *(entry["data"] for entry in entries if "data" in entry)]
-    n_known, other_rows = _known_rows(spans, mark, n)
-    if differs := [*differences(here, run), *other_rows]:
+    spans = [*recorded["rows"], *(entry["data"] for entry in entries if "data" in entry)]
+    n_recorded, other_rows = _recorded_rows(spans, mark, n)
+    if differs := [*differences(here, recorded), *other_rows]:
         _refuse(folder, "; ".join(differs))
     blocks = StoredBlocks(folder, entries)
-    if blocks.greatest >= n_known:
-        _refuse(folder, f"the log has lost the fingerprints of rows from {n_known} on")
-    folder.append([{"data": span} for span in _spans(mark, n_known, n)])
+    if blocks.greatest >= n_recorded:
+        _refuse(folder, f"the log has lost the fingerprints of rows from {n_recorded} on")
+    folder.append([{"data": span} for span in _spans(mark, n_recorded, n)])
     return blocks, _outside_names(folder, entries, blocks.least, outside)
 
 
@@ -69,15 +69,15 @@ def _spans(mark: Mark, start: int, n: int) -> list[Span]:
     return [(a, b, mark(a, b)) for a, b in pairwise(cuts)]
 
 
-def _known_rows(spans: list[Any], mark: Mark, n: int) -> tuple[int, list[str]]:
-    """How many rows the store knows, and why the n rows of X do not begin with them, if so."""
+def _recorded_rows(spans: list[Any], mark: Mark, n: int) -> tuple[int, list[str]]:
+    """How many rows of X the store has recorded, and why X does not begin with all of them."""
     end = 0
-    for start, stop, known in spans:
+    for start, stop, recorded in spans:
         if start != end:
             break  # a line of the log is damaged
         if stop > n:
-            return end, [f"X has {n} rows and the store {spans[-1][1]}: it grows, never shrinks"]
-        if mark(start, stop) != known:
+            return end, [f"X has {n} rows and the store {spans[-1][1]}: rows can only be added"]
+        if mark(start, stop) != recorded:
             return end, [f"rows {start}..{stop - 1} of X differ from those in the store"]
         end = stop
     return end, []
@@ -85,29 +85,29 @@ def _known_rows(spans: list[Any], mark: Mark, n: int) -> tuple[int, list[str]]:
 
 def _refuse(folder: Folder, why: str) -> NoReturn:
     raise ValueError(
-        f"store={str(folder.path)!r} holds kernel values of something else: {why}. Pass another "
-        "path, or what it was made with: the same rows in the same order, and more after them"
+        f"store={str(folder.path)!r} holds kernel values of other data or another kernel: {why}. "
+        "Pass another path, or the same kernel and the same rows, after which more rows may follow"
     )
 
 
 def _outside_names(
     folder: Folder, entries: list[Entry], least: int, outside: Objects | None
 ) -> Array:
-    """Numbers below zero for landmarks that are not rows of X; equal objects have one number."""
-    known = {entry["fingerprint"]: entry["outside"] for entry in entries if "outside" in entry}
-    free, new, names = count(min([least, 0, *known.values()]) - 1, -1), list[Entry](), list[int]()
+    """Numbers below zero for landmarks that are not rows of X; equal objects share a number."""
+    numbers = {entry["fingerprint"]: entry["outside"] for entry in entries if "outside" in entry}
+    free, new, names = count(min([least, 0, *numbers.values()]) - 1, -1), list[Entry](), list[int]()
     for i in range(0 if outside is None else length(outside)):
         mark = fingerprint(rows(outside, i, i + 1))
-        if mark not in known:
-            known[mark] = next(free)
-            new.append({"outside": known[mark], "fingerprint": mark})
-        names.append(known[mark])
+        if mark not in numbers:
+            numbers[mark] = next(free)
+            new.append({"outside": numbers[mark], "fingerprint": mark})
+        names.append(numbers[mark])
     folder.append(new)
     return np.array(names, dtype=np.int64)
 
 
 def _require_same_values(blocks: StoredBlocks, kernel: Kernel, X: Objects) -> None:
-    """Refuse the store if a person's function gives other values than those that are stored."""
+    """Refuse the store if a user's function gives other values than those that are stored."""
     if not kernel.untrusted:
         return
     for i, j, before in blocks.sample(PROBED):
@@ -116,5 +116,5 @@ def _require_same_values(blocks: StoredBlocks, kernel: Kernel, X: Objects) -> No
             _refuse(
                 blocks.folder,
                 f"for rows {i} and {j} the kernel gives {now:.6g} now, and {before:.6g} is "
-                "stored; it is not deterministic, or what it depends on has changed",
+                "stored; it is not deterministic, or something that it depends on has changed",
             )
