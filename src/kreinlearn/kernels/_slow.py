@@ -28,11 +28,10 @@ class SlowKernel(ProcessKernel, ObjectKernel):
     def columns(self, Z: Objects) -> Columns:
         return SlowColumns(self, objects_of(Z))
 
-    def _fill_square(self, Z: Objects, K: Array) -> None:
+    def square(self, Z: Objects) -> Array:
         if self.processes is None or len(Z) <= SQUARE:
-            super()._fill_square(Z, K)
-        else:
-            K[:] = self.processes.square(self, Z, fewest=FEWEST_ROWS)
+            return super().square(Z)
+        return self.processes.square(self, Z, fewest=FEWEST_ROWS)
 
     def upper_rows(self, start: int, stop: int, Z: Objects) -> Array:
         """Rows start..stop of the upper triangle of k(Z, Z), with zeros to the left of it."""

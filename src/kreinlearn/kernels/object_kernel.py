@@ -99,9 +99,7 @@ class ObjectColumns:
         A = objects_of(A)
         if is_remembering():
             return delivered(remembered(self.kernel, A, self.Z, self.evaluate), out)
-        return delivered(
-            self.kernel.values(self.kernel.packed(A, like=self.packed), self.packed), out
-        )
+        return delivered(self.evaluate(A, self.Z), out)
 
     def evaluate(self, A: Rows, Z: Rows) -> Array:
         """k(A, Z), where Z are all columns or some of them."""

@@ -42,7 +42,7 @@ def spec_of(
 
 def fitted(spec, *, objects=X, y=Y, w=None, seed=0, **session):
     """The model of a specification, with targets encoded as an estimator does it."""
-    rows = Rows(objects)
+    rows = Rows(objects).with_outside(spec.map.outside)
     encoded = spec.coding.encode(rows, y)
     weights = spec.coding.weights(rows, encoded, w)
     encoded = spec.coding.shifted(rows, encoded, weights, intercept=spec.intercept)
