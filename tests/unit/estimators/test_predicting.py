@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kreinlearn as kl
-from kreinlearn.distributed import using
+from kreinlearn.distributed import delayed
 from kreinlearn.distributed.using import MOST_BLOCKS
 
 dask = pytest.importorskip("dask")
@@ -72,17 +72,17 @@ def test_they_are_those_of_rows_in_memory(tmp_path: Path, make: Any, suffix: str
 
 def test_few_blocks_come_here_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     came: list[int] = []
-    computed = using.b.computed
+    compute = delayed.compute
 
     def recorded(result: Any) -> Any:
-        values = computed(result)
+        values = compute(result)
         came.append(len(values))
         return values
 
     def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
         raise AssertionError("gathered")
 
-    monkeypatch.setattr(using.b, "computed", recorded)
+    monkeypatch.setattr(delayed, "compute", recorded)
     monkeypatch.setattr(da.Array, "__array__", refuse)
     monkeypatch.setattr(da.Array, "compute", refuse)
     few = kl.KreinNystroem("delta_gauss", landmarks=12, random_state=0).fit(X)
