@@ -149,17 +149,19 @@ def results_in_parts(
 
 
 def scored(
-    estimator: BaseEstimator, X: Objects, y: ColumnLike, sample_weight: ColumnLike, name: str,
-    here: Callable[..., float],
+    estimator: BaseEstimator, X: Objects, y: ColumnLike, sample_weight: ColumnLike,
+    check: Callable[[Any], Array], here: Callable[..., float], shift: Array | float | None = None,
 ) -> float:  # fmt: skip
-    """The "accuracy" or "r2" of an estimator, summed on workers if X is a dask collection.
+    """The score of an estimator, summed on workers if X is a dask collection.
 
-    For rows in memory ``here``, the method of scikit-learn, computes it.
+    It is the accuracy, or R^2 of targets near ``shift`` if that is given. ``check`` checks the
+    targets of a block. For rows in memory ``here``, the method of scikit-learn, computes the score.
     """
-    check = partial(estimator._coding().check, estimator=type(estimator).__name__, block=True)
     if is_dask(X):
-        score = {"accuracy": using.accuracy, "r2": using.r_squared}[name]
-        return score(estimator, X, (y, check), (sample_weight, checked_weights))
+        columns = (y, check), (sample_weight, checked_weights)
+        if shift is None:
+            return using.accuracy(estimator, X, *columns)
+        return using.r_squared(estimator, X, *columns, shift)
     if is_dask(y):
         y = _column_in_memory(y, check, "y")
     if is_dask(sample_weight):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,20 +126,25 @@ def accuracy_terms(model: BaseEstimator, block: Objects, y: Array, w: Array | No
     return np.array([w[model.predict(block) == y].sum(), w.sum()])
 
 
-def r_squared(estimator: BaseEstimator, X: Collection, y: Column, w: Column) -> float:
+def r_squared(
+    estimator: BaseEstimator, X: Collection, y: Column, w: Column, shift: Array | float
+) -> float:
     """The mean over outputs of 1 - residual / total sum of squares, as in scikit-learn."""
-    weight, first, second, residual = _sums(r_squared_terms, estimator, X, y, w)
+    terms = partial(r_squared_terms, shift=shift)
+    weight, first, second, residual = _sums(terms, estimator, X, y, w)
     total = second - first**2 / weight
     with np.errstate(divide="ignore", invalid="ignore"):
         scores = np.where(total > 0, 1 - residual / total, np.where(residual == 0, 1.0, 0.0))
     return float(np.mean(scores))
 
 
-def r_squared_terms(model: BaseEstimator, block: Objects, y: Array, w: Array | None) -> Array:
+def r_squared_terms(
+    model: BaseEstimator, block: Objects, y: Array, w: Array | None, shift: Array | float
+) -> Array:
     """Sums over a block of w, w y, w y^2 and w (y - f)^2, for each output: (4, q)."""
     n, w = len(y), np.ones(len(y)) if w is None else w
     f, Y = np.reshape(model.predict(block), (n, -1)), np.reshape(y, (n, -1))
-    centred = Y - model._shift  # a mean far from zero would cancel the digits of its square
+    centred = Y - shift  # a mean far from zero would cancel the digits of its square
     return np.array([w @ np.ones_like(Y), w @ centred, w @ centred**2, w @ (Y - f) ** 2])
 
 

@@ -270,6 +270,10 @@ class Learner(KreinEstimator):
 
     # Using
 
+    def _check_block(self, y: ArrayLike) -> Array:
+        """Targets of a few rows, checked."""
+        return self._coding().check(y, type(self).__name__, block=True)
+
     def _scores(self, X: Objects) -> Array:  # (n, q)
         check_is_fitted(self)
         scores = self._projected(
@@ -322,7 +326,8 @@ class KreinRegressorBase(RegressorMixin, MultiOutputMixin, Learner):
         float
             R^2, the mean over outputs.
         """
-        return scored(self, X, y, sample_weight, "r2", super().score)
+        check_is_fitted(self)
+        return scored(self, X, y, sample_weight, self._check_block, super().score, self._shift)
 
 
 class KreinClassifierBase(ClassifierMixin, Learner):
@@ -444,4 +449,4 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         float
             The share of the weight whose class is predicted.
         """
-        return scored(self, X, y, sample_weight, "accuracy", super().score)
+        return scored(self, X, y, sample_weight, self._check_block, super().score)

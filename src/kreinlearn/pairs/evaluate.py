@@ -12,7 +12,7 @@ import numpy as np
 from kreinlearn.data.tiles import TILE, first_not_finite, rows
 from kreinlearn.kernels.base import Array, Columns, Kernel, Objects
 from kreinlearn.kernels.dissimilarity import Transform, check_dissimilarities
-from kreinlearn.pairs.rows import Session
+from kreinlearn.pairs.rows import STORED, Session
 from kreinlearn.sums.parallel import map_blocks
 
 NOTHING_KEPT = "; nothing of this fit was kept, which Resources(store=path) would do"
@@ -24,7 +24,7 @@ def naming(numbers: Array, n_landmarks: int) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        stored = any("is kept in the store" in note for note in getattr(error, "__notes__", ()))
+        stored = getattr(error, STORED, False)
         error.add_note(
             f"while evaluating the kernel on rows {numbers.min()}..{numbers.max()} "
             f"against {n_landmarks} landmarks{'' if stored else NOTHING_KEPT}"

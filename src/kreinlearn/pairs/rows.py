@@ -19,6 +19,7 @@ from kreinlearn.sums.parallel import sum_over_blocks, total_of_columns
 if TYPE_CHECKING:
     from kreinlearn.pairs.store.evaluation import Stored
 
+STORED = "is_kept_in_store"  # an attribute of errors after which a store has the finished values
 T = TypeVar("T")
 Order = Callable[[Array], Array]  # of the row numbers of a tile
 

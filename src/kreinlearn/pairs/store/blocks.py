@@ -17,6 +17,7 @@ from kreinlearn.data.writing import sync
 from kreinlearn.kernels.base import Array
 from kreinlearn.kernels.missing import block_at
 from kreinlearn.kernels.object_kernel import library
+from kreinlearn.pairs.rows import STORED
 from kreinlearn.pairs.store.folder import Entry, Folder, write_whole
 from kreinlearn.pairs.store.index import Block, Index, Numbers, as_spans, from_spans
 
@@ -168,6 +169,7 @@ class StoredBlocks:
                 self._write(pending)
             except OSError as error:
                 self._failed = True  # the disk is full; what is in the log stays valid
+                setattr(error, STORED, True)
                 error.add_note(
                     f"what was written before is kept in the store {str(self.folder.path)!r}; free "
                     "some disk space and fit again with this store to continue from there"

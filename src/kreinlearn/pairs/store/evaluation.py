@@ -12,6 +12,7 @@ from kreinlearn.data.tiles import length, rows
 from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, delivered
 from kreinlearn.kernels.missing import fill, fill_square, part_of
 from kreinlearn.kernels.processes import CHUNKS_PER_JOB
+from kreinlearn.pairs.rows import STORED
 from kreinlearn.pairs.store.blocks import OWN, StoredBlocks
 
 PIECE = 1.0  # seconds per call of the kernel: a fit that is killed loses no more than that
@@ -82,6 +83,7 @@ class Stored:
         try:
             yield
         except Exception as error:
+            setattr(error, STORED, True)
             error.add_note(
                 f"what was finished is kept in the store {str(self.blocks.folder.path)!r}; fit "
                 "again with this store to continue from there"
