@@ -69,7 +69,7 @@ class Progress:
 
     @contextmanager
     def step(self, what: str, rows: int, pairs: int = 0) -> Iterator[None]:
-        """Show one step of so many rows (and pairs) while this block runs.
+        """Show one step, with its number of rows and pairs, while this block runs.
 
         A step within a step is part of the outer one and is not shown by itself.
         """
@@ -85,7 +85,7 @@ class Progress:
                 self._add, self._ahead = None, (0, 0)
 
     def add(self, rows: int, pairs: int = 0) -> None:
-        """Report that so many more rows and pairs are done; any thread may call this."""
+        """Report that further rows and pairs are done; any thread may call this."""
         if (add := self._add) is not None:
             ahead, self._ahead = self._ahead, (0, 0)
             add(rows - ahead[0], pairs - ahead[1])

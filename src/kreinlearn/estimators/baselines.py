@@ -20,6 +20,13 @@ def _without_minus(constraints: dict[str, list[Any]]) -> dict[str, list[Any]]:
     return {name: allowed for name, allowed in constraints.items() if name != "lambda_minus"}
 
 
+def _without_signs(fitted: tuple[str, ...]) -> tuple[str, ...]:
+    """Attributes of a learner whose features have no signature."""
+    return tuple(
+        name for name in fitted if name not in ("lambda_minus_", "signature_", "eigenvalues_")
+    )
+
+
 class SimilarityRidge(IncrementalRegressor):
     """Ridge regression on similarities to landmarks (SF-LSM), a baseline.
 
@@ -138,6 +145,7 @@ class SimilarityRidge(IncrementalRegressor):
         Learner._parameter_constraints
     )
     _kind: ClassVar[FeatureKind] = SimilarityFeatures()
+    _fitted: ClassVar[tuple[str, ...]] = _without_signs(IncrementalRegressor._fitted)
     lambda_minus = "equal"  # there is one penalty
 
     def __init__(
@@ -330,6 +338,7 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
         KreinClassifierBase._parameter_constraints
     )
     _kind: ClassVar[FeatureKind] = SimilarityFeatures()
+    _fitted: ClassVar[tuple[str, ...]] = _without_signs(IncrementalClassifier._fitted)
     lambda_minus = "equal"  # there is one penalty
 
     def __init__(

@@ -77,19 +77,19 @@ REFUSALS: dict[str, list[Refusal]] = {
             lambda estimator, kernel, **_: kernel.domain.is_matrix,
             ValueError,
             "store={store!r} keeps values that a kernel evaluates, and a precomputed matrix holds "
-            "them already; pass store=None",
+            "them already; pass Resources(store=None)",
         ),
         Refusal(
             _searches_kernels,
             ValueError,
             "store={store!r} keeps the values of one kernel, and kernel_params={kernel_params!r} "
-            "tries several; pass one dict, or store=None",
+            "tries several; pass one dict, or Resources(store=None)",
         ),
         Refusal(
             _has_probability,
             ValueError,
             "store={store!r} keeps the values of all rows, and probability=True fits parts of "
-            "them again; pass store=None, or probability=False",
+            "them again; pass Resources(store=None), or probability=False",
         ),
     ],
     "partial_fit": [
@@ -97,7 +97,7 @@ REFUSALS: dict[str, list[Refusal]] = {
             _has_store,
             ValueError,
             "store={store!r} knows rows by their number in X, and partial_fit counts them anew "
-            "for every part; pass store=None, or fit all rows at once",
+            "for every part; pass Resources(store=None), or fit all rows at once",
         ),
         Refusal(
             _has_splitter,
@@ -192,7 +192,7 @@ REFUSALS: dict[str, list[Refusal]] = {
             _has_store,
             ValueError,
             "store={store!r} keeps the values that one process evaluates, and rows of a dask "
-            "collection are evaluated by many; pass store=None",
+            "collection are evaluated by many; pass Resources(store=None)",
         ),
     ],
 }

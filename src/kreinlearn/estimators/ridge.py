@@ -44,18 +44,17 @@ class Incremental(Learner):
         require_in_memory(
             X, "partial_fit takes parts in memory; give fit the whole dask collection"
         )
-        with fit_task(self, X, y, sample_weight):
-            if hasattr(self, "_sums"):
+        if hasattr(self, "_sums"):
+            with fit_task(self, X, y, sample_weight):
                 self._next_part(X, y, sample_weight, classes)
-            else:
-                refuse(self, "partial_fit")
-                first = partial(self._first_part, X, y, sample_weight, classes)
-                rows, model = (
-                    self._coarsely(first) if self._is_single else first(self._resources.dtype)
-                )
-                self._keep(rows, model)
-                assert model.sums is not None
-                self._sums = model.sums
+            return self
+        refuse(self, "partial_fit")
+        with self._fitting(X, y, sample_weight):
+            first = partial(self._first_part, X, y, sample_weight, classes)
+            result = self._coarsely(first) if self._is_single else first(self._resources.dtype)
+            self._keep(*result)
+            assert result[1].sums is not None
+            self._sums = result[1].sums
         return self
 
     def _first_part(

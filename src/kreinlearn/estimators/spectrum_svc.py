@@ -391,7 +391,7 @@ class Corrected:
         return mapped / self.size / self.unit
 
     def box(self, C: float) -> float:
-        """C of the kernel as it is, for H."""
+        """The box constraint for H that corresponds to C for the kernel itself."""
         with np.errstate(over="ignore", under="ignore"):
             return float(np.clip(C * self.size * np.float64(self.unit) ** self.degree, *BOX))
 
@@ -429,7 +429,7 @@ class Machine:
         return Corrected(H / size, unit, size, degree, root, correction)
 
     def solve(self, H: Array, rows: Any, C: float, steps: int) -> Solution:
-        """Of all pairs of classes; a class without rows loses against all others."""
+        """The machines of all pairs of classes; a class without rows loses against all others."""
         labels, errors = self.labels[rows], self.errors[rows]
         present, pairs = set(labels.tolist()), pairs_of(self.n_classes)
         alpha = np.zeros((len(labels), len(pairs)))

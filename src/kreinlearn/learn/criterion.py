@@ -26,7 +26,7 @@ def criterion_of(
         make_task(rows, encoded, weights, spec, session, rng), spec.similarity
     )
     by_fold = not chosen.task.honest and not spec.folds.loo
-    task, features, _ = spec.loss.sweep(chosen.task, by_fold=by_fold)
+    task, features = chosen.task.swept(by_fold=by_fold)
     loss = spec.loss.prepared(features.whole(intercept=spec.intercept), encoded.shift)
     objective = loss.criterion(task, features, loo=spec.folds.loo)
 

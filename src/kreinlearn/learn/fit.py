@@ -98,13 +98,14 @@ def fit_model(
     rows: Rows, encoded: Encoded, weights: Any, spec: LearnSpec, session: Session,
     rng: np.random.Generator,
 ) -> Model:  # fmt: skip
-    """Landmarks, folds, similarity, one pass over the rows, penalties, solution."""
-    task = make_task(rows, encoded, weights, spec, session, rng)
+    """From rows and targets to a model: the picture of ARCHITECTURE.md, one line per arrow."""
+    task = make_task(rows, encoded, weights, spec, session, rng)  # rows -> landmarks, folds
     chosen = choose_similarity(task, spec.similarity)
     by_fold = spec.tunes and not chosen.task.honest and not spec.folds.loo
-    task, features, kept = spec.loss.sweep(chosen.task, by_fold=by_fold)
+    kept = spec.loss.keeping(chosen.task, by_fold=by_fold)
+    task, features = chosen.task.swept(by_fold=by_fold, keep=kept)  # pairs -> sums -> features
     loss = spec.loss.prepared(features.whole(intercept=spec.intercept), encoded.shift)
-    tuned = tune_penalties(task, features, loss, spec, encoded)
+    tuned = tune_penalties(task, features, loss, spec, encoded)  # folds -> penalties
     decided = spec.coding.finish(task, features, loss.settled(tuned.values), tuned.values, kept)
     if session.single:
         require_learned(task, tuned.values)

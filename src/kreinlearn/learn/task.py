@@ -64,7 +64,7 @@ class Features:
 
     @property
     def gram(self) -> Gram:
-        """Of C / unit over all rows."""
+        """The Gram matrix of C / unit, summed over all rows."""
         return Swept(self.groups, self.columns, self.unit, None).gram  # type: ignore[arg-type]
 
     def whole(self, *, intercept: bool) -> Centred:
@@ -151,7 +151,10 @@ class Task:
         return replace(self, folds=with_fold(self.folds, landmarks, TRAINING))
 
     def targets(self, *, by_fold: bool) -> Targets:
-        """Those of all rows; by fold, the last group is in every training part."""
+        """Targets and weights of all rows.
+
+        With ``by_fold`` rows are grouped by fold, and a last group is in every training part.
+        """
         if not by_fold:
             return Targets(self.Y, self.weights)
         groups = as_groups(self.folds, self.n_folds)
@@ -262,9 +265,13 @@ class Task:
     # All rows
 
     def swept(self, *, by_fold: bool, keep: Any = None) -> tuple[Task, Features]:
-        """One pass over all rows, then the feature map; the sample may have gained rows."""
+        """One pass over all rows, then the feature map; the sample may have gained rows.
+
+        ``keep.target`` takes the kernel values of all rows, if they are to be kept.
+        """
         targets, n = self.targets(by_fold=by_fold), self.n
-        swept = sweep(self.pairs, self.sample, self.spec, self.rng, targets, keep)
+        target = None if keep is None else keep.target
+        swept = sweep(self.pairs, self.sample, self.spec, self.rng, targets, target)
         task = replace(self, sample=swept.sample)
         feature_map = self.kind.core(self.pairs, swept, self.spec, self.rng)
         features = Features(swept.groups, swept.columns, swept.unit, feature_map, swept.sample)

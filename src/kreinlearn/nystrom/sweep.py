@@ -147,7 +147,7 @@ class Swept(NamedTuple):
 
     @property
     def gram(self) -> Gram:
-        """Of all rows."""
+        """The Gram matrix of C / unit, summed over all rows."""
         if len(self.groups) == 1:
             return self.groups[0].gram
         total = Gram.zeros(len(self.groups[0].gram.sums))

@@ -159,7 +159,10 @@ class Rows:
     def mapped(
         self, column: Array, function: Callable[[Array], Array], dtype: Any, width: int | None
     ) -> Array:
-        """``function`` of targets; of the given type, and with so many columns, elsewhere."""
+        """``function`` applied to targets.
+
+        Rows on other machines need to know the type and the number of columns of the result.
+        """
         return function(column)
 
     def require_weight(self, without: int) -> None:

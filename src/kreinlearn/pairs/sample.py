@@ -71,7 +71,7 @@ class Sample:
         return 1.0 if abs(exponent) <= SAFE_EXPONENT else 2.0 ** (2 * (exponent // 2))
 
     def positions(self, numbers: Array) -> Array:
-        """Where rows stand in ``rows``."""
+        """The positions in ``rows`` of rows with the given numbers."""
         return np.searchsorted(self.rows, numbers)
 
     @property

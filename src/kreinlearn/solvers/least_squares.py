@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
@@ -46,15 +46,6 @@ def _weighted_rows(
     return root * (Phi - mean), root * (Y - ybar), mean, ybar
 
 
-def ridge_fold(fold: Fold, *values: Any) -> tuple[float, Array]:
-    """Loss of ridge regression on a fold, and its gradient in log penalty, one entry per group.
-
-    ``values`` is a vector of one penalty per group; until all callers pass a vector, the penalties
-    may also be given one by one.
-    """
-    return fold.loss_and_gradient(np.ravel(values))
-
-
 class LeaveOneOut:
     """Ridge regression tested on each row in turn: a ``FoldLoss`` with as many folds as rows.
 
@@ -83,14 +74,6 @@ class LeaveOneOut:
         leverage = 2 * np.square(H) @ (np.square(E).sum(axis=1) / rest)
         slope = penalty * (np.einsum("iq,iq->i", Q, Z) - leverage)
         return float(np.square(E).sum()), group_sums(slope, self.groups, len(values))
-
-
-def leave_one_out(
-    rows: tuple[Array, Array, Array, Array], S: Array, intercept: bool, *values: float
-) -> tuple[float, Array]:
-    """The former call of ``LeaveOneOut``, with two penalties; for callers not yet changed."""
-    fold = LeaveOneOut(*rows, sign_groups(S), intercept=intercept)
-    return fold.loss_and_gradient(np.array(values))
 
 
 SINGULAR_RTOL = 1e-15  # times the number of rows: pivots relative to the diagonal, eigenvalues

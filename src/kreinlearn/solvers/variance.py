@@ -12,7 +12,6 @@ Ridge regression is the case mu = -1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -96,14 +95,12 @@ class VarianceFold:
         return variance_fold(self.fold, values[:-1], radii)
 
 
-def variance_fold(fold: Fold, *values_and_radii: Any) -> tuple[float, Array]:
+def variance_fold(fold: Fold, values: Array, radii: Array) -> tuple[float, Array]:
     """Loss of a fold, and its gradient in log penalty, one entry per group, and in log c.
 
-    Called as ``variance_fold(fold, values, radii)``: ``values`` (p,) is one penalty per group, and
-    ``radii`` (q,) are the norms of the predictions of the training part, of which c is a common
-    factor. Until all callers pass a vector, the penalties may also be given one by one.
+    ``values`` (p,) is one penalty per group, and ``radii`` (q,) are the norms of the predictions of
+    the training part, of which c is a common factor.
     """
-    values, radii = np.ravel(values_and_radii[:-1]), values_and_radii[-1]
     spectrum = _decompose(fold.G, fold.penalty(values))
     minimum = _minimise(spectrum, fold.B, radii)
     Y = spectrum.V @ minimum.u.T  # (r, q)

@@ -171,10 +171,6 @@ def total_moments(parts: Sequence[FeatureMoments]) -> FeatureMoments:
     return reduce(FeatureMoments.plus, parts)
 
 
-Terms = FeatureMoments  # former names, for callers not yet changed
-total_terms = total_moments
-
-
 def symmetric_product(W: Array, G: Array) -> Array:
     """The product W' G W, made exactly symmetric."""
     P = W.T @ G @ W

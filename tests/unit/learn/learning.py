@@ -13,7 +13,6 @@ from kreinlearn.nystrom.core import KreinFeatures
 from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows, Session
-from kreinlearn.solvers.least_squares import ridge_fold
 from tests import oracles
 
 Array = NDArray[Any]
@@ -78,5 +77,11 @@ def parts(k: int, numbers: Array = NUMBERS) -> tuple[Array, Array]:
 
 def averaged(folds: Any, lambdas: Any) -> float:
     """The squared error of all folds per unit of validated weight."""
-    losses = [ridge_fold(fold, *lambdas)[0] for fold in folds]
+    losses = [fold.loss_and_gradient(np.array(lambdas))[0] for fold in folds]
     return float(sum(losses) / sum(fold.n_valid for fold in folds))
+
+
+def swept(loss, task, *, by_fold):
+    """The pass over all rows as ``fit_model`` makes it: the task, its features, what was kept."""
+    kept = loss.keeping(task, by_fold=by_fold)
+    return *task.swept(by_fold=by_fold, keep=kept), kept

@@ -20,8 +20,8 @@ class Loss(Protocol):
     def unknowns(self, penalties: Unknowns) -> Unknowns:
         """What is tuned: the penalties, and further values of the loss."""
 
-    def sweep(self, task: Task, *, by_fold: bool) -> tuple[Task, Features, Any]:
-        """The pass over all rows, and the kernel values that are kept for the solver."""
+    def keeping(self, task: Task, *, by_fold: bool) -> Any:
+        """Where the pass over all rows keeps kernel values for the solver; None: nowhere."""
 
     def prepared(self, whole: Centred, shift: Array | float) -> Loss:
         """The loss for given data: what it has to know of the targets first."""

@@ -41,14 +41,13 @@ class SquaredHinge:
     def settled(self, values: Array) -> Self:
         return self
 
-    def sweep(self, task: Task, *, by_fold: bool) -> tuple[Task, Features, Any]:
+    def keeping(self, task: Task, *, by_fold: bool) -> Any:
         """Kernel values of all rows are kept where the budget has room for them."""
         n, m, q = task.n, len(task.sample.landmarks), task.Y.shape[1]
         n_bytes, session = 8 * n * (m + ROW_NUMBERS * q), task.pairs.session
         here = partial(ValuesHere.for_rows, n, m, n_bytes, session.budget)
         kept = task.rows.value_store(here, n_bytes, session)
-        kept = kept.before(task, by_fold=by_fold)
-        return *task.swept(by_fold=by_fold, keep=kept.target), kept
+        return kept.before(task, by_fold=by_fold)
 
     def objective(self, folds: Sequence[Fold]) -> MeanLoss:
         """Least squares, by which the search begins: sums do not tell the hinge loss."""

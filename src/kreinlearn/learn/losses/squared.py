@@ -22,8 +22,8 @@ class SquaredError:
     def unknowns(self, penalties: Unknowns) -> Unknowns:
         return penalties
 
-    def sweep(self, task: Task, *, by_fold: bool) -> tuple[Task, Features, Any]:
-        return *task.swept(by_fold=by_fold), None
+    def keeping(self, task: Task, *, by_fold: bool) -> Any:
+        return None
 
     def prepared(self, whole: Centred, shift: Array | float) -> Self:
         return self

@@ -35,7 +35,7 @@ def fingerprint(X: Objects) -> str:
         except (TypeError, ValueError, RecursionError) as error:
             raise TypeError(
                 f"store= cannot recognise a {type(x).__name__} in a later process ({error}); "
-                "pass objects that consist of data alone, or store=None"
+                "pass objects that consist of data alone, or Resources(store=None)"
             ) from error
     return digest.text
 
