@@ -81,7 +81,7 @@ def averaged(folds: Any, lambdas: Any) -> float:
     return float(sum(losses) / sum(fold.n_valid for fold in folds))
 
 
-def swept(loss, task, *, by_fold):
+def one_pass(loss, task, *, by_fold):
     """The pass over all rows as ``fit_model`` makes it: the task, its features, what was kept."""
     kept = loss.keeping(task, by_fold=by_fold)
     return *task.swept(by_fold=by_fold, keep=kept), kept

@@ -23,7 +23,7 @@ from kreinlearn.learn.losses import SquaredError
 from kreinlearn.learn.task import Linear
 from kreinlearn.pairs.rows import Rows
 from tests import oracles
-from tests.unit.learn.learning import FEW, LAMBDAS, MOST, RNG, K, N, W, X, Y, of_vectors, swept
+from tests.unit.learn.learning import FEW, LAMBDAS, MOST, RNG, K, N, W, X, Y, of_vectors, one_pass
 
 NAMES = np.array(["b", "a", "d"])[np.digitize(Y[:, 0], np.quantile(Y[:, 0], [0.3, 0.6]))]
 NUMBERED = np.searchsorted(["a", "b", "d"], NAMES)
@@ -174,7 +174,7 @@ def test_a_class_without_rows_has_a_model_of_nothing():
 def swept(landmarks, **params):
     targets = one_vs_rest(NUMBERED, 3)
     task = of_vectors(landmarks, targets=targets, **params)
-    return swept(LOSS, task, by_fold=False)[:2]
+    return one_pass(LOSS, task, by_fold=False)[:2]
 
 
 @pytest.mark.parametrize("landmarks", [FEW, MOST], ids=["few", "most"])
@@ -222,7 +222,7 @@ def test_many_rows_are_one_against_the_rest(monkeypatch):
 
 def test_two_classes_have_one_column():
     targets = one_vs_rest((NUMBERED > 0).astype(int), 2)
-    task, features, _ = swept(LOSS, of_vectors(FEW, targets=targets), by_fold=False)
+    task, features, _ = one_pass(LOSS, of_vectors(FEW, targets=targets), by_fold=False)
     decided = Classes("auto").finish(task, features, LOSS, np.array(LAMBDAS), None)
     assert (decided.multi_class, decided.errors) == ("ovr", None)
     a, b = oracles.krein_ridge(K[:, FEW], K[np.ix_(FEW, FEW)], targets, LAMBDAS)

@@ -243,7 +243,7 @@ def swept(budget, *, by_fold=True, intercept=True):
         3, intercept,
     )  # fmt: skip
     here = ValuesHere.for_rows(N, M, 8 * N * M, budget).before(task, by_fold=by_fold)
-    return (*task.swept(by_fold=by_fold, keep=here.target), here)
+    return (*task.swept(by_fold=by_fold, keep=here), here)
 
 
 @pytest.mark.parametrize("by_fold", [False, True])

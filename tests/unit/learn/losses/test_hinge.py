@@ -20,7 +20,6 @@ from kreinlearn.learn.losses.hinge import (
 from kreinlearn.learn.search import Unknowns
 from kreinlearn.nystrom.core import SimilarityFeatures
 from tests.unit.learn import learning
-from tests.unit.learn.learning import swept
 
 N, R = 70, 6
 fold_numbers = np.arange(N) % 4
@@ -180,7 +179,7 @@ def solved(landmarks, values, *, budget=10**9, w=learning.W, intercept=True):
         landmarks, budget=budget, w=w, intercept=intercept, targets=SIGNS, folds=learning.NUMBERS
     )
     loss = SquaredHinge()
-    task, features, kept = swept(loss, task, by_fold=False)
+    task, features, kept = learning.one_pass(loss, task, by_fold=False)
     return task, features, loss.solve(task, features, np.array(values), kept)
 
 
@@ -211,7 +210,7 @@ def test_values_that_are_not_kept_give_the_same_machine():
         here = ValuesHere.for_rows(task.n, len(learning.FEW), n_bytes, 10**9)
         here = here.before(task, by_fold=False)
         assert (here.target is None) == (n_bytes > 0)
-        task, features = task.swept(by_fold=False, keep=here.target)
+        task, features = task.swept(by_fold=False, keep=here)
         found.append(SquaredHinge().solve(task, features, np.array([0.01, 0.2]), here))
     np.testing.assert_array_equal(found[0].coef, found[1].coef)
     np.testing.assert_array_equal(found[0].intercept, found[1].intercept)
@@ -222,7 +221,7 @@ def test_the_criterion_is_a_loop_over_folds_by_hand(landmarks):
     """Each fold's machine is solved anew, on features made without its validation rows."""
     task = learning.of_vectors(landmarks, w=learning.W, targets=SIGNS)
     loss = SquaredHinge()
-    task, features, _ = swept(loss, task, by_fold=not task.honest)
+    task, features, _ = learning.one_pass(loss, task, by_fold=not task.honest)
     found = loss.criterion(task, features, loo=False)(np.array([0.01, 0.2]))[0]
     total = weight = 0.0
     for split in task.splits(features.map):
@@ -240,7 +239,7 @@ def test_the_criterion_is_a_loop_over_folds_by_hand(landmarks):
 def test_tuning_does_not_end_above_where_it_began():
     task = learning.of_vectors(learning.FEW, targets=SIGNS)
     loss = SquaredHinge()
-    task, features, _ = swept(loss, task, by_fold=True)
+    task, features, _ = learning.one_pass(loss, task, by_fold=True)
     tuned = loss.tune(task, features, Unknowns((None, None)), loo=False)
     objective = loss.criterion(task, features, loo=False)
     assert objective(tuned.values)[0] == pytest.approx(tuned.loss, rel=1e-6)
@@ -265,7 +264,7 @@ def test_a_machine_without_a_penalty_says_if_it_is_one_of_many():
     outside, loss = learning.OUTSIDE[[0, 0, 1, 2]], SquaredHinge()
     given = learning.opened(DeltaGauss(6.0, 4.0), learning.X, np.arange(-4, 0), outside=outside)
     task = learning.task_of(*given, targets=SIGNS, kind=SimilarityFeatures())
-    task, features, kept = swept(loss, task, by_fold=False)
+    task, features, kept = learning.one_pass(loss, task, by_fold=False)
     assert loss.solve(task, features, np.zeros(2), kept).singular
     assert not loss.solve(task, features, np.full(2, 0.1), kept).singular
 

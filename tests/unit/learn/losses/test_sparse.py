@@ -16,7 +16,7 @@ from kreinlearn.learn.losses.sparse import (
 )
 from kreinlearn.solvers.margins import DenseRows
 from kreinlearn.solvers.sparse import l1_path
-from tests.unit.learn.learning import FEW, MOST, RNG, K, N, W, Y, of_vectors, swept
+from tests.unit.learn.learning import FEW, MOST, RNG, K, N, W, Y, of_vectors, one_pass
 
 SIGNS = np.where(Y[:, :1] > Y[:, :1].mean(), 1.0, -1.0)
 
@@ -24,7 +24,7 @@ SIGNS = np.where(Y[:, :1] > Y[:, :1].mean(), 1.0, -1.0)
 def solved(landmarks, values, strength, **params):
     loss = SparseHinge(strength=strength)
     task = of_vectors(landmarks, targets=SIGNS, w=W, **params)
-    task, features, kept = swept(loss, task, by_fold=False)
+    task, features, kept = one_pass(loss, task, by_fold=False)
     return task, features, loss.solve(task, features, np.array(values), kept)
 
 

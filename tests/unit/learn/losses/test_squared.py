@@ -12,7 +12,7 @@ from kreinlearn.learn.losses.squared import tuned_before
 from kreinlearn.learn.search import Tuned, Unknowns
 from kreinlearn.sums.moments import FeatureMoments
 from tests import oracles
-from tests.unit.learn.learning import FEW, LAMBDAS, MOST, RNG, K, N, W, Y, of_vectors, swept
+from tests.unit.learn.learning import FEW, LAMBDAS, MOST, RNG, K, N, W, Y, of_vectors, one_pass
 
 LOSS = SquaredError()
 BOTH = Unknowns((None, None))
@@ -20,7 +20,7 @@ BOTH = Unknowns((None, None))
 
 def swept(landmarks, *, by_fold=True, **params):
     task = of_vectors(landmarks, **params)
-    return swept(LOSS, task, by_fold=by_fold and not task.honest)
+    return one_pass(LOSS, task, by_fold=by_fold and not task.honest)
 
 
 def by_differences(objective, values, step=1e-5):

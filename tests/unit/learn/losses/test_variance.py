@@ -9,7 +9,7 @@ from kreinlearn.learn.losses import VarianceConstrained
 from kreinlearn.learn.search import Unknowns
 from kreinlearn.sums.moments import FeatureMoments
 from tests import oracles
-from tests.unit.learn.learning import FEW, RNG, K, N, W, Y, of_vectors, swept
+from tests.unit.learn.learning import FEW, RNG, K, N, W, Y, of_vectors, one_pass
 from tests.unit.learn.losses.test_squared import by_differences
 
 LAMBDAS = np.array([0.02, 0.1])
@@ -18,7 +18,7 @@ LAMBDAS = np.array([0.02, 0.1])
 def swept(radius="auto", *, by_fold=True, **params):
     """A task, its features, and the loss as it is for their targets."""
     loss = VarianceConstrained(radius)
-    task, features, _ = swept(loss, of_vectors(FEW, **params), by_fold=by_fold)
+    task, features, _ = one_pass(loss, of_vectors(FEW, **params), by_fold=by_fold)
     return task, features, loss.prepared(features.whole(intercept=True), 0.0)
 
 
