@@ -9,17 +9,14 @@ How it counts
 -------------
 A fit of 120 words and its prediction, and a fit of ``KreinSVC`` with 100 landmarks on 400 vectors
 of three classes, run once so that everything is imported, and then again while every call of a
-Python function is noted. Only functions of ``kreinlearn`` count, in all threads:
+Python function is noted. They run with ``n_jobs=1``: moving work to another thread makes no walk
+shorter. Only functions of ``kreinlearn`` count:
 
 - a module is entered when one of its functions is called;
 - a pair of modules is counted when a function of one directly calls a function of the other, in
   that order, and the two are different;
 - frames are those of our own functions on the stack at the moment when the first distance is
-  computed. If a worker thread computes it, they are its frames and those of the thread that called
-  ``fit`` or ``predict``, which waits for it: moving work to another thread makes no walk shorter.
-
-Rows that say "calling thread only" leave out what worker threads do. They have no limit; they are
-there because the first measurements, at 8949137, were made in this way.
+  computed.
 
 Everything else is read from the source text. An annotated argument counts as ``Any`` if its
 annotation is just that. A test for Dask is a line that calls ``is_dask``, asks for an attribute
@@ -33,7 +30,6 @@ import ast
 import io
 import re
 import sys
-import threading
 import tokenize
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -79,48 +75,35 @@ class Call(NamedTuple):
 
     caller: str | None
     callee: str
-    by_worker: bool
 
 
 @dataclass
 class Walk:
     """What was called between ``fit`` and its return; it is given to ``sys.setprofile``."""
 
-    thread: int = field(default_factory=threading.get_ident)
     calls: set[Call] = field(default_factory=set)
-    frames: int | None = None  # of the calling thread, at the first distance
-    worker_frames: int = 0  # of the worker that computes it, if there is one
+    frames: int | None = None  # at the first distance
 
     def __call__(self, frame: FrameType, event: str, argument: object) -> None:
         callee = module_of(frame)
         if event != "call" or callee is None or frame.f_code.co_name == "<module>":
             return
-        caller = module_of(frame.f_back) if frame.f_back else None
-        self.calls.add(Call(caller, callee, threading.get_ident() != self.thread))
+        self.calls.add(Call(module_of(frame.f_back) if frame.f_back else None, callee))
 
     def at_distance(self, frame: FrameType) -> None:
         """Note how deep the first distance lies; later ones do not count."""
-        if self.frames is not None:
-            return
-        if threading.get_ident() == self.thread:
+        if self.frames is None:
             self.frames = own_frames(frame)
-        else:
-            self.frames = own_frames(sys._current_frames()[self.thread])
-            self.worker_frames = own_frames(frame)
 
-    def modules(self, workers: bool = True) -> set[str]:
-        return {call.callee for call in self.calls if workers or not call.by_worker}
+    def modules(self) -> set[str]:
+        return {call.callee for call in self.calls}
 
-    def pairs(self, workers: bool = True) -> set[tuple[str, str]]:
+    def pairs(self) -> set[tuple[str, str]]:
         return {
             (call.caller, call.callee)
             for call in self.calls
-            if (workers or not call.by_worker) and call.caller and call.caller != call.callee
+            if call.caller and call.caller != call.callee
         }
-
-    def depth(self, workers: bool = True) -> int:
-        """Our own frames above the first distance; 0 if there was none."""
-        return (self.frames or 0) + workers * self.worker_frames
 
 
 @contextmanager
@@ -150,13 +133,11 @@ def walked(work: Callable[[], object]) -> Walk:
     work()
     walk = Walk()
     with distances_noted(walk):
-        threading.setprofile(walk)
         sys.setprofile(walk)
         try:
             work()
         finally:
             sys.setprofile(None)
-            threading.setprofile(None)
     return walk
 
 
@@ -185,11 +166,11 @@ def landmarks(number: int) -> dict[str, int]:
 def walks() -> tuple[Walk, Walk, Walk]:
     """A fit of words, its prediction, and a fit of KreinSVC on vectors."""
     words, kinds = two_kinds_of_words(120)
-    learner = kreinlearn.KreinRidgeClassifier("levenshtein", random_state=0)
+    learner = kreinlearn.KreinRidgeClassifier("levenshtein", n_jobs=1, random_state=0)
     fit = walked(lambda: learner.fit(words, kinds))
     predict = walked(lambda: learner.predict(words[:10]))
     X, y = three_classes(400)
-    machine = kreinlearn.KreinSVC(random_state=0, **landmarks(100))
+    machine = kreinlearn.KreinSVC(n_jobs=1, random_state=0, **landmarks(100))
     return fit, predict, walked(lambda: machine.fit(X, y))
 
 
@@ -330,30 +311,19 @@ class Row(NamedTuple):
         return [self.what, words(self.before), words(self.limit) if self.limit else "", now]
 
 
-def counts_of_calls(
-    fit: Walk, predict: Walk, machine: Walk, workers: bool
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Modules of all three, frames of fit and predict, pairs of modules of both fits."""
-    return (
-        tuple(len(walk.modules(workers)) for walk in (fit, predict, machine)),
-        tuple(walk.depth(workers) for walk in (fit, predict)),
-        tuple(len(walk.pairs(workers)) for walk in (fit, machine)),
-    )
-
-
 def rows_of_calls(fit: Walk, predict: Walk, machine: Walk) -> list[Row]:
-    modules, frames, pairs = counts_of_calls(fit, predict, machine, workers=True)
-    modules_here, frames_here, pairs_here = counts_of_calls(fit, predict, machine, workers=False)
+    modules = tuple(len(walk.modules()) for walk in (fit, predict, machine))
+    pairs = tuple(len(walk.pairs()) for walk in (fit, machine))
     return [
         Row(
             "modules entered: a fit of 120 words / its predict / a fit of KreinSVC",
-            *((36, 17, 43), (28, 14, 32), modules_here),
+            *((36, 22, 43), (28, 14, 32), modules),
         ),
-        Row("own frames above the first distance: fit / predict", (29, 11), (16, 9), frames_here),
-        Row("pairs of calling modules: that fit / KreinSVC", (103, 123), (65, 80), pairs_here),
-        Row("modules entered, with worker threads", (36, 22, 43), None, modules),
-        Row("own frames, with worker threads", (29, 19), None, frames),
-        Row("pairs of calling modules, with worker threads", (103, 123), None, pairs),
+        Row(
+            "own frames above the first distance: fit / predict",
+            *((29, 17), (16, 9), (fit.frames or 0, predict.frames or 0)),
+        ),
+        Row("pairs of calling modules: that fit / KreinSVC", (103, 123), (65, 80), pairs),
     ]
 
 

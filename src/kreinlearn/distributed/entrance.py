@@ -130,11 +130,9 @@ def require_in_memory(X: Objects, remedy: str) -> None:
 # Fitted estimators
 
 
-def blockwise(
-    estimator: BaseEstimator, name: str, X: Objects, method: Callable[[Objects], Array]
-) -> Any:
-    """``method(X)``; for a dask collection, a lazy array of ``estimator.name`` of each block."""
-    return using.mapped(estimator, name, X) if is_dask(X) else method(X)
+def lazy_result(estimator: BaseEstimator, name: str, X: Objects) -> Any:
+    """A lazy array of ``estimator.name`` of each block of a dask collection; None for other X."""
+    return using.mapped(estimator, name, X) if is_dask(X) else None
 
 
 def results_in_parts(

@@ -18,7 +18,7 @@ from kreinlearn._warnings import warn
 from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator
 from kreinlearn.data.validation import TargetLike, WeightLike, checked_weights
-from kreinlearn.distributed.entrance import blockwise, column_of, scored
+from kreinlearn.distributed.entrance import column_of, lazy_result, scored
 from kreinlearn.estimators.base import (
     KreinEstimator,
     feature_attributes,
@@ -303,9 +303,8 @@ class KreinRegressorBase(RegressorMixin, MultiOutputMixin, Learner):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             The predictions; a lazy dask array if X is a dask collection.
         """
-        return blockwise(self, "predict", X, self._predicted)
-
-    def _predicted(self, X: Objects) -> Array:
+        if (lazy := lazy_result(self, "predict", X)) is not None:
+            return lazy
         scores = self._scores(X)
         return scores[:, 0] if self._one_output else scores
 
@@ -388,9 +387,8 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         ndarray of shape (n_samples,)
             The labels; a lazy dask array if X is a dask collection.
         """
-        return blockwise(self, "predict", X, self._predicted)
-
-    def _predicted(self, X: Objects) -> Array:
+        if (lazy := lazy_result(self, "predict", X)) is not None:
+            return lazy
         scores = class_scores(self._scores(X), len(self.classes_), self.multi_class_)
         if scores.ndim == 1:
             return self.classes_[(scores > 0).astype(np.intp)]
@@ -410,9 +408,8 @@ class KreinClassifierBase(ClassifierMixin, Learner):
             Of two classes one score, which is positive for the second class; of more classes one
             score per class.
         """
-        return blockwise(self, "decision_function", X, self._decisions)
-
-    def _decisions(self, X: Objects) -> Array:
+        if (lazy := lazy_result(self, "decision_function", X)) is not None:
+            return lazy
         return class_scores(self._scores(X), len(self.classes_), self.multi_class_)
 
     @available_if(lambda self: self.probability)
@@ -430,7 +427,9 @@ class KreinClassifierBase(ClassifierMixin, Learner):
             One probability per class.
         """
         check_is_fitted(self)
-        return blockwise(self, "predict_proba", X, partial(probabilities, self._calibration, self))
+        if (lazy := lazy_result(self, "predict_proba", X)) is not None:
+            return lazy
+        return probabilities(self._calibration, self, X)
 
     def score(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> float:
         """The accuracy of the predictions.

@@ -17,7 +17,7 @@ from kreinlearn._warnings import warn
 from kreinlearn.data.memory import Resources
 from kreinlearn.data.tiles import as_generator, length, take
 from kreinlearn.data.validation import precision
-from kreinlearn.distributed.entrance import blockwise
+from kreinlearn.distributed.entrance import lazy_result
 from kreinlearn.estimators.base import KreinEstimator, feature_attributes, require_rank
 from kreinlearn.estimators.refusals import refuse
 from kreinlearn.estimators.ridge import RandomState
@@ -91,13 +91,12 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
         ndarray of shape (n_samples, rank_)
             The features.
         """
-        return blockwise(self, "transform", X, partial(self._features_of_fit, self._fit(X)))
-
-    def _features_of_fit(self, result: FitResult, X: Objects) -> Array:
-        """Features of the training objects, which are read off where the sample has them all."""
+        result = self._fit(X)
         sample = result.fitted.sample
+        if (lazy := lazy_result(self, "transform", X)) is not None:
+            return lazy
         if len(sample.inside) < len(result.rows):
-            return self._features(X)
+            return self.transform(X)
         with serial_blas():
             Phi = sample.C[sample.inside] @ self._map.W
         return self._centred(Phi.astype(precision(result.rows.X)))
@@ -117,9 +116,8 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
             The features; a lazy dask array if X is a dask collection.
         """
         check_is_fitted(self)
-        return blockwise(self, "transform", X, self._features)
-
-    def _features(self, X: Objects) -> Array:
+        if (lazy := lazy_result(self, "transform", X)) is not None:
+            return lazy
         return self._centred(self._projected(*self._new_rows(X), self._map.W))
 
     def _centred(self, Phi: Array) -> Array:
@@ -356,9 +354,8 @@ class KreinNystroem(_KreinTransformer):
             One column per eigenvalue, orthonormal on the training objects.
         """
         check_is_fitted(self)
-        return blockwise(self, "eigenvectors", X, self._eigenvectors)
-
-    def _eigenvectors(self, X: Objects) -> Array:
+        if (lazy := lazy_result(self, "eigenvectors", X)) is not None:
+            return lazy
         return self._projected(*self._new_rows(X), self._map.E)
 
     def approximate(self, X: Objects, Y: Objects | None = None) -> Array:

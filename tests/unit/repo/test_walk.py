@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Callable
 from types import ModuleType
 
 import pytest
@@ -78,7 +76,7 @@ def module(name: str, code: str, **names: object) -> ModuleType:
 
 
 @pytest.fixture
-def layers() -> tuple[Walk, Callable[[], None], Callable[[], None]]:
+def layers() -> tuple[Walk, ModuleType]:
     """Three functions, each in a module of its own; the last one notes the first distance."""
     noted = Walk()
 
@@ -87,47 +85,28 @@ def layers() -> tuple[Walk, Callable[[], None], Callable[[], None]]:
 
     low = module("kreinlearn.low", "def f(): distance()", distance=distance)
     middle = module("kreinlearn.middle", "def f(): inner()\ndef inner(): g()", g=low.f)
-    code = "def f(): g()\ndef in_worker(T):\n    t = T(target=g); t.start(); t.join()"
-    top = module("kreinlearn.top", code, g=middle.f)
-    return noted, top.f, lambda: top.in_worker(threading.Thread)
+    top = module("kreinlearn.top", "def f(): g()\ndef deeper(): f()", g=middle.f)
+    return noted, top
 
 
-def profiled(noted: Walk, work: Callable[[], None]) -> None:
-    threading.setprofile(noted)
+def test_calls_of_a_walk(layers: tuple[Walk, ModuleType]) -> None:
+    noted, top = layers
     sys.setprofile(noted)
     try:
-        work()
+        top.f()
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)
-
-
-def test_calls_of_one_thread(layers: tuple[Walk, Callable[[], None], Callable[[], None]]) -> None:
-    noted, work, _ = layers
-    profiled(noted, work)
     assert noted.modules() == {"kreinlearn.low", "kreinlearn.middle", "kreinlearn.top"}
     pairs = {("top", "middle"), ("middle", "low")}
     assert noted.pairs() == {(f"kreinlearn.{a}", f"kreinlearn.{b}") for a, b in pairs}
-    assert (noted.depth(), noted.depth(workers=False)) == (4, 4)
+    assert noted.frames == 4
 
 
-def test_calls_of_a_worker(layers: tuple[Walk, Callable[[], None], Callable[[], None]]) -> None:
-    noted, _, work = layers
-    profiled(noted, work)
-    assert noted.modules(workers=False) == {"kreinlearn.top"}
-    assert len(noted.modules()) == 3
-    assert noted.pairs(workers=False) == set()
-    assert noted.pairs() == {("kreinlearn.middle", "kreinlearn.low")}
-    assert (noted.depth(), noted.depth(workers=False)) == (4, 1)
-
-
-def test_only_the_first_distance_counts(
-    layers: tuple[Walk, Callable[[], None], Callable[[], None]],
-) -> None:
-    noted, work, in_worker = layers
-    work()
-    in_worker()
-    assert noted.depth() == 4
+def test_only_the_first_distance_counts(layers: tuple[Walk, ModuleType]) -> None:
+    noted, top = layers
+    top.f()
+    top.deeper()
+    assert noted.frames == 4
 
 
 def test_a_limit_holds_only_if_all_its_numbers_do() -> None:
