@@ -24,7 +24,8 @@ from kreinlearn.kernels import DeltaGauss
 from kreinlearn.nystrom.core import landmark_map, one_shot, one_shot_svd, squared_route
 from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.nystrom.schemes import SCHEMES
-from kreinlearn.nystrom.sweep import Swept, project, sweep
+from kreinlearn.nystrom.sweep import Swept, sweep
+from kreinlearn.pairs.evaluate import project
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.pairs.sample import Sample

@@ -24,7 +24,7 @@ from sklearn.utils._param_validation import (
 
 from kreinlearn._warnings import warn
 from kreinlearn.data.memory import Resources, budget_bytes, free_memory, require_memory
-from kreinlearn.data.tiles import Source, length, take
+from kreinlearn.data.tiles import Source, length
 from kreinlearn.data.validation import (
     Border,
     TargetLike,
@@ -45,8 +45,13 @@ from kreinlearn.learn.precision import in_enough_precision
 from kreinlearn.nystrom.core import FeatureMap
 from kreinlearn.nystrom.landmarks import Landmarks, MapSpec
 from kreinlearn.nystrom.schemes import SCHEMES, VECTORS_ONLY
-from kreinlearn.nystrom.sweep import announce, project
-from kreinlearn.pairs.evaluate import LandmarkColumns, rows_per_block
+from kreinlearn.pairs.evaluate import (
+    LandmarkColumns,
+    announce,
+    project,
+    rows_per_block,
+    true_similarities,
+)
 from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.pairs.sample import Sample
 from kreinlearn.pairs.store.opening import stored
@@ -360,16 +365,9 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _similarities(self, X: Objects, numbers: Array) -> Array:
         """The true similarities among some rows of X, evaluated anew."""
-        A, transform = take(X, numbers), self._columns.transform
         if self.kernel_.domain.is_matrix:
             require_square(X)
-            K = symmetrised(self.kernel_.columns(numbers)(A))
-        else:
-            K = self.kernel_.symmetric(A)
-        if transform is None:
-            return K
-        a = transform.offsets(self._columns.raw(A))
-        return symmetrised(transform.similarity(K, a, a))
+        return true_similarities(self.kernel_, X, numbers, self._columns)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -15,8 +15,7 @@ from kreinlearn.estimators.access import border_of, receive
 from kreinlearn.estimators.transformer import KreinNystroem
 from kreinlearn.inspection.arguments import Array, KernelLike, KernelParams, Objects
 from kreinlearn.kernels import Kernel
-from kreinlearn.nystrom.sweep import announce
-from kreinlearn.pairs.evaluate import evaluate_square, pairs_among
+from kreinlearn.pairs.evaluate import announce, evaluate_square, pairs_among
 from kreinlearn.pairs.probe import warn_of_probe
 from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.progress import Progress, name_of

@@ -10,8 +10,7 @@ import numpy as np
 from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.nystrom.core import extra_rows
 from kreinlearn.nystrom.schemes import SCHEMES, WHOLE_SAMPLE
-from kreinlearn.nystrom.sweep import announce
-from kreinlearn.pairs.evaluate import pairs_among
+from kreinlearn.pairs.evaluate import announce, pairs_among
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.sample import Sample
 

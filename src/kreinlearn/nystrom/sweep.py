@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from kreinlearn.data.tiles import TILE, Scratch, length, rows, take
-from kreinlearn.kernels.base import Array, Kernel, Objects
+from kreinlearn.data.tiles import TILE, Scratch
+from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.nystrom.core import PILOT_RTOL, candidate_count, whiten
 from kreinlearn.pairs.evaluate import (
     LandmarkColumns,
@@ -19,20 +18,16 @@ from kreinlearn.pairs.evaluate import (
     naming,
     require_finite,
     scaled,
-    spans_of,
 )
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.sample import Sample
-from kreinlearn.progress import TIMED_ROWS, Progress, seconds_a_pair
 from kreinlearn.sums.moments import Gram, Moments, Targets, moments_of, spare_for
-from kreinlearn.sums.parallel import LONGEST, depth_of, map_blocks, serial_blas
+from kreinlearn.sums.parallel import LONGEST, depth_of, map_blocks
 
 if TYPE_CHECKING:
     from kreinlearn.nystrom.landmarks import MapSpec
 
 LEVERAGE_PROBES = 16  # random directions that estimate the pilot leverage of a row
-TIMED_SHARE = 50  # one pair in so many is evaluated to say how long all of them will take
-TIMED_COLUMNS = 1024
 
 
 @dataclass
@@ -253,55 +248,3 @@ def fill_rows(
 
     with progress.step(what, others, others * width):
         map_blocks(one_block, pairs.rows.blocks(here), workers=pairs.workers)
-
-
-# New rows
-
-
-def project(
-    X: Objects, columns: LandmarkColumns, W: Array, out: Array, workers: int, *,
-    buffered: bool = False, n_rows: int = TILE, progress: Progress | None = None,
-) -> Array:  # fmt: skip
-    """out = k(X, Z) @ W, ``n_rows`` at a time; ``buffered`` if the kernel writes in X's type."""
-    scratch = Scratch(useful=buffered and columns.transform is None)
-    progress = Progress() if progress is None else progress
-    n, width = length(X), columns.n_evaluated(len(W))
-
-    def one_part(span: tuple[int, int]) -> None:
-        numbers, here = np.arange(*span), out[slice(*span)]
-        with naming(numbers, len(W)), np.errstate(over="ignore", invalid="ignore"):
-            A = rows(X, *span)
-            C = columns.transformed(columns.raw(A, scratch.get(A, len(W))))
-            np.matmul(C, W.astype(C.dtype, copy=False), out=here, casting="same_kind")
-        if not np.isfinite(here).all():
-            require_finite(C, numbers, np.arange(len(W)))
-        progress.add(len(here), len(here) * width)
-
-    with progress.step("new rows", n, n * width), serial_blas():
-        if n <= n_rows:
-            one_part((0, n))
-        else:
-            map_blocks(one_part, spans_of(n, n_rows), workers=workers)
-    return out
-
-
-def announce(
-    progress: Progress, kernel: Kernel, A: Objects, Z: Objects, pairs: int, workers: int,
-    at_least: str = "",
-) -> None:  # fmt: skip
-    """Say beforehand how long so many pairs of a costly kernel will take, if that is long."""
-    if not progress.verbose or not kernel.costly:
-        return
-    own = np.random.default_rng(0)  # what is fitted does not depend on what is said
-    a, z = own.integers(length(A), size=TIMED_ROWS), own.integers(length(Z), size=TIMED_COLUMNS)
-
-    def columns(k: int) -> Callable[[int], Array]:
-        evaluate = kernel.columns(take(Z, z[:k]))
-        return lambda i: evaluate(take(A, a[i : i + 1]))
-
-    with suppress(Exception):  # it will come again, with the number of the row
-        most = min(pairs // TIMED_SHARE, 2 * TIMED_ROWS * TIMED_COLUMNS)
-        seconds = seconds_a_pair(columns, most)
-        cores = workers if kernel.threads else kernel.jobs
-        if seconds is not None:
-            progress.announce(pairs, pairs * seconds / cores, cores, at_least)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from kreinlearn.data.tiles import TILE, first_not_finite, rows
-from kreinlearn.kernels.base import Array, Columns, Kernel, Objects
+from kreinlearn.data.tiles import TILE, Scratch, first_not_finite, length, rows, take
+from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, symmetrised
 from kreinlearn.kernels.dissimilarity import Transform, check_dissimilarities
 from kreinlearn.pairs.rows import STORED, Session
-from kreinlearn.sums.parallel import map_blocks
+from kreinlearn.progress import TIMED_ROWS, Progress, seconds_a_pair
+from kreinlearn.sums.parallel import map_blocks, serial_blas
 
+TIMED_SHARE = 50  # one pair in so many is evaluated to say how long all of them will take
+TIMED_COLUMNS = 1024
 NOTHING_KEPT = "; nothing of this fit was kept, which Resources(store=path) would do"
 
 
@@ -179,3 +182,68 @@ class LandmarkColumns:
         if self.landmarks is None or self.transform is None:
             return m
         return max(self.transform.n_reference, int(self.landmarks.max(initial=-1)) + 1)
+
+
+# New objects
+
+
+def project(
+    X: Objects, columns: LandmarkColumns, W: Array, out: Array, workers: int, *,
+    buffered: bool = False, n_rows: int = TILE, progress: Progress | None = None,
+) -> Array:  # fmt: skip
+    """out = k(X, Z) @ W, ``n_rows`` at a time; ``buffered`` if the kernel writes in X's type."""
+    scratch = Scratch(useful=buffered and columns.transform is None)
+    progress = Progress() if progress is None else progress
+    n, width = length(X), columns.n_evaluated(len(W))
+
+    def one_part(span: tuple[int, int]) -> None:
+        numbers, here = np.arange(*span), out[slice(*span)]
+        with naming(numbers, len(W)), np.errstate(over="ignore", invalid="ignore"):
+            A = rows(X, *span)
+            C = columns.transformed(columns.raw(A, scratch.get(A, len(W))))
+            np.matmul(C, W.astype(C.dtype, copy=False), out=here, casting="same_kind")
+        if not np.isfinite(here).all():
+            require_finite(C, numbers, np.arange(len(W)))
+        progress.add(len(here), len(here) * width)
+
+    with progress.step("new rows", n, n * width), serial_blas():
+        if n <= n_rows:
+            one_part((0, n))
+        else:
+            map_blocks(one_part, spans_of(n, n_rows), workers=workers)
+    return out
+
+
+def announce(
+    progress: Progress, kernel: Kernel, A: Objects, Z: Objects, pairs: int, workers: int,
+    at_least: str = "",
+) -> None:  # fmt: skip
+    """Say beforehand how long so many pairs of a costly kernel will take, if that is long."""
+    if not progress.verbose or not kernel.costly:
+        return
+    own = np.random.default_rng(0)  # what is fitted does not depend on what is said
+    a, z = own.integers(length(A), size=TIMED_ROWS), own.integers(length(Z), size=TIMED_COLUMNS)
+
+    def columns(k: int) -> Callable[[int], Array]:
+        evaluate = kernel.columns(take(Z, z[:k]))
+        return lambda i: evaluate(take(A, a[i : i + 1]))
+
+    with suppress(Exception):  # it will come again, with the number of the row
+        most = min(pairs // TIMED_SHARE, 2 * TIMED_ROWS * TIMED_COLUMNS)
+        seconds = seconds_a_pair(columns, most)
+        cores = workers if kernel.threads else kernel.jobs
+        if seconds is not None:
+            progress.announce(pairs, pairs * seconds / cores, cores, at_least)
+
+
+def true_similarities(
+    kernel: Kernel, X: Objects, numbers: Array, columns: LandmarkColumns
+) -> Array:
+    """The similarities among some rows of X, evaluated anew and transformed as by ``columns``."""
+    A, transform = take(X, numbers), columns.transform
+    matrix = kernel.domain.is_matrix
+    K = symmetrised(kernel.columns(numbers)(A)) if matrix else kernel.symmetric(A)
+    if transform is None:
+        return K
+    a = transform.offsets(columns.raw(A))
+    return symmetrised(transform.similarity(K, a, a))

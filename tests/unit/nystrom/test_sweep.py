@@ -23,9 +23,9 @@ from kreinlearn.nystrom.sweep import (
     _affordable_workers,
     _reservoir_keys,
     all_columns,
-    project,
     sweep,
 )
+from kreinlearn.pairs.evaluate import project
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.sums.moments import Targets
