@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from kreinlearn.data.frames import is_number, is_sequence
 from kreinlearn.data.tiles import objects_of, tiles
 from kreinlearn.kernels._fused import compiled
-from kreinlearn.kernels.base import Array, Columns, Objects, register
+from kreinlearn.kernels.base import Array, Objects, register
 from kreinlearn.kernels.domains import Records
 from kreinlearn.kernels.object_kernel import ObjectKernel, given
 from kreinlearn.kernels.strings import flaw
@@ -139,11 +139,8 @@ class Gower(ObjectKernel):
             )
         return ranges
 
-    def columns(self, Z: Objects) -> Columns:
-        check_is_fitted(self)
-        return super().columns(Z)
-
     def packed(self, X: Objects, first: int = 0, n: int = 0, like: object = None) -> Cells:
+        check_is_fitted(self, "numeric_")
         n = n or len(X)
         numbers, categories = np.empty((len(X), sum(self.numeric_))), []
         place = 0
