@@ -730,6 +730,3 @@ def test_a_fold_with_radii_as_tuning_asks_for_it() -> None:
     assert asked.n_valid == fold.n_valid
     assert loss == pytest.approx(expected[0], rel=1e-12)
     np.testing.assert_allclose(gradient, expected[1], rtol=1e-9)
-    one_by_one = variance_fold(fold, *values[:2], 0.7 * radius)
-    assert one_by_one[0] == expected[0]
-    np.testing.assert_array_equal(one_by_one[1], expected[1])
