@@ -50,9 +50,10 @@ def in_enough_precision(fit: Callable[[str], T], *, stored: bool) -> T:
         )
         if stored:
             raise ValueError(
-                f'{what}, and the store holds its values; pass dtype="float64" and another store'
+                f"{what}, and the store holds its values; pass Resources with "
+                'dtype="float64" and another store'
             ) from None
-    warn(f'{what}: float64 is used; pass dtype="float64", or raise the penalties')
+    warn(f'{what}: float64 is used; pass Resources(dtype="float64"), or raise the penalties')
     return fit("float64")
 
 

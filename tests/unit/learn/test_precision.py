@@ -198,7 +198,9 @@ def test_a_dissimilarity_is_compared_by_its_own_reference() -> None:
 def test_a_store_holds_values_of_one_precision(tmp_path: Path) -> None:
     pytest.importorskip("zarr")
     X, y = rows(10)
-    with pytest.raises(ValueError, match=r'the store holds its values; pass dtype="float64"'):
+    with pytest.raises(
+        ValueError, match=r'the store holds its values; pass Resources with dtype="float64"'
+    ):
         ridge(1e-9, dtype="float32", store=tmp_path / "s").fit(X, y)
 
 
@@ -247,7 +249,7 @@ def test_a_fit_that_is_not_repeated_is_asked_for_once() -> None:
     ):
         assert in_enough_precision(fit, stored=False) == "float64"
     assert asked == ["float32", "float64"]
-    with pytest.raises(ValueError, match=r"pass dtype=.float64. and another store"):
+    with pytest.raises(ValueError, match=r"pass Resources with dtype=.float64. and another store"):
         in_enough_precision(fit, stored=True)
 
 
