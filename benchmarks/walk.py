@@ -157,12 +157,6 @@ def three_classes(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-def landmarks(number: int) -> dict[str, int]:
-    """The parameter that sets the number of landmarks, in this version of the library."""
-    known = kreinlearn.KreinSVC._get_param_names()
-    return {"n_landmarks" if "n_landmarks" in known else "landmarks": number}
-
-
 def walks() -> tuple[Walk, Walk, Walk]:
     """A fit of words, its prediction, and a fit of KreinSVC on vectors."""
     words, kinds = two_kinds_of_words(120)
@@ -170,7 +164,7 @@ def walks() -> tuple[Walk, Walk, Walk]:
     fit = walked(lambda: learner.fit(words, kinds))
     predict = walked(lambda: learner.predict(words[:10]))
     X, y = three_classes(400)
-    machine = kreinlearn.KreinSVC(n_jobs=1, random_state=0, **landmarks(100))
+    machine = kreinlearn.KreinSVC(n_jobs=1, random_state=0, landmarks=100)
     return fit, predict, walked(lambda: machine.fit(X, y))
 
 

@@ -31,7 +31,6 @@ from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.probe import probe_landmarks
 from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.pairs.sample import Sample
-from kreinlearn.progress import fit_task
 from kreinlearn.solvers.spectrum import CORRECTIONS, SpectrumCorrection, correct, power_of_two_scale
 from kreinlearn.sums.parallel import serial_blas
 
@@ -237,12 +236,8 @@ class SpectrumSVC(KreinClassifierBase):
         return Classes("ovo", self.class_weight)
 
     def _fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike) -> None:
-        with fit_task(self, X, y, sample_weight):
-            try:
-                self._fit_all_pairs(X, y, sample_weight)
-            except BaseException:
-                self._forget()
-                raise
+        with self._fitting(X, y, sample_weight):
+            self._fit_all_pairs(X, y, sample_weight)
 
     def _fit_all_pairs(self, X: Objects, y: TargetLike, sample_weight: WeightLike) -> None:
         rng = as_generator(self.random_state)

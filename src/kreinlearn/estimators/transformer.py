@@ -320,8 +320,7 @@ class KreinNystroem(_KreinTransformer):
         rank = None if isinstance(self.rank, str) else self.rank
         spec = self._map_spec(rows, kernel, rank, method=self.method, tol=self._tolerance())
         require_rank(rank, spec, len(rows))
-        single = self._resources.dtype == "float32"
-        return replace(spec, wants_pool=single)
+        return replace(spec, wants_pool=self._is_single)
 
     def _fitted_map(self, pairs: Pairs, spec: MapSpec, rng: np.random.Generator) -> FittedMap:
         if spec.tol is None:
@@ -528,8 +527,7 @@ class KreinPCA(_KreinTransformer):
     def _spec(self, rows: Rows, kernel: Kernel) -> MapSpec:
         spec = self._map_spec(rows, kernel, self.n_components)
         require_rank(self.n_components, spec, len(rows), "n_components")
-        single = self._resources.dtype == "float32"
-        return replace(spec, rank=None, wants_pool=single)
+        return replace(spec, rank=None, wants_pool=self._is_single)
 
     def _keep(self, result: FitResult) -> None:
         axes, mean = _centred_axes(result.fitted, len(result.rows))

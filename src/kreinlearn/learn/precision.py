@@ -75,8 +75,7 @@ def _warnings_at_the_end() -> Iterator[None]:
 
 def require_learned(task: Task, penalties: Array) -> None:
     """Raise TooCoarse if least squares with these penalties predict otherwise in float64."""
-    if task.pairs.session.single:
-        _require(learning_error(task, penalties))
+    _require(learning_error(task, penalties))
 
 
 def require_approximated(pairs: Pairs, sample: Sample, spec: MapSpec) -> None:

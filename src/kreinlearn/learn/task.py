@@ -22,7 +22,7 @@ from kreinlearn.learn.folds import (
 from kreinlearn.learn.search import MeanLoss, Tuned
 from kreinlearn.nystrom.core import FeatureKind, FeatureMap, one_shot
 from kreinlearn.nystrom.landmarks import MapSpec
-from kreinlearn.nystrom.sweep import Swept, fill_rows, sweep
+from kreinlearn.nystrom.sweep import fill_rows, sweep
 from kreinlearn.pairs.evaluate import LandmarkColumns, places_of, scaled
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows
@@ -34,6 +34,7 @@ from kreinlearn.sums.moments import (
     Gram,
     Moments,
     Targets,
+    total_gram,
     total_moments,
 )
 
@@ -50,10 +51,7 @@ class Features:
     columns: LandmarkColumns
     unit: float
     map: FeatureMap  # of C / unit
-    sample: Sample | None = None
-    exact_terms: Sequence[FeatureMoments] | None = (
-        None  # of the features themselves, where they are few
-    )
+    exact_terms: Sequence[FeatureMoments] | None = None  # from the features, where they are formed
 
     @property
     def terms(self) -> Sequence[FeatureMoments]:
@@ -65,7 +63,7 @@ class Features:
     @property
     def gram(self) -> Gram:
         """The Gram matrix of C / unit, summed over all rows."""
-        return Swept(self.groups, self.columns, self.unit, None).gram  # type: ignore[arg-type]
+        return total_gram(self.groups)
 
     def whole(self, *, intercept: bool) -> Centred:
         """The sums over all rows, about the means if there is an intercept."""
@@ -274,7 +272,7 @@ class Task:
         swept = sweep(self.pairs, self.sample, self.spec, self.rng, targets, target)
         task = replace(self, sample=swept.sample)
         feature_map = self.kind.core(self.pairs, swept, self.spec, self.rng)
-        features = Features(swept.groups, swept.columns, swept.unit, feature_map, swept.sample)
+        features = Features(swept.groups, swept.columns, swept.unit, feature_map)
         terms = features.terms
         if len(task.numbers) == n <= FEW_ROWS * len(self.sample.landmarks):
             terms = task._terms_of_rows(targets, feature_map)

@@ -21,7 +21,7 @@ from kreinlearn.pairs.evaluate import (
 )
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.sample import Sample
-from kreinlearn.sums.moments import Gram, Moments, Targets, moments_of, spare_for
+from kreinlearn.sums.moments import Gram, Moments, Targets, moments_of, spare_for, total_gram
 from kreinlearn.sums.parallel import LONGEST, depth_of, map_blocks
 
 if TYPE_CHECKING:
@@ -143,12 +143,7 @@ class Swept(NamedTuple):
     @property
     def gram(self) -> Gram:
         """The Gram matrix of C / unit, summed over all rows."""
-        if len(self.groups) == 1:
-            return self.groups[0].gram
-        total = Gram.zeros(len(self.groups[0].gram.sums))
-        for group in self.groups:
-            total += group.gram
-        return total
+        return total_gram(self.groups)
 
 
 def sweep(

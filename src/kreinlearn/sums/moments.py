@@ -171,6 +171,16 @@ def total_moments(parts: Sequence[FeatureMoments]) -> FeatureMoments:
     return reduce(FeatureMoments.plus, parts)
 
 
+def total_gram(groups: Sequence[Moments]) -> Gram:
+    """The Gram matrix of all groups of rows together."""
+    if len(groups) == 1:
+        return groups[0].gram
+    total = Gram.zeros(len(groups[0].gram.sums))
+    for group in groups:
+        total += group.gram
+    return total
+
+
 def symmetric_product(W: Array, G: Array) -> Array:
     """The product W' G W, made exactly symmetric."""
     P = W.T @ G @ W

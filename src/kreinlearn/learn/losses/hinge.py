@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.feature_rows import ValuesHere, with_constant
+from kreinlearn.learn.feature_rows import ROW_NUMBERS, ValuesHere, with_constant
 from kreinlearn.learn.folds import FoldRows
 from kreinlearn.learn.losses.squared import folds_to_tune_on, tuned_before
 from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, one_penalty, tune, tune_apart
@@ -22,7 +22,6 @@ from kreinlearn.sums.moments import Centred, total_moments
 
 TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
 TUNED_OUTPUTS = 4  # outputs, of many, whose loss is looked at
-ROW_NUMBERS = 6  # numbers per row and output: targets, weights, decisions, margins
 
 
 @dataclass(frozen=True)
