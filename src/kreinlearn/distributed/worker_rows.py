@@ -22,6 +22,7 @@ from kreinlearn.sums.moments import Targets
 class WorkerRows(Rows):
     """Rows of a dask collection, which stay on the workers with their targets and weights."""
 
+    here = False
     X: DaskRows
 
     def fetch(self, numbers: Array) -> None:

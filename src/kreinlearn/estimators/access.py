@@ -91,7 +91,7 @@ def criterion(
     """The loss that a fit of the learner would minimise; it is not fitted afterwards."""
     rng, dtype = as_generator(learner.random_state), learner._resources.dtype
     rows, encoded, weights, kernel = learner._checked(X, y, sample_weight, dtype, rng)
-    spec = learner._spec(rows, kernel, rng)
+    spec = learner._spec(rows, encoded, kernel, rng)
     rows = rows.with_outside(spec.map.outside)
     with learner._session(kernel, rows, spec.map, dtype) as session, serial_blas():
         return criterion_of(rows, encoded, weights, spec, session, rng)

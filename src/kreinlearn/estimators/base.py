@@ -203,13 +203,15 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
             )
         return symmetrised(K) if gap else K
 
-    def _map_spec(self, rows: Rows, kernel: Kernel, rank: int | None, **more: Any) -> MapSpec:
-        """The parameters as numbers for the rows at hand."""
+    def _map_spec(
+        self, rows: Rows, kernel: Kernel, rank: int | None, default: int, **more: Any
+    ) -> MapSpec:
+        """The parameters as numbers for the rows at hand; "auto" is ``default`` landmarks."""
         n, wanted = len(rows), self._landmarks
         common = {"rank": rank, "core": wanted.core or self._core, "pool": wanted.pool, **more}
         given = self._given_landmarks
         if given is None:
-            m = landmark_count(wanted.n, n, self._default_landmarks(n, rank))
+            m = landmark_count(wanted.n, n, default)
             scheme = scheme_for(
                 wanted.scheme, rows.are_dense_vectors and not kernel.domain.is_matrix
             )
@@ -222,10 +224,6 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         Z = kernel.domain.validate(given, self._border(self._resources.dtype), reset=False)
         Z = np.asarray(Z) if isinstance(Z, Source) else Z  # a memory map
         return MapSpec(length(Z), given=Z, by_number=False, **common)
-
-    def _default_landmarks(self, n: int, rank: int | None) -> int:
-        """How many landmarks "auto" stands for."""
-        raise NotImplementedError
 
     @contextmanager
     def _fitting(

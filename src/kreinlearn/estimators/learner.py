@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
+from kreinlearn.data.memory import budget_bytes
 from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator
 from kreinlearn.data.validation import TargetLike, WeightLike, checked_weights
@@ -36,13 +38,15 @@ from kreinlearn.learn.incremental import Sums
 from kreinlearn.learn.losses import Loss
 from kreinlearn.learn.search import Tuned, Unknowns
 from kreinlearn.learn.similarity import SimilaritySpec
+from kreinlearn.learn.size import Size, landmarks_by_cost
 from kreinlearn.nystrom.core import FeatureKind, KreinFeatures
 from kreinlearn.nystrom.landmarks import MapSpec
+from kreinlearn.pairs.evaluate import pair_seconds
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.sums.parallel import serial_blas
 
-MOST_LANDMARKS = 1000  # of landmarks="auto"
+MOST_LANDMARKS = 1000  # of landmarks="auto", where not all rows are at hand
 PENALTY = [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})]
 
 
@@ -62,8 +66,8 @@ class Learner(KreinEstimator):
     _fitted: ClassVar[tuple[str, ...]] = (
         *KreinEstimator._fitted, "coef_", "dual_coef_", "intercept_", "lambda_plus_",
         "lambda_minus_", "cv_loss_", "cv_score_", "cv_trials_", "folds_", "similarity_",
-        "kernel_params_", "choices_", "signature_", "eigenvalues_", "rank_", "_map", "_intercept",
-        "_shift", "_one_output", "_sums",
+        "kernel_params_", "choices_", "decision_", "signature_", "eigenvalues_", "rank_", "_map",
+        "_intercept", "_shift", "_one_output", "_sums",
     )  # fmt: skip
 
     _works_elsewhere: ClassVar[bool] = True
@@ -80,9 +84,6 @@ class Learner(KreinEstimator):
 
     # From parameters to a specification
 
-    def _default_landmarks(self, n: int, rank: int | None) -> int:
-        return max(MOST_LANDMARKS, rank or 0)
-
     def _tolerance(self) -> None:
         """Learners have a given number of landmarks."""
 
@@ -97,11 +98,28 @@ class Learner(KreinEstimator):
             return Precomputed(is_dissimilarity=True)  # transformed by learners, not by the kernel
         return kernel
 
-    def _spec(self, rows: Rows, kernel: Kernel, rng: np.random.Generator) -> LearnSpec:
+    def _spec(
+        self, rows: Rows, encoded: Encoded, kernel: Kernel, rng: np.random.Generator,
+        *, part: bool = False,
+    ) -> LearnSpec:  # fmt: skip
+        """All choices that are not made from the data; ``part`` if more rows will come later."""
         rank = self._landmarks.rank
-        spec = self._map_spec(rows, kernel, rank)
+        size = self._default_size(rows, encoded, kernel, part=part)
+        spec = self._map_spec(rows, kernel, rank, max(size.n_landmarks, rank or 0))
         require_rank(rank, spec, len(rows))
+        if self._landmarks.n == "auto" and not rank:
+            spec = replace(spec, reason=size.reason)
         return self._spec_with(spec, kernel, rng)
+
+    def _default_size(self, rows: Rows, encoded: Encoded, kernel: Kernel, *, part: bool) -> Size:
+        """How many landmarks "auto" stands for: all, if a fit can do that in reasonable time."""
+        n, wanted = len(rows), self._landmarks
+        exact = self._loss().diagonal and rows.here and not part
+        if not exact or wanted.n != "auto" or wanted.rank or wanted.core:
+            return Size(min(n, MOST_LANDMARKS), "")
+        memory = budget_bytes(self._resources.memory_budget)
+        pair = pair_seconds(kernel, rows.X)
+        return landmarks_by_cost(n, encoded.Y.shape[1], pair, memory, machines=False)
 
     def _spec_with(self, spec: MapSpec, kernel: Kernel, rng: np.random.Generator) -> LearnSpec:
         return LearnSpec(
@@ -165,7 +183,7 @@ class Learner(KreinEstimator):
         """Rows and targets checked, then the model of ``learn.fit``."""
         rng = as_generator(self.random_state)
         rows, encoded, weights, kernel = self._checked(X, y, sample_weight, dtype, rng)
-        spec = self._spec(rows, kernel, rng)
+        spec = self._spec(rows, encoded, kernel, rng)
         rows = rows.with_outside(spec.map.outside)
         with self._session(kernel, rows, spec.map, dtype) as session, serial_blas():
             return rows, fit_model(rows, encoded, weights, spec, session, rng)
@@ -214,6 +232,8 @@ class Learner(KreinEstimator):
         self._keep_landmarks(model.kernel, rows, model.sample)
         self._keep_solution(model.solved)
         self.folds_ = model.folds
+        if model.reason:
+            self.decision_ = model.reason
         for name in ("kernel_params", "similarity", "choices"):
             value = getattr(model.chosen, name)
             if value is not None:

@@ -67,7 +67,7 @@ class Incremental(Learner):
     ) -> tuple[Rows, Model]:
         rng = as_generator(self.random_state)
         rows, encoded, weights, kernel = self._checked(X, y, sample_weight, dtype, rng, classes)
-        spec = self._spec(rows, kernel, rng)
+        spec = self._spec(rows, encoded, kernel, rng, part=True)
         rows = rows.with_outside(spec.map.outside)
         with self._session(kernel, rows, spec.map, dtype) as session, serial_blas():
             return rows, first_part(rows, encoded, weights, spec, session, rng)

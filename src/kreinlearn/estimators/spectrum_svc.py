@@ -254,9 +254,8 @@ class SpectrumSVC(KreinClassifierBase):
         tuned = isinstance(self.C, str)
         folds = self._row_folds(rows, encoded, numbers, rng) if tuned else None
         machine = Machine(self.spectrum, encoded.labels[numbers], w, errors, len(self.classes_))
-        spec = replace(
-            self._map_spec(rows, kernel, None), eligible=numbers, n_landmarks=len(numbers)
-        )
+        spec = self._map_spec(rows, kernel, None, len(rows))
+        spec = replace(spec, eligible=numbers, n_landmarks=len(numbers))
         with self._session(kernel, rows, spec, dtype) as session, serial_blas():
             pairs = Pairs(kernel, rows, session)
             sample = self._all_pairs(pairs, spec, rng)

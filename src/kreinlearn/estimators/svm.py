@@ -18,7 +18,7 @@ from kreinlearn.estimators.refusals import refuse
 from kreinlearn.estimators.ridge import RandomState
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels.base import Objects
-from kreinlearn.learn.coding import Classes, Coding
+from kreinlearn.learn.coding import Classes, Coding, Encoded
 from kreinlearn.learn.fit import LearnSpec, Model, Solved
 from kreinlearn.learn.losses import Loss, SparseHinge, SquaredHinge
 from kreinlearn.pairs.rows import Rows
@@ -271,10 +271,13 @@ class KreinSVC(KreinClassifierBase):
             return super()._coding()
         return Classes("ovr", self.class_weight)
 
-    def _spec(self, rows: Rows, kernel: Kernel, rng: np.random.Generator) -> LearnSpec:
+    def _spec(
+        self, rows: Rows, encoded: Encoded, kernel: Kernel, rng: np.random.Generator,
+        *, part: bool = False,
+    ) -> LearnSpec:  # fmt: skip
         if self.lambda_l1 is not None:
             refuse(self, "an l1 penalty", n_classes=len(self.classes_))
-        return super()._spec(rows, kernel, rng)
+        return super()._spec(rows, encoded, kernel, rng, part=part)
 
     def _keep(self, rows: Rows, model: Model) -> None:
         super()._keep(rows, model)

@@ -130,9 +130,6 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
 
     # Fitting
 
-    def _default_landmarks(self, n: int, rank: int | None) -> int:
-        return max(100, 2 * (rank or 0))
-
     def _tolerance(self) -> float | None:
         """The estimated error at which landmarks stop growing; None: their number is given."""
         return None
@@ -318,7 +315,9 @@ class KreinNystroem(_KreinTransformer):
     def _spec(self, rows: Rows, kernel: Kernel) -> MapSpec:
         refuse(self, "a method")
         rank = None if isinstance(self.rank, str) else self.rank
-        spec = self._map_spec(rows, kernel, rank, method=self.method, tol=self._tolerance())
+        spec = self._map_spec(
+            rows, kernel, rank, default_landmarks(rank), method=self.method, tol=self._tolerance()
+        )
         require_rank(rank, spec, len(rows))
         return replace(spec, wants_pool=self._is_single)
 
@@ -525,7 +524,7 @@ class KreinPCA(_KreinTransformer):
         self.verbose = verbose
 
     def _spec(self, rows: Rows, kernel: Kernel) -> MapSpec:
-        spec = self._map_spec(rows, kernel, self.n_components)
+        spec = self._map_spec(rows, kernel, self.n_components, default_landmarks(self.n_components))
         require_rank(self.n_components, spec, len(rows), "n_components")
         return replace(spec, rank=None, wants_pool=self._is_single)
 
@@ -537,6 +536,11 @@ class KreinPCA(_KreinTransformer):
         self.explained_squared_ratio_ = (shares**2 / np.sum(shares**2))[: len(kept.S)]
         self._keep_map(result, kept, mean @ kept.W)
         self._warn_if_rank_lost(self.n_components, "n_components")
+
+
+def default_landmarks(rank: int | None) -> int:
+    """How many landmarks "auto" stands for."""
+    return max(100, 2 * (rank or 0))
 
 
 def _centred_axes(fitted: FittedMap, n: int) -> tuple[FeatureMap, Array]:

@@ -18,6 +18,7 @@ class SlowKernel(ProcessKernel, ObjectKernel):
     """A kernel whose blocks and squares may be evaluated in other processes, with the same bits."""
 
     threads = False
+    pair_seconds = None  # it depends on the size of the objects by orders of magnitude
 
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
         super().fit(X, rng)

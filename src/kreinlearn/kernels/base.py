@@ -64,6 +64,9 @@ class Kernel(BaseEstimator):
         bit.
     diagonal_cost : int
         The number of pairs that are evaluated for each k(x, x).
+    pair_seconds : float or None
+        About how long one value takes, in seconds. None says that nobody knows, and that it has to
+        be measured.
 
     Examples
     --------
@@ -84,6 +87,7 @@ class Kernel(BaseEstimator):
     pairs_once = False  # ``symmetric`` evaluates n (n + 1) / 2 pairs, not n * n
     splits_squares = False  # a square may be evaluated in strips of rows, by several threads
     diagonal_cost = 1  # pairs that are evaluated for each k(x, x)
+    pair_seconds: float | None = 1e-8  # about how long one value takes; None: it is measured
 
     @property
     def domain(self) -> Domain:

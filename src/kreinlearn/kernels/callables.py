@@ -34,6 +34,7 @@ class CallableKernel(ProcessKernel):
 
     domain: Domain = Anything()
     threads = False
+    pair_seconds = None
     sparse = True
     rows_per_call = CALL_ROWS
     diagonal_cost = DIAGONAL_SQUARE

@@ -88,6 +88,12 @@ class Composite(ProcessKernel):
     jobs = _of_parts("jobs", max)
 
     @property
+    def pair_seconds(self) -> float | None:  # type: ignore[override]
+        """The sum over the parts; not known if one of them is not."""
+        each = [part.pair_seconds for part in self.parts]
+        return None if None in each else float(sum(filter(None, each)))
+
+    @property
     def rows_per_call(self) -> int:
         """As many as any part needs; all, which is 0, if one part needs all."""
         needed = [part.rows_per_call for part in self.parts]

@@ -32,6 +32,7 @@ class ObjectKernel(Kernel):
     domain: Domain = Objects()
     pairs_once = True
     splits_squares = True
+    pair_seconds: float | None = 1e-6
 
     def packed(self, X: Rows, first: int = 0, n: int = 0, like: Any = None) -> Any:
         """Objects in the form that ``values`` takes; an error names object ``first + i`` of ``n``.

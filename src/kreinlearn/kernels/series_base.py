@@ -66,6 +66,7 @@ class SeriesDistance(ObjectKernel):
     """
 
     is_dissimilarity = True
+    pair_seconds = 2e-5
     _distance = "dtw"
     _shortest = 1
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.coding import Encoded
-from kreinlearn.learn.fit import LearnSpec, make_task
+from kreinlearn.learn.fit import LearnSpec, make_features, make_task
 from kreinlearn.learn.search import Unknowns, given
 from kreinlearn.learn.similarity import choose_similarity
 from kreinlearn.pairs.rows import Rows, Session
@@ -26,8 +26,8 @@ def criterion_of(
         make_task(rows, encoded, weights, spec, session, rng), spec.similarity
     )
     by_fold = not chosen.task.honest and not spec.folds.loo
-    task, features = chosen.task.swept(by_fold=by_fold)
-    loss = spec.loss.prepared(features.whole(intercept=spec.intercept), encoded.shift)
+    task, features = make_features(chosen.task, spec, by_fold=by_fold)
+    loss = spec.loss.prepared(features, encoded.shift, intercept=spec.intercept)
     objective = loss.criterion(task, features, loo=spec.folds.loo)
 
     def loss_at(lambda_plus: float, lambda_minus: float) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.learn.coding import Coding, Decided, Encoded
+from kreinlearn.learn.exact import exact_features
 from kreinlearn.learn.folds import FoldSpec
 from kreinlearn.learn.incremental import Sums
 from kreinlearn.learn.losses.base import Loss
@@ -48,6 +49,11 @@ class LearnSpec:
         root = self.kind.root(unit)
         fixed = (None if value is None else value / root / root for value in self.penalties.fixed)
         return self.loss.unknowns(replace(self.penalties, fixed=tuple(fixed)))
+
+    def is_exact(self, task: Task) -> bool:
+        """Whether the problem is solved in the eigenbasis of all objects."""
+        positive = all(value is None or value > 0 for value in self.penalties.fixed)
+        return task.exact and self.loss.diagonal and self.scoring is None and positive
 
     @property
     def tunes(self) -> bool:
@@ -91,6 +97,7 @@ class Model:
     folds: Array
     n_chosen: int  # landmarks that were asked for, of which a sparse model keeps some
     chosen: Chosen  # the similarity
+    reason: str = ""  # why there are so many landmarks
     sums: Sums | None = None  # what partial_fit goes on from
 
 
@@ -103,8 +110,8 @@ def fit_model(
     chosen = choose_similarity(task, spec.similarity)
     by_fold = spec.tunes and not chosen.task.honest and not spec.folds.loo
     kept = spec.loss.keeping(chosen.task, by_fold=by_fold)
-    task, features = chosen.task.swept(by_fold=by_fold, keep=kept)  # pairs -> sums -> features
-    loss = spec.loss.prepared(features.whole(intercept=spec.intercept), encoded.shift)
+    task, features = make_features(chosen.task, spec, by_fold=by_fold, keep=kept)
+    loss = spec.loss.prepared(features, encoded.shift, intercept=spec.intercept)
     tuned = tune_penalties(task, features, loss, spec, encoded)  # folds -> penalties
     decided = spec.coding.finish(task, features, loss.settled(tuned.values), tuned.values, kept)
     if session.single:
@@ -129,9 +136,18 @@ def make_task(
     folds, n_folds = spec.folds.draw(rows, encoded, rng)
     task = Task(
         pairs, sample, map_spec, spec.kind, rng, encoded.y, encoded.Y, weights, folds, n_folds,
-        spec.intercept,
+        spec.intercept, leaves_one_out=spec.folds.leaves_one_out,
     )  # fmt: skip
     return task if task.honest else task.with_landmarks_trained()
+
+
+def make_features(
+    task: Task, spec: LearnSpec, *, by_fold: bool, keep: Any = None
+) -> tuple[Task, Features]:
+    """Features from sums over all rows; or from all pairs, if all objects are landmarks."""
+    if spec.is_exact(task):
+        return exact_features(task)
+    return task.swept(by_fold=by_fold, keep=keep)
 
 
 def tune_penalties(
@@ -173,6 +189,7 @@ def make_model(
         folds=task.folds,
         n_chosen=task.spec.n_landmarks,
         chosen=chosen,
+        reason=task.spec.reason,
     )
 
 

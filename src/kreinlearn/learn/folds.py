@@ -204,6 +204,11 @@ class FoldSpec:
         return isinstance(self.cv, str)
 
     @property
+    def leaves_one_out(self) -> bool:
+        """Whether one object is left out at a time, where that costs no more than folds."""
+        return self.cv is None or self.loo
+
+    @property
     def drawn(self) -> bool:
         """Whether folds are drawn at random."""
         return self.cv is None or isinstance(self.cv, Integral)

@@ -51,7 +51,7 @@ def first_part(
     task = chosen.task
     swept, features = task.with_landmarks_trained().swept(by_fold=spec.tunes)
     task = replace(task, sample=swept.sample)
-    loss = spec.loss.prepared(features.whole(intercept=spec.intercept), encoded.shift)
+    loss = spec.loss.prepared(features, encoded.shift, intercept=spec.intercept)
     tuned = tune_penalties(task, features, loss, spec, encoded)
     if session.single:
         require_learned(task, tuned.values)
@@ -70,7 +70,7 @@ def next_part(
 
     groups = _added(rows, Targets(encoded.Y, weights), session, sums, columns)
     features = Features(groups, columns, sums.unit, sums.map)
-    loss = spec.loss.prepared(features.whole(intercept=spec.intercept), encoded.shift)
+    loss = spec.loss.prepared(features, encoded.shift, intercept=spec.intercept)
     tuned = _tuned_again(features, loss, spec, sums)
     decided = _decided(features, loss, spec, encoded, tuned)
     sums = replace(sums, groups=groups, values=tuned.values)

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kreinlearn.kernels.base import Kernel
+from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS
+from kreinlearn.learn.exact import decomposed, tuning_loss
 from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, tune, tune_apart
 from kreinlearn.learn.task import Task, gram_scale
 from kreinlearn.pairs.pairs import Pairs
@@ -19,6 +20,10 @@ from kreinlearn.solvers.least_squares import Fold
 FINALISTS = 2  # similarities whose penalties are tuned before one is chosen
 SCREENED = 400  # rows that the finalists are chosen by, where each fold makes a map of its own
 SCREENED_OUTSIDE, SCREENED_PER_LANDMARK = 2048, 3  # at least so many where it does not
+
+STAGES = ((300, 6, True), (700, 1, False))  # objects, candidates left, whether penalties are coarse
+ALMOST_ALL = 1.2  # a part is not looked at if there are not so many times more objects
+SCREENED_ACCURACY = 1e-4  # of the integrals behind leave-one-out, on parts
 
 Params = dict[str, Any]
 
@@ -41,7 +46,12 @@ class Candidate:
     transform: str | None = None
 
     def chosen(self) -> Task:
+        """The task with similarities by the transformation."""
         return self.task.using(self.transform)
+
+    def named(self) -> Task:
+        """The task with only the name of the transformation: parts of it make their own."""
+        return replace(self.task, similarity=self.transform or self.task.similarity)
 
 
 class Chosen(NamedTuple):
@@ -75,6 +85,8 @@ def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
         (only,) = candidates
         return Chosen(only.chosen(), only.kernel_params, only.transform)
     unknowns = Unknowns((None, None), equal=spec.equal)
+    if task.exact:
+        return _choose_exactly(candidates, unknowns, task.rng)
     seed = int(task.rng.integers(2**63))
 
     def tried(number: int, tuned_by: Callable[[Task], Tuned]) -> tuple[float, int, Choice]:
@@ -92,6 +104,62 @@ def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
     if len(task.numbers) == task.n:  # the penalties found are those of all rows
         chosen = replace(chosen, tuned=trials[0][2].tuned)
     return Chosen(chosen, best.kernel_params, best.transform, [trial[2] for trial in trials])
+
+
+def _choose_exactly(
+    candidates: list[Candidate], unknowns: Unknowns, rng: np.random.Generator
+) -> Chosen:
+    """The same if all objects are landmarks: candidates are compared on growing samples.
+
+    What is left at the end is decomposed and tuned on all objects.
+    """
+    trials: list[tuple[float, int, Choice]] = []
+    left = list(range(len(candidates)))
+    order = _stratified_order(candidates[0].task, rng)
+
+    def tried(number: int, tuned: Tuned) -> tuple[float, int, Choice]:
+        candidate = candidates[number]
+        choice = Choice(candidate.kernel_params, candidate.transform, tuned.loss, tuned)
+        return tuned.loss, number, choice
+
+    for size, most, coarse in STAGES:
+        if len(left) <= most or len(order) <= ALMOST_ALL * size:
+            continue
+        places = np.sort(order[np.arange(size) * len(order) // size])
+        stage = sorted(
+            tried(number, _tuned_on_part(candidates[number].named(), places, unknowns, coarse))
+            for number in left
+        )
+        trials = stage + [trial for trial in trials if trial[1] not in left]
+        left = [trial[1] for trial in stage[:most]]
+    best: tuple[float, int, Task] | None = None
+    finals = []
+    for number in left:
+        task = candidates[number].chosen()
+        basis = decomposed(task)
+        task = replace(task, basis=basis)
+        tuned = tune_apart(tuning_loss(task, basis=basis), basis.scale, unknowns)
+        finals.append(tried(number, tuned))
+        if best is None or (tuned.loss, number) < best[:2]:
+            best = tuned.loss, number, replace(task, tuned=tuned)
+    assert best is not None
+    trials = sorted(finals) + [trial for trial in trials if trial[1] not in left]
+    chosen = candidates[best[1]]
+    choices = [trial[2] for trial in trials]
+    return Chosen(best[2], chosen.kernel_params, chosen.transform, choices)
+
+
+def _tuned_on_part(task: Task, places: Array, unknowns: Unknowns, coarse: bool) -> Tuned:
+    basis = decomposed(task, places)
+    loss = tuning_loss(task, places, basis, SCREENED_ACCURACY)
+    return tune(loss, basis.scale, unknowns, coarse=coarse)
+
+
+def _stratified_order(task: Task, rng: np.random.Generator) -> Array:
+    """All places, ordered by their targets and at random among equal ones."""
+    order = rng.permutation(len(task.numbers))
+    Y = np.asarray(task.Y)[task.numbers[order]]
+    return np.asarray(order[np.lexsort(Y.T[::-1])])
 
 
 def _candidates(task: Task, spec: SimilaritySpec) -> list[Candidate]:

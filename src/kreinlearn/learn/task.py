@@ -27,6 +27,7 @@ from kreinlearn.pairs.evaluate import LandmarkColumns, places_of, scaled
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.pairs.sample import Sample
+from kreinlearn.solvers.exact import Eigenbasis
 from kreinlearn.solvers.least_squares import Fold, LeaveOneOut, sign_groups
 from kreinlearn.sums.moments import (
     Centred,
@@ -52,6 +53,7 @@ class Features:
     unit: float
     map: FeatureMap  # of C / unit
     exact_terms: Sequence[FeatureMoments] | None = None  # from the features, where they are formed
+    basis: Eigenbasis | None = None  # if all objects are landmarks; there are no sums then
 
     @property
     def terms(self) -> Sequence[FeatureMoments]:
@@ -71,6 +73,8 @@ class Features:
 
     def scale(self, *, intercept: bool) -> float:
         """The largest eigenvalue of the Gram matrix of the features over the weight of all rows."""
+        if self.basis is not None:
+            return self.basis.scale
         whole = self.whole(intercept=intercept)
         return gram_scale(whole.G, whole.n)
 
@@ -117,11 +121,21 @@ class Task:
     intercept: bool
     similarity: str = "squared"  # made of a dissimilarity
     tuned: Tuned | None = None  # least-squares penalties, if the choice of a similarity found them
+    leaves_one_out: bool = False  # where all objects are landmarks, tuning leaves out one at a time
+    basis: Eigenbasis | None = None  # of all objects, if the choice of a similarity decomposed them
 
     @cached_property
     def honest(self) -> bool:
         """Whether each fold makes a map of its own, because landmarks are most of the rows."""
         return 2 * int(np.sum(self.sample.landmarks >= 0)) > self.n_weighted
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether all objects are landmarks, and the features are those of all of them."""
+        spec, sample = self.spec, self.sample
+        every = len(sample.landmarks) == len(sample.rows) == self.n_weighted
+        here = self.rows.here and bool(sample.rows[0] >= 0)
+        return every and here and spec.core == "plain" and spec.rank is None
 
     @property
     def n_weighted(self) -> int:

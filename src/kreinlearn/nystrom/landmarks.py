@@ -74,6 +74,7 @@ class MapSpec:
     tol: float | None = None  # the error at which landmarks stop growing; None: they do not grow
     pool: int = 8192
     eligible: Array | None = None  # rows that may be landmarks; None: all
+    reason: str = ""  # why there are so many landmarks, where that was decided
     wants_pool: bool = False  # rows beside the landmarks are looked at, whatever the scheme
 
     @property

@@ -18,6 +18,7 @@ from kreinlearn.sums.parallel import map_blocks, serial_blas
 
 TIMED_SHARE = 50  # one pair in so many is evaluated to say how long all of them will take
 TIMED_COLUMNS = 1024
+MEASURED_PAIRS = 256  # of a user's own function, to find out what a pair costs
 NOTHING_KEPT = "; nothing of this fit was kept, which Resources(store=path) would do"
 
 
@@ -221,19 +222,34 @@ def announce(
     """Say beforehand how long so many pairs of a costly kernel will take, if that is long."""
     if not progress.verbose or not kernel.costly:
         return
-    own = np.random.default_rng(0)  # what is fitted does not depend on what is said
+    with suppress(Exception):  # it will come again, with the number of the row
+        most = min(pairs // TIMED_SHARE, 2 * TIMED_ROWS * TIMED_COLUMNS)
+        seconds = _timed(kernel, A, Z, most)
+        cores = workers if kernel.threads else kernel.jobs
+        if seconds is not None:
+            progress.announce(pairs, pairs * seconds / cores, cores, at_least)
+
+
+def _timed(kernel: Kernel, A: Objects, Z: Objects, most: int) -> float | None:
+    """Seconds that one pair takes, measured with at most so many pairs; None if these are few."""
+    own = np.random.default_rng(0)  # what is fitted does not depend on what is measured
     a, z = own.integers(length(A), size=TIMED_ROWS), own.integers(length(Z), size=TIMED_COLUMNS)
 
     def columns(k: int) -> Callable[[int], Array]:
         evaluate = kernel.columns(take(Z, z[:k]))
         return lambda i: evaluate(take(A, a[i : i + 1]))
 
+    return seconds_a_pair(columns, most)
+
+
+def pair_seconds(kernel: Kernel, X: Objects) -> float:
+    """About how long one value takes: as declared, or measured and rounded to a power of ten."""
+    if kernel.pair_seconds is not None:
+        return kernel.pair_seconds
+    seconds = None
     with suppress(Exception):  # it will come again, with the number of the row
-        most = min(pairs // TIMED_SHARE, 2 * TIMED_ROWS * TIMED_COLUMNS)
-        seconds = seconds_a_pair(columns, most)
-        cores = workers if kernel.threads else kernel.jobs
-        if seconds is not None:
-            progress.announce(pairs, pairs * seconds / cores, cores, at_least)
+        seconds = _timed(kernel, X, X, MEASURED_PAIRS)
+    return 1e-6 if not seconds else float(10.0 ** np.round(np.log10(seconds)))
 
 
 def true_similarities(

@@ -94,6 +94,8 @@ class Rows:
     theirs beside the rows, and answer the same questions (see ``distributed.rows``).
     """
 
+    here = True  # whether the rows are in this process
+
     def __init__(self, X: Objects, outside: Objects | None = None) -> None:
         self.X, self.outside = X, outside
 

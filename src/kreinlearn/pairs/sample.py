@@ -66,9 +66,7 @@ class Sample:
     @cached_property
     def unit(self) -> float:
         """A power of four near the size of C, and 1 unless squares might over- or underflow."""
-        C = self.C
-        exponent = int(np.frexp(max(np.max(C, initial=0.0), -np.min(C, initial=0.0)))[1])
-        return 1.0 if abs(exponent) <= SAFE_EXPONENT else 2.0 ** (2 * (exponent // 2))
+        return unit_of(self.C)
 
     def positions(self, numbers: Array) -> Array:
         """The positions in ``rows`` of rows with the given numbers."""
@@ -118,6 +116,12 @@ class Sample:
             raw=np.insert(self.raw[:, self.used], at, raw[order], axis=0),
             columns=self.columns[self.used],
         )
+
+
+def unit_of(C: Array) -> float:
+    """A power of four near the largest magnitude, and 1 unless squares might over- or underflow."""
+    exponent = int(np.frexp(max(np.max(C, initial=0.0), -np.min(C, initial=0.0)))[1])
+    return 1.0 if abs(exponent) <= SAFE_EXPONENT else 2.0 ** (2 * (exponent // 2))
 
 
 class Square(NamedTuple):

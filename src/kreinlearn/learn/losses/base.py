@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns
+from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns
 from kreinlearn.learn.task import Features, Linear, Task
 from kreinlearn.solvers.least_squares import Fold
 from kreinlearn.sums.moments import Centred
@@ -23,13 +23,15 @@ class Loss(Protocol):
     def keeping(self, task: Task, *, by_fold: bool) -> Any:
         """Where the pass over all rows keeps kernel values for the solver; None: nowhere."""
 
-    def prepared(self, whole: Centred, shift: Array | float) -> Loss:
+    diagonal: bool  # solved in the eigenbasis of the kernel matrix, if all objects are landmarks
+
+    def prepared(self, features: Features, shift: Array | float, *, intercept: bool) -> Loss:
         """The loss for given data: what it has to know of the targets first."""
 
     def objective(self, folds: Sequence[Fold]) -> MeanLoss:
         """The cross-validated loss and its gradient, as functions of the values."""
 
-    def criterion(self, task: Task, features: Features, *, loo: bool) -> MeanLoss:
+    def criterion(self, task: Task, features: Features, *, loo: bool) -> FoldLosses:
         """The cross-validated loss of this task, which ``tune`` minimises in the end."""
 
     def tune(self, task: Task, features: Features, unknowns: Unknowns, *, loo: bool) -> Tuned:

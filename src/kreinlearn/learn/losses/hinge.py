@@ -30,11 +30,12 @@ class SquaredHinge:
 
     max_iter: int = 1000
     needs_pool = True
+    diagonal = False
 
     def unknowns(self, penalties: Unknowns) -> Unknowns:
         return penalties
 
-    def prepared(self, whole: Centred, shift: Array | float) -> Self:
+    def prepared(self, features: Features, shift: Array | float, *, intercept: bool) -> Self:
         return self
 
     def settled(self, values: Array) -> Self:

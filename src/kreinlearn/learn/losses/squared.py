@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, tune, tune_apart
+from kreinlearn.learn.exact import solve_exact, tuning_loss
+from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns, tune, tune_apart
 from kreinlearn.learn.task import Features, Linear, Task
 from kreinlearn.solvers.least_squares import Fold, ridge, ridge_rows, signed_penalty
 from kreinlearn.sums.moments import Centred, FeatureMoments
@@ -18,6 +19,7 @@ class SquaredError:
     """The loss of ``KreinRidge``; it needs no more of the rows than sums."""
 
     needs_pool = False
+    diagonal = True
 
     def unknowns(self, penalties: Unknowns) -> Unknowns:
         return penalties
@@ -25,7 +27,7 @@ class SquaredError:
     def keeping(self, task: Task, *, by_fold: bool) -> Any:
         return None
 
-    def prepared(self, whole: Centred, shift: Array | float) -> Self:
+    def prepared(self, features: Features, shift: Array | float, *, intercept: bool) -> Self:
         return self
 
     def settled(self, values: Array) -> Self:
@@ -34,13 +36,15 @@ class SquaredError:
     def objective(self, folds: Sequence[Fold]) -> MeanLoss:
         return MeanLoss(folds)
 
-    def criterion(self, task: Task, features: Features, *, loo: bool) -> MeanLoss:
+    def criterion(self, task: Task, features: Features, *, loo: bool) -> FoldLosses:
+        if features.basis is not None:
+            return tuning_loss(task, basis=features.basis)
         if loo and not task.honest:
             return task.leave_one_out(features)
         return self.objective(folds_to_tune_on(task, features))
 
     def tune(self, task: Task, features: Features, unknowns: Unknowns, *, loo: bool) -> Tuned:
-        before = None if loo else tuned_before(task, unknowns)
+        before = None if loo and features.basis is None else tuned_before(task, unknowns)
         if before is not None:
             return before
         search = tune if loo and not task.honest else tune_apart
@@ -48,6 +52,8 @@ class SquaredError:
         return search(self.criterion(task, features, loo=loo), scale, unknowns)
 
     def solve(self, task: Task, features: Features, values: Array, kept: Any) -> Linear:
+        if features.basis is not None:
+            return solve_exact(task, features.basis, values)
         return self.solve_sums(features.whole(intercept=task.intercept), features.map.S, values)
 
     def solve_sums(self, whole: Centred, S: Array, values: Array) -> Linear:

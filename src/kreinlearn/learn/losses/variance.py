@@ -28,6 +28,8 @@ class VarianceConstrained(SquaredError):
     ``radius`` is the parameter of the estimator; ``radii`` are the numbers, one per output.
     """
 
+    diagonal = False  # the spread of the predictions couples all eigenvectors
+
     radius: Any = "auto"
     radii: Array | None = None  # (q,)
 
@@ -35,7 +37,10 @@ class VarianceConstrained(SquaredError):
         factor = None if isinstance(self.radius, str) and self.radius == "tuned" else 1.0
         return replace(penalties, fixed=(*penalties.fixed, factor))
 
-    def prepared(self, whole: Centred, shift: Array | float) -> VarianceConstrained:
+    def prepared(
+        self, features: Features, shift: Array | float, *, intercept: bool
+    ) -> VarianceConstrained:
+        whole = features.whole(intercept=intercept)
         deviation = np.sqrt(np.maximum(whole.yy, 0) / whole.n)
         size = np.sqrt(np.maximum(whole.yy / whole.n, 0) + (whole.ybar + shift) ** 2)
         if (deviation <= CONSTANT_RTOL * size).any():

@@ -1,0 +1,78 @@
+"""How many landmarks a learner takes by default: what a fit would cost decides.
+
+The costs are rough figures for one core of today's machines. They are constants, so that the same
+data have the same landmarks everywhere; only the cost of a user's own function is measured, and
+rounded to a power of ten.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+SECONDS = 25.0  # of one core, which a fit at its defaults may take
+DECOMPOSE = 1.7e-10  # seconds for each n^3: an eigendecomposition
+LEAVE_OUT = 1.0e-8  # for each n^2 and target: leave-one-out of all penalties
+MACHINES = 1.5e-10  # for each n^3 and output: Newton's method of the squared hinge loss
+FACTOR = 4e-9  # for each m^3: all factorisations while penalties are tuned on folds
+SUM_UP = 1e-10  # for each n m^2: sums over all rows
+FEW, PAST = 1000, 100_000  # landmarks of similarities that cost nothing, beyond so many rows
+GROWTH = 0.1  # the power of the number of rows by which they grow
+LEAST = 20  # landmarks, whatever they cost
+MATRICES = 7  # n x n matrices that are held at once if all objects are landmarks
+
+
+class Size(NamedTuple):
+    """A number of landmarks, and why it is that."""
+
+    n_landmarks: int
+    reason: str
+
+
+def landmarks_by_cost(
+    n: int, n_outputs: int, pair: float, memory: int, *, machines: bool, seconds: float = SECONDS
+) -> Size:
+    """All objects if that takes at most ``seconds`` and fits the memory, or else fewer.
+
+    ``pair`` are the seconds that one value of the similarity takes, and ``machines`` says that
+    every output needs an iterative solver.
+    """
+    exact = exact_seconds(n, n_outputs, pair, machines=machines)
+    needed = MATRICES * 8 * n * n
+    if exact <= seconds and needed <= memory:
+        reason = f"all {n} objects are landmarks: that takes about {_rounded(exact)} of one core"
+        return Size(n, reason)
+    why = f"all {n} would take about {_rounded(exact)} of one core"
+    if exact <= seconds:
+        why = f"all {n} would take {needed / 2**20:.0f} MiB, and {memory / 2**20:.0f} MiB are free"
+    m = _affordable(n, pair, seconds)
+    return Size(min(n, m), f"{min(n, m)} of {n} objects are landmarks: {why}")
+
+
+def exact_seconds(n: int, n_outputs: int, pair: float, *, machines: bool) -> float:
+    """An estimate of the time of a fit with all objects as landmarks."""
+    own = MACHINES * n**3 * n_outputs if machines else 0.0
+    pairs = pair * n * (n + 1) / 2
+    return pairs + DECOMPOSE * n**3 + LEAVE_OUT * n**2 * (n_outputs + 2) + own
+
+
+def landmark_seconds(n: int, m: int, pair: float) -> float:
+    """An estimate of the time of a fit with m landmarks."""
+    return pair * n * m + SUM_UP * n * m**2 + FACTOR * m**3
+
+
+def _affordable(n: int, pair: float, seconds: float) -> int:
+    """The landmarks that the time allows, by bisection; of many rows as many as usual."""
+    low, high = LEAST, max(n, LEAST)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (
+            (middle, high) if landmark_seconds(n, middle, pair) <= seconds else (low, middle)
+        )
+    usual = FEW * max(n / PAST, 1.0) ** GROWTH
+    if pair * n * usual > seconds * max(n / PAST, 1.0):  # the similarity itself is what takes long
+        return low
+    return max(low, int(usual))
+
+
+def _rounded(seconds: float) -> str:
+    return f"{seconds:.2g} s" if seconds < 100 else f"{seconds / 60:.2g} min"
