@@ -114,12 +114,13 @@ class Learner(KreinEstimator):
     def _default_size(self, rows: Rows, encoded: Encoded, kernel: Kernel, *, part: bool) -> Size:
         """How many landmarks "auto" stands for: all, if a fit can do that in reasonable time."""
         n, wanted = len(rows), self._landmarks
-        exact = self._loss().diagonal and rows.here and not part
+        loss = self._loss()
+        exact = loss.diagonal and rows.here and not part
         if not exact or wanted.n != "auto" or wanted.rank or wanted.core:
             return Size(min(n, MOST_LANDMARKS), "")
         memory = budget_bytes(self._resources.memory_budget)
         pair = pair_seconds(kernel, rows.X)
-        return landmarks_by_cost(n, encoded.Y.shape[1], pair, memory, machines=False)
+        return landmarks_by_cost(n, encoded.Y.shape[1], pair, memory, machines=loss.iterates)
 
     def _spec_with(self, spec: MapSpec, kernel: Kernel, rng: np.random.Generator) -> LearnSpec:
         return LearnSpec(

@@ -53,6 +53,20 @@ def similarities(task: Task, places: Array | None = None) -> Array:
     return scaled(symmetrised(raw), unit_of(raw))
 
 
+def spread_out(task: Task, size: int) -> Array:
+    """Sorted places of at most so many objects, with all targets in proportion.
+
+    They are drawn at random among equal targets, and are the same at every call.
+    """
+    n = len(task.numbers)
+    if n <= size:
+        return np.arange(n)
+    order = np.random.default_rng(n).permutation(n)
+    Y = np.asarray(task.Y)[task.numbers[order]]
+    order = order[np.lexsort(Y.T[::-1])]
+    return np.sort(order[np.arange(size) * n // size])
+
+
 def tuning_loss(
     task: Task,
     places: Array | None = None,

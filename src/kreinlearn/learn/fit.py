@@ -109,7 +109,9 @@ def fit_model(
     task = make_task(rows, encoded, weights, spec, session, rng)  # rows -> landmarks, folds
     chosen = choose_similarity(task, spec.similarity)
     by_fold = spec.tunes and not chosen.task.honest and not spec.folds.loo
-    kept = spec.loss.keeping(chosen.task, by_fold=by_fold)
+    kept = None
+    if not spec.is_exact(chosen.task):
+        kept = spec.loss.keeping(chosen.task, by_fold=by_fold)
     task, features = make_features(chosen.task, spec, by_fold=by_fold, keep=kept)
     loss = spec.loss.prepared(features, encoded.shift, intercept=spec.intercept)
     tuned = tune_penalties(task, features, loss, spec, encoded)  # folds -> penalties

@@ -11,7 +11,7 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS
-from kreinlearn.learn.exact import decomposed, tuning_loss
+from kreinlearn.learn.exact import decomposed, spread_out, tuning_loss
 from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, tune, tune_apart
 from kreinlearn.learn.task import Task, gram_scale
 from kreinlearn.pairs.pairs import Pairs
@@ -86,7 +86,7 @@ def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
         return Chosen(only.chosen(), only.kernel_params, only.transform)
     unknowns = Unknowns((None, None), equal=spec.equal)
     if task.exact:
-        return _choose_exactly(candidates, unknowns, task.rng)
+        return _choose_exactly(candidates, unknowns)
     seed = int(task.rng.integers(2**63))
 
     def tried(number: int, tuned_by: Callable[[Task], Tuned]) -> tuple[float, int, Choice]:
@@ -106,16 +106,14 @@ def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
     return Chosen(chosen, best.kernel_params, best.transform, [trial[2] for trial in trials])
 
 
-def _choose_exactly(
-    candidates: list[Candidate], unknowns: Unknowns, rng: np.random.Generator
-) -> Chosen:
+def _choose_exactly(candidates: list[Candidate], unknowns: Unknowns) -> Chosen:
     """The same if all objects are landmarks: candidates are compared on growing samples.
 
     What is left at the end is decomposed and tuned on all objects.
     """
     trials: list[tuple[float, int, Choice]] = []
     left = list(range(len(candidates)))
-    order = _stratified_order(candidates[0].task, rng)
+    n = len(candidates[0].task.numbers)
 
     def tried(number: int, tuned: Tuned) -> tuple[float, int, Choice]:
         candidate = candidates[number]
@@ -123,9 +121,9 @@ def _choose_exactly(
         return tuned.loss, number, choice
 
     for size, most, coarse in STAGES:
-        if len(left) <= most or len(order) <= ALMOST_ALL * size:
+        if len(left) <= most or n <= ALMOST_ALL * size:
             continue
-        places = np.sort(order[np.arange(size) * len(order) // size])
+        places = spread_out(candidates[0].task, size)
         stage = sorted(
             tried(number, _tuned_on_part(candidates[number].named(), places, unknowns, coarse))
             for number in left
@@ -153,13 +151,6 @@ def _tuned_on_part(task: Task, places: Array, unknowns: Unknowns, coarse: bool) 
     basis = decomposed(task, places)
     loss = tuning_loss(task, places, basis, SCREENED_ACCURACY)
     return tune(loss, basis.scale, unknowns, coarse=coarse)
-
-
-def _stratified_order(task: Task, rng: np.random.Generator) -> Array:
-    """All places, ordered by their targets and at random among equal ones."""
-    order = rng.permutation(len(task.numbers))
-    Y = np.asarray(task.Y)[task.numbers[order]]
-    return np.asarray(order[np.lexsort(Y.T[::-1])])
 
 
 def _candidates(task: Task, spec: SimilaritySpec) -> list[Candidate]:

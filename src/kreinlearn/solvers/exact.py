@@ -114,6 +114,7 @@ class ExactFold(Projected):
     ) -> None:  # fmt: skip
         super().__init__(basis, Y, intercept=intercept)
         self.rows = (K_valid * basis.root) @ basis.spectrum.U  # (v, r)
+        self.Y, self.valid = Y, Y_valid
         self.Y_valid, self.w = Y_valid - self.shift, w_valid[:, None]
         self.n_valid = float(w_valid.sum())
 

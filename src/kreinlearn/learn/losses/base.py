@@ -23,6 +23,7 @@ class Loss(Protocol):
     def keeping(self, task: Task, *, by_fold: bool) -> Any:
         """Where the pass over all rows keeps kernel values for the solver; None: nowhere."""
 
+    iterates: bool  # every output takes steps of an iterative solver
     diagonal: bool  # solved in the eigenbasis of the kernel matrix, if all objects are landmarks
 
     def prepared(self, features: Features, shift: Array | float, *, intercept: bool) -> Loss:

@@ -12,8 +12,17 @@ import numpy as np
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.feature_rows import ROW_NUMBERS, ValuesHere, with_constant
 from kreinlearn.learn.folds import FoldRows
+from kreinlearn.learn.losses.machines import solve_machines, some_outputs, tune_machines
 from kreinlearn.learn.losses.squared import folds_to_tune_on, tuned_before
-from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, one_penalty, tune, tune_apart
+from kreinlearn.learn.search import (
+    FoldLosses,
+    MeanLoss,
+    Tuned,
+    Unknowns,
+    one_penalty,
+    tune,
+    tune_apart,
+)
 from kreinlearn.learn.task import Features, Linear, Task
 from kreinlearn.solvers.least_squares import Fold, in_span, ridge, scaling, signed_penalty
 from kreinlearn.solvers.margins import DenseRows, HingeState, Margins, RowMargins, hinge_loss
@@ -21,7 +30,6 @@ from kreinlearn.solvers.squared_hinge import finite_newton, hinge_gradient, newt
 from kreinlearn.sums.moments import Centred, total_moments
 
 TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
-TUNED_OUTPUTS = 4  # outputs, of many, whose loss is looked at
 
 
 @dataclass(frozen=True)
@@ -30,7 +38,8 @@ class SquaredHinge:
 
     max_iter: int = 1000
     needs_pool = True
-    diagonal = False
+    iterates = True
+    diagonal = True
 
     def unknowns(self, penalties: Unknowns) -> Unknowns:
         return penalties
@@ -53,12 +62,14 @@ class SquaredHinge:
         """Least squares, by which the search begins: sums do not tell the hinge loss."""
         return MeanLoss(folds)
 
-    def criterion(self, task: Task, features: Features, *, loo: bool) -> MeanLoss:
+    def criterion(self, task: Task, features: Features, *, loo: bool) -> FoldLosses:
         few = task.thinned_splits(task.splits(features.map), TUNED_ROWS)
         return hinge_objective(task, few)
 
     def tune(self, task: Task, features: Features, unknowns: Unknowns, *, loo: bool) -> Tuned:
         """Least squares first, as it is cheap; the hinge loss from there, on rows in memory."""
+        if features.basis is not None:
+            return tune_machines(task, features.basis, unknowns)
         scale = features.scale(intercept=task.intercept)
         of_all = tuned_before(task, unknowns)
         if of_all is None:
@@ -77,6 +88,8 @@ class SquaredHinge:
         return replace(tuned, values=tuned.values * growth)
 
     def solve(self, task: Task, features: Features, values: Array, kept: Any) -> Linear:
+        if features.basis is not None:
+            return solve_machines(task, features.basis, values, self.max_iter)
         total = total_moments(features.terms)
         scale, unit = scaling(total.n * signed_penalty(features.map.S, *values))
         singular = not unit.all() and self._is_singular(features, unit, intercept=task.intercept)
@@ -111,11 +124,6 @@ def hinge_objective(task: Task, splits: list[FoldRows]) -> HingeObjective:
     """The hinge loss of splits of the sampled rows, for a few of many outputs."""
     Y, w = task.sampled_targets()
     return HingeObjective(splits, Y[:, some_outputs(Y)], w, intercept=task.intercept)
-
-
-def some_outputs(Y: Array) -> Array:
-    """A few of many outputs, those that vary most: they make up most of the loss."""
-    return np.sort(np.argsort(-Y.var(axis=0), kind="stable")[:TUNED_OUTPUTS])
 
 
 MAX_ITER = 200  # passes of one trial; nearly separable rows with hardly any penalty need many

@@ -28,6 +28,8 @@ class SparseHinge(SquaredHinge):
     The Krein norms stand beside it unless both of their penalties are zero.
     """
 
+    diagonal = False  # coefficients are those of landmarks
+
     strength: float | None = None  # lambda_l1; None: tuned
 
     def solve(self, task: Task, features: Features, values: Array, kept: Any) -> Linear:

@@ -19,6 +19,7 @@ class SquaredError:
     """The loss of ``KreinRidge``; it needs no more of the rows than sums."""
 
     needs_pool = False
+    iterates = False
     diagonal = True
 
     def unknowns(self, penalties: Unknowns) -> Unknowns:

@@ -1,0 +1,108 @@
+"""The squared hinge loss if all objects are landmarks: in the eigenbasis, from least squares on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kreinlearn.kernels.base import Array
+from kreinlearn.learn.exact import exact_folds, spread_out, tuning_loss
+from kreinlearn.learn.search import TIE_RTOL, Tuned, Unknowns, tune, tune_apart
+from kreinlearn.learn.task import Linear, Task, weighted
+from kreinlearn.solvers.exact import Eigenbasis, ExactFold, Projected
+from kreinlearn.solvers.kernel_hinge import kernel_machines
+from kreinlearn.solvers.margins import hinge_loss
+from kreinlearn.sums.moments import Targets
+
+PART = (
+    700  # objects on which the penalties of the hinge loss are compared to those of least squares
+)
+FACTORS = 10.0 ** np.arange(1.0, -2.1, -0.5)  # of the penalties of least squares, the largest first
+TUNED_OUTPUTS = 4  # outputs, of many, whose loss is looked at
+
+
+def solve_machines(task: Task, basis: Eigenbasis, values: Array, max_iter: int) -> Linear:
+    """The machines of all outputs at given penalties, started from least squares."""
+    Y, w = weighted(*Targets(task.Y, task.weights).of(task.numbers))
+    machines = Machines(basis, Y.astype(np.float64), w, intercept=task.intercept)
+    return machines.solve(values, max_iter)
+
+
+class Machines:
+    """Targets and weights of objects in an eigenbasis, for machines at any penalties."""
+
+    def __init__(self, basis: Eigenbasis, Y: Array, w: Array, *, intercept: bool) -> None:
+        self.basis, self.Y, self.w, self.intercept = basis, Y, w, intercept
+        self.least_squares = Projected(basis, Y, intercept=intercept)
+        size = np.sqrt(np.abs(basis.spectrum.D))
+        self.Phi = basis.spectrum.U * size / basis.root[:, None]  # features of the objects
+
+    def solve(self, values: Array, max_iter: int) -> Linear:
+        """Coefficients of the features, by Newton's method in the space of the objects."""
+        basis = self.basis
+        penalty = basis.n * values[basis.groups]
+        beta, b = self._start(values)
+        solution, constant = kernel_machines(
+            (self.Phi / penalty) @ self.Phi.T, self.Y, self.w, beta, b,
+            intercept=self.intercept, max_iter=max_iter,
+        )  # fmt: skip
+        coef = (self.Phi / penalty).T @ solution.coef
+        return Linear(coef, constant, solution.n_iter, solution.converged)
+
+    def _start(self, values: Array) -> tuple[Array, Array]:
+        """Least squares at the same penalties: beta = w (y - f)."""
+        coefficients, b = self.least_squares.solve(values)
+        scale = self.basis.spectrum.S * np.sqrt(np.abs(self.basis.spectrum.D))
+        return self.w[:, None] * (self.Y - b - self.Phi @ (scale[:, None] * coefficients)), b
+
+
+def tune_machines(task: Task, basis: Eigenbasis, unknowns: Unknowns) -> Tuned:
+    """The penalties of least squares, times a common factor of smallest hinge loss.
+
+    The factor is found on the folds of a part of the objects, relative to the penalties that least
+    squares has there.
+    """
+    of_all = task.tuned if unknowns.fixed == (None, None) else None
+    if of_all is None:
+        of_all = tune_apart(tuning_loss(task, basis=basis), basis.scale, unknowns)
+    places = spread_out(task, PART)
+    start = of_all.values
+    if len(places) < len(task.numbers):
+        part = tuning_loss(task, places)
+        start = tune(part, basis.scale, unknowns, start=of_all.values).values
+    free = np.isin(np.arange(len(start)), unknowns.penalties)
+    folds = [MachineFold(fold, task) for fold in exact_folds(task, places)]
+    weight = sum(fold.n_valid for fold in folds)
+
+    def loss_at(factor: float) -> float:
+        return sum(fold.loss(np.where(free, factor * start, start)) for fold in folds) / weight
+
+    losses = np.array([loss_at(factor) for factor in FACTORS])
+    best = FACTORS[np.argmax(losses <= losses.min() * (1 + TIE_RTOL))]
+    values = np.where(free, best * of_all.values, of_all.values)
+    tried = [np.where(free, factor * of_all.values, of_all.values) for factor in FACTORS]
+    return Tuned(values, float(losses.min()), np.column_stack([tried, losses]), of_all.apart)
+
+
+class MachineFold:
+    """One split of the objects: machines of one part, judged by their hinge loss on the other."""
+
+    def __init__(self, fold: ExactFold, task: Task) -> None:
+        some = some_outputs(fold.Y)
+        self.machines = Machines(
+            fold.basis, fold.Y[:, some], np.square(fold.basis.root), intercept=task.intercept
+        )
+        size = np.sqrt(np.abs(fold.basis.spectrum.D))
+        self.Phi_valid = fold.rows * (fold.basis.spectrum.S / size)
+        self.Y, self.w, self.n_valid = fold.valid[:, some], fold.w[:, 0], fold.n_valid
+
+    def loss(self, values: Array) -> float:
+        model = self.machines.solve(values, MAX_ITER)
+        return hinge_loss(self.Phi_valid @ model.coef + model.intercept, self.Y, self.w)[0]
+
+
+MAX_ITER = 50  # Newton steps of a trial
+
+
+def some_outputs(Y: Array) -> Array:
+    """A few of many outputs, those that vary most: they make up most of the loss."""
+    return np.sort(np.argsort(-Y.var(axis=0), kind="stable")[:TUNED_OUTPUTS])
