@@ -19,6 +19,7 @@ from kreinlearn.nystrom.core import KreinFeatures, SimilarityFeatures
 from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.pairs.rows import Rows, Session
 from tests import oracles
+from tests.bounds import left_out_error
 from tests.unit.learn.learning import (
     DISTANCES,
     FEW,
@@ -35,7 +36,6 @@ from tests.unit.learn.learning import (
 
 GIVEN = Unknowns(LAMBDAS)
 TUNED = Unknowns((None, None))
-LEFT_OUT_RTOL = 1e-3  # predictions are accurate to 1e-4 of the largest, see solvers.resolvent
 LABELS = np.digitize(Y[:, 0], np.quantile(Y[:, 0], [0.3, 0.6]))
 
 
@@ -165,10 +165,12 @@ def test_tuned_penalties_are_judged_by_splits_that_can_be_redone_by_hand(landmar
         return K[np.ix_(valid, own)] @ a + b
 
     if every and cv is None:
-        expected, rel = oracles.left_out_loss(K, Y, lambdas, w=w), LEFT_OUT_RTOL
+        expected = oracles.left_out_loss(K, Y, lambdas, w=w)
+        error = left_out_error(expected, Y)
     else:
-        expected, rel = oracles.cross_validated(fold, model.folds, Y, w), 1e-6
-    assert model.solved.tuned.loss == pytest.approx(expected, rel=rel)
+        expected = oracles.cross_validated(fold, model.folds, Y, w)
+        error = 1e-6 * expected
+    assert model.solved.tuned.loss == pytest.approx(expected, abs=error)
     a, b = dense_ridge(landmarks, lambdas, w=w)
     found = predicted(model, K[:, model.sample.landmarks])
     np.testing.assert_allclose(found, K[:, landmarks] @ a + b, rtol=0, atol=1e-6)
@@ -201,7 +203,7 @@ def test_leaving_one_out_of_all_objects(order):
     model = fitted(spec_of(landmarks, penalties=TUNED, cv="loo"), w=W)
     lambdas = tuple(model.solved.penalties)
     expected = oracles.left_out_loss(K, Y, lambdas, w=W)
-    assert model.solved.tuned.loss == pytest.approx(expected, rel=LEFT_OUT_RTOL)
+    assert model.solved.tuned.loss == pytest.approx(expected, abs=left_out_error(expected, Y))
     a, b = oracles.exact_ridge(K, Y, lambdas, w=W)
     found = predicted(model, K[:, model.sample.landmarks])
     np.testing.assert_allclose(found, K @ a + b, rtol=0, atol=1e-6)
