@@ -110,8 +110,10 @@ def _split_similarities(task: Task, train: Array, valid: Array) -> tuple[Array, 
 
 def exact_features(task: Task) -> tuple[Task, Features]:
     """The feature map of all objects, from their eigenbasis."""
-    basis = decomposed(task) if task.basis is None else task.basis
-    task = replace(task, basis=basis)
+    if task.basis is None:
+        task = replace(task, basis=decomposed(task))
+    basis = task.basis
+    assert basis is not None
     columns, unit = task.pairs.evaluator(task.sample), task.sample.unit
     return task, Features([], columns, unit, eigenbasis_map(basis), basis=basis)
 

@@ -135,8 +135,9 @@ def _choose_exactly(candidates: list[Candidate], unknowns: Unknowns) -> Chosen:
     for number in left:
         task = candidates[number].chosen()
         basis = decomposed(task)
-        task = replace(task, basis=basis)
-        tuned = tune_apart(tuning_loss(task, basis=basis), basis.scale, unknowns)
+        task = replace(task, basis=basis, tuning=tuning_loss(task, basis=basis))
+        assert task.tuning is not None
+        tuned = tune_apart(task.tuning, basis.scale, unknowns)
         finals.append(tried(number, tuned))
         if best is None or (tuned.loss, number) < best[:2]:
             best = tuned.loss, number, replace(task, tuned=tuned)

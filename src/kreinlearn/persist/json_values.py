@@ -34,6 +34,7 @@ MADE_OF_FIELDS = {
     "kreinlearn.nystrom.core": "FeatureMap",
     "kreinlearn.sums.moments": "Gram Moments",
     "kreinlearn.learn.incremental": "Sums",
+    "kreinlearn.learn.neighbours": "NeighbourScores",
 }
 RECORDS = {name: module for module, names in MADE_OF_FIELDS.items() for name in names.split()}
 BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")

@@ -133,7 +133,8 @@ def _are_finite(x: object, **shapes: tuple[int | None, ...]) -> bool:
 
 def _require_map(map: FeatureMap, m: int, r: int, k: int) -> None:
     """Require a feature map of m landmarks, r dimensions and k eigenvalues."""
-    good = _are_finite(map, W=(m, r), S=(r,), E=(m, k), Lambda=(k,))
+    columns = map.E.shape[1] if isinstance(map.E, np.ndarray) and map.E.ndim == 2 else -1
+    good = columns in (0, k) and _are_finite(map, W=(m, r), S=(r,), E=(m, columns), Lambda=(k,))
     require(good, "its feature map does not fit its landmarks")
 
 
