@@ -21,6 +21,9 @@ from kreinlearn.pairs.sample import unit_of
 from kreinlearn.solvers.exact import Eigenbasis, ExactFold, Projected
 from kreinlearn.solvers.resolvent import ACCURACY, LeaveOneOutLoss
 from kreinlearn.sums.moments import Targets
+from kreinlearn.sums.parallel import threaded_blas
+
+LARGE = 1500  # objects from which on several threads decompose their matrix
 
 
 def decomposed(task: Task, places: Array | None = None) -> Eigenbasis:
@@ -32,7 +35,8 @@ def decomposed(task: Task, places: Array | None = None) -> Eigenbasis:
 
 def _basis(task: Task, K: Array, w: Array | None) -> Eigenbasis:
     rtol = max(CORE_RTOL, len(K) * task.sample.eps)
-    return Eigenbasis.of(K, w, signed=task.kind.signed, rtol=rtol)
+    with threaded_blas(task.pairs.session.workers if len(K) >= LARGE else 1):
+        return Eigenbasis.of(K, w, signed=task.kind.signed, rtol=rtol)
 
 
 def chosen_numbers(task: Task, places: Array | None) -> Array:

@@ -11,11 +11,12 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS
-from kreinlearn.learn.exact import decomposed, spread_out, tuning_loss
+from kreinlearn.learn.exact import LARGE, decomposed, spread_out, tuning_loss
 from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, tune, tune_apart
 from kreinlearn.learn.task import Task, gram_scale
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.solvers.least_squares import Fold
+from kreinlearn.sums.parallel import map_in_threads
 
 FINALISTS = 2  # similarities whose penalties are tuned before one is chosen
 SCREENED = 400  # rows that the finalists are chosen by, where each fold makes a map of its own
@@ -44,6 +45,10 @@ class Candidate:
     task: Task
     kernel_params: Params | None = None
     transform: str | None = None
+
+    def choice(self, tuned: Tuned) -> Choice:
+        """The record of a trial."""
+        return Choice(self.kernel_params, self.transform, tuned.loss, tuned)
 
     def chosen(self) -> Task:
         """The task with similarities by the transformation."""
@@ -92,8 +97,7 @@ def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
     def tried(number: int, tuned_by: Callable[[Task], Tuned]) -> tuple[float, int, Choice]:
         candidate = candidates[number]
         tuned = tuned_by(candidate.chosen())
-        choice = Choice(candidate.kernel_params, candidate.transform, tuned.loss, tuned)
-        return tuned.loss, number, choice
+        return tuned.loss, number, candidate.choice(tuned)
 
     screened = partial(_screened, unknowns=unknowns, seed=seed)
     trials = sorted(tried(number, screened) for number in range(len(candidates)))
@@ -111,41 +115,41 @@ def _choose_exactly(candidates: list[Candidate], unknowns: Unknowns) -> Chosen:
 
     What is left at the end is decomposed and tuned on all objects.
     """
-    trials: list[tuple[float, int, Choice]] = []
-    left = list(range(len(candidates)))
-    n = len(candidates[0].task.numbers)
-
-    def tried(number: int, tuned: Tuned) -> tuple[float, int, Choice]:
-        candidate = candidates[number]
-        choice = Choice(candidate.kernel_params, candidate.transform, tuned.loss, tuned)
-        return tuned.loss, number, choice
-
+    first = candidates[0].task
+    n, workers = len(first.numbers), first.pairs.session.workers
+    left, dropped = list(candidates), list[Choice]()
     for size, most, coarse in STAGES:
         if len(left) <= most or n <= ALMOST_ALL * size:
             continue
-        places = spread_out(candidates[0].task, size)
-        stage = sorted(
-            tried(number, _tuned_on_part(candidates[number].named(), places, unknowns, coarse))
-            for number in left
+        screen = partial(
+            _tuned_on_part, places=spread_out(first, size), unknowns=unknowns, coarse=coarse
         )
-        trials = stage + [trial for trial in trials if trial[1] not in left]
-        left = [trial[1] for trial in stage[:most]]
-    best: tuple[float, int, Task] | None = None
-    finals = []
-    for number in left:
-        task = candidates[number].chosen()
-        basis = decomposed(task)
-        task = replace(task, basis=basis, tuning=tuning_loss(task, basis=basis))
-        assert task.tuning is not None
-        tuned = tune_apart(task.tuning, basis.scale, unknowns)
-        finals.append(tried(number, tuned))
-        if best is None or (tuned.loss, number) < best[:2]:
-            best = tuned.loss, number, replace(task, tuned=tuned)
-    assert best is not None
-    trials = sorted(finals) + [trial for trial in trials if trial[1] not in left]
-    chosen = candidates[best[1]]
-    choices = [trial[2] for trial in trials]
-    return Chosen(best[2], chosen.kernel_params, chosen.transform, choices)
+        tuned = map_in_threads(screen, [candidate.named() for candidate in left], workers)
+        order = np.argsort([one.loss for one in tuned], kind="stable")
+        dropped = [left[i].choice(tuned[i]) for i in order[most:]] + dropped
+        left = [left[i] for i in order[:most]]
+    tasks = map_in_threads(
+        partial(_tuned_on_all, unknowns=unknowns), left, workers if n < LARGE else 1
+    )
+    choices = [
+        candidate.choice(task.tuned)
+        for candidate, task in zip(left, tasks, strict=True)
+        if task.tuned
+    ]
+    order = np.argsort([choice.loss for choice in choices], kind="stable")
+    best = int(order[0])
+    trials = [choices[i] for i in order] + dropped
+    return Chosen(tasks[best], left[best].kernel_params, left[best].transform, trials)
+
+
+def _tuned_on_all(candidate: Candidate, unknowns: Unknowns) -> Task:
+    """The task with a candidate, decomposed and tuned."""
+    task = candidate.chosen()
+    basis = decomposed(task)
+    tuning = tuning_loss(task, basis=basis)
+    return replace(
+        task, basis=basis, tuning=tuning, tuned=tune_apart(tuning, basis.scale, unknowns)
+    )
 
 
 def _tuned_on_part(task: Task, places: Array, unknowns: Unknowns, coarse: bool) -> Tuned:
