@@ -13,7 +13,7 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array, symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS
-from kreinlearn.learn.search import FoldLosses, MeanLoss
+from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns, tune_apart
 from kreinlearn.learn.task import Features, Linear, Task, weighted
 from kreinlearn.nystrom.core import CORE_RTOL, FeatureMap, identity_map
 from kreinlearn.pairs.evaluate import scaled
@@ -23,6 +23,7 @@ from kreinlearn.solvers.resolvent import ACCURACY, LeaveOneOutLoss
 from kreinlearn.sums.moments import Targets
 from kreinlearn.sums.parallel import threaded_blas
 
+SKETCHED = 8  # sums of targets by which penalties are tuned, if there are more targets
 LARGE = 1500  # objects from which on several threads decompose their matrix
 
 
@@ -40,21 +41,24 @@ def _basis(task: Task, K: Array, w: Array | None) -> Eigenbasis:
 
 
 def chosen_numbers(task: Task, places: Array | None) -> Array:
-    """Row numbers of all objects, or of those at some places."""
-    return task.numbers if places is None else task.numbers[places]
+    """Row numbers of all landmarks, in their order, or of those at some places."""
+    landmarks = task.sample.landmarks
+    return np.asarray(landmarks if places is None else landmarks[places])
 
 
 def similarities(task: Task, places: Array | None = None) -> Array:
     """Similarities among objects over their unit; a transformation is made of them alone."""
-    sample = task.sample
     if places is None:
-        return scaled(sample.K_ZZ, sample.unit)
-    raw = sample.raw[np.ix_(places, places)]
-    if sample.transform is not None:
-        transform = TRANSFORMS[task.similarity](raw)
-        a = transform.offsets(raw)
-        raw = transform.similarity(raw, a, a)
-    return scaled(symmetrised(raw), unit_of(raw))
+        return scaled(task.sample.K_ZZ, task.sample.unit)
+    K, _ = _split_similarities(task, places, places)
+    return scaled(K, unit_of(K))
+
+
+def unit_at(task: Task, places: Array | None) -> float:
+    """The unit of ``similarities``, which all folds of the same objects share."""
+    if places is None:
+        return task.sample.unit
+    return unit_of(_split_similarities(task, places, places)[0])
 
 
 def spread_out(task: Task, size: int) -> Array:
@@ -62,13 +66,35 @@ def spread_out(task: Task, size: int) -> Array:
 
     They are drawn at random among equal targets, and are the same at every call.
     """
-    n = len(task.numbers)
+    numbers = chosen_numbers(task, None)
+    n = len(numbers)
     if n <= size:
         return np.arange(n)
     order = np.random.default_rng(n).permutation(n)
-    Y = np.asarray(task.Y)[task.numbers[order]]
+    Y = np.asarray(task.Y)[numbers[order]]
     order = order[np.lexsort(Y.T[::-1])]
     return np.sort(order[np.arange(size) * n // size])
+
+
+def has_folds(task: Task, places: Array | None = None) -> bool:
+    """Whether a fold has both a training and a validation part."""
+    folds = task.folds[chosen_numbers(task, places)]
+    return bool((folds >= 0).any() and (folds != folds[0]).any())
+
+
+def can_be_tuned(task: Task, places: Array | None = None) -> bool:
+    """Whether penalties can be judged by objects that are left out."""
+    if task.leaves_one_out:
+        return len(chosen_numbers(task, places)) > 1
+    return has_folds(task, places)
+
+
+def nothing_left_out(task: Task) -> ValueError:
+    """The error if penalties are to be tuned, and no object can be left out."""
+    return ValueError(
+        f"n_samples={task.n_weighted} of positive weight leaves no fold to tune the "
+        "penalties on; give lambda_plus and lambda_minus, or another cv"
+    )
 
 
 def tuning_loss(
@@ -76,40 +102,62 @@ def tuning_loss(
     places: Array | None = None,
     basis: Eigenbasis | None = None,
     accuracy: float = ACCURACY,
+    *,
+    sketched: bool = False,
 ) -> FoldLosses:
-    """The loss by which penalties are tuned: one object left out at a time, or the user's folds."""
+    """The loss by which penalties are tuned: one object left out at a time, or the user's folds.
+
+    If ``sketched``, many targets are replaced by a few sums of them with random signs, whose
+    squared errors are those of all targets on average.
+    """
+    if not can_be_tuned(task, places):
+        raise nothing_left_out(task)
     if not task.leaves_one_out:
         return MeanLoss(exact_folds(task, places))
     basis = decomposed(task, places) if basis is None else basis
     Y = task.Y[chosen_numbers(task, places)]
+    if sketched and Y.shape[1] > SKETCHED:
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], (Y.shape[1], SKETCHED))
+        Y = Y @ signs / np.sqrt(SKETCHED)
     return LeaveOneOutLoss(basis, Y, intercept=task.intercept, accuracy=accuracy)
+
+
+def tune_exactly(task: Task, basis: Eigenbasis, unknowns: Unknowns) -> tuple[Tuned, FoldLosses]:
+    """The penalties of smallest loss, and the loss of all targets at any penalties."""
+    few = tuning_loss(task, basis=basis, sketched=True)
+    tuned = tune_apart(few, basis.scale, unknowns)
+    if not task.leaves_one_out or task.Y.shape[1] <= SKETCHED:
+        return tuned, few
+    loss = tuning_loss(task, basis=basis)
+    return replace(tuned, loss=loss(tuned.values)[0]), loss
 
 
 def exact_folds(task: Task, places: Array | None = None) -> list[ExactFold]:
     """The user's folds, each with a transformation and an eigenbasis of its training part."""
-    places = np.arange(len(task.numbers)) if places is None else places
-    numbers = task.numbers[places]
+    numbers, unit = chosen_numbers(task, places), unit_at(task, places)
+    places = np.arange(len(numbers)) if places is None else places
     folds, (Y, w) = task.folds[numbers], weighted(*Targets(task.Y, task.weights).of(numbers))
     made = []
     for k in range(task.n_folds):
         train, valid = np.flatnonzero(folds != k), np.flatnonzero(folds == k)
         if len(train) and len(valid):
             K, K_valid = _split_similarities(task, places[train], places[valid])
-            basis = _basis(task, K, w[train])
-            parts = Y[train], K_valid, Y[valid], w[valid]
+            basis = _basis(task, scaled(K, unit), w[train])
+            parts = Y[train], scaled(K_valid, unit), Y[valid], w[valid]
             made.append(ExactFold(basis, *parts, intercept=task.intercept))
     return made
 
 
 def _split_similarities(task: Task, train: Array, valid: Array) -> tuple[Array, Array]:
     """Similarities among the training part, and of the validation part to it."""
-    sample, unit = task.sample, task.sample.unit
-    raw, rows = sample.raw[np.ix_(train, train)], sample.raw[np.ix_(valid, train)]
+    sample = task.sample
+    at, at_valid = (sample.positions(sample.landmarks[part]) for part in (train, valid))
+    raw, rows = sample.raw[np.ix_(at, train)], sample.raw[np.ix_(at_valid, train)]
     if sample.transform is not None:
         transform = TRANSFORMS[task.similarity](raw)
         a, a_rows = transform.offsets(raw), transform.offsets(rows)
         raw, rows = transform.similarity(raw, a, a), transform.similarity(rows, a_rows, a)
-    return scaled(symmetrised(raw), unit), scaled(rows, unit)
+    return symmetrised(raw), rows
 
 
 def exact_features(task: Task) -> tuple[Task, Features]:
@@ -133,9 +181,8 @@ def eigenbasis_map(basis: Eigenbasis) -> FeatureMap:
 
 def solve_exact(task: Task, basis: Eigenbasis, values: Array) -> Linear:
     """The model of all objects at given penalties, which must be positive."""
-    coefficients, constant = Projected(basis, task.Y[task.numbers], intercept=task.intercept).solve(
-        values
-    )
+    Y = task.Y[chosen_numbers(task, None)]
+    coefficients, constant = Projected(basis, Y, intercept=task.intercept).solve(values)
     if basis.signed:  # from eigenvectors to features
         scale = basis.spectrum.S * np.sqrt(np.abs(basis.spectrum.D))
         return Linear(scale[:, None] * coefficients, constant)

@@ -11,8 +11,8 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS
-from kreinlearn.learn.exact import LARGE, decomposed, spread_out, tuning_loss
-from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, tune, tune_apart
+from kreinlearn.learn.exact import can_be_tuned, decomposed, spread_out, tune_exactly, tuning_loss
+from kreinlearn.learn.search import COARSE, MeanLoss, Tuned, Unknowns, tune, tune_apart
 from kreinlearn.learn.task import Task, gram_scale
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.solvers.least_squares import Fold
@@ -22,7 +22,8 @@ FINALISTS = 2  # similarities whose penalties are tuned before one is chosen
 SCREENED = 400  # rows that the finalists are chosen by, where each fold makes a map of its own
 SCREENED_OUTSIDE, SCREENED_PER_LANDMARK = 2048, 3  # at least so many where it does not
 
-STAGES = ((300, 6, True), (700, 1, False))  # objects, candidates left, whether penalties are coarse
+STAGES = ((300, 6), (700, 1))  # objects that candidates are compared on, and how many are left
+COARSE_STEPS = tuple(10.0 ** np.arange(-6, 0.5))  # penalties that are tried then
 ALMOST_ALL = 1.2  # a part is not looked at if there are not so many times more objects
 SCREENED_ACCURACY = 1e-4  # of the integrals behind leave-one-out, on parts
 
@@ -90,7 +91,7 @@ def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
         (only,) = candidates
         return Chosen(only.chosen(), only.kernel_params, only.transform)
     unknowns = Unknowns((None, None), equal=spec.equal)
-    if task.exact:
+    if task.exact and can_be_tuned(task):
         return _choose_exactly(candidates, unknowns)
     seed = int(task.rng.integers(2**63))
 
@@ -113,49 +114,35 @@ def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
 def _choose_exactly(candidates: list[Candidate], unknowns: Unknowns) -> Chosen:
     """The same if all objects are landmarks: candidates are compared on growing samples.
 
-    What is left at the end is decomposed and tuned on all objects.
+    The best one is decomposed and tuned on all objects.
     """
     first = candidates[0].task
     n, workers = len(first.numbers), first.pairs.session.workers
     left, dropped = list(candidates), list[Choice]()
-    for size, most, coarse in STAGES:
-        if len(left) <= most or n <= ALMOST_ALL * size:
-            continue
-        screen = partial(
-            _tuned_on_part, places=spread_out(first, size), unknowns=unknowns, coarse=coarse
-        )
-        tuned = map_in_threads(screen, [candidate.named() for candidate in left], workers)
-        order = np.argsort([one.loss for one in tuned], kind="stable")
-        dropped = [left[i].choice(tuned[i]) for i in order[most:]] + dropped
-        left = [left[i] for i in order[:most]]
-    tasks = map_in_threads(
-        partial(_tuned_on_all, unknowns=unknowns), left, workers if n < LARGE else 1
-    )
-    choices = [
-        candidate.choice(task.tuned)
-        for candidate, task in zip(left, tasks, strict=True)
-        if task.tuned
-    ]
-    order = np.argsort([choice.loss for choice in choices], kind="stable")
-    best = int(order[0])
-    trials = [choices[i] for i in order] + dropped
-    return Chosen(tasks[best], left[best].kernel_params, left[best].transform, trials)
-
-
-def _tuned_on_all(candidate: Candidate, unknowns: Unknowns) -> Task:
-    """The task with a candidate, decomposed and tuned."""
-    task = candidate.chosen()
+    for size, most in STAGES:
+        places = spread_out(first, size)
+        if n <= ALMOST_ALL * size or not can_be_tuned(first, places):
+            most, places = 1, np.arange(n)
+        if len(left) > most:
+            screen = partial(_tuned_on_part, places=places, unknowns=unknowns)
+            tuned = map_in_threads(screen, [candidate.named() for candidate in left], workers)
+            order = np.argsort([one.loss for one in tuned], kind="stable")
+            dropped = [left[i].choice(tuned[i]) for i in order[most:]] + dropped
+            left = [left[i] for i in order[:most]]
+    (best,) = left
+    task = best.chosen()
     basis = decomposed(task)
-    tuning = tuning_loss(task, basis=basis)
-    return replace(
-        task, basis=basis, tuning=tuning, tuned=tune_apart(tuning, basis.scale, unknowns)
-    )
+    tuned_on_all, tuning = tune_exactly(task, basis, unknowns)
+    task = replace(task, basis=basis, tuning=tuning, tuned=tuned_on_all)
+    choices = [best.choice(tuned_on_all), *dropped]
+    return Chosen(task, best.kernel_params, best.transform, choices)
 
 
-def _tuned_on_part(task: Task, places: Array, unknowns: Unknowns, coarse: bool) -> Tuned:
+def _tuned_on_part(task: Task, places: Array, unknowns: Unknowns) -> Tuned:
+    """Coarse penalties on some objects."""
     basis = decomposed(task, places)
-    loss = tuning_loss(task, places, basis, SCREENED_ACCURACY)
-    return tune(loss, basis.scale, unknowns, coarse=coarse)
+    loss = tuning_loss(task, places, basis, SCREENED_ACCURACY, sketched=True)
+    return tune(loss, basis.scale, unknowns, coarse=COARSE_STEPS)
 
 
 def _candidates(task: Task, spec: SimilaritySpec) -> list[Candidate]:
@@ -185,7 +172,7 @@ def _screened(task: Task, unknowns: Unknowns, seed: int) -> Tuned:
     if not task.honest:
         most = max(SCREENED_OUTSIDE, SCREENED_PER_LANDMARK * len(task.sample.landmarks))
         splits = thin.thinned_splits(splits, most, np.random.default_rng(seed))
-    return _tuned(thin.terms_of(splits), partial(tune, coarse=True), unknowns)
+    return _tuned(thin.terms_of(splits), partial(tune, coarse=COARSE), unknowns)
 
 
 def _finally_tuned(task: Task, unknowns: Unknowns) -> Tuned:
