@@ -78,6 +78,7 @@ class SimilaritySpec:
         tuple[Params | None, Callable[[Pairs], Kernel] | None]
     ] = ()  # None: the fitted one
     equal: bool = False  # whether both penalties are tied
+    tunes: bool = False  # whether both penalties are tuned on the similarity that is chosen
 
 
 def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
@@ -87,12 +88,12 @@ def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
     tuned penalties on all rows of the sample. No pair is evaluated twice.
     """
     candidates = list(_candidates(task, spec))
+    unknowns = Unknowns((None, None), equal=spec.equal)
+    if task.exact and (len(candidates) > 1 or spec.tunes) and can_be_tuned(task):
+        return _choose_exactly(candidates, unknowns)
     if len(candidates) == 1:
         (only,) = candidates
         return Chosen(only.chosen(), only.kernel_params, only.transform)
-    unknowns = Unknowns((None, None), equal=spec.equal)
-    if task.exact and can_be_tuned(task):
-        return _choose_exactly(candidates, unknowns)
     seed = int(task.rng.integers(2**63))
 
     def tried(number: int, tuned_by: Callable[[Task], Tuned]) -> tuple[float, int, Choice]:
@@ -134,7 +135,7 @@ def _choose_exactly(candidates: list[Candidate], unknowns: Unknowns) -> Chosen:
     basis = decomposed(task)
     tuned_on_all, tuning = tune_exactly(task, basis, unknowns)
     task = replace(task, basis=basis, tuning=tuning, tuned=tuned_on_all)
-    choices = [best.choice(tuned_on_all), *dropped]
+    choices = [best.choice(tuned_on_all), *dropped] if dropped else None
     return Chosen(task, best.kernel_params, best.transform, choices)
 
 
