@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
 import kreinlearn
-from kreinlearn import KreinRidgeClassifier, SpectrumSVC, dissimilarity, pairwise
+from kreinlearn import KreinRidgeClassifier, SpectrumSVC, dissimilarity, pairwise, similarity_of
 from kreinlearn.kernels.dissimilarity import TRANSFORMS
 from kreinlearn.kernels.ranks import RankScaling, profile_ranks, rank_in, rank_profiles
 from tests import oracles
@@ -267,6 +267,18 @@ def test_a_model_file_predicts_the_same_bits(
     kreinlearn.save(model, tmp_path / "model.krein")
     again = kreinlearn.load(tmp_path / "model.krein")
     assert_array_equal(again.decision_function(words), model.decision_function(words))
+
+
+def test_a_kernel_by_ranks_in_a_model_file(tmp_path: Path) -> None:
+    """Its reference objects and its width are stored."""
+    words = ["".join(RNG.choice(list("abcd"), RNG.integers(1, 9))) for _ in range(90)]
+    kernel = similarity_of("levenshtein", "rank3", n_reference=25, width=1.7)
+    model = KreinRidgeClassifier(kernel, lambda_plus=0.1, lambda_minus=0.3, random_state=0)
+    model.fit(words[:60], np.arange(60) % 3)
+    kreinlearn.save(model, tmp_path / "model.krein")
+    again = kreinlearn.load(tmp_path / "model.krein")
+    assert_array_equal(again.decision_function(words), model.decision_function(words))
+    assert again.kernel_.transform_.k == 1.7 * 3
 
 
 def test_a_profile_of_another_length_is_no_model(tmp_path: Path) -> None:
