@@ -26,6 +26,7 @@ REQUIRED: dict[str | None, set[str]] = {
     "regressor": LEARNED | {"_one_output", "_shift"},
     "classifier": LEARNED | {"classes_", "multi_class_"},
 }
+TRANSFORM_MODULES = ("kreinlearn.kernels.dissimilarity", "kreinlearn.kernels.ranks")
 OUTPUTS = [{"transform": name} for name in ("default", "pandas", "polars")]  # of set_output
 
 
@@ -100,10 +101,11 @@ def require_columns(kernel: Kernel, parts: State, state: State) -> None:
     if not kernel.is_dissimilarity:
         require(places is transform is offsets is None, "its similarities are transformed")
         return
-    known = type(transform).__module__ == "kreinlearn.kernels.dissimilarity"
+    known = type(transform).__module__ in TRANSFORM_MODULES
     good = known and all(isinstance(x, str) or np.isfinite(x) for x in vars(transform).values())
     require(good and 0 < transform.n_reference <= n, "the transformation of its distances is lost")
-    wanted = (n if places is None else len(places),)
+    one_row = transform.offsets(np.zeros((1, transform.n_reference)))
+    wanted = (n if places is None else len(places), *one_row.shape[1:])
     require(_is_finite(offsets, wanted), "the transformation of its distances is damaged")
 
 
