@@ -91,6 +91,32 @@ def double_centred(dissimilarity: Array) -> Array:
     return np.asarray(-0.5 * J @ dissimilarity**2 @ J)
 
 
+def rank(d: float, to_reference: Array, zero: float) -> float:
+    """The rank of an object at distance d from x, from the distances of x to a reference set.
+
+    0 up to ``zero``. Otherwise 1 plus how many others are nearer, if d is the distance of an object
+    in the profile: 1, ..., 16, 20, 24, 28, 32, 40, ..., and the last. Behind such a distance t the
+    rank rises by the objects at t within an eighth of the gap to the next distance, then on to the
+    next distance of the profile. Distances within ``zero`` are the same.
+    """
+    others = sorted(float(t) for t in to_reference)
+    n, end = len(others), 2 * (others[-1] + zero)
+    others = others[1:] if others[0] <= zero else others
+    ranks = [*range(1, 17), *(j * 4 * 2**i for i in range(20) for j in (5, 6, 7, 8))]
+    profile = [others[j - 1] for j in (*(j for j in ranks if j < n), n) if j <= len(others)]
+    behind, ahead = [t for t in profile if t < d], [t for t in profile if t >= d]
+    if d <= zero or not behind:
+        return 0.0 if d <= zero else 1.0
+    t = max(behind)
+    risen = t + (min([u for u in others if u > t + zero], default=end) - t) / 8
+    nearer, up_to = sum(u < t - zero for u in others), sum(u <= t + zero for u in others)
+    if d <= risen:
+        return 1 + nearer + (up_to - nearer) * (d - t) / (risen - t)
+    to = min(ahead, default=end)
+    further = sum(u < to - zero for u in others) - up_to
+    return 1 + up_to + further * min(1.0, (d - risen) / (to - risen))
+
+
 # Nystroem: K ~ K_XZ K_ZZ^-1 K_ZX and what is built on it.
 
 

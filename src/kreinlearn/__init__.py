@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from kreinlearn.data.memory import Resources
     from kreinlearn.data.opening import table
     from kreinlearn.estimators.baselines import SimilarityRidge, SimilarityRidgeClassifier
+    from kreinlearn.estimators.front import KreinClassifier, KreinRegressor
     from kreinlearn.estimators.predicting import predict_to
     from kreinlearn.estimators.ridge import KreinRidge, KreinRidgeClassifier
     from kreinlearn.estimators.spectrum_svc import SpectrumSVC
@@ -26,8 +27,10 @@ __all__ = [
     "Blocks",
     "Evaluation",
     "Inspection",
+    "KreinClassifier",
     "KreinNystroem",
     "KreinPCA",
+    "KreinRegressor",
     "KreinRidge",
     "KreinRidgeClassifier",
     "KreinSVC",
@@ -58,6 +61,7 @@ __all__ = [
 _PLACES = {
     "data.memory": ("Resources",),
     "estimators.baselines": ("SimilarityRidge", "SimilarityRidgeClassifier"),
+    "estimators.front": ("KreinClassifier", "KreinRegressor"),
     "estimators.ridge": ("KreinRidge", "KreinRidgeClassifier"),
     "estimators.spectrum_svc": ("SpectrumSVC",),
     "estimators.svm": ("KreinSVC",),

@@ -1,8 +1,10 @@
 """Estimators of scikit-learn: parameters, documentation and fitted attributes."""
 
 ESTIMATORS = {  # the modules of all estimators, by the names of their classes
+    "KreinClassifier": "front",
     "KreinNystroem": "transformer",
     "KreinPCA": "transformer",
+    "KreinRegressor": "front",
     "KreinRidge": "ridge",
     "KreinRidgeClassifier": "ridge",
     "KreinSVC": "svm",

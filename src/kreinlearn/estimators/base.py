@@ -340,9 +340,15 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
             and column_count(X) == self.n_landmarks_
         )
 
-    def _projected(self, X: Objects, columns: LandmarkColumns, W: Array) -> Array:
-        """k(X, Z) @ W for validated objects, in the precision of X."""
-        n, r = length(X), W.shape[1]
+    def _projected(
+        self, X: Objects, columns: LandmarkColumns, W: Array,
+        scores: Callable[[Array, Array], Array] | None = None, width: int | None = None,
+    ) -> Array:  # fmt: skip
+        """k(X, Z) @ W for validated objects, in the precision of X.
+
+        With ``scores``, ``width`` columns that are a function of kernel values and these products.
+        """
+        n, r = length(X), W.shape[1] if width is None else width
         out_type = precision(X)
         self._require_room(out_type.itemsize * n * r, f"a result of {n} x {r} numbers")
         kernel, workers = self.kernel_, worker_count(self.n_jobs)
@@ -352,7 +358,7 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         return project(
             X, columns, W, np.empty((n, r), out_type), workers if kernel.threads else 1,
             buffered=kernel.writes_in_place and same_type, n_rows=rows_per_block(kernel),
-            progress=progress,
+            progress=progress, scores=scores,
         )  # fmt: skip
 
     def _require_room(self, n_bytes: int, what: str) -> None:

@@ -38,7 +38,7 @@ from kreinlearn.learn.incremental import Sums
 from kreinlearn.learn.losses import Loss
 from kreinlearn.learn.search import Tuned, Unknowns
 from kreinlearn.learn.similarity import SimilaritySpec
-from kreinlearn.learn.size import Size, landmarks_by_cost
+from kreinlearn.learn.size import SECONDS, Size, landmarks_by_cost
 from kreinlearn.nystrom.core import FeatureKind, KreinFeatures
 from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.pairs.evaluate import pair_seconds
@@ -72,6 +72,7 @@ class Learner(KreinEstimator):
 
     _works_elsewhere: ClassVar[bool] = True
     _kind: ClassVar[FeatureKind] = KreinFeatures()
+    _keeps_held_out: ClassVar[bool] = False  # scores of training objects by models without them
     _sums: Sums  # what partial_fit goes on from
 
     # What a subclass says
@@ -81,6 +82,10 @@ class Learner(KreinEstimator):
 
     def _coding(self) -> Coding:
         raise NotImplementedError
+
+    def _seconds(self) -> float:
+        """Seconds of one core that a fit at its defaults may take."""
+        return SECONDS
 
     # From parameters to a specification
 
@@ -121,12 +126,15 @@ class Learner(KreinEstimator):
             return Size(min(n, MOST_LANDMARKS), "")
         memory = budget_bytes(self._resources.memory_budget)
         pair = pair_seconds(kernel, rows.X)
-        return landmarks_by_cost(n, encoded.Y.shape[1], pair, memory, machines=loss.iterates)
+        return landmarks_by_cost(
+            n, encoded.Y.shape[1], pair, memory, machines=loss.iterates, seconds=self._seconds()
+        )
 
     def _spec_with(self, spec: MapSpec, kernel: Kernel, rng: np.random.Generator) -> LearnSpec:
         return LearnSpec(
             kernel, spec, self._similarities_to_try(kernel, rng), self._kind, self._loss(),
             self._coding(), self._penalties(), FoldSpec(self.cv), self.scoring, self.fit_intercept,
+            held_out=self._keeps_held_out,
         )  # fmt: skip
 
     def _penalties(self) -> Unknowns:
@@ -149,7 +157,8 @@ class Learner(KreinEstimator):
             (params, None if params is first else partial(made, params))
             for params in self._kernel_grid(kernel)
         ]
-        return SimilaritySpec(self.similarity, kernels, equal=self.lambda_minus == "equal")
+        equal, unknown = self.lambda_minus == "equal", self._penalties().fixed == (None, None)
+        return SimilaritySpec(self.similarity, kernels, equal=equal, tunes=unknown)
 
     def _kernel_grid(self, kernel: Kernel) -> list[dict[str, Any]]:
         """Parameters of the kernel to choose from; none: the kernel is used as it is."""

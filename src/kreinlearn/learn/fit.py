@@ -13,6 +13,7 @@ from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.learn.coding import Coding, Decided, Encoded
 from kreinlearn.learn.exact import exact_features
 from kreinlearn.learn.folds import FoldSpec
+from kreinlearn.learn.held_out import HeldOut, held_out
 from kreinlearn.learn.incremental import Sums
 from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.precision import require_learned
@@ -43,6 +44,7 @@ class LearnSpec:
     folds: FoldSpec
     scoring: Any = None
     intercept: bool = True
+    held_out: bool = False  # whether scores of objects by models without them are kept
 
     def unknowns(self, unit: float) -> Unknowns:
         """What is tuned, in the units of the features of C / unit."""
@@ -98,6 +100,7 @@ class Model:
     n_chosen: int  # landmarks that were asked for, of which a sparse model keeps some
     chosen: Chosen  # the similarity
     reason: str = ""  # why there are so many landmarks
+    held_out: HeldOut | None = None
     sums: Sums | None = None  # what partial_fit goes on from
 
 
@@ -118,7 +121,10 @@ def fit_model(
     decided = spec.coding.finish(task, features, loss.settled(tuned.values), tuned.values, kept)
     if session.single:
         require_learned(task, tuned.values)
-    return make_model(task, features, spec, encoded, tuned, decided, chosen)
+    model = make_model(task, features, spec, encoded, tuned, decided, chosen)
+    if not spec.held_out:
+        return model
+    return replace(model, held_out=held_out(task, features, loss, tuned.values))
 
 
 def make_task(

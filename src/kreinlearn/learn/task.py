@@ -19,7 +19,7 @@ from kreinlearn.learn.folds import (
     terms_by_one_map,
     with_fold,
 )
-from kreinlearn.learn.search import MeanLoss, Tuned
+from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned
 from kreinlearn.nystrom.core import FeatureKind, FeatureMap, one_shot
 from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.nystrom.sweep import fill_rows, sweep
@@ -123,6 +123,7 @@ class Task:
     tuned: Tuned | None = None  # least-squares penalties, if the choice of a similarity found them
     leaves_one_out: bool = False  # where all objects are landmarks, tuning leaves out one at a time
     basis: Eigenbasis | None = None  # of all objects, if the choice of a similarity decomposed them
+    tuning: FoldLosses | None = None  # the loss of all objects by which it was tuned then
 
     @cached_property
     def honest(self) -> bool:

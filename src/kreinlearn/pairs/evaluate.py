@@ -191,8 +191,13 @@ class LandmarkColumns:
 def project(
     X: Objects, columns: LandmarkColumns, W: Array, out: Array, workers: int, *,
     buffered: bool = False, n_rows: int = TILE, progress: Progress | None = None,
+    scores: Callable[[Array, Array], Array] | None = None,
 ) -> Array:  # fmt: skip
-    """out = k(X, Z) @ W, ``n_rows`` at a time; ``buffered`` if the kernel writes in X's type."""
+    """out = k(X, Z) @ W, ``n_rows`` at a time; ``buffered`` if the kernel writes in X's type.
+
+    With ``scores`` the result is a function of the kernel values of each row to all evaluated
+    columns, and of these products.
+    """
     scratch = Scratch(useful=buffered and columns.transform is None)
     progress = Progress() if progress is None else progress
     n, width = length(X), columns.n_evaluated(len(W))
@@ -201,8 +206,13 @@ def project(
         numbers, here = np.arange(*span), out[slice(*span)]
         with naming(numbers, len(W)), np.errstate(over="ignore", invalid="ignore"):
             A = rows(X, *span)
-            C = columns.transformed(columns.raw(A, scratch.get(A, len(W))))
-            np.matmul(C, W.astype(C.dtype, copy=False), out=here, casting="same_kind")
+            raw = columns.raw(A, scratch.get(A, len(W)))
+            C = columns.transformed(raw)
+            W_here = W.astype(C.dtype, copy=False)
+            if scores is None:
+                np.matmul(C, W_here, out=here, casting="same_kind")
+            else:
+                here[:] = scores(raw, C @ W_here)
         if not np.isfinite(here).all():
             require_finite(C, numbers, np.arange(len(W)))
         progress.add(len(here), len(here) * width)

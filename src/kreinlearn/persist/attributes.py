@@ -11,14 +11,18 @@ import numpy as np
 # "or", and "*" any number. A "trail" is a record of the fit that no prediction uses.
 KINDS = {
     "int": "n_features_in_ n_landmarks_ rank_ n_active_landmarks_ n_iter_ _n_chosen",
-    "float": "lambda_plus_ lambda_minus_ lambda_l1_ C_ cv_loss_ cv_score_",
+    "float": (
+        "lambda_plus_ lambda_minus_ lambda_l1_ C_ cv_loss_ cv_score_ expected_error_ "
+        "expected_error_std_"
+    ),
     "bool": "_one_output",
-    "str": "similarity_ multi_class_ _column",
-    "dict": "kernel_params_ multi_class_errors_ _sklearn_output_config",
+    "str": "similarity_ multi_class_ decision_ _column",
+    "dict": "kernel_params_ multi_class_errors_ part_weights_ _sklearn_output_config",
     "dtype": "dtype_",
     "ErrorEstimate": "error_",
     "FeatureMap": "_map",
     "Sums": "_sums",
+    "NeighbourScores": "_neighbours",
     "labels: c": "classes_",
     "labels: d": "feature_names_in_",
     "integers: m": "landmark_indices_",
@@ -30,6 +34,7 @@ KINDS = {
     "numbers: | q": "intercept_ _shift",
     "numbers: r | q r": "coef_",
     "numbers: m | m q": "dual_coef_",
+    "numbers: *": "_range",
     "trail: r": "explained_abs_ratio_ explained_squared_ratio_",
     "trail: *": "C_grid_ cv_scores_",
     "trail: * *": "cv_trials_ l1_path_",

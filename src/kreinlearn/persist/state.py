@@ -26,6 +26,7 @@ REQUIRED: dict[str | None, set[str]] = {
     "regressor": LEARNED | {"_one_output", "_shift"},
     "classifier": LEARNED | {"classes_", "multi_class_"},
 }
+TRANSFORM_MODULES = ("kreinlearn.kernels.dissimilarity", "kreinlearn.kernels.ranks")
 OUTPUTS = [{"transform": name} for name in ("default", "pandas", "polars")]  # of set_output
 
 
@@ -100,10 +101,11 @@ def require_columns(kernel: Kernel, parts: State, state: State) -> None:
     if not kernel.is_dissimilarity:
         require(places is transform is offsets is None, "its similarities are transformed")
         return
-    known = type(transform).__module__ == "kreinlearn.kernels.dissimilarity"
+    known = type(transform).__module__ in TRANSFORM_MODULES
     good = known and all(isinstance(x, str) or np.isfinite(x) for x in vars(transform).values())
     require(good and 0 < transform.n_reference <= n, "the transformation of its distances is lost")
-    wanted = (n if places is None else len(places),)
+    one_row = transform.offsets(np.zeros((1, transform.n_reference)))
+    wanted = (n if places is None else len(places), *one_row.shape[1:])
     require(_is_finite(offsets, wanted), "the transformation of its distances is damaged")
 
 
@@ -133,7 +135,8 @@ def _are_finite(x: object, **shapes: tuple[int | None, ...]) -> bool:
 
 def _require_map(map: FeatureMap, m: int, r: int, k: int) -> None:
     """Require a feature map of m landmarks, r dimensions and k eigenvalues."""
-    good = _are_finite(map, W=(m, r), S=(r,), E=(m, k), Lambda=(k,))
+    columns = map.E.shape[1] if isinstance(map.E, np.ndarray) and map.E.ndim == 2 else -1
+    good = columns in (0, k) and _are_finite(map, W=(m, r), S=(r,), E=(m, columns), Lambda=(k,))
     require(good, "its feature map does not fit its landmarks")
 
 

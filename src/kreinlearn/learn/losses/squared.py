@@ -39,7 +39,7 @@ class SquaredError:
 
     def criterion(self, task: Task, features: Features, *, loo: bool) -> FoldLosses:
         if features.basis is not None:
-            return tuning_loss(task, basis=features.basis)
+            return task.tuning or tuning_loss(task, basis=features.basis)
         if loo and not task.honest:
             return task.leave_one_out(features)
         return self.objective(folds_to_tune_on(task, features))

@@ -1,0 +1,524 @@
+"""The estimators to try first: they decide everything that the data can decide."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from kreinlearn.data.memory import Resources
+from kreinlearn.data.validation import TargetLike, WeightLike
+from kreinlearn.distributed.entrance import lazy_result
+from kreinlearn.estimators.learner import KreinClassifierBase, KreinRegressorBase, Learner
+from kreinlearn.estimators.ridge import RandomState
+from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.learn.coding import Classes, Coding
+from kreinlearn.learn.fit import Model
+from kreinlearn.learn.held_out import HeldOut
+from kreinlearn.learn.losses import SquaredError
+from kreinlearn.learn.neighbours import NEIGHBOURS, NeighbourScores
+from kreinlearn.learn.size import SECONDS
+from kreinlearn.learn.stack import (
+    Stack,
+    fit_stack,
+    probabilities,
+    score_range,
+    two_columns,
+)
+from kreinlearn.pairs.rows import Rows
+
+SHARED = ("kernel", "kernel_params", "landmarks", "resources", "n_jobs", "random_state", "verbose")
+CONSTRAINTS: dict[str, list[Any]] = {
+    **{name: Learner._parameter_constraints[name] for name in SHARED},
+    "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+}
+
+
+class FrontDoor(Learner):
+    """What both estimators share: least squares, and no choice that the user has to make."""
+
+    similarity = lambda_plus = lambda_minus = "auto"
+    cv = scoring = None
+    fit_intercept = True
+    _keeps_held_out = True
+    _fitted: ClassVar[tuple[str, ...]] = ("expected_error_", "expected_error_std_")
+
+    time_limit: float | None
+    expected_error_: float
+    expected_error_std_: float
+
+    def _loss(self) -> SquaredError:
+        return SquaredError()
+
+    def _seconds(self) -> float:
+        return SECONDS if self.time_limit is None else float(self.time_limit)
+
+
+class KreinRegressor(FrontDoor, KreinRegressorBase):
+    """Regression with any similarity or dissimilarity: the estimator to try first.
+
+    It makes a similarity of the distances that are given, decides whether all objects can be
+    landmarks or how many of them, and tunes both penalties of least squares in a Krein space. All
+    of this is decided by the prediction of objects that are left out, and the attributes say what
+    was decided. ``KreinRidge`` is the same learner with all its parameters.
+
+    Parameters
+    ----------
+    kernel : str, callable or Kernel, default="gaussian"
+        The similarity or dissimilarity: a name such as "gaussian" or "levenshtein", a function
+        k(A, B) that returns a matrix, ``pairwise(f)`` of a function of two objects,
+        ``dissimilarity(...)``, or an object of ``kreinlearn.kernels``. "precomputed" and
+        "precomputed_dissimilarity" take a matrix as X.
+    kernel_params : dict, list of dict, "auto" or None, default=None
+        Parameters of the kernel, by name; None leaves its own defaults. Of a list of dicts the one
+        with the smallest squared error is used. "auto" tries five widths.
+    landmarks : int, float, None, str, array-like or Landmarks, default="auto"
+        The objects by which all others are described: how many (a number, or a fraction of the
+        training objects; None takes all, which is exact), the name of a scheme that chooses them,
+        their row numbers, the objects themselves, or ``Landmarks(...)``. "auto" takes all objects
+        if the time and the memory allow it, and otherwise as many as they allow.
+    time_limit : float or None, default=None
+        About how many seconds of one core a fit may take; by it "auto" decides on the number of
+        landmarks. None is 25 seconds, in which all of 5,000 objects can be landmarks if a
+        similarity is cheap.
+    resources : Resources or None, default=None
+        Memory, a store of kernel values on disk, and the precision of vectors, as
+        ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the
+        precision of X.
+    n_jobs : int or None, default=None
+        Number of threads, or of processes for kernels that are Python functions; -1 is one for each
+        core. None: as many threads as BLAS uses, and no further processes.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of all random choices: landmarks, samples and folds. An int gives the same result at
+        every call.
+    verbose : int or bool, default=0
+        If positive, a run that takes long is announced, and its progress is shown on a terminal.
+
+    Attributes
+    ----------
+    expected_error_ : float
+        The root of the mean squared error of objects that were left out.
+    expected_error_std_ : float
+        The standard error of ``expected_error_``.
+    decision_ : str
+        How many landmarks were decided on, and why. Exists if ``landmarks="auto"``.
+    similarity_ : str
+        How the dissimilarity was turned into a similarity. Exists for dissimilarities.
+    choices_ : list of Choice
+        The similarities that were compared, the best one first: (kernel_params, similarity, loss,
+        tuned). Exists if there was more than one; a saved model does not have it.
+    kernel_params_ : dict
+        The kernel parameters that were chosen. Exists if ``kernel_params`` is a list or "auto".
+    lambda_plus_ : float
+        The penalty of the positive space.
+    lambda_minus_ : float
+        The penalty of the negative space.
+    cv_loss_ : float
+        The mean squared error of objects that were left out, by which the penalties were tuned.
+    cv_trials_ : ndarray of shape (n_trials, 3)
+        Everything that was tried: both penalties, and the loss.
+    folds_ : array-like of shape (n_samples,)
+        The fold of each training object if not all objects are landmarks. A saved model does not
+        have it.
+    coef_ : ndarray of shape (rank_,) or (n_outputs, rank_)
+        Coefficients of the features.
+    dual_coef_ : ndarray of shape (n_landmarks_,) or (n_landmarks_, n_outputs)
+        Coefficients of the landmarks: predictions are
+        ``k(x, landmarks_) @ dual_coef_ + intercept_``.
+    intercept_ : float or ndarray of shape (n_outputs,)
+        The constant term.
+    signature_ : ndarray of shape (rank_,)
+        The sign of each feature, 1 or -1.
+    eigenvalues_ : ndarray of shape (n_eigenvalues,)
+        Eigenvalues of the kernel matrix of the training objects, by decreasing absolute value.
+    rank_ : int
+        The number of features.
+    landmarks_ : ndarray, sparse matrix or list of length n_landmarks_
+        The landmarks; with a precomputed kernel their row numbers.
+    landmark_indices_ : ndarray of shape (n_landmarks_,) or None
+        Row numbers of the landmarks in the training data; None if they were given as objects.
+    n_landmarks_ : int
+        The number of landmarks.
+    kernel_ : Kernel
+        The fitted kernel.
+    dtype_ : dtype
+        The type in which numbers are held and kernels evaluated. Exists for vectors and matrices.
+    n_features_in_ : int
+        The number of columns of X. Exists for vectors, tables and matrices.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        The names of the columns of X, if they are all strings.
+
+    See Also
+    --------
+    KreinRidge : The same learner, with all its parameters.
+    KreinClassifier : The estimator to try first for classes.
+
+    Examples
+    --------
+    >>> from kreinlearn import KreinRegressor
+    >>> words = ["a", "ab", "abc", "abcd", "abcde", "abcdef", "b", "bc", "bcd", "bcde"]
+    >>> model = KreinRegressor("levenshtein", random_state=0)
+    >>> model.fit(words, [len(word) for word in words]).n_landmarks_
+    10
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
+    _fitted: ClassVar[tuple[str, ...]] = (*KreinRegressorBase._fitted, *FrontDoor._fitted)
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        *,
+        kernel_params: dict[str, Any] | list[dict[str, Any]] | str | None = None,
+        landmarks: Any = "auto",
+        time_limit: float | None = None,
+        resources: Resources | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int | bool = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.kernel_params = kernel_params
+        self.landmarks = landmarks
+        self.time_limit = time_limit
+        self.resources = resources
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
+        """Choose a similarity and landmarks, tune the penalties, solve.
+
+        Parameters
+        ----------
+        X : array-like, list of objects, path, table or dask collection
+            The training objects. With a precomputed kernel a square matrix, or the columns of
+            landmarks that are given by row number.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or str
+            The targets, or the name of the column of a table X that holds them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            One weight per object, none of them negative. A weight of 2 is an object that is there
+            twice.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    def _keep(self, rows: Rows, model: Model) -> None:
+        held = model.held_out
+        assert held is not None
+        if len(held.scores):
+            squares = np.square(held.scores - held.Y).mean(axis=1)
+            mean, std = mean_and_error(squares, held.weights)
+            self.expected_error_ = float(np.sqrt(mean))
+            self.expected_error_std_ = std / (2 * self.expected_error_) if mean else 0.0
+        super()._keep(rows, model)
+
+
+class KreinClassifier(FrontDoor, KreinClassifierBase):
+    """Classification with any similarity or dissimilarity: the estimator to try first.
+
+    It makes a similarity of the distances that are given, decides whether all objects can be
+    landmarks or how many of them, tunes least squares in a Krein space, and adds the scores of the
+    nearest neighbours of each class with weights that cannot be negative. All of this is decided by
+    the prediction of objects that are left out, and the attributes say what was decided. The sum is
+    a conditional logit, so that there are probabilities at no further cost.
+
+    ``KreinRidgeClassifier`` and ``KreinSVC`` are the learners of the paper: one similarity, one
+    loss, and no neighbours.
+
+    Parameters
+    ----------
+    kernel : str, callable or Kernel, default="gaussian"
+        The similarity or dissimilarity: a name such as "gaussian" or "levenshtein", a function
+        k(A, B) that returns a matrix, ``pairwise(f)`` of a function of two objects,
+        ``dissimilarity(...)``, or an object of ``kreinlearn.kernels``. "precomputed" and
+        "precomputed_dissimilarity" take a matrix as X.
+    kernel_params : dict, list of dict, "auto" or None, default=None
+        Parameters of the kernel, by name; None leaves its own defaults. Of a list of dicts the one
+        with the smallest squared error is used. "auto" tries five widths.
+    landmarks : int, float, None, str, array-like or Landmarks, default="auto"
+        The objects by which all others are described: how many (a number, or a fraction of the
+        training objects; None takes all, which is exact), the name of a scheme that chooses them,
+        their row numbers, the objects themselves, or ``Landmarks(...)``. "auto" takes all objects
+        if the time and the memory allow it, and otherwise as many as they allow. Neighbours are
+        looked for among the landmarks.
+    time_limit : float or None, default=None
+        About how many seconds of one core a fit may take; by it "auto" decides on the number of
+        landmarks. None is 25 seconds, in which all of 5,000 objects can be landmarks if a
+        similarity is cheap.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, as {label: weight}. "balanced" gives all classes the same total
+        weight; None leaves the weights of the objects as they are.
+    resources : Resources or None, default=None
+        Memory, a store of kernel values on disk, and the precision of vectors, as
+        ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the
+        precision of X.
+    n_jobs : int or None, default=None
+        Number of threads, or of processes for kernels that are Python functions; -1 is one for each
+        core. None: as many threads as BLAS uses, and no further processes.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of all random choices: landmarks, samples and folds. An int gives the same result at
+        every call.
+    verbose : int or bool, default=0
+        If positive, a run that takes long is announced, and its progress is shown on a terminal.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    part_weights_ : dict
+        The weights of the parts of the decision: "krein", the least-squares scores, and
+        "neighbours_1", "neighbours_3" and "neighbours_10", the logarithms of the mean distance to
+        so many nearest landmarks of each class.
+    expected_error_ : float
+        The share of objects that are wrong if they are left out. The weights of the parts were
+        found on the same objects, which makes it a little too small.
+    expected_error_std_ : float
+        The standard error of ``expected_error_``.
+    decision_ : str
+        How many landmarks were decided on, and why. Exists if ``landmarks="auto"``.
+    similarity_ : str
+        How the dissimilarity was turned into a similarity. Exists for dissimilarities.
+    choices_ : list of Choice
+        The similarities that were compared, the best one first: (kernel_params, similarity, loss,
+        tuned). Exists if there was more than one; a saved model does not have it.
+    kernel_params_ : dict
+        The kernel parameters that were chosen. Exists if ``kernel_params`` is a list or "auto".
+    multi_class_ : str
+        "ovr": the least-squares scores are those of each class against all others.
+    lambda_plus_ : float
+        The penalty of the positive space.
+    lambda_minus_ : float
+        The penalty of the negative space.
+    cv_loss_ : float
+        The mean squared error of objects that were left out, by which the penalties were tuned.
+    cv_trials_ : ndarray of shape (n_trials, 3)
+        Everything that was tried: both penalties, and the loss.
+    folds_ : array-like of shape (n_samples,)
+        The fold of each training object if not all objects are landmarks. A saved model does not
+        have it.
+    coef_ : ndarray of shape (n_columns, rank_)
+        Coefficients of the features for the least-squares scores.
+    dual_coef_ : ndarray of shape (n_landmarks_, n_columns)
+        Coefficients of the landmarks: the least-squares scores are
+        ``k(x, landmarks_) @ dual_coef_ + intercept_``.
+    intercept_ : ndarray of shape (n_columns,)
+        The constant term of each column.
+    signature_ : ndarray of shape (rank_,)
+        The sign of each feature, 1 or -1.
+    eigenvalues_ : ndarray of shape (n_eigenvalues,)
+        Eigenvalues of the kernel matrix of the training objects, by decreasing absolute value.
+    rank_ : int
+        The number of features.
+    landmarks_ : ndarray, sparse matrix or list of length n_landmarks_
+        The landmarks; with a precomputed kernel their row numbers.
+    landmark_indices_ : ndarray of shape (n_landmarks_,) or None
+        Row numbers of the landmarks in the training data; None if they were given as objects.
+    n_landmarks_ : int
+        The number of landmarks.
+    kernel_ : Kernel
+        The fitted kernel.
+    dtype_ : dtype
+        The type in which numbers are held and kernels evaluated. Exists for vectors and matrices.
+    n_features_in_ : int
+        The number of columns of X. Exists for vectors, tables and matrices.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        The names of the columns of X, if they are all strings.
+
+    See Also
+    --------
+    KreinRidgeClassifier : Least squares alone, with all its parameters.
+    KreinSVC : The squared hinge loss of support vector machines.
+    KreinRegressor : The estimator to try first for numbers.
+
+    Examples
+    --------
+    >>> from kreinlearn import KreinClassifier
+    >>> words = ["hat", "cat", "rat", "mat", "house", "mouse", "louse", "rouse"]
+    >>> model = KreinClassifier("levenshtein", random_state=0).fit(words, [0] * 4 + [1] * 4)
+    >>> model.predict(["bat", "douse"])
+    array([0, 1])
+    """
+
+    multi_class = "ovr"
+    probability = False
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CONSTRAINTS,
+        "class_weight": KreinClassifierBase._parameter_constraints["class_weight"],
+    }
+    _fitted: ClassVar[tuple[str, ...]] = (
+        *KreinClassifierBase._fitted, *FrontDoor._fitted, "part_weights_", "_neighbours", "_range",
+    )  # fmt: skip
+
+    part_weights_: dict[str, float]
+    _neighbours: NeighbourScores
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        *,
+        kernel_params: dict[str, Any] | list[dict[str, Any]] | str | None = None,
+        landmarks: Any = "auto",
+        time_limit: float | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        resources: Resources | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int | bool = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.kernel_params = kernel_params
+        self.landmarks = landmarks
+        self.time_limit = time_limit
+        self.class_weight = class_weight
+        self.resources = resources
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _coding(self) -> Coding:
+        return Classes("ovr", self.class_weight)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
+        """Choose a similarity and landmarks, tune the penalties, solve, and weigh all parts.
+
+        Parameters
+        ----------
+        X : array-like, list of objects, path, table or dask collection
+            The training objects. With a precomputed kernel a square matrix, or the columns of
+            landmarks that are given by row number.
+        y : array-like of shape (n_samples,), or str
+            The labels, or the name of the column of a table X that holds them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            One weight per object, none of them negative. A weight of 2 is an object that is there
+            twice.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    def _keep(self, rows: Rows, model: Model) -> None:
+        assert model.held_out is not None
+        self._keep_stack(model.held_out, similarities=not model.kernel.is_dissimilarity)
+        super()._keep(rows, model)
+
+    def _keep_stack(self, held: HeldOut, *, similarities: bool) -> None:
+        """Weigh the parts by the log loss of objects that were left out."""
+        labels, n_classes = class_numbers(held.Y), max(held.Y.shape[1], 2)
+        weights = held.weights * (len(held.weights) / held.weights.sum())
+        parts = [two_columns(held.scores)]
+        if held.Y_landmarks is not None:
+            among = held.values if held.of_landmarks is None else held.of_landmarks
+            near = NeighbourScores.fit(
+                among, class_numbers(held.Y_landmarks), n_classes, similarities=similarities
+            )
+            exact = held.of_landmarks is None
+            parts += list(near.left_out(held.values) if exact else near.of(held.values))
+            self._neighbours = near
+        stack = fit_stack(np.stack(parts), labels, weights)
+        self._range = np.array(score_range(held.scores, weights))
+        names = ["krein", *(f"neighbours_{k}" for k in NEIGHBOURS)]
+        self.part_weights_ = {
+            name: float(weight) for name, weight in zip(names, stack.weights, strict=False)
+        }
+        wrong = np.argmax(stack.scores(np.stack(parts)), axis=1) != labels
+        self.expected_error_, self.expected_error_std_ = mean_and_error(wrong, weights)
+
+    # Using
+
+    def _stacked(self, X: Objects) -> Array:  # (n, n_classes)
+        """The sum of all parts for every class."""
+        check_is_fitted(self)
+        objects, columns = self._new_rows(X)
+        weights = np.array(list(self.part_weights_.values()))
+
+        def scores(raw: Array, products: Array) -> Array:
+            parts = [two_columns(np.clip(products + self._intercept, *self._range))]
+            if len(weights) > 1:
+                values = raw if columns.landmarks is None else raw[:, columns.landmarks]
+                parts += list(self._neighbours.of(values))
+            return Stack(weights, 0.0, True).scores(np.stack(parts))
+
+        return self._projected(objects, columns, self.dual_coef_, scores, len(self.classes_))
+
+    def predict(self, X: Objects) -> Any:
+        """Predict the class of each object.
+
+        Parameters
+        ----------
+        X : array-like, list of objects, or any other input that ``fit`` takes
+            The objects. A matrix of (dis)similarities has one column per training object, or one
+            per landmark.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The labels; a lazy dask array if X is a dask collection.
+        """
+        if (lazy := lazy_result(self, "predict", X)) is not None:
+            return lazy
+        return self.classes_[np.argmax(self._stacked(X), axis=1)]
+
+    def decision_function(self, X: Objects) -> Any:
+        """Scores of the classes: logarithms of their probabilities, up to a constant per object.
+
+        Parameters
+        ----------
+        X : array-like, list of objects, or any other input that ``fit`` takes
+            The objects.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Of two classes the logarithm of the odds of the second class; of more classes one score
+            per class.
+        """
+        if (lazy := lazy_result(self, "decision_function", X)) is not None:
+            return lazy
+        scores = self._stacked(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict_proba(self, X: Objects) -> Any:
+        """Probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like, list of objects, or any other input that ``fit`` takes
+            The objects.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            One probability per class.
+        """
+        check_is_fitted(self)
+        if (lazy := lazy_result(self, "predict_proba", X)) is not None:
+            return lazy
+        return probabilities(self._stacked(X))
+
+
+def class_numbers(Y: Array) -> Array:  # (n, q) -> (n,)
+    """Numbers of classes from targets +-1, of which two classes have one column."""
+    return np.asarray((Y[:, 0] > 0).astype(np.intp) if Y.shape[1] == 1 else np.argmax(Y, axis=1))
+
+
+def mean_and_error(values: Array, weights: Array) -> tuple[float, float]:
+    """A weighted mean, and its standard error."""
+    total = weights.sum()
+    mean = float(weights @ values / total)
+    return mean, float(np.sqrt(np.sum(np.square(weights * (values - mean)))) / total)
