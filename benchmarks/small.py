@@ -134,10 +134,10 @@ def cells(case: str, figure: Figure, figures: Sequence[Figure]) -> list[str]:
         return [case, f"{figure['what']}: {figure['absent']}", "", "", "", "", ""]
     peer = next((one for one in figures if one["what"] == PEER), None)
     ratio = f"{figure['cpu'] / peer['cpu']:.2f}" if peer else ""
-    times = [f"{figure['cpu']:.2f}", f"{figure['wall']:.2f}", ratio]
+    times = [f"{figure[key]:.2f}" if key in figure else "" for key in ("cpu", "wall")]
     peak = f"{figure['peak']:.0f}" if "peak" in figure else ""
     error = f"{100 * figure['error']:.1f}" if "error" in figure else ""
-    return [case, figure["what"], *times, peak, error]
+    return [case, figure["what"], *times, ratio, peak, error]
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, list[Figure]]:

@@ -59,6 +59,19 @@ def test_names_are_drawn_once_and_held_out(no_data: None) -> None:
     assert len(np.unique([*y, *y_test])) == 18
 
 
+def test_commands_are_timed_and_their_errors_read(no_data: None) -> None:
+    command, *learners = small_cases.evaluated_names(90)
+    assert command["what"] == "kreinlearn evaluate"
+    assert command["cpu"] > 0
+    errors = {one["what"]: one["error"] for one in learners}
+    constant = 1 - 1 / 18  # the error of a constant: the 18 classes have equal sizes
+    assert errors["its KreinRidgeClassifier"] < constant
+    assert max(errors.values()) <= 1
+    fit, letters = small_cases.fitted_names(90)
+    assert fit["error"] < constant
+    assert letters["error"] < constant
+
+
 def test_a_growing_number_of_rows_is_timed_from_few_to_many() -> None:
     few, many = small_cases.growing_rows(3000, 60_000)
     assert (few["what"], many["what"]) == (small_cases.FEWEST, small_cases.MOST)
