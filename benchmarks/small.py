@@ -153,16 +153,17 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, list[Figure]]:
     if options.one:
         print(json.dumps(measured_here(options.one, options.quick)))
         return {}
-    found = {}
+    found: dict[str, list[Figure]] = {}
+    made: list[Table] = []
+    command = tables.command_line("benchmarks.small", arguments)
     for name in options.only:
         print(f"{name} ...", file=sys.stderr, flush=True)
         found[name] = run(name, options.quick)
-    made = [limits_table(found, not options.quick), figures_table(found)]
+        made = [limits_table(found, not options.quick), figures_table(found)]
+        if options.write:  # after every case, so that a run that is stopped leaves what it has
+            tables.write_markdown(options.write, HEADING, command, made)
     for table in made:
         table.show(tables.console())
-    if options.write:
-        command = tables.command_line("benchmarks.small", arguments)
-        tables.write_markdown(options.write, HEADING, command, made)
     return found
 
 
