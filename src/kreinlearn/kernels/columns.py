@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from kreinlearn.kernels import _fused
+from kreinlearn.kernels._compiled import Late
 from kreinlearn.kernels.base import Array, Objects
 
+_fused = Late("kreinlearn.kernels._fused")
 REMEDY = "scale the data, with StandardScaler say"
 
 

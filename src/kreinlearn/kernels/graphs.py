@@ -21,7 +21,7 @@ from scipy.sparse.csgraph import dijkstra
 from sklearn.utils import check_scalar
 
 from kreinlearn.data.tiles import length, objects_of, rows, tiles
-from kreinlearn.kernels._fused import compiled
+from kreinlearn.kernels._compiled import compiled
 from kreinlearn.kernels._graphs import (
     Counts,
     Graphs,

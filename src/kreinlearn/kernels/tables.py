@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.frames import is_number, is_sequence
 from kreinlearn.data.tiles import objects_of, tiles
-from kreinlearn.kernels._fused import compiled
+from kreinlearn.kernels._compiled import compiled
 from kreinlearn.kernels.base import Array, Objects, register
 from kreinlearn.kernels.domains import Records
 from kreinlearn.kernels.object_kernel import ObjectKernel, given
