@@ -57,15 +57,19 @@ def require_some(shape: tuple[int, ...], origin: str) -> None:
         raise EmptyError(shape, origin)
 
 
-def library(module: str) -> Any:
-    """Import a module of the extra "scale" when it is needed."""
+def library(module: str, extra: str = "scale", package: str = "") -> Any:
+    """Import a module of an optional package; an ImportError names the extra that installs it.
+
+    ``package`` is the name that pip uses, if it is not the name of the module.
+    """
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        package = module.partition(".")[0]
+        name = module.partition(".")[0]
         raise ImportError(
-            f'this input needs {package}, which is not installed: pip install "kreinlearn[scale]"',
-            name=package,
+            f"this needs {package or name}, which is not installed: "
+            f'pip install "kreinlearn[{extra}]"',
+            name=name,
         ) from error
 
 

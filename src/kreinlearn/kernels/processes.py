@@ -157,8 +157,7 @@ def _sizes(spans: Sequence[tuple[int, int]], pairs: Array) -> list[tuple[int, in
 
 def mirrored(K: Array) -> Array:
     """The symmetric matrix whose upper triangle is given."""
-    upper = np.triu(K)
-    return np.asarray(upper + np.triu(K, 1).T)
+    return np.asarray(np.triu(K) + np.triu(K, 1).T)
 
 
 class Shelf:

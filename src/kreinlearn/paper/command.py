@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
+from kreinlearn.data.writing import replacing
 from kreinlearn.paper import ranges
 from kreinlearn.paper.measuring import duration, measure
 from kreinlearn.paper.names import FOLDER, NAMES, REPORT, RESULTS
@@ -238,9 +238,5 @@ def written(document: Document, output: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        aside.write_text(text, encoding="utf8")
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf8")

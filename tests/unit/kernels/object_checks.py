@@ -94,6 +94,6 @@ def check_missing_package(
         monkeypatch.setitem(sys.modules, module, None)
     for act in (lambda: kernel(X, X), lambda: kernel.fit(X, np.random.default_rng(0))):
         with pytest.raises(
-            ImportError, match=rf'^this kernel needs {package}.*"kreinlearn\[{extra}\]"$'
+            ImportError, match=rf'^this needs {package}.*"kreinlearn\[{extra}\]"$'
         ):
             act()
