@@ -11,11 +11,10 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_scalar
 
-from kreinlearn.kernels._slow import SlowKernel
 from kreinlearn.kernels.base import Array, Objects, register
 from kreinlearn.kernels.object_kernel import ObjectKernel, library
 from kreinlearn.kernels.objects import Hausdorff, PointSets, dimension_of, pack
-from kreinlearn.kernels.processes import mirrored
+from kreinlearn.kernels.processes import SlowKernel, mirrored
 
 PIVOTS = 10**7  # the most steps of the network simplex, which needs far fewer
 STRIP = 128  # rows of a symmetric matrix evaluated at a time
