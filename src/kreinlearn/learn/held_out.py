@@ -38,23 +38,30 @@ def held_out(task: Task, features: Features, loss: Loss, penalties: Array) -> He
     """Scores of training objects by models without them, at the penalties that were found."""
     sample = task.sample
     landmarks = places_of(sample.landmarks, sample.columns)
-    raw = sample.raw[sample.inside][:, landmarks]
-    Y, w = weighted(*Targets(task.Y, task.weights).of(task.numbers))
-    Y = np.asarray(Y, dtype=np.float64)
     if features.basis is not None and task.leaves_one_out:
         left_out = task.tuning
         if not isinstance(left_out, LeaveOneOutLoss):
             left_out = tuning_loss(task, basis=features.basis)
         assert isinstance(left_out, LeaveOneOutLoss)
-        return HeldOut(left_out.scores(penalties), Y, w, raw, None, Y)
+        Y, w = _targets_of(task, sample.landmarks)  # in the order of the eigenbasis
+        among = sample.raw[sample.positions(sample.landmarks)][:, landmarks]
+        return HeldOut(left_out.scores(penalties), Y, w, among, None, Y)
+    raw = sample.raw[sample.inside][:, landmarks]
+    Y, w = _targets_of(task, task.numbers)
     scores = _scores_of_folds(task, features, loss, penalties, Y, w)
     tested = np.flatnonzero(np.isfinite(scores).all(axis=1))
     at = sample.positions(sample.landmarks)
     of_landmarks = 0.5 * (sample.raw[at][:, landmarks] + sample.raw[at][:, landmarks].T)
     Y_landmarks = None
     if sample.landmarks[0] >= 0:
-        Y_landmarks = np.asarray(Targets(task.Y, task.weights).of(sample.landmarks)[0], np.float64)
+        Y_landmarks = _targets_of(task, sample.landmarks)[0]
     return HeldOut(scores[tested], Y[tested], w[tested], raw[tested], of_landmarks, Y_landmarks)
+
+
+def _targets_of(task: Task, numbers: Array) -> tuple[Array, Array]:
+    """Targets and weights of some rows, as numbers of double precision."""
+    Y, w = weighted(*Targets(task.Y, task.weights).of(numbers))
+    return np.asarray(Y, dtype=np.float64), w
 
 
 def _scores_of_folds(
