@@ -98,7 +98,7 @@ class Gower(ObjectKernel):
         for start, stop in tiles(len(X)):
             cells = turned(X[start:stop], self.columns_, start, len(X))
             for known, column in zip(types, cells, strict=True):
-                known.update(known_types(column))
+                known.update(type(x) for x in column if not _is_missing(x))
         self.numeric_ = [self._is_numeric(*one) for one in zip(self.columns_, types, strict=True)]
         self.ranges_ = self._ranges(X)
         return self
@@ -227,11 +227,6 @@ def turned(X: Sequence[Any], names: Names, first: int, n: int) -> list[Sequence[
     if named:
         return [[row.get(name) for row in X] for name in names]
     return list(zip(*X, strict=True)) if len(X) else [()] * len(names)
-
-
-def known_types(column: Sequence[Any]) -> set[type]:
-    """The types of values that are not missing."""
-    return {type(x) for x in column if not _is_missing(x)}
 
 
 def as_numbers(column: Sequence[Any], name: Hashable, first: int, n: int) -> Array:

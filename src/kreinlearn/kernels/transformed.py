@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.tiles import first_not_finite, length, take
-from kreinlearn.kernels._widths import number
 from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, delivered, resolve, symmetrised
+from kreinlearn.kernels.columns import number
 from kreinlearn.kernels.combine import Composite, common_domain, require_similarities
 from kreinlearn.kernels.dissimilarity import (
     TRANSFORMS,

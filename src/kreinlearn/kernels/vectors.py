@@ -10,14 +10,15 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.kernels._compiled import Late
-from kreinlearn.kernels._widths import number, spread
 from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, register
 from kreinlearn.kernels.columns import (
     DistanceColumns,
     ProductColumns,
     TruncatedL1Columns,
     floats,
+    number,
     require_small,
+    spread,
     squared_norms,
 )
 
