@@ -112,7 +112,7 @@ class Learner(KreinEstimator):
         size = self._default_size(rows, encoded, kernel, part=part)
         spec = self._map_spec(rows, kernel, rank, max(size.n_landmarks, rank or 0))
         require_rank(rank, spec, len(rows))
-        if self._landmarks.n == "auto" and not rank:
+        if size.reason:
             spec = replace(spec, reason=size.reason)
         return self._spec_with(spec, kernel, rng)
 
@@ -121,7 +121,8 @@ class Learner(KreinEstimator):
         n, wanted = len(rows), self._landmarks
         loss = self._loss()
         exact = loss.diagonal and rows.here and not part
-        if not exact or wanted.n != "auto" or wanted.rank or wanted.core:
+        automatic = isinstance(wanted.n, str) and not wanted.rank and not wanted.core
+        if not exact or not automatic:
             return Size(min(n, MOST_LANDMARKS), "")
         memory = budget_bytes(self._resources.memory_budget)
         pair = pair_seconds(kernel, rows.X)

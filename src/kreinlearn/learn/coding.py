@@ -169,7 +169,7 @@ class Classes:
         self, task: Task, features: Features, loss: Loss, values: Array, kept: Any
     ) -> Decided:
         n_classes, how, errors = max(task.Y.shape[1], 2), self.multi_class, None
-        if n_classes == 2 or (how == "auto" and (task.n > MANY_ROWS or task.basis is not None)):
+        if n_classes == 2 or (how == "auto" and (task.n > MANY_ROWS or features.basis is not None)):
             how = "ovr"  # which streams, here and elsewhere, and has one eigenbasis for all classes
         elif how == "auto":
             errors = compared_errors(task, features, loss, values, n_classes)

@@ -36,21 +36,24 @@ def _basis(task: Task, K: Array, w: Array | None) -> Eigenbasis:
 
 
 def chosen_numbers(task: Task, places: Array | None) -> Array:
-    """Row numbers of all objects, or of those at some places."""
-    return task.numbers if places is None else task.numbers[places]
+    """Row numbers of all landmarks, in their order, or of those at some places."""
+    landmarks = task.sample.landmarks
+    return np.asarray(landmarks if places is None else landmarks[places])
 
 
 def similarities(task: Task, places: Array | None = None) -> Array:
     """Similarities among objects over their unit; a transformation is made of them alone."""
-    sample = task.sample
     if places is None:
-        return scaled(sample.K_ZZ, sample.unit)
-    raw = sample.raw[np.ix_(places, places)]
-    if sample.transform is not None:
-        transform = TRANSFORMS[task.similarity](raw)
-        a = transform.offsets(raw)
-        raw = transform.similarity(raw, a, a)
-    return scaled(symmetrised(raw), unit_of(raw))
+        return scaled(task.sample.K_ZZ, task.sample.unit)
+    K, _ = _split_similarities(task, places, places)
+    return scaled(K, unit_of(K))
+
+
+def unit_at(task: Task, places: Array | None) -> float:
+    """The unit of ``similarities``, which all folds of the same objects share."""
+    if places is None:
+        return task.sample.unit
+    return unit_of(_split_similarities(task, places, places)[0])
 
 
 def spread_out(task: Task, size: int) -> Array:
@@ -58,13 +61,35 @@ def spread_out(task: Task, size: int) -> Array:
 
     They are drawn at random among equal targets, and are the same at every call.
     """
-    n = len(task.numbers)
+    numbers = chosen_numbers(task, None)
+    n = len(numbers)
     if n <= size:
         return np.arange(n)
     order = np.random.default_rng(n).permutation(n)
-    Y = np.asarray(task.Y)[task.numbers[order]]
+    Y = np.asarray(task.Y)[numbers[order]]
     order = order[np.lexsort(Y.T[::-1])]
     return np.sort(order[np.arange(size) * n // size])
+
+
+def has_folds(task: Task, places: Array | None = None) -> bool:
+    """Whether a fold has both a training and a validation part."""
+    folds = task.folds[chosen_numbers(task, places)]
+    return bool((folds >= 0).any() and (folds != folds[0]).any())
+
+
+def can_be_tuned(task: Task, places: Array | None = None) -> bool:
+    """Whether penalties can be judged by objects that are left out."""
+    if task.leaves_one_out:
+        return len(chosen_numbers(task, places)) > 1
+    return has_folds(task, places)
+
+
+def nothing_left_out(task: Task) -> ValueError:
+    """The error if penalties are to be tuned, and no object can be left out."""
+    return ValueError(
+        f"n_samples={task.n_weighted} of positive weight leaves no fold to tune the "
+        "penalties on; give lambda_plus and lambda_minus, or another cv"
+    )
 
 
 def tuning_loss(
@@ -74,6 +99,8 @@ def tuning_loss(
     accuracy: float = ACCURACY,
 ) -> FoldLosses:
     """The loss by which penalties are tuned: one object left out at a time, or the user's folds."""
+    if not can_be_tuned(task, places):
+        raise nothing_left_out(task)
     if not task.leaves_one_out:
         return MeanLoss(exact_folds(task, places))
     basis = decomposed(task, places) if basis is None else basis
@@ -83,29 +110,30 @@ def tuning_loss(
 
 def exact_folds(task: Task, places: Array | None = None) -> list[ExactFold]:
     """The user's folds, each with a transformation and an eigenbasis of its training part."""
-    places = np.arange(len(task.numbers)) if places is None else places
-    numbers = task.numbers[places]
+    numbers, unit = chosen_numbers(task, places), unit_at(task, places)
+    places = np.arange(len(numbers)) if places is None else places
     folds, (Y, w) = task.folds[numbers], weighted(*Targets(task.Y, task.weights).of(numbers))
     made = []
     for k in range(task.n_folds):
         train, valid = np.flatnonzero(folds != k), np.flatnonzero(folds == k)
         if len(train) and len(valid):
             K, K_valid = _split_similarities(task, places[train], places[valid])
-            basis = _basis(task, K, w[train])
-            parts = Y[train], K_valid, Y[valid], w[valid]
+            basis = _basis(task, scaled(K, unit), w[train])
+            parts = Y[train], scaled(K_valid, unit), Y[valid], w[valid]
             made.append(ExactFold(basis, *parts, intercept=task.intercept))
     return made
 
 
 def _split_similarities(task: Task, train: Array, valid: Array) -> tuple[Array, Array]:
     """Similarities among the training part, and of the validation part to it."""
-    sample, unit = task.sample, task.sample.unit
-    raw, rows = sample.raw[np.ix_(train, train)], sample.raw[np.ix_(valid, train)]
+    sample = task.sample
+    at, at_valid = (sample.positions(sample.landmarks[part]) for part in (train, valid))
+    raw, rows = sample.raw[np.ix_(at, train)], sample.raw[np.ix_(at_valid, train)]
     if sample.transform is not None:
         transform = TRANSFORMS[task.similarity](raw)
         a, a_rows = transform.offsets(raw), transform.offsets(rows)
         raw, rows = transform.similarity(raw, a, a), transform.similarity(rows, a_rows, a)
-    return scaled(symmetrised(raw), unit), scaled(rows, unit)
+    return symmetrised(raw), rows
 
 
 def exact_features(task: Task) -> tuple[Task, Features]:
@@ -129,9 +157,8 @@ def eigenbasis_map(basis: Eigenbasis) -> FeatureMap:
 
 def solve_exact(task: Task, basis: Eigenbasis, values: Array) -> Linear:
     """The model of all objects at given penalties, which must be positive."""
-    coefficients, constant = Projected(basis, task.Y[task.numbers], intercept=task.intercept).solve(
-        values
-    )
+    Y = task.Y[chosen_numbers(task, None)]
+    coefficients, constant = Projected(basis, Y, intercept=task.intercept).solve(values)
     if basis.signed:  # from eigenvectors to features
         scale = basis.spectrum.S * np.sqrt(np.abs(basis.spectrum.D))
         return Linear(scale[:, None] * coefficients, constant)

@@ -11,7 +11,7 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS
-from kreinlearn.learn.exact import decomposed, spread_out, tuning_loss
+from kreinlearn.learn.exact import can_be_tuned, decomposed, spread_out, tuning_loss
 from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, tune, tune_apart
 from kreinlearn.learn.task import Task, gram_scale
 from kreinlearn.pairs.pairs import Pairs
@@ -85,7 +85,7 @@ def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
         (only,) = candidates
         return Chosen(only.chosen(), only.kernel_params, only.transform)
     unknowns = Unknowns((None, None), equal=spec.equal)
-    if task.exact:
+    if task.exact and can_be_tuned(task):
         return _choose_exactly(candidates, unknowns)
     seed = int(task.rng.integers(2**63))
 
@@ -121,9 +121,10 @@ def _choose_exactly(candidates: list[Candidate], unknowns: Unknowns) -> Chosen:
         return tuned.loss, number, choice
 
     for size, most, coarse in STAGES:
-        if len(left) <= most or n <= ALMOST_ALL * size:
-            continue
         places = spread_out(candidates[0].task, size)
+        enough = n > ALMOST_ALL * size and can_be_tuned(candidates[0].task, places)
+        if len(left) <= most or not enough:
+            continue
         stage = sorted(
             tried(number, _tuned_on_part(candidates[number].named(), places, unknowns, coarse))
             for number in left

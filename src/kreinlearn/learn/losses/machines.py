@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.exact import exact_folds, spread_out, tuning_loss
+from kreinlearn.learn.exact import (
+    chosen_numbers,
+    exact_folds,
+    has_folds,
+    spread_out,
+    tuning_loss,
+)
 from kreinlearn.learn.search import TIE_RTOL, Tuned, Unknowns, tune, tune_apart
 from kreinlearn.learn.task import Linear, Task, weighted
 from kreinlearn.solvers.exact import Eigenbasis, ExactFold, Projected
@@ -22,7 +28,7 @@ TUNED_OUTPUTS = 4  # outputs, of many, whose loss is looked at
 
 def solve_machines(task: Task, basis: Eigenbasis, values: Array, max_iter: int) -> Linear:
     """The machines of all outputs at given penalties, started from least squares."""
-    Y, w = weighted(*Targets(task.Y, task.weights).of(task.numbers))
+    Y, w = weighted(*Targets(task.Y, task.weights).of(chosen_numbers(task, None)))
     machines = Machines(basis, Y.astype(np.float64), w, intercept=task.intercept)
     return machines.solve(values, max_iter)
 
@@ -64,7 +70,11 @@ def tune_machines(task: Task, basis: Eigenbasis, unknowns: Unknowns) -> Tuned:
     of_all = task.tuned if unknowns.fixed == (None, None) else None
     if of_all is None:
         of_all = tune_apart(tuning_loss(task, basis=basis), basis.scale, unknowns)
+    if not has_folds(task):  # a few objects that are all in one fold
+        return of_all
     places = spread_out(task, PART)
+    if not has_folds(task, places):
+        places = np.arange(len(task.numbers))
     start = of_all.values
     if len(places) < len(task.numbers):
         part = tuning_loss(task, places)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.exact import solve_exact, tuning_loss
+from kreinlearn.learn.exact import nothing_left_out, solve_exact, tuning_loss
 from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns, tune, tune_apart
 from kreinlearn.learn.task import Features, Linear, Task
 from kreinlearn.solvers.least_squares import Fold, ridge, ridge_rows, signed_penalty
@@ -79,8 +79,5 @@ def folds_to_tune_on(task: Task, features: Features) -> list[Fold]:
     """The terms of the folds, of which there must be one."""
     folds = task.folds_of(features)
     if not folds:
-        raise ValueError(
-            f"n_samples={task.n_weighted} of positive weight leaves no fold to tune the "
-            "penalties on; give lambda_plus and lambda_minus, or another cv"
-        )
+        raise nothing_left_out(task)
     return folds
