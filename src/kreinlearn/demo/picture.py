@@ -26,7 +26,7 @@ def draw(findings: Findings, scores: Sequence[Score], output: Path) -> None:
     figure = Figure(figsize=(11.5, 8.4), layout="constrained")
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(2, 2, width_ratios=(1, 1.2), height_ratios=(1.15, 1))
-    SpectrumDisplay(findings.eigenvalues).plot(figure.add_subplot(grid[0, 0]))
+    SpectrumDisplay(findings.eigenvalues, relative=True).plot(figure.add_subplot(grid[0, 0]))
     _draw_ratios(figure.add_subplot(grid[0, 1]), findings)
     lower = grid[1, :].subgridspec(1, 2, width_ratios=(1.4, 1))
     errors = figure.add_subplot(lower[0])
