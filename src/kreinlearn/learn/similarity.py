@@ -25,7 +25,7 @@ SCREENED_OUTSIDE, SCREENED_PER_LANDMARK = 2048, 3  # at least so many where it d
 STAGES = ((300, 6), (700, 1))  # objects that candidates are compared on, and how many are left
 COARSE_STEPS = tuple(10.0 ** np.arange(-6, 0.5))  # penalties that are tried then
 ALMOST_ALL = 1.2  # a part is not looked at if there are not so many times more objects
-SCREENED_ACCURACY = 1e-4  # of the integrals behind leave-one-out, on parts
+SCREENED_ACCURACY = 1e-5  # of the integrals behind leave-one-out, on parts
 
 Params = dict[str, Any]
 
