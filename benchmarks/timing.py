@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,14 @@ def interleaved(
     }
 
 
+def timed_command(command: Sequence[str], env: dict[str, str] | None = None) -> Timing:
+    """The seconds of a process and of those that it starts; its output is not shown."""
+    before, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=os.environ | (env or {}))
+    wall, after = time.perf_counter() - wall, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return Timing(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall)
+
+
 # Memory, on Linux
 
 
@@ -72,10 +81,18 @@ def forget_peak() -> float:
     return resident_megabytes("VmRSS")
 
 
-def said_by(module: str, *words: str, timeout: float | None = None) -> Any:
-    """The last line that a module prints in a process of its own, read as JSON."""
+def said_by(
+    module: str, *words: str, timeout: float | None = None, env: dict[str, str] | None = None
+) -> Any:
+    """The last line that a module prints in a process of its own, read as JSON.
+
+    ``env`` adds variables to the environment of that process.
+    """
     command = [sys.executable, "-m", module, *words]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=timeout)
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, check=True, timeout=timeout,
+        env=os.environ | (env or {}),
+    )  # fmt: skip
     return json.loads(done.stdout.splitlines()[-1])
 
 

@@ -23,6 +23,18 @@ def rounding(terms: int, dtype: Any = np.float64) -> float:
     return error / (1 - error)
 
 
+def left_out_error(loss: float, Y: Any, accuracy: float = 1e-4) -> float:
+    """The largest error of a leave-one-out loss whose predictions have errors of their own.
+
+    ``solvers.resolvent`` promises ``accuracy`` of the largest prediction, which is taken to be that
+    of the largest target. Errors of at most d in each of q outputs change a root mean square by at
+    most d sqrt(q).
+    """
+    Y = np.asarray(Y, dtype=np.float64).reshape(len(Y), -1)
+    change = accuracy * float(np.abs(Y).max()) * np.sqrt(Y.shape[1])
+    return float(change * (2 * np.sqrt(loss) + change))
+
+
 def least_cpu_seconds(work: Callable[[], object], times: int = 3) -> float:
     """CPU seconds of this process, the least of several times: other processes do not count."""
     spent = []

@@ -91,6 +91,32 @@ def double_centred(dissimilarity: Array) -> Array:
     return np.asarray(-0.5 * J @ dissimilarity**2 @ J)
 
 
+def rank(d: float, to_reference: Array, zero: float) -> float:
+    """The rank of an object at distance d from x, from the distances of x to a reference set.
+
+    0 up to ``zero``. Otherwise 1 plus how many others are nearer, if d is the distance of an object
+    in the profile: 1, ..., 16, 20, 24, 28, 32, 40, ..., and the last. Behind such a distance t the
+    rank rises by the objects at t within an eighth of the gap to the next distance, then on to the
+    next distance of the profile. Distances within ``zero`` are the same.
+    """
+    others = sorted(float(t) for t in to_reference)
+    n, end = len(others), 2 * (others[-1] + zero)
+    others = others[1:] if others[0] <= zero else others
+    ranks = [*range(1, 17), *(j * 4 * 2**i for i in range(20) for j in (5, 6, 7, 8))]
+    profile = [others[j - 1] for j in (*(j for j in ranks if j < n), n) if j <= len(others)]
+    behind, ahead = [t for t in profile if t < d], [t for t in profile if t >= d]
+    if d <= zero or not behind:
+        return 0.0 if d <= zero else 1.0
+    t = max(behind)
+    risen = t + (min([u for u in others if u > t + zero], default=end) - t) / 8
+    nearer, up_to = sum(u < t - zero for u in others), sum(u <= t + zero for u in others)
+    if d <= risen:
+        return 1 + nearer + (up_to - nearer) * (d - t) / (risen - t)
+    to = min(ahead, default=end)
+    further = sum(u < to - zero for u in others) - up_to
+    return 1 + up_to + further * min(1.0, (d - risen) / (to - risen))
+
+
 # Nystroem: K ~ K_XZ K_ZZ^-1 K_ZX and what is built on it.
 
 
@@ -169,17 +195,71 @@ def krein_ridge(
     centred, nothing squared.
     """
     w = np.ones(len(C)) if w is None else w
+    root = np.sqrt(w)[:, None]
+    return _penalised(root * C, root * intercept, K_ZZ, root * _columns(Y), w.sum(), penalties)
+
+
+def exact_ridge(
+    K: Array,
+    Y: Array,
+    penalties: tuple[float, float],
+    *,
+    w: Array | None = None,
+    intercept: bool = True,
+) -> tuple[Array, Array]:
+    """a and b if all objects are landmarks and weights mean repetition.
+
+    The parts of the penalty are those of W^1/2 K W^1/2, which has the eigenvalues of the matrix of
+    repeated objects.
+    """
+    w = np.ones(len(K)) if w is None else w
+    root = np.sqrt(w)[:, None]
+    K_w = root * K * root.T
+    a, b = _penalised(K_w, root * intercept, K_w, root * _columns(Y), w.sum(), penalties)
+    return root * a, b
+
+
+def _columns(Y: Array) -> Array:
+    return Y.reshape(len(Y), -1)
+
+
+def _penalised(
+    C: Array, ones: Array, K_ZZ: Array, Y: Array, n: float, penalties: tuple[float, float]
+) -> tuple[Array, Array]:
+    """argmin |Y - C a - ones b|^2 + n lambda_+ a'K_+ a + n lambda_- a'K_- a, a in the range."""
     U, sigma, _ = np.linalg.svd(K_ZZ)
     U = U[:, sigma > CUT * sigma.max()]
-    ones = np.full((len(C), 1), float(intercept))
-    data = np.sqrt(w)[:, None] * np.hstack([C @ U, ones])
-    roots = np.sqrt(w.sum() * np.asarray(penalties))
+    roots = np.sqrt(n * np.asarray(penalties))
     R = np.vstack([root * part for root, part in zip(roots, part_roots(K_ZZ), strict=True)]) @ U
-    system = np.vstack([data, np.hstack([R, np.zeros((len(R), 1))])])
-    Y = Y.reshape(len(Y), -1)
-    target = np.vstack([np.sqrt(w)[:, None] * Y, np.zeros((len(R), Y.shape[1]))])
+    system = np.vstack([np.hstack([C @ U, ones]), np.hstack([R, np.zeros((len(R), 1))])])
+    target = np.vstack([Y, np.zeros((len(R), Y.shape[1]))])
     solution = np.linalg.lstsq(system, target, rcond=None)[0]
     return U @ solution[:-1], solution[-1]
+
+
+def left_out_loss(
+    K: Array,
+    Y: Array,
+    penalties: tuple[float, float],
+    *,
+    w: Array | None = None,
+    intercept: bool = True,
+) -> float:
+    """Squared error of each object by a model of all others, per unit of weight.
+
+    The penalties times the weight are those of all objects.
+    """
+    n, Y = len(K), _columns(Y)
+    w = np.ones(n) if w is None else w
+    total = 0.0
+    for i in range(n):
+        rest = np.delete(np.arange(n), i)
+        kept = np.asarray(penalties) * w.sum() / w[rest].sum()
+        a, b = exact_ridge(
+            K[np.ix_(rest, rest)], Y[rest], tuple(kept), w=w[rest], intercept=intercept
+        )
+        total += float(w[i] * ((Y[i] - K[i, rest] @ a - b) ** 2).sum())
+    return total / float(w.sum())
 
 
 def krein_features(C: Array, K_ZZ: Array) -> tuple[Array, Array]:

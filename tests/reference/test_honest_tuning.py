@@ -18,7 +18,9 @@ from kreinlearn import (
     SimilarityRidge,
 )
 from kreinlearn.kernels import DeltaGauss, Gaussian
+from kreinlearn.learn.similarity import SCREENED_ACCURACY
 from tests import oracles
+from tests.bounds import left_out_error
 
 RNG = np.random.default_rng(41)
 N = 110
@@ -45,12 +47,18 @@ def by_one_map(C, Z, penalties, Y=Y, **params):
 
 
 def by_own_maps(K, Z, penalties, Y=Y, **params):
-    """Folds with a map each, of those landmarks that it trains on."""
+    """Folds with a map each, of those landmarks that it trains on.
+
+    Weights mean repetition if all objects are landmarks.
+    """
 
     def fold(train, valid):
         own = np.intersect1d(Z, train)
-        C, K_ZZ = K[np.ix_(train, own)], K[np.ix_(own, own)]
-        a, b = oracles.krein_ridge(C, K_ZZ, Y[train], penalties, **weights(params, train))
+        C, K_ZZ, mine = K[np.ix_(train, own)], K[np.ix_(own, own)], weights(params, train)
+        if len(own) == len(train):
+            a, b = oracles.exact_ridge(K_ZZ, Y[train], penalties, **mine)
+        else:
+            a, b = oracles.krein_ridge(C, K_ZZ, Y[train], penalties, **mine)
         return K[np.ix_(valid, own)] @ a + b
 
     return fold
@@ -106,7 +114,7 @@ def test_few_landmarks_share_one_map_and_are_not_validated(options):
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_many_landmarks_make_a_map_in_every_fold(given, options):
     model = KreinRidge(
-        KERNEL, fit_intercept=options.get("intercept", True), random_state=0, **given
+        KERNEL, fit_intercept=options.get("intercept", True), cv=5, random_state=0, **given
     ).fit(X, Y, sample_weight=options.get("w"))
     np.testing.assert_array_equal(np.bincount(model.folds_), np.full(5, N // 5))
     Z, leaks = model.landmark_indices_, []
@@ -117,6 +125,18 @@ def test_many_landmarks_make_a_map_in_every_fold(given, options):
         shared = by_one_map(K[:, Z], Z, penalties, **options)
         leaks += [oracles.cross_validated(shared, model.folds_, Y, options.get("w")) / loss - 1]
     assert np.abs(leaks).max() > 0.01
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_all_objects_are_left_out_one_at_a_time(options):
+    some = slice(0, 50)
+    options = weights(options, some)
+    model = KreinRidge(
+        KERNEL, landmarks=None, fit_intercept=options.get("intercept", True), random_state=0
+    ).fit(X[some], Y[some], sample_weight=options.get("w"))
+    for *penalties, loss in trials_of(model):
+        expected = oracles.left_out_loss(K[some, some], Y[some], penalties, **options)
+        assert loss == pytest.approx(expected, abs=left_out_error(expected, Y))
 
 
 def centred(D_XZ, D_ZZ, Z):
@@ -134,7 +154,7 @@ SIMILARITIES = {"squared": centred, "exp": exponential}
 @pytest.mark.parametrize("transform", SIMILARITIES)
 def test_a_dissimilarity_is_transformed_by_the_training_part_alone(given, transform):
     model = KreinRidge(
-        "precomputed_dissimilarity", similarity=transform, random_state=0, **given
+        "precomputed_dissimilarity", similarity=transform, cv=5, random_state=0, **given
     ).fit(DISTANCES, Y)
     Z, similarity, leaks = model.landmark_indices_, SIMILARITIES[transform], []
     by_all = np.zeros((N, N))
@@ -145,6 +165,18 @@ def test_a_dissimilarity_is_transformed_by_the_training_part_alone(given, transf
         shared = by_own_maps(by_all, Z, penalties)  # maps of their own, but one transformation
         leaks += [oracles.cross_validated(shared, model.folds_, Y) / loss - 1]
     assert np.abs(leaks).max() > 1e-5
+
+
+@pytest.mark.parametrize("transform", SIMILARITIES)
+def test_an_object_that_is_left_out_is_in_the_reference_of_a_dissimilarity(transform):
+    """Its distances scale the similarities; its target is not seen."""
+    D, some = DISTANCES[:50, :50], Y[:50]
+    model = KreinRidge("precomputed_dissimilarity", similarity=transform, landmarks=None)
+    model.fit(D, some)
+    of_all = SIMILARITIES[transform](D, D, np.arange(50))
+    for *penalties, loss in trials_of(model):
+        expected = oracles.left_out_loss(of_all, some, penalties)
+        assert loss == pytest.approx(expected, abs=left_out_error(expected, Y))
 
 
 @pytest.mark.parametrize("transform", SIMILARITIES)
@@ -160,30 +192,37 @@ def test_few_landmarks_of_a_dissimilarity_are_its_reference(transform):
     np.testing.assert_allclose(model.predict(DISTANCES), C @ a + b, atol=1e-6)
 
 
-@pytest.mark.parametrize("given", [{"landmarks": None}, {"landmarks": FEW}], ids=["all", "few"])
+@pytest.mark.parametrize(
+    "given", [{"landmarks": None, "cv": 5}, {"landmarks": None}, {"landmarks": FEW}],
+    ids=["all in folds", "all left out", "few"],
+)  # fmt: skip
 def test_the_transformation_is_chosen_by_the_same_loss(given):
     model = KreinRidge("precomputed_dissimilarity", random_state=0, **given).fit(DISTANCES, Y)
     choices = {choice.similarity: choice for choice in model.choices_}
     assert model.similarity_ == model.choices_[0].similarity
-    assert model.choices_[0].loss == min(choice.loss for choice in model.choices_[:2])
+    compared = model.choices_ if given["landmarks"] is None else model.choices_[:2]
+    assert model.choices_[0].loss == min(choice.loss for choice in compared)
     Z = model.landmark_indices_
     for name, similarity in SIMILARITIES.items():
         penalties, loss = choices[name].tuned.values, choices[name].loss
-        fold = by_own_similarities(similarity, Z, penalties)
-        if len(Z) < N:
-            C = similarity(DISTANCES[:, Z], DISTANCES[np.ix_(Z, Z)], Z)
-            fold = by_one_map(C, Z, penalties)
+        C = similarity(DISTANCES[:, Z], DISTANCES[np.ix_(Z, Z)], Z)
+        if given["landmarks"] is None and "cv" not in given:
+            expected = oracles.left_out_loss(C, Y, penalties)
+            accuracy = 1e-4 if name == model.similarity_ else 100 * SCREENED_ACCURACY
+            assert loss == pytest.approx(expected, abs=left_out_error(expected, Y, accuracy))
+            continue
+        own = by_own_similarities(similarity, Z, penalties)
+        fold = own if len(Z) == N else by_one_map(C, Z, penalties)
         assert loss == pytest.approx(oracles.cross_validated(fold, model.folds_, Y), rel=1e-5)
 
 
-@pytest.mark.parametrize("given", [{"landmarks": None}, {"landmarks": FEW}], ids=["all", "few"])
-def test_a_classifier_is_tuned_on_signs_and_its_way_by_errors(given):
-    model = KreinRidgeClassifier(KERNEL, random_state=0, **given).fit(X, LABELS)
-    Z, penalties = model.landmark_indices_, (model.lambda_plus_, model.lambda_minus_)
+@pytest.mark.parametrize("Z", [MOST, FEW], ids=["most", "few"])
+def test_a_classifier_is_tuned_on_signs_and_its_way_by_errors(Z):
+    model = KreinRidgeClassifier(KERNEL, random_state=0, landmarks=Z).fit(X, LABELS)
+    penalties, honest = (model.lambda_plus_, model.lambda_minus_), len(Z) > N / 2
 
     def fold_of(penalties, Y):
-        few = len(Z) < N
-        return by_one_map(K[:, Z], Z, penalties, Y) if few else by_own_maps(K, Z, penalties, Y)
+        return by_own_maps(K, Z, penalties, Y) if honest else by_one_map(K[:, Z], Z, penalties, Y)
 
     expected = oracles.cross_validated(fold_of(penalties, SIGNS), model.folds_, SIGNS)
     assert model.cv_loss_ == pytest.approx(expected, rel=1e-5)
@@ -196,7 +235,7 @@ def test_a_classifier_is_tuned_on_signs_and_its_way_by_errors(given):
             rows = train[np.isin(LABELS[train], (a, b))]
             share = len(train) / len(rows)
             y = np.where(np.equal(LABELS, b), 1.0, -1.0)
-            own = Z if len(Z) < N else train
+            own = np.intersect1d(Z, train) if honest else Z
             coef, constant = oracles.krein_ridge(
                 K[np.ix_(rows, own)], K[np.ix_(own, own)], y[rows], share * np.array(penalties)
             )
@@ -207,6 +246,16 @@ def test_a_classifier_is_tuned_on_signs_and_its_way_by_errors(given):
     validated = np.sum(model.folds_ >= 0)
     assert model.multi_class_errors_ == pytest.approx({w: e / validated for w, e in wrong.items()})
     assert model.multi_class_ == ("ovo" if wrong["ovo"] < wrong["ovr"] else "ovr")
+
+
+def test_all_objects_tell_each_class_from_the_rest():
+    """One eigenbasis serves all classes, and their signs are what is left out."""
+    model = KreinRidgeClassifier(KERNEL, landmarks=None, random_state=0).fit(X[:50], LABELS[:50])
+    assert model.multi_class_ == "ovr"
+    assert not hasattr(model, "multi_class_errors_")
+    for *penalties, loss in trials_of(model):
+        expected = oracles.left_out_loss(K[:50, :50], SIGNS[:50], penalties)
+        assert loss == pytest.approx(expected, abs=left_out_error(expected, SIGNS))
 
 
 def test_rows_that_are_not_held_count_as_well():
@@ -316,13 +365,19 @@ def test_leave_one_out_of_one_map(options):
 
 
 def test_leave_one_out_in_exact_mode_makes_a_map_of_the_others():
+    """Leaving an object out leaves n lambda as it is, and one map of all would tell its target."""
     few = np.arange(40)
-    K_few, Y_few = K[:40, :40], Y[:40]
+    K_few, Y_few, leaks = K[:40, :40], Y[:40], []
     model = KreinRidge(KERNEL, landmarks=None, cv="loo").fit(X[:40], Y_few)
+    default = KreinRidge(KERNEL, landmarks=None).fit(X[:40], Y_few)
     np.testing.assert_array_equal(model.folds_, few)
+    np.testing.assert_array_equal(model.cv_trials_, default.cv_trials_)
     for *penalties, loss in trials_of(model):
-        fold = by_own_maps(K_few, few, penalties, Y_few)
-        assert loss == pytest.approx(oracles.cross_validated(fold, few, Y_few), rel=1e-5)
+        expected = oracles.left_out_loss(K_few, Y_few, penalties)
+        assert loss == pytest.approx(expected, abs=left_out_error(expected, Y_few))
+        shared = by_one_map(K_few, few, 40 / 39 * np.array(penalties), Y_few)
+        leaks += [oracles.cross_validated(shared, few, Y_few) / loss - 1]
+    assert np.abs(leaks).max() > 0.01
 
 
 def test_a_splitter_gives_the_folds():
@@ -333,18 +388,21 @@ def test_a_splitter_gives_the_folds():
 # What is chosen
 
 
-def test_the_search_is_as_good_as_a_grid():
-    """Exact mode without a constant: every fold of a fine grid, from one spectrum a fold."""
-    model = KreinRidge(KERNEL, landmarks=None, fit_intercept=False, random_state=0).fit(X, Y)
+@pytest.mark.parametrize("cv", [5, "loo"])
+def test_the_search_is_as_good_as_a_grid(cv):
+    """Exact mode without a constant: every split of a fine grid, from one spectrum for each."""
+    model = KreinRidge(KERNEL, landmarks=None, fit_intercept=False, cv=cv, random_state=0)
+    model.fit(X, Y)
     grid = np.logspace(-8, 4, 37)
     losses = np.zeros((37, 37))
-    for k in range(5):
+    for k in np.unique(model.folds_):
         train, valid = np.flatnonzero(model.folds_ != k), np.flatnonzero(model.folds_ == k)
+        n = N if cv == "loo" else len(train)  # leaving one out keeps n lambda
         D, U = np.linalg.eigh(K[np.ix_(train, train)])
         kept = np.abs(D) > oracles.CUT * np.abs(D).max()
         F, B = K[np.ix_(valid, train)] @ U, U.T @ Y[train]
         parts = [
-            [(F[:, s] / (D[s] + np.sign(D[s]) * len(train) * l)) @ B[s] for l in grid]
+            [(F[:, s] / (D[s] + np.sign(D[s]) * n * l)) @ B[s] for l in grid]
             for s in (kept & (D > 0), kept & (D < 0))
         ]
         residual = Y[valid] - np.array(parts[0])[:, None] - np.array(parts[1])[None]
@@ -356,7 +414,7 @@ def test_ties_go_to_the_larger_penalty():
     """A positive definite kernel has no negative coordinate: any lambda_minus does."""
     K = np.exp(-((X[:, None] - X[None]) ** 2).sum(2))
     model = KreinRidge(Gaussian(1.0), landmarks=None, random_state=0).fit(X, Y)
-    scale = np.linalg.eigvalsh(oracles.centred(K)).max() / N
+    scale = np.linalg.eigvalsh(K).max() / N
     assert model.lambda_minus_ == pytest.approx(1e6 * scale, rel=0.01)
     assert model.lambda_plus_ < scale
     few = KreinRidge(Gaussian(1.0), landmarks=FEW, random_state=0).fit(X, Y)
@@ -373,16 +431,11 @@ def test_a_negative_part_that_no_fold_sees_is_switched_off():
     K[np.arange(half, N), np.arange(half)] += 1.5
     model = KreinRidge("precomputed", landmarks=None, cv=KFold(2)).fit(K, Y)
     assert (model.signature_ < 0).any()
-    scale = np.linalg.norm(features_of_all(K), 2) ** 2 / N
+    scale = np.abs(np.linalg.eigvalsh(K)).max() / N
     assert model.lambda_minus_ == pytest.approx(1e6 * scale, rel=0.02)
     for *penalties, loss in trials_of(model):
         fold = by_own_maps(K, np.arange(N), (penalties[0], 1.0))
         assert loss == pytest.approx(oracles.cross_validated(fold, model.folds_, Y), rel=1e-5)
-
-
-def features_of_all(K):
-    Phi = oracles.krein_features(K, K)[0]
-    return Phi - Phi.mean(0)
 
 
 def test_a_given_penalty_stays():
@@ -392,8 +445,8 @@ def test_a_given_penalty_stays():
     tied = KreinRidge(KERNEL, landmarks=None, lambda_minus="equal", random_state=0).fit(X, Y)
     assert tied.lambda_plus_ == tied.lambda_minus_
     np.testing.assert_array_equal(tied.cv_trials_[:, 0], tied.cv_trials_[:, 1])
-    fold = by_own_maps(K, np.arange(N), (tied.lambda_plus_, tied.lambda_minus_))
-    assert tied.cv_loss_ == pytest.approx(oracles.cross_validated(fold, tied.folds_, Y), rel=1e-5)
+    expected = oracles.left_out_loss(K, Y, (tied.lambda_plus_, tied.lambda_minus_))
+    assert tied.cv_loss_ == pytest.approx(expected, abs=left_out_error(expected, Y))
 
 
 # The leaky criterion: one map of all objects, the held-out ones included

@@ -361,7 +361,7 @@ def test_bad_input_78_texts_that_look_like_nothing(tmp_path: Path) -> None:
 
 def test_bad_input_79_latin_1(tmp_path: Path) -> None:
     path = written(tmp_path, "word\ncafé\nthé\n".encode("latin-1"))
-    message = r'line 2: the byte 0xe9 is not in utf-8; .*encoding="latin-1"'
+    message = r"line 2: the byte 0xe9 is not in utf-8; .*encoding='latin-1'"
     with pytest.raises(ValueError, match=message):
         KreinNystroem("levenshtein").fit(table(path, columns="word"))
     held = table(path, columns="word", encoding="latin-1").objects()

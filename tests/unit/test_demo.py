@@ -27,7 +27,9 @@ from kreinlearn import (
 from kreinlearn.datasets import make_polygons
 from kreinlearn.demo.approximation import SCHEMES, Findings, triangle_violations
 from kreinlearn.demo.command import saved
-from kreinlearn.demo.learning import Choice, Score
+from kreinlearn.demo.learning import Choice, Score, methods, table_of
+from kreinlearn.kernels.dissimilarity import TRANSFORMS
+from kreinlearn.report.terminal import parts
 from tests.oracles import double_centred, indefiniteness_by_trace
 
 N, SEED = 60, 3
@@ -228,6 +230,14 @@ def test_methods_have_rows_with_what_they_have(run: Run) -> None:
         assert similarity == "squared" or method != "KreinRidge d^2"
         assert float(plus) > 0
         assert bool(minus) == (method != "SimilarityRidge")  # it has one penalty
+
+
+def test_the_longest_name_of_a_similarity_fits_in_a_terminal() -> None:
+    longest = max(TRANSFORMS, key=len)
+    chosen = Choice(500, longest, 1e-4, 1e5)
+    errors, seconds = np.array([0.5, 0.4]), np.array([9.5, 9.6])
+    results = [Score(name, errors, seconds, chosen) for name in methods(500, 0)]
+    assert len(list(parts(table_of(results, 500), 80))) == 1
 
 
 # Endings.

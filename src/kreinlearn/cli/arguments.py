@@ -6,8 +6,10 @@ import ast
 import codecs
 from argparse import ArgumentTypeError
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from typing import Any, TypeVar
 
+T = TypeVar("T")
 ESTIMATORS = {  # the classifier and the regressor of each name
     "ridge": ("KreinRidgeClassifier", "KreinRidge"),
     "vc-ridge": ("KreinVCRidgeClassifier", "KreinVCRidge"),
@@ -18,55 +20,40 @@ ESTIMATORS = {  # the classifier and the regressor of each name
 WORDS = {"true": True, "false": False, "none": None}
 
 
-def whole(least: int, what: str) -> Callable[[str], int]:
-    def number(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            value = least - 1
-        if value < least:
-            raise ArgumentTypeError(f"{text!r} is not {what}")
-        return value
-
-    return number
+def _read(text: str, convert: Callable[[str], T], allowed: Callable[[T], bool], what: str) -> T:
+    """Return ``convert(text)`` if that is allowed; otherwise say what the text is not."""
+    with suppress(ValueError):
+        value = convert(text)
+        if allowed(value):
+            return value
+    raise ArgumentTypeError(f"{text!r} is not {what}")
 
 
-seed = whole(0, "a whole number, 0 or more")
-folds = whole(2, "a number of folds, 2 or more")
-count = whole(1, "a whole number, 1 or more")
-several = whole(2, "a number of objects, 2 or more")
+def _whole(least: int, what: str) -> Callable[[str], int]:
+    return lambda text: _read(text, int, lambda value: value >= least, what)
+
+
+seed = _whole(0, "a whole number, 0 or more")
+folds = _whole(2, "a number of folds, 2 or more")
+count = _whole(1, "a whole number, 1 or more")
+several = _whole(2, "a number of objects, 2 or more")
 
 
 def jobs(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if not value:
-        raise ArgumentTypeError(f"{text!r} is not a number of workers: 1, 2, ..., or -1 for all")
-    return value
+    return _read(text, int, bool, "a number of workers: 1, 2, ..., or -1 for all")
 
 
 def share(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise ArgumentTypeError(f"{text!r} is not a number above 0")
-    return value
+    return _read(text, float, lambda value: 0 < value < float("inf"), "a number above 0")
 
 
 def landmarks(text: str) -> int | float | str | None:
     if text in ("auto", "all"):
         return "auto" if text == "auto" else None
-    try:
-        value = float(text) if "." in text else int(text)
-    except ValueError:
-        value = 0
-    if not (value >= 1 if isinstance(value, int) else 0 < value <= 1):
-        raise ArgumentTypeError(f"{text!r} is not auto, all, a number or a share such as 0.1")
-    return value
+    what = "auto, all, a number or a share such as 0.1"
+    if "." in text:
+        return _read(text, float, lambda value: 0 < value <= 1, what)
+    return _read(text, int, lambda value: value >= 1, what)
 
 
 def rank(text: str) -> int | str:
@@ -76,12 +63,7 @@ def rank(text: str) -> int | str:
 def memory(text: str) -> str:
     from kreinlearn.data.memory import budget_bytes
 
-    try:
-        enough = budget_bytes(text) >= 1
-    except ValueError:
-        enough = False
-    if not enough:
-        raise ArgumentTypeError(f"{text!r} is not a size such as 500MB or 4GiB")
+    _read(text, budget_bytes, lambda size: size >= 1, "a size such as 500MB or 4GiB")
     return text
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import argparse
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 from kreinlearn.cli import kernels
 from kreinlearn.cli.messages import Talk
-from kreinlearn.cli.targets import target_for
 from kreinlearn.data.arrays import ArrayFile
 from kreinlearn.data.memory import budget_bytes
 from kreinlearn.data.opening import open_file
 from kreinlearn.data.table import Table, listed, require_column
-from kreinlearn.data.targets import Target
+from kreinlearn.data.targets import Target, target_of
 from kreinlearn.data.text import TextTable
 from kreinlearn.data.tiles import length
 from kreinlearn.kernels import Kernel
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kreinlearn.estimators.base import KreinEstimator
 
 ROOM = 4  # a file is read into memory if that many times its size fits the budget
+BARE = "1"  # the first column of a file without names
 
 
 @dataclass(frozen=True)
@@ -244,3 +245,49 @@ def remember(model: KreinEstimator, given: Given) -> None:
 
     known = model.kernel_.domain.is_records  # the kernel has the names
     remember_columns(model, given.column, None if known else given.names)
+
+
+# Targets
+
+
+def target_for(file: Table | ArrayFile, options: argparse.Namespace, n: int) -> Target | None:
+    """Return the target of ``n`` objects: that of --labels, or a column of the file itself."""
+    if options.needs_target is None or (options.labels is None and options.target is None):
+        return None
+    name, source = options.target, options.file
+    if options.labels is not None:
+        source = options.labels
+        file, name = _labels(options, n)
+    values = file.column(name)
+    if len(values) != n:
+        raise ValueError(
+            f"{source} has {len(values)} labels for the {n} objects of {options.file}; there must "
+            "be one for each"
+        )
+    shown = source.name if name == BARE else name
+    task = getattr(options, "task", "auto")
+    if isinstance(file, Table):
+        place = partial(file.stored.place_after, 0, name)
+        return target_of(values, shown, place, task, typed=file.stored.typed)
+    return target_of(values, shown, lambda i: f"row {i} of {name!r} in {source}", task, typed=True)
+
+
+def _labels(options: argparse.Namespace, n: int) -> tuple[Table | ArrayFile, str]:
+    """Open the file of --labels; a single column without a name has one line per object."""
+
+    def opened(header: bool | None) -> Table | ArrayFile:
+        return open_file(
+            options.labels, encoding=options.encoding, delimiter=options.delimiter, header=header
+        )
+
+    if options.target is not None:
+        return opened(None), options.target
+    bare = opened(False)
+    if bare.names == [BARE] and isinstance(bare, Table) and len(bare) == n:
+        return bare, BARE
+    file = opened(None)
+    if len(file.names) > 1:
+        raise ValueError(
+            f"{options.labels}: which is the target? --target names it: {', '.join(file.names)}"
+        )
+    return file, file.names[0]

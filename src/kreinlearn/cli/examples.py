@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kreinlearn.paper.names import NAMES, REPORT, RESULTS
+from kreinlearn.paper.scale import NAMES, REPORT, RESULTS
 
 REPRODUCE = "run the experiments of Oglic & Gaertner (ICML 2019) again and compare the results"
 STATUS = """

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# Parameters of the Python interface, and the flags of the same meaning.
+from kreinlearn.data.errors import EmptyError, OptionError
+
+# The words of the Python interface, and the flags of the same meaning.
 FLAGS = {
     "landmarks": "--landmarks",
     "memory_budget": "--memory",
@@ -23,54 +25,42 @@ FLAGS = {
     "tol": "--tol",
     "task": "--task",
     "cv": "--cv",
-    "encoding": "--encoding",
-    "delimiter": "--delimiter",
 }
-GIVEN = re.compile(rf"\b({'|'.join(FLAGS)})=(?=\S)")
+GIVEN = re.compile(rf"\b({'|'.join(FLAGS)})=(\.{{3}}|(?=\S))")
 # Values that stand for several parameters: only what is in them has flags.
 WHOLE = re.compile(r"\b(?:(?:landmarks|resources)=)?(?:Landmarks|Resources)\((?:\.{3}, )?(.*?)\)")
 NAMED = re.compile(rf"(?<![\w-])'?\b({'|'.join(name for name in FLAGS if '_' in name)})\b'?")
-SENTENCES = (
-    (re.compile(r"^Input y contains NaN\b"), "the target has missing values"),
-    (re.compile(r"^Found array with 0 sample\(s\).*required: (.+)"), r"\1 has no rows"),
-    (re.compile(r"^Input X contains"), "the file contains"),
-    (re.compile(r", table\(path, columns=\[\.\.\.\]\)"), " with --column"),
-    (re.compile(r"table\(path, columns=\"name\"\)"), "--column"),
-    (re.compile(r"(--encoding|--delimiter) \"(\S+?)\""), r"\1 \2"),
-    (re.compile(r"\bheader=False\b"), "--no-header"),
-    (re.compile(r": array=.*Reshape your data.*"), ""),
-    (re.compile(r"\(n_samples=(\d+)\)"), r"(\1 objects)"),
-    (
-        re.compile(r"\b(\d+) landmarks exceed n_samples=(\d+); all \2 objects are used"),
-        r"--landmarks \1 is more than the \2 objects; all are used",
-    ),
-    (re.compile(r"\bn_samples=(\d+)( of positive weight)?"), r"a number of \1 objects\2"),
-    (re.compile(r"\bn_samples\b"), "the number of objects"),
-    (re.compile(r"\by (?=is\b|has\b|are\b|contains\b|must\b)"), "the target "),
-    (re.compile(r"\bpass (--[\w-]+)[ =]None\b"), r"leave \1 out"),
-    (re.compile(r"\bpass (?=--)"), "give "),
-)
+# The options of ``table``, as flags.
+OPTIONS = {
+    "columns": "--column NAME",
+    "encoding": "--encoding {}",
+    "delimiter": "--delimiter {!r}",
+    "header": "--no-header",
+}
 
 
 def in_flags(text: str) -> str:
-    """Return a message of the library in the terms of the command line."""
-    text = GIVEN.sub(lambda match: f"{FLAGS[match[1]]} ", WHOLE.sub(r"\1", text))
-    text = NAMED.sub(lambda match: FLAGS[match[1]], text)
-    for pattern, better in SENTENCES:
-        text = pattern.sub(better, text)
-    return text
+    """Return a text of the library with the names of flags in the place of parameters."""
+    text = WHOLE.sub(r"\1", text)
+    text = GIVEN.sub(lambda match: FLAGS[match[1]] + ("" if match[2] else " "), text)
+    return NAMED.sub(lambda match: FLAGS[match[1]], text)
 
 
 def one_line(error: BaseException) -> str:
     """Return the message of an error, with its notes, in one line."""
-    text = str(error)
-    if isinstance(error, OSError) and error.strerror:
+    text = in_flags(str(error))
+    if isinstance(error, OptionError):
+        flag = OPTIONS[error.option].format(error.value)
+        text = f"{error.problem}; {error.remedy}: {flag}"
+    elif isinstance(error, EmptyError):
+        text = f"{error.origin} has no {'columns' if error.shape[0] else 'rows'}"
+    elif isinstance(error, OSError) and error.strerror:
         name = f"{error.filename}: " if error.filename is not None else ""
         text = f"{name}{error.strerror}"
-    if isinstance(error, MemoryError) and not text:
+    elif isinstance(error, MemoryError) and not text:
         text = "the memory is full; lower --memory or --landmarks"
-    lines = [text or type(error).__name__, *getattr(error, "__notes__", ())]
-    return in_flags("; ".join(" ".join(line.split()) for line in lines))
+    lines = [text or type(error).__name__, *map(in_flags, getattr(error, "__notes__", ()))]
+    return "; ".join(" ".join(line.split()) for line in lines)
 
 
 class Talk:

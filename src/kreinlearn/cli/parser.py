@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from kreinlearn import __version__
 from kreinlearn.cli import arguments
 from kreinlearn.cli.examples import EPILOGS, REPRODUCE
-from kreinlearn.paper.names import FOLDER, NAMES
+from kreinlearn.paper.scale import FOLDER, NAMES
 
 Commands = Any  # what add_subparsers returns, whose type is private
 Command = argparse.ArgumentParser

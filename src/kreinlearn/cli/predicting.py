@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import io
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -49,10 +48,10 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     set_resources(model, options)
     _check(model, options)
     # Columns are found by name here, and rows are passed without names.
-    warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+    known = vars(model).pop("feature_names_in_", None)
     n = 0
     with _written(output) as write:
-        for rows in rows_of(model, options):
+        for rows in rows_of(model, known, options):
             write(_columns(model, rows, options))
             n += len(rows.X)
             talk.detail(f"{n:,} rows")
@@ -113,15 +112,15 @@ def _named(what: str, classes: Any) -> list[str]:
 # Rows
 
 
-def rows_of(model: Any, options: argparse.Namespace) -> Iterator[Rows]:
-    """Read blocks of rows of the columns that the model was fitted on."""
+def rows_of(model: Any, known: Sequence[str] | None, options: argparse.Namespace) -> Iterator[Rows]:
+    """Read blocks of rows of the columns that the model was fitted on, by their known names."""
     from kreinlearn.cli.data import file_of
 
     file = file_of(options, may_be_matrix=True)
     if isinstance(file, ArrayFile):
         yield from _array_rows(file, model, options)
         return
-    names, convert = _wanted(model, file, options)
+    names, convert = _wanted(model, known, file, options)
     ids = [] if options.id is None else [options.id]
     for block in file.blocks([*names, *ids]):
         yield Rows(convert(block), block.columns[-1] if ids else None)
@@ -140,7 +139,7 @@ def _array_rows(file: ArrayFile, model: Any, options: argparse.Namespace) -> Ite
 
 
 def _wanted(
-    model: Any, table: Table, options: argparse.Namespace
+    model: Any, known: Sequence[str] | None, table: Table, options: argparse.Namespace
 ) -> tuple[Sequence[str], Callable[[Block], Any]]:
     """Return columns by the names they had in fit, or as --column says, and what reads them."""
     from kreinlearn.cli.data import object_columns
@@ -151,7 +150,6 @@ def _wanted(
         names = list(kernel.columns_)
         numeric = {name for name, one in zip(names, kernel.numeric_, strict=True) if one}
         return names, partial(table.pick(names).as_records, numeric=numeric)
-    known = getattr(model, "feature_names_in_", None)
     if known is None and kernel.domain.is_objects:
         name = column[0] if column else column_name(model)
         name = name or object_columns(table, *table.split([options.id]), text=True)[0]

@@ -7,8 +7,7 @@ import os
 from pathlib import Path
 
 from kreinlearn.paper.command import reproduce
-from kreinlearn.paper.names import NAMES
-from kreinlearn.paper.scale import ALL, QUICK
+from kreinlearn.paper.scale import ALL, NAMES, QUICK
 from kreinlearn.paper.tasks import JournalError
 
 

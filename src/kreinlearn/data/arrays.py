@@ -185,8 +185,8 @@ class ArrayFile:
         require_column(name, self.names, self.path, "array")
         if self.kind != ".npy":
             size = 8 * int(np.prod(self.shapes[name], dtype=float))
-            require_memory(size, self.budget, f"the array {name!r} of {self.path}",
-                           "raise memory_budget, or save it as a .npy file")  # fmt: skip
+            what, remedy = f"the array {name!r} of {self.path}", "or save it as a .npy file"
+            require_memory(size, self.budget, what, f"raise Resources(memory_budget=...), {remedy}")
         with intact(self.path):
             array = self.stored[name].load()
         return _plain(array, f"{name!r} of {self.path}")

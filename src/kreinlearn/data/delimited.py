@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from kreinlearn.data.errors import OptionError
 from kreinlearn.data.fields import is_number
 from kreinlearn.data.text import TextTable
 
@@ -46,10 +47,8 @@ class Delimited(TextTable):
             raise ValueError(f"{path} is empty: it has blank lines only")
         numbers_only = all(map(is_number, first))
         if header and numbers_only:
-            raise ValueError(
-                f"the first line of {path} holds numbers, not names of columns; if there are no "
-                "names pass header=False"
-            )
+            problem = f"the first line of {path} holds numbers, not names of columns"
+            raise OptionError(problem, "if there are no names, say so", "header", False)
         self.header = not numbers_only if header is None else header
         self.names = first if self.header else [str(j) for j in range(1, len(first) + 1)]
 
@@ -75,19 +74,16 @@ class Delimited(TextTable):
         width = len(self.names)
         for line, fields in lines:
             if len(fields) != width:
-                raise ValueError(self._ragged(line, len(fields)))
+                raise self._ragged(line, len(fields))
             yield line, fields
 
     def keys(self, names: Sequence[str]) -> list[int]:
         return [self.names.index(name) for name in names]
 
-    def _ragged(self, line: int, n: int) -> str:
-        width = len(self.names)
-        cause = (
-            "is a delimiter inside a text not quoted?"
-            if n > width
-            else 'is one missing, or is the delimiter another one, delimiter=";" for example?'
-        )
+    def _ragged(self, line: int, n: int) -> ValueError:
         first = "the header names" if self.header else "the first line has"
         fields = f"{n} field{'s' * (n != 1)}"
-        return f"{self.path}, line {line}: {fields}, but {first} {width}; {cause}"
+        problem = f"{self.path}, line {line}: {fields}, but {first} {len(self.names)}"
+        if n > len(self.names):
+            return ValueError(f"{problem}; is a delimiter inside a text not quoted?")
+        return OptionError(problem, "is one missing, or the delimiter another", "delimiter", ";")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kreinlearn.data.source import require_some
 from kreinlearn.data.tiles import objects_of
 
 
@@ -53,11 +54,7 @@ def column_names(X: Any) -> list[str] | None:
 
 def rows_of_frame(X: Any) -> list[tuple[Any, ...]]:
     """The rows of a frame of pandas, polars or pyarrow as tuples."""
-    for axis, what in enumerate(("sample", "feature")):
-        if not X.shape[axis]:
-            raise ValueError(
-                f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required."
-            )
+    require_some(X.shape, "the table")
     if hasattr(X, "iloc"):
         columns = [X.iloc[:, f] for f in range(X.shape[1])]
     else:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from kreinlearn.data.errors import EmptyError
 from kreinlearn.data.memory import require_memory
 from kreinlearn.data.tiles import TILE, Source, first_not_finite
 
@@ -51,24 +52,24 @@ def by_tile(numbers: Array) -> list[Array]:
 
 
 def require_some(shape: tuple[int, ...], origin: str) -> None:
-    """Raise a ValueError if there are no rows or no columns."""
+    """Raise an EmptyError if there are no rows or no columns."""
     if 0 in shape:
-        what = "sample" if shape[0] == 0 else "feature"
-        raise ValueError(
-            f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required: "
-            f"{origin}"
-        )
+        raise EmptyError(shape, origin)
 
 
-def library(module: str) -> Any:
-    """Import a module of the extra "scale" when it is needed."""
+def library(module: str, extra: str = "scale", package: str = "") -> Any:
+    """Import a module of an optional package; an ImportError names the extra that installs it.
+
+    ``package`` is the name that pip uses, if it is not the name of the module.
+    """
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        package = module.partition(".")[0]
+        name = module.partition(".")[0]
         raise ImportError(
-            f'this input needs {package}, which is not installed: pip install "kreinlearn[scale]"',
-            name=package,
+            f"this needs {package or name}, which is not installed: "
+            f'pip install "kreinlearn[{extra}]"',
+            name=name,
         ) from error
 
 
@@ -133,7 +134,7 @@ class Checked(Source):
             require_memory(
                 self.reader.window * self.row_bytes, budget,
                 f"reading {self.reader.window} rows of {self.origin} at a time",
-                "raise memory_budget, or name fewer columns",
+                "raise Resources(memory_budget=...), or name fewer columns",
             )  # fmt: skip
         return same
 
@@ -176,7 +177,7 @@ class Checked(Source):
         if self.budget is not None:
             require_memory(
                 len(self) * self.row_bytes, self.budget, f"holding all rows of {self.origin}",
-                "raise memory_budget, or choose a kernel that takes rows a block at a time",
+                "raise Resources(memory_budget=...), or choose a kernel that takes rows in blocks",
             )  # fmt: skip
         return np.array(self[: len(self)], dtype or self.dtype)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from kreinlearn.data.errors import OptionError
 from kreinlearn.data.fields import floats_of
 from kreinlearn.data.memory import require_memory
 from kreinlearn.data.source import (
@@ -26,6 +28,7 @@ from kreinlearn.data.source import (
 from kreinlearn.data.targets import require_targets, with_types
 
 LISTED = 12  # names in an error message
+DELIMITER = re.compile("[;\t|,]")
 FIELD_BYTES = 100  # a guess at the size of a field of a record in memory
 
 
@@ -100,10 +103,12 @@ def require_column(
             "but one"
         )
     if not count:
-        raise ValueError(
-            f"there is no {what} {name!r}{_meant(name, names)} in {origin}; {what}s are "
-            f"{listed(names)}{_other_delimiter(names)}"
-        )
+        problem = f"there is no {what} {name!r}{_meant(name, names)} in {origin}; {what}s are "
+        problem += listed(names)
+        if len(names) == 1 and (mark := DELIMITER.search(names[0])):
+            remedy = "if another character separates the columns, name it"
+            raise OptionError(problem, remedy, "delimiter", mark[0])
+        raise ValueError(problem)
 
 
 def listed(names: Sequence[str]) -> str:
@@ -116,15 +121,6 @@ def _meant(name: str, names: Sequence[str]) -> str:
     same = {other.strip().lower(): other for other in reversed(names)}
     close = get_close_matches(name.strip().lower(), same, n=1)
     return f" (did you mean {same[close[0]]!r}?)" if close else ""
-
-
-def _other_delimiter(names: Sequence[str]) -> str:
-    """Return a hint, if the only name looks like several."""
-    marks = [mark for mark in (";", "\t", "|", ",") if mark in names[0]]
-    if len(names) > 1 or not marks:
-        return ""
-    mark = "\\t" if marks[0] == "\t" else marks[0]
-    return f'; if another character separates the columns pass delimiter="{mark}"'
 
 
 @dataclass(frozen=True)
@@ -225,10 +221,9 @@ class Table:
         if len(names) > 1:
             _, names = self.split()
         if len(names) != 1:
-            raise ValueError(
-                f"{self.origin} has {len(names)} columns of texts or lists, {names[:LISTED]}, and "
-                'one is wanted: table(path, columns="name") names it'
-            )
+            there = f"{len(names)} columns of texts or lists, {names[:LISTED]}"
+            problem = f"{self.origin} has {there}, and one is wanted"
+            raise OptionError(problem, "name it", "columns", "name")
         return names[0]
 
     def column(self, name: str) -> list[Any]:
@@ -287,7 +282,7 @@ class Table:
         def require(size: int) -> None:
             require_memory(
                 size, budget, f"holding {self.origin}",
-                "raise memory_budget: kernels on rows of tables take all of them at once",
+                "raise Resources(memory_budget=...): kernels on records take all rows at once",
             )  # fmt: skip
 
         frame = self.stored.frame(self.names, require)
@@ -311,7 +306,5 @@ def _require_number(name: str, kind: Kind, origin: str) -> None:
         )
     if kind.what == "category":
         raise ValueError(f"X must hold numbers, got categories in {where}; encode them first")
-    raise ValueError(
-        f"could not convert string to float: {where} holds {kind.shown}; name the columns of "
-        "numbers, table(path, columns=[...])"
-    )
+    problem = f"could not convert string to float: {where} holds {kind.shown}"
+    raise OptionError(problem, "name the columns of numbers", "columns", ["a", "b"])

@@ -16,6 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from kreinlearn.data.arrays import ArrayReader
+from kreinlearn.data.errors import OptionError
 from kreinlearn.data.fields import kind_of
 from kreinlearn.data.source import BATCH, Array, Stream
 from kreinlearn.data.table import Columns, Kind
@@ -41,7 +42,7 @@ KINDS = (
 )
 LONGEST = 2**26  # characters in a line
 BY_BYTES = ("utf-8", "ascii", "iso8859", "cp", "gb", "big5", "euc", "shift", "koi8", "mac")
-REMEDY = 'name its encoding: encoding="latin-1", "cp1252" or "utf-16", for example'
+REMEDY = "name its encoding, latin-1, cp1252 or utf-16 perhaps"
 UNPACKING = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
@@ -88,14 +89,14 @@ class TextFile:
         try:
             line = text.readline(LONGEST)
         except UnicodeError as error:
-            raise ValueError(self._undecodable(error)) from None
+            problem = self._undecodable(error)
+            raise OptionError(problem, REMEDY, "encoding", "latin-1") from None
         except UNPACKING as error:
             raise ValueError(self._damaged(error)) from None
         if "\0" in line:
-            raise ValueError(
-                f"{self.path}, line {number}: there is a NUL byte; it is no text, or in another "
-                'encoding: pass encoding="utf-16-le", for example'
-            )
+            problem = f"{self.path}, line {number}: there is a NUL byte"
+            remedy = "it is no text, or in another encoding"
+            raise OptionError(problem, remedy, "encoding", "utf-16-le")
         if len(line) == LONGEST:
             raise ValueError(f"{self.path}, line {number}: longer than {LONGEST:,} characters")
         return line
@@ -108,11 +109,9 @@ class TextFile:
                     try:
                         line.decode(self.encoding)
                     except UnicodeDecodeError as bad:
-                        return (
-                            f"{self.path}, line {number}: the byte 0x{line[bad.start]:02x} is not "
-                            f"in {self.encoding}; {REMEDY}"
-                        )
-        return f"{self.path} is not in {self.encoding} ({error}); {REMEDY}"
+                        byte = f"the byte 0x{line[bad.start]:02x}"
+                        return f"{self.path}, line {number}: {byte} is not in {self.encoding}"
+        return f"{self.path} is not in {self.encoding} ({error})"
 
 
 class TextTable(Columns):

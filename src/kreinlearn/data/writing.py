@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from typing import IO, Any
@@ -98,10 +99,6 @@ def comma_separated(file: IO[str], delimiter: str = ",") -> Write:
     return write
 
 
-def _tab_separated(file: IO[str]) -> Write:
-    return comma_separated(file, "\t")
-
-
 def _json_lines(file: IO[str]) -> Write:
     def write(block: Block) -> None:
         for row in zip(*map(_list, block.values()), strict=True):
@@ -150,7 +147,7 @@ def as_json(value: Any) -> Any:
 
 TEXTS: dict[str, Callable[[IO[str]], Write]] = {
     ".csv": comma_separated,
-    ".tsv": _tab_separated,
+    ".tsv": partial(comma_separated, delimiter="\t"),
     ".jsonl": _json_lines,
 }
 TABLES = (*TEXTS, ".parquet")

@@ -154,17 +154,17 @@ def choice(model: Classifier) -> Choice:
 
 
 NOTE = (
-    "The same folds for all; s.e.: standard error over folds; s/fit: median seconds of a fit. From "
-    "the first fold: the similarity made of the distances (chosen, but given to d^2 and the SVCs), "
-    "lambda plus and lambda minus (a large lambda minus leaves the negative part out). SVC raw is "
-    "not convex: no optimum is promised."
+    "The same folds for all. m: landmarks; %: error; s.e.: its standard error over folds; "
+    "s: median seconds of a fit. From the first fold: the similarity made of the distances "
+    "(chosen, but given to d^2 and the SVCs), lambda plus and lambda minus (a large lambda minus "
+    "leaves the negative part out). SVC raw is not convex: no optimum is promised."
 )
 
 
 def table_of(results: Sequence[Score], n: int) -> Table:
     """One row per method."""
     title = f"Pentagons or heptagons? The first {n} polygons, {FOLDS}-fold cross-validated error"
-    header = ["method", "land- marks", "error %", "s.e.", "s/fit", "similarity", "plus", "minus"]
+    header = ["method", "m", "%", "s.e.", "s", "similarity", "plus", "minus"]
     rows = [
         [
             row.method, str(row.chosen.landmarks), f"{100 * row.mean:.1f}",

@@ -22,8 +22,14 @@ from kreinlearn.data.validation import (
 )
 from kreinlearn.distributed import delayed, using
 from kreinlearn.distributed.delayed import Collection
-from kreinlearn.distributed.rows import DaskRows, empty_frame, rows_of
-from kreinlearn.distributed.targets import Check, ColumnLike, column_on_workers
+from kreinlearn.distributed.rows import (
+    Check,
+    ColumnLike,
+    DaskRows,
+    column_on_workers,
+    empty_frame,
+    rows_of,
+)
 from kreinlearn.distributed.worker_rows import WorkerRows
 from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.pairs.rows import Rows

@@ -15,8 +15,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 from kreinlearn.data.tiles import length, take
 from kreinlearn.distributed import delayed
 from kreinlearn.distributed.delayed import Collection, DelayedBlocks
-from kreinlearn.distributed.rows import empty_frame, rows_of
-from kreinlearn.distributed.targets import Check, ColumnLike, column_on_workers
+from kreinlearn.distributed.rows import Check, ColumnLike, column_on_workers, empty_frame, rows_of
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.pairs.rows import joined
 

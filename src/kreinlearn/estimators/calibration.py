@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from scipy.special import logit
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import StratifiedKFold
 
 from kreinlearn.data.opening import opened, with_target
@@ -76,6 +75,8 @@ def calibration_of(
     model: KreinClassifierBase, X: Objects, y: Array, sample_weight: WeightLike
 ) -> Any:
     """One sigmoid per class, fitted to decision values of rows that were left out of a fit."""
+    from sklearn.calibration import CalibratedClassifierCV  # here, because most fits do without it
+
     classes, labels = np.unique(y, return_inverse=True)
     if int(np.bincount(labels).min()) < 2:
         raise ValueError(

@@ -156,7 +156,8 @@ class Learner(KreinEstimator):
             (params, None if params is first else partial(made, params))
             for params in self._kernel_grid(kernel)
         ]
-        return SimilaritySpec(self.similarity, kernels, equal=self.lambda_minus == "equal")
+        equal, unknown = self.lambda_minus == "equal", self._penalties().fixed == (None, None)
+        return SimilaritySpec(self.similarity, kernels, equal=equal, tunes=unknown)
 
     def _kernel_grid(self, kernel: Kernel) -> list[dict[str, Any]]:
         """Parameters of the kernel to choose from; none: the kernel is used as it is."""

@@ -190,11 +190,12 @@ class KreinRidge(IncrementalRegressor):
         The objects by which all others are described: how many (a number, or a fraction of the
         training objects; None takes all, which is exact), the name of a scheme that chooses them,
         their row numbers, the objects themselves, or ``Landmarks(...)``. "auto" takes all objects
-        up to 1000.
+        if a fit takes less than half a minute then (about 5000), and otherwise fewer.
     similarity : str, default="auto"
         From a dissimilarity to a similarity: "squared" (centred, the paper's), "linear", "exp",
-        "narrow_exp", "inverse", "local1", "local3", "local7", "local_exp1", "local_exp3",
-        "local_exp7", "local_inverse1" or "local_inverse3". "auto" takes the one of the smallest
+        "narrow_exp", "gauss", "inverse", "local1", "local3", "local7", "local_exp1", "local_exp3",
+        "local_exp7", "local_inverse1", "local_inverse3", "rank1", "rank3", "rank10" or
+        "rank_inverse3"; ``SimilarityOf`` defines them. "auto" takes the one of the smallest
         cross-validated squared error, without "inverse".
     lambda_plus : float or "auto", default="auto"
         Penalty on the part of f in the positive space, at least 0. "auto" tunes it by
@@ -204,7 +205,8 @@ class KreinRidge(IncrementalRegressor):
         cross-validation; "equal" uses the same value as ``lambda_plus``.
     cv : int, splitter, iterable, "loo" or None, default=None
         The folds of cross-validation: their number, a splitter of scikit-learn, (train, test) pairs
-        that test each object at most once, or "loo" (leave one out). None draws 5 folds.
+        that test each object at most once, or "loo" (leave one out). None is "loo" if all objects
+        are landmarks, and otherwise draws 5 folds.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn, or its name, that the penalties are tuned for. None tunes them for
         the squared error.
@@ -246,6 +248,9 @@ class KreinRidge(IncrementalRegressor):
     folds_ : array-like of shape (n_samples,)
         The fold of each training object; -1 if it is in every training part. ``np.asarray`` makes
         an array of it. A saved model does not have it.
+    decision_ : str
+        How many objects are landmarks, and why. Exists if ``landmarks`` is "auto" and the objects
+        are in memory.
     similarity_ : str
         How the dissimilarity was turned into a similarity. Exists for dissimilarities.
     kernel_params_ : dict
@@ -371,11 +376,12 @@ class KreinRidgeClassifier(IncrementalClassifier):
         The objects by which all others are described: how many (a number, or a fraction of the
         training objects; None takes all, which is exact), the name of a scheme that chooses them,
         their row numbers, the objects themselves, or ``Landmarks(...)``. "auto" takes all objects
-        up to 1000.
+        if a fit takes less than half a minute then (about 5000), and otherwise fewer.
     similarity : str, default="auto"
         From a dissimilarity to a similarity: "squared" (centred, the paper's), "linear", "exp",
-        "narrow_exp", "inverse", "local1", "local3", "local7", "local_exp1", "local_exp3",
-        "local_exp7", "local_inverse1" or "local_inverse3". "auto" takes the one of the smallest
+        "narrow_exp", "gauss", "inverse", "local1", "local3", "local7", "local_exp1", "local_exp3",
+        "local_exp7", "local_inverse1", "local_inverse3", "rank1", "rank3", "rank10" or
+        "rank_inverse3"; ``SimilarityOf`` defines them. "auto" takes the one of the smallest
         cross-validated squared error, without "inverse".
     lambda_plus : float or "auto", default="auto"
         Penalty on the part of f in the positive space, at least 0. "auto" tunes it by
@@ -388,15 +394,15 @@ class KreinRidgeClassifier(IncrementalClassifier):
         weight; None leaves the weights of the objects as they are.
     multi_class : {"auto", "ovr", "ovo"}, default="auto"
         More than two classes: one column for each class against the rest ("ovr"), or one for each
-        pair of classes ("ovo"). "auto" takes what has fewer errors in the folds, and "ovr" if there
-        are more than 8192 objects.
+        pair of classes ("ovo"). "auto" takes what has fewer errors in the folds, and "ovr" if all
+        objects are landmarks, or if there are more than 8192 objects.
     probability : bool, default=False
         Whether ``predict_proba`` is available. It needs further fits: a sigmoid is fitted to the
         decision values of objects that were left out, by scikit-learn's ``CalibratedClassifierCV``.
     cv : int, splitter, iterable, "loo" or None, default=None
         The folds of cross-validation: their number, a splitter of scikit-learn, (train, test) pairs
-        that test each object at most once, or "loo" (leave one out). None draws 5 folds, or fewer
-        if a class is smaller.
+        that test each object at most once, or "loo" (leave one out). None is "loo" if all objects
+        are landmarks, and otherwise draws 5 folds, or fewer if a class is smaller.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn, or its name, that the penalties are tuned for. None tunes them for
         the squared error.
@@ -446,6 +452,9 @@ class KreinRidgeClassifier(IncrementalClassifier):
     folds_ : array-like of shape (n_samples,)
         The fold of each training object; -1 if it is in every training part. ``np.asarray`` makes
         an array of it. A saved model does not have it.
+    decision_ : str
+        How many objects are landmarks, and why. Exists if ``landmarks`` is "auto" and the objects
+        are in memory.
     similarity_ : str
         How the dissimilarity was turned into a similarity. Exists for dissimilarities.
     kernel_params_ : dict

@@ -76,8 +76,9 @@ class SpectrumSVC(KreinClassifierBase):
         of equals.
     similarity : str, default="squared"
         From a dissimilarity to a similarity: "squared" (centred, the paper's), "linear", "exp",
-        "narrow_exp", "inverse", "local1", "local3", "local7", "local_exp1", "local_exp3",
-        "local_exp7", "local_inverse1" or "local_inverse3". A similarity is used as it is.
+        "narrow_exp", "gauss", "inverse", "local1", "local3", "local7", "local_exp1", "local_exp3",
+        "local_exp7", "local_inverse1", "local_inverse3", "rank1", "rank3", "rank10" or
+        "rank_inverse3". A similarity is used as it is.
     class_weight : dict, "balanced" or None, default=None
         Weights of the errors of the classes, as {label: weight}. "balanced" gives all classes the
         same total weight; None leaves the weights of the objects as they are. H does not depend on

@@ -58,8 +58,9 @@ class KreinVCRidge(IncrementalRegressor):
         up to 1000.
     similarity : str, default="auto"
         From a dissimilarity to a similarity: "squared" (centred, the paper's), "linear", "exp",
-        "narrow_exp", "inverse", "local1", "local3", "local7", "local_exp1", "local_exp3",
-        "local_exp7", "local_inverse1" or "local_inverse3". "auto" takes the one of the smallest
+        "narrow_exp", "gauss", "inverse", "local1", "local3", "local7", "local_exp1", "local_exp3",
+        "local_exp7", "local_inverse1", "local_inverse3", "rank1", "rank3", "rank10" or
+        "rank_inverse3"; ``SimilarityOf`` defines them. "auto" takes the one of the smallest
         cross-validated squared error, without "inverse".
     lambda_plus : float or "auto", default="auto"
         Penalty on the part of f in the positive space, above 0. "auto" tunes it by
@@ -257,8 +258,9 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
         up to 1000.
     similarity : str, default="auto"
         From a dissimilarity to a similarity: "squared" (centred, the paper's), "linear", "exp",
-        "narrow_exp", "inverse", "local1", "local3", "local7", "local_exp1", "local_exp3",
-        "local_exp7", "local_inverse1" or "local_inverse3". "auto" takes the one of the smallest
+        "narrow_exp", "gauss", "inverse", "local1", "local3", "local7", "local_exp1", "local_exp3",
+        "local_exp7", "local_inverse1", "local_inverse3", "rank1", "rank3", "rank10" or
+        "rank_inverse3"; ``SimilarityOf`` defines them. "auto" takes the one of the smallest
         cross-validated squared error, without "inverse".
     lambda_plus : float or "auto", default="auto"
         Penalty on the part of f in the positive space, above 0. "auto" tunes it by

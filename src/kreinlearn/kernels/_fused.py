@@ -8,27 +8,18 @@ rounding.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
+from kreinlearn.kernels._compiled import OPTIONS, compiled
+
 Array = NDArray[Any]
-F = TypeVar("F", bound=Callable[..., Any])
-
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
-
-
-def compiled(function: F) -> F:
-    """numba.njit, cached on disk wherever some cache directory can be written."""
-    try:
-        return cast(F, njit(nogil=True, cache=True, **_OPTIONS)(function))
-    except RuntimeError:  # "cannot cache function ...: no locator available"
-        return cast(F, njit(nogil=True, **_OPTIONS)(function))
 
 
 def _times_power_of_two(context: Any, p: Any, t: Any) -> Any:
@@ -112,7 +103,7 @@ def _exp_of_type(x: Any) -> Any:
     return {types.float64: _exp64, types.float32: _exp32}[x]
 
 
-cast(Any, overload)(_exp, jit_options=_OPTIONS)(_exp_of_type)
+cast(Any, overload)(_exp, jit_options=OPTIONS)(_exp_of_type)
 
 
 @compiled

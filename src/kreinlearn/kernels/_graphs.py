@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kreinlearn.data.tiles import length, objects_of
-from kreinlearn.kernels._fused import compiled
+from kreinlearn.kernels._compiled import compiled
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.kernels.object_kernel import given, library
 

@@ -162,10 +162,7 @@ class PairwiseKernel(CallableKernel):
 
     def symmetric(self, Z: Objects, own: Array | None = None) -> Array:
         """Every pair once; numbers in ``own`` are taken as they are, NaN is evaluated."""
-        return remembered_square(self, Z, self._rectangle, self._square, own)
-
-    def _rectangle(self, A: Objects, B: Objects) -> Array:
-        return CallableColumns(self, B).evaluate(A, B)
+        return remembered_square(self, Z, CallableColumns(self, Z).evaluate, self._square, own)
 
     def _square(self, Z: Objects, own: Array) -> Array:
         if self.processes is None or length(Z) < 2:

@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.base import clone
 
 from kreinlearn.data.tiles import length
-from kreinlearn.kernels._widths import number
 from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, resolve
+from kreinlearn.kernels.columns import number
 from kreinlearn.kernels.domains import Anything, Domain
 from kreinlearn.kernels.processes import ProcessKernel
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 
 from kreinlearn.kernels.base import Array, Kernel, resolve, symmetrised
+from kreinlearn.kernels.ranks import RankScaling
 
 SELF_DISSIMILARITY_RTOL = 1e-12  # of the largest dissimilarity
 LOCAL_WIDTH_RTOL = 1e-7  # of the median distance: the least sigma(x)
@@ -90,15 +91,16 @@ def double_centre(D: Array) -> Array:
 
 
 class Transform(Protocol):
-    """k(x, z) from d(x, z) and from one number for each object: a(x) and a(z), their ``offsets``.
+    """k(x, z) from d(x, z) and from what is known of each object: a(x) and a(z), their ``offsets``.
 
-    The rows given to ``offsets`` begin with the distances to the reference set.
+    An offset is a number or a row of numbers. The rows given to ``offsets`` begin with the
+    distances to the reference set.
     """
 
     @property
     def n_reference(self) -> int: ...
 
-    def offsets(self, D: Array) -> Array: ...  # (b, >= n_reference) -> a: (b,)
+    def offsets(self, D: Array) -> Array: ...  # (b, >= n_reference) -> a: (b,) or (b, p)
 
     def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array: ...
 
@@ -137,26 +139,50 @@ class Centring:
 
 
 @dataclass(frozen=True)
-class Exponential:
-    """k(x, z) = exp(-d(x, z) / s)."""
+class OfDistanceAlone:
+    """A similarity of d(x, z) / s without a(x). s is a multiple of the median distance."""
 
     n_reference: int
     s: float
 
     @classmethod
-    def on(cls, D_RR: Array, width: float = 1.0) -> Exponential:
+    def on(cls, D_RR: Array, width: float = 1.0) -> Self:
         return cls(len(D_RR), width * median_distance(D_RR))
 
     def offsets(self, D: Array) -> Array:
         return np.zeros(len(D))
+
+    def diagonal(self, a: Array) -> Array:
+        return np.ones(len(a))
+
+
+class Exponential(OfDistanceAlone):
+    """k(x, z) = exp(-d(x, z) / s)."""
 
     def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array:
         with np.errstate(over="ignore"):
             K = D / -self.s
         return np.exp(K, out=K)
 
-    def diagonal(self, a: Array) -> Array:
-        return np.ones(len(a))
+
+class SquaredExponential(OfDistanceAlone):
+    """k(x, z) = exp(-(d(x, z) / s)^2)."""
+
+    def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array:
+        with np.errstate(over="ignore"):
+            K = D / self.s
+            np.square(K, out=K)
+        return np.asarray(np.exp(np.negative(K, out=K), out=K))
+
+
+class Inverse(OfDistanceAlone):
+    """k(x, z) = 1 / (1 + d(x, z) / s)."""
+
+    def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array:
+        with np.errstate(over="ignore"):
+            K = D / self.s
+        K += 1.0
+        return np.reciprocal(K, out=K)
 
 
 @dataclass(frozen=True)
@@ -176,8 +202,7 @@ class LocalScaling:
     @classmethod
     def on(cls, D_RR: Array, k: int, tail: str = "gaussian") -> LocalScaling:
         median = median_distance(D_RR)
-        zero = max(_zero(D_RR), LOCAL_ZERO_RTOL * median)
-        return cls(len(D_RR), k, zero, LOCAL_WIDTH_RTOL * median, tail)
+        return cls(len(D_RR), k, _local_zero(D_RR, median), LOCAL_WIDTH_RTOL * median, tail)
 
     def offsets(self, D: Array) -> Array:
         n = self.n_reference
@@ -205,28 +230,9 @@ class LocalScaling:
         return np.ones(len(a))
 
 
-@dataclass(frozen=True)
-class Inverse:
-    """k(x, z) = 1 / (1 + d(x, z) / s)."""
-
-    n_reference: int
-    s: float
-
-    @classmethod
-    def on(cls, D_RR: Array) -> Inverse:
-        return cls(len(D_RR), median_distance(D_RR))
-
-    def offsets(self, D: Array) -> Array:
-        return np.zeros(len(D))
-
-    def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array:
-        with np.errstate(over="ignore"):
-            K = D / self.s
-        K += 1.0
-        return np.reciprocal(K, out=K)
-
-    def diagonal(self, a: Array) -> Array:
-        return np.ones(len(a))
+def rank_scaling(D_RR: Array, k: float, tail: str = "exp") -> RankScaling:
+    """A similarity by ranks among these reference objects."""
+    return RankScaling(len(D_RR), k, _local_zero(D_RR, median_distance(D_RR)), tail)
 
 
 TRANSFORMS: dict[str, Callable[[Array], Transform]] = {  # from the distances in a reference set
@@ -242,6 +248,11 @@ TRANSFORMS: dict[str, Callable[[Array], Transform]] = {  # from the distances in
     "local_exp7": partial(LocalScaling.on, k=7, tail="exp"),
     "local_inverse1": partial(LocalScaling.on, k=1, tail="inverse"),
     "local_inverse3": partial(LocalScaling.on, k=3, tail="inverse"),
+    "gauss": SquaredExponential.on,
+    "rank1": partial(rank_scaling, k=1.0),
+    "rank3": partial(rank_scaling, k=3.0),
+    "rank10": partial(rank_scaling, k=10.0),
+    "rank_inverse3": partial(rank_scaling, k=3.0, tail="inverse"),
     "inverse": Inverse.on,
 }
 AUTO_TRANSFORMS = tuple(name for name in TRANSFORMS if name != "inverse")
@@ -284,6 +295,11 @@ def median_distance(D_RR: Array) -> float:
 def _zero(D_RR: Array) -> float:
     """Distances up to this are those of an object to itself."""
     return SELF_DISSIMILARITY_RTOL * float(np.max(D_RR, initial=0.0))
+
+
+def _local_zero(D_RR: Array, median: float) -> float:
+    """Distances up to this are those of an object to itself, computed with rounding errors."""
+    return max(_zero(D_RR), LOCAL_ZERO_RTOL * median)
 
 
 def _apply(function: np.ufunc, K: Array, a: Array) -> Array:

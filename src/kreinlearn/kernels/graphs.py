@@ -21,7 +21,7 @@ from scipy.sparse.csgraph import dijkstra
 from sklearn.utils import check_scalar
 
 from kreinlearn.data.tiles import length, objects_of, rows, tiles
-from kreinlearn.kernels._fused import compiled
+from kreinlearn.kernels._compiled import compiled
 from kreinlearn.kernels._graphs import (
     Counts,
     Graphs,
@@ -32,10 +32,10 @@ from kreinlearn.kernels._graphs import (
     join,
     overlap,
 )
-from kreinlearn.kernels._slow import SlowKernel
-from kreinlearn.kernels._widths import number
 from kreinlearn.kernels.base import Array, Objects, register
+from kreinlearn.kernels.columns import number
 from kreinlearn.kernels.object_kernel import ObjectKernel
+from kreinlearn.kernels.processes import SlowKernel
 
 WL_METRICS = ("euclidean", "l1", "bray_curtis")
 SOURCES = 256  # nodes whose paths are sought at a time

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, Self, cast
 
 import numpy as np
 
+from kreinlearn.data.source import library as library
 from kreinlearn.data.tiles import length, objects_of, rows, tiles
 from kreinlearn.kernels._memory import (
     is_remembering,
@@ -106,22 +106,6 @@ class ObjectColumns:
         """k(A, Z), where Z are all columns or some of them."""
         columns = self.packed if Z is self.Z else self.kernel.packed_columns(Z)
         return self.kernel.values(self.kernel.packed(A, like=columns), columns)
-
-
-def library(module: str, extra: str, package: str = "") -> Any:
-    """A module of an optional package; an ImportError names the extra that installs it.
-
-    ``package`` is the name that pip uses, if it is not the name of the module.
-    """
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        name = module.partition(".")[0]
-        raise ImportError(
-            f"this kernel needs {package or name}, which is not installed: "
-            f'pip install "kreinlearn[{extra}]"',
-            name=name,
-        ) from error
 
 
 def given(x: object) -> str:

@@ -20,8 +20,9 @@ from typing import Any, NamedTuple, Self
 import joblib
 import numpy as np
 
-from kreinlearn.data.tiles import length, rows
-from kreinlearn.kernels.base import Array, Kernel, Objects
+from kreinlearn.data.tiles import length, objects_of, rows
+from kreinlearn.kernels.base import Array, Columns, Kernel, Objects
+from kreinlearn.kernels.object_kernel import SQUARE, ObjectColumns, ObjectKernel
 from kreinlearn.progress import part_done
 from kreinlearn.sums.parallel import serial_blas
 
@@ -29,6 +30,7 @@ PART = 256  # objects per file
 CHUNKS_PER_JOB = 4  # the least number of parts of an evaluation, per process
 CHUNKS = 64  # the largest number of parts; progress is reported after each
 CHUNK_PAIRS = 256  # a part has at least so many pairs, if there may be fewer parts
+FEWEST_ROWS = 32  # in a part: the columns are packed anew for every part
 
 
 class ProcessKernel(Kernel):
@@ -157,8 +159,7 @@ def _sizes(spans: Sequence[tuple[int, int]], pairs: Array) -> list[tuple[int, in
 
 def mirrored(K: Array) -> Array:
     """The symmetric matrix whose upper triangle is given."""
-    upper = np.triu(K)
-    return np.asarray(upper + np.triu(K, 1).T)
+    return np.asarray(np.triu(K) + np.triu(K, 1).T)
 
 
 class Shelf:
@@ -274,3 +275,52 @@ def _sendable(error: Exception) -> Exception:
 
 def _said(error: Exception) -> tuple[str, str, Any]:
     return type(error).__name__, str(error), getattr(error, "__notes__", None)
+
+
+# Kernels on objects
+
+
+class SlowKernel(ProcessKernel, ObjectKernel):
+    """A kernel whose blocks and squares may be evaluated in other processes, with the same bits."""
+
+    threads = False
+    pair_seconds = None  # it depends on the size of the objects by orders of magnitude
+
+    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        super().fit(X, rng)
+        if self.processes is not None:
+            self.processes.begin_fit(self, objects_of(X))
+        return self
+
+    def columns(self, Z: Objects) -> Columns:
+        return SlowColumns(self, objects_of(Z))
+
+    def square(self, Z: Objects) -> Array:
+        if self.processes is None or len(Z) <= SQUARE:
+            return super().square(Z)
+        return self.processes.square(self, Z, fewest=FEWEST_ROWS)
+
+    def upper_rows(self, start: int, stop: int, Z: Objects) -> Array:
+        """Rows start..stop of the upper triangle of k(Z, Z), with zeros to the left of it."""
+        here, part = Z[start:stop], np.zeros((stop - start, len(Z)))
+        part[:, start:stop] = self.symmetric(here)
+        if stop < len(Z):
+            part[:, stop:] = self.anew(here, Z[stop:])
+        return part
+
+
+class SlowColumns(ObjectColumns):
+    kernel: SlowKernel
+
+    def __init__(self, kernel: SlowKernel, Z: Objects) -> None:
+        super().__init__(kernel, Z)
+        self.shelf = Shelf(Z)
+
+    def evaluate(self, A: Objects, Z: Objects) -> Array:
+        """k(A, Z); all rows are checked first, so that an error names their numbers in A."""
+        processes, pairs = self.kernel.processes, np.full(length(A), length(Z))
+        if processes is None or len(spans := chunks(pairs, processes.jobs, FEWEST_ROWS)) < 2:
+            return super().evaluate(A, Z)
+        self.kernel.packed(A, like=self.packed)
+        shelf = self.shelf if Z is self.Z else Shelf(Z)
+        return processes.rectangle(self.kernel, A, shelf, spans)

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
+from importlib.metadata import version
 from numbers import Real
-from typing import Any, NamedTuple, Self, cast
+from types import FunctionType
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numba import njit
 
 from kreinlearn._warnings import warn
 from kreinlearn.data.tiles import length, objects_of
+from kreinlearn.kernels._compiled import cached_njit
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.kernels.object_kernel import ObjectKernel, given, library
 
@@ -38,19 +40,22 @@ class JoinedSeries(NamedTuple):
     channels: int  # of the series given
 
 
+def _row(x: Array, points: Array, start: Array, args: Any, first: int, out: Array) -> None:
+    """The distances of one series from all columns from ``first`` on."""
+    for j in range(first, len(start) - 1):
+        out[j] = distance(x.T, points[start[j] : start[j + 1]].T, *args)  # type: ignore[name-defined]  # noqa: F821
+
+
 @cache
 def _row_of(distance: str) -> Callable[..., None]:
-    """A compiled function from one series to its distances from all columns from ``first`` on.
+    """``_row`` compiled for a distance of aeon.
 
-    It is compiled once per process and not cached, because numba would not notice a new aeon.
+    numba would not notice a new aeon. So the compiled code is cached under a name with its version.
     """
-    d = getattr(library("aeon.distances", "timeseries"), f"{distance}_distance")
-
-    def row(x: Array, points: Array, start: Array, args: Any, first: int, out: Array) -> None:
-        for j in range(first, len(start) - 1):
-            out[j] = d(x.T, points[start[j] : start[j + 1]].T, *args)
-
-    return cast(Callable[..., None], njit(nogil=True)(row))
+    found = getattr(library("aeon.distances", "timeseries"), f"{distance}_distance")
+    row = FunctionType(_row.__code__, {"__name__": __name__, "distance": found})
+    row.__qualname__ = f"row_{distance}_aeon_{version('aeon').replace('.', '_')}"
+    return cached_njit(row)
 
 
 class SeriesDistance(ObjectKernel):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from kreinlearn.data.tiles import length
-from kreinlearn.kernels._fused import compiled
+from kreinlearn.kernels._compiled import compiled
 from kreinlearn.kernels.base import Array, Objects, register
 from kreinlearn.kernels.object_kernel import ObjectKernel, given
 from kreinlearn.kernels.strings import as_tokens, distinct

@@ -11,10 +11,10 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_scalar
 
-from kreinlearn.kernels._slow import SlowKernel
 from kreinlearn.kernels.base import Array, Objects, register
 from kreinlearn.kernels.object_kernel import ObjectKernel, library
 from kreinlearn.kernels.objects import Hausdorff, PointSets, dimension_of, pack
+from kreinlearn.kernels.processes import SlowKernel, mirrored
 
 PIVOTS = 10**7  # the most steps of the network simplex, which needs far fewer
 STRIP = 128  # rows of a symmetric matrix evaluated at a time
@@ -98,10 +98,7 @@ class Curves(NamedTuple):
     spectrum: Array  # (n, n_points): its Fourier coefficients
     square: Array  # (n,): |f|^2
 
-    def part(self, start: int, stop: int | None) -> Curves:
-        return Curves(*(array[start:stop] for array in self))
-
-    def at(self, rows: Array) -> Curves:
+    def at(self, rows: Array | slice) -> Curves:
         return Curves(*(array[rows] for array in self))
 
 
@@ -175,7 +172,7 @@ class _Contour(ObjectKernel):
     def _nearest(self, A: Curves, Z: Curves) -> Array:
         d2 = np.empty((len(A.f), len(Z.f)))
         for lo in range(0, len(Z.f), CURVES):
-            part = Z.part(lo, lo + CURVES)
+            part = Z.at(slice(lo, lo + CURVES))
             for i in range(len(d2)):
                 scores = self._scores(part.spectrum, A.spectrum[i])
                 d2[i, lo : lo + CURVES] = A.square[i] + part.square - 2 * _highest(scores)[1]
@@ -214,9 +211,9 @@ class _Contour(ObjectKernel):
         m = len(curves.f)
         D = np.empty((m, m))
         for start in range(0, m, STRIP):
-            stop = min(start + STRIP, m)
-            D[start:stop, start:] = self.values(curves.part(start, stop), curves.part(start, None))
-        return np.triu(D) + np.triu(D, 1).T
+            strip = slice(start, start + STRIP)
+            D[strip, start:] = self.values(curves.at(strip), curves.at(slice(start, None)))
+        return mirrored(D)
 
 
 def _resampled(points: Array, n: int) -> Array:  # (k, 2) -> (n,) complex

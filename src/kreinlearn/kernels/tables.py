@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.frames import is_number, is_sequence
 from kreinlearn.data.tiles import objects_of, tiles
-from kreinlearn.kernels._fused import compiled
+from kreinlearn.kernels._compiled import compiled
 from kreinlearn.kernels.base import Array, Objects, register
 from kreinlearn.kernels.domains import Records
 from kreinlearn.kernels.object_kernel import ObjectKernel, given
@@ -98,7 +98,7 @@ class Gower(ObjectKernel):
         for start, stop in tiles(len(X)):
             cells = turned(X[start:stop], self.columns_, start, len(X))
             for known, column in zip(types, cells, strict=True):
-                known.update(known_types(column))
+                known.update(type(x) for x in column if not _is_missing(x))
         self.numeric_ = [self._is_numeric(*one) for one in zip(self.columns_, types, strict=True)]
         self.ranges_ = self._ranges(X)
         return self
@@ -227,11 +227,6 @@ def turned(X: Sequence[Any], names: Names, first: int, n: int) -> list[Sequence[
     if named:
         return [[row.get(name) for row in X] for name in names]
     return list(zip(*X, strict=True)) if len(X) else [()] * len(names)
-
-
-def known_types(column: Sequence[Any]) -> set[type]:
-    """The types of values that are not missing."""
-    return {type(x) for x in column if not _is_missing(x)}
 
 
 def as_numbers(column: Sequence[Any], name: Hashable, first: int, n: int) -> Array:

@@ -10,17 +10,18 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.tiles import first_not_finite, length, take
-from kreinlearn.kernels._widths import number
 from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, delivered, resolve, symmetrised
+from kreinlearn.kernels.columns import number
 from kreinlearn.kernels.combine import Composite, common_domain, require_similarities
 from kreinlearn.kernels.dissimilarity import (
     TRANSFORMS,
-    Exponential,
-    Inverse,
+    LocalScaling,
+    OfDistanceAlone,
     Transform,
     check_dissimilarities,
     dissimilarity,
 )
+from kreinlearn.kernels.ranks import RankScaling
 
 SAMPLE = 1000  # objects whose sizes are compared
 FLOOR = 0.1  # the least size, as a share of the median size
@@ -52,10 +53,17 @@ class SimilarityOf(_OfOne):
 
     - "squared" and "linear": -1/2 (d^p(x, z) - a(x) - a(z) + c), with p = 2 and p = 1;
     - "exp", "narrow_exp": exp(-d(x, z) / s) and exp(-d(x, z) / 0.3 s);
+    - "gauss": exp(-(d(x, z) / s)^2);
     - "inverse": 1 / (1 + d(x, z) / s);
     - "local1", "local3", "local7": exp(-u^2), where u^2 = d^2(x, z) / (a(x) a(z)) and j = 1, 3, 7;
     - "local_exp1", "local_exp3", "local_exp7": exp(-u);
-    - "local_inverse1", "local_inverse3": 1 / (1 + u).
+    - "local_inverse1", "local_inverse3": 1 / (1 + u);
+    - "rank1", "rank3", "rank10": exp(-v / j), where v^2 = rank(x, z) rank(z, x) and j = 1, 3, 10;
+    - "rank_inverse3": 1 / (1 + v / 3).
+
+    rank(x, z) is 1 plus the number of reference objects other than x that are nearer to x than z
+    is. It is exact up to 16 if z is a reference object, and interpolated beyond. Copies, whose
+    distance is zero, have the similarity 1.
 
     Parameters
     ----------
@@ -67,8 +75,8 @@ class SimilarityOf(_OfOne):
         The number of reference objects. A transformation with a(x) evaluates as many distances more
         for every object.
     width : float, default=1.0
-        A positive factor of s, and of a(x) in the local transformations. "squared" and "linear"
-        have no width.
+        A positive factor of s, of a(x) in the local transformations, and of j in those by ranks.
+        "squared" and "linear" have no width.
 
     Attributes
     ----------
@@ -137,7 +145,7 @@ class SimilarityOf(_OfOne):
     def use_reference(self) -> None:
         """Prepare the distances to the reference objects, if the transformation needs them."""
         self.to_reference_: Columns | None = None
-        if not isinstance(self.transform_, Exponential | Inverse):  # these have no a(x)
+        if not isinstance(self.transform_, OfDistanceAlone):
             self.to_reference_ = self.parts_[0].columns(self.reference_)
 
     def offsets(self, A: Objects) -> Array:
@@ -146,7 +154,7 @@ class SimilarityOf(_OfOne):
         if self.to_reference_ is None:
             return self.transform_.offsets(np.empty((length(A), 0)))
         a = self.transform_.offsets(_distances(self.to_reference_, A))
-        return np.asarray(a * self.width) if self.width != 1 else a
+        return np.asarray(a * self.width) if isinstance(self.transform_, LocalScaling) else a
 
     def columns(self, Z: Objects) -> Columns:
         return SimilarityColumns(self, Z)
@@ -162,9 +170,11 @@ class SimilarityOf(_OfOne):
 
 
 def _widened(transform: Transform, width: float) -> Transform:
-    """The transformation with s multiplied by ``width``, if it has an s."""
-    if isinstance(transform, Exponential | Inverse):
+    """The transformation with its s, or its number of ranks, multiplied by ``width``."""
+    if isinstance(transform, OfDistanceAlone):
         return replace(transform, s=width * transform.s)
+    if isinstance(transform, RankScaling):
+        return replace(transform, k=width * transform.k)
     return transform
 
 

@@ -9,18 +9,20 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from kreinlearn.kernels import _fused
-from kreinlearn.kernels._widths import number, spread
+from kreinlearn.kernels._compiled import Late
 from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, register
 from kreinlearn.kernels.columns import (
     DistanceColumns,
     ProductColumns,
     TruncatedL1Columns,
     floats,
+    number,
     require_small,
+    spread,
     squared_norms,
 )
 
+_fused = Late("kreinlearn.kernels._fused")
 GRID = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)  # factors of a width that are worth trying
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array, symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS
-from kreinlearn.learn.search import FoldLosses, MeanLoss
+from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns, tune_apart
 from kreinlearn.learn.task import Features, Linear, Task, weighted
 from kreinlearn.nystrom.core import CORE_RTOL, FeatureMap, identity_map
 from kreinlearn.pairs.evaluate import scaled
@@ -21,6 +21,10 @@ from kreinlearn.pairs.sample import unit_of
 from kreinlearn.solvers.exact import Eigenbasis, ExactFold, Projected
 from kreinlearn.solvers.resolvent import ACCURACY, LeaveOneOutLoss
 from kreinlearn.sums.moments import Targets
+from kreinlearn.sums.parallel import threaded_blas
+
+SKETCHED = 8  # sums of targets by which penalties are tuned, if there are more targets
+LARGE = 1500  # objects from which on several threads decompose their matrix
 
 
 def decomposed(task: Task, places: Array | None = None) -> Eigenbasis:
@@ -32,7 +36,8 @@ def decomposed(task: Task, places: Array | None = None) -> Eigenbasis:
 
 def _basis(task: Task, K: Array, w: Array | None) -> Eigenbasis:
     rtol = max(CORE_RTOL, len(K) * task.sample.eps)
-    return Eigenbasis.of(K, w, signed=task.kind.signed, rtol=rtol)
+    with threaded_blas(task.pairs.session.workers if len(K) >= LARGE else 1):
+        return Eigenbasis.of(K, w, signed=task.kind.signed, rtol=rtol)
 
 
 def chosen_numbers(task: Task, places: Array | None) -> Array:
@@ -97,15 +102,34 @@ def tuning_loss(
     places: Array | None = None,
     basis: Eigenbasis | None = None,
     accuracy: float = ACCURACY,
+    *,
+    sketched: bool = False,
 ) -> FoldLosses:
-    """The loss by which penalties are tuned: one object left out at a time, or the user's folds."""
+    """The loss by which penalties are tuned: one object left out at a time, or the user's folds.
+
+    If ``sketched``, many targets are replaced by a few sums of them with random signs, whose
+    squared errors are those of all targets on average.
+    """
     if not can_be_tuned(task, places):
         raise nothing_left_out(task)
     if not task.leaves_one_out:
         return MeanLoss(exact_folds(task, places))
     basis = decomposed(task, places) if basis is None else basis
     Y = task.Y[chosen_numbers(task, places)]
+    if sketched and Y.shape[1] > SKETCHED:
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], (Y.shape[1], SKETCHED))
+        Y = Y @ signs / np.sqrt(SKETCHED)
     return LeaveOneOutLoss(basis, Y, intercept=task.intercept, accuracy=accuracy)
+
+
+def tune_exactly(task: Task, basis: Eigenbasis, unknowns: Unknowns) -> tuple[Tuned, FoldLosses]:
+    """The penalties of smallest loss, and the loss of all targets at any penalties."""
+    few = tuning_loss(task, basis=basis, sketched=True)
+    tuned = tune_apart(few, basis.scale, unknowns)
+    if not task.leaves_one_out or task.Y.shape[1] <= SKETCHED:
+        return tuned, few
+    loss = tuning_loss(task, basis=basis)
+    return replace(tuned, loss=loss(tuned.values)[0]), loss
 
 
 def exact_folds(task: Task, places: Array | None = None) -> list[ExactFold]:

@@ -200,15 +200,15 @@ def tune(
     restarts: int = 0,
     rng: np.random.Generator | None = None,
     start: Array | None = None,
-    coarse: bool = False,
+    coarse: Sequence[float] = (),
 ) -> Tuned:
     """The values of smallest loss; ``scale`` is the largest eigenvalue of the Gram matrix over n.
 
     The search begins at the values ``start``, if these are given and not next to the smallest, and
-    otherwise with coarse trials. With ``coarse`` these are all that is tried.
+    otherwise with coarse trials. With ``coarse``, shares of the scale, these are all that is tried.
     """
     search, free = Search(objective, unknowns, scale), unknowns.free
-    for x in _starts(search, scale, unknowns, start):
+    for x in _starts(search, scale, unknowns, start, coarse or COARSE):
         if not coarse:
             search.descend(x)
     for _ in range(restarts):
@@ -221,7 +221,9 @@ def tune(
     return Tuned(unknowns.values(x), loss, np.array(trials))
 
 
-def _starts(search: Search, scale: float, unknowns: Unknowns, start: Array | None) -> list[Array]:
+def _starts(
+    search: Search, scale: float, unknowns: Unknowns, start: Array | None, shares: Sequence[float]
+) -> list[Array]:
     """The best of equal penalties, and the same with the negative part switched off."""
     free = unknowns.free
     if start is not None:
@@ -229,7 +231,7 @@ def _starts(search: Search, scale: float, unknowns: Unknowns, start: Array | Non
         if np.all(x > search.low + UNTRUSTED * np.log(10)):
             return [x]
         search(x)  # the loss hardly depends on penalties this small, and no gradient leads away
-    for share in COARSE:
+    for share in shares:
         search(np.array([np.log(share * scale) if unknowns.is_penalty(j) else 0.0 for j in free]))
     best = search.best[0]
     negative = [i for i, j in enumerate(free) if unknowns.is_penalty(j) and j % 2]

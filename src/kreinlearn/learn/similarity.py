@@ -11,17 +11,19 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS
-from kreinlearn.learn.exact import can_be_tuned, decomposed, spread_out, tuning_loss
-from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, tune, tune_apart
+from kreinlearn.learn.exact import can_be_tuned, decomposed, spread_out, tune_exactly, tuning_loss
+from kreinlearn.learn.search import COARSE, MeanLoss, Tuned, Unknowns, tune, tune_apart
 from kreinlearn.learn.task import Task, gram_scale
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.solvers.least_squares import Fold
+from kreinlearn.sums.parallel import map_in_threads
 
 FINALISTS = 2  # similarities whose penalties are tuned before one is chosen
 SCREENED = 400  # rows that the finalists are chosen by, where each fold makes a map of its own
 SCREENED_OUTSIDE, SCREENED_PER_LANDMARK = 2048, 3  # at least so many where it does not
 
-STAGES = ((300, 6, True), (700, 1, False))  # objects, candidates left, whether penalties are coarse
+STAGES = ((300, 6), (700, 1))  # objects that candidates are compared on, and how many are left
+COARSE_STEPS = tuple(10.0 ** np.arange(-6, 0.5))  # penalties that are tried then
 ALMOST_ALL = 1.2  # a part is not looked at if there are not so many times more objects
 SCREENED_ACCURACY = 1e-4  # of the integrals behind leave-one-out, on parts
 
@@ -44,6 +46,10 @@ class Candidate:
     task: Task
     kernel_params: Params | None = None
     transform: str | None = None
+
+    def choice(self, tuned: Tuned) -> Choice:
+        """The record of a trial."""
+        return Choice(self.kernel_params, self.transform, tuned.loss, tuned)
 
     def chosen(self) -> Task:
         """The task with similarities by the transformation."""
@@ -72,6 +78,7 @@ class SimilaritySpec:
         tuple[Params | None, Callable[[Pairs], Kernel] | None]
     ] = ()  # None: the fitted one
     equal: bool = False  # whether both penalties are tied
+    tunes: bool = False  # whether both penalties are tuned on the similarity that is chosen
 
 
 def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
@@ -81,19 +88,18 @@ def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
     tuned penalties on all rows of the sample. No pair is evaluated twice.
     """
     candidates = list(_candidates(task, spec))
+    unknowns = Unknowns((None, None), equal=spec.equal)
+    if task.exact and (len(candidates) > 1 or spec.tunes) and can_be_tuned(task):
+        return _choose_exactly(candidates, unknowns)
     if len(candidates) == 1:
         (only,) = candidates
         return Chosen(only.chosen(), only.kernel_params, only.transform)
-    unknowns = Unknowns((None, None), equal=spec.equal)
-    if task.exact and can_be_tuned(task):
-        return _choose_exactly(candidates, unknowns)
     seed = int(task.rng.integers(2**63))
 
     def tried(number: int, tuned_by: Callable[[Task], Tuned]) -> tuple[float, int, Choice]:
         candidate = candidates[number]
         tuned = tuned_by(candidate.chosen())
-        choice = Choice(candidate.kernel_params, candidate.transform, tuned.loss, tuned)
-        return tuned.loss, number, choice
+        return tuned.loss, number, candidate.choice(tuned)
 
     screened = partial(_screened, unknowns=unknowns, seed=seed)
     trials = sorted(tried(number, screened) for number in range(len(candidates)))
@@ -109,50 +115,35 @@ def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
 def _choose_exactly(candidates: list[Candidate], unknowns: Unknowns) -> Chosen:
     """The same if all objects are landmarks: candidates are compared on growing samples.
 
-    What is left at the end is decomposed and tuned on all objects.
+    The best one is decomposed and tuned on all objects.
     """
-    trials: list[tuple[float, int, Choice]] = []
-    left = list(range(len(candidates)))
-    n = len(candidates[0].task.numbers)
-
-    def tried(number: int, tuned: Tuned) -> tuple[float, int, Choice]:
-        candidate = candidates[number]
-        choice = Choice(candidate.kernel_params, candidate.transform, tuned.loss, tuned)
-        return tuned.loss, number, choice
-
-    for size, most, coarse in STAGES:
-        places = spread_out(candidates[0].task, size)
-        enough = n > ALMOST_ALL * size and can_be_tuned(candidates[0].task, places)
-        if len(left) <= most or not enough:
-            continue
-        stage = sorted(
-            tried(number, _tuned_on_part(candidates[number].named(), places, unknowns, coarse))
-            for number in left
-        )
-        trials = stage + [trial for trial in trials if trial[1] not in left]
-        left = [trial[1] for trial in stage[:most]]
-    best: tuple[float, int, Task] | None = None
-    finals = []
-    for number in left:
-        task = candidates[number].chosen()
-        basis = decomposed(task)
-        task = replace(task, basis=basis, tuning=tuning_loss(task, basis=basis))
-        assert task.tuning is not None
-        tuned = tune_apart(task.tuning, basis.scale, unknowns)
-        finals.append(tried(number, tuned))
-        if best is None or (tuned.loss, number) < best[:2]:
-            best = tuned.loss, number, replace(task, tuned=tuned)
-    assert best is not None
-    trials = sorted(finals) + [trial for trial in trials if trial[1] not in left]
-    chosen = candidates[best[1]]
-    choices = [trial[2] for trial in trials]
-    return Chosen(best[2], chosen.kernel_params, chosen.transform, choices)
+    first = candidates[0].task
+    n, workers = len(first.numbers), first.pairs.session.workers
+    left, dropped = list(candidates), list[Choice]()
+    for size, most in STAGES:
+        places = spread_out(first, size)
+        if n <= ALMOST_ALL * size or not can_be_tuned(first, places):
+            most, places = 1, np.arange(n)
+        if len(left) > most:
+            screen = partial(_tuned_on_part, places=places, unknowns=unknowns)
+            tuned = map_in_threads(screen, [candidate.named() for candidate in left], workers)
+            order = np.argsort([one.loss for one in tuned], kind="stable")
+            dropped = [left[i].choice(tuned[i]) for i in order[most:]] + dropped
+            left = [left[i] for i in order[:most]]
+    (best,) = left
+    task = best.chosen()
+    basis = decomposed(task)
+    tuned_on_all, tuning = tune_exactly(task, basis, unknowns)
+    task = replace(task, basis=basis, tuning=tuning, tuned=tuned_on_all)
+    choices = [best.choice(tuned_on_all), *dropped] if dropped else None
+    return Chosen(task, best.kernel_params, best.transform, choices)
 
 
-def _tuned_on_part(task: Task, places: Array, unknowns: Unknowns, coarse: bool) -> Tuned:
+def _tuned_on_part(task: Task, places: Array, unknowns: Unknowns) -> Tuned:
+    """Coarse penalties on some objects."""
     basis = decomposed(task, places)
-    loss = tuning_loss(task, places, basis, SCREENED_ACCURACY)
-    return tune(loss, basis.scale, unknowns, coarse=coarse)
+    loss = tuning_loss(task, places, basis, SCREENED_ACCURACY, sketched=True)
+    return tune(loss, basis.scale, unknowns, coarse=COARSE_STEPS)
 
 
 def _candidates(task: Task, spec: SimilaritySpec) -> list[Candidate]:
@@ -182,7 +173,7 @@ def _screened(task: Task, unknowns: Unknowns, seed: int) -> Tuned:
     if not task.honest:
         most = max(SCREENED_OUTSIDE, SCREENED_PER_LANDMARK * len(task.sample.landmarks))
         splits = thin.thinned_splits(splits, most, np.random.default_rng(seed))
-    return _tuned(thin.terms_of(splits), partial(tune, coarse=True), unknowns)
+    return _tuned(thin.terms_of(splits), partial(tune, coarse=COARSE), unknowns)
 
 
 def _finally_tuned(task: Task, unknowns: Unknowns) -> Tuned:

@@ -19,6 +19,7 @@ FEW, PAST = 1000, 100_000  # landmarks of similarities that cost nothing, beyond
 GROWTH = 0.1  # the power of the number of rows by which they grow
 LEAST = 20  # landmarks, whatever they cost
 MATRICES = 7  # n x n matrices that are held at once if all objects are landmarks
+NODES = 320  # numbers for each object and target that leave-one-out holds beside them
 
 
 class Size(NamedTuple):
@@ -40,19 +41,20 @@ def landmarks_by_cost(
     """
     limit = SECONDS if seconds is None else seconds
     exact = exact_seconds(n, n_outputs, pair, machines=machines)
-    needed = MATRICES * 8 * n * n
+    needed = exact_bytes(n, n_outputs)
     if exact <= limit and needed <= memory:
         reason = f"all {n} objects are landmarks: that takes about {_rounded(exact)} of one core"
         return Size(n, reason)
     why = f"all {n} would take about {_rounded(exact)} of one core"
     if seconds is not None:
         why += f", and the limit is {_rounded(limit)}"
+    m = max(_affordable(n, pair, limit), _usual(n, pair) if seconds is None else 0)
+    m = min(m, n // 2)  # of more, every fold would make its own map
     if exact <= limit:
         why = f"all {n} would take {needed / 2**20:.0f} MiB, and {memory / 2**20:.0f} MiB are free"
-    m = _affordable(n, pair, limit)
-    if seconds is None:
-        m = max(m, _usual(n, pair))
-    return Size(min(n, m), f"{min(n, m)} of {n} objects are landmarks: {why}")
+        m = min(m, memory // (MATRICES * 8 * n))
+    m = min(max(m, LEAST), n)
+    return Size(m, f"{m} of {n} objects are landmarks: {why}")
 
 
 def exact_seconds(n: int, n_outputs: int, pair: float, *, machines: bool) -> float:
@@ -60,6 +62,11 @@ def exact_seconds(n: int, n_outputs: int, pair: float, *, machines: bool) -> flo
     own = MACHINES * n**3 * n_outputs if machines else 0.0
     pairs = pair * n * (n + 1) / 2
     return pairs + DECOMPOSE * n**3 + LEAVE_OUT * n**2 * (n_outputs + 2) + own
+
+
+def exact_bytes(n: int, n_outputs: int) -> int:
+    """An estimate of the memory of a fit with all objects as landmarks."""
+    return 8 * n * (MATRICES * n + NODES * (n_outputs + 1))
 
 
 def landmark_seconds(n: int, m: int, pair: float) -> float:

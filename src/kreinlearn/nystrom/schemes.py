@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from kreinlearn.data.tiles import tiles
@@ -293,6 +292,8 @@ def _candidates(weights: Array, used: Array, trials: int, rng: np.random.Generat
 
 
 def _medoid_rows(pairs: Pairs, sample: Sample, count: int, rng: np.random.Generator) -> Array:
+    from sklearn.cluster import KMeans  # here, because many fits do without it
+
     X = np.asarray(pairs.rows.take(sample.rows), dtype=np.float64)
     seed = int(rng.integers(2**31))
     model = KMeans(min(count, len(X)), n_init=1, max_iter=LLOYD_STEPS, random_state=seed)

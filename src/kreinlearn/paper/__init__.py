@@ -2,6 +2,6 @@
 
 Each part of the reproduction is a module with two functions: ``tasks`` says what is measured, and
 ``section`` makes a section of the report from the measurements. The modules are listed in
-``names``. What several parts measure is in ``approximating`` and ``classifying``. The words of the
+``scale``. What several parts measure is in ``approximating`` and ``classifying``. The words of the
 report are in ``prose.toml``, and the paper's own numbers in the folder ``expected``.
 """

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -19,6 +19,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
 import kreinlearn
+from kreinlearn.evaluation.learners import Estimator
 from kreinlearn.paper import sets
 from kreinlearn.paper.matrix_free import nystroem
 from kreinlearn.paper.paired import ALL, ByTarget, Cell, Cells, Figure, errors_by_cell
@@ -44,18 +45,10 @@ CHOSEN = ("similarity_", "multi_class_", "lambda_plus_", "lambda_minus_", "relat
 DISSIMILARITIES = "precomputed_dissimilarity"
 
 
-class Classifier(Protocol):
-    """What is asked of a classifier."""
-
-    def fit(self, X: np.ndarray, y: np.ndarray, /) -> object: ...
-
-    def predict(self, X: np.ndarray, /) -> np.ndarray: ...
-
-
 def classifier(
     method: str, seed: int, landmarks: int | str | np.ndarray | None = "auto",
     kernel: str = DISSIMILARITIES, **settings: Any,
-) -> Classifier:  # fmt: skip
+) -> Estimator:  # fmt: skip
     """The learner of a method; every one of the reproduction is built here.
 
     ``landmarks`` is their number, None for all objects, or an array of row numbers.
@@ -119,7 +112,7 @@ class Fold:
         return [str(c) for c in self.data.classes] if apart else [ALL]
 
     def measured(
-        self, cell: Cell, model: Classifier, target: str,
+        self, cell: Cell, model: Estimator, target: str,
         matrices: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> Row:  # fmt: skip
         """Fit and time the model, and count the test objects that it misclassifies."""
@@ -144,7 +137,7 @@ class Fold:
         return {**figure._asdict(), **more, "base": base}
 
 
-def chosen(model: Classifier) -> str:
+def chosen(model: Estimator) -> str:
     """What a fitted model chose for itself, in one line."""
     values = {name: getattr(model, name, None) for name in CHOSEN}
     return " ".join(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,12 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
+from kreinlearn.data.writing import replacing
 from kreinlearn.paper import ranges
-from kreinlearn.paper.measuring import duration, measure
-from kreinlearn.paper.names import FOLDER, NAMES, REPORT, RESULTS
 from kreinlearn.paper.reading import say
-from kreinlearn.paper.scale import QUICK, Scale
-from kreinlearn.paper.tasks import Journal, Measurements, MixedMeasurements, Task
+from kreinlearn.paper.scale import FOLDER, NAMES, QUICK, REPORT, RESULTS, Scale
+from kreinlearn.paper.tasks import Journal, Measurements, MixedMeasurements, Task, duration, measure
 from kreinlearn.report import Block, Document, Section, provenance, show, to_html, to_markdown
 from kreinlearn.report import versions as library_versions
 
@@ -70,7 +68,7 @@ def reproduce(
     Parameters
     ----------
     names : sequence of str
-        The parts to measure, by the names of ``kreinlearn.paper.names.NAMES``.
+        The parts to measure, by the names of ``kreinlearn.paper.scale.NAMES``.
     scale : Scale
         How much is measured: ``ALL`` or ``QUICK``.
     output : Path, default="kreinlearn-paper"
@@ -238,9 +236,5 @@ def written(document: Document, output: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        aside.write_text(text, encoding="utf8")
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf8")

@@ -93,9 +93,9 @@ def eigen_form(Phi: Array, S: Array) -> tuple[Array, Array]:
 
 @contextmanager
 def fewer_dimensions() -> Iterator[None]:
-    """Silence the warning that the landmarks span fewer dimensions than the rank asked for."""
+    """Silence a fit: its one warning is that the landmarks span fewer dimensions than the rank."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".* the landmarks span only", UserWarning)
+        warnings.simplefilter("ignore", UserWarning)
         yield
 
 

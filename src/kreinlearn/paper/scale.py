@@ -1,11 +1,25 @@
-"""How much is measured: everything, or a small version of every part."""
+"""How much is measured, and the names of the parts and of the files; importing this is cheap."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 RANKS = (5, 10, 25, 50, 100)
 KERNELS = ("delta_gauss", "sigmoid", "epanechnikov")
+NAMES = {
+    "indefiniteness": "the paper's iota",
+    "rank-error": "Figure 1",
+    "time-error": "Figure 2",
+    "rank-classification": "Figures 3 and 7",
+    "table1": "Table 1",
+    "table2": "Table 2",
+    "size-time": "Figure 8",
+    "flops": "the count of operations",
+    "propositions": "Propositions 1 and 2",
+}
+FOLDER = Path("kreinlearn-paper")
+REPORT, RESULTS = "report.html", "RESULTS.md"
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,10 @@ SHORT = 16  # items of a sequence that stands in the header itself
 MOST = 2**15  # characters of labels that stand in the header itself
 # The classes of records, which are made of their fields, by module; no other class is ever made.
 MADE_OF_FIELDS = {
-    "kreinlearn.kernels.dissimilarity": "Centring Exponential LocalScaling Inverse",
+    "kreinlearn.kernels.dissimilarity": (
+        "Centring Exponential SquaredExponential LocalScaling Inverse"
+    ),
+    "kreinlearn.kernels.ranks": "RankScaling",
     "kreinlearn.data.memory": "Resources",
     "kreinlearn.nystrom.landmarks": "Landmarks",
     "kreinlearn.nystrom.error": "ErrorEstimate",
@@ -136,10 +139,10 @@ WRITERS: tuple[tuple[Any, Callable[[Writer, Any, str], Node]], ...] = (
 
 def _field_types(cls: Any) -> dict[str, str]:
     """The fields of a dataclass or NamedTuple, and their types as they are written in the code."""
-    names = [field.name for field in fields(cls)] if is_dataclass(cls) else cls._fields
-    types = [cls.__annotations__[name] for name in names]
-    words = [getattr(one, "__forward_arg__", one) for one in types]  # of a NamedTuple
-    return dict(zip(names, words, strict=True))
+    if is_dataclass(cls):
+        return {field.name: str(field.type) for field in fields(cls)}
+    types = {name: cls.__annotations__[name] for name in cls._fields}
+    return {name: getattr(one, "__forward_arg__", one) for name, one in types.items()}
 
 
 def is_a(value: object, wanted: str) -> bool:

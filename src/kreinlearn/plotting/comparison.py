@@ -9,8 +9,7 @@ import numpy as np
 
 from kreinlearn.evaluation.result import Evaluation, Score
 from kreinlearn.evaluation.verdict import KREIN, TRIVIAL
-from kreinlearn.plotting._base import Display
-from kreinlearn.plotting.style import shortened
+from kreinlearn.plotting.style import Display, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,8 +13,7 @@ from kreinlearn.data.tiles import length
 from kreinlearn.estimators.base import KreinEstimator
 from kreinlearn.inspection.arguments import Array, Objects
 from kreinlearn.plotting._axes import axes_of
-from kreinlearn.plotting._base import Display
-from kreinlearn.plotting.style import COLOURS, MARKS, SECOND, shortened
+from kreinlearn.plotting.style import COLOURS, MARKS, SECOND, Display, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.model_selection import PredefinedSplit
 from sklearn.utils.validation import check_is_fitted
 
+from kreinlearn.estimators.access import criterion
 from kreinlearn.estimators.learner import Learner
+from kreinlearn.estimators.svm import KreinSVC
 from kreinlearn.inspection.arguments import Array, Objects
-from kreinlearn.plotting._base import Display
-from kreinlearn.plotting._criterion import criterion_of
-from kreinlearn.plotting.style import short
+from kreinlearn.nystrom.landmarks import Landmarks
+from kreinlearn.plotting.style import Display, short
+from kreinlearn.sums.parallel import serial_blas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -186,3 +192,49 @@ def _levels(losses: Array) -> Array:
     if not high > low:
         high = low + 1e-9 * max(abs(low), 1.0)
     return np.asarray(low + (high - low) * np.linspace(0, 1, LEVELS) ** SHARPNESS)
+
+
+# The loss
+
+
+class Criterion(NamedTuple):
+    """The loss as a function of lambda_plus and lambda_minus, and what it is, in words."""
+
+    loss: Callable[[float, float], float]
+    name: str
+
+
+def criterion_of(
+    model: Learner, X: Objects, y: ArrayLike, sample_weight: ArrayLike | None = None
+) -> Criterion:
+    """The loss that a learner has minimised.
+
+    Landmarks and similarity are those of the fit, and so are the folds unless it was loaded.
+    """
+    loss = criterion(_as_fitted(model), X, y, sample_weight)
+
+    def serial_loss(lambda_plus: float, lambda_minus: float) -> float:
+        with serial_blas():
+            return loss(lambda_plus, lambda_minus)
+
+    name = "squared hinge loss" if isinstance(model, KreinSVC) else "squared error"
+    anew = "" if model.cv == "loo" or hasattr(model, "folds_") else ", folds drawn anew"
+    return Criterion(serial_loss, name + anew)
+
+
+def _as_fitted(model: Learner) -> Learner:
+    """An unfitted copy that will choose what the model has chosen, except for the penalties."""
+    indices = model.landmark_indices_
+    wanted = model.landmarks if isinstance(model.landmarks, Landmarks) else Landmarks()
+    landmarks = model.landmarks_ if indices is None else indices
+    chosen: dict[str, object] = {
+        "lambda_plus": "auto", "lambda_minus": "auto", "scoring": None, "random_state": 0,
+        "landmarks": replace(wanted, n=landmarks, scheme="auto"),
+    }  # fmt: skip
+    for name in ("similarity", "kernel_params", "radius"):
+        if hasattr(model, f"{name}_"):
+            chosen[name] = getattr(model, f"{name}_")
+    if model.cv != "loo" and hasattr(model, "folds_"):  # a model that was loaded has none
+        chosen["cv"] = PredefinedSplit(model.folds_)
+    copy: Learner = clone(model).set_params(**chosen)
+    return copy

@@ -13,8 +13,7 @@ from kreinlearn.estimators.transformer import KreinPCA
 from kreinlearn.inspection.arguments import Array, Objects, Seed
 from kreinlearn.nystrom.error import estimate_error
 from kreinlearn.plotting._axes import axes_of
-from kreinlearn.plotting._base import Display
-from kreinlearn.plotting.style import INK, log_ticks, mark
+from kreinlearn.plotting.style import INK, Display, log_ticks, mark
 from kreinlearn.solvers.spectrum import signed_eigh
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 from kreinlearn.estimators.base import KreinEstimator
 from kreinlearn.inspection.arguments import Objects
 from kreinlearn.plotting._axes import axes_of
-from kreinlearn.plotting._base import Display
-from kreinlearn.plotting.style import INK, SECOND, log_ticks, mark
+from kreinlearn.plotting.style import INK, SECOND, Display, log_ticks, mark
 from kreinlearn.solvers.spectrum import indefiniteness_of
 
 if TYPE_CHECKING:

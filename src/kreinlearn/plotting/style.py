@@ -1,13 +1,14 @@
-"""How all pictures look: readable without colours, and labelled with round numbers."""
+"""How all pictures look, and the base class of those that are displays."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+    from matplotlib.figure import Figure, SubFigure
 
 # The colours of Okabe and Ito, which colour-blind readers can tell apart; in grey the marks differ.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#000000", "#cc79a7", "#56b4e9", "#e69f00", "#7f6000")
@@ -94,3 +95,57 @@ def short(value: float) -> str:
     if value >= 1e6:
         return f"{value / 1e6:g}M"
     return f"{value / 1e3:g}k" if value >= 1e4 else f"{value:g}"
+
+
+# Displays
+
+
+class Display:
+    """Contains the numbers that ``plot`` draws; it may be called again for other axes."""
+
+    size = (5.4, 3.8)  # of a new figure, in inches
+    ax_: Axes
+    figure_: Figure | SubFigure
+
+    def __init__(self, *values: Any, **more: Any) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def from_predictions(cls, *values: Any, ax: Axes | None = None, **more: Any) -> Self:
+        """Draw values that are known, without an estimator.
+
+        Parameters
+        ----------
+        *values, **more
+            The parameters of the class.
+        ax : matplotlib Axes or None, default=None
+            Where to draw. By default a new figure is made.
+
+        Returns
+        -------
+        display
+            The display, which has been drawn.
+        """
+        return cls(*values, **more).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw. By default a new figure is made.
+
+        Returns
+        -------
+        display
+            The display itself; ``ax_`` and ``figure_`` are what was drawn on.
+        """
+        self.ax_ = axes_for(ax, self.size)
+        self.figure_ = self.ax_.figure
+        tidy(self.ax_)
+        self._draw(self.ax_)
+        return self
+
+    def _draw(self, ax: Axes) -> None:
+        raise NotImplementedError

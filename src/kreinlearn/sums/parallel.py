@@ -7,11 +7,12 @@ and the memory decide only who adds what, and when.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -38,6 +39,8 @@ class Total(Protocol):
 
 
 S = TypeVar("S")
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 def spans_of(n: int, count: int = SPANS, longest: int = LONGEST) -> list[tuple[int, int]]:
@@ -251,15 +254,53 @@ def serial_blas() -> AbstractContextManager[None]:
     return _SERIAL_BLAS
 
 
+@contextmanager
+def threaded_blas(workers: int) -> Iterator[None]:
+    """A block inside of ``serial_blas`` in which BLAS may use so many threads.
+
+    It is for one large matrix, while no other thread of ours is at work. The results agree with
+    those of a single thread up to rounding.
+    """
+    limit = _controller().limit(limits=workers, user_api="blas") if workers > 1 else None
+    try:
+        yield
+    finally:
+        if limit is not None:
+            limit.restore_original_limits()
+
+
 def worker_count(n_jobs: int | None) -> int:
     """The number of threads for a pass: ``n_jobs``, or by default as many as BLAS may use.
 
-    In a worker of joblib that is one.
+    By default it is one where joblib, or a worker of a cluster, runs us beside others already.
     """
     if n_jobs is not None:
         return int(joblib.effective_n_jobs(n_jobs))
+    if joblib.parallel.get_active_backend()[0].nesting_level or _in_a_worker():
+        return 1
     blas = [lib["num_threads"] for lib in _controller().info() if lib["user_api"] == "blas"]
     return int(min(joblib.cpu_count(), max(blas, default=1)))
+
+
+def _in_a_worker() -> bool:
+    """Whether this thread belongs to a worker of a cluster that was started with distributed."""
+    workers = sys.modules.get("distributed.worker")
+    if workers is None:
+        return False
+    try:
+        workers.get_worker()
+    except ValueError:
+        return False
+    return True
+
+
+def map_in_threads(function: Callable[[A], B], items: Iterable[A], workers: int) -> list[B]:
+    """The values of a function in the order of its arguments, each found in one thread."""
+    with serial_blas():
+        if workers == 1:
+            return [function(item) for item in items]
+        with ThreadPoolExecutor(workers) as pool:
+            return list(pool.map(function, items))
 
 
 def sum_over_blocks(

@@ -309,7 +309,7 @@ def test_quiet_says_nothing_and_stdout_has_data_only(capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err == ""
     run("fit", file, "--target", "label", "--landmarks", "999", "-o", "m.krein", "--force")
     assert (
-        "warning: --landmarks 999 is more than the 60 objects; all are used"
+        "warning: 999 landmarks exceed n_samples=60; all 60 objects are used"
         in capsys.readouterr().err
     )
     run("predict", "m.krein", file)
@@ -325,7 +325,7 @@ def test_quiet_says_nothing_and_stdout_has_data_only(capsys: pytest.CaptureFixtu
         ([f"c{i}" for i in range(60)], "60 different values in as many rows"),
         (
             ["p", ""] * 30,
-            "the target has missing values: row 1, column 'label' of w.csv (line 3) is missing",
+            "Input y contains NaN: row 1, column 'label' of w.csv (line 3) is missing",
         ),
     ],
 )

@@ -13,8 +13,7 @@ import pytest
 import kreinlearn
 from kreinlearn import cli
 from kreinlearn.cli import reproducing
-from kreinlearn.paper.names import NAMES
-from kreinlearn.paper.scale import ALL, QUICK
+from kreinlearn.paper.scale import ALL, NAMES, QUICK
 from kreinlearn.paper.tasks import JournalError
 
 COMMANDS = ("inspect", "fit", "predict", "evaluate", "approximate")

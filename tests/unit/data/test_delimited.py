@@ -143,7 +143,7 @@ def test_blocks_are_whole_and_in_order(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_row_of_another_length_is_named_by_its_line(tmp_path: Path) -> None:
     for row, message in (
         ("b,2,3", r"line 4: 3 fields, but the header names 2; is a delimiter inside a text not q"),
-        ("b", r"line 4: 1 field, but the header names 2; is one missing, or is the delimiter an"),
+        ("b", r"line 4: 1 field, but the header names 2; is one missing, or the delimiter an"),
     ):
         path = written(tmp_path, f'text,n\n"two\nlines",1\n{row}\n')
         for read in (
@@ -163,7 +163,7 @@ def test_a_file_without_names(tmp_path: Path) -> None:
         file = Delimited(path, header=header)
         assert (file.names, file.header) == (["1", "2"], False)
         assert_array_equal(Table(file).numbers()[0:2], [[1, 2], [3, 4]])
-    with pytest.raises(ValueError, match=r"first line of .* holds numbers, .* pass header=False"):
+    with pytest.raises(ValueError, match=r"first line of .* holds numbers, .* header=False"):
         Delimited(path)
     named = written(tmp_path, "a,2\n3,4\n")
     assert (Delimited(named, header=None).names, Delimited(named, header=None).n) == (["a", "2"], 1)
@@ -226,5 +226,5 @@ def test_records_keep_gaps(tmp_path: Path) -> None:
     (block,) = file.blocks()
     assert file.as_records(block, {"age"}) == expected
     assert file.load(10**6) == expected
-    with pytest.raises(MemoryError, match=r"holding .*x\.csv needs 600 B .*raise memory_budget"):
+    with pytest.raises(MemoryError, match=r"x\.csv needs 600 B .*raise Resources\(memory_budget"):
         file.load(100)

@@ -133,14 +133,15 @@ def test_delayed_blocks_are_rows_of_numbers():
     assert model.predict(parts).compute().shape == (N,)
 
 
-def test_bags_and_series_hold_objects():
+@pytest.mark.parametrize("similarity", ["squared", "rank3"])
+def test_bags_and_series_hold_objects(similarity):
     pytest.importorskip("rapidfuzz")
     db = pytest.importorskip("dask.bag")
     letters = np.random.default_rng(0).integers(97, 101, (N, 8)).astype(np.uint8)
     words = [bytes(row).decode() for row in letters]
     y = np.array([word.count("a") for word in words], dtype=float)
     model = kl.KreinRidge(
-        "levenshtein", landmarks=Landmarks(10, "uniform"), similarity="squared", random_state=0
+        "levenshtein", landmarks=Landmarks(10, "uniform"), similarity=similarity, random_state=0
     )
     wanted = model.fit(words, y).dual_coef_
     lazy = db.from_sequence(words, npartitions=3).map(str)

@@ -501,5 +501,5 @@ def test_without_networkx_one_line_names_the_extra(monkeypatch: pytest.MonkeyPat
     graph = nx.path_graph(2)
     monkeypatch.setitem(sys.modules, "networkx", None)
     assert WeisfeilerLehman()([GOOD], [GOOD]).tolist() == [[1.0]]
-    with pytest.raises(ImportError, match=r'^this kernel needs networkx, .*kreinlearn\[graphs\]"$'):
+    with pytest.raises(ImportError, match=r'^this needs networkx, .*kreinlearn\[graphs\]"$'):
         WeisfeilerLehman()([graph])

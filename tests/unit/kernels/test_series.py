@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import aeon.distances
@@ -480,7 +483,7 @@ def test_values_whose_squares_overflow_are_no_distances() -> None:
 def test_without_aeon_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "aeon.distances", None)
     monkeypatch.setattr(series_base, "_row_of", series_base._row_of.__wrapped__)
-    message = 'this kernel needs aeon, which is not installed: pip install "kreinlearn[timeseries]"'
+    message = 'this needs aeon, which is not installed: pip install "kreinlearn[timeseries]"'
     for call in (
         lambda: DTW()([GOOD], [GOOD]),
         lambda: KreinRidgeClassifier(kernel="dtw").fit([GOOD, GOOD[::-1]], [0, 1]),
@@ -488,3 +491,26 @@ def test_without_aeon_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(ImportError) as error:
             call()
         assert str(error.value) == message
+
+
+FIRST_USE = """
+from kreinlearn.kernels import series_base
+from kreinlearn.kernels.series import DTW, ERP
+values = [float(kernel([[1.0, 2.0, 4.0]], [[1.0, 3.0]])[0, 0]) for kernel in (DTW(), ERP())]
+rows = [series_base._row_of(name) for name in ("dtw", "erp")]
+print(values, [sum(row.stats.cache_hits.values()) for row in rows])
+"""
+
+
+def test_compiled_rows_are_cached_for_the_next_process_by_distance(tmp_path: Path) -> None:
+    """DTW is (1 - 1)^2 + (2 - 1)^2 + (4 - 3)^2, and ERP |1 - 1| + |2 - 0| + |4 - 3|."""
+
+    def said() -> str:
+        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+        command = [sys.executable, "-c", FIRST_USE]
+        return subprocess.run(
+            command, env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=300
+        ).stdout.strip()
+
+    assert said() == "[2.0, 3.0] [0, 0]"
+    assert said() == "[2.0, 3.0] [1, 1]"

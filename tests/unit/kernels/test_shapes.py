@@ -464,5 +464,5 @@ def test_n_points_is_a_number_of_points(kind: Any) -> None:
 def test_without_pot_one_line_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ot", None)
     assert EarthMover()([GOOD], [GOOD]).tolist() == [[0.0]]  # sets of one size need scipy only
-    with pytest.raises(ImportError, match=r'^this kernel needs POT, .*"kreinlearn\[shapes\]"$'):
+    with pytest.raises(ImportError, match=r'^this needs POT, .*"kreinlearn\[shapes\]"$'):
         EarthMover()([GOOD], [GOOD[:2]])

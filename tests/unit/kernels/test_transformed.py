@@ -37,6 +37,7 @@ from kreinlearn.kernels.transformed import (
     normalized,
     similarity_of,
 )
+from tests import oracles
 
 RNG = np.random.default_rng(11)
 WORDS = ["".join(RNG.choice(list("abc"), RNG.integers(1, 9))) for _ in range(60)]
@@ -70,10 +71,16 @@ def by_definition(name: str, x: Any, z: Any, R: Any, width: float = 1.0) -> floa
     """k(x, z) by object numbers, R those of the reference set."""
     pairs = sorted(D[i, j] for n, i in enumerate(R) for j in R[n + 1 :])
     s, d = float(np.median(pairs)), D[x, z]
+    if name.startswith("rank"):
+        u = np.sqrt(oracles.rank(d, D[x, R], 1e-6 * s) * oracles.rank(d, D[z, R], 1e-6 * s))
+        u /= width * {"rank1": 1, "rank3": 3, "rank10": 10, "rank_inverse3": 3}[name]
+        return float(1 / (1 + u) if "inverse" in name else np.exp(-u))
     if name not in ("squared", "linear"):
         d /= width
     if name in ("exp", "narrow_exp"):
         return float(np.exp(-d / (s * (0.3 if name == "narrow_exp" else 1.0))))
+    if name == "gauss":
+        return float(np.exp(-((d / s) ** 2)))
     if name == "inverse":
         return 1 / (1 + d / s)
     if name in ("squared", "linear"):
@@ -191,7 +198,7 @@ class CountedColumns:
 @pytest.mark.parametrize("name", sorted(TRANSFORMS))
 def test_reference_distances_are_evaluated_where_they_are_needed(name: str) -> None:
     k = fitted(similarity_of(Counted(), name, n_reference=10))
-    needed = 0 if name in ("exp", "narrow_exp", "inverse") else 10
+    needed = 0 if name in ("exp", "narrow_exp", "gauss", "inverse") else 10
 
     def pairs(function: Any, *args: Any) -> int:
         Counted.pairs.clear()

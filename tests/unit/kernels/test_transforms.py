@@ -18,13 +18,16 @@ from kreinlearn.kernels.dissimilarity import (
     median_distance,
     refit,
 )
+from tests import oracles
 
 RNG = np.random.default_rng(21)
 OBJECTS = RNG.normal(size=(40, 3))
 OBJECTS[[31, 32]] = OBJECTS[4]  # copies of a reference object
 OBJECTS[9] = OBJECTS[7]  # a copy within the reference set
 R, Z = np.arange(12), np.array([3, 9, 14, 20, 31, 38, 7, 0])
-BOUNDED = tuple(name for name in TRANSFORMS if name not in ("squared", "linear"))
+RANKED = tuple(name for name in TRANSFORMS if name.startswith("rank"))
+NUMBERS = {"rank1": 1, "rank3": 3, "rank10": 10, "rank_inverse3": 3}
+BOUNDED = tuple(name for name in TRANSFORMS if name not in ("squared", "linear", *RANKED))
 
 
 def distances(A: Any, B: Any) -> Any:
@@ -58,6 +61,10 @@ def width(to_reference: Any, D_RR: Any, k: int) -> float:
     return max(found, LOCAL_WIDTH_RTOL * typical(D_RR))
 
 
+def rank(d: float, to_reference: Any, D_RR: Any) -> float:
+    return oracles.rank(d, to_reference, LOCAL_ZERO_RTOL * typical(D_RR))
+
+
 def by_definition(name: str, D_xz: Any, D_xr: Any, D_zr: Any, D_rr: Any) -> Any:
     """k(x, z), entry by entry."""
     K, n, s = np.empty(D_xz.shape), len(D_rr), typical(D_rr)
@@ -72,6 +79,11 @@ def by_definition(name: str, D_xz: Any, D_xr: Any, D_zr: Any, D_rr: Any) -> Any:
                 K[i, j] = -0.5 * (d**p - a_x - a_z + c)
             elif name == "inverse":
                 K[i, j] = 1 / (1 + d / s)
+            elif name == "gauss":
+                K[i, j] = exp(-((d / s) ** 2))
+            elif name.startswith("rank"):
+                u = sqrt(rank(d, D_xr[i], D_rr) * rank(d, D_zr[j], D_rr)) / NUMBERS[name]
+                K[i, j] = 1 / (1 + u) if name.startswith("rank_inverse") else exp(-u)
             elif name.startswith("local"):
                 k = int(name[-1])
                 square = (d / width(D_xr[i], D_rr, k)) * (d / width(D_zr[j], D_rr, k))
@@ -89,7 +101,8 @@ def computed(name: str, D: Any, R: Any = R, Z: Any = Z) -> tuple[Any, Any]:
     transform = TRANSFORMS[name](D[np.ix_(R, R)])
     assert transform.n_reference == len(R)
     a = transform.offsets(D[:, np.concatenate([R, Z])])
-    assert a.shape == (len(D),)
+    assert len(a) == len(D)
+    assert a.ndim == (2 if name in NUMBERS else 1)
     return transform.similarity(D[:, Z], a, a[Z]), transform.diagonal(a)
 
 

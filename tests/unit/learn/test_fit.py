@@ -19,7 +19,20 @@ from kreinlearn.nystrom.core import KreinFeatures, SimilarityFeatures
 from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.pairs.rows import Rows, Session
 from tests import oracles
-from tests.unit.learn.learning import DISTANCES, FEW, LAMBDAS, OUTSIDE, K, N, W, X, Y, rng
+from tests.bounds import left_out_error
+from tests.unit.learn.learning import (
+    DISTANCES,
+    FEW,
+    LAMBDAS,
+    MOST,
+    OUTSIDE,
+    K,
+    N,
+    W,
+    X,
+    Y,
+    rng,
+)
 
 GIVEN = Unknowns(LAMBDAS)
 TUNED = Unknowns((None, None))
@@ -53,6 +66,14 @@ def predicted(model, K_XZ):
     return K_XZ @ model.solved.dual + model.solved.intercept
 
 
+def dense_ridge(landmarks, lambdas, **params):
+    """The model of all rows; weights mean repetition if all objects are landmarks."""
+    if len(landmarks) == N:
+        return oracles.exact_ridge(K, Y, lambdas, **params)
+    C, K_ZZ = K[:, landmarks], K[np.ix_(landmarks, landmarks)]
+    return oracles.krein_ridge(C, K_ZZ, Y, lambdas, **params)
+
+
 # Given penalties
 
 
@@ -61,9 +82,7 @@ def predicted(model, K_XZ):
 @pytest.mark.parametrize("landmarks", [FEW, np.arange(N)], ids=["few", "all"])
 def test_given_penalties_solve_one_dense_problem(landmarks, intercept, w):
     model = fitted(spec_of(landmarks, intercept=intercept), w=w)
-    a, b = oracles.krein_ridge(
-        K[:, landmarks], K[np.ix_(landmarks, landmarks)], Y, LAMBDAS, w=w, intercept=intercept
-    )
+    a, b = dense_ridge(landmarks, LAMBDAS, w=w, intercept=intercept)
     found = predicted(model, K[:, model.sample.landmarks])
     np.testing.assert_allclose(found, K[:, landmarks] @ a + b, rtol=0, atol=1e-7)
     assert not len(model.solved.tuned.trials)
@@ -120,12 +139,16 @@ def test_rows_without_weight_are_no_landmarks():
 # Tuned penalties
 
 
-@pytest.mark.parametrize("landmarks", [FEW, np.arange(N)], ids=["few", "all"])
+@pytest.mark.parametrize("cv", [None, 4], ids=["auto", "folds"])
+@pytest.mark.parametrize("landmarks", [FEW, MOST, np.arange(N)], ids=["few", "most", "all"])
 @pytest.mark.parametrize("w", [None, W], ids=["plain", "weighted"])
-def test_tuned_penalties_are_judged_by_folds_that_can_be_redone_by_hand(landmarks, w):
-    """With few landmarks by one map of rows in every training part, else by one map per fold."""
-    model = fitted(spec_of(landmarks, penalties=TUNED), w=w)
-    honest = len(landmarks) > N / 2
+def test_tuned_penalties_are_judged_by_splits_that_can_be_redone_by_hand(landmarks, w, cv):
+    """Few landmarks: one map of rows in every training part. Most rows: one map per fold.
+
+    If all objects are landmarks, one of them is left out at a time, unless folds are asked for.
+    """
+    model = fitted(spec_of(landmarks, penalties=TUNED, cv=cv), w=w)
+    honest, every = len(landmarks) > N / 2, len(landmarks) == N
     if honest:
         assert (model.folds >= 0).all()
     else:
@@ -134,15 +157,21 @@ def test_tuned_penalties_are_judged_by_folds_that_can_be_redone_by_hand(landmark
 
     def fold(train, valid):
         own = np.intersect1d(landmarks, train) if honest else landmarks
-        weights = None if w is None else w[train]
-        a, b = oracles.krein_ridge(
-            K[np.ix_(train, own)], K[np.ix_(own, own)], Y[train], lambdas, w=weights
-        )
+        weights, among = None if w is None else w[train], K[np.ix_(own, own)]
+        if every:
+            a, b = oracles.exact_ridge(among, Y[train], lambdas, w=weights)
+        else:
+            a, b = oracles.krein_ridge(K[np.ix_(train, own)], among, Y[train], lambdas, w=weights)
         return K[np.ix_(valid, own)] @ a + b
 
-    expected = oracles.cross_validated(fold, model.folds, Y, w)
-    assert model.solved.tuned.loss == pytest.approx(expected, rel=1e-6)
-    a, b = oracles.krein_ridge(K[:, landmarks], K[np.ix_(landmarks, landmarks)], Y, lambdas, w=w)
+    if every and cv is None:
+        expected = oracles.left_out_loss(K, Y, lambdas, w=w)
+        error = left_out_error(expected, Y)
+    else:
+        expected = oracles.cross_validated(fold, model.folds, Y, w)
+        error = 1e-6 * expected
+    assert model.solved.tuned.loss == pytest.approx(expected, abs=error)
+    a, b = dense_ridge(landmarks, lambdas, w=w)
     found = predicted(model, K[:, model.sample.landmarks])
     np.testing.assert_allclose(found, K[:, landmarks] @ a + b, rtol=0, atol=1e-6)
 
@@ -165,6 +194,19 @@ def test_leaving_one_out():
         )
         total += ((Y[i] - K[i, FEW] @ a - b) ** 2).sum()
     assert model.solved.tuned.loss == pytest.approx(total / len(rest), rel=1e-6)
+
+
+@pytest.mark.parametrize("order", ["sorted", "shuffled"])
+def test_leaving_one_out_of_all_objects(order):
+    """Also if the landmarks are named in another order than the rows."""
+    landmarks = np.arange(N) if order == "sorted" else rng(3).permutation(N)
+    model = fitted(spec_of(landmarks, penalties=TUNED, cv="loo"), w=W)
+    lambdas = tuple(model.solved.penalties)
+    expected = oracles.left_out_loss(K, Y, lambdas, w=W)
+    assert model.solved.tuned.loss == pytest.approx(expected, abs=left_out_error(expected, Y))
+    a, b = oracles.exact_ridge(K, Y, lambdas, w=W)
+    found = predicted(model, K[:, model.sample.landmarks])
+    np.testing.assert_allclose(found, K @ a + b, rtol=0, atol=1e-6)
 
 
 def test_a_score_is_raised_from_where_the_loss_is_smallest():
@@ -240,6 +282,10 @@ def test_classes_are_learned_one_against_the_rest_or_in_pairs():
         assert model.solved.multi_class_errors is None
     model = fitted(spec_of(coding=Classes("auto")), y=LABELS)
     assert set(model.solved.multi_class_errors) == {"ovr", "ovo"}
+    every = np.arange(N)  # one eigenbasis serves all classes against the rest
+    assert fitted(spec_of(every, coding=Classes("auto")), y=LABELS).solved.multi_class == "ovr"
+    pairs = fitted(spec_of(every, coding=Classes("ovo")), y=LABELS)
+    assert pairs.solved.multi_class == "ovo"
 
 
 def test_a_sparse_model_has_only_the_landmarks_that_it_needs():

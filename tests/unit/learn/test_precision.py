@@ -187,9 +187,10 @@ def test_a_file_is_read_again_in_float64(tmp_path: Path) -> None:
     np.testing.assert_array_equal(model.coef_, ridge(1e-9, dtype="float64").fit(X, y).coef_)
 
 
-def test_a_dissimilarity_is_compared_by_its_own_reference() -> None:
+@pytest.mark.parametrize("similarity", ["local3", "rank3"])
+def test_a_dissimilarity_is_compared_by_its_own_reference(similarity: str) -> None:
     X, y = rows(0)
-    model = KreinRidge("euclidean", landmarks=20, random_state=0, similarity="local3",
+    model = KreinRidge("euclidean", landmarks=20, random_state=0, similarity=similarity,
                        resources=Resources(dtype="float32"),
                        lambda_plus=1e-3, lambda_minus=1e-3)  # fmt: skip
     assert model.fit(X, y).dtype_ == np.float32

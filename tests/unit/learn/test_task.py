@@ -167,7 +167,7 @@ def test_a_dissimilarity_is_transformed_by_the_training_part_of_a_fold(similarit
         assert_map(split, approximation(C, C[own]))
 
 
-@pytest.mark.parametrize("similarity", ["squared", "linear", "exp", "narrow_exp", "local3"])
+@pytest.mark.parametrize("similarity", ["squared", "linear", "exp", "gauss", "local3", "rank3"])
 def test_a_fold_learns_from_nothing_that_its_validation_rows_say(similarity):
     """Whatever the distances of validation rows are, training features are what they were."""
     noise = RNG.uniform(0.1, 9, (N, N))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from kreinlearn.kernels import pairwise
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows, Session
+from tests import oracles
 
 Array = NDArray[Any]
 RNG = np.random.default_rng(5)
@@ -59,11 +60,22 @@ def centred(numbers: Any, columns: Any, reference: Any) -> Array:
 
 
 def exponential(name: str, numbers: Any, columns: Any, reference: Any) -> Array:
-    """exp(-d / median), or exp(-d^2 / (sigma(x) sigma(z))) with sigma to the k-th neighbour."""
+    """exp(-d / median), or exp(-d^2 / (sigma(x) sigma(z))) with sigma to the k-th neighbour.
+
+    By ranks, exp(-(rank_x(z) rank_z(x))^1/2 / 3).
+    """
     d = D[np.ix_(numbers, columns)]
     among = D[np.ix_(reference, reference)]
+    median = float(np.median(among[np.triu_indices(len(reference), 1)]))
     if name == "exp":
-        return np.asarray(np.exp(-d / np.median(among[np.triu_indices(len(reference), 1)])))
+        return np.asarray(np.exp(-d / median))
+
+    def rank(i: int, j: int) -> float:
+        return oracles.rank(D[i, j], D[i, reference], 1e-6 * median)
+
+    if name == "rank3":
+        squares = [[rank(i, j) * rank(j, i) for j in columns] for i in numbers]
+        return np.asarray(np.exp(-np.sqrt(squares) / 3))
 
     def sigma(i: int) -> float:
         return float(sorted(D[i, r] for r in reference if r != i)[int(name[5:]) - 1])

@@ -55,7 +55,7 @@ def test_an_empty_sample_has_rows_and_no_columns():
 # Transformations
 
 
-@pytest.mark.parametrize("name", ["exp", "local1", "local3"])
+@pytest.mark.parametrize("name", ["exp", "local1", "local3", "rank3"])
 def test_another_transformation_of_the_same_distances(name):
     pairs, sample, counts = of_distances()
     before = contents(pairs, sample)
@@ -87,7 +87,7 @@ def test_transformations_in_any_order_and_back_are_the_same_bit_for_bit():
             np.testing.assert_array_equal(got, expected)
 
 
-@pytest.mark.parametrize("name", ["exp", "local3"])
+@pytest.mark.parametrize("name", ["exp", "local3", "rank3"])
 def test_a_transformation_stays_when_the_sample_grows(name):
     """More landmarks, others, more rows: always by the first reference set."""
     pairs, sample, counts = of_distances()

@@ -20,10 +20,9 @@ from rich.console import Console
 
 from kreinlearn.paper import ranges
 from kreinlearn.paper.command import NAMES, all_parts, reproduce
-from kreinlearn.paper.measuring import duration
 from kreinlearn.paper.ranges import Range, compared
 from kreinlearn.paper.scale import ALL, QUICK, Scale
-from kreinlearn.paper.tasks import Journal, MixedMeasurements, Task
+from kreinlearn.paper.tasks import Journal, MixedMeasurements, Task, duration
 from kreinlearn.report import Section
 from tests.unit.paper.tiny import Part, begun, ran, registry, section
 

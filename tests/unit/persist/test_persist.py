@@ -29,7 +29,7 @@ from kreinlearn.estimators import ESTIMATORS
 from kreinlearn.kernels import Kernel, LinearCombination, Normalized
 from kreinlearn.kernels.base import REGISTRY
 from kreinlearn.kernels.domains import Objects
-from kreinlearn.persist import attributes
+from kreinlearn.persist import state
 from kreinlearn.persist.estimators import class_of, fitted_names
 from kreinlearn.plotting import EmbeddingDisplay, LandmarkDisplay, RankErrorDisplay
 from tests.bounds import least_cpu_seconds
@@ -118,17 +118,17 @@ def test_attributes_of_a_fit_come_back(name: str, fits: dict[str, Any], tmp_path
     model = fits[name]
     found = loaded(model, tmp_path / "m.krein")
     assert equal(found.get_params(), model.get_params())
-    wanted = vars(model).keys() - attributes.LEFT_OUT
+    wanted = vars(model).keys() - state.LEFT_OUT
     assert vars(found).keys() == wanted
-    for attribute in wanted & attributes.KIND_OF.keys():
+    for attribute in wanted & state.KIND_OF.keys():
         assert equal(getattr(found, attribute), getattr(model, attribute)), attribute
     assert equal(found.landmarks_, model.landmarks_)
     assert equal(vars(found).get("_map"), vars(model).get("_map"))
 
 
 def test_every_attribute_is_in_one_table_and_in_some_fit(fits: dict[str, Any]) -> None:
-    tables: list[Any] = [attributes.KIND_OF, attributes.REBUILT, attributes.LEFT_OUT]
-    assert sum(len(names.split()) for names in attributes.KINDS.values()) == len(tables[0])
+    tables: list[Any] = [state.KIND_OF, state.REBUILT, state.LEFT_OUT]
+    assert sum(len(names.split()) for names in state.KINDS.values()) == len(tables[0])
     assert sum(map(len, tables)) == len(set().union(*tables))
     found = set().union(*(vars(fit).keys() - fit.get_params().keys() for fit in fits.values()))
     assert found == set().union(*tables) - {"_metadata_request", "_skl_callbacks"}
@@ -136,7 +136,7 @@ def test_every_attribute_is_in_one_table_and_in_some_fit(fits: dict[str, Any]) -
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_the_tables_have_what_estimators_say_a_fit_may_leave(name: str) -> None:
-    tables = {*attributes.KIND_OF, *attributes.REBUILT, *attributes.LEFT_OUT}
+    tables = {*state.KIND_OF, *state.REBUILT, *state.LEFT_OUT}
     assert fitted_names(class_of(name)) <= tables
     model = getattr(kreinlearn, name)
     assert fitted_names(model) >= {"kernel_", "landmarks_", "n_landmarks_", "_columns"}

@@ -183,14 +183,14 @@ def test_the_loss_where_it_was_tried_is_what_the_search_saw(learner: Any) -> Non
     if hasattr(learner, "class_weight"):
         y = np.where(y > 0.3, "c", np.where(y > -0.3, "b", "a"))
     model = learner.set_params(random_state=0).fit(X, y)
-    from kreinlearn.plotting._criterion import criterion_of
+    from kreinlearn.plotting.penalties import criterion_of
 
     loss = criterion_of(model, X, y).loss
     assert loss(model.lambda_plus_, model.lambda_minus_) == pytest.approx(model.cv_loss_, rel=1e-5)
 
 
 def test_the_loss_does_not_depend_on_the_unit_of_the_kernel() -> None:
-    from kreinlearn.plotting._criterion import criterion_of
+    from kreinlearn.plotting.penalties import criterion_of
 
     X = vectors(50)
     K = np.tanh(X @ X.T - 1) * 2.0**400  # beyond what is squared as it is

@@ -29,3 +29,16 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
     code = "import sys, kreinlearn; print([m for m in ('numpy', 'numba', 'sklearn') if m in sys.modules])"  # noqa: E501
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_a_fit_of_strings_imports_no_compiler() -> None:
+    code = """
+import sys
+from kreinlearn import KreinRidgeClassifier
+words = ["ab", "abc", "abd", "xy", "xyz", "xyw"] * 2
+KreinRidgeClassifier("levenshtein").fit(words, [0, 0, 0, 1, 1, 1] * 2)
+print([m for m in ("numba", "llvmlite", "sklearn.cluster", "dask") if m in sys.modules])
+"""
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "[]", done.stderr

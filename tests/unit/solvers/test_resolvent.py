@@ -123,7 +123,8 @@ def test_a_zero_matrix_predicts_the_mean_of_the_others() -> None:
     found = LeaveOneOutLoss(basis, Y, intercept=True).scores(np.array([0.1, 0.2]))
     assert found == pytest.approx(wanted, abs=5 * STATED)
     coefficients, b = Projected(basis, Y, intercept=True).solve(np.array([0.1, 0.2]))
-    assert coefficients.shape == (0, 1) and b == pytest.approx(Y.mean())
+    assert coefficients.shape == (0, 1)
+    assert b == pytest.approx(Y.mean())
 
 
 def test_weights_integrate_both_filters() -> None:

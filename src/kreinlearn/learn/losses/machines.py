@@ -10,9 +10,10 @@ from kreinlearn.learn.exact import (
     exact_folds,
     has_folds,
     spread_out,
+    tune_exactly,
     tuning_loss,
 )
-from kreinlearn.learn.search import TIE_RTOL, Tuned, Unknowns, tune, tune_apart
+from kreinlearn.learn.search import TIE_RTOL, Tuned, Unknowns, tune
 from kreinlearn.learn.task import Linear, Task, weighted
 from kreinlearn.solvers.exact import Eigenbasis, ExactFold, Projected
 from kreinlearn.solvers.kernel_hinge import kernel_machines
@@ -69,7 +70,7 @@ def tune_machines(task: Task, basis: Eigenbasis, unknowns: Unknowns) -> Tuned:
     """
     of_all = task.tuned if unknowns.fixed == (None, None) else None
     if of_all is None:
-        of_all = tune_apart(tuning_loss(task, basis=basis), basis.scale, unknowns)
+        of_all = tune_exactly(task, basis, unknowns)[0]
     if not has_folds(task):  # a few objects that are all in one fold
         return of_all
     places = spread_out(task, PART)
@@ -77,7 +78,7 @@ def tune_machines(task: Task, basis: Eigenbasis, unknowns: Unknowns) -> Tuned:
         places = np.arange(len(task.numbers))
     start = of_all.values
     if len(places) < len(task.numbers):
-        part = tuning_loss(task, places)
+        part = tuning_loss(task, places, sketched=True)
         start = tune(part, basis.scale, unknowns, start=of_all.values).values
     free = np.isin(np.arange(len(start)), unknowns.penalties)
     folds = [MachineFold(fold, task) for fold in exact_folds(task, places)]

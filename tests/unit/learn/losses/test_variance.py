@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -19,7 +21,7 @@ def swept(radius="auto", *, by_fold=True, **params):
     """A task, its features, and the loss as it is for their targets."""
     loss = VarianceConstrained(radius)
     task, features, _ = one_pass(loss, of_vectors(FEW, **params), by_fold=by_fold)
-    return task, features, loss.prepared(features.whole(intercept=True), 0.0)
+    return task, features, loss.prepared(features, 0.0, intercept=True)
 
 
 def deviation(w):
@@ -46,13 +48,16 @@ def test_a_radius_that_cannot_be_is_refused(radius, message):
 
 
 def test_a_constant_target_is_refused():
-    loss = VarianceConstrained()
-    part = FeatureMoments.of_rows(RNG.normal(size=(N, 3)), np.full((N, 1), 7.0), None)
+    def prepared(targets, shift):
+        part = FeatureMoments.of_rows(RNG.normal(size=(N, 3)), targets, None)
+        features = replace(swept()[1], exact_terms=[part])
+        return VarianceConstrained().prepared(features, shift, intercept=True)
+
     with pytest.raises(ValueError, match="the target is constant"):
-        loss.prepared(part.centred(intercept=True), 0.0)
-    less = FeatureMoments.of_rows(RNG.normal(size=(N, 3)), np.zeros((N, 1)), None)
+        prepared(np.full((N, 1), 7.0), 0.0)
     with pytest.raises(ValueError, match="the target is constant"):
-        loss.prepared(less.centred(intercept=True), 7.0)
+        prepared(np.zeros((N, 1)), 7.0)
+    np.testing.assert_allclose(prepared(Y, 0.0).radii, deviation(None), rtol=1e-10)
 
 
 @pytest.mark.parametrize("radius", ["auto", 0.7])

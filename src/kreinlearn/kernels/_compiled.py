@@ -1,0 +1,60 @@
+"""Loops that numba compiles when they are first called.
+
+Importing numba takes as long as importing the rest of the library, and kernels of strings, for
+example, do not need it. So modules of kernels do not import it at the top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from importlib import import_module
+from typing import Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
+
+
+def compiled(function: F) -> F:
+    """Compile a loop at its first call, with a cache on disk and without the GIL."""
+    return cast(F, Compiled(function))
+
+
+def cached_njit(function: F, **options: Any) -> F:
+    """numba.njit, cached on disk wherever some cache directory can be written."""
+    from numba import njit
+
+    try:
+        return cast(F, njit(nogil=True, cache=True, **options)(function))
+    except RuntimeError:  # "cannot cache function ...: no locator available"
+        return cast(F, njit(nogil=True, **options)(function))
+
+
+class Compiled:
+    """A function that can be called from Python and from other compiled functions."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.py_func = function
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        return cached_njit(self.py_func, **OPTIONS)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What numba asks for where a compiled function calls this one."""
+        return self.dispatcher._numba_type_
+
+    def __call__(self, *given: Any) -> Any:
+        return self.dispatcher(*given)
+
+
+class Late:
+    """A module that is imported when one of its names is first asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._name), name)
