@@ -6,6 +6,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
@@ -16,12 +17,11 @@ from kreinlearn.distributed.entrance import lazy_result
 from kreinlearn.estimators.learner import KreinClassifierBase, KreinRegressorBase, Learner
 from kreinlearn.estimators.ridge import RandomState
 from kreinlearn.kernels.base import Array, Objects
-from kreinlearn.learn.coding import Classes, Coding
+from kreinlearn.learn.coding import Classes, Coding, Encoded
 from kreinlearn.learn.fit import Model
 from kreinlearn.learn.held_out import HeldOut
 from kreinlearn.learn.losses import SquaredError
 from kreinlearn.learn.neighbours import NEIGHBOURS, NeighbourScores
-from kreinlearn.learn.size import SECONDS
 from kreinlearn.learn.stack import (
     Stack,
     fit_stack,
@@ -36,6 +36,8 @@ CONSTRAINTS: dict[str, list[Any]] = {
     **{name: Learner._parameter_constraints[name] for name in SHARED},
     "time_limit": [Interval(Real, 0, None, closed="neither"), None],
 }
+UNDECIDED = 1e-6  # the weight of the only part if no part predicts objects that are left out
+ALL_NUMBERS = (-np.finfo(np.float64).max, np.finfo(np.float64).max)
 
 
 class FrontDoor(Learner):
@@ -54,8 +56,27 @@ class FrontDoor(Learner):
     def _loss(self) -> SquaredError:
         return SquaredError()
 
-    def _seconds(self) -> float:
-        return SECONDS if self.time_limit is None else float(self.time_limit)
+    def _targets(
+        self,
+        rows: Rows,
+        y: TargetLike,
+        sample_weight: WeightLike,
+        classes: ArrayLike | None = None,
+        *,
+        part: bool = False,
+    ) -> tuple[Encoded, Any]:
+        encoded, weights = super()._targets(rows, y, sample_weight, classes, part=part)
+        weighted = rows.weighted_rows(weights)
+        n = len(rows) if weighted is None else len(weighted)
+        if n < 2:
+            raise ValueError(
+                f"n_samples={n} of positive weight, and {type(self).__name__} decides by objects "
+                "that are left out; pass at least two, or take KreinRidge and give its penalties"
+            )
+        return encoded, weights
+
+    def _seconds(self) -> float | None:
+        return None if self.time_limit is None else float(self.time_limit)
 
 
 class KreinRegressor(FrontDoor, KreinRegressorBase):
@@ -83,8 +104,8 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
         if the time and the memory allow it, and otherwise as many as they allow.
     time_limit : float or None, default=None
         About how many seconds of one core a fit may take; by it "auto" decides on the number of
-        landmarks. None is 25 seconds, in which all of 5,000 objects can be landmarks if a
-        similarity is cheap.
+        landmarks, of which it takes at least 20. None is 25 seconds, in which all of 5,000 objects
+        can be landmarks if a similarity is cheap, and more for very many objects.
     resources : Resources or None, default=None
         Memory, a store of kernel values on disk, and the precision of vectors, as
         ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the
@@ -254,8 +275,8 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         looked for among the landmarks.
     time_limit : float or None, default=None
         About how many seconds of one core a fit may take; by it "auto" decides on the number of
-        landmarks. None is 25 seconds, in which all of 5,000 objects can be landmarks if a
-        similarity is cheap.
+        landmarks, of which it takes at least 20. None is 25 seconds, in which all of 5,000 objects
+        can be landmarks if a similarity is cheap, and more for very many objects.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as {label: weight}. "balanced" gives all classes the same total
         weight; None leaves the weights of the objects as they are.
@@ -279,7 +300,10 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
     part_weights_ : dict
         The weights of the parts of the decision: "krein", the least-squares scores, and
         "neighbours_1", "neighbours_3" and "neighbours_10", the logarithms of the mean distance to
-        so many nearest landmarks of each class.
+        so many nearest landmarks of each class. Landmarks that are given as objects have no
+        classes; then "krein" is the only part. If no part predicts objects that are left out, for
+        instance if there is one object per class, all probabilities are about equal, and one part
+        has a weight of 1e-6 and decides: the nearest landmark if every class has one.
     expected_error_ : float
         The share of objects that are wrong if they are left out. The weights of the parts were
         found on the same objects, which makes it a little too small.
@@ -420,18 +444,19 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
     def _keep_stack(self, held: HeldOut, *, similarities: bool) -> None:
         """Weigh the parts by the log loss of objects that were left out."""
         labels, n_classes = class_numbers(held.Y), max(held.Y.shape[1], 2)
+        parts, known = [two_columns(held.scores)], held.landmarks
+        if known is not None:
+            self._neighbours = NeighbourScores.fit(
+                known.values, class_numbers(known.Y), n_classes, known.weights,
+                similarities=similarities,
+            )  # fmt: skip
+            parts += list(self._neighbours.of(held.values, held.own))
         weights = held.weights * (len(held.weights) / held.weights.sum())
-        parts = [two_columns(held.scores)]
-        if held.Y_landmarks is not None:
-            among = held.values if held.of_landmarks is None else held.of_landmarks
-            near = NeighbourScores.fit(
-                among, class_numbers(held.Y_landmarks), n_classes, similarities=similarities
-            )
-            exact = held.of_landmarks is None
-            parts += list(near.left_out(held.values) if exact else near.of(held.values))
-            self._neighbours = near
         stack = fit_stack(np.stack(parts), labels, weights)
         self._range = np.array(score_range(held.scores, weights))
+        if not stack.weights.any():
+            near = known is not None and self._neighbours.counts.all()
+            stack, self._range = undecided(len(parts), int(near)), np.array(ALL_NUMBERS)
         names = ["krein", *(f"neighbours_{k}" for k in NEIGHBOURS)]
         self.part_weights_ = {
             name: float(weight) for name, weight in zip(names, stack.weights, strict=False)
@@ -515,6 +540,16 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
 def class_numbers(Y: Array) -> Array:  # (n, q) -> (n,)
     """Numbers of classes from targets +-1, of which two classes have one column."""
     return np.asarray((Y[:, 0] > 0).astype(np.intp) if Y.shape[1] == 1 else np.argmax(Y, axis=1))
+
+
+def undecided(n_parts: int, deciding: int) -> Stack:
+    """The stack if no part predicts objects that are left out, as with one object per class.
+
+    All classes are then about equally probable, and one part decides on the label.
+    """
+    weights = np.zeros(n_parts)
+    weights[deciding] = UNDECIDED
+    return Stack(weights, float("nan"))
 
 
 def mean_and_error(values: Array, weights: Array) -> tuple[float, float]:

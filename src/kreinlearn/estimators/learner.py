@@ -38,7 +38,7 @@ from kreinlearn.learn.incremental import Sums
 from kreinlearn.learn.losses import Loss
 from kreinlearn.learn.search import Tuned, Unknowns
 from kreinlearn.learn.similarity import SimilaritySpec
-from kreinlearn.learn.size import SECONDS, Size, landmarks_by_cost
+from kreinlearn.learn.size import Size, landmarks_by_cost
 from kreinlearn.nystrom.core import FeatureKind, KreinFeatures
 from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.pairs.evaluate import pair_seconds
@@ -83,9 +83,8 @@ class Learner(KreinEstimator):
     def _coding(self) -> Coding:
         raise NotImplementedError
 
-    def _seconds(self) -> float:
-        """Seconds of one core that a fit at its defaults may take."""
-        return SECONDS
+    def _seconds(self) -> float | None:
+        """Seconds of one core that a fit may take if landmarks="auto"; None is the default."""
 
     # From parameters to a specification
 

@@ -52,8 +52,10 @@ class _RadialKernel(VectorKernel):
 
     sparse = True
     scale = "width"
-    width: Any
     width_: float
+
+    def __init__(self, width: float | str = "median") -> None:
+        self.width = width
 
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
         self.width_ = spread(self.width, "width", X, rng)
@@ -97,9 +99,6 @@ class Gaussian(_RadialKernel):
            [0.607, 1.   , 0.135],
            [0.011, 0.135, 1.   ]])
     """
-
-    def __init__(self, width: float | str = "median") -> None:
-        self.width = width
 
     def _apply(self) -> Callable[[Array], None]:
         return partial(_fused.gaussians, weights=(1.0,), rates=(1 / self.width_,))
@@ -273,9 +272,6 @@ class Multiquadric(_RadialKernel):
            [1.155, 1.   , 1.528],
            [2.   , 1.528, 1.   ]])
     """
-
-    def __init__(self, width: float | str = "median") -> None:
-        self.width = width
 
     def _apply(self) -> Callable[[Array], None]:
         return partial(_fused.multiquadric, width=self.width_)

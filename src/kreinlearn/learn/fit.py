@@ -68,7 +68,8 @@ class LearnSpec:
         left_out = self.folds.loo and self.tunes
         searches = self.loss.needs_pool and self.tunes
         chooses = transforms or bool(self.similarity.kernels) or self.coding.compares(encoded)
-        return bool(chooses or left_out or searches or self.scoring is not None)
+        scores = self.scoring is not None or self.held_out
+        return bool(chooses or left_out or searches or scores)
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ from functools import partial
 
 import numpy as np
 
-from kreinlearn.kernels.base import Array
+from kreinlearn.kernels.base import Array, symmetrised
 from kreinlearn.learn.exact import tuning_loss
 from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.task import Features, Task, weighted
 from kreinlearn.pairs.evaluate import places_of
+from kreinlearn.pairs.sample import Sample
 from kreinlearn.solvers.least_squares import signed_penalty
 from kreinlearn.solvers.resolvent import LeaveOneOutLoss
 from kreinlearn.sums.moments import Targets, total_moments
@@ -21,53 +22,73 @@ from kreinlearn.sums.moments import Targets, total_moments
 class HeldOut:
     """Scores of some training objects by models without them, and their kernel values.
 
-    If all objects are landmarks, ``scores`` leave out one object at a time, and ``values`` are
-    those among all objects. Otherwise the objects are a sample of the rows, none of them a
-    landmark, and the models are those of the folds.
+    If all objects are landmarks, ``scores`` leave out one object at a time. Otherwise the models
+    are those of the folds, and the objects are a sample of the rows; if landmarks are fewer than
+    half of the rows, all models have seen them, and no landmark is among these objects.
     """
 
     scores: Array  # (k, q)
     Y: Array  # (k, q) targets
     weights: Array  # (k,)
     values: Array  # (k, m): what the kernel gives for these objects and the landmarks
-    of_landmarks: Array | None  # (m, m): the same among the landmarks; None if values are those
-    Y_landmarks: Array | None  # (m, q); None if landmarks are not among the training objects
+    own: Array  # (k,): which landmark each object is itself; -1 if it is none
+    landmarks: KnownLandmarks | None  # None if they are not among the training objects
+
+
+@dataclass(frozen=True)
+class KnownLandmarks:
+    """Landmarks that are training objects: the kernel values among them, and their targets."""
+
+    values: Array  # (m, m)
+    Y: Array  # (m, q)
+    weights: Array  # (m,)
 
 
 def held_out(task: Task, features: Features, loss: Loss, penalties: Array) -> HeldOut:
     """Scores of training objects by models without them, at the penalties that were found."""
-    sample = task.sample
-    landmarks = places_of(sample.landmarks, sample.columns)
     if features.basis is not None and task.leaves_one_out:
         left_out = task.tuning
         if not isinstance(left_out, LeaveOneOutLoss):
             left_out = tuning_loss(task, basis=features.basis)
         assert isinstance(left_out, LeaveOneOutLoss)
-        Y, w = _targets_of(task, sample.landmarks)  # in the order of the eigenbasis
-        among = sample.raw[sample.positions(sample.landmarks)][:, landmarks]
-        return HeldOut(left_out.scores(penalties), Y, w, among, None, Y)
-    raw = sample.raw[sample.inside][:, landmarks]
-    Y, w = _targets_of(task, task.numbers)
-    scores = _scores_of_folds(task, features, loss, penalties, Y, w)
-    tested = np.flatnonzero(np.isfinite(scores).all(axis=1))
-    at = sample.positions(sample.landmarks)
-    of_landmarks = 0.5 * (sample.raw[at][:, landmarks] + sample.raw[at][:, landmarks].T)
-    Y_landmarks = None
-    if sample.landmarks[0] >= 0:
-        Y_landmarks = _targets_of(task, sample.landmarks)[0]
-    return HeldOut(scores[tested], Y[tested], w[tested], raw[tested], of_landmarks, Y_landmarks)
+        numbers, scores = task.sample.landmarks, left_out.scores(penalties)
+    else:
+        scores = _scores_of_folds(task, features, loss, penalties)
+        tested = np.flatnonzero(np.isfinite(scores).all(axis=1))
+        numbers, scores = task.numbers[tested], scores[tested]
+    values = _values(task.sample, numbers)
+    return HeldOut(scores, *_targets(task, numbers), values, *_landmarks(task, numbers, values))
 
 
-def _targets_of(task: Task, numbers: Array) -> tuple[Array, Array]:
-    """Targets and weights of some rows, as numbers of double precision."""
+def _targets(task: Task, numbers: Array) -> tuple[Array, Array]:
+    """Targets and weights of rows."""
     Y, w = weighted(*Targets(task.Y, task.weights).of(numbers))
     return np.asarray(Y, dtype=np.float64), w
 
 
-def _scores_of_folds(
-    task: Task, features: Features, loss: Loss, penalties: Array, Y: Array, w: Array
-) -> Array:
+def _values(sample: Sample, numbers: Array) -> Array:
+    """Kernel values of rows of the sample and the landmarks."""
+    if np.array_equal(numbers, sample.rows) and np.array_equal(sample.landmarks, sample.columns):
+        return sample.raw
+    columns = places_of(sample.landmarks, sample.columns)
+    return np.asarray(sample.raw[np.ix_(sample.positions(numbers), columns)])
+
+
+def _landmarks(task: Task, numbers: Array, values: Array) -> tuple[Array, KnownLandmarks | None]:
+    """Which landmark each row is, and what is known about the landmarks."""
+    landmarks, own = task.sample.landmarks, np.full(len(numbers), -1)
+    if landmarks[0] < 0:  # from outside X
+        return own, None
+    among = np.isin(numbers, landmarks)
+    own[among] = places_of(numbers[among], landmarks)
+    if not np.array_equal(numbers, landmarks):
+        values = symmetrised(_values(task.sample, landmarks))
+    return own, KnownLandmarks(values, *_targets(task, landmarks))
+
+
+def _scores_of_folds(task: Task, features: Features, loss: Loss, penalties: Array) -> Array:
     """Scores of the sampled rows by the models of the folds without them; NaN if in no fold."""
+    Y, w = _targets(task, task.numbers)
     scores = np.full(Y.shape, np.nan)
     if task.honest or features.basis is not None:
         solve = partial(loss.solve_rows, intercept=task.intercept)

@@ -20,7 +20,7 @@ NEIGHBOURS = (1, 3, 10)  # the numbers k of neighbours, one array of scores each
 FLOOR = 1e-3  # added to distances, in units of the median distance
 MEDIAN_ROWS = 1024  # training objects whose distances give the median, at the most
 BLOCK = 512  # rows whose distances are copied at once
-NOBODY = -1  # in place of a class: the object is nobody's neighbour
+NOBODY = -1  # in place of a class: the object is nobody's neighbour; in place of an object: none
 
 
 @dataclass(frozen=True)
@@ -60,23 +60,25 @@ class NeighbourScores:
 
     def left_out(self, D: Array) -> Array:  # (n, n) -> (K, n, n_classes)
         """Scores of the training objects, of which none is a neighbour of itself."""
-        return self._scores(D, themselves=True)
+        return self.of(D, np.arange(len(D)))
 
-    def of(self, D_rows: Array) -> Array:  # (b, n) -> (K, b, n_classes)
-        """Scores of new objects from their distances, or similarities, to training objects."""
-        return self._scores(D_rows, themselves=False)
+    def of(self, D: Array, own: Array | None = None) -> Array:  # (b, n), (b,) -> (K, b, n_classes)
+        """Scores of objects from their distances, or similarities, to training objects.
 
-    def _scores(self, D: Array, *, themselves: bool) -> Array:
+        Objects are new, or ``own`` says for each of them which training object it is itself, or
+        NOBODY if it is none of them. None of them is a neighbour of itself.
+        """
         by_class = np.argsort(self.labels, kind="stable")[np.sum(self.labels == NOBODY) :]
-        place = np.full(len(self.labels), -1)  # of a training object among the columns by class
+        place = np.full(len(self.labels), NOBODY)  # of a training object among the columns by class
         place[by_class] = np.arange(len(by_class))
         means = np.empty((len(NEIGHBOURS), len(D), len(self.counts)))
         for start in range(0, len(D), BLOCK):
-            rows = np.arange(start, min(start + BLOCK, len(D)))
-            block = distances(D[start : start + BLOCK][:, by_class], self.top)
-            if themselves:
-                own = place[rows]
-                block[np.flatnonzero(own >= 0), own[own >= 0]] = np.inf
+            rows = slice(start, start + BLOCK)
+            block = distances(D[rows][:, by_class], self.top)
+            if own is not None:
+                column = np.where(own[rows] == NOBODY, NOBODY, place[own[rows]])
+                known = np.flatnonzero(column != NOBODY)
+                block[known, column[known]] = np.inf
             means[:, rows] = self._means(block)
         means += self.floor
         return np.negative(np.log(means, out=means), out=means)

@@ -30,21 +30,28 @@ class Size(NamedTuple):
 
 
 def landmarks_by_cost(
-    n: int, n_outputs: int, pair: float, memory: int, *, machines: bool, seconds: float = SECONDS
-) -> Size:
+    n: int, n_outputs: int, pair: float, memory: int, *, machines: bool,
+    seconds: float | None = None,
+) -> Size:  # fmt: skip
     """All objects if that takes at most ``seconds`` and fits the memory, or else fewer.
 
     ``pair`` are the seconds that one value of the similarity takes, and ``machines`` says that
-    every output needs an iterative solver.
+    every output needs an iterative solver. If ``seconds`` is None, they are ``SECONDS``, and more
+    where rows are so many that the usual number of landmarks takes longer.
     """
+    limit = SECONDS if seconds is None else seconds
     exact = exact_seconds(n, n_outputs, pair, machines=machines)
     needed = exact_bytes(n, n_outputs)
-    if exact <= seconds and needed <= memory:
+    if exact <= limit and needed <= memory:
         reason = f"all {n} objects are landmarks: that takes about {_rounded(exact)} of one core"
         return Size(n, reason)
-    why = f"all {n} would take about {_rounded(exact)} of one core"
-    m = min(_affordable(n, pair, seconds), n // 2)  # of more, every fold would make its own map
-    if exact <= seconds:
+    m, why = _affordable(n, pair, limit), f"all {n} would take about {_rounded(exact)} of one core"
+    if seconds is None:
+        m = max(m, _usual(n, pair))
+    else:
+        why += f", and the limit is {_rounded(limit)}"
+    m = min(m, n // 2)  # of more, every fold would make its own map
+    if exact <= limit:
         why = f"all {n} would take {needed / 2**20:.0f} MiB, and {memory / 2**20:.0f} MiB are free"
         m = min(m, memory // (MATRICES * 8 * n))
     m = min(max(m, LEAST), n)
@@ -69,17 +76,21 @@ def landmark_seconds(n: int, m: int, pair: float) -> float:
 
 
 def _affordable(n: int, pair: float, seconds: float) -> int:
-    """The landmarks that the time allows, by bisection; of many rows as many as usual."""
+    """The landmarks that the time allows, by bisection."""
     low, high = LEAST, max(n, LEAST)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (
             (middle, high) if landmark_seconds(n, middle, pair) <= seconds else (low, middle)
         )
-    usual = FEW * max(n / PAST, 1.0) ** GROWTH
-    if pair * n * usual > seconds * max(n / PAST, 1.0):  # the similarity itself is what takes long
-        return low
-    return max(low, int(usual))
+    return low
+
+
+def _usual(n: int, pair: float) -> int:
+    """The landmarks of many rows, whatever sums take; none if the similarity itself is slow."""
+    growth = max(n / PAST, 1.0)
+    usual = FEW * growth**GROWTH
+    return 0 if pair * n * usual > SECONDS * growth else int(usual)
 
 
 def _rounded(seconds: float) -> str:

@@ -63,6 +63,8 @@ def outputs(estimator: BaseEstimator) -> Array:  # (2, k)
         C = columns(row) if given else columns.transformed(row)
         predicted = np.concatenate([C @ weights, np.abs(C) @ np.abs(weights)])
     constants = np.ravel(fitted.get("_intercept", fitted.get("_mean", [])))
+    parts = [*fitted.get("part_weights_", {}).values(), *fitted.get("_range", [])]
+    constants = np.concatenate([constants, parts])
     sigmoids = sigmoids_of(estimator)
     probabilities = [] if sigmoids is None else expit(-(sigmoids @ [0.5, 1.0]))
     magnitudes = np.abs(constants), np.ones(len(probabilities))

@@ -24,9 +24,10 @@ LEARNED = ALWAYS | {"dual_coef_", "_intercept", "intercept_"}
 REQUIRED: dict[str | None, set[str]] = {
     None: ALWAYS | {"signature_", "eigenvalues_"},
     "regressor": LEARNED | {"_one_output", "_shift"},
-    "classifier": LEARNED | {"classes_", "multi_class_"},
+    "classifier": LEARNED | {"classes_", "multi_class_", "part_weights_", "_range"},
 }
 TRANSFORM_MODULES = ("kreinlearn.kernels.dissimilarity", "kreinlearn.kernels.ranks")
+PARTS = ["krein", "neighbours_1", "neighbours_3", "neighbours_10"]  # of a decision
 OUTPUTS = [{"transform": name} for name in ("default", "pandas", "polars")]  # of set_output
 # The attributes that are stored as they are, by the kind of their values and, after the colon, by
 # their shapes: m landmarks, r dimensions, k eigenvalues, d features, c classes, q outputs; "|" is
@@ -135,6 +136,8 @@ def require_consistent(estimator: BaseEstimator, state: State, columns: Landmark
         _require_map_of(state)
     if "_sums" in state:
         _require_sums(state["_sums"], m, sizes["q"])
+    if "part_weights_" in state:
+        _require_parts(state, m, sizes["c"])
     shown = state.get("_sklearn_output_config", {})
     require(shown in ({}, *OUTPUTS), f"its set_output is {shown!r:.80}")
     places = columns.landmarks
@@ -232,3 +235,25 @@ def _require_sums(sums: Any, m: int, q: int | None) -> None:
         good = good and _are_finite(group, cross=(m, q), y_sums=(q,), y_squares=(q,))
         good = good and _are_finite(group.gram, triangle=(m, m), sums=(m,)) and group.weight >= 0
     require(good, "the sums that its partial_fit goes on from are damaged")
+
+
+def _require_parts(state: State, m: int, c: int | None) -> None:
+    """Require a weight of every part of a decision, and the neighbours among m landmarks."""
+    weights, near, limits = state["part_weights_"], state.get("_neighbours"), state["_range"]
+    good = [*weights] == PARTS[: 1 if near is None else None]
+    good = good and all(type(w) is float and 0 <= w < np.inf for w in weights.values())
+    good = good and len(limits) == 2 and limits[0] <= limits[1]
+    require(good, "the parts of its decision do not fit together")
+    require(near is None or _are_neighbours(near, m, c), "its neighbours do not fit its landmarks")
+
+
+def _are_neighbours(near: Any, m: int, c: int | None) -> bool:
+    """Whether there is a class, or -1 for none, of m landmarks, and distances have a unit."""
+    labels = near.labels
+    if not all(isinstance(x, np.ndarray) and x.dtype.kind == "i" for x in (labels, near.counts)):
+        return False
+    if c is None or labels.shape != (m,) or not np.isin(labels, np.arange(-1, c)).all():
+        return False
+    units = np.array([near.floor, near.default, 1.0 if near.top is None else near.top])
+    good = bool(np.isfinite(units).all() and (units[:2] > 0).all())
+    return good and np.array_equal(near.counts, np.bincount(labels[labels >= 0], minlength=c))

@@ -43,6 +43,11 @@ def given() -> Any:
     return kreinlearn.KreinRidge("precomputed", lambda_plus=0.1, lambda_minus=0.1).fit(X, X[0])
 
 
+def front() -> Any:
+    X = ["ab", "abc", "b", "cab", "bca", "aa"]
+    return kreinlearn.KreinClassifier("levenshtein", random_state=0).fit(X, list("uvwuvw"))
+
+
 def changed(model: Any, path: Path, change: Change) -> Path:
     model.save(path)
     members = damage.members_of(path.read_bytes())
@@ -239,6 +244,24 @@ def moved(name: str, *others: str) -> Change:
     return change
 
 
+def unweighted(name: str, weight: Any) -> Change:
+    """One part of a decision has this weight, or none."""
+
+    def change(header: Any, members: Members) -> None:
+        node = header["state"]["part_weights_"]
+        at = node["keys"].index(name)
+        if weight is None:
+            del node["keys"][at], node["values"][at]
+        else:
+            node["values"][at] = weight
+
+    return change
+
+
+def fields(name: str, **new: Any) -> Change:
+    return lambda header, members: header["state"][name]["fields"].update(new)
+
+
 def backwards(header: Any, members: Members) -> None:
     header["state"]["classes_"]["items"].reverse()
 
@@ -288,6 +311,15 @@ ODD: dict[str, tuple[Callable[[], Any], Change, str]] = {
     "the signs of the map": (strings, moved("_map.S"), "spectrum is not that of its map"),
     "no map": (strings, without("_map"), "its _map is missing"),
     "a map of another type": (strings, state(_map=None), "its _map does not fit"),
+    "no weights of parts": (front, without("part_weights_"), "its part_weights_ is missing"),
+    "a part without a weight": (front, unweighted("neighbours_3", None), "parts of its decision"),
+    "a negative weight": (front, unweighted("krein", -1.0), "parts of its decision"),
+    "a weight of text": (front, unweighted("krein", "1"), "parts of its decision"),
+    "no neighbours": (front, without("_neighbours"), "parts of its decision"),
+    "a neighbour of no class": (front, moved("_neighbours.labels"), "neighbours do not fit"),
+    "neighbours without a floor": (front, fields("_neighbours", floor=0.0), "neighbours do not"),
+    "a range": (front, moved("_range"), "parts of its decision"),
+    "a weight of a part": (front, unweighted("krein", 17.0), "do not give what the model gave"),
     "a method of the kernel": (vectors, learned(takes_=3), "its kernel has learned"),
     "more of the kernel": (strings, learned(width_=3.0), "its kernel has learned"),
     "less of the kernel": (
@@ -350,6 +382,6 @@ def test_a_kernel_of_a_person_learns_what_ends_with_an_underscore(tmp_path: Path
 
 
 def test_cases_are_sound_without_the_change(tmp_path: Path) -> None:
-    for make in (strings, vectors, given, sparse):
+    for make in (strings, vectors, given, sparse, front):
         found = kreinlearn.load(changed(make(), tmp_path / "m.krein", lambda *_: None))
         assert cases.answers(found, found.landmarks_ if make is not given else np.eye(9))
