@@ -1255,16 +1255,36 @@ def test_bad_input_62_memory_budget_of_the_pass() -> None:
 
 
 @pytest.mark.parametrize("learner", [KreinRidge, KreinSVC, KreinVCRidgeClassifier])
-def test_bad_input_62_memory_of_the_folds(learner: Any) -> None:
-    """Each of five folds holds a map of its own; given penalties need none of them."""
+def test_bad_input_62_memory_of_tuning(learner: Any) -> None:
+    """All objects are landmarks; given penalties need less."""
     many = np.random.default_rng(0).normal(size=(500, 2))
     y = many[:, 0] if learner is KreinRidge else many[:, 0] > 0
     params = {"kernel": Gaussian(1.0), "resources": Resources(memory_budget="15MB")}
-    text, peak = peak_of(lambda: learner(random_state=0, **params).fit(many, y))
-    pattern = r"tuning on 5 folds, .*500 of the 500 objects, needs 30 MB .*is 15 MB; use fewer land"
+    text, peak = peak_of(lambda: learner(random_state=0, landmarks=None, **params).fit(many, y))
+    pattern = r"leaving out each of 500 objects needs 16.6 MB .*is 15 MB; use fewer landmarks"
     assert re.search(pattern, text), text
-    assert peak < 30e6 * 5 / 6  # of what the folds would need
-    penalised(learner, **params).fit(many, y)
+    assert peak < 30e6 * 5 / 6  # of what five maps would need
+    penalised(learner, landmarks=None, **params).fit(many, y)
+
+
+@pytest.mark.parametrize("learner", [KreinRidge, KreinSVC])
+def test_bad_input_62_memory_of_the_folds(learner: Any) -> None:
+    """Each of five folds is decomposed."""
+    many = np.random.default_rng(0).normal(size=(500, 2))
+    y = many[:, 0] if learner is KreinRidge else many[:, 0] > 0
+    params = {"kernel": Gaussian(1.0), "resources": Resources(memory_budget="15MB")}
+    text, _ = peak_of(lambda: learner(landmarks=None, cv=5, **params).fit(many, y))
+    pattern = r"tuning on 5 folds of 500 objects needs 20 MB .*is 15 MB; use fewer landmarks"
+    assert re.search(pattern, text), text
+
+
+@pytest.mark.parametrize("learner", [KreinRidge, KreinSVC])
+def test_bad_input_62_memory_decides_how_many_landmarks_there_are(learner: Any) -> None:
+    many = np.random.default_rng(0).normal(size=(500, 2))
+    y = many[:, 0] if learner is KreinRidge else many[:, 0] > 0
+    fitted = learner(Gaussian(1.0), random_state=0, resources=Resources("15MB")).fit(many, y)
+    assert 20 <= fitted.n_landmarks_ <= 250
+    assert re.search(r"of 500 objects are landmarks: all 500 would take", fitted.decision_)
 
 
 @pytest.mark.parametrize("learner", [KreinRidgeClassifier, KreinSVC])

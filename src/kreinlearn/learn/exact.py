@@ -14,6 +14,7 @@ import numpy as np
 from kreinlearn.kernels.base import Array, symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS
 from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns, tune_apart
+from kreinlearn.learn.size import MATRICES, exact_bytes
 from kreinlearn.learn.task import Features, Linear, Task, weighted
 from kreinlearn.nystrom.core import CORE_RTOL, FeatureMap, identity_map
 from kreinlearn.pairs.evaluate import scaled
@@ -29,9 +30,18 @@ LARGE = 1500  # objects from which on several threads decompose their matrix
 
 def decomposed(task: Task, places: Array | None = None) -> Eigenbasis:
     """The eigenbasis of the similarities of all objects, or of those at some places."""
+    if places is None:
+        n = len(task.sample.landmarks)
+        _require_room(task, MATRICES * 8 * n * n, f"a decomposition of {n} x {n} similarities")
     K = similarities(task, places)
     w = None if task.weights is None else np.asarray(task.weights)[chosen_numbers(task, places)]
     return _basis(task, K, w)
+
+
+def _require_room(task: Task, n_bytes: int, what: str) -> None:
+    """Raise MemoryError if something of all objects does not fit the budget."""
+    remedy = "use fewer landmarks, raise memory_budget, or give the penalties"
+    task.pairs.require_memory(n_bytes, what, remedy)
 
 
 def _basis(task: Task, K: Array, w: Array | None) -> Eigenbasis:
@@ -112,8 +122,15 @@ def tuning_loss(
     """
     if not can_be_tuned(task, places):
         raise nothing_left_out(task)
+    n, q = len(task.sample.landmarks), task.Y.shape[1]
     if not task.leaves_one_out:
+        if places is None:
+            n_bytes = 2 * 8 * task.n_folds * n * n
+            _require_room(task, n_bytes, f"tuning on {task.n_folds} folds of {n} objects")
         return MeanLoss(exact_folds(task, places))
+    if places is None:
+        q = min(q, SKETCHED) if sketched else q
+        _require_room(task, exact_bytes(n, q), f"leaving out each of {n} objects")
     basis = decomposed(task, places) if basis is None else basis
     Y = task.Y[chosen_numbers(task, places)]
     if sketched and Y.shape[1] > SKETCHED:

@@ -128,6 +128,10 @@ def _choose_exactly(candidates: list[Candidate], unknowns: Unknowns) -> Chosen:
             screen = partial(_tuned_on_part, places=places, unknowns=unknowns)
             tuned = map_in_threads(screen, [candidate.named() for candidate in left], workers)
             order = np.argsort([one.loss for one in tuned], kind="stable")
+            if most == 1:  # coarse penalties may miss those of the best candidate
+                for i in order[:FINALISTS]:
+                    tuned[i] = screen(left[i].named(), coarse=())
+                order = np.argsort([one.loss for one in tuned], kind="stable")
             dropped = [left[i].choice(tuned[i]) for i in order[most:]] + dropped
             left = [left[i] for i in order[:most]]
     (best,) = left
@@ -139,11 +143,16 @@ def _choose_exactly(candidates: list[Candidate], unknowns: Unknowns) -> Chosen:
     return Chosen(task, best.kernel_params, best.transform, choices)
 
 
-def _tuned_on_part(task: Task, places: Array, unknowns: Unknowns) -> Tuned:
-    """Coarse penalties on some objects."""
+def _tuned_on_part(
+    task: Task,
+    places: Array,
+    unknowns: Unknowns,
+    coarse: Sequence[float] = COARSE_STEPS,
+) -> Tuned:
+    """Penalties on some objects, of a few ``coarse`` ones if there are any."""
     basis = decomposed(task, places)
     loss = tuning_loss(task, places, basis, SCREENED_ACCURACY, sketched=True)
-    return tune(loss, basis.scale, unknowns, coarse=COARSE_STEPS)
+    return tune(loss, basis.scale, unknowns, coarse=coarse)
 
 
 def _candidates(task: Task, spec: SimilaritySpec) -> list[Candidate]:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from kreinlearn.estimators.access import criterion
 from kreinlearn.estimators.learner import Learner
 from kreinlearn.estimators.svm import KreinSVC
+from kreinlearn.estimators.variance import KreinVCRidge, KreinVCRidgeClassifier
 from kreinlearn.inspection.arguments import Array, Objects
 from kreinlearn.nystrom.landmarks import Landmarks
 from kreinlearn.plotting.style import Display, short
@@ -204,7 +205,7 @@ def criterion_of(
 
     Landmarks and similarity are those of the fit, and so are the folds unless it was loaded.
     """
-    loss = criterion(_as_fitted(model), X, y, sample_weight)
+    loss = criterion(_as_fitted(model, sample_weight), X, y, sample_weight)
 
     def serial_loss(lambda_plus: float, lambda_minus: float) -> float:
         with serial_blas():
@@ -215,7 +216,17 @@ def criterion_of(
     return serial_loss, name + anew
 
 
-def _as_fitted(model: Learner) -> Learner:
+def _left_one_out(model: Learner, sample_weight: ArrayLike | None) -> bool:
+    """Whether the penalties were tuned by leaving out one object at a time, without being asked."""
+    wanted = model.landmarks if isinstance(model.landmarks, Landmarks) else Landmarks()
+    plain = wanted.core in (None, "plain") and wanted.rank is None
+    weighted = len(model.folds_) if sample_weight is None else np.count_nonzero(sample_weight)
+    every = model.landmark_indices_ is not None and len(model.landmark_indices_) == weighted
+    by_folds = isinstance(model, KreinSVC | KreinVCRidge | KreinVCRidgeClassifier)
+    return model.cv is None and model.scoring is None and every and plain and not by_folds
+
+
+def _as_fitted(model: Learner, sample_weight: ArrayLike | None = None) -> Learner:
     """An unfitted copy that will choose what the model has chosen, except for the penalties."""
     indices = model.landmark_indices_
     wanted = model.landmarks if isinstance(model.landmarks, Landmarks) else Landmarks()
@@ -227,7 +238,8 @@ def _as_fitted(model: Learner) -> Learner:
     for name in ("similarity", "kernel_params", "radius"):
         if hasattr(model, f"{name}_"):
             chosen[name] = getattr(model, f"{name}_")
-    if model.cv != "loo" and hasattr(model, "folds_"):  # a model that was loaded has none
+    has_folds = model.cv != "loo" and hasattr(model, "folds_")  # a model that was loaded has none
+    if has_folds and not _left_one_out(model, sample_weight):
         chosen["cv"] = PredefinedSplit(model.folds_)
     copy: Learner = clone(model).set_params(**chosen)
     return copy

@@ -20,6 +20,7 @@ from kreinlearn.solvers.line_search import Line, Move, line_minimum
 from kreinlearn.solvers.margins import active_rows
 
 MAX_ITER = 200  # steps; three to ten are usual
+ROUNDING = 4 * float(np.finfo(np.float64).eps)  # of a system, times its size and its trace
 STALLED = 1e-13  # a gain that is lost to rounding, relative to the objective at zero
 
 
@@ -86,13 +87,27 @@ def _ridge_of(H: Array, y: Array, w: Array, active: Array, intercept: bool) -> P
     beta, b = np.zeros(len(y)), 0.0
     if len(A):
         system = H[np.ix_(A, A)]
-        system[np.arange(len(A)), np.arange(len(A))] += 1 / w[A]
-        factor = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
-        solved = cho_solve(factor, np.column_stack([y[A], np.ones(len(A))]), check_finite=False)
+        system[np.diag_indices(len(A))] += 1 / w[A]
+        solved = _solved(system, np.column_stack([y[A], np.ones(len(A))]))
         if intercept:
             b = float(solved[:, 0].sum() / solved[:, 1].sum())
         beta[A] = solved[:, 0] - b * solved[:, 1]
     return Point(beta, b, H[:, A] @ beta[A] + b)
+
+
+def _solved(system: Array, right: Array) -> Array:
+    """The solution by Cholesky; rounding errors of a nearly singular system are made up for.
+
+    Such errors are at most as large as the trace times the size and the unit roundoff, and a few
+    times that much on the diagonal makes the factorisation possible.
+    """
+    try:
+        factor = cho_factor(system, lower=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        margin = ROUNDING * len(system) * float(np.trace(system))
+        system = system + margin * np.eye(len(system))
+        factor = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+    return np.asarray(cho_solve(factor, right, check_finite=False))
 
 
 def _length(H: Array, y: Array, w: Array, point: Point, target: Point) -> float:

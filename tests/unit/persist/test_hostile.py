@@ -26,11 +26,15 @@ Change = Callable[[Any, Members], Any]  # of the header and the members, in plac
 TIMES, MORE = 64, 2**21  # bytes of memory for a byte of the file, and beside
 
 
-def strings() -> Any:
+def strings(landmarks: Any = "auto") -> Any:
     X = ["ab", "abc", "b", "cab", "bca", "aa"]
-    return kreinlearn.KreinRidgeClassifier("levenshtein", lambda_plus=0.1, lambda_minus=0.1).fit(
-        X, list("uvwuvw")
-    )
+    return kreinlearn.KreinRidgeClassifier(
+        "levenshtein", landmarks=landmarks, lambda_plus=0.1, lambda_minus=0.1
+    ).fit(X, list("uvwuvw"))
+
+
+def few_strings() -> Any:
+    return strings(3)
 
 
 def vectors() -> Any:
@@ -307,7 +311,8 @@ ODD: dict[str, tuple[Callable[[], Any], Change, str]] = {
     "an output": (vectors, state(_sklearn_output_config=SHOWN), "set_output is"),
     "the mean": (vectors, moved("_mean"), "do not give what the model gave"),
     "the intercept": (strings, moved("_intercept", "intercept_"), "do not give what the model"),
-    "the map": (strings, moved("_map.E"), "do not give what the model gave"),
+    "the map": (few_strings, moved("_map.E"), "do not give what the model gave"),
+    "the map of all": (strings, moved("_map.W"), "do not give what the model gave"),
     "the signs of the map": (strings, moved("_map.S"), "spectrum is not that of its map"),
     "no map": (strings, without("_map"), "its _map is missing"),
     "a map of another type": (strings, state(_map=None), "its _map does not fit"),

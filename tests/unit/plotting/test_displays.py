@@ -38,6 +38,7 @@ from kreinlearn.plotting import (  # noqa: E402
     RankErrorDisplay,
     SpectrumDisplay,
 )
+from tests.bounds import left_out_error  # noqa: E402
 
 
 def vectors(n: int = 60, seed: int = 0) -> Any:
@@ -140,21 +141,27 @@ def test_ranks_that_are_not_there_are_refused(ranks: list[Any]) -> None:
 # Penalties
 
 
-def test_losses_are_those_of_cross_validation_by_hand() -> None:
+@pytest.mark.parametrize("cv", [None, 5])
+def test_losses_are_those_of_cross_validation_by_hand(cv: Any) -> None:
     rng = np.random.default_rng(0)
     X = vectors(40)
     y = X[:, 0] ** 2 + 0.1 * rng.normal(size=40)
     fixed: Any = {"kernel": lambda A, B: np.tanh(0.4 * A @ B.T - 1)}
-    model = KreinRidge(**fixed, landmarks=None, random_state=0).fit(X, y)
+    model = KreinRidge(**fixed, landmarks=None, cv=cv, random_state=0).fit(X, y)
     display = PenaltyDisplay.from_estimator(model, X, y, grid=4)
+    folds = np.arange(40) if cv is None else model.folds_
     for i, j in ((0, 0), (1, 3), (3, 2)):
         plus, minus = display.lambda_plus[j], display.lambda_minus[i]
         missed = 0.0
-        for k in range(5):
-            train, test = model.folds_ != k, model.folds_ == k
-            own = KreinRidge(**fixed, landmarks=None, lambda_plus=plus, lambda_minus=minus)
+        for k in np.unique(folds):
+            train, test = folds != k, folds == k
+            share = 40 / 39 if cv is None else 1.0  # leaving one out keeps n lambda
+            own = KreinRidge(
+                **fixed, landmarks=None, lambda_plus=share * plus, lambda_minus=share * minus
+            )
             missed += np.sum((own.fit(X[train], y[train]).predict(X[test]) - y[test]) ** 2)
-        assert display.losses[i, j] == pytest.approx(missed / 40, rel=1e-6)
+        error = 1e-6 * missed / 40 if cv else left_out_error(missed / 40, y)
+        assert display.losses[i, j] == pytest.approx(missed / 40, abs=error)
     assert display.chosen == (model.lambda_plus_, model.lambda_minus_)
     assert display.criterion == "cross-validated squared error"
     assert not np.allclose(display.losses, display.losses.T)  # the axes are not confused
@@ -165,6 +172,9 @@ def test_losses_are_those_of_cross_validation_by_hand() -> None:
     [
         KreinRidge("delta_gauss", landmarks=15),
         KreinRidge("delta_gauss", landmarks=15, cv="loo"),
+        KreinRidge("delta_gauss"),
+        KreinRidge("delta_gauss", cv="loo"),
+        KreinRidge("delta_gauss", cv=4),
         KreinVCRidge("delta_gauss"),
         KreinVCRidge("delta_gauss", radius="tuned"),
         KreinRidgeClassifier("delta_gauss", kernel_params="auto"),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.linalg import cho_factor
 
-from kreinlearn.solvers.kernel_hinge import kernel_machines
+from kreinlearn.solvers.kernel_hinge import ROUNDING, _solved, kernel_machines
 from kreinlearn.solvers.margins import DenseRows
 from kreinlearn.solvers.squared_hinge import finite_newton
 
@@ -142,3 +143,20 @@ def test_repeated_objects():
     wanted = finite_newton(DenseRows(rows), Y, w, np.append(np.ones(5), 0.0), max_iter=500)
     found = H @ solution.coef + b
     assert np.abs(found - rows @ wanted.coef).max() <= rounding_of(H, w) * np.abs(found).max()
+
+
+def test_a_system_that_rounding_errors_have_made_indefinite():
+    """The margin changes a solution by no more than the rounding errors do."""
+    F = np.random.default_rng(8).normal(size=(N, 3))
+    system = F @ F.T - N * EPS * np.trace(F @ F.T) * np.eye(N)
+    with pytest.raises(np.linalg.LinAlgError):
+        cho_factor(system)
+    right = F @ np.ones((3, 1))
+    solved = _solved(system, right)
+    size = np.trace(system) * np.abs(solved).sum()
+    assert np.abs(F @ (F.T @ solved) - right).max() <= 2 * ROUNDING * N * size
+    definite = F @ F.T + np.eye(N)
+    wanted = np.linalg.solve(definite, right)
+    assert np.abs(_solved(definite, right) - wanted).max() <= 10 * N * EPS * np.linalg.cond(
+        definite
+    )

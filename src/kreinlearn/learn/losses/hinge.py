@@ -12,7 +12,7 @@ import numpy as np
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.feature_rows import ROW_NUMBERS, ValuesHere, with_constant
 from kreinlearn.learn.folds import FoldRows
-from kreinlearn.learn.losses.machines import solve_machines, some_outputs, tune_machines
+from kreinlearn.learn.losses.machines import machines_of, some_outputs, tune_machines
 from kreinlearn.learn.losses.squared import folds_to_tune_on, tuned_before
 from kreinlearn.learn.search import (
     FoldLosses,
@@ -89,7 +89,11 @@ class SquaredHinge:
 
     def solve(self, task: Task, features: Features, values: Array, kept: Any) -> Linear:
         if features.basis is not None:
-            return solve_machines(task, features.basis, values, self.max_iter)
+            machines = machines_of(task, features.basis)
+            if machines.above_rounding(values):
+                return machines.solve(values, self.max_iter)
+            rows = machines.Phi, machines.Y, machines.w, machines.penalty(values)
+            return self.solve_rows(*rows, task.intercept)
         total = total_moments(features.terms)
         scale, unit = scaling(total.n * signed_penalty(features.map.S, *values))
         singular = not unit.all() and self._is_singular(features, unit, intercept=task.intercept)

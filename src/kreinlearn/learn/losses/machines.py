@@ -24,14 +24,19 @@ PART = (
     700  # objects on which the penalties of the hinge loss are compared to those of least squares
 )
 FACTORS = 10.0 ** np.arange(1.0, -2.1, -0.5)  # of the penalties of least squares, the largest first
+ROUNDING = 1e-14  # of the largest |eigenvalue|: smaller penalties ask for another solver
 TUNED_OUTPUTS = 4  # outputs, of many, whose loss is looked at
 
 
 def solve_machines(task: Task, basis: Eigenbasis, values: Array, max_iter: int) -> Linear:
     """The machines of all outputs at given penalties, started from least squares."""
+    return machines_of(task, basis).solve(values, max_iter)
+
+
+def machines_of(task: Task, basis: Eigenbasis) -> Machines:
+    """Machines of all objects."""
     Y, w = weighted(*Targets(task.Y, task.weights).of(chosen_numbers(task, None)))
-    machines = Machines(basis, Y.astype(np.float64), w, intercept=task.intercept)
-    return machines.solve(values, max_iter)
+    return Machines(basis, Y.astype(np.float64), w, intercept=task.intercept)
 
 
 class Machines:
@@ -43,10 +48,18 @@ class Machines:
         size = np.sqrt(np.abs(basis.spectrum.D))
         self.Phi = basis.spectrum.U * size / basis.root[:, None]  # features of the objects
 
+    def penalty(self, values: Array) -> Array:  # (r,)
+        """The penalty of each feature."""
+        return np.asarray(self.basis.n * values[self.basis.groups])
+
+    def above_rounding(self, values: Array) -> bool:
+        """Whether penalties are larger than the rounding errors of the eigenvalues."""
+        largest = np.max(np.abs(self.basis.spectrum.D), initial=0.0)
+        return bool((self.penalty(values) > ROUNDING * largest).all())
+
     def solve(self, values: Array, max_iter: int) -> Linear:
         """Coefficients of the features, by Newton's method in the space of the objects."""
-        basis = self.basis
-        penalty = basis.n * values[basis.groups]
+        penalty = self.penalty(values)
         beta, b = self._start(values)
         solution, constant = kernel_machines(
             (self.Phi / penalty) @ self.Phi.T, self.Y, self.w, beta, b,

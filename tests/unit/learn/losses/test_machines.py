@@ -7,8 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kreinlearn.learn.exact import decomposed, exact_folds, spread_out, tune_exactly
-from kreinlearn.learn.losses import machines
+from kreinlearn.kernels import Precomputed
+from kreinlearn.learn.exact import (
+    decomposed,
+    exact_features,
+    exact_folds,
+    spread_out,
+    tune_exactly,
+)
+from kreinlearn.learn.losses import SquaredHinge, machines
 from kreinlearn.learn.losses.machines import (
     FACTORS,
     MachineFold,
@@ -19,7 +26,19 @@ from kreinlearn.learn.losses.machines import (
 from kreinlearn.learn.search import TIE_RTOL, Unknowns
 from kreinlearn.solvers.margins import DenseRows
 from kreinlearn.solvers.squared_hinge import finite_newton
-from tests.unit.learn.learning import LAMBDAS, NUMBERS, K, N, W, Y, of_vectors, parts, rng
+from tests.unit.learn.learning import (
+    LAMBDAS,
+    NUMBERS,
+    K,
+    N,
+    W,
+    Y,
+    of_vectors,
+    opened,
+    parts,
+    rng,
+    task_of,
+)
 
 ALL, SHUFFLED = np.arange(N), rng(5).permutation(N)
 SIGNS = np.where(np.median(Y, axis=0) < Y, 1, -1).astype(np.int8)
@@ -97,6 +116,22 @@ def test_penalties_of_both_signs_matter():
     ]
     assert np.abs(models[0] - models[1]).max() > 1e-3
     assert np.abs(models[0] - models[2]).max() > 1e-3
+
+
+def test_penalties_below_rounding_errors_are_left_to_the_solver_of_features():
+    """Products of a few vectors, so large that the penalties vanish beside them."""
+    F = rng(9).normal(size=(N, 3))
+    pairs, sample = opened(Precomputed(), 1e200 * F @ F.T, ALL)
+    task = task_of(pairs, sample, targets=SIGNS)
+    task, features = exact_features(task)
+    values = np.array(LAMBDAS) / features.unit
+    assert not machines.machines_of(task, features.basis).above_rounding(values)
+    model = SquaredHinge().solve(task, features, values, None)
+    Phi = machines.machines_of(task, features.basis).Phi
+    f = Phi @ model.coef + model.intercept
+    rows = np.column_stack([F, np.ones(N)])
+    wanted = finite_newton(DenseRows(rows), SIGNS.astype(float), np.ones(N), np.zeros(4))
+    assert np.abs(f - rows @ wanted.coef).max() <= 1000 * N * EPS * np.linalg.cond(rows) ** 2
 
 
 # Folds
