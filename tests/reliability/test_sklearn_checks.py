@@ -129,10 +129,8 @@ def expected_to_fail(model: Any) -> dict[str, str]:
         return {}
     if model.landmarks != "auto":
         return dict.fromkeys(WEIGHTS, "landmarks are drawn from rows, and repeated rows are more")
-    if isinstance(model, SimilarityRidge | SimilarityRidgeClassifier):
-        return dict.fromkeys(WEIGHTS, "repeated objects are repeated features, penalised as such")
     if model.lambda_plus == "auto":
-        return dict.fromkeys(WEIGHTS, "folds are drawn from rows, and repeated rows are more")
+        return dict.fromkeys(WEIGHTS, "rows are left out, and repetitions of them are not")
     return {}
 
 
@@ -146,8 +144,8 @@ def test_sklearn_check(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
-# By chance folds of repeated rows may lead to the same penalties, as they do for two classifiers
-# on the data of the checks (not on other data): there a failure is only allowed.
+# By chance repeated rows may lead to the same penalties, as they do for some learners on the data
+# of the checks (not on other data): there a failure is only allowed.
 @parametrize_with_checks(
     list(TUNED.values()), expected_failed_checks=expected_to_fail, xfail_strict=False
 )
