@@ -8,7 +8,8 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable
 from typing import Any
 
-ESTIMATORS = {  # the classifier and the regressor of each name
+ESTIMATORS = {  # the classifier and the regressor of each name; the first is the default
+    "krein": ("KreinClassifier", "KreinRegressor"),
     "ridge": ("KreinRidgeClassifier", "KreinRidge"),
     "vc-ridge": ("KreinVCRidgeClassifier", "KreinVCRidge"),
     "svc": ("KreinSVC", None),
@@ -55,6 +56,13 @@ def share(text: str) -> float:
     if not 0 < value < float("inf"):
         raise ArgumentTypeError(f"{text!r} is not a number above 0")
     return value
+
+
+def seconds(text: str) -> float:
+    try:
+        return share(text)
+    except ArgumentTypeError:
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds above 0") from None
 
 
 def landmarks(text: str) -> int | float | str | None:

@@ -12,9 +12,11 @@ import numpy as np
 from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS
 from kreinlearn.learn.exact import decomposed, spread_out, tuning_loss
-from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, tune, tune_apart
+from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns, tune, tune_apart
+from kreinlearn.learn.sharing import shared
 from kreinlearn.learn.task import Task, gram_scale
 from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.solvers.exact import Eigenbasis
 from kreinlearn.solvers.least_squares import Fold
 
 FINALISTS = 2  # similarities whose penalties are tuned before one is chosen
@@ -106,11 +108,38 @@ def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
     return Chosen(chosen, best.kernel_params, best.transform, [trial[2] for trial in trials])
 
 
+class Compared(NamedTuple):
+    """The candidate that was chosen, by its number, and all that was found out on the way."""
+
+    number: int
+    tuned: Tuned
+    basis: Eigenbasis
+    tuning: FoldLosses
+    choices: list[Choice]
+
+
 def _choose_exactly(candidates: list[Candidate], unknowns: Unknowns) -> Chosen:
     """The same if all objects are landmarks: candidates are compared on growing samples.
 
     What is left at the end is decomposed and tuned on all objects.
     """
+    task = candidates[0].task
+    compare = partial(_compared, candidates, unknowns)
+    if all(candidate.task is task for candidate in candidates):
+        names = [candidate.transform for candidate in candidates]
+        asked = (names, task.kind.signed, task.intercept, task.leaves_one_out, unknowns)
+        weights = None if task.weights is None else np.asarray(task.weights)
+        folds = None if task.leaves_one_out else np.asarray(task.folds)
+        values = (np.asarray(task.sample.raw), task.numbers, np.asarray(task.Y), weights, folds)
+        found = shared(compare, "similarity", *asked, *values, task.sample.eps)
+    else:
+        found = compare()
+    best = candidates[found.number]
+    chosen = replace(best.chosen(), basis=found.basis, tuning=found.tuning, tuned=found.tuned)
+    return Chosen(chosen, best.kernel_params, best.transform, list(found.choices))
+
+
+def _compared(candidates: list[Candidate], unknowns: Unknowns) -> Compared:
     trials: list[tuple[float, int, Choice]] = []
     left = list(range(len(candidates)))
     n = len(candidates[0].task.numbers)
@@ -130,22 +159,21 @@ def _choose_exactly(candidates: list[Candidate], unknowns: Unknowns) -> Chosen:
         )
         trials = stage + [trial for trial in trials if trial[1] not in left]
         left = [trial[1] for trial in stage[:most]]
-    best: tuple[float, int, Task] | None = None
+    best: tuple[float, int, Eigenbasis, FoldLosses] | None = None
     finals = []
     for number in left:
         task = candidates[number].chosen()
         basis = decomposed(task)
-        task = replace(task, basis=basis, tuning=tuning_loss(task, basis=basis))
-        assert task.tuning is not None
-        tuned = tune_apart(task.tuning, basis.scale, unknowns)
+        tuning = tuning_loss(task, basis=basis)
+        tuned = tune_apart(tuning, basis.scale, unknowns)
         finals.append(tried(number, tuned))
         if best is None or (tuned.loss, number) < best[:2]:
-            best = tuned.loss, number, replace(task, tuned=tuned)
+            best = tuned.loss, number, basis, tuning
     assert best is not None
-    trials = sorted(finals) + [trial for trial in trials if trial[1] not in left]
-    chosen = candidates[best[1]]
-    choices = [trial[2] for trial in trials]
-    return Chosen(best[2], chosen.kernel_params, chosen.transform, choices)
+    finals.sort()
+    trials = finals + [trial for trial in trials if trial[1] not in left]
+    _, number, basis, tuning = best
+    return Compared(number, finals[0][2].tuned, basis, tuning, [trial[2] for trial in trials])
 
 
 def _tuned_on_part(task: Task, places: Array, unknowns: Unknowns, coarse: bool) -> Tuned:
