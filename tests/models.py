@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from kreinlearn import (
+    KreinClassifier,
     KreinNystroem,
     KreinPCA,
+    KreinRegressor,
     KreinRidge,
     KreinRidgeClassifier,
     KreinSVC,
@@ -21,7 +23,8 @@ from kreinlearn import (
 
 REGRESSORS = [KreinRidge, KreinVCRidge, SimilarityRidge]
 CLASSIFIERS = [KreinRidgeClassifier, KreinVCRidgeClassifier, KreinSVC, SimilarityRidgeClassifier]
-LEARNERS = [*REGRESSORS, *CLASSIFIERS]
+LEARNERS = [*REGRESSORS, *CLASSIFIERS]  # those of the paper, with all their parameters
+FRONT = [KreinRegressor, KreinClassifier]  # those that decide everything themselves
 
 
 def nystroem(kernel: Any = "gaussian", **params: Any) -> KreinNystroem:

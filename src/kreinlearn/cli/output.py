@@ -80,6 +80,8 @@ def _cell(value: Any) -> str:
     if isinstance(value, np.ndarray):
         shown = ", ".join(map(str, value[:12].tolist()))
         return f"{len(value)}: {shown}{', ...' * (len(value) > 12)}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_cell(one)}" for name, one in value.items())
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

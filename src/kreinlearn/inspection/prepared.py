@@ -48,6 +48,10 @@ class Prepared:
             return np.asarray(self.X)[np.ix_(rows, columns)]
         return self.kernel.select(self.X, rows)
 
+    def of_part(self, rows: Array, rng: np.random.Generator) -> Prepared:
+        """The same for some of the objects only, as if the others did not exist."""
+        return Prepared(self.model, *receive(self.model, self.part(rows, rows), rng))
+
     def validated(self, X: Objects) -> Objects:
         """New objects, validated as the first ones were."""
         validated: Objects = self.kernel.domain.validate(X, border_of(self.model), reset=False)

@@ -40,6 +40,33 @@ def test_nothing_is_computed_before_it_is_asked_for():
     assert single.dtype == single.compute().dtype == np.float32
 
 
+def test_the_first_estimators_to_try_fit_on_workers_and_predict_lazily():
+    model = kl.KreinClassifier(**GIVEN).fit(array(X), array(LABELS), array(W))
+    here = kl.KreinClassifier(**GIVEN).fit(X, LABELS, W)
+    assert model.part_weights_ == here.part_weights_
+    assert model.expected_error_ == here.expected_error_
+    numbers = kl.KreinRegressor(**GIVEN).fit(array(X), array(Y))
+    assert numbers.expected_error_ == kl.KreinRegressor(**GIVEN).fit(X, Y).expected_error_
+    lazy = array(X)
+
+    def scheduler(*args, **kwargs):
+        raise AssertionError("computed")
+
+    names = ("predict", "predict_proba", "decision_function")
+    with dask.config.set(scheduler=scheduler):
+        found = [getattr(model, name)(lazy) for name in names]
+    assert [one.shape for one in found] == [(N,), (N, 3), (N, 3)]
+    for name, one in zip(names, found, strict=True):
+        np.testing.assert_array_equal(one.compute(), getattr(here, name)(X))
+    close(numbers.score(lazy, array(Y)), numbers.score(X, Y))
+
+
+def test_the_first_estimators_to_try_refuse_a_lazy_matrix_with_a_remedy():
+    for learner in (kl.KreinClassifier, kl.KreinRegressor):
+        with pytest.raises(TypeError, match="takes no dask collection; compute it"):
+            learner("precomputed").fit(array(X[:3000], (1000, 2000)), Y[:3000])
+
+
 def test_what_goes_to_workers_does_not_grow():
     sizes = []
     for n in (N, 4 * N):

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 import kreinlearn as kl
 from kreinlearn.kernels import pairwise
 from kreinlearn.progress import PARTS, fit_task, tasks_of
-from tests.models import LEARNERS
+from tests.models import FRONT, LEARNERS
 
 N = 9000  # more than are held
 RNG = np.random.default_rng(0)
@@ -63,7 +63,9 @@ def test_a_fit_is_a_task_and_its_long_steps_are_tasks_of_it():
     assert parts == [("begin", "part", 0), ("end", "part", 0)] * PARTS
 
 
-@pytest.mark.parametrize("model", [*LEARNERS, kl.SpectrumSVC, kl.KreinNystroem, kl.KreinPCA])
+@pytest.mark.parametrize(
+    "model", [*LEARNERS, *FRONT, kl.SpectrumSVC, kl.KreinNystroem, kl.KreinPCA]
+)
 def test_every_estimator_reports(model):
     recorder = Recorder()
     y = X[:60, 0] if "Classifier" not in model.__name__ and "SVC" not in model.__name__ else None

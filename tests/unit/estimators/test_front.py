@@ -1,0 +1,600 @@
+"""The estimators to try first: what they decide, and what they say about it."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from kreinlearn import (
+    Blocks,
+    KreinClassifier,
+    KreinRegressor,
+    KreinRidge,
+    KreinRidgeClassifier,
+    Landmarks,
+    Resources,
+    dissimilarity,
+    pairwise,
+    table,
+)
+from kreinlearn.kernels import Gaussian
+from kreinlearn.learn.neighbours import NEIGHBOURS
+from tests.models import FRONT
+
+EPS = float(np.finfo(np.float64).eps)
+LEFT_OUT = 1e-4  # of leave-one-out scores, as solvers/resolvent.py says of its ACCURACY
+RNG = np.random.default_rng(0)
+N = 60
+X = RNG.normal(size=(N, 2))
+NEW = RNG.normal(size=(25, 2))
+VALUES = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * RNG.normal(size=N)
+TWO = np.where(X[:, 0] * X[:, 1] > 0, "yes", "no")
+THREE = np.digitize(X[:, 0] + 0.3 * RNG.normal(size=N), [-0.4, 0.5])
+LABELS = {"two": TWO, "three": THREE}
+PARTS = ["krein", *(f"neighbours_{k}" for k in NEIGHBOURS)]
+
+front = pytest.mark.parametrize("learner", FRONT)
+classes = pytest.mark.parametrize("labels", LABELS)
+
+
+def similarity(A: Any, B: Any) -> Any:
+    """An indefinite similarity."""
+    return np.tanh(A @ B.T - 0.5) + 0.3 * np.exp(-2 * np.square(A[:, None] - B).sum(axis=2))
+
+
+def distances(A: Any, B: Any) -> Any:
+    """Distances that obey no triangle inequality."""
+    return np.square(A[:, None] - B).sum(axis=2)
+
+
+def classifier(kernel: Any = "gaussian", **params: Any) -> KreinClassifier:
+    return KreinClassifier(kernel, **{"random_state": 0, **params})
+
+
+def regressor(kernel: Any = "gaussian", **params: Any) -> KreinRegressor:
+    return KreinRegressor(kernel, **{"random_state": 0, **params})
+
+
+def target_of(learner: Any) -> Any:
+    return VALUES if learner is KreinRegressor else THREE
+
+
+def scores(model: Any, objects: Any) -> Any:
+    return getattr(model, "decision_function", model.predict)(objects)
+
+
+# The decision, by its definition
+
+
+def neighbour_scores(D: Any, labels: Any, n_classes: int, floor: float) -> Any:
+    """-log of the mean distance to the k nearest of each class: (K, n, q); inf is no neighbour."""
+    found = np.empty((len(NEIGHBOURS), len(D), n_classes))
+    for i, row in enumerate(D):
+        for c in range(n_classes):
+            nearest = np.sort(row[(labels == c) & np.isfinite(row)])
+            for j, k in enumerate(NEIGHBOURS):
+                found[j, i, c] = -np.log(nearest[:k].mean() + floor)
+    return found
+
+
+def floor_of(D: Any) -> float:
+    return float(1e-3 * np.median(D[~np.eye(len(D), dtype=bool)]))
+
+
+def columns_of(f: Any) -> Any:
+    """One score per class, where two classes share one column."""
+    f = f.reshape(len(f), -1)
+    return np.hstack([-f, f]) if f.shape[1] == 1 else f
+
+
+def weighted_parts(model: Any, krein: Any, near: Any) -> Any:
+    assert [*model.part_weights_] == PARTS
+    w = list(model.part_weights_.values())
+    clipped = columns_of(np.clip(krein, *model._range))
+    return w[0] * clipped + sum(a * part for a, part in zip(w[1:], near, strict=True))
+
+
+def assert_decides(model: Any, given: Any, expected: Any) -> None:
+    """Decision values, probabilities and labels are those of the weighted sum of parts."""
+    size = 1 + np.abs(expected).max()
+    atol = 10 * N * EPS * (size + np.abs(model.dual_coef_).sum(axis=0).max())
+    q = len(model.classes_)
+    shown = expected[:, 1] - expected[:, 0] if q == 2 else expected
+    assert_allclose(model.decision_function(given), shown, rtol=0, atol=atol)
+    P = model.predict_proba(given)
+    assert_allclose(P, softmax(expected, axis=1), rtol=0, atol=2 * atol)
+    assert_allclose(P.sum(axis=1), 1.0, rtol=0, atol=q * EPS)
+    assert_array_equal(model.predict(given), model.classes_[P.argmax(axis=1)])
+
+
+@classes
+def test_of_similarities_the_decision_is_the_weighted_sum_of_its_parts(labels: str) -> None:
+    y = LABELS[labels]
+    K, K_new = similarity(X, X), similarity(NEW, X)
+    model = classifier("precomputed").fit(K, y)
+    krein = K_new @ model.dual_coef_ + model.intercept_
+    D, D_new = K.max() - K, np.maximum(K.max() - K_new, 0)
+    numbers = np.searchsorted(model.classes_, y)
+    near = neighbour_scores(D_new, numbers, len(model.classes_), floor_of(D))
+    assert_decides(model, K_new, weighted_parts(model, krein, near))
+
+
+@classes
+@pytest.mark.parametrize("landmarks", [None, np.arange(7, 40)[::-1]])
+def test_of_distances_the_decision_is_the_weighted_sum_of_its_parts(
+    labels: str, landmarks: Any
+) -> None:
+    y = LABELS[labels]
+    D, D_new = distances(X, X), distances(NEW, X)
+    model = classifier("precomputed_dissimilarity", landmarks=landmarks).fit(D, y)
+    same = {"lambda_plus": model.lambda_plus_, "lambda_minus": model.lambda_minus_}
+    paper = KreinRidgeClassifier(
+        "precomputed_dissimilarity", similarity=model.similarity_, landmarks=landmarks,
+        multi_class="ovr", **same,
+    ).fit(D, y)  # fmt: skip
+    Z = model.landmark_indices_
+    numbers = np.searchsorted(model.classes_, y)[Z]
+    near = neighbour_scores(D_new[:, Z], numbers, len(model.classes_), floor_of(D[Z][:, Z]))
+    assert_decides(model, D_new, weighted_parts(model, paper.decision_function(D_new), near))
+    assert_array_equal(model.predict_proba(D_new[:, Z]), model.predict_proba(D_new))
+
+
+@pytest.mark.parametrize("landmarks", ["auto", 15, 45])
+@classes
+def test_weights_are_not_negative_and_errors_are_shares(labels: str, landmarks: Any) -> None:
+    model = classifier(landmarks=landmarks).fit(X, LABELS[labels])
+    assert [*model.part_weights_] == PARTS
+    assert min(model.part_weights_.values()) >= 0
+    assert max(model.part_weights_.values()) > 0
+    assert 0 < model.expected_error_ < 0.5
+    assert 0 < model.expected_error_std_ < 0.1
+
+
+# Expected errors
+
+
+def without(i: int, model: Any, paper: Any, y: Any) -> Any:
+    """The Krein score of an object by a refit without it, at the same penalty n lambda."""
+    rest = np.delete(np.arange(N), i)
+    penalties = {
+        name: getattr(model, f"{name}_") * N / (N - 1) for name in ("lambda_plus", "lambda_minus")
+    }
+    fitted = paper(similarity, landmarks=None, **penalties).fit(X[rest], y[rest])
+    return scores(fitted, X[[i]])[0]
+
+
+def test_the_expected_error_of_a_regression_is_that_of_n_refits() -> None:
+    model = regressor(similarity).fit(X, VALUES)
+    predicted = np.array([without(i, model, KreinRidge, VALUES) for i in range(N)])
+    squares = np.square(predicted - VALUES)
+    size = np.abs(VALUES - VALUES.mean()).max()
+    assert_allclose(model.expected_error_, np.sqrt(squares.mean()), rtol=0, atol=LEFT_OUT * size)
+    error = squares.std() / np.sqrt(N) / (2 * np.sqrt(squares.mean()))
+    assert_allclose(model.expected_error_std_, error, rtol=0, atol=4 * LEFT_OUT * size)
+    assert model.expected_error_**2 == pytest.approx(model.cv_loss_, rel=N * EPS)
+
+
+@classes
+def test_the_expected_error_of_a_classification_is_that_of_n_refits(labels: str) -> None:
+    y = LABELS[labels]
+    model = classifier(similarity).fit(X, y)
+
+    def paper(*args: Any, **params: Any) -> Any:
+        return KreinRidgeClassifier(*args, multi_class="ovr", **params)
+
+    krein = np.array([without(i, model, paper, y) for i in range(N)]).reshape(N, -1)
+    K = similarity(X, X)
+    D, numbers = K.max() - K, np.searchsorted(model.classes_, y)
+    floor = floor_of(D)
+    np.fill_diagonal(D, np.inf)
+    near = neighbour_scores(D, numbers, len(model.classes_), floor)
+    w = list(model.part_weights_.values())
+    total = w[0] * columns_of(krein) + sum(a * part for a, part in zip(w[1:], near, strict=True))
+    first, second = np.sort(total, axis=1)[:, :-3:-1].T
+    close = np.sum(first - second < 4 * LEFT_OUT * w[0])  # rounding might decide on these
+    wrong = np.mean(total.argmax(axis=1) != numbers)
+    assert abs(model.expected_error_ - wrong) <= close / N + N * EPS
+    assert close <= 1
+    p = model.expected_error_
+    assert model.expected_error_std_ == pytest.approx(np.sqrt(p * (1 - p) / N), rel=N * EPS)
+
+
+@pytest.mark.parametrize("landmarks", [None, 60, 200])
+def test_labels_that_mean_nothing_are_not_expected_to_be_predicted(landmarks: Any) -> None:
+    """Landmarks that are left out are not their own neighbours.
+
+    By chance half of 240 objects are wrong, with a standard deviation of 3.2 %.
+    """
+    rng = np.random.default_rng(1)
+    rows, labels = rng.normal(size=(240, 3)), rng.permutation(240) % 2
+    assert classifier(landmarks=landmarks).fit(rows, labels).expected_error_ > 0.5 - 4 * 0.032
+
+
+# Few objects, equal objects
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+@pytest.mark.parametrize("given", ["rows", "objects"])
+def test_one_object_per_class_is_enough_to_tell_which_is_nearest(n: int, given: str) -> None:
+    x = np.arange(float(n))[:, None]
+    landmarks = None if given == "rows" else x + 0.05
+    model = classifier(Gaussian(1.0), landmarks=landmarks).fit(x, np.arange(n))
+    assert_array_equal(model.predict(x + 0.1), np.arange(n))
+    P = model.predict_proba(x)
+    assert_allclose(P, 1 / n, rtol=0, atol=1e-4)  # nothing is known about objects left out
+    assert model.expected_error_ >= 0.5
+
+
+@pytest.mark.filterwarnings("ignore:no dimension is left")
+@pytest.mark.parametrize("kernel", ["gaussian", "euclidean", "levenshtein"])
+def test_of_equal_objects_the_larger_class_is_predicted(kernel: str) -> None:
+    rows: Any = ["a"] * 20 if kernel == "levenshtein" else np.ones((20, 2))
+    y = np.array([0] * 5 + [1] * 15)
+    model = classifier(kernel).fit(rows, y)
+    assert_array_equal(model.predict(rows), 1)
+    assert model.expected_error_ == 0.25
+    P = model.predict_proba(rows)
+    assert (P[:, 1] > 0.6).all()
+    assert (P[:, 1] < 0.9).all()
+
+
+@pytest.mark.parametrize("landmarks", ["auto", 10, 50])
+def test_a_constant_target(landmarks: Any) -> None:
+    model = regressor(landmarks=landmarks).fit(X, np.full(N, 3.0))
+    assert_array_equal(model.predict(NEW), 3.0)
+    assert model.expected_error_ == model.expected_error_std_ == 0
+
+
+@front
+def test_too_few_objects_are_refused_with_a_remedy(learner: Any) -> None:
+    y = target_of(learner)
+    few = r"n_samples=1 of positive weight.* at least two, or take KreinRidge"
+    few = few if learner is KreinRegressor else "at least two classes"
+    with pytest.raises(ValueError, match=few):
+        learner().fit(X[:1], y[:1])
+    with pytest.raises(ValueError, match=few):
+        learner().fit(X, y, np.eye(N)[0])
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        learner().fit(X, None)
+
+
+def test_one_class_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least two classes, got one class"):
+        classifier().fit(X, np.zeros(N))
+
+
+# Landmarks and time
+
+
+@front
+def test_landmarks_in_every_form(learner: Any) -> None:
+    y, rows = target_of(learner), np.arange(0, N, 4)
+    by_number = learner(landmarks=rows, random_state=0).fit(X, y)
+    assert by_number.n_landmarks_ == len(rows)
+    assert not hasattr(by_number, "decision_")
+    by_list = learner(landmarks=rows.tolist(), random_state=0).fit(X, y)
+    assert_array_equal(scores(by_list, NEW), scores(by_number, NEW))
+    in_landmarks = learner(landmarks=Landmarks(rows), random_state=0).fit(X, y)
+    assert_array_equal(scores(in_landmarks, NEW), scores(by_number, NEW))
+    outside = learner(landmarks=X[rows], random_state=0).fit(X, y)
+    assert outside.landmark_indices_ is None
+    assert outside.expected_error_ > 0
+    if learner is KreinClassifier:
+        assert [*outside.part_weights_] == ["krein"]
+    for given, n in ((10, 10), (0.5, N // 2), ("uniform", N), (None, N)):
+        assert learner(landmarks=given, random_state=0).fit(X, y).n_landmarks_ == n
+
+
+@front
+def test_auto_is_all_objects_if_these_are_few(learner: Any) -> None:
+    auto = learner(random_state=0).fit(X, target_of(learner))
+    exact = learner(landmarks=None, random_state=0).fit(X, target_of(learner))
+    assert auto.decision_.startswith("all 60 objects are landmarks: that takes about")
+    assert_array_equal(scores(auto, NEW), scores(exact, NEW))
+
+
+@front
+def test_a_smaller_time_limit_means_fewer_landmarks(learner: Any) -> None:
+    rows = np.random.default_rng(2).normal(size=(3000, 2))
+    y = rows[:, 0] if learner is KreinRegressor else rows[:, 0] > 0
+    counts = []
+    for limit in (0.4, 0.05, 1e-9):
+        model = learner(time_limit=limit, random_state=0).fit(rows, y)
+        counts.append(model.n_landmarks_)
+        assert model.decision_.startswith(f"{model.n_landmarks_} of 3000 objects are landmarks: ")
+        assert model.decision_.endswith(f"of one core, and the limit is {limit:.2g} s")
+    assert counts[0] > counts[1] > counts[2] == 20
+
+
+@front
+@pytest.mark.parametrize("limit", [0, -1.0, "short"])
+def test_a_time_limit_is_a_positive_number(learner: Any, limit: Any) -> None:
+    with pytest.raises(ValueError, match=r"'time_limit' parameter of .* in the range \(0"):
+        learner(time_limit=limit).fit(X, target_of(learner))
+
+
+@front
+def test_a_function_that_takes_a_millisecond_is_not_called_for_all_pairs(learner: Any) -> None:
+    """400 objects have 80,200 pairs. It is slow as long as it is measured, and then fast."""
+    x, calls = np.random.default_rng(3).normal(size=400), 0
+
+    def slow(a: Any, b: Any) -> float:
+        nonlocal calls
+        calls += 1
+        end = time.perf_counter() + (1e-3 if calls <= 200 else 0.0)
+        while time.perf_counter() < end:
+            pass
+        return float(abs(x[a] - x[b]))
+
+    y = x if learner is KreinRegressor else x > 0
+    model = learner(dissimilarity(pairwise(slow)), random_state=0).fit(list(range(400)), y)
+    assert "of 400 objects are landmarks: all 400 would take about" in model.decision_
+    assert 20 <= model.n_landmarks_ <= 63  # 25 seconds are 62.5 landmarks of 400 objects
+    assert calls < 30_000
+    assert model.score(list(range(400)), y) > 0.95
+
+
+# Weights
+
+
+@front
+def test_objects_of_weight_zero_are_as_if_they_were_absent(learner: Any) -> None:
+    y, w = target_of(learner), np.ones(N)
+    w[::5] = 0
+    model = learner(similarity, random_state=0).fit(X, y, w)
+    absent = learner(similarity, random_state=0).fit(X[w > 0], y[w > 0])
+    assert_array_equal(model.landmark_indices_, np.flatnonzero(w))
+    atol = 1e-6 * np.abs(scores(absent, NEW)).max()  # of the search for penalties
+    assert_allclose(scores(model, NEW), scores(absent, NEW), rtol=0, atol=atol)
+    assert model.expected_error_ == pytest.approx(absent.expected_error_, rel=1e-6)
+
+
+@front
+def test_integer_weights_are_repeated_objects_for_the_krein_part(learner: Any) -> None:
+    y, w = target_of(learner), RNG.integers(1, 4, size=N)
+    model = learner(similarity, random_state=0).fit(X, y, w)
+    paper = KreinRidge if learner is KreinRegressor else KreinRidgeClassifier
+    more = {} if learner is KreinRegressor else {"multi_class": "ovr"}
+    same = {"lambda_plus": model.lambda_plus_, "lambda_minus": model.lambda_minus_}
+    again = paper(similarity, landmarks=None, **same, **more)
+    again.fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+    found = similarity(NEW, X) @ model.dual_coef_ + model.intercept_
+    K, expected = similarity(X, X), scores(again, NEW)
+    # rounding of the eigenvalues of repeated objects, over the smallest penalty
+    gain = np.linalg.norm(K, 2) * w.max() / (w.sum() * min(same.values()))
+    assert_allclose(found, expected, rtol=0, atol=10 * w.sum() * EPS * gain)
+
+
+def test_landmarks_of_weight_zero_are_nobodys_neighbours() -> None:
+    Z, w = np.arange(0, N, 3), np.ones(N)
+    w[Z[::2]] = 0
+    K, K_new = similarity(X, X), similarity(NEW, X)
+    model = classifier("precomputed", landmarks=Z).fit(K, THREE, w)
+    assert_array_equal(model.landmark_indices_, Z)
+    among = K[np.ix_(Z[1::2], Z[1::2])]
+    D_new = np.maximum(among.max() - K_new[:, Z], 0)
+    labels = np.where(w[Z] > 0, THREE[Z], -1)
+    near = neighbour_scores(D_new, labels, 3, floor_of(among.max() - among))
+    krein = K_new[:, Z] @ model.dual_coef_ + model.intercept_
+    assert max(list(model.part_weights_.values())[1:]) > 0.1  # otherwise this would say nothing
+    assert_decides(model, K_new, weighted_parts(model, krein, near))
+
+
+def test_class_weights_are_weights_of_objects() -> None:
+    by_class = {0: 1.0, 1: 3.0, 2: 0.5}
+    model = classifier(class_weight=by_class).fit(X, THREE)
+    w = np.array([by_class[label] for label in THREE])
+    by_object = classifier().fit(X, THREE, w)
+    assert_allclose(model.predict_proba(NEW), by_object.predict_proba(NEW), rtol=0, atol=1e-9)
+    counts = np.bincount(THREE)
+    balanced = classifier(class_weight="balanced").fit(X, THREE)
+    equal = classifier(class_weight=dict(enumerate(N / (3 * counts)))).fit(X, THREE)
+    assert_allclose(balanced.predict_proba(NEW), equal.predict_proba(NEW), rtol=0, atol=1e-9)
+    plain = classifier().fit(X, THREE)
+    assert np.abs(plain.predict_proba(NEW) - balanced.predict_proba(NEW)).max() > 1e-3
+
+
+# Forms of data
+
+
+@front
+def test_sparse_rows_are_dense_rows(learner: Any) -> None:
+    y = target_of(learner)
+    dense = learner(random_state=0).fit(X, y)
+    found = learner(random_state=0).fit(sp.csr_array(X), y)
+    size = np.abs(scores(dense, NEW)).max()
+    assert_allclose(scores(found, sp.csr_array(NEW)), scores(dense, NEW), rtol=0, atol=1e-6 * size)
+
+
+@front
+def test_columns_of_landmarks_are_enough(learner: Any) -> None:
+    """A matrix of as many columns as landmarks gives what the whole matrix gives."""
+    D, Z, y = distances(X, X), np.arange(3, 30), target_of(learner)
+    params = {"kernel": "precomputed_dissimilarity", "landmarks": Z, "random_state": 0}
+    whole, some = learner(**params).fit(D, y), learner(**params).fit(D[:, Z], y)
+    D_new = distances(NEW, X[Z])
+    assert_array_equal(scores(some, D_new), scores(whole, D_new))
+    assert some.expected_error_ == whole.expected_error_
+    with pytest.raises(ValueError, match="pass landmarks=<their row numbers>"):
+        learner("precomputed_dissimilarity").fit(D[:, Z], y)
+
+
+@front
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_rows_that_are_streamed(learner: Any, tmp_path: Path) -> None:
+    rows = np.random.default_rng(4).normal(size=(9000, 2))
+    y = rows[:, 0] if learner is KreinRegressor else (rows[:, 0] > 0).astype(int)
+    model = learner(landmarks=20, random_state=0)
+    wanted = scores(model.fit(rows, y), NEW)
+    error = model.expected_error_
+    np.save(tmp_path / "X.npy", rows)
+    text = tmp_path / "X.csv"
+    lines = [f"{a!r},{b!r},{c!r}" for (a, b), c in zip(rows.tolist(), y.tolist(), strict=True)]
+    text.write_text("\n".join(["a,b,y", *lines]) + "\n")
+    blocks = Blocks(lambda: iter(np.array_split(rows, 7)))
+    given = [(str(tmp_path / "X.npy"), y), (blocks, y), (table(text), "y"), (str(text), "y")]
+    for X_given, y_given in given:
+        model.fit(X_given, y_given)
+        assert_array_equal(scores(model, NEW), wanted)
+        assert model.expected_error_ == error
+    assert model.score(str(text), "y") > 0.9
+
+
+@front
+def test_frames_and_targets_that_are_columns_of_them(learner: Any) -> None:
+    pd, pa = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    y = target_of(learner)
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(y=y)
+    model = learner(random_state=0).fit(frame[["a", "b"]], frame["y"])
+    assert [*model.feature_names_in_] == ["a", "b"]
+    wanted = scores(model, frame[["a", "b"]])
+    assert_array_equal(wanted, scores(learner(random_state=0).fit(X, y), X))
+    by_name = learner(random_state=0).fit(pa.Table.from_pandas(frame), "y")
+    assert_array_equal(scores(by_name, frame[["a", "b"]]), wanted)
+    with pytest.raises(ValueError, match="pass the targets themselves"):
+        learner().fit(frame, "y")
+
+
+@front
+def test_single_precision(learner: Any) -> None:
+    y, single = target_of(learner), Resources(dtype="float32")
+    model = learner(similarity, resources=single, random_state=0).fit(X, y)
+    double = learner(similarity, random_state=0).fit(X, y)
+    found = scores(model, NEW.astype(np.float32))
+    assert model.dtype_ == found.dtype == np.float32
+    assert_allclose(found, scores(double, NEW), rtol=0, atol=0.02 * np.abs(found).max())
+
+
+# Ways of working
+
+
+WORDS = ["".join(RNG.choice(list(letters), size=RNG.integers(3, 8))) for letters in
+         ["abc", "bcd"] for _ in range(20)]  # fmt: skip
+KIND = np.repeat([0, 1], 20)
+
+
+@front
+def test_parameters_go_round(learner: Any) -> None:
+    model = learner(Gaussian(2.0), landmarks=0.3, time_limit=3.0)
+    copy = clone(model)
+    assert repr(copy.get_params()) == repr(model.get_params())
+    copy.set_params(kernel__width=7.0, landmarks="auto", time_limit=None)
+    assert (copy.kernel.width, model.kernel.width, copy.time_limit) == (7.0, 2.0, None)
+    before = repr(copy.get_params())
+    copy.fit(X, target_of(learner))
+    assert repr(copy.get_params()) == before
+    assert copy.kernel_.width_ == 7.0
+    assert not hasattr(clone(copy), "expected_error_")
+    with pytest.raises(ValueError, match="Invalid parameter 'lambda_plus'"):
+        copy.set_params(lambda_plus=1.0)
+
+
+@front
+def test_pickle(learner: Any) -> None:
+    model = learner("levenshtein", landmarks=15, random_state=0).fit(WORDS, KIND)
+    copy = pickle.loads(pickle.dumps(model))
+    assert_array_equal(scores(copy, WORDS), scores(model, WORDS))
+    assert len(pickle.dumps(model)) < 20_000
+
+
+@front
+def test_a_second_fit_leaves_nothing_of_the_first(learner: Any) -> None:
+    y = target_of(learner)
+    model = learner(random_state=0).fit(X, y).set_params(landmarks=X[:9].copy()).fit(X, y)
+    once = learner(landmarks=X[:9].copy(), random_state=0).fit(X, y)
+    assert {*vars(model)} == {*vars(once)}
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.full((N, 2), np.nan), y)
+    assert not [name for name in learner._fitted if name in vars(model)]
+
+
+@front
+def test_a_grid_over_a_pipeline(learner: Any) -> None:
+    y = target_of(learner)
+    model = make_pipeline(StandardScaler(), learner(Gaussian(), random_state=0))
+    name = learner.__name__.lower()
+    grid = {f"{name}__kernel__width": [1e-3, 3.0], f"{name}__landmarks": [None, 20]}
+    search = GridSearchCV(model, grid, cv=3, error_score="raise").fit(X, y)
+    assert search.best_params_[f"{name}__kernel__width"] == 3.0
+    by_hand = clone(model).set_params(**search.best_params_).fit(X, y)
+    assert_array_equal(search.predict(NEW), by_hand.predict(NEW))
+
+
+def test_cross_validation_of_strings_is_that_of_their_distances() -> None:
+    D = np.array([[float(levenshtein(a, b)) for b in WORDS] for a in WORDS])
+    given = {"y": KIND, "cv": 3, "method": "predict_proba"}
+    of_strings = cross_val_predict(classifier("levenshtein"), WORDS, **given)
+    of_matrix = cross_val_predict(classifier("precomputed_dissimilarity"), D, **given)
+    assert_allclose(of_strings, of_matrix, rtol=0, atol=1e-9)
+    assert np.mean(of_strings.argmax(axis=1) == KIND) > 0.6
+
+
+def levenshtein(a: str, b: str) -> int:
+    row = np.arange(len(b) + 1)
+    for i, x in enumerate(a):
+        before, row[0] = row.copy(), i + 1
+        for j, z in enumerate(b):
+            row[j + 1] = min(before[j + 1] + 1, row[j] + 1, before[j] + (x != z))
+    return int(row[-1])
+
+
+@front
+def test_of_several_kernel_parameters_one_is_chosen(learner: Any) -> None:
+    widths = [{"width": 1e-4}, {"width": 3.0}]
+    model = learner(kernel_params=widths, random_state=0).fit(X, target_of(learner))
+    assert model.kernel_params_ == {"width": 3.0}
+    assert [choice.kernel_params for choice in model.choices_] == widths[::-1]
+
+
+# Reproducibility
+
+
+@front
+@pytest.mark.parametrize("landmarks", ["auto", 20])
+def test_a_seed_gives_the_same_model_and_threads_change_nothing(
+    learner: Any, landmarks: Any
+) -> None:
+    y = target_of(learner)
+    fits = [
+        learner("euclidean", landmarks=landmarks, random_state=3, n_jobs=n_jobs).fit(X, y)
+        for n_jobs in (1, 1, 2)
+    ]
+    first = scores(fits[0], NEW)
+    for model in fits[1:]:
+        assert_array_equal(scores(model, NEW), first)
+        assert model.expected_error_ == fits[0].expected_error_
+
+
+# What is documented
+
+
+def documented(learner: Any, section: str) -> list[str]:
+    text = re.split(rf"\n    {section}\n    -+\n", learner.__doc__)[1]
+    text = re.split(r"\n    \w[\w ]*\n    -+\n", text)[0]
+    return re.findall(r"^    (\w+) : ", text, flags=re.MULTILINE)
+
+
+@front
+def test_parameters_and_attributes_are_documented(learner: Any) -> None:
+    assert sorted(documented(learner, "Parameters")) == sorted(learner().get_params())
+    assert len(learner().get_params()) <= 10
+    never = {"cv_score_", "multi_class_errors_"}  # of parameters that these do not have
+    public = {name for name in learner._fitted if not name.startswith("_")} - never
+    assert {*documented(learner, "Attributes")} == public
+    model = learner("euclidean", random_state=0).fit(X, target_of(learner))
+    optional = {"kernel_params_", "feature_names_in_"}
+    assert {name for name in public if not hasattr(model, name)} == optional
+    assert not [name for name in never if hasattr(model, name)]
