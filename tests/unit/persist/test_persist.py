@@ -83,6 +83,10 @@ def tuned() -> dict[str, Any]:
         "outside": kreinlearn.KreinRidge(
             "gaussian", landmarks=kreinlearn.Landmarks(X[:5] + 1, rank=np.int64(3)), random_state=0
         ).fit(X, TARGETS),
+        "few": kreinlearn.KreinRidgeClassifier("gaussian", landmarks=8, random_state=0)
+        .fit(X, LABELS),
+        "front": kreinlearn.KreinClassifier("levenshtein", random_state=0).fit(words(), LABELS),
+        "numbers": kreinlearn.KreinRegressor("gaussian", random_state=0).fit(X, TARGETS),
         "parts": parts, "single": single, "column": column,
     }  # fmt: skip
 
@@ -93,7 +97,7 @@ def fits() -> dict[str, Any]:
 
 
 FITS = ("nystroem", "pca", "grid", "score", "classes", "l1", "spectrum", "given", "parts", "single")
-FITS = (*FITS, "column", "weights", "outside")
+FITS = (*FITS, "column", "weights", "outside", "few", "front", "numbers")
 
 
 def equal(a: Any, b: Any) -> bool:
