@@ -497,7 +497,8 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         """
         if (lazy := lazy_result(self, "predict", X)) is not None:
             return lazy
-        return self.classes_[np.argmax(self._stacked(X), axis=1)]
+        scores = self._stacked(X)
+        return self.classes_[np.argmax(scores, axis=1)]
 
     def decision_function(self, X: Objects) -> Any:
         """Scores of the classes: logarithms of their probabilities, up to a constant per object.
