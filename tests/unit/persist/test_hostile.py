@@ -307,7 +307,7 @@ ODD: dict[str, tuple[Callable[[], Any], Change, str]] = {
     "an output": (vectors, state(_sklearn_output_config=SHOWN), "set_output is"),
     "the mean": (vectors, moved("_mean"), "do not give what the model gave"),
     "the intercept": (strings, moved("_intercept", "intercept_"), "do not give what the model"),
-    "the map": (strings, moved("_map.E"), "do not give what the model gave"),
+    "the map": (strings, moved("_map.W"), "do not give what the model gave"),
     "the signs of the map": (strings, moved("_map.S"), "spectrum is not that of its map"),
     "no map": (strings, without("_map"), "its _map is missing"),
     "a map of another type": (strings, state(_map=None), "its _map does not fit"),
