@@ -26,6 +26,7 @@ MOST_STEPS = 100_000  # of libsvm, which need not end on an indefinite matrix
 SPECTRA = ("flip", "clip", "shift", "square")
 KREIN = ("KreinRidge", "KreinVCRidge", "KreinSVC")
 CLASSES = {
+    "Krein": "KreinClassifier",
     "KreinRidge": "KreinRidgeClassifier",
     "KreinVCRidge": "KreinVCRidgeClassifier",
     "KreinSVC": "KreinSVC",
@@ -43,7 +44,7 @@ class Method(NamedTuple):
 
     name: str
     make: Callable[[bool, int], Any]  # (of dissimilarities?, seed) -> unfitted
-    ours: str = ""  # "auto" or "landmarks": one of our three, as it stands by default
+    ours: str = ""  # "front": the estimator to try first; "auto" or "landmarks": one of our three
 
     @property
     def exists(self) -> bool:
@@ -69,6 +70,7 @@ def _learner(learner: str, name: str, params: dict[str, Any], ours: str = "") ->
 def _learners(landmarks: int) -> Iterator[Method]:
     few: dict[str, Any] = {"landmarks": landmarks}
     paper = {"landmarks": kreinlearn.Landmarks(landmarks, "uniform"), **PAPER_WAY}
+    yield _learner("Krein", "auto", {}, "front")
     for learner in LEARNERS:
         mine = learner in KREIN
         yield _learner(learner, f"{landmarks}", few, "landmarks" * mine)

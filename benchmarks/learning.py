@@ -234,7 +234,7 @@ def said(options: argparse.Namespace, missing: Sequence[str]) -> Iterator[str]:
     yield (
         f"{options.folds}-fold stratified cross-validation, the same folds for all methods (seed "
         f"{options.seed}); parameters from the training folds only. Error: mean over folds. "
-        "Seconds: median of a fit with its search, one thread. 'auto': all objects up to 1000; "
+        "Seconds: median of a fit with its search, one thread. 'auto': all objects; "
         f"'paper': {options.landmarks} uniform landmarks, centred squares, one-vs-rest. 'one "
         "against the rest': every class, the mean over classes."
     )

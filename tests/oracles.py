@@ -206,16 +206,17 @@ def exact_ridge(
     *,
     w: Array | None = None,
     intercept: bool = True,
+    rows: Array | slice = slice(None),
 ) -> tuple[Array, Array]:
     """a and b if all objects are landmarks and weights mean repetition.
 
     The parts of the penalty are those of W^1/2 K W^1/2, which has the eigenvalues of the matrix of
-    repeated objects.
+    repeated objects. Y may be the targets of some ``rows``, to which the model is then fitted.
     """
     w = np.ones(len(K)) if w is None else w
     root = np.sqrt(w)[:, None]
-    K_w = root * K * root.T
-    a, b = _penalised(K_w, root * intercept, K_w, root * _columns(Y), w.sum(), penalties)
+    K_w, mine = root * K * root.T, root[rows]
+    a, b = _penalised(K_w[rows], mine * intercept, K_w, mine * _columns(Y), w.sum(), penalties)
     return root * a, b
 
 

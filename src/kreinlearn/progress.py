@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -68,16 +69,18 @@ class Progress:
         self._ahead = (0, 0)  # rows and pairs of the next ``add`` that are shown already
 
     @contextmanager
-    def step(self, what: str, rows: int, pairs: int = 0) -> Iterator[None]:
+    def step(self, what: str, rows: int, pairs: int = 0, seconds: float = 0.0) -> Iterator[None]:
         """Show one step, with its number of rows and pairs, while this block runs.
 
-        A step within a step is part of the outer one and is not shown by itself.
+        A step within a step is part of the outer one and is not shown by itself. If it is known
+        that the step will take some ``seconds``, what it does are jobs of unequal length and not
+        rows: ``pairs`` are then parts of that time.
         """
         shown = self.tasks is not None or (self.verbose and _is_terminal(sys.stderr))
         if self._add is not None or not shown:
             yield
             return
-        count = _bar if self.tasks is None else self.tasks.step
+        count = partial(_bar, seconds=seconds) if self.tasks is None else self.tasks.step
         with count(what, rows, pairs) as self._add, counting(self._part):
             try:
                 yield
@@ -99,11 +102,16 @@ class Progress:
         self._add(rows, pairs)
         self._ahead = (self._ahead[0] + rows, self._ahead[1] + pairs)
 
+    def say(self, text: str) -> None:
+        """Print a line, also where no bar can be shown."""
+        if self.verbose and sys.stderr is not None:
+            print(text, file=sys.stderr, flush=True)
+
     def announce(self, pairs: int, seconds: float, cores: int = 1, at_least: str = "") -> None:
         """Print how long a run will take, if it is long; also where no bar can be shown."""
-        if self.verbose and seconds >= LONG_RUN and sys.stderr is not None:
+        if seconds >= LONG_RUN:
             cost = cost_in_words(pairs, seconds, cores)
-            print(f"{name_of(self.kernel)}: {at_least}{cost}", file=sys.stderr, flush=True)
+            self.say(f"{name_of(self.kernel)}: {at_least}{cost}")
 
 
 def _is_terminal(stream: Any) -> bool:
@@ -111,7 +119,7 @@ def _is_terminal(stream: Any) -> bool:
 
 
 @contextmanager
-def _bar(what: str, rows: int, pairs: int) -> Iterator[Count]:
+def _bar(what: str, rows: int, pairs: int, seconds: float = 0.0) -> Iterator[Count]:
     """Draw a bar that disappears when the step ends or fails."""
     from rich.console import Console
     from rich.progress import BarColumn, ProgressColumn, Task, TextColumn
@@ -121,6 +129,9 @@ def _bar(what: str, rows: int, pairs: int) -> Iterator[Count]:
     class Numbers(ProgressColumn):
         def render(self, task: Task) -> Text:
             done, elapsed = int(task.completed), task.elapsed or 0.0
+            if seconds:
+                share = done / (pairs or rows)
+                return Text(jobs_in_words(task.fields["rows"], rows, share, elapsed, seconds))
             return Text(state_in_words(task.fields["rows"], rows, done, pairs, elapsed))
 
     layout = (TextColumn("{task.description}"), BarColumn(bar_width=20), Numbers())
@@ -215,6 +226,12 @@ def state_in_words(rows: int, all_rows: int, done: int, pairs: int, elapsed: flo
     rate = done / elapsed
     left = time_in_words(max(total - done, 0) / rate)
     return f"{state}, {count_in_words(rate)} {unit}/s, {left} left"
+
+
+def jobs_in_words(jobs: int, all_jobs: int, share: float, elapsed: float, seconds: float) -> str:
+    """Jobs and time left; the time is the one expected, until a share of the work is done."""
+    left = seconds - elapsed if not share else elapsed / share * (1 - share)
+    return f"{jobs:,}/{all_jobs:,}, {time_in_words(max(left, 0.0))} left"
 
 
 def cost_in_words(pairs: int, seconds: float, cores: int) -> str:

@@ -10,7 +10,8 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-ESTIMATORS = {  # the classifier and the regressor of each name
+ESTIMATORS = {  # the classifier and the regressor of each name; the first is the default
+    "krein": ("KreinClassifier", "KreinRegressor"),
     "ridge": ("KreinRidgeClassifier", "KreinRidge"),
     "vc-ridge": ("KreinVCRidgeClassifier", "KreinVCRidge"),
     "svc": ("KreinSVC", None),
@@ -45,6 +46,13 @@ def jobs(text: str) -> int:
 
 def share(text: str) -> float:
     return _read(text, float, lambda value: 0 < value < float("inf"), "a number above 0")
+
+
+def seconds(text: str) -> float:
+    try:
+        return share(text)
+    except ArgumentTypeError:
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds above 0") from None
 
 
 def landmarks(text: str) -> int | float | str | None:

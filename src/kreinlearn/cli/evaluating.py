@@ -30,6 +30,7 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         n_jobs=options.jobs,
         resources=Resources(memory_budget=options.memory),
         random_state=options.seed,
+        time_limit=options.time_limit,
         verbose=talk.level,
     )
     if options.csv is not None:

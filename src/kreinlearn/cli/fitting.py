@@ -108,11 +108,18 @@ def _estimator(name: str, options: argparse.Namespace, kernel: str, talk: Talk) 
     given = {
         **_common(options, talk),
         "cv": options.cv,
+        "time_limit": options.time_limit,
         "probability": options.probabilities,
     }
     known = estimator().get_params(deep=False).keys()
-    for flag, parameter in (("--probabilities", "probability"), ("--landmarks", "landmarks")):
-        default = {"probability": False, "landmarks": kreinlearn.Landmarks()}[parameter]
+    if hasattr(estimator(), "predict_proba"):  # without being asked for
+        given["probability"] = False
+    for flag, parameter, default in (
+        ("--probabilities", "probability", False),
+        ("--landmarks", "landmarks", kreinlearn.Landmarks()),
+        ("--cv", "cv", None),
+        ("--time-limit", "time_limit", None),
+    ):
         if parameter not in known and given.pop(parameter) != default:
             raise ValueError(f"{flag}: {name} has none")
     parts = {part: whole for part, whole in PARTS.items() if whole in given}
@@ -173,9 +180,13 @@ def _findings(
         "n_landmarks": model.n_landmarks_,
         "rank": getattr(model, "rank_", None),
         "negative_dimensions": None if signature is None else int(np.sum(signature < 0)),
+        "decision": getattr(model, "decision_", None),
         "similarity": getattr(model, "similarity_", None),
         "lambda_plus": getattr(model, "lambda_plus_", None),
         "lambda_minus": getattr(model, "lambda_minus_", None),
         "cv_loss": getattr(model, "cv_loss_", None),
+        "part_weights": getattr(model, "part_weights_", None),
+        "expected_error": getattr(model, "expected_error_", None),
+        "expected_error_std": getattr(model, "expected_error_std_", None),
         "seconds": round(seconds, 3),
     }

@@ -19,6 +19,7 @@ FLAGS = {
     "random_state": "--seed",
     "n_jobs": "--jobs",
     "probability": "--probabilities",
+    "time_limit": "--time-limit",
     "kernel": "--kernel",
     "store": "--store",
     "rank": "--rank",

@@ -62,15 +62,8 @@ def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]])
 
 
 def show_pairs(title: str, rows: Sequence[tuple[str, Any]]) -> None:
-    """Print names and values as a table without a header."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=Text(title), title_justify="left", title_style="bold", show_header=False)
-    for name, value in rows:
-        table.add_row(Text(name), Text(str(value)))
-    Console().print(table)
+    """Print names and values as a table of two columns."""
+    show_table(title, ("finding", "value"), rows)
 
 
 def show_findings(findings: Mapping[str, Any], options: argparse.Namespace) -> None:
@@ -87,6 +80,8 @@ def _cell(value: Any) -> str:
     if isinstance(value, np.ndarray):
         shown = ", ".join(map(str, value[:12].tolist()))
         return f"{len(value)}: {shown}{', ...' * (len(value) > 12)}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_cell(one)}" for name, one in value.items())
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

@@ -82,14 +82,18 @@ def _add_fit(commands: Commands) -> None:
     _add_kernel(command)
     _add_target(command, "that is to be predicted", needed=True)
     learner = command.add_argument_group("the learner").add_argument
-    learner("--estimator", type=arguments.estimator, default="ridge", metavar="NAME",
-            help=f"{', '.join(arguments.ESTIMATORS)}, or the name of a class (ridge)")  # fmt: skip
+    learner("--estimator", type=arguments.estimator, default="krein", metavar="NAME",
+            help=f"{', '.join(arguments.ESTIMATORS)}, or the name of a class (krein)")  # fmt: skip
     _add_task(learner)
+    learner("--time-limit", type=arguments.seconds, metavar="SECONDS",
+            help="about how long one core may work, which limits the landmarks (25)")  # fmt: skip
     learner("--cv", type=arguments.folds, metavar="FOLDS",
-            help="the number of folds that tune the penalties (5)")  # fmt: skip
+            help="the number of folds that tune the penalties (one object is left out at a time, "
+            "or 5)")  # fmt: skip
     add = command.add_argument
     add("--probabilities", action="store_true",
-        help="let predict give probabilities, which takes a few more fits")  # fmt: skip
+        help="let predict give probabilities, for which estimators other than krein need a few "
+        "more fits")  # fmt: skip
     add("--param", action="append", type=arguments.assignment, default=[], metavar="NAME=VALUE",
         help="another parameter of the estimator: class_weight=balanced, for example")  # fmt: skip
     add("--store", type=Path, metavar="FOLDER",
@@ -107,7 +111,8 @@ def _add_predict(commands: Commands) -> None:
     add = command.add_argument
     add("--scores", action="store_true", help="write decision values too")
     add("--probabilities", action="store_true",
-        help="write probabilities too, if the model was fitted with --probabilities")  # fmt: skip
+        help="write probabilities too; models of other estimators than krein need fit "
+        "--probabilities")  # fmt: skip
     add("-o", "--output", type=Path, default=Path("-"), metavar="FILE",
         help="a .csv, .tsv, .jsonl or .parquet file, or - for stdout (the default)")  # fmt: skip
     _add_work(command, seed=False)
@@ -122,6 +127,9 @@ def _add_evaluate(commands: Commands) -> None:
     add = command.add_argument
     _add_task(add)
     add("--cv", type=arguments.folds, default=5, metavar="FOLDS", help="the number of folds (5)")
+    add("--time-limit", type=arguments.seconds, metavar="SECONDS",
+        help="about how long it may take; what there was no time for is named (without it, slow "
+        "learners get fewer objects, and all take about 100 s of one core)")  # fmt: skip
     add("--html", type=Path, metavar="FILE", help="write a report that opens in a browser")
     add("--csv", type=Path, metavar="FILE", help="write the table as a CSV file")
     _add_work(command)
@@ -214,7 +222,7 @@ def _add_target(command: Command, what: str, needed: bool = False) -> None:
 def _add_task(add: Callable[..., Any]) -> None:
     add("--task", choices=TASKS, default="auto", help="what to learn (auto: as the target tells)")
     add("--landmarks", type=arguments.landmarks, default="auto", metavar="N",
-        help="auto, all, a number, or a share such as 0.1 (auto: all, at most 1000)")  # fmt: skip
+        help="auto, all, a number, or a share such as 0.1 (auto: all, if time allows)")  # fmt: skip
 
 
 def _add_work(command: Command, *, memory: bool = True, seed: bool = True) -> None:

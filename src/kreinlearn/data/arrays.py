@@ -34,10 +34,26 @@ HDF5 = b"MATLAB 7.3"
 PICKLED = "holds pickled objects, which are not read; save numbers or texts"
 
 
-class MappedFile:
-    """A .npy file, mapped anew for every block: what is mapped does not grow with the file."""
+class ArrayReader:
+    """An array in memory, or a memory map that somebody else opened."""
 
     forward, window = False, TILE
+
+    def __init__(self, X: Array) -> None:
+        self.X, self.shape, self.dtype = X, X.shape, X.dtype
+
+    def mapped(self) -> Array:
+        return self.X
+
+    def read(self, start: int, stop: int) -> Array:
+        return plain(self.mapped()[start:stop])
+
+    def pick(self, numbers: Array) -> Array:
+        return plain(self.X[numbers])
+
+
+class MappedFile(ArrayReader):
+    """A .npy file, mapped anew for every block: what is mapped does not grow with the file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -55,9 +71,6 @@ class MappedFile:
     def mapped(self) -> Array:
         order: Literal["F", "C"] = "F" if self.fortran else "C"
         return np.memmap(self.path, self.dtype, "r", self.offset, self.shape, order)
-
-    def read(self, start: int, stop: int) -> Array:
-        return plain(self.mapped()[start:stop])
 
     def pick(self, numbers: Array) -> Array:
         """Read one tile at a time: pages stay in memory for as long as they are mapped."""
@@ -77,24 +90,6 @@ def header_of(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     if any(size < 0 for size in header[0]):
         raise ValueError(f"a shape of {header[0]}")
     return header
-
-
-class ArrayReader:
-    """An array in memory, or a memory map that somebody else opened."""
-
-    forward, window = False, TILE
-
-    def __init__(self, X: Array) -> None:
-        self.X, self.shape, self.dtype = X, X.shape, X.dtype
-
-    def mapped(self) -> Array:
-        return self.X
-
-    def read(self, start: int, stop: int) -> Array:
-        return plain(self.X[start:stop])
-
-    def pick(self, numbers: Array) -> Array:
-        return plain(self.X[numbers])
 
 
 class ZarrReader(Stream):

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from kreinlearn import inspect
 from kreinlearn.datasets import make_polygons
 from kreinlearn.demo import approximation, learning, picture
 from kreinlearn.demo.approximation import LANDMARKS_PER_RANK, RANKS, Findings
@@ -25,9 +25,8 @@ def run(n: int, seed: int, console: Console) -> tuple[Findings, list[Score]]:
     X, y = make_polygons(n, random_state=seed)
     D = Hausdorff()(X)
     K = double_centre(D)
-    eigenvalues = approximation.spectrum(K)
-    violations = approximation.triangle_violations(D, np.random.default_rng(seed))
-    approximation.inspected(y, eigenvalues, violations).show(console)
+    inspection = inspect(D, "precomputed_dissimilarity", y=y, n_samples=n, random_state=seed)
+    approximation.inspected(y, inspection).show(console)
     learned = min(n, learning.LARGEST)
     models = learning.methods(learned, seed)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
@@ -38,7 +37,7 @@ def run(n: int, seed: int, console: Console) -> tuple[Findings, list[Score]]:
         def tick(what: str) -> None:
             progress.update(task, advance=1, description=what)
 
-        findings = approximation.findings(X, K, eigenvalues, seed, tick)
+        findings = approximation.findings(X, K, inspection.eigenvalues, seed, tick)
         approximation.compared(findings).show(console)
         scores = learning.scores(models, X[:learned], y[:learned], seed, tick)
     learning.table_of(scores, learned).show(console)

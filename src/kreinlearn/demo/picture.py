@@ -12,7 +12,7 @@ from kreinlearn.demo.approximation import LANDMARKS_PER_RANK, REPEATS, Findings
 from kreinlearn.demo.learning import FOLDS, Score
 from kreinlearn.plotting import SpectrumDisplay
 from kreinlearn.plotting.comparison import draw_errors
-from kreinlearn.plotting.style import tidy
+from kreinlearn.plotting.style import log_ticks, mark, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +26,7 @@ def draw(findings: Findings, scores: Sequence[Score], output: Path) -> None:
     figure = Figure(figsize=(11.5, 8.4), layout="constrained")
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(2, 2, width_ratios=(1, 1.2), height_ratios=(1.15, 1))
-    SpectrumDisplay(findings.eigenvalues).plot(figure.add_subplot(grid[0, 0]))
+    SpectrumDisplay(findings.eigenvalues, relative=True).plot(figure.add_subplot(grid[0, 0]))
     _draw_ratios(figure.add_subplot(grid[0, 1]), findings)
     lower = grid[1, :].subgridspec(1, 2, width_ratios=(1.4, 1))
     errors = figure.add_subplot(lower[0])
@@ -49,11 +49,8 @@ def _draw_ratios(axes: Axes, findings: Findings) -> None:
         )  # fmt: skip
     axes.axhline(1.0, color="black", linewidth=1.0, linestyle=":", label="smallest possible")
     axes.set(xscale="log", yscale="log", xlabel="rank k", ylabel="error / smallest possible")
-    axes.set_xticks(findings.ranks, [str(k) for k in findings.ranks])
-    low, high = axes.get_ylim()
-    ticks = [t * d for d in 10.0 ** np.arange(12) for t in (1, 2, 5) if low <= t * d <= high]
-    axes.set_yticks(ticks, [f"{tick:,.0f}" for tick in ticks])
-    axes.minorticks_off()
+    mark(axes.xaxis, list(findings.ranks))
+    mark(axes.yaxis, log_ticks(*axes.get_ylim()))
     axes.set_title(f"Approximation from {LANDMARKS_PER_RANK}k landmarks (bars: {REPEATS} draws)")
     tidy(axes)
     axes.legend(title="landmarks, core", loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -15,7 +15,7 @@ import numpy as np
 
 from kreinlearn.distributed import delayed, margins
 from kreinlearn.distributed.delayed import Delayed
-from kreinlearn.distributed.kernel_values import ValuesOnWorkers
+from kreinlearn.distributed.sums import ValuesOnWorkers
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.feature_rows import with_constant
 from kreinlearn.solvers.line_search import Move, line_search

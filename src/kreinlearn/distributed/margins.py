@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from kreinlearn.distributed.kernel_values import WeightedTargets, similarities
+from kreinlearn.distributed.sums import WeightedTargets, similarities
 from kreinlearn.kernels.base import Array
 from kreinlearn.nystrom.sweep import RowWork
 from kreinlearn.solvers.line_search import Kinks, Line, LineSums, Question

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from kreinlearn.data.tiles import TILE
-from kreinlearn.distributed.kernel_values import ValuesOnWorkers, room
 from kreinlearn.distributed.rows import DaskRows, weighted_by_class
-from kreinlearn.distributed.sums import sum_rows, total_of_columns
+from kreinlearn.distributed.sums import ValuesOnWorkers, room, sum_rows, total_of_columns
 from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.learn.folds import TileFolds
 from kreinlearn.pairs.rows import ColumnSums, Rows, Session, Tally, Work

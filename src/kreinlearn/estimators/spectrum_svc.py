@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -26,12 +27,19 @@ from kreinlearn.kernels.base import Objects, symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
 from kreinlearn.learn.coding import Classes, Coding, Encoded, class_scores, pairs_of, require_two
 from kreinlearn.learn.folds import FoldSpec
+from kreinlearn.learn.sharing import shared
 from kreinlearn.nystrom.landmarks import Landmarks, MapSpec, open_sample, select_landmarks
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.probe import probe_landmarks
 from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.pairs.sample import Sample
-from kreinlearn.solvers.spectrum import CORRECTIONS, SpectrumCorrection, correct, power_of_two_scale
+from kreinlearn.solvers.spectrum import (
+    CORRECTIONS,
+    SpectrumCorrection,
+    correct,
+    power_of_two_scale,
+    signed_eigh,
+)
 from kreinlearn.sums.parallel import serial_blas
 
 Array = NDArray[Any]
@@ -417,7 +425,9 @@ class Machine:
         root = np.sqrt(self.weights[rows])[:, None]
         A = K * root * root.T
         unit = power_of_two_scale(A)
-        correction = correct(A / unit, self.spectrum)
+        A /= unit
+        spectrum = shared(partial(signed_eigh, A), "spectrum", A)
+        correction = correct(A, self.spectrum, spectrum)
         H = correction.train / root / root.T
         size = float(np.mean(np.abs(np.diagonal(H)))) or 1.0
         degree = 2 if self.spectrum == "square" else 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from numbers import Integral
 from typing import Any, NamedTuple, Protocol
 
 from sklearn.base import clone
@@ -10,18 +11,19 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from kreinlearn.data.memory import Resources
 from kreinlearn.estimators.baselines import SimilarityRidge, SimilarityRidgeClassifier
+from kreinlearn.estimators.front import KreinClassifier, KreinRegressor
 from kreinlearn.estimators.ridge import KreinRidge, KreinRidgeClassifier
 from kreinlearn.estimators.spectrum_svc import SpectrumSVC
 from kreinlearn.estimators.svm import KreinSVC
 from kreinlearn.estimators.variance import KreinVCRidge, KreinVCRidgeClassifier
+from kreinlearn.evaluation import sizes
 from kreinlearn.evaluation.neighbours import NearestNeighbours
+from kreinlearn.evaluation.sizes import Cost
 from kreinlearn.evaluation.verdict import BASELINE, KREIN, TRIVIAL
 from kreinlearn.inspection.arguments import Array, KernelLike, KernelParams, Objects
 from kreinlearn.nystrom.landmarks import Landmarks
 
 NEIGHBOURS = "k nearest neighbours"
-# The numbers of objects up to which learners that need all pairs of objects are tried.
-ALL_PAIRS = {"SpectrumSVC flip": 3000, "SpectrumSVC clip": 3000, NEIGHBOURS: 20_000}
 
 
 class Estimator(Protocol):
@@ -40,6 +42,12 @@ class Settings(NamedTuple):
     n_jobs: int | None
     resources: Resources | None
 
+    @property
+    def n_landmarks(self) -> int | None:
+        """The number of landmarks, if it is given as a number."""
+        given = self.landmarks.n if isinstance(self.landmarks, Landmarks) else self.landmarks
+        return int(given) if isinstance(given, Integral) else None
+
     def parameters(self, *omitted: str, seed: int | None = None) -> dict[str, Any]:
         """Keyword arguments of an estimator, without those that it does not have.
 
@@ -56,41 +64,48 @@ class Learner(NamedTuple):
     name: str
     kind: str
     make: Callable[[Settings, int], Estimator]
+    cost: Cost = sizes.nothing  # of an estimator of the user, about which nothing is known
 
 
-def _with_landmarks(kind: str, *classes: type) -> list[Learner]:
-    def by(cls: type) -> Callable[[Settings, int], Estimator]:
-        return lambda given, seed: cls(**given.parameters(seed=seed))
+def _with_landmarks(kind: str, cls: type, cost: Cost) -> Learner:
+    def make(given: Settings, seed: int) -> Estimator:
+        estimator: Estimator = cls(**given.parameters(seed=seed))
+        return estimator
 
-    return [Learner(cls.__name__, kind, by(cls)) for cls in classes]
+    return Learner(cls.__name__, kind, make, cost)
 
 
-def _on_spectrum(spectrum: str) -> Learner:
+def _on_spectrum(spectrum: str, cost: Cost) -> Learner:
     def make(given: Settings, seed: int) -> Estimator:
         return SpectrumSVC(spectrum=spectrum, **given.parameters("landmarks", seed=seed))
 
-    return Learner(f"SpectrumSVC {spectrum}", BASELINE, make)
+    return Learner(f"SpectrumSVC {spectrum}", BASELINE, make, cost)
 
 
 def _neighbours(classifies: bool) -> Learner:
     def make(given: Settings, seed: int) -> Estimator:
         return NearestNeighbours(classifies=classifies, **given.parameters("landmarks"))
 
-    return Learner(NEIGHBOURS, BASELINE, make)
+    return Learner(NEIGHBOURS, BASELINE, make, sizes.all_neighbours)
 
 
-KNOWN = {
+KNOWN = {  # the estimator to try first comes first, and is given most of the time
     "classification": [
-        *_with_landmarks(KREIN, KreinRidgeClassifier, KreinVCRidgeClassifier, KreinSVC),
-        *_with_landmarks(BASELINE, SimilarityRidgeClassifier),
-        _on_spectrum("flip"),
-        _on_spectrum("clip"),
+        _with_landmarks(KREIN, KreinClassifier, sizes.stacked),
+        _with_landmarks(KREIN, KreinRidgeClassifier, sizes.repeated),
+        _with_landmarks(KREIN, KreinVCRidgeClassifier, sizes.variance_constrained),
+        _with_landmarks(KREIN, KreinSVC, sizes.machines),
+        _with_landmarks(BASELINE, SimilarityRidgeClassifier, sizes.similarity_features),
+        _on_spectrum("flip", sizes.corrected_spectrum),
+        _on_spectrum("clip", sizes.same_spectrum),
         _neighbours(True),
         Learner("always the most frequent class", TRIVIAL, lambda given, seed: DummyClassifier()),
     ],
     "regression": [
-        *_with_landmarks(KREIN, KreinRidge, KreinVCRidge),
-        *_with_landmarks(BASELINE, SimilarityRidge),
+        _with_landmarks(KREIN, KreinRegressor, sizes.stacked),
+        _with_landmarks(KREIN, KreinRidge, sizes.repeated),
+        _with_landmarks(KREIN, KreinVCRidge, sizes.variance_constrained),
+        _with_landmarks(BASELINE, SimilarityRidge, sizes.similarity_features),
         _neighbours(False),
         Learner("always the mean", TRIVIAL, lambda given, seed: DummyRegressor()),
     ],
@@ -98,23 +113,15 @@ KNOWN = {
 Wanted = str | tuple[str, Estimator]  # a known name, or a name and an estimator of the user
 
 
-def learners_for(
-    task: str, wanted: str | Iterable[Wanted], n: int
-) -> tuple[list[Learner], list[str]]:
-    """The learners to compare on n objects, and one sentence on each that is left out."""
+def learners_for(task: str, wanted: str | Iterable[Wanted]) -> list[Learner]:
+    """The learners to compare."""
     known = {learner.name: learner for learner in KNOWN[task]}
-    if wanted != "auto":
-        items = [wanted] if isinstance(wanted, str) else list(wanted)
-        if not items:
-            raise ValueError('learners is empty; pass "auto", or names of learners')
-        return [_learner(item, known, task) for item in items], []
-    large = [name for name in known if n > ALL_PAIRS.get(name, n)]
-    notes = [
-        f"{name} is left out: it compares all {n:,} objects with one another; name it in "
-        "`learners` to have it all the same."
-        for name in large
-    ]
-    return [learner for name, learner in known.items() if name not in large], notes
+    if wanted == "auto":
+        return list(known.values())
+    items = [wanted] if isinstance(wanted, str) else list(wanted)
+    if not items:
+        raise ValueError('learners is empty; pass "auto", or names of learners')
+    return [_learner(item, known, task) for item in items]
 
 
 def _learner(item: Wanted, known: dict[str, Learner], task: str) -> Learner:

@@ -59,9 +59,11 @@ def paired_difference(a: Array, b: Array, ratio: float) -> Difference:  # (J,), 
     """Compare the errors of two methods on J folds.
 
     ``ratio`` is the number of test objects divided by the number of training objects; it says how
-    much the training parts of the folds overlap.
+    much the training parts of the folds overlap. One fold shows a difference, and no more.
     """
     d = a - b
+    if len(d) == 1:
+        return Difference(float(d[0]), math.nan, math.nan, math.nan)
     J, mean, variance = len(d), float(d.mean()), float(d.var(ddof=1))
     if np.ptp(d) == 0:  # rounding aside
         variance = 0.0

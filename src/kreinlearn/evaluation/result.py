@@ -33,9 +33,12 @@ class Score:
     fit_seconds, predict_seconds : float
         Mean seconds per fold.
     failed : str or None
-        Why there are no errors, if the learner failed.
+        Why there are no errors, if the learner failed or there was no time for it.
     losses : ndarray of shape (n_tested,)
         The loss of each object, in the order in which they were tested.
+    n_fitted : int or None
+        The number of objects that the learner was fitted to, where it is a sample of the training
+        part; None if it was fitted to all of them.
     """
 
     name: str
@@ -45,6 +48,12 @@ class Score:
     predict_seconds: float
     failed: str | None = None
     losses: Array = field(default_factory=lambda: np.empty(0))
+    n_fitted: int | None = None
+
+    @property
+    def described(self) -> str:
+        """The name, with the number of objects where it is a sample."""
+        return self.name if self.n_fitted is None else f"{self.name}, {self.n_fitted:,} objects"
 
     @property
     def mean(self) -> float:
@@ -137,7 +146,7 @@ class Evaluation:
         own = (self.shown(score.mean), self.shown(score.standard_error))
         beyond = (self.shown(gap.mean), self.shown(gap.standard_error), p_in_words(gap.p_either))
         seconds = map(_seconds_in_words, (score.fit_seconds, score.predict_seconds))
-        return (score.name, *own, *(("", "", "") if score is self.best else beyond), *seconds)
+        return (score.described, *own, *(("", "", "") if score is self.best else beyond), *seconds)
 
     def to_dict(self) -> dict[str, Any]:
         """The result in plain types, as JSON has them, with None where there is no number."""
@@ -161,8 +170,8 @@ class Evaluation:
             "predict_seconds": score.predict_seconds,
         }
         plain = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
-        return {"name": score.name, "kind": score.kind, **plain, "failed": score.failed,
-                "errors": score.errors.tolist()}  # fmt: skip
+        return {"name": score.name, "kind": score.kind, "n_fitted": score.n_fitted, **plain,
+                "failed": score.failed, "errors": score.errors.tolist()}  # fmt: skip
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write one line per learner, with its errors on the folds in the last columns.

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import replace
 from numbers import Real
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.model_selection import BaseCrossValidator, check_cv
-from sklearn.utils._param_validation import StrOptions, validate_params
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
+from kreinlearn._warnings import NotRemembered
 from kreinlearn.data.memory import Resources, budget_bytes
 from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator, take
 from kreinlearn.distributed.entrance import require_in_memory
 from kreinlearn.estimators.base import N_LANDMARKS
-from kreinlearn.evaluation.learners import Learner, Settings, Wanted, learners_for
+from kreinlearn.evaluation.fits import FIRST, Folds, Report, Run
+from kreinlearn.evaluation.learners import KNOWN, Learner, Settings, Wanted, learners_for
 from kreinlearn.evaluation.result import Evaluation, Score
+from kreinlearn.evaluation.sizes import ALLOWED, Plan, Problem, affordable_objects, planned, spread
 from kreinlearn.evaluation.targets import Targets, targets_of
 from kreinlearn.inspection.arguments import CHECKS, Array, KernelLike, KernelParams, Objects, Seed
 from kreinlearn.inspection.prepared import Prepared, described, prepare
@@ -30,14 +34,12 @@ from kreinlearn.kernels.keys import key_of
 from kreinlearn.learn.folds import random_folds
 from kreinlearn.nystrom.landmarks import Landmarks
 from kreinlearn.nystrom.schemes import SCHEMES
-from kreinlearn.pairs.evaluate import pairs_among
+from kreinlearn.pairs.evaluate import pair_seconds, pairs_among
 from kreinlearn.progress import Progress, time_in_words
 
 REMEMBERED = "1GB"  # of kernel values, unless memory_budget says otherwise
 MOST_NOTED = 6  # warnings that are quoted
-Folds = list[tuple[Array, Array]]  # row numbers to train on, and to test on
 CrossValidation: TypeAlias = int | Iterable[tuple[Array, Array]] | BaseCrossValidator | None
-Report = Callable[[int, int, str], None]  # called with (done, total, name of the learner)
 
 
 @validate_params(
@@ -48,6 +50,7 @@ Report = Callable[[int, int, str], None]  # called with (done, total, name of th
         "landmarks": [*N_LANDMARKS, StrOptions({"auto", *SCHEMES}), Landmarks],
         "task": [StrOptions({"auto", "classification", "regression"})],
         "resources": [Resources, None],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "progress": [callable, None],
     },
     prefer_skip_nested_validation=True,
@@ -57,13 +60,22 @@ def evaluate(
     kernel_params: KernelParams = None, learners: str | Iterable[Wanted] = "auto",
     cv: CrossValidation = 5, landmarks: Landmarks | float | str | None = "auto",
     task: str = "auto", resources: Resources | None = None, n_jobs: int | None = None,
-    random_state: Seed = None, verbose: int | bool = 0, progress: Report | None = None,
+    random_state: Seed = None, time_limit: float | None = None, verbose: int | bool = 0,
+    progress: Report | None = None,
 ) -> Evaluation:  # fmt: skip
     """Find out which learner has the smallest error on these objects.
 
-    All learners are cross-validated on the same folds, with their default parameters: the Krein
-    learners, ridge regression on similarities, support vector machines on a corrected spectrum,
-    nearest neighbours, and a constant. A learner that fails gets a row that says why.
+    All learners are cross-validated on the same folds, with their default parameters:
+    ``KreinClassifier`` or ``KreinRegressor``, the learners of the paper, ridge regression on
+    similarities, support vector machines on a corrected spectrum, nearest neighbours, and a
+    constant. A learner that fails gets a row that says why.
+
+    The whole evaluation takes about 100 seconds of one core at the most. Learners that would take
+    longer are fitted to a sample of each training part, and tested on the same objects as all
+    others; the table says how many objects these are. Learners that are named in ``learners`` are
+    fitted to all objects. What fits to the same objects have in common, such as
+    eigendecompositions, is computed once; the seconds in the table are those that a learner would
+    take by itself.
 
     Nearest neighbours are found by the dissimilarity, by the squared distance
     k(x, x) + k(z, z) - 2 k(x, z) or, for vectors, by the Euclidean distance; their number is
@@ -103,8 +115,13 @@ def evaluate(
         The number of processes for a Python function, and of threads for other kernels.
     random_state : int, RandomState, Generator or None, default=None
         Seed or generator for folds and landmarks.
+    time_limit : float or None, default=None
+        About how many seconds the evaluation may take. When they have passed, no further fit
+        begins, and the result says what was left out. None is 100 seconds of one core by estimates
+        that do not depend on the machine, and no clock.
     verbose : int or bool, default=0
-        If it is 1, a progress bar is shown on a terminal.
+        If it is 1, a progress bar with the time left is shown on a terminal, and of more than 1,200
+        objects a first answer is printed, which learners give that are fitted to 300 objects.
     progress : callable or None, default=None
         Called as ``progress(done, total, name)`` each time a learner has been fitted on a fold.
 
@@ -123,7 +140,7 @@ def evaluate(
     >>> sorted(score.name for score in result.scores), result.n_folds
     (['KreinRidgeClassifier', 'k nearest neighbours'], 5)
     """
-    rng = as_generator(random_state)
+    started, rng = time.perf_counter(), as_generator(random_state)
     require_in_memory(
         X,
         "evaluate cuts folds by row number, and takes no dask collection; pass a sample of its "
@@ -132,24 +149,33 @@ def evaluate(
     settings = Settings(kernel, kernel_params, landmarks, n_jobs, resources)
     _require_for_all_folds(settings)
     budget = (resources and resources.memory_budget) or REMEMBERED
+    limit = Limit(time_limit, started, applies=time_limit is not None or learners == "auto")
     X, y = with_target(X, y)
     with warnings.catch_warnings(record=True) as caught:  # every fit warns: they are quoted once
         warnings.simplefilter("always")
         prepared = prepare(X, rng=rng, verbose=verbose, **settings.parameters("landmarks"))
-        n = prepared.n
-        targets = targets_of(y, n, task)
-        folds = _folds(targets, cv, n, rng)
-        chosen, left_out = learners_for(targets.task, learners, n)
-        bar, seed = Progress(verbose, kernel), int(rng.integers(2**31))
-        run = Run(prepared, targets, folds, settings, seed, bar)
+        targets = targets_of(y, prepared.n, task)
+        chosen = learners_for(targets.task, learners)
+        pair = pair_seconds(prepared.kernel, prepared.X) if prepared.kernel.costly else 0.0
+        sampled: list[str] = []
+        if limit.applies and (cv is None or isinstance(cv, int | np.integer)):
+            prepared, targets, sampled = _affordable(prepared, targets, pair, limit, rng)
+        folds, bar = _folds(targets, cv, prepared.n, rng), Progress(verbose, kernel)
+        seed, memory = int(rng.integers(2**31)), budget_bytes(budget)
+        run = Run(prepared, targets, folds, settings, seed, bar, memory, limit.ends)
         with remembering(budget) if prepared.kernel.costly else nullcontext():
-            pairs = _evaluate_all_pairs(run, budget_bytes(budget))
-            scores = run.scores(chosen, progress)
+            known = _evaluate_all_pairs(run)
+            problem = Problem(targets.n_outputs, 0.0 if known else pair, settings.n_landmarks)
+            plan = _planned(run, chosen, problem, limit)
+            if verbose and (errors := run.first_answer(chosen, problem, limit.allowed)):
+                bar.say(_first_in_words(run, errors))
+            scores, n_folds = run.scores(chosen, plan, progress, limit.left_out)
+    limited = [*sampled, *_limited_in_words(scores, run, n_folds, limit)]
     scores.sort(key=lambda score: (score.failed is not None, score.mean))
     ratio = float(np.mean([len(test) / len(train) for train, test in folds]))
-    notes = (*targets.notes, *left_out, *pairs, *_distinct(caught))
+    notes = (*targets.notes, *limited, *known, *_distinct(caught))
     name = described(kernel, kernel_params)
-    return Evaluation(targets.task, targets.metric, n, len(folds), ratio, name, scores, notes)
+    return Evaluation(targets.task, targets.metric, prepared.n, n_folds, ratio, name, scores, notes)
 
 
 def _require_for_all_folds(settings: Settings) -> None:
@@ -178,13 +204,13 @@ def _folds(targets: Targets, cv: CrossValidation, n: int, rng: np.random.Generat
     return [(np.flatnonzero(numbers != j), np.flatnonzero(numbers == j)) for j in range(k)]
 
 
-def _evaluate_all_pairs(run: Run, most_bytes: int) -> list[str]:
+def _evaluate_all_pairs(run: Run) -> list[str]:
     """Evaluate all pairs once, if their values fit into memory and the folds will ask for them.
 
     Returns a sentence about it, or nothing.
     """
     prepared, kernel, n = run.prepared, run.prepared.kernel, run.prepared.n
-    if not kernel.costly or 8 * (n + 1) ** 2 > most_bytes or not _same_for_folds(run):
+    if not kernel.costly or 8 * (n + 1) ** 2 > run.memory or not _same_for_folds(run):
         return []
     start = time.perf_counter()
     prepared.all_pairs(prepared.X, np.arange(n), run.bar, "pairs")
@@ -206,66 +232,97 @@ def _same_for_folds(run: Run) -> bool:
     return bool(key_of(whole) == key_of(part))
 
 
-@dataclass(frozen=True)
-class Run:
-    """Everything that the fits of all learners share."""
-
-    prepared: Prepared
-    targets: Targets
-    folds: Folds
-    settings: Settings
-    seed: int
-    bar: Progress
-
-    def scores(self, learners: list[Learner], progress: Report | None) -> list[Score]:
-        total, done, scores = len(learners) * len(self.folds), 0, []
-        with self.bar.step("fits", total):
-            for learner in learners:
-                fits: list[tuple[Array, float, float]] = []
-                failed: str | None = None
-                for fold in range(len(self.folds)):
-                    if failed is None:
-                        try:
-                            fits.append(self._fit(learner, fold))
-                        except Exception as error:  # its row says so, and the others go on
-                            text = " ".join(str(error).split())
-                            failed = f"failed, {type(error).__name__}: {text}"
-                    done += 1
-                    self.bar.add(1)
-                    if progress is not None:
-                        progress(done, total, learner.name)
-                scores.append(_score(learner, fits, failed))
-        return scores
-
-    def _fit(self, learner: Learner, fold: int) -> tuple[Array, float, float]:
-        """The losses of the test objects, and the seconds of the fit and of the prediction."""
-        train, test = self.folds[fold]
-        model = learner.make(self.settings, self.seed + fold)
-        start = time.perf_counter()
-        model.fit(self.prepared.part(train, train), self.targets.y[train])
-        fitted = time.perf_counter()
-        predicted = model.predict(self.prepared.part(test, train))
-        end = time.perf_counter()
-        return self.targets.losses(predicted, test), fitted - start, end - fitted
+# How much there is time for
 
 
-def _score(learner: Learner, fits: list[tuple[Array, float, float]], failed: str | None) -> Score:
-    if failed is not None:
-        return Score(learner.name, learner.kind, np.empty(0), np.nan, np.nan, failed)
-    losses, fitting, predicting = zip(*fits, strict=True)
-    errors = np.array([part.mean() for part in losses])
-    seconds = float(np.mean(fitting)), float(np.mean(predicting))
-    return Score(learner.name, learner.kind, errors, *seconds, losses=np.concatenate(losses))
+class Limit(NamedTuple):
+    """The time that an evaluation may take; None is the time of the defaults."""
+
+    given: float | None
+    started: float  # by time.perf_counter
+    applies: bool  # whether learners are fitted to fewer objects if they take long
+
+    @property
+    def allowed(self) -> float:
+        return ALLOWED if self.given is None else self.given
+
+    @property
+    def ends(self) -> float:
+        """When no further fit begins: only a limit that is given is a matter of the clock."""
+        return math.inf if self.given is None else self.started + self.given
+
+    @property
+    def left_out(self) -> str:
+        return f"left out, as time_limit={self.allowed:g} was reached"
+
+
+def _affordable(
+    prepared: Prepared, targets: Targets, pair: float, limit: Limit, rng: np.random.Generator
+) -> tuple[Prepared, Targets, list[str]]:
+    """A sample of the objects, if to compare all of them takes too long; and a sentence on it."""
+    n = prepared.n
+    size = affordable_objects(n, pair, limit.allowed)
+    if size >= n:
+        return prepared, targets, []
+    rows = spread(np.arange(n), targets.labels, size, rng)
+    note = (
+        f"This is about {len(rows):,} of the {n:,} objects, drawn at random: one similarity takes "
+        f"about {pair:.0e} s, and those of all objects too long. A larger time_limit allows more."
+    )
+    sampled = targets_of(targets.y[rows], len(rows), targets.task)
+    return (
+        prepared.of_part(rows, rng),
+        replace(sampled, notes=(*targets.notes, *sampled.notes)),
+        [note],
+    )
+
+
+def _planned(run: Run, learners: list[Learner], problem: Problem, limit: Limit) -> Plan:
+    """The number of objects that each learner is fitted to."""
+    n, costs = max(len(train) for train, _ in run.folds), {one.name: one.cost for one in learners}
+    left = limit.allowed - (time.perf_counter() - limit.started if limit.given else 0.0)
+    allowed = max(left, 0.0) if limit.applies else math.inf
+    first = KNOWN[run.targets.task][0].name
+    return planned(costs, first, n, len(run.folds), problem, allowed)
+
+
+def _limited_in_words(scores: list[Score], run: Run, n_folds: int, limit: Limit) -> list[str]:
+    """What was not done for lack of time."""
+    notes = []
+    if n_folds < len(run.folds):
+        done = "One fold was" if n_folds == 1 else f"{n_folds} folds were"
+        notes.append(
+            f"{done} done of {len(run.folds)}, as time_limit={limit.allowed:g} was reached."
+        )
+    part = [score for score in scores if score.n_fitted is not None]
+    if part:
+        n = min(len(train) for train, _ in run.folds)
+        names = ", ".join(score.name for score in part)
+        notes.append(
+            f"Fitted to {part[0].n_fitted:,} of {n:,} training objects, because all of them would "
+            f"take too long: {names}. A larger time_limit, or their names in learners, fits them "
+            "to all."
+        )
+    return notes
+
+
+def _first_in_words(run: Run, errors: dict[str, float]) -> str:
+    """The first answer in a line: learners by increasing error."""
+    best = sorted(errors, key=lambda name: errors[name])
+    unit, digits = (" %", 0) if run.targets.labels is not None else ("", 2)
+    shown = ", ".join(f"{name} {errors[name]:.{digits}f}{unit}" for name in best)
+    what = run.targets.metric.removesuffix(", %")
+    return f"preliminary, {what} of learners fitted to {FIRST} objects: {shown}"
 
 
 def _distinct(caught: list[warnings.WarningMessage]) -> list[str]:
     """Each warning once, up to a number of them."""
-    texts = list(dict.fromkeys(_quoted(str(warning.message)) for warning in caught))
+    texts = list(dict.fromkeys(map(_quoted, caught)))
     left = len(texts) - MOST_NOTED
     return texts[:MOST_NOTED] + ([f"{left} further warnings of fits."] if left > 0 else [])
 
 
-def _quoted(message: str) -> str:
-    if message.startswith("remembering("):
+def _quoted(warning: warnings.WarningMessage) -> str:
+    if issubclass(warning.category, NotRemembered):
         return "Values of pairs exceed memory_budget: some were evaluated more than once."
-    return f"Warning: {message}"
+    return f"Warning: {warning.message}"

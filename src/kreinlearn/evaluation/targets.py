@@ -32,6 +32,14 @@ class Targets:
         return "regression" if self.labels is None else "classification"
 
     @property
+    def n_outputs(self) -> int:
+        """Columns of targets: those of numbers, or one per class if there are more than two."""
+        if self.labels is None:
+            return 1 if self.y.ndim == 1 else int(self.y.shape[1])
+        n_classes = int(self.labels.max()) + 1
+        return n_classes if n_classes > 2 else 1
+
+    @property
     def metric(self) -> str:
         return "1 - R^2" if self.labels is None else "error, %"
 

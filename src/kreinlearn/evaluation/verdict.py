@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from kreinlearn.evaluation.paired import LEVEL, paired_difference
@@ -17,14 +18,14 @@ def verdict(result: Evaluation) -> str:
     """What the comparison shows about the best learner."""
     best = result.best
     if best is None:
-        return f"Every learner failed; {result.scores[0].name}: {result.scores[0].failed}"
+        return f"No learner has a result; {result.scores[0].name}: {result.scores[0].failed}"
     if best.kind == TRIVIAL:
         return f"Nothing was learned: {_errs(result, best)}, and no learner does better."
     trivial = _first(result, TRIVIAL)
     if trivial is not None and not _learnt(result, best, trivial):
         said = f"{_errs(result, best)}, {_compared(result, trivial)}"
         return f"It is not certain that anything was learned: {said}; the difference may be chance."
-    other = _first(result, BASELINE if best.kind == KREIN else KREIN)
+    other = _other(result, best, BASELINE if best.kind == KREIN else KREIN)
     if other is None:
         return f"{_errs(result, best)}."
     said = f"{_errs(result, best)}, {_compared(result, other)}"
@@ -36,16 +37,26 @@ def _first(result: Evaluation, kind: str) -> Score | None:
     return next((s for s in result.scores if s.kind == kind and s.failed is None), None)
 
 
+def _other(result: Evaluation, best: Score, kind: str) -> Score | None:
+    """The best learner of a kind, if possible one that was fitted to as many objects."""
+    able = [s for s in result.scores if s.kind == kind and s.failed is None]
+    return min(able, key=lambda s: s.n_fitted != best.n_fitted, default=None)
+
+
 def _errs(result: Evaluation, score: Score) -> str:
     mean, error = result.shown(score.mean), f"(s.e. {result.shown(score.standard_error)})"
     if result.task == "classification":
-        return f"{score.name} errs on {mean} % {error}"
-    return f"{score.name} has {result.metric} = {mean} {error}"
+        return f"{_named(score)} errs on {mean} % {error}"
+    return f"{_named(score)} has {result.metric} = {mean} {error}"
+
+
+def _named(score: Score) -> str:
+    return score.name if score.n_fitted is None else f"{score.name} (of {score.n_fitted:,} objects)"
 
 
 def _compared(result: Evaluation, score: Score) -> str:
     mean = result.shown(score.mean)
-    return f"{score.name} {f'on {mean} %' if result.task == 'classification' else mean}"
+    return f"{_named(score)} {f'on {mean} %' if result.task == 'classification' else mean}"
 
 
 def _learnt(result: Evaluation, best: Score, trivial: Score) -> bool:
@@ -60,7 +71,8 @@ def _learnt(result: Evaluation, best: Score, trivial: Score) -> bool:
 
 def _chance(result: Evaluation, best: Score, other: Score) -> str:
     if result.n_folds < FEWEST_FOLDS:
-        return f"{result.n_folds} folds are too few to say whether the difference is chance"
+        folds = "one fold is" if result.n_folds == 1 else f"{result.n_folds} folds are"
+        return f"{folds} too few to say whether the difference is chance"
     gap = paired_difference(best.errors, other.errors, result.ratio)
     if gap.mean == 0:
         return "there is no difference"
@@ -71,5 +83,7 @@ def _chance(result: Evaluation, best: Score, other: Score) -> str:
 
 
 def p_in_words(p: float) -> str:
-    """A probability with as many digits as it deserves."""
+    """A probability with as many digits as it deserves; nothing if there is none."""
+    if math.isnan(p):
+        return ""
     return f"{p:.2f}" if p >= 0.01 else f"{p:.3f}" if p >= 0.001 else "< 0.001"

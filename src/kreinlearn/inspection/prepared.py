@@ -16,7 +16,6 @@ from kreinlearn.estimators.transformer import KreinNystroem
 from kreinlearn.inspection.arguments import Array, KernelLike, KernelParams, Objects
 from kreinlearn.kernels import Kernel
 from kreinlearn.pairs.evaluate import announce, evaluate_square, pairs_among
-from kreinlearn.pairs.probe import warn_of_probe
 from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.progress import Progress, name_of
 from kreinlearn.sums.parallel import serial_blas, worker_count
@@ -49,14 +48,14 @@ class Prepared:
             return np.asarray(self.X)[np.ix_(rows, columns)]
         return self.kernel.select(self.X, rows)
 
+    def of_part(self, rows: Array, rng: np.random.Generator) -> Prepared:
+        """The same for some of the objects only, as if the others did not exist."""
+        return Prepared(self.model, *receive(self.model, self.part(rows, rows), rng))
+
     def validated(self, X: Objects) -> Objects:
         """New objects, validated as the first ones were."""
         validated: Objects = self.kernel.domain.validate(X, border_of(self.model), reset=False)
         return validated
-
-    def probe(self, Z: Objects, K: Array, rng: np.random.Generator) -> None:
-        """Warn if a function of the user is asymmetric, random, or looks like a distance."""
-        warn_of_probe(self.kernel, Z, K, rng, "K is made symmetric")
 
     def release(self) -> None:
         """Let worker processes of the kernel drop the objects that they were sent."""

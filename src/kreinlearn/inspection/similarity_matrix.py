@@ -14,6 +14,7 @@ from kreinlearn.inspection.prepared import Prepared, prepare
 from kreinlearn.kernels import double_centre
 from kreinlearn.kernels.dissimilarity import check_dissimilarities
 from kreinlearn.pairs.evaluate import evaluate
+from kreinlearn.pairs.probe import warn_of_probe
 from kreinlearn.solvers.spectrum import indefiniteness_of_matrix, power_of_two_scale
 
 EXACT_UP_TO = 5000  # objects up to which the whole spectrum is computed
@@ -96,7 +97,7 @@ def _similarity(prepared: Prepared, rows: Array, rng: np.random.Generator) -> Ar
     Z = kernel.select(prepared.X, rows)
     K = evaluate(kernel.symmetric, Z, rows, rows)
     if kernel.untrusted:
-        prepared.probe(Z, K, rng)
+        warn_of_probe(kernel, Z, K, rng, "K is made symmetric")
     if not kernel.is_dissimilarity:
         return K
     check_dissimilarities(K, np.diagonal(K))

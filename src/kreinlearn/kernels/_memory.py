@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from kreinlearn._warnings import warn
+from kreinlearn._warnings import NotRemembered, warn
 from kreinlearn.data.memory import budget_bytes, in_words
 from kreinlearn.data.tiles import length
 from kreinlearn.kernels.base import Array, Kernel, Objects
@@ -250,7 +250,8 @@ class _Memory:
         if first:
             warn(
                 f"remembering(limit={in_words(self.limit)!r}) is full: values of further pairs are "
-                "evaluated each time they are needed; raise limit"
+                "evaluated each time they are needed; raise limit",
+                NotRemembered,
             )
 
     def known_own(self, table: _Table, a: list[Key]) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
@@ -16,6 +16,7 @@ from kreinlearn.kernels.base import Array, Objects
 
 _fused = Late("kreinlearn.kernels._fused")
 REMEDY = "scale the data, with StandardScaler say"
+FINITE, POSITIVE = "pass a finite number", "pass a positive finite number"
 SAMPLE = 1000  # rows between which the median distance is taken
 
 
@@ -180,14 +181,25 @@ class TruncatedL1Columns(BlockColumns):
 # Parameters that are numbers
 
 
-def number(value: Any, name: str, *, positive: bool, words: Sequence[str] = ()) -> float:
-    """A finite number, positive if so asked; the error lists the ``words`` that are allowed too."""
-    good = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    if not good or not np.isfinite(value) or (positive and value < np.finfo(np.float64).tiny):
-        kind = "a positive finite number" if positive else "a finite number"
-        choices = " or ".join([kind, *map(repr, words)])
-        raise ValueError(f"{name}={value!r} is not allowed; pass {choices}")
+def number(
+    value: Any, name: str, remedy: str = FINITE, *, least: float = -np.inf, most: float = np.inf,
+    kind: type = Real,
+) -> float:  # fmt: skip
+    """A finite number from ``least`` to ``most``; the error ends with what to pass instead."""
+    good = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+    if not good or not least <= value <= most or not np.isfinite(value):
+        raise ValueError(f"{name}={value!r} is not allowed; {remedy}")
     return float(value)
+
+
+def not_negative(value: Any, name: str) -> float:
+    """A finite number, 0 or more."""
+    return number(value, name, f"{FINITE}, 0 or more", least=0.0)
+
+
+def positive(value: Any, name: str, remedy: str = POSITIVE) -> float:
+    """A finite number that is not so small that one over it overflows."""
+    return number(value, name, remedy, least=float(np.finfo(np.float64).tiny))
 
 
 def spread(value: Any, name: str, X: Objects, rng: np.random.Generator, l1: bool = False) -> float:
@@ -197,7 +209,7 @@ def spread(value: Any, name: str, X: Objects, rng: np.random.Generator, l1: bool
     variance.
     """
     if not isinstance(value, str) or value not in ("median", "scale"):
-        return number(value, name, positive=True, words=("median", "scale"))
+        return positive(value, name, f"{POSITIVE} or 'median' or 'scale'")
     if not isinstance(X, Source):
         X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -324,7 +324,7 @@ class LinearCombination(_Combination):
     def _factors(self) -> list[float]:
         n = len(self._named())
         given = [1.0] * n if self.weights is None else np.ravel(self.weights).tolist()
-        weights = [number(w, "a weight", positive=False) for w in given]
+        weights = [number(w, "a weight") for w in given]
         if len(weights) != n:
             raise ValueError(
                 f"weights={self.weights!r} for {n} kernels: pass one weight for each of them"
@@ -391,7 +391,7 @@ def multiplied(left: Kernel, right: object) -> Kernel:
     """The product of two kernels, or of a kernel and a number."""
     if isinstance(right, Real):
         inner = left if type(left) is LinearCombination else LinearCombination([left])
-        factor = number(right, "a weight", positive=False)
+        factor = number(right, "a weight")
         weights = [factor * w for w in inner._factors()]
         return LinearCombination(list(inner.kernels), weights).sound()
     kernels: list[Any] = []
@@ -404,7 +404,7 @@ def divided(left: Kernel, right: object) -> Kernel:
     """A kernel divided by a number."""
     if not isinstance(right, Real):
         raise TypeError(f"a kernel cannot be divided by {right!r}; divide it by a number, k / 2.0")
-    divisor = number(right, "a divisor", positive=False)
+    divisor = number(right, "a divisor")
     if divisor == 0:
         raise ValueError("a kernel cannot be divided by 0; pass another number, k / 2.0")
     return multiplied(left, 1 / divisor)

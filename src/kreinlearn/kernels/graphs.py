@@ -33,7 +33,7 @@ from kreinlearn.kernels._graphs import (
     overlap,
 )
 from kreinlearn.kernels.base import Array, Objects, register
-from kreinlearn.kernels.columns import number
+from kreinlearn.kernels.columns import not_negative
 from kreinlearn.kernels.object_kernel import ObjectKernel
 from kreinlearn.kernels.processes import SlowKernel
 
@@ -359,11 +359,9 @@ class GraphEdit(SlowKernel, _GraphKernel):
         self.label_cost = label_cost
 
     def _costs(self) -> tuple[float, float, float]:
-        costs = {name: getattr(self, f"{name}_cost") for name in ("node", "label", "edge")}
-        for name, value in costs.items():
-            if number(value, f"{name}_cost", positive=False) < 0:
-                raise ValueError(f"{name}_cost={value!r} is negative; pass a cost of 0 or more")
-        return float(costs["node"]), float(costs["label"]), float(costs["edge"])
+        node = not_negative(self.node_cost, "node_cost")
+        label = not_negative(self.label_cost, "label_cost")
+        return node, label, not_negative(self.edge_cost, "edge_cost")
 
     def packed(self, X: Objects, first: int = 0, n: int = 0, like: object = None) -> Nodes:
         graphs = join(X, first, n)

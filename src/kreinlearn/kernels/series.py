@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from kreinlearn.kernels.base import Array, Objects, register
-from kreinlearn.kernels.series_base import Series, SeriesDistance, number
-
-NOT_NEGATIVE = "pass a finite number, 0 or more"
+from kreinlearn.kernels.columns import not_negative, number, positive
+from kreinlearn.kernels.series_base import Series, SeriesDistance
 
 
 class DTW(SeriesDistance):
@@ -98,7 +97,7 @@ class WeightedDTW(SeriesDistance):
         self.g = g
 
     def _arguments(self) -> tuple[Any, ...]:
-        return self._window(), number("g", self.g, NOT_NEGATIVE)
+        return self._window(), not_negative(self.g, "g")
 
 
 class ShapeDTW(DTW):
@@ -133,7 +132,7 @@ class ShapeDTW(DTW):
         self.reach = reach
 
     def _arguments(self) -> tuple[Any, ...]:
-        number("reach", self.reach, "pass a whole number, 0 or more", kind=Integral)
+        number(self.reach, "reach", "pass a whole number, 0 or more", least=0, kind=Integral)
         return super()._arguments()
 
     def _prepared(self, x: Array) -> Array:
@@ -180,7 +179,7 @@ class MSM(SeriesDistance):
         self.independent = independent
 
     def _arguments(self) -> tuple[Any, ...]:
-        return self._window(), bool(self.independent), number("c", self.c, NOT_NEGATIVE)
+        return self._window(), bool(self.independent), not_negative(self.c, "c")
 
 
 class ERP(SeriesDistance):
@@ -272,8 +271,8 @@ class TWE(SeriesDistance):
         self.lmbda = lmbda
 
     def _arguments(self) -> tuple[Any, ...]:
-        nu = number("nu", self.nu, NOT_NEGATIVE)
-        return self._window(), nu, number("lmbda", self.lmbda, NOT_NEGATIVE)
+        nu = not_negative(self.nu, "nu")
+        return self._window(), nu, not_negative(self.lmbda, "lmbda")
 
 
 class EDR(SeriesDistance):
@@ -314,8 +313,7 @@ class EDR(SeriesDistance):
         if self.epsilon is None:
             return self._window(), None
         what = "pass a positive number, or None for a quarter of the standard deviation"
-        tiny = np.finfo(np.float64).tiny
-        return self._window(), number("epsilon", self.epsilon, what, least=float(tiny))
+        return self._window(), positive(self.epsilon, "epsilon", what)
 
     def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Series:
         series = super().packed(X, first, n, like)
@@ -359,7 +357,7 @@ class LCSS(SeriesDistance):
         self.epsilon = epsilon
 
     def _arguments(self) -> tuple[Any, ...]:
-        return self._window(), number("epsilon", self.epsilon, NOT_NEGATIVE)
+        return self._window(), not_negative(self.epsilon, "epsilon")
 
 
 register("dtw", DTW, replace=True)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
-from numbers import Real
 from types import FunctionType
 from typing import Any, NamedTuple, Self
 
@@ -20,6 +19,7 @@ from kreinlearn._warnings import warn
 from kreinlearn.data.tiles import length, objects_of
 from kreinlearn.kernels._compiled import cached_njit
 from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.kernels.columns import number
 from kreinlearn.kernels.object_kernel import ObjectKernel, given, library
 
 GAPS = "fill the gap, or leave the time out (lengths may differ)"
@@ -84,8 +84,10 @@ class SeriesDistance(ObjectKernel):
         return (self._window(),)
 
     def _window(self) -> float:
+        if self.window is None:
+            return 1.0
         what = "pass a share of the length from 0 to 1, or None for no limit"
-        return 1.0 if self.window is None else number("window", self.window, what, most=1.0)
+        return number(self.window, "window", what, least=0.0, most=1.0)
 
     def _prepared(self, x: Array) -> Array:
         """What is compared in place of x: (length, channels) -> (length', width), in C order."""
@@ -178,19 +180,3 @@ class SeriesDistance(ObjectKernel):
         for i, out in enumerate(D):
             row(points[start[i] : start[i + 1]], points, start, arguments, i + 1, out)
         return D + D.T
-
-
-def number(
-    name: str,
-    value: Any,
-    remedy: str,
-    *,
-    least: float = 0.0,
-    most: float = np.inf,
-    kind: type = Real,
-) -> float:
-    """A finite number from ``least`` to ``most``; the error ends with what to pass instead."""
-    good = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
-    if not good or not least <= value <= most or not np.isfinite(value):
-        raise ValueError(f"{name}={value!r} is not allowed; {remedy}")
-    return float(value)

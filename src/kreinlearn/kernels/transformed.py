@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.tiles import first_not_finite, length, take
 from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, delivered, resolve, symmetrised
-from kreinlearn.kernels.columns import number
+from kreinlearn.kernels.columns import positive
 from kreinlearn.kernels.combine import Composite, common_domain, require_similarities
 from kreinlearn.kernels.dissimilarity import (
     TRANSFORMS,
@@ -122,7 +122,7 @@ class SimilarityOf(_OfOne):
             raise ValueError(
                 f"n_reference={m!r} is not allowed; pass a number of objects, 1 or more"
             )
-        width = number(self.width, "width", positive=True)
+        width = positive(self.width, "width")
         if self.transform in ("squared", "linear") and width != 1:
             raise ValueError(
                 f"width={self.width!r} has no meaning with transform={self.transform!r}, which "
@@ -292,7 +292,7 @@ class Normalized(_OfOne):
         return False
 
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
-        floor = number(self.floor, "floor", positive=True)
+        floor = positive(self.floor, "floor")
         own, draw = rng.spawn(2)
         super().fit(X, own)
         chosen = _sample(length(X), SAMPLE, draw)

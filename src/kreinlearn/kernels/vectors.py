@@ -12,11 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from kreinlearn.kernels._compiled import Late
 from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, register
 from kreinlearn.kernels.columns import (
+    FINITE,
     DistanceColumns,
     ProductColumns,
     TruncatedL1Columns,
     floats,
     number,
+    positive,
     require_small,
     spread,
     squared_norms,
@@ -52,8 +54,10 @@ class _RadialKernel(VectorKernel):
 
     sparse = True
     scale = "width"
-    width: Any
     width_: float
+
+    def __init__(self, width: float | str = "median") -> None:
+        self.width = width
 
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
         self.width_ = spread(self.width, "width", X, rng)
@@ -98,9 +102,6 @@ class Gaussian(_RadialKernel):
            [0.011, 0.135, 1.   ]])
     """
 
-    def __init__(self, width: float | str = "median") -> None:
-        self.width = width
-
     def _apply(self) -> Callable[[Array], None]:
         return partial(_fused.gaussians, weights=(1.0,), rates=(1 / self.width_,))
 
@@ -136,7 +137,7 @@ class DeltaGauss(_RadialKernel):
         self.ratio = ratio
 
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
-        if number(self.ratio, "ratio", positive=True) == 1:
+        if positive(self.ratio, "ratio") == 1:
             raise ValueError(
                 "ratio=1 makes the kernel zero everywhere; pass another one, such as 4"
             )
@@ -192,8 +193,8 @@ class GaussianCombination(_RadialKernel):
         self.unit = unit
 
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
-        weights = [number(w, "a weight", positive=False) for w in np.ravel(self.weights).tolist()]
-        widths = [number(s, "a width", positive=True) for s in np.ravel(self.widths).tolist()]
+        weights = [number(w, "a weight") for w in np.ravel(self.weights).tolist()]
+        widths = [positive(s, "a width") for s in np.ravel(self.widths).tolist()]
         if len(weights) != len(widths) or not weights:
             raise ValueError(
                 f"weights={self.weights!r} and widths={self.widths!r}: pass one width per weight"
@@ -241,7 +242,7 @@ class Epanechnikov(_RadialKernel):
         self.power = power
 
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
-        number(self.power, "power", positive=True)
+        positive(self.power, "power")
         return super().fit(X, rng)
 
     def _apply(self) -> Callable[[Array], None]:
@@ -273,9 +274,6 @@ class Multiquadric(_RadialKernel):
            [1.155, 1.   , 1.528],
            [2.   , 1.528, 1.   ]])
     """
-
-    def __init__(self, width: float | str = "median") -> None:
-        self.width = width
 
     def _apply(self) -> Callable[[Array], None]:
         return partial(_fused.multiquadric, width=self.width_)
@@ -314,11 +312,11 @@ class Sigmoid(VectorKernel):
         self.bias = bias
 
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
-        number(self.bias, "bias", positive=False)
+        number(self.bias, "bias")
         if isinstance(self.gain, str) and self.gain == "scale":
             self.gain_ = 1 / spread("scale", "gain", X, rng)
         else:
-            self.gain_ = number(self.gain, "gain", positive=False, words=("scale",))
+            self.gain_ = number(self.gain, "gain", f"{FINITE} or 'scale'")
         return self
 
     def columns(self, Z: Objects) -> Columns:

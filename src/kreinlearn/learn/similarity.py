@@ -12,9 +12,11 @@ import numpy as np
 from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS
 from kreinlearn.learn.exact import can_be_tuned, decomposed, spread_out, tune_exactly, tuning_loss
-from kreinlearn.learn.search import COARSE, MeanLoss, Tuned, Unknowns, tune, tune_apart
+from kreinlearn.learn.search import COARSE, FoldLosses, MeanLoss, Tuned, Unknowns, tune, tune_apart
+from kreinlearn.learn.sharing import shared
 from kreinlearn.learn.task import Task, gram_scale
 from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.solvers.exact import Eigenbasis
 from kreinlearn.solvers.least_squares import Fold
 from kreinlearn.sums.parallel import map_in_threads
 
@@ -25,7 +27,7 @@ SCREENED_OUTSIDE, SCREENED_PER_LANDMARK = 2048, 3  # at least so many where it d
 STAGES = ((300, 6), (700, 1))  # objects that candidates are compared on, and how many are left
 COARSE_STEPS = tuple(10.0 ** np.arange(-6, 0.5))  # penalties that are tried then
 ALMOST_ALL = 1.2  # a part is not looked at if there are not so many times more objects
-SCREENED_ACCURACY = 1e-4  # of the integrals behind leave-one-out, on parts
+SCREENED_ACCURACY = 1e-5  # of the integrals behind leave-one-out, on parts
 
 Params = dict[str, Any]
 
@@ -112,31 +114,58 @@ def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
     return Chosen(chosen, best.kernel_params, best.transform, [trial[2] for trial in trials])
 
 
+class Compared(NamedTuple):
+    """The candidate that was chosen, by its number, and all that was found out on the way."""
+
+    number: int
+    tuned: Tuned
+    basis: Eigenbasis
+    tuning: FoldLosses
+    choices: list[Choice] | None
+
+
 def _choose_exactly(candidates: list[Candidate], unknowns: Unknowns) -> Chosen:
     """The same if all objects are landmarks: candidates are compared on growing samples.
 
     The best one is decomposed and tuned on all objects.
     """
+    task = candidates[0].task
+    compare = partial(_compared, candidates, unknowns)
+    if all(candidate.task is task for candidate in candidates):
+        names = [candidate.transform for candidate in candidates]
+        asked = (names, task.kind.signed, task.intercept, task.leaves_one_out, unknowns)
+        weights = None if task.weights is None else np.asarray(task.weights)
+        folds = None if task.leaves_one_out else np.asarray(task.folds)
+        values = (np.asarray(task.sample.raw), task.numbers, np.asarray(task.Y), weights, folds)
+        found = shared(compare, "similarity", *asked, *values, task.sample.eps)
+    else:
+        found = compare()
+    best = candidates[found.number]
+    chosen = replace(best.chosen(), basis=found.basis, tuning=found.tuning, tuned=found.tuned)
+    return Chosen(chosen, best.kernel_params, best.transform, found.choices)
+
+
+def _compared(candidates: list[Candidate], unknowns: Unknowns) -> Compared:
+    """Compare candidates on growing samples, and tune the best of them on all objects."""
     first = candidates[0].task
     n, workers = len(first.numbers), first.pairs.session.workers
-    left, dropped = list(candidates), list[Choice]()
+    left, dropped = list(range(len(candidates))), list[Choice]()
     for size, most in STAGES:
         places = spread_out(first, size)
         if n <= ALMOST_ALL * size or not can_be_tuned(first, places):
             most, places = 1, np.arange(n)
         if len(left) > most:
             screen = partial(_tuned_on_part, places=places, unknowns=unknowns)
-            tuned = map_in_threads(screen, [candidate.named() for candidate in left], workers)
+            tuned = map_in_threads(screen, [candidates[i].named() for i in left], workers)
             order = np.argsort([one.loss for one in tuned], kind="stable")
-            dropped = [left[i].choice(tuned[i]) for i in order[most:]] + dropped
+            dropped = [candidates[left[i]].choice(tuned[i]) for i in order[most:]] + dropped
             left = [left[i] for i in order[:most]]
-    (best,) = left
-    task = best.chosen()
+    (number,) = left
+    task = candidates[number].chosen()
     basis = decomposed(task)
-    tuned_on_all, tuning = tune_exactly(task, basis, unknowns)
-    task = replace(task, basis=basis, tuning=tuning, tuned=tuned_on_all)
-    choices = [best.choice(tuned_on_all), *dropped] if dropped else None
-    return Chosen(task, best.kernel_params, best.transform, choices)
+    best, tuning = tune_exactly(task, basis, unknowns)
+    choices = [candidates[number].choice(best), *dropped] if dropped else None
+    return Compared(number, best, basis, tuning, choices)
 
 
 def _tuned_on_part(task: Task, places: Array, unknowns: Unknowns) -> Tuned:

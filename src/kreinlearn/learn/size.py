@@ -45,10 +45,11 @@ def landmarks_by_cost(
     if exact <= limit and needed <= memory:
         reason = f"all {n} objects are landmarks: that takes about {_rounded(exact)} of one core"
         return Size(n, reason)
-    why = f"all {n} would take about {_rounded(exact)} of one core"
-    if seconds is not None:
+    m, why = _affordable(n, pair, limit), f"all {n} would take about {_rounded(exact)} of one core"
+    if seconds is None:
+        m = max(m, _usual(n, pair))
+    else:
         why += f", and the limit is {_rounded(limit)}"
-    m = max(_affordable(n, pair, limit), _usual(n, pair) if seconds is None else 0)
     m = min(m, n // 2)  # of more, every fold would make its own map
     if exact <= limit:
         why = f"all {n} would take {needed / 2**20:.0f} MiB, and {memory / 2**20:.0f} MiB are free"

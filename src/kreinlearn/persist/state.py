@@ -26,8 +26,8 @@ REQUIRED: dict[str | None, set[str]] = {
     "regressor": LEARNED | {"_one_output", "_shift"},
     "classifier": LEARNED | {"classes_", "multi_class_", "part_weights_", "_range"},
 }
-PARTS = ["krein", "neighbours_1", "neighbours_3", "neighbours_10"]  # of a decision
 TRANSFORM_MODULES = ("kreinlearn.kernels.dissimilarity", "kreinlearn.kernels.ranks")
+PARTS = ["krein", "neighbours_1", "neighbours_3", "neighbours_10"]  # of a decision
 OUTPUTS = [{"transform": name} for name in ("default", "pandas", "polars")]  # of set_output
 # The attributes that are stored as they are, by the kind of their values and, after the colon, by
 # their shapes: m landmarks, r dimensions, k eigenvalues, d features, c classes, q outputs; "|" is

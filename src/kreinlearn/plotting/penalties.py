@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -123,11 +123,11 @@ class PenaltyDisplay(Display):
             )
         if grid < 2:
             raise ValueError(f"grid={grid!r} must be 2 or more")
-        criterion = criterion_of(estimator, X, y, sample_weight)
+        loss, criterion = criterion_of(estimator, X, y, sample_weight)
         chosen = (float(plus), float(minus))
         values = _grid(chosen, int(grid))
-        losses = [[criterion.loss(p, m) for p in values] for m in values]
-        name = f"cross-validated {criterion.name}"
+        losses = [[loss(p, m) for p in values] for m in values]
+        name = f"cross-validated {criterion}"
         return cls(values, values, losses, chosen=chosen, criterion=name).plot(ax)
 
     def _draw(self, ax: Axes) -> None:
@@ -197,17 +197,10 @@ def _levels(losses: Array) -> Array:
 # The loss
 
 
-class Criterion(NamedTuple):
-    """The loss as a function of lambda_plus and lambda_minus, and what it is, in words."""
-
-    loss: Callable[[float, float], float]
-    name: str
-
-
 def criterion_of(
     model: Learner, X: Objects, y: ArrayLike, sample_weight: ArrayLike | None = None
-) -> Criterion:
-    """The loss that a learner has minimised.
+) -> tuple[Callable[[float, float], float], str]:
+    """The loss that a learner has minimised, as a function of its penalties, and its name.
 
     Landmarks and similarity are those of the fit, and so are the folds unless it was loaded.
     """
@@ -219,7 +212,7 @@ def criterion_of(
 
     name = "squared hinge loss" if isinstance(model, KreinSVC) else "squared error"
     anew = "" if model.cv == "loo" or hasattr(model, "folds_") else ", folds drawn anew"
-    return Criterion(serial_loss, name + anew)
+    return serial_loss, name + anew
 
 
 def _as_fitted(model: Learner) -> Learner:

@@ -109,7 +109,7 @@ def _of_evaluation(result: Evaluation) -> Iterator[Block]:
         yield Table(title, result.header, tried, [note])
         yield _comparison(result)
     failed = [literal(f"{score.name}: {score.failed}") for score in result.scores if score.failed]
-    for what, items in (("Learners that failed:", failed), ("Notes:", result.notes)):
+    for what, items in (("Learners without a result:", failed), ("Notes:", result.notes)):
         if items:
             yield from (what, _listed(items))
 

@@ -124,13 +124,13 @@ class SpectrumCorrection:
         return K_x if self.gain is None else (K_x @ self.U * self.gain) @ self.U.T
 
 
-def correct(K: Array, how: str) -> SpectrumCorrection:
+def correct(K: Array, how: str, spectrum: Spectrum | None = None) -> SpectrumCorrection:
     """K with its negative eigenvalues flipped, clipped or squared, or its spectrum shifted up.
 
     A shift changes only the similarity of each object with itself. Rows of new objects stay as they
-    are, because no new object is a training object.
+    are, because no new object is a training object. ``spectrum`` is that of K, if it is known.
     """
-    spectrum = signed_eigh(K)
+    spectrum = signed_eigh(K) if spectrum is None else spectrum
     gain, shift = CORRECTIONS[how](spectrum.D)
     if gain is None:
         return SpectrumCorrection(K + shift * np.eye(len(K)), spectrum.U[:, :0], None)

@@ -30,6 +30,7 @@ LABELS = np.digitize(F + 0.2 * RNG.normal(size=N), np.quantile(F, [0.15, 0.5, 0.
 W = RNG.uniform(0.3, 2, N)
 KERNEL = GaussianCombination(weights=(1.0, -0.7), widths=(6.0, 1.5), unit=1.0)
 Z = np.sort(RNG.permutation(N)[:18])
+MOST = np.sort(np.random.default_rng(102).permutation(N)[:70])
 LAMBDAS = (2e-3, 3e-2)
 PAIRS = list(combinations(range(N_CLASSES), 2))
 CLASSIFIERS = [KreinRidgeClassifier, KreinVCRidgeClassifier, KreinSVC, SimilarityRidgeClassifier]
@@ -72,9 +73,13 @@ def test_least_squares_of_each_pair(w, params):
     def decide(rows, y):
         """The penalty of a pair is that of the whole problem: n lambda, n of all rows."""
         share = weights.sum() / weights[rows].sum()
-        a, b = oracles.krein_ridge(
-            K[np.ix_(rows, own)], K[np.ix_(own, own)], y, share * np.array(LAMBDAS), w=weights[rows]
-        )
+        if len(own) == N:
+            a, b = oracles.exact_ridge(K, y, LAMBDAS, w=weights, rows=rows)
+        else:
+            penalties, mine = share * np.array(LAMBDAS), weights[rows]
+            a, b = oracles.krein_ridge(
+                K[np.ix_(rows, own)], K[np.ix_(own, own)], y, penalties, w=mine
+            )
         return (K_NEW[:, own] @ a + b)[:, 0]
 
     scores = by_pairs(decide)
@@ -190,7 +195,7 @@ def errors_by_hand(model, w=None):
     return {way: value / total for way, value in wrong.items()}
 
 
-@pytest.mark.parametrize("given", [{"landmarks": Z}, {"landmarks": None}], ids=["few", "all"])
+@pytest.mark.parametrize("given", [{"landmarks": Z}, {"landmarks": MOST}], ids=["few", "most"])
 @pytest.mark.parametrize("w", [None, W], ids=["plain", "weighted"])
 def test_the_way_is_chosen_by_errors_of_the_folds(given, w):
     params = {"lambda_plus": LAMBDAS[0], "lambda_minus": LAMBDAS[1], "random_state": 0, **given}
@@ -202,6 +207,27 @@ def test_the_way_is_chosen_by_errors_of_the_folds(given, w):
     same.fit(X, LABELS, sample_weight=w)
     f, f_same = model.decision_function(X_NEW), same.decision_function(X_NEW)
     np.testing.assert_allclose(f, f_same, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "learner", [KreinRidgeClassifier, KreinSVC, SimilarityRidgeClassifier]
+)  # what is solved in the eigenbasis of all objects
+@pytest.mark.parametrize("kernel", [KERNEL, "euclidean"], ids=["similarity", "distance"])
+def test_all_objects_tell_each_class_from_the_rest(learner, kernel):
+    """Unless pairs are asked for: one eigenbasis serves all classes."""
+    model = make(learner, kernel, landmarks=None).fit(X, LABELS)
+    assert model.multi_class_ == "ovr"
+    assert not hasattr(model, "multi_class_errors_")
+    assert model.dual_coef_.shape == (N, N_CLASSES)
+    pairs = make(learner, kernel, landmarks=None, multi_class="ovo").fit(X, LABELS)
+    assert pairs.multi_class_ == "ovo"
+    assert pairs.dual_coef_.shape == (N, len(PAIRS))
+
+
+@pytest.mark.parametrize("kernel", [KERNEL, "euclidean"], ids=["similarity", "distance"])
+def test_a_variance_constraint_has_no_eigenbasis_and_compares(kernel):
+    model = make(KreinVCRidgeClassifier, kernel, landmarks=None).fit(X, LABELS)
+    assert set(model.multi_class_errors_) == {"ovr", "ovo"}
 
 
 @classifiers
@@ -220,7 +246,7 @@ def test_ties_go_to_one_vs_rest():
     centres = 30 * np.eye(3)
     far = np.repeat(centres, 20, axis=0) + RNG.normal(size=(60, 3))
     y = np.repeat(["a", "b", "c"], 20)
-    model = KreinRidgeClassifier("gaussian", random_state=0).fit(far, y)
+    model = KreinRidgeClassifier("gaussian", landmarks=20, random_state=0).fit(far, y)
     assert model.multi_class_errors_ == {"ovr": 0.0, "ovo": 0.0}
     assert model.multi_class_ == "ovr"
 

@@ -482,7 +482,7 @@ def test_fit_names_the_graph_by_its_number_in_the_whole_sequence() -> None:
     [
         (WeisfeilerLehman(h=-1), r"h == -1, must be >= 0"),
         (WLDistance(metric="cosine"), r"metric='cosine' is unknown; pass one of \('euclidean'"),
-        (GraphEdit(edge_cost=-1), r"edge_cost=-1 is negative; pass a cost of 0 or more"),
+        (GraphEdit(edge_cost=-1), r"edge_cost=-1 is not allowed; pass a finite number, 0 or more"),
         (GraphEdit(node_cost=np.nan), r"node_cost=nan is not allowed; pass a finite number"),
         (GraphEdit(label_cost="1"), r"label_cost='1' is not allowed"),
     ],

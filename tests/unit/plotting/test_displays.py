@@ -185,7 +185,7 @@ def test_the_loss_where_it_was_tried_is_what_the_search_saw(learner: Any) -> Non
     model = learner.set_params(random_state=0).fit(X, y)
     from kreinlearn.plotting.penalties import criterion_of
 
-    loss = criterion_of(model, X, y).loss
+    loss = criterion_of(model, X, y)[0]
     assert loss(model.lambda_plus_, model.lambda_minus_) == pytest.approx(model.cv_loss_, rel=1e-5)
 
 
@@ -195,7 +195,7 @@ def test_the_loss_does_not_depend_on_the_unit_of_the_kernel() -> None:
     X = vectors(50)
     K = np.tanh(X @ X.T - 1) * 2.0**400  # beyond what is squared as it is
     model = KreinRidge("precomputed", landmarks=15, random_state=0).fit(K, X[:, 0])
-    loss = criterion_of(model, K, X[:, 0]).loss
+    loss = criterion_of(model, K, X[:, 0])[0]
     assert loss(model.lambda_plus_, model.lambda_minus_) == pytest.approx(model.cv_loss_, rel=1e-5)
 
 

@@ -276,7 +276,7 @@ def test_the_kernel_is_named_and_what_a_person_wrote_is_shown_as_it_is(tmp_path:
 def test_every_learner_failed(tmp_path: Path) -> None:
     found = evaluated()
     write_report(tmp_path / "r.html", evaluation=replace(found, scores=found.scores[3:]))
-    assert "Every learner failed" in (tmp_path / "r.html").read_text(encoding="utf8")
+    assert "No learner has a result" in (tmp_path / "r.html").read_text(encoding="utf8")
 
 
 def test_without_matplotlib_a_sentence_stands_for_a_picture(
