@@ -36,6 +36,8 @@ MODELS = {
         LABELS,
         W,
     ),
+    "front door": (kl.KreinClassifier(**GIVEN), LABELS, W),
+    "front door of numbers": (kl.KreinRegressor(**GIVEN), Y, None),
     "variance": (kl.KreinVCRidge(**GIVEN), Y, None),
     "map": (kl.KreinNystroem(**GIVEN), None, None),
     "least-squares map": (kl.KreinNystroem(**LEAST_SQUARES), None, None),
@@ -49,12 +51,16 @@ MACHINES = {
 }
 IN_PROCESS = {**MODELS, **MACHINES}
 FOUND = ("dual_coef_", "intercept_", "coef_", "lambda_plus_", "lambda_minus_", "eigenvalues_")
-FOUND += ("landmark_indices_", "landmarks_", "normalization_")
+FOUND += ("landmark_indices_", "landmarks_", "normalization_", "expected_error_", "part_weights_")
 
 
 def rows_for(name):
     y = IN_PROCESS[name][1]
     return X if y is None else X[: len(y)]
+
+
+def numbers(values):
+    return np.asarray([*values.values()] if isinstance(values, dict) else values)
 
 
 def fitted(name, rows=None, wrap=None, memory_budget=None, **params):
@@ -65,7 +71,7 @@ def fitted(name, rows=None, wrap=None, memory_budget=None, **params):
     rows = rows_for(name) if rows is None else rows
     resources = Resources(memory_budget=memory_budget)
     model = clone(model).set_params(resources=resources, **params).fit(rows, *data)
-    found = {key: np.asarray(getattr(model, key)) for key in FOUND if hasattr(model, key)}
+    found = {key: numbers(getattr(model, key)) for key in FOUND if hasattr(model, key)}
     assert len(found) >= 3
     assert all(values.dtype in (np.float64, np.intp) for values in found.values())
     return {key: values.tobytes() for key, values in found.items()}
@@ -149,13 +155,16 @@ def test_chunks_change_no_bit_of_a_machine_on_workers(name, wanted):
         np.testing.assert_allclose(there, here, rtol=0, atol=1e-10 * np.abs(here).max())
 
 
-def test_predictions_are_those_of_any_part():
+@pytest.mark.parametrize(("name", "way"), [("ridge", "predict"), ("front door", "predict_proba")])
+def test_predictions_are_those_of_any_part(name, way):
     dask, da = pytest.importorskip("dask"), pytest.importorskip("dask.array")
-    model = clone(MODELS["ridge"][0]).set_params(n_jobs=1).fit(X, Y)
-    wanted = model.predict(X)
+    model = clone(MODELS[name][0]).set_params(n_jobs=1).fit(X, MODELS[name][1])
+    predict = getattr(model, way)
+    wanted = predict(X)
     for n_jobs in (2, 4):
-        assert model.set_params(n_jobs=n_jobs).predict(X).tobytes() == wanted.tobytes()
-    assert model.predict(in_blocks(98)).tobytes() == wanted.tobytes()
+        model.set_params(n_jobs=n_jobs)
+        assert predict(X).tobytes() == wanted.tobytes()
+    assert predict(in_blocks(98)).tobytes() == wanted.tobytes()
     with dask.config.set(scheduler="threads", num_workers=2):
-        found = model.predict(da.from_array(X, chunks=(TILE, 3))).compute()
+        found = predict(da.from_array(X, chunks=(TILE, 3))).compute()
     assert found.tobytes() == wanted.tobytes()

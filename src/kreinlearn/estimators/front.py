@@ -101,7 +101,8 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
         The objects by which all others are described: how many (a number, or a fraction of the
         training objects; None takes all, which is exact), the name of a scheme that chooses them,
         their row numbers, the objects themselves, or ``Landmarks(...)``. "auto" takes all objects
-        if the time and the memory allow it, and otherwise as many as they allow.
+        if the time and the memory allow it, and otherwise as many as they allow; of rows that stay
+        on Dask workers it takes 1,000.
     time_limit : float or None, default=None
         About how many seconds of one core a fit may take; by it "auto" decides on the number of
         landmarks, of which it takes at least 20. None is 25 seconds, in which all of 5,000 objects
@@ -126,7 +127,8 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
     expected_error_std_ : float
         The standard error of ``expected_error_``.
     decision_ : str
-        How many landmarks were decided on, and why. Exists if ``landmarks="auto"``.
+        How many landmarks were decided on, and why. Exists if ``landmarks`` is "auto" and the
+        objects are in memory.
     similarity_ : str
         How the dissimilarity was turned into a similarity. Exists for dissimilarities.
     choices_ : list of Choice
@@ -271,8 +273,8 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         The objects by which all others are described: how many (a number, or a fraction of the
         training objects; None takes all, which is exact), the name of a scheme that chooses them,
         their row numbers, the objects themselves, or ``Landmarks(...)``. "auto" takes all objects
-        if the time and the memory allow it, and otherwise as many as they allow. Neighbours are
-        looked for among the landmarks.
+        if the time and the memory allow it, and otherwise as many as they allow; of rows that stay
+        on Dask workers it takes 1,000. Neighbours are looked for among the landmarks.
     time_limit : float or None, default=None
         About how many seconds of one core a fit may take; by it "auto" decides on the number of
         landmarks, of which it takes at least 20. None is 25 seconds, in which all of 5,000 objects
@@ -310,7 +312,8 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
     expected_error_std_ : float
         The standard error of ``expected_error_``.
     decision_ : str
-        How many landmarks were decided on, and why. Exists if ``landmarks="auto"``.
+        How many landmarks were decided on, and why. Exists if ``landmarks`` is "auto" and the
+        objects are in memory.
     similarity_ : str
         How the dissimilarity was turned into a similarity. Exists for dissimilarities.
     choices_ : list of Choice
@@ -497,7 +500,8 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         """
         if (lazy := lazy_result(self, "predict", X)) is not None:
             return lazy
-        return self.classes_[np.argmax(self._stacked(X), axis=1)]
+        scores = self._stacked(X)
+        return self.classes_[np.argmax(scores, axis=1)]
 
     def decision_function(self, X: Objects) -> Any:
         """Scores of the classes: logarithms of their probabilities, up to a constant per object.

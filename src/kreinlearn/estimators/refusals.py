@@ -147,6 +147,14 @@ REFUSALS: dict[str, list[Refusal]] = {
             'landmarks="auto", which looks at a sample of them',
         ),
         Refusal(
+            lambda estimator, **_: (
+                _is_given("time_limit")(estimator) and isinstance(estimator._landmarks.n, str)
+            ),
+            ValueError,
+            "time_limit={time_limit!r} decides how many objects in memory are landmarks, and rows "
+            "of a dask collection stay on workers; pass time_limit=None, or a number as landmarks",
+        ),
+        Refusal(
             _is_given("lambda_l1"),
             ValueError,
             "an l1 penalty looks at single rows on the way to a few landmarks, and those of a "

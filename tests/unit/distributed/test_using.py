@@ -61,10 +61,15 @@ def test_the_first_estimators_to_try_fit_on_workers_and_predict_lazily():
     close(numbers.score(lazy, array(Y)), numbers.score(X, Y))
 
 
-def test_the_first_estimators_to_try_refuse_a_lazy_matrix_with_a_remedy():
+def test_the_first_estimators_to_try_refuse_with_a_remedy_what_workers_cannot_do():
     for learner in (kl.KreinClassifier, kl.KreinRegressor):
         with pytest.raises(TypeError, match="takes no dask collection; compute it"):
             learner("precomputed").fit(array(X[:3000], (1000, 2000)), Y[:3000])
+        with pytest.raises(ValueError, match=r"time_limit=2\.0 decides .*pass time_limit=None, or"):
+            learner(time_limit=2.0).fit(array(X), array(Y))
+        with_limit = learner(**GIVEN, time_limit=2.0)  # which says nothing if landmarks are given
+        y = LABELS if learner is kl.KreinClassifier else Y
+        assert with_limit.fit(array(X), array(y)).n_landmarks_ == 15
 
 
 def test_what_goes_to_workers_does_not_grow():

@@ -2,79 +2,45 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
-from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_predict
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from kreinlearn import (
-    Blocks,
     KreinClassifier,
     KreinRegressor,
     KreinRidge,
     KreinRidgeClassifier,
     Landmarks,
-    Resources,
     dissimilarity,
     pairwise,
-    table,
 )
 from kreinlearn.kernels import Gaussian
 from kreinlearn.learn.neighbours import NEIGHBOURS
-from tests.models import FRONT
-
-EPS = float(np.finfo(np.float64).eps)
-LEFT_OUT = 1e-4  # of leave-one-out scores, as solvers/resolvent.py says of its ACCURACY
-RNG = np.random.default_rng(0)
-N = 60
-X = RNG.normal(size=(N, 2))
-NEW = RNG.normal(size=(25, 2))
-VALUES = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * RNG.normal(size=N)
-TWO = np.where(X[:, 0] * X[:, 1] > 0, "yes", "no")
-THREE = np.digitize(X[:, 0] + 0.3 * RNG.normal(size=N), [-0.4, 0.5])
-LABELS = {"two": TWO, "three": THREE}
-PARTS = ["krein", *(f"neighbours_{k}" for k in NEIGHBOURS)]
-
-front = pytest.mark.parametrize("learner", FRONT)
-classes = pytest.mark.parametrize("labels", LABELS)
-
-
-def similarity(A: Any, B: Any) -> Any:
-    """An indefinite similarity."""
-    return np.tanh(A @ B.T - 0.5) + 0.3 * np.exp(-2 * np.square(A[:, None] - B).sum(axis=2))
-
-
-def distances(A: Any, B: Any) -> Any:
-    """Distances that obey no triangle inequality."""
-    return np.square(A[:, None] - B).sum(axis=2)
-
-
-def classifier(kernel: Any = "gaussian", **params: Any) -> KreinClassifier:
-    return KreinClassifier(kernel, **{"random_state": 0, **params})
-
-
-def regressor(kernel: Any = "gaussian", **params: Any) -> KreinRegressor:
-    return KreinRegressor(kernel, **{"random_state": 0, **params})
-
-
-def target_of(learner: Any) -> Any:
-    return VALUES if learner is KreinRegressor else THREE
-
-
-def scores(model: Any, objects: Any) -> Any:
-    return getattr(model, "decision_function", model.predict)(objects)
-
+from tests.unit.estimators.first import (
+    EPS,
+    LABELS,
+    LEFT_OUT,
+    NEW,
+    PARTS,
+    THREE,
+    VALUES,
+    N,
+    X,
+    classes,
+    classifier,
+    distances,
+    front,
+    regressor,
+    scores,
+    similarity,
+    target_of,
+)
 
 # The decision, by its definition
 
@@ -364,7 +330,7 @@ def test_objects_of_weight_zero_are_as_if_they_were_absent(learner: Any) -> None
 
 @front
 def test_integer_weights_are_repeated_objects_for_the_krein_part(learner: Any) -> None:
-    y, w = target_of(learner), RNG.integers(1, 4, size=N)
+    y, w = target_of(learner), np.random.default_rng(7).integers(1, 4, size=N)
     model = learner(similarity, random_state=0).fit(X, y, w)
     paper = KreinRidge if learner is KreinRegressor else KreinRidgeClassifier
     more = {} if learner is KreinRegressor else {"multi_class": "ovr"}
@@ -405,177 +371,6 @@ def test_class_weights_are_weights_of_objects() -> None:
     assert_allclose(balanced.predict_proba(NEW), equal.predict_proba(NEW), rtol=0, atol=1e-9)
     plain = classifier().fit(X, THREE)
     assert np.abs(plain.predict_proba(NEW) - balanced.predict_proba(NEW)).max() > 1e-3
-
-
-# Forms of data
-
-
-@front
-def test_sparse_rows_are_dense_rows(learner: Any) -> None:
-    y = target_of(learner)
-    dense = learner(random_state=0).fit(X, y)
-    found = learner(random_state=0).fit(sp.csr_array(X), y)
-    size = np.abs(scores(dense, NEW)).max()
-    assert_allclose(scores(found, sp.csr_array(NEW)), scores(dense, NEW), rtol=0, atol=1e-6 * size)
-
-
-@front
-def test_columns_of_landmarks_are_enough(learner: Any) -> None:
-    """A matrix of as many columns as landmarks gives what the whole matrix gives."""
-    D, Z, y = distances(X, X), np.arange(3, 30), target_of(learner)
-    params = {"kernel": "precomputed_dissimilarity", "landmarks": Z, "random_state": 0}
-    whole, some = learner(**params).fit(D, y), learner(**params).fit(D[:, Z], y)
-    D_new = distances(NEW, X[Z])
-    assert_array_equal(scores(some, D_new), scores(whole, D_new))
-    assert some.expected_error_ == whole.expected_error_
-    with pytest.raises(ValueError, match="pass landmarks=<their row numbers>"):
-        learner("precomputed_dissimilarity").fit(D[:, Z], y)
-
-
-@front
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-def test_rows_that_are_streamed(learner: Any, tmp_path: Path) -> None:
-    rows = np.random.default_rng(4).normal(size=(9000, 2))
-    y = rows[:, 0] if learner is KreinRegressor else (rows[:, 0] > 0).astype(int)
-    model = learner(landmarks=20, random_state=0)
-    wanted = scores(model.fit(rows, y), NEW)
-    error = model.expected_error_
-    np.save(tmp_path / "X.npy", rows)
-    text = tmp_path / "X.csv"
-    lines = [f"{a!r},{b!r},{c!r}" for (a, b), c in zip(rows.tolist(), y.tolist(), strict=True)]
-    text.write_text("\n".join(["a,b,y", *lines]) + "\n")
-    blocks = Blocks(lambda: iter(np.array_split(rows, 7)))
-    given = [(str(tmp_path / "X.npy"), y), (blocks, y), (table(text), "y"), (str(text), "y")]
-    for X_given, y_given in given:
-        model.fit(X_given, y_given)
-        assert_array_equal(scores(model, NEW), wanted)
-        assert model.expected_error_ == error
-    assert model.score(str(text), "y") > 0.9
-
-
-@front
-def test_frames_and_targets_that_are_columns_of_them(learner: Any) -> None:
-    pd, pa = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
-    y = target_of(learner)
-    frame = pd.DataFrame(X, columns=["a", "b"]).assign(y=y)
-    model = learner(random_state=0).fit(frame[["a", "b"]], frame["y"])
-    assert [*model.feature_names_in_] == ["a", "b"]
-    wanted = scores(model, frame[["a", "b"]])
-    assert_array_equal(wanted, scores(learner(random_state=0).fit(X, y), X))
-    by_name = learner(random_state=0).fit(pa.Table.from_pandas(frame), "y")
-    assert_array_equal(scores(by_name, frame[["a", "b"]]), wanted)
-    with pytest.raises(ValueError, match="pass the targets themselves"):
-        learner().fit(frame, "y")
-
-
-@front
-def test_single_precision(learner: Any) -> None:
-    y, single = target_of(learner), Resources(dtype="float32")
-    model = learner(similarity, resources=single, random_state=0).fit(X, y)
-    double = learner(similarity, random_state=0).fit(X, y)
-    found = scores(model, NEW.astype(np.float32))
-    assert model.dtype_ == found.dtype == np.float32
-    assert_allclose(found, scores(double, NEW), rtol=0, atol=0.02 * np.abs(found).max())
-
-
-# Ways of working
-
-
-WORDS = ["".join(RNG.choice(list(letters), size=RNG.integers(3, 8))) for letters in
-         ["abc", "bcd"] for _ in range(20)]  # fmt: skip
-KIND = np.repeat([0, 1], 20)
-
-
-@front
-def test_parameters_go_round(learner: Any) -> None:
-    model = learner(Gaussian(2.0), landmarks=0.3, time_limit=3.0)
-    copy = clone(model)
-    assert repr(copy.get_params()) == repr(model.get_params())
-    copy.set_params(kernel__width=7.0, landmarks="auto", time_limit=None)
-    assert (copy.kernel.width, model.kernel.width, copy.time_limit) == (7.0, 2.0, None)
-    before = repr(copy.get_params())
-    copy.fit(X, target_of(learner))
-    assert repr(copy.get_params()) == before
-    assert copy.kernel_.width_ == 7.0
-    assert not hasattr(clone(copy), "expected_error_")
-    with pytest.raises(ValueError, match="Invalid parameter 'lambda_plus'"):
-        copy.set_params(lambda_plus=1.0)
-
-
-@front
-def test_pickle(learner: Any) -> None:
-    model = learner("levenshtein", landmarks=15, random_state=0).fit(WORDS, KIND)
-    copy = pickle.loads(pickle.dumps(model))
-    assert_array_equal(scores(copy, WORDS), scores(model, WORDS))
-    assert len(pickle.dumps(model)) < 20_000
-
-
-@front
-def test_a_second_fit_leaves_nothing_of_the_first(learner: Any) -> None:
-    y = target_of(learner)
-    model = learner(random_state=0).fit(X, y).set_params(landmarks=X[:9].copy()).fit(X, y)
-    once = learner(landmarks=X[:9].copy(), random_state=0).fit(X, y)
-    assert {*vars(model)} == {*vars(once)}
-    with pytest.raises(ValueError, match="NaN"):
-        model.fit(np.full((N, 2), np.nan), y)
-    assert not [name for name in learner._fitted if name in vars(model)]
-
-
-@front
-def test_a_grid_over_a_pipeline(learner: Any) -> None:
-    y = target_of(learner)
-    model = make_pipeline(StandardScaler(), learner(Gaussian(), random_state=0))
-    name = learner.__name__.lower()
-    grid = {f"{name}__kernel__width": [1e-3, 3.0], f"{name}__landmarks": [None, 20]}
-    search = GridSearchCV(model, grid, cv=3, error_score="raise").fit(X, y)
-    assert search.best_params_[f"{name}__kernel__width"] == 3.0
-    by_hand = clone(model).set_params(**search.best_params_).fit(X, y)
-    assert_array_equal(search.predict(NEW), by_hand.predict(NEW))
-
-
-def test_cross_validation_of_strings_is_that_of_their_distances() -> None:
-    D = np.array([[float(levenshtein(a, b)) for b in WORDS] for a in WORDS])
-    given = {"y": KIND, "cv": 3, "method": "predict_proba"}
-    of_strings = cross_val_predict(classifier("levenshtein"), WORDS, **given)
-    of_matrix = cross_val_predict(classifier("precomputed_dissimilarity"), D, **given)
-    assert_allclose(of_strings, of_matrix, rtol=0, atol=1e-9)
-    assert np.mean(of_strings.argmax(axis=1) == KIND) > 0.6
-
-
-def levenshtein(a: str, b: str) -> int:
-    row = np.arange(len(b) + 1)
-    for i, x in enumerate(a):
-        before, row[0] = row.copy(), i + 1
-        for j, z in enumerate(b):
-            row[j + 1] = min(before[j + 1] + 1, row[j] + 1, before[j] + (x != z))
-    return int(row[-1])
-
-
-@front
-def test_of_several_kernel_parameters_one_is_chosen(learner: Any) -> None:
-    widths = [{"width": 1e-4}, {"width": 3.0}]
-    model = learner(kernel_params=widths, random_state=0).fit(X, target_of(learner))
-    assert model.kernel_params_ == {"width": 3.0}
-    assert [choice.kernel_params for choice in model.choices_] == widths[::-1]
-
-
-# Reproducibility
-
-
-@front
-@pytest.mark.parametrize("landmarks", ["auto", 20])
-def test_a_seed_gives_the_same_model_and_threads_change_nothing(
-    learner: Any, landmarks: Any
-) -> None:
-    y = target_of(learner)
-    fits = [
-        learner("euclidean", landmarks=landmarks, random_state=3, n_jobs=n_jobs).fit(X, y)
-        for n_jobs in (1, 1, 2)
-    ]
-    first = scores(fits[0], NEW)
-    for model in fits[1:]:
-        assert_array_equal(scores(model, NEW), first)
-        assert model.expected_error_ == fits[0].expected_error_
 
 
 # What is documented

@@ -169,7 +169,7 @@ def test_if_most_rows_are_landmarks_each_fold_has_the_landmarks_of_its_training_
 
 
 def test_landmarks_from_outside_have_no_targets(held: Any) -> None:
-    Z = RNG.normal(size=(9, 2))
+    Z = np.random.default_rng(3).normal(size=(9, 2))
     model, found = held(KreinRegressor(tanh, landmarks=Z, random_state=0), X, VALUES[:, 0])
     C, y = tanh(X, Z), VALUES[:, :1] - VALUES[:, 0].mean()
     W, S = krein_features(tanh(Z, Z))
@@ -187,7 +187,7 @@ def test_landmarks_from_outside_have_no_targets(held: Any) -> None:
 
 
 def test_the_order_of_landmarks_is_kept(held: Any) -> None:
-    order = RNG.permutation(N)
+    order = np.random.default_rng(4).permutation(N)
     model, found = held(KreinClassifier(tanh, landmarks=order, random_state=0), X, LABELS)
     _, plain = held(KreinClassifier(tanh, landmarks=None, random_state=0), X, LABELS)
     np.testing.assert_array_equal(model.landmark_indices_, order)

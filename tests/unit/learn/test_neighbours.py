@@ -96,6 +96,17 @@ def test_left_out_scores_are_those_of_a_new_object():
         np.testing.assert_array_equal(others.of(D[[i]])[:, 0], left_out[:, i])
 
 
+def test_some_training_objects_among_new_ones_are_not_their_own_neighbours():
+    D, labels, D_new = problem()
+    fitted = NeighbourScores.fit(D, labels, Q)
+    some = np.array([7, 2, 30])
+    rows = np.concatenate([D_new, D[some]])
+    own = np.concatenate([np.full(len(D_new), NOBODY), some])
+    scores = fitted.of(rows, own)
+    np.testing.assert_array_equal(scores[:, : len(D_new)], fitted.of(D_new))
+    np.testing.assert_array_equal(scores[:, len(D_new) :], fitted.left_out(D)[:, some])
+
+
 def test_an_object_does_not_see_its_own_label():
     D, labels, _ = problem()
     for i in range(len(D)):

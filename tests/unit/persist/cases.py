@@ -30,7 +30,7 @@ from kreinlearn.kernels import (
     registered,
     resolve,
 )
-from tests.models import LEARNERS, penalised
+from tests.models import FRONT, LEARNERS, penalised
 
 N = 24
 
@@ -156,6 +156,10 @@ MODELS: dict[str, Callable[..., Any]] = {
         learner.__name__: lambda learner=learner, **params: penalised(learner, **params)
         for learner in LEARNERS
     },
+    **{
+        learner.__name__: lambda learner=learner, **params: learner(random_state=0, **params)
+        for learner in FRONT
+    },
     "sparse KreinSVC": lambda **params: KreinSVC(
         lambda_plus=0, lambda_minus=0, lambda_l1=0.01, random_state=0, **params
     ),
@@ -169,11 +173,11 @@ def model_of(name: str, kind: str, **more: Any) -> tuple[Any, Any, Any]:
     params = {**given.params, **more}
     if name == "SpectrumSVC":
         params.pop("landmarks", None)
-    if name not in ("KreinNystroem", "KreinPCA") and kind != "strings":
+    if "similarity" in MODELS[name]().get_params() and kind != "strings":
         params.setdefault("similarity", "squared")  # others take long to choose from
     rng = np.random.default_rng(7)
     y: Any = np.arange(N) % 3
-    if "Ridge" in name and "Classifier" not in name:
+    if name.endswith(("Ridge", "Regressor")):
         y = np.column_stack([np.cos(y + 0.1 * np.arange(N)), np.sin(np.arange(N))])
     X = given.X(rng)
     if isinstance(wanted := params.get("landmarks"), Landmarks):
