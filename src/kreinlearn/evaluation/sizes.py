@@ -15,7 +15,7 @@ from kreinlearn.inspection.arguments import Array
 from kreinlearn.learn.size import SECONDS, exact_seconds, landmark_seconds, landmarks_by_cost
 
 ALLOWED = 100.0  # seconds of one core, which an evaluation at its defaults may take
-FEWEST = 500  # training objects of limited learners, before more learners are limited
+FEWEST = 400  # training objects of limited learners, before more learners are limited
 LEAST = 20  # training objects, whatever they cost
 ON_PAIRS = 0.5  # the part of the time that similarities may take
 MEMORY = 2**62  # bytes; whether a fit fits into memory is for the fit to say
