@@ -41,6 +41,8 @@ class Fits:
     """The fits of one learner so far."""
 
     learner: Learner
+    size: int  # objects that it is fitted to
+    seconds: float  # that a fit is expected to take
     done: list[Fit] = field(default_factory=list)
     failed: str | None = None
 
@@ -69,7 +71,8 @@ class Run:
     seed: int
     bar: Progress
     memory: int  # bytes that shared results may take
-    ends: float = math.inf  # the time at which no further fit begins, by time.perf_counter
+    ends: float = math.inf  # the time at which no further fit begins
+    clock: Callable[[], float] = time.perf_counter  # by which that is
 
     def first_answer(
         self, learners: list[Learner], problem: Problem, allowed: float
@@ -99,34 +102,32 @@ class Run:
         Returns the scores and the number of folds that they are on. If the time ends within a
         fold, only the folds before count; in the first fold, the learners that have seen it.
         """
-        fits = [Fits(learner) for learner in learners]
-        order = sorted(fits, key=lambda one: plan.seconds[one.learner.name])
+        fits = _to_be_done(learners, plan)
         total, done = len(fits) * len(self.folds), 0
-        parts = {name: _milliseconds(each, self.folds) for name, each in plan.seconds.items()}
-        seconds = sum(plan.seconds.values())
-        work = len(self.folds) * sum(parts[learner.name] for learner in learners)
-        with self.bar.step("fits", total, work, seconds=seconds):
+        work = len(self.folds) * sum(_milliseconds(one) for one in fits)
+        with self.bar.step("fits", total, work, seconds=work / 1000):
             for fold, (train, _) in enumerate(self.folds):
                 with self._sharing(len(train)) as share:
-                    for one in order:
-                        if time.perf_counter() > self.ends:
+                    for one in sorted(fits, key=_milliseconds):
+                        if self.clock() > self.ends:
                             break
-                        self._add(one, fold, plan.sizes[one.learner.name], share)
+                        self._add(one, fold, share)
                         done += 1
-                        self.bar.add(1, parts[one.learner.name])
+                        self.bar.add(1, _milliseconds(one))
                         if progress is not None:
                             progress(done, total, one.learner.name)
         complete = max(done // len(fits), 1)
         most = min(len(train) for train, _ in self.folds)
-        sizes = {name: size if size < most else None for name, size in plan.sizes.items()}
-        return [one.score(complete, left_out, sizes[one.learner.name]) for one in fits], complete
+        sizes = [one.size if one.size < most else None for one in fits]
+        scores = [one.score(complete, left_out, n) for one, n in zip(fits, sizes, strict=True)]
+        return scores, complete
 
-    def _add(self, one: Fits, fold: int, size: int, share: Shared | None) -> None:
+    def _add(self, one: Fits, fold: int, share: Shared | None) -> None:
         if one.failed is not None:
             return
         seed = self.seed + fold
         train, test = self.folds[fold]
-        train = spread(train, self.targets.labels, size, np.random.default_rng(seed))
+        train = spread(train, self.targets.labels, one.size, np.random.default_rng(seed))
         try:
             one.done.append(self._fit(one.learner, train, test, seed, share))
         except Exception as error:  # its row says so, and the others go on
@@ -151,6 +152,18 @@ class Run:
         return sharing() if MATRICES * 8 * n * n <= self.memory else nullcontext()
 
 
-def _milliseconds(seconds: float, folds: Folds) -> int:
-    """The time of one fit, at least one millisecond."""
-    return max(int(1000 * seconds / len(folds)), 1)
+def _to_be_done(learners: list[Learner], plan: Plan) -> list[Fits]:
+    """All learners, and one more if some are limited: the first, limited as they are.
+
+    So there is one to compare them with that has seen the same objects.
+    """
+    fits = [Fits(one, plan.sizes[one.name], plan.seconds[one.name]) for one in learners]
+    least = min(one.size for one in fits)
+    first = [one for one in fits if one.learner.name == plan.first and one.size > least]
+    fits += [Fits(one.learner, least, plan.first_limited) for one in first]
+    return fits
+
+
+def _milliseconds(one: Fits) -> int:
+    """The time that a fit is expected to take, at least one millisecond."""
+    return max(int(1000 * one.seconds), 1)

@@ -103,8 +103,14 @@ class Evaluation:
         """The score with the smallest mean error; None if every learner failed."""
         return next((score for score in self.scores if score.failed is None), None)
 
+    def _best_like(self, score: Score) -> Score:
+        """The best of the learners that were fitted to as many objects as this one."""
+        return next(s for s in self.scores if s.failed is None and s.n_fitted == score.n_fitted)
+
     def difference(self, score: Score) -> Difference | None:
         """Compare the errors of a learner with those of the best one, fold by fold.
+
+        The best one is that of the learners which were fitted to as many objects.
 
         Parameters
         ----------
@@ -116,9 +122,9 @@ class Evaluation:
         Difference or None
             The mean difference, its standard error and p-values; None if the learner failed.
         """
-        if self.best is None or score.failed is not None:
+        if score.failed is not None:
             return None
-        return paired_difference(score.errors, self.best.errors, self.ratio)
+        return paired_difference(score.errors, self._best_like(score).errors, self.ratio)
 
     @property
     def verdict(self) -> str:
@@ -132,7 +138,9 @@ class Evaluation:
                 "fit, s", "predict, s")  # fmt: skip
 
     def shown(self, error: float) -> str:
-        """An error as text: percentages with one decimal, shares with three."""
+        """An error as text: percentages with one decimal, shares with three, nothing for NaN."""
+        if math.isnan(error):
+            return ""
         return f"{error:.1f}" if self.task == "classification" else f"{error:.3f}"
 
     def rows(self) -> list[tuple[str, ...]]:
@@ -146,7 +154,9 @@ class Evaluation:
         own = (self.shown(score.mean), self.shown(score.standard_error))
         beyond = (self.shown(gap.mean), self.shown(gap.standard_error), p_in_words(gap.p_either))
         seconds = map(_seconds_in_words, (score.fit_seconds, score.predict_seconds))
-        return (score.described, *own, *(("", "", "") if score is self.best else beyond), *seconds)
+        if score is self._best_like(score):
+            beyond = ("", "", "")
+        return (score.described, *own, *beyond, *seconds)
 
     def to_dict(self) -> dict[str, Any]:
         """The result in plain types, as JSON has them, with None where there is no number."""
@@ -165,7 +175,7 @@ class Evaluation:
             "standard_error": score.standard_error,
             "difference": math.nan if gap is None else gap.mean,
             "difference_standard_error": math.nan if gap is None else gap.standard_error,
-            "p": math.nan if gap is None or score is self.best else gap.p_either,
+            "p": math.nan if gap is None or score is self._best_like(score) else gap.p_either,
             "fit_seconds": score.fit_seconds,
             "predict_seconds": score.predict_seconds,
         }

@@ -297,11 +297,10 @@ def _limited_in_words(scores: list[Score], run: Run, n_folds: int, limit: Limit)
     part = [score for score in scores if score.n_fitted is not None]
     if part:
         n = min(len(train) for train, _ in run.folds)
-        names = ", ".join(score.name for score in part)
         notes.append(
-            f"Fitted to {part[0].n_fitted:,} of {n:,} training objects, because all of them would "
-            f"take too long: {names}. A larger time_limit, or their names in learners, fits them "
-            "to all."
+            f"Learners with a number of objects were fitted to {part[0].n_fitted:,} of {n:,} "
+            "training objects, because all of them would take too long, and they are compared with "
+            "the best of their like. A larger time_limit fits them to all."
         )
     return notes
 

@@ -15,7 +15,7 @@ from kreinlearn.inspection.arguments import Array
 from kreinlearn.learn.size import SECONDS, exact_seconds, landmark_seconds, landmarks_by_cost
 
 ALLOWED = 100.0  # seconds of one core, which an evaluation at its defaults may take
-FEWEST = 500  # training objects of limited learners, before more learners are limited
+FEWEST = 400  # training objects of limited learners, before more learners are limited
 LEAST = 20  # training objects, whatever they cost
 ON_PAIRS = 0.5  # the part of the time that similarities may take
 MEMORY = 2**62  # bytes; whether a fit fits into memory is for the fit to say
@@ -97,14 +97,16 @@ def nothing(n: int, problem: Problem) -> float:
 
 
 class Plan(NamedTuple):
-    """The training objects of each learner, and the seconds that all its fits will take."""
+    """The training objects of each learner, and the seconds that one of its fits will take."""
 
     sizes: Mapping[str, int]
     seconds: Mapping[str, float]
+    first: str = ""  # the learner that is limited last
+    first_limited: float = 0.0  # its seconds if it is fitted to as few objects as limited learners
 
 
 def planned(
-    costs: Mapping[str, Cost], first: str | None, n: int, folds: int, problem: Problem,
+    costs: Mapping[str, Cost], first: str, n: int, folds: int, problem: Problem,
     allowed: float,
 ) -> Plan:  # fmt: skip
     """Give all n objects to as many learners as the time allows, and the others a part of them.
@@ -114,24 +116,26 @@ def planned(
     """
 
     def seconds(size: int, limited: set[str]) -> dict[str, float]:
-        return {
-            name: folds * cost(size if name in limited else n, problem)
-            for name, cost in costs.items()
-        }
+        return {name: cost(size if name in limited else n, problem) for name, cost in costs.items()}
+
+    def of_first(size: int) -> float:
+        return costs[first](size, problem) if first in costs else 0.0
+
+    def fits(size: int) -> bool:
+        again = of_first(size) if limited and first not in limited else 0.0
+        return folds * (again + sum(seconds(size, limited).values())) <= allowed
 
     full = seconds(n, set())
-    order = sorted(costs, key=lambda name: (name == first, -full[name]))
     limited: set[str] = set()
-    size = n
-    for name in (None, *order):
-        if name is not None:
-            limited.add(name)
-        size = _largest(lambda each: sum(seconds(each, limited).values()) <= allowed, n)
+    size = _largest(fits, n)
+    for name in sorted(costs, key=lambda name: (name == first, -full[name])):
         if size >= min(FEWEST, n):
             break
+        limited.add(name)
+        size = _largest(fits, n)
     size = size if size >= n else _two_digits(max(size, min(LEAST, n)))
     sizes = {name: size if name in limited else n for name in costs}
-    return Plan(sizes, seconds(size, limited))
+    return Plan(sizes, seconds(size, limited), first, of_first(size))
 
 
 def affordable_objects(n: int, pair: float, allowed: float) -> int:

@@ -44,10 +44,11 @@ def _other(result: Evaluation, best: Score, kind: str) -> Score | None:
 
 
 def _errs(result: Evaluation, score: Score) -> str:
-    mean, error = result.shown(score.mean), f"(s.e. {result.shown(score.standard_error)})"
+    mean, error = result.shown(score.mean), result.shown(score.standard_error)
+    beside = f" (s.e. {error})" if error else ""
     if result.task == "classification":
-        return f"{_named(score)} errs on {mean} % {error}"
-    return f"{_named(score)} has {result.metric} = {mean} {error}"
+        return f"{_named(score)} errs on {mean} %{beside}"
+    return f"{_named(score)} has {result.metric} = {mean}{beside}"
 
 
 def _named(score: Score) -> str:

@@ -88,7 +88,8 @@ class ComparisonDisplay(Display):
         errors = np.nan_to_num([score.standard_error for score in scores]).tolist()
         inside = [mean <= right for mean in means]
         krein = [score.kind == KREIN for score in scores]
-        draw_errors(ax, [shortened(score.name) for score in scores], means, errors, krein, inside)
+        names = [shortened(score.described) for score in scores]
+        draw_errors(ax, names, means, errors, krein, inside)
         for row in np.flatnonzero(~np.array(inside)):
             ax.annotate(
                 shown(means[row]), (right, row), (-12, 0), textcoords="offset points",

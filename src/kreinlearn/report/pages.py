@@ -102,8 +102,9 @@ def _of_evaluation(result: Evaluation) -> Iterator[Block]:
     if tried:
         note = (
             f"{ABOUT[result.task]}, mean and standard error over the folds, which are the same for "
-            "all. Differences from the best are paired fold by fold; p is two-sided, of a t test "
-            "corrected for training parts that overlap. Seconds are means of a fold."
+            "all. Differences from the best, of those fitted to as many objects, are paired fold "
+            "by fold; p is two-sided, of a t test corrected for training parts that overlap. "
+            "Seconds are means of a fold."
         )
         title = f"Errors on {result.n_folds} folds of {result.n_objects:,} objects"
         yield Table(title, result.header, tried, [note])
@@ -115,7 +116,7 @@ def _of_evaluation(result: Evaluation) -> Iterator[Block]:
 
 
 def _comparison(result: Evaluation) -> Block:
-    means = [f"{s.name} {result.shown(s.mean)}" for s in result.scores if not s.failed]
+    means = [f"{s.described} {result.shown(s.mean)}" for s in result.scores if not s.failed]
     display = ComparisonDisplay(result)
     beyond = any(score.mean > display.right for score in result.scores)
     caption = (

@@ -53,7 +53,7 @@ def test_predictions_are_those_of_the_python_interface(
     new = words_in(Path(f"new{suffix}"), other=np.arange(25), note=NEW[::-1], text=NEW)
     run("fit", file, "--target", "label", *TEXT, *given, "--landmarks", "20", "-o", "m.krein")
     run("predict", "m.krein", new, "--scores", "--quiet", "-o", "out.csv")
-    model = kreinlearn.KreinRidgeClassifier("levenshtein", landmarks=20, random_state=0)
+    model = kreinlearn.KreinClassifier("levenshtein", landmarks=20, random_state=0)
     model.fit(WORDS, LABELS)
     found = read_csv(Path("out.csv"))
     assert found["prediction"] == model.predict(NEW).tolist()
@@ -65,23 +65,25 @@ def test_predictions_are_those_of_the_python_interface(
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
-        ([], ("KreinRidgeClassifier", {})),
+        ([], ("KreinClassifier", {})),
+        (["--time-limit", "7.5", "--probabilities"], ("KreinClassifier", {"time_limit": 7.5})),
+        (["--estimator", "ridge"], ("KreinRidgeClassifier", {})),
         (["--estimator", "svc"], ("KreinSVC", {})),
         (["--estimator", "vc-ridge"], ("KreinVCRidgeClassifier", {})),
         (["--estimator", "similarity-ridge"], ("SimilarityRidgeClassifier", {})),
         (["--estimator", "SpectrumSVC"], ("SpectrumSVC", {})),
         (["--kernel-param", "normalized=true", "--kernel-param", "weights=1,1,2"],
-         ("KreinRidgeClassifier",
+         ("KreinClassifier",
           {"kernel_params": {"normalized": True, "weights": (1, 1, 2)}})),
-        (["--cv", "3", "--seed", "7", "--landmarks", "0.5"],
+        (["--estimator", "ridge", "--cv", "3", "--seed", "7", "--landmarks", "0.5"],
          ("KreinRidgeClassifier", {"cv": 3, "random_state": 7, "landmarks": Landmarks(0.5)})),
-        (["--param", "lambda_plus=0.5", "--param", "class_weight=balanced"],
+        (["--estimator", "ridge", "--param", "lambda_plus=0.5", "--param", "class_weight=balanced"],
          ("KreinRidgeClassifier", {"lambda_plus": 0.5, "class_weight": "balanced"})),
-        (["--landmarks", "all", "--probabilities"],
+        (["--estimator", "ridge", "--landmarks", "all", "--probabilities"],
          ("KreinRidgeClassifier", {"landmarks": Landmarks(None), "probability": True})),
         (["--landmarks", "9", "--param", "scheme=uniform", "--param", "core=ls", "--memory", "1GB"],
-         ("KreinRidgeClassifier", {"landmarks": Landmarks(9, "uniform", "ls"),
-                                   "resources": Resources("1GB")})),
+         ("KreinClassifier", {"landmarks": Landmarks(9, "uniform", "ls"),
+                              "resources": Resources("1GB")})),
     ],
 )  # fmt: skip
 def test_flags_are_parameters(flags: list[str], expected: tuple[str, dict[str, Any]]) -> None:
@@ -143,11 +145,11 @@ def test_numbers_by_default_are_all_columns_of_them_and_found_by_name(
     run("fit", file, "--target", "price", "--id", "key", "--kernel", "delta_gauss", "-o", "m.krein")
     said = capsys.readouterr().err
     assert "columns: a, b, c (--column names others)" in said
-    assert "price: numbers -> KreinRidge" in said
+    assert "price: numbers -> KreinRegressor" in said
     new = words_in(Path("new.csv"), c=X[:, 2], b=X[:, 1], a=X[:, 0], word=X[:, 0])
     run("predict", "m.krein", new, "-o", "o.csv")
     assert "warning" not in capsys.readouterr().err
-    model = kreinlearn.KreinRidge("delta_gauss", random_state=0).fit(X, price)
+    model = kreinlearn.KreinRegressor("delta_gauss", random_state=0).fit(X, price)
     assert_array_equal(np.array(read_csv(Path("o.csv"))["prediction"], float), model.predict(X))
     loaded = kreinlearn.load("m.krein")
     assert loaded.feature_names_in_.tolist() == ["a", "b", "c"]
@@ -165,7 +167,7 @@ def test_series_in_json_lines_and_in_columns() -> None:
     given = ["--kernel", "dtw", "--kernel-param", "window=0.2", "--target", "kind", "--quiet"]
     run("fit", file, *given, "--column", "v", "-o", "m.krein")
     run("predict", "m.krein", file, "-o", "o.csv", "--quiet")
-    model = kreinlearn.KreinRidgeClassifier("dtw", kernel_params={"window": 0.2}, random_state=0)
+    model = kreinlearn.KreinClassifier("dtw", kernel_params={"window": 0.2}, random_state=0)
     expected = model.fit(rows, kinds).predict(rows)
     assert read_csv(Path("o.csv"))["prediction"] == list(map(str, expected))
     short = np.array([x[:8] for x in rows])
@@ -192,7 +194,7 @@ def test_rows_of_mixed_tables() -> None:
         {"age": float(a) if a else None, "code": c}
         for a, c in zip(columns["age"], columns["code"], strict=True)
     ]
-    model = kreinlearn.KreinRidgeClassifier(
+    model = kreinlearn.KreinClassifier(
         "gower", kernel_params={"categorical": ["code"]}, random_state=0
     )
     expected = model.fit(rows, columns["y"]).predict(
@@ -237,7 +239,7 @@ def test_matrices_of_dissimilarities(way: str, tmp_path: Path) -> None:
     fit, predict = matrices(tmp_path)[way]
     run("fit", *fit, *MATRIX, "-o", "m.krein")
     run("predict", "m.krein", *predict, "--scores", "-o", "o.csv", "--quiet")
-    model = kreinlearn.KreinRidgeClassifier("precomputed_dissimilarity", random_state=0)
+    model = kreinlearn.KreinClassifier("precomputed_dissimilarity", random_state=0)
     model.fit(D, BALLS)
     found = read_csv(Path("o.csv"))
     assert found["prediction"] == [str(c) for c in model.predict(D)]
@@ -293,7 +295,7 @@ def test_what_was_chosen_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert error.splitlines() == [
         "kernel: levenshtein (--kernel names another)",
         "columns: text (--column names others)",
-        "label: 3 classes -> KreinRidgeClassifier",
+        "label: 3 classes -> KreinClassifier",
     ]
     assert "n landmarks" in out
     assert "60" in out

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kreinlearn import KreinRidgeClassifier, load
+from kreinlearn import KreinClassifier, load
 from kreinlearn.datasets import make_noisy_strings
 
 ROOT = Path(__file__).parents[3]
@@ -92,7 +92,7 @@ def test_the_errors_are_those_that_the_readme_says(folder: tuple[Path, dict[str,
     table = folder[1]["evaluate"]
     promised = re.search(r"errs on ([\d.]+) % here, a constant on ([\d.]+) %", section())
     assert promised is not None
-    for name, error in (("KreinRidgeClassifier", promised[1]), ("always the most", promised[2])):
+    for name, error in (("KreinClassifier", promised[1]), ("always the most", promised[2])):
         found = re.search(rf"{name}[^│]*│ +(\d+\.\d)", table)
         assert found is not None
         assert abs(float(found[1]) - float(error)) < 2.5
@@ -103,7 +103,7 @@ def test_predictions_are_those_of_the_python_interface(
 ) -> None:
     home, _ = folder
     given, new = columns(DATA / "dna.csv"), columns(DATA / "new.csv")
-    model = KreinRidgeClassifier("levenshtein", random_state=0).fit(given["dna"], given["species"])
+    model = KreinClassifier("levenshtein", random_state=0).fit(given["dna"], given["species"])
     predicted = columns(home / "predicted.csv")
     assert predicted["prediction"] == model.predict(new["dna"]).tolist()
     assert predicted["name"] == new["name"]
