@@ -58,9 +58,16 @@ def chosen_numbers(task: Task, places: Array | None) -> Array:
 
 def similarities(task: Task, places: Array | None = None) -> Array:
     """Similarities among objects over their unit; a transformation is made of them alone."""
-    if places is None:
-        return scaled(task.sample.K_ZZ, task.sample.unit)
-    K, _ = _split_similarities(task, places, places)
+    if places is not None:
+        K, _ = _split_similarities(task, places, places)
+        return scaled(K, unit_of(K))
+    sample = task.sample
+    if not sample.is_square or sample.transform is None:
+        return scaled(sample.K_ZZ, sample.unit)
+    a = sample.offsets  # not by way of sample.C, which would keep another matrix
+    assert a is not None
+    K = sample.transform.similarity(sample.raw, a, a)
+    K = symmetrised(K)
     return scaled(K, unit_of(K))
 
 

@@ -68,6 +68,12 @@ class Sample:
         """A power of four near the size of C, and 1 unless squares might over- or underflow."""
         return unit_of(self.C)
 
+    @property
+    def is_square(self) -> bool:
+        """Whether the rows, the columns and the landmarks are the same objects in one order."""
+        same = np.array_equal(self.rows, self.columns)
+        return same and np.array_equal(self.columns, self.landmarks)
+
     def positions(self, numbers: Array) -> Array:
         """The positions in ``rows`` of rows with the given numbers."""
         return np.searchsorted(self.rows, numbers)

@@ -33,10 +33,11 @@ class Eigenbasis:
     def of(
         cls, K: Array, w: Array | None, *, signed: bool, rtol: float | None = None
     ) -> Eigenbasis:
-        """Decompose K; eigenvalues up to ``rtol`` times the largest count as zero."""
+        """Decompose K and write over it; eigenvalues up to ``rtol`` of the largest are zero."""
         root = np.ones(len(K)) if w is None else np.sqrt(w)
-        weighted = K if w is None else root[:, None] * K * root
-        return cls(signed_eigh(weighted, rtol=rtol), root, signed)
+        if w is not None:
+            K = root[:, None] * K * root
+        return cls(signed_eigh(K, rtol=rtol, overwrite=True), root, signed)
 
     @property
     def n(self) -> float:

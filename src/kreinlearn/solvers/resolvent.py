@@ -33,6 +33,7 @@ from kreinlearn.solvers.exact import Eigenbasis
 ACCURACY = 1e-7  # of the integrals; predictions are accurate to 1e-4 of the largest, or better
 LEAST = 1e-12  # of the largest |eigenvalue|: smaller ones of a matrix without an object are zero
 BEYOND = 1e-9  # nodes end where their weight is this part of the largest
+ROWS_AT_A_TIME = 512  # of squares of eigenvectors
 NULL_RTOL = 4 * float(np.finfo(np.float64).eps)  # times n: part of an object in the null space
 
 
@@ -187,8 +188,7 @@ class Resolvent:
     def __init__(self, basis: Eigenbasis) -> None:
         U = basis.spectrum.U
         self.D, self.U, self.root = basis.spectrum.D, U, basis.root
-        self.squares = np.square(U)
-        self.null = 1 - self.squares.sum(axis=1)  # the diagonal of the projection on the null space
+        self.null = 1 - self._of_squares(np.ones(U.shape[1]))  # diagonal of the projection on it
         self.null[self.null < NULL_RTOL * len(U)] = 0.0
         if U.shape[1] == len(U):
             self.null[:] = 0.0
@@ -203,7 +203,7 @@ class Resolvent:
         if not len(self.D):
             return 1.0, 1.0
         size, inverse = np.abs(self.D), 1 / self.D
-        value, slope = self.squares @ inverse, self.squares @ np.square(inverse)
+        value, slope = self._of_squares(np.stack([inverse, np.square(inverse)], axis=1)).T
         in_null = self.null > 0
         nearest = np.abs(value) / np.where(slope > 0, slope, 1.0)
         nearest[in_null] = self.null[in_null] / np.maximum(np.abs(value[in_null]), 1 / size.max())
@@ -225,7 +225,7 @@ class Resolvent:
         """
         n, q = T.shape
         R = 1 / (self.D[:, None] + 1j * s)  # (r, S)
-        diagonal = product(self.squares, R) + self.null[:, None] / (1j * s)
+        diagonal = self._of_squares(R) + self.null[:, None] / (1j * s)
         V, outside = self.U.T @ T, self.outside(T)
         rows = np.empty((n, q, 2 * len(s)))
         sums = np.empty((n, q, 2 * len(s))) if intercept else None
@@ -239,6 +239,14 @@ class Resolvent:
                 split(whole - share * BT, sums[:, j])
         return rows, sums
 
+    def _of_squares(self, R: Array) -> Array:  # (r, ...) -> (n, ...)
+        """The squares of all eigenvectors times R, without holding them all at once."""
+        out = np.empty((len(self.U), *R.shape[1:]), R.dtype)
+        for start in range(0, len(self.U), ROWS_AT_A_TIME):
+            here = slice(start, start + ROWS_AT_A_TIME)
+            out[here] = product(np.square(self.U[here]), R)
+        return out
+
     def _applied(self, V: Array, outside: Array, R: Array, s: Array, j: int) -> Array:  # (n, S)
         return product(self.U, R * V[:, j, None]) + outside[:, j, None] / (1j * s)
 
@@ -247,7 +255,8 @@ class Resolvent:
         R = 1 / (self.D + 1j * s)
         V, outside = self.U.T @ T, self.outside(T)
         squared, pole, pole2 = -1j * np.square(R), 1 / (1j * s), -1 / (1j * s * s)
-        d, dd = self.squares @ R + self.null * pole, self.squares @ squared + self.null * pole2
+        d, dd = self._of_squares(np.stack([R, squared], axis=1)).T
+        d, dd = d + self.null * pole, dd + self.null * pole2
         B = product(self.U, R[:, None] * V) + outside * pole
         dB = product(self.U, squared[:, None] * V) + outside * pole2
         d, dd = d[:, None], dd[:, None]
@@ -262,7 +271,9 @@ class Resolvent:
 
 
 def product(U: Array, R: Array) -> Array:
-    """A real matrix times a complex one, without a complex copy of the real one."""
+    """A real matrix times a real or complex one, without a complex copy of the first."""
+    if not np.iscomplexobj(R):
+        return np.asarray(U @ R)
     return np.asarray(U @ R.real + 1j * (U @ R.imag))
 
 

@@ -15,6 +15,7 @@ from kreinlearn.solvers import Array
 # Tolerances; each is relative to the largest magnitude of what it is compared with.
 RANK_RTOL = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}  # smaller eigenvalues are 0
 PIVOT_RTOL = 1e-6  # entries of an eigenvector that count as equally large when its sign is fixed
+AT_A_TIME = 512  # columns of eigenvectors whose signs are looked for at once
 SQUARE_RANGE = (2.0**-470, 2.0**500)  # |eigenvalues| whose squares can be summed in float64
 
 
@@ -46,16 +47,20 @@ class Spectrum:
         return np.sign(self.D)
 
 
-def signed_eigh(K: Array, rank: int | None = None, rtol: float | None = None) -> Spectrum:
+def signed_eigh(
+    K: Array, rank: int | None = None, rtol: float | None = None, *, overwrite: bool = False
+) -> Spectrum:
     """The eigenpairs of a symmetric K with |D| > rtol max|D|, at most ``rank`` of them.
 
     Of two eigenvalues with the same |D| the positive one comes first. K and 4**k K have the same
-    U, bit for bit.
+    U, bit for bit. With ``overwrite`` the memory of K is used for something else.
     """
     rtol = rank_rtol(len(K), K.dtype) if rtol is None else rtol
     c = power_of_two_scale(K)
     # "evd": the fastest of the drivers at 100 to 1000 rows, whatever the spectrum.
-    D, U = eigh(np.divide(K, c, order="F", dtype=np.float64), overwrite_a=True, driver="evd")
+    out = K.T if overwrite and K.flags.c_contiguous and K.dtype == np.float64 else None
+    A = np.divide(K.T, c, out=out, order="F", dtype=np.float64)
+    D, U = eigh(A, overwrite_a=True, driver="evd", check_finite=False)
     order = np.lexsort((-D, -np.abs(D)))
     order = order[np.abs(D[order]) > rtol * np.max(np.abs(D), initial=0.0)][:rank]
     return Spectrum(_fix_signs(U[:, order]), c * D[order])
@@ -65,10 +70,14 @@ def _fix_signs(U: Array) -> Array:
     """Give each column the sign that makes the first of its largest entries positive."""
     if not len(U):
         return U
-    magnitude = np.abs(U)
-    large = magnitude >= (1 - PIVOT_RTOL) * np.max(magnitude, axis=0, initial=0.0)
-    pivot = np.take_along_axis(U, np.argmax(large, axis=0)[None, :], axis=0)  # (1, r)
-    return np.ascontiguousarray(U * np.sign(pivot))
+    signs = np.empty(U.shape[1])
+    for start in range(0, len(signs), AT_A_TIME):
+        part = U[:, start : start + AT_A_TIME]
+        magnitude = np.abs(part)
+        large = magnitude >= (1 - PIVOT_RTOL) * np.max(magnitude, axis=0, initial=0.0)
+        pivot = np.take_along_axis(part, np.argmax(large, axis=0)[None, :], axis=0)  # (1, r)
+        signs[start : start + AT_A_TIME] = np.sign(pivot[0])
+    return np.multiply(U, signs, order="C")
 
 
 def indefiniteness_of(D: Array) -> float:
