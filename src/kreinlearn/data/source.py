@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from kreinlearn.data.errors import EmptyError
 from kreinlearn.data.memory import require_memory
 from kreinlearn.data.tiles import TILE, Source, first_not_finite
+from kreinlearn.data.tiles import library as library
 
 Array = NDArray[Any]
 Line = Callable[[int], int | None]  # the line of a text file that holds a row
@@ -55,22 +55,6 @@ def require_some(shape: tuple[int, ...], origin: str) -> None:
     """Raise an EmptyError if there are no rows or no columns."""
     if 0 in shape:
         raise EmptyError(shape, origin)
-
-
-def library(module: str, extra: str = "scale", package: str = "") -> Any:
-    """Import a module of an optional package; an ImportError names the extra that installs it.
-
-    ``package`` is the name that pip uses, if it is not the name of the module.
-    """
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        name = module.partition(".")[0]
-        raise ImportError(
-            f"this needs {package or name}, which is not installed: "
-            f'pip install "kreinlearn[{extra}]"',
-            name=name,
-        ) from error
 
 
 def place(row: int, column: str | int, origin: str, line: Line | None = None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -170,3 +171,19 @@ def as_generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(0, 2**32, size=4, dtype=np.uint32))
     return np.random.default_rng(random_state)
+
+
+def library(module: str, extra: str = "scale", package: str = "") -> Any:
+    """Import a module of an optional package; an ImportError names the extra that installs it.
+
+    ``package`` is the name that pip uses, if it is not the name of the module.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        name = module.partition(".")[0]
+        raise ImportError(
+            f"this needs {package or name}, which is not installed: "
+            f'pip install "kreinlearn[{extra}]"',
+            name=name,
+        ) from error

@@ -6,8 +6,8 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from kreinlearn.data.source import library as library
 from kreinlearn.data.tiles import length, objects_of, rows, tiles
+from kreinlearn.data.tiles import library as library
 from kreinlearn.kernels._memory import (
     is_remembering,
     remembered,
