@@ -47,7 +47,7 @@ def _require_room(task: Task, n_bytes: int, what: str) -> None:
 def _basis(task: Task, K: Array, w: Array | None) -> Eigenbasis:
     rtol = max(CORE_RTOL, len(K) * task.sample.eps)
     with threaded_blas(task.pairs.session.workers if len(K) >= LARGE else 1):
-        return Eigenbasis.of(K, w, signed=task.kind.signed, rtol=rtol)
+        return Eigenbasis.of(K, w, signed=task.kind.signed, rtol=rtol, overwrite=True)
 
 
 def chosen_numbers(task: Task, places: Array | None) -> Array:

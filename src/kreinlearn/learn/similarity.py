@@ -24,8 +24,8 @@ FINALISTS = 2  # similarities whose penalties are tuned before one is chosen
 SCREENED = 400  # rows that the finalists are chosen by, where each fold makes a map of its own
 SCREENED_OUTSIDE, SCREENED_PER_LANDMARK = 2048, 3  # at least so many where it does not
 
-STAGES = ((300, 6), (700, 1))  # objects that candidates are compared on, and how many are left
-COARSE_STEPS = tuple(10.0 ** np.arange(-6, 0.5))  # penalties that are tried then
+STAGES = ((250, 4), (700, 1))  # objects that candidates are compared on, and how many are left
+COARSE_STEPS = tuple(10.0 ** np.arange(-9, 0.5, 1.5))  # penalties that are tried then, of the scale
 ALMOST_ALL = 1.2  # a part is not looked at if there are not so many times more objects
 SCREENED_ACCURACY = 1e-5  # of the integrals behind leave-one-out, on parts
 
@@ -159,10 +159,6 @@ def _compared(candidates: list[Candidate], unknowns: Unknowns) -> Compared:
             screen = partial(_tuned_on_part, places=places, unknowns=unknowns)
             tuned = map_in_threads(screen, [candidates[i].named() for i in left], workers)
             order = np.argsort([one.loss for one in tuned], kind="stable")
-            if most == 1:  # coarse penalties may miss those of the best candidate
-                for i in order[:FINALISTS]:
-                    tuned[i] = screen(candidates[left[i]].named(), coarse=())
-                order = np.argsort([one.loss for one in tuned], kind="stable")
             dropped = [candidates[left[i]].choice(tuned[i]) for i in order[most:]] + dropped
             left = [left[i] for i in order[:most]]
     (number,) = left
@@ -173,16 +169,11 @@ def _compared(candidates: list[Candidate], unknowns: Unknowns) -> Compared:
     return Compared(number, best, basis, tuning, choices)
 
 
-def _tuned_on_part(
-    task: Task,
-    places: Array,
-    unknowns: Unknowns,
-    coarse: Sequence[float] = COARSE_STEPS,
-) -> Tuned:
-    """Penalties on some objects, of a few ``coarse`` ones if there are any."""
+def _tuned_on_part(task: Task, places: Array, unknowns: Unknowns) -> Tuned:
+    """Coarse penalties on some objects."""
     basis = decomposed(task, places)
     loss = tuning_loss(task, places, basis, SCREENED_ACCURACY, sketched=True)
-    return tune(loss, basis.scale, unknowns, coarse=coarse)
+    return tune(loss, basis.scale, unknowns, coarse=COARSE_STEPS)
 
 
 def _candidates(task: Task, spec: SimilaritySpec) -> list[Candidate]:

@@ -31,13 +31,17 @@ class Eigenbasis:
 
     @classmethod
     def of(
-        cls, K: Array, w: Array | None, *, signed: bool, rtol: float | None = None
-    ) -> Eigenbasis:
-        """Decompose K and write over it; eigenvalues up to ``rtol`` of the largest are zero."""
+        cls, K: Array, w: Array | None, *, signed: bool, rtol: float | None = None,
+        overwrite: bool = False,
+    ) -> Eigenbasis:  # fmt: skip
+        """Decompose K; eigenvalues up to ``rtol`` times the largest count as zero.
+
+        With ``overwrite`` the memory of K is used for something else.
+        """
         root = np.ones(len(K)) if w is None else np.sqrt(w)
         if w is not None:
-            K = root[:, None] * K * root
-        return cls(signed_eigh(K, rtol=rtol, overwrite=True), root, signed)
+            K, overwrite = root[:, None] * K * root, True
+        return cls(signed_eigh(K, rtol=rtol, overwrite=overwrite), root, signed)
 
     @property
     def n(self) -> float:

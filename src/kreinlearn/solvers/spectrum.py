@@ -60,7 +60,7 @@ def signed_eigh(
     # "evd": the fastest of the drivers at 100 to 1000 rows, whatever the spectrum.
     out = K.T if overwrite and K.flags.c_contiguous and K.dtype == np.float64 else None
     A = np.divide(K.T, c, out=out, order="F", dtype=np.float64)
-    D, U = eigh(A, overwrite_a=True, driver="evd", check_finite=False)
+    D, U = eigh(A, overwrite_a=True, driver="evd")
     order = np.lexsort((-D, -np.abs(D)))
     order = order[np.abs(D[order]) > rtol * np.max(np.abs(D), initial=0.0)][:rank]
     return Spectrum(_fix_signs(U[:, order]), c * D[order])
