@@ -24,6 +24,7 @@ from kreinlearn.solvers.resolvent import ACCURACY, LeaveOneOutLoss
 from kreinlearn.sums.moments import Targets
 from kreinlearn.sums.parallel import threaded_blas
 
+SHARES = tuple(10.0 ** np.arange(-9, 0.5, 1.5))  # of the scale: penalties that are tried first
 SKETCHED = 8  # sums of targets by which penalties are tuned, if there are more targets
 LARGE = 1500  # objects from which on several threads decompose their matrix
 
@@ -149,7 +150,7 @@ def tuning_loss(
 def tune_exactly(task: Task, basis: Eigenbasis, unknowns: Unknowns) -> tuple[Tuned, FoldLosses]:
     """The penalties of smallest loss, and the loss of all targets at any penalties."""
     few = tuning_loss(task, basis=basis, sketched=True)
-    tuned = tune_apart(few, basis.scale, unknowns)
+    tuned = tune_apart(few, basis.scale, unknowns, shares=SHARES)
     if not task.leaves_one_out or task.Y.shape[1] <= SKETCHED:
         return tuned, few
     loss = tuning_loss(task, basis=basis)

@@ -30,6 +30,7 @@ RESTART_DECADES = 3.0  # distance from the best trial within which a restart is 
 APART_ERRORS = 2.0  # standard errors by which several penalties must beat a single one
 TIE_STEPS = 4  # larger penalties that are tried
 PATTERN_STEPS = (1.0, 0.5, 0.25)  # decades, where the criterion has no gradient
+WORSE = 10.0  # times the largest loss so far: the loss of a trial that is lost to rounding
 TINY = float(np.finfo(np.float64).tiny)
 RADIUS = (0.05, 5.0)  # bounds of values that are not penalties: factors of the targets' deviation
 
@@ -154,6 +155,9 @@ class Search:
     def __call__(self, x: Array) -> tuple[float, Array]:
         """Log loss and its gradient: with them a search does not depend on the targets' unit."""
         loss, gradient = self.objective(self.unknowns.values(x))
+        if loss < 0:  # rounding errors are all that is left of it, so that nothing is known here
+            loss = WORSE * max((loss for _, loss in self.trials), default=1.0)
+            gradient = np.zeros_like(gradient)
         loss = max(float(loss), TINY)
         self.trials.append((x.copy(), loss))
         return float(np.log(loss)), self.unknowns.gradient(gradient) / loss
@@ -200,15 +204,16 @@ def tune(
     restarts: int = 0,
     rng: np.random.Generator | None = None,
     start: Array | None = None,
-    coarse: Sequence[float] = (),
+    shares: Sequence[float] = COARSE,
+    coarse: bool = False,
 ) -> Tuned:
     """The values of smallest loss; ``scale`` is the largest eigenvalue of the Gram matrix over n.
 
     The search begins at the values ``start``, if these are given and not next to the smallest, and
-    otherwise with coarse trials. With ``coarse``, shares of the scale, these are all that is tried.
+    otherwise with trials at ``shares`` of the scale. With ``coarse`` these are all that is tried.
     """
     search, free = Search(objective, unknowns, scale), unknowns.free
-    for x in _starts(search, scale, unknowns, start, coarse or COARSE):
+    for x in _starts(search, scale, unknowns, start, shares):
         if not coarse:
             search.descend(x)
     for _ in range(restarts):
@@ -250,15 +255,16 @@ def tune_apart(
     *,
     restarts: int = 0,
     rng: np.random.Generator | None = None,
+    shares: Sequence[float] = COARSE,
 ) -> Tuned:
     """As ``tune``, but penalties are equal unless values of their own pay.
 
     They pay if the loss falls by more than APART_ERRORS standard errors of its fall over the folds.
     """
-    several = tune(objective, scale, unknowns, restarts=restarts, rng=rng)
+    several = tune(objective, scale, unknowns, restarts=restarts, rng=rng, shares=shares)
     if unknowns.equal or len(unknowns.penalties) < unknowns.n_penalties:
         return several
-    tied = several.trials[: len(COARSE)]
+    tied = several.trials[: len(shares)]
     start = tied[np.argmin(tied[:, -1]), :-1]
     one = tune(objective, scale, replace(unknowns, equal=True), start=start)
     fall = objective.per_fold(one.values) - objective.per_fold(several.values)

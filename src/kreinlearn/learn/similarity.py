@@ -11,8 +11,15 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS
-from kreinlearn.learn.exact import can_be_tuned, decomposed, spread_out, tune_exactly, tuning_loss
-from kreinlearn.learn.search import COARSE, FoldLosses, MeanLoss, Tuned, Unknowns, tune, tune_apart
+from kreinlearn.learn.exact import (
+    SHARES,
+    can_be_tuned,
+    decomposed,
+    spread_out,
+    tune_exactly,
+    tuning_loss,
+)
+from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns, tune, tune_apart
 from kreinlearn.learn.sharing import shared
 from kreinlearn.learn.task import Task, gram_scale
 from kreinlearn.pairs.pairs import Pairs
@@ -21,11 +28,11 @@ from kreinlearn.solvers.least_squares import Fold
 from kreinlearn.sums.parallel import map_in_threads
 
 FINALISTS = 2  # similarities whose penalties are tuned before one is chosen
+FINALISTS_LEFT_OUT = 3  # the same if all objects are landmarks
 SCREENED = 400  # rows that the finalists are chosen by, where each fold makes a map of its own
 SCREENED_OUTSIDE, SCREENED_PER_LANDMARK = 2048, 3  # at least so many where it does not
 
 STAGES = ((250, 4), (700, 1))  # objects that candidates are compared on, and how many are left
-COARSE_STEPS = tuple(10.0 ** np.arange(-9, 0.5, 1.5))  # penalties that are tried then, of the scale
 ALMOST_ALL = 1.2  # a part is not looked at if there are not so many times more objects
 SCREENED_ACCURACY = 1e-5  # of the integrals behind leave-one-out, on parts
 
@@ -156,9 +163,14 @@ def _compared(candidates: list[Candidate], unknowns: Unknowns) -> Compared:
         if n <= ALMOST_ALL * size or not can_be_tuned(first, places):
             most, places = 1, np.arange(n)
         if len(left) > most:
-            screen = partial(_tuned_on_part, places=places, unknowns=unknowns)
-            tuned = map_in_threads(screen, [candidates[i].named() for i in left], workers)
+            screen = partial(_on_part, places=places)
+            parts = map_in_threads(screen, [candidates[i].named() for i in left], workers)
+            tuned = [part.tuned(unknowns, coarse=True) for part in parts]
             order = np.argsort([one.loss for one in tuned], kind="stable")
+            if most == 1:  # coarse penalties may miss those of the best candidate
+                for i in order[:FINALISTS_LEFT_OUT]:
+                    tuned[i] = parts[i].tuned(unknowns, coarse=False)
+                order = np.argsort([one.loss for one in tuned], kind="stable")
             dropped = [candidates[left[i]].choice(tuned[i]) for i in order[most:]] + dropped
             left = [left[i] for i in order[:most]]
     (number,) = left
@@ -169,11 +181,20 @@ def _compared(candidates: list[Candidate], unknowns: Unknowns) -> Compared:
     return Compared(number, best, basis, tuning, choices)
 
 
-def _tuned_on_part(task: Task, places: Array, unknowns: Unknowns) -> Tuned:
-    """Coarse penalties on some objects."""
+class OnPart(NamedTuple):
+    """The tuning loss of a candidate on some of the objects."""
+
+    loss: FoldLosses
+    scale: float
+
+    def tuned(self, unknowns: Unknowns, *, coarse: bool) -> Tuned:
+        return tune(self.loss, self.scale, unknowns, shares=SHARES, coarse=coarse)
+
+
+def _on_part(task: Task, places: Array) -> OnPart:
     basis = decomposed(task, places)
     loss = tuning_loss(task, places, basis, SCREENED_ACCURACY, sketched=True)
-    return tune(loss, basis.scale, unknowns, coarse=COARSE_STEPS)
+    return OnPart(loss, basis.scale)
 
 
 def _candidates(task: Task, spec: SimilaritySpec) -> list[Candidate]:
@@ -203,7 +224,7 @@ def _screened(task: Task, unknowns: Unknowns, seed: int) -> Tuned:
     if not task.honest:
         most = max(SCREENED_OUTSIDE, SCREENED_PER_LANDMARK * len(task.sample.landmarks))
         splits = thin.thinned_splits(splits, most, np.random.default_rng(seed))
-    return _tuned(thin.terms_of(splits), partial(tune, coarse=COARSE), unknowns)
+    return _tuned(thin.terms_of(splits), partial(tune, coarse=True), unknowns)
 
 
 def _finally_tuned(task: Task, unknowns: Unknowns) -> Tuned:

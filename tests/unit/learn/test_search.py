@@ -322,7 +322,7 @@ def test_a_start_of_one_that_is_free():
 
 def test_coarse_trials_are_a_few_equal_penalties_and_one_switched_off():
     loss = bowl((2e-5, 1e3), CURVATURES[0])
-    tuned = tune(loss, 3.0, TWO, coarse=COARSE)
+    tuned = tune(loss, 3.0, TWO, coarse=True)
     expected = [[3 * share, 3 * share] for share in COARSE]
     np.testing.assert_allclose(tuned.trials[:4, :2], expected)
     best = tuned.trials[np.argmin(tuned.trials[:4, 2])]
@@ -525,7 +525,7 @@ def test_four_penalties_and_a_radius():
 
 def test_coarse_trials_of_four_penalties():
     """Equal ones, then those of negative signature, which have odd numbers, switched off."""
-    tuned = tune(bowl((1e-3, 1e5, 1e-3, 1e5), 0.02 * np.eye(4)), 3.0, FOUR, coarse=COARSE)
+    tuned = tune(bowl((1e-3, 1e5, 1e-3, 1e5), 0.02 * np.eye(4)), 3.0, FOUR, coarse=True)
     np.testing.assert_allclose(tuned.trials[:4, :4], [[3 * share] * 4 for share in COARSE])
     best = tuned.trials[np.argmin(tuned.trials[:4, 4]), 0]
     np.testing.assert_allclose(tuned.trials[4:, :4], [[best, 3 * HIGHEST, best, 3 * HIGHEST]])
