@@ -61,7 +61,8 @@ class Problem(NamedTuple):
     def few(self, X: Any) -> tuple[Any, Array]:
         """A few training objects of the two largest classes, from X or K, and their labels."""
         classes, sizes = np.unique(self.y, return_counts=True)
-        rows = np.flatnonzero(np.isin(self.y, classes[np.argsort(-sizes)[:2]]))[:WARM]
+        two = classes[np.argsort(-sizes)[:2]]
+        rows = np.concatenate([np.flatnonzero(self.y == one)[: WARM // 2] for one in two])
         is_matrix = self.kernel == "precomputed_dissimilarity"
         return (X[np.ix_(rows, rows)] if is_matrix else X[rows]), self.y[rows]
 
