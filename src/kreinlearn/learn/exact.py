@@ -142,19 +142,23 @@ def tuning_loss(
     basis = decomposed(task, places) if basis is None else basis
     Y = task.Y[chosen_numbers(task, places)]
     if sketched and Y.shape[1] > SKETCHED:
-        signs = np.random.default_rng(0).choice([-1.0, 1.0], (Y.shape[1], SKETCHED))
-        Y = Y @ signs / np.sqrt(SKETCHED)
+        Y = Y @ random_signs(Y.shape[1])
     return LeaveOneOutLoss(basis, Y, intercept=task.intercept, accuracy=accuracy)
 
 
 def tune_exactly(task: Task, basis: Eigenbasis, unknowns: Unknowns) -> tuple[Tuned, FoldLosses]:
     """The penalties of smallest loss, and the loss of all targets at any penalties."""
-    few = tuning_loss(task, basis=basis, sketched=True)
+    loss = few = tuning_loss(task, basis=basis)
+    q = task.Y.shape[1]
+    if isinstance(loss, LeaveOneOutLoss) and q > SKETCHED:
+        few = loss.combined(random_signs(q))
     tuned = tune_apart(few, basis.scale, unknowns, shares=SHARES)
-    if not task.leaves_one_out or task.Y.shape[1] <= SKETCHED:
-        return tuned, few
-    loss = tuning_loss(task, basis=basis)
-    return replace(tuned, loss=loss(tuned.values)[0]), loss
+    return (tuned if few is loss else replace(tuned, loss=loss(tuned.values)[0])), loss
+
+
+def random_signs(q: int) -> Array:  # (q, SKETCHED)
+    """Sums of q targets whose squared errors are those of all targets on average."""
+    return np.random.default_rng(0).choice([-1.0, 1.0], (q, SKETCHED)) / np.sqrt(SKETCHED)
 
 
 def exact_folds(task: Task, places: Array | None = None) -> list[ExactFold]:

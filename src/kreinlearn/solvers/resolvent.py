@@ -23,6 +23,7 @@ of s, and the sum over the further nodes, which depends on c, is a factor of the
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -120,6 +121,17 @@ class LeaveOneOutLoss:
             self.rows, self.sums = self.resolvent.without_each(
                 self.T, self.nodes.s, intercept=intercept
             )
+
+    def combined(self, M: Array) -> LeaveOneOutLoss:  # (q, k)
+        """The same loss of k linear combinations of the targets, at little cost."""
+        other = copy(self)
+        other.shift, other.Y = self.shift @ M, self.Y @ M
+        other.T = np.hstack([self.T[:, :-1] @ M, self.T[:, -1:]])
+        if self.basis.signed:
+            other.rows = np.concatenate([M.T @ self.rows[:, :-1], self.rows[:, -1:]], axis=1)
+            if self.sums is not None:
+                other.sums = np.concatenate([M.T @ self.sums[:, :-1], self.sums[:, -1:]], axis=1)
+        return other
 
     # Scores
 

@@ -144,3 +144,20 @@ def test_weights_integrate_both_filters() -> None:
         weights, cut = nodes.weights(0.3, sign)
         assert pole @ weights[:, 0] == pytest.approx(sign * 0.5 / 0.3, rel=1e-6)
         assert pole @ cut[:, 0] == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_combinations_of_targets(signed, intercept) -> None:
+    """All is linear in the targets: the loss of combinations is that of combined targets."""
+    rng = np.random.default_rng(4)
+    K, Y, w = MATRICES["indefinite"](20, rng), rng.normal(size=(20, 5)), rng.uniform(0.5, 2.0, 20)
+    M = rng.normal(size=(5, 2))
+    basis = Eigenbasis.of(K, w, signed=signed)
+    values = basis.scale * np.array([1e-2, 1e-1])
+    combined = LeaveOneOutLoss(basis, Y, intercept=intercept).combined(M)
+    directly = LeaveOneOutLoss(basis, Y @ M, intercept=intercept)
+    size = np.abs(directly.scores(values)).max()
+    assert combined.scores(values) == pytest.approx(directly.scores(values), abs=1e-9 * size)
+    assert combined(values)[0] == pytest.approx(directly(values)[0], rel=1e-9)
+    assert combined(values)[1] == pytest.approx(directly(values)[1], abs=1e-9 * size**2)
