@@ -145,8 +145,8 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
     cv_trials_ : ndarray of shape (n_trials, 3)
         Everything that was tried: both penalties, and the loss.
     folds_ : array-like of shape (n_samples,)
-        The fold of each training object if not all objects are landmarks. A saved model does not
-        have it.
+        The fold of each training object; it is used if not all objects are landmarks. A saved
+        model does not have it.
     coef_ : ndarray of shape (rank_,) or (n_outputs, rank_)
         Coefficients of the features.
     dual_coef_ : ndarray of shape (n_landmarks_,) or (n_landmarks_, n_outputs)
@@ -225,8 +225,8 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), or str
             The targets, or the name of the column of a table X that holds them.
         sample_weight : array-like of shape (n_samples,), default=None
-            One weight per object, none of them negative. A weight of 2 is an object that is there
-            twice.
+            One weight per object, none of them negative. With a given similarity and given
+            penalties, a weight of 2 is an object that is there twice.
 
         Returns
         -------
@@ -332,8 +332,8 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
     cv_trials_ : ndarray of shape (n_trials, 3)
         Everything that was tried: both penalties, and the loss.
     folds_ : array-like of shape (n_samples,)
-        The fold of each training object if not all objects are landmarks. A saved model does not
-        have it.
+        The fold of each training object; it is used if not all objects are landmarks. A saved
+        model does not have it.
     coef_ : ndarray of shape (n_columns, rank_)
         Coefficients of the features for the least-squares scores.
     dual_coef_ : ndarray of shape (n_landmarks_, n_columns)
@@ -428,8 +428,8 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         y : array-like of shape (n_samples,), or str
             The labels, or the name of the column of a table X that holds them.
         sample_weight : array-like of shape (n_samples,), default=None
-            One weight per object, none of them negative. A weight of 2 is an object that is there
-            twice.
+            One weight per object, none of them negative. With a given similarity and given
+            penalties, a weight of 2 is an object that is there twice.
 
         Returns
         -------

@@ -119,7 +119,9 @@ class Learner(KreinEstimator):
         """How many landmarks "auto" stands for: all, if a fit can do that in reasonable time."""
         n, wanted = len(rows), self._landmarks
         loss = self._loss()
-        exact = loss.diagonal and rows.here and not part
+        unpenalised = 0 in self._penalties().fixed
+        exact = loss.diagonal and rows.here and not part and not unpenalised
+        exact = exact and self.scoring is None
         automatic = isinstance(wanted.n, str) and not wanted.rank and not wanted.core
         if not exact or not automatic:
             return Size(min(n, MOST_LANDMARKS), "")

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from kreinlearn.inspection.arguments import Array
+from kreinlearn.learn.exact import SKETCHED
 from kreinlearn.learn.size import SECONDS, exact_seconds, landmark_seconds, landmarks_by_cost
 
 ALLOWED = 100.0  # seconds of one core, which an evaluation at its defaults may take
@@ -37,7 +38,7 @@ class Cost(Protocol):
 
 def _choosing(problem: Problem) -> float:
     """The comparison of similarities on small samples."""
-    return 0.2 + 0.08 * problem.n_outputs
+    return 0.2 + 0.08 * min(problem.n_outputs, SKETCHED)
 
 
 def _least_squares(n: int, problem: Problem, *, machines: bool = False) -> float:

@@ -40,6 +40,8 @@ class TextKernel(ObjectKernel):
 class StringDistance(TextKernel):
     """A distance of rapidfuzz between strings, bytes or sequences of tokens."""
 
+    pair_seconds = 2e-7
+
     is_dissimilarity = True
     normalized = False
     _metric = ""  # in rapidfuzz.distance

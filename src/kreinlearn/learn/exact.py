@@ -41,7 +41,7 @@ def decomposed(task: Task, places: Array | None = None) -> Eigenbasis:
 
 def _require_room(task: Task, n_bytes: int, what: str) -> None:
     """Raise MemoryError if something of all objects does not fit the budget."""
-    remedy = "use fewer landmarks, raise memory_budget, or give the penalties"
+    remedy = "use fewer landmarks, or raise Resources(memory_budget=...)"
     task.pairs.require_memory(n_bytes, what, remedy)
 
 

@@ -31,6 +31,7 @@ APART_ERRORS = 2.0  # standard errors by which several penalties must beat a sin
 TIE_STEPS = 4  # larger penalties that are tried
 PATTERN_STEPS = (1.0, 0.5, 0.25)  # decades, where the criterion has no gradient
 WORSE = 10.0  # times the largest loss so far: the loss of a trial that is lost to rounding
+HUGE = float(np.finfo(np.float64).max) / 1e10
 TINY = float(np.finfo(np.float64).tiny)
 RADIUS = (0.05, 5.0)  # bounds of values that are not penalties: factors of the targets' deviation
 
@@ -156,7 +157,7 @@ class Search:
         """Log loss and its gradient: with them a search does not depend on the targets' unit."""
         loss, gradient = self.objective(self.unknowns.values(x))
         if loss < 0:  # rounding errors are all that is left of it, so that nothing is known here
-            loss = WORSE * max((loss for _, loss in self.trials), default=1.0)
+            loss = WORSE * max((loss for _, loss in self.trials), default=HUGE)
             gradient = np.zeros_like(gradient)
         loss = max(float(loss), TINY)
         self.trials.append((x.copy(), loss))

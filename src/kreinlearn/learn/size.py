@@ -14,9 +14,11 @@ DECOMPOSE = 1.7e-10  # seconds for each n^3: an eigendecomposition
 LEAVE_OUT = 1.0e-8  # for each n^2 and target: leave-one-out of all penalties
 MACHINES, MACHINE = 3e-10, 4e-11  # for each n^3, and for each output of it: the squared hinge
 FACTOR = 4e-9  # for each m^3: all factorisations while penalties are tuned on folds
+NEWTON = 4e-9  # for each n m^2 and output: Newton's method with m landmarks
 SUM_UP = 1e-10  # for each n m^2: sums over all rows
 FEW, PAST = 1000, 100_000  # landmarks of similarities that cost nothing, beyond so many rows
 GROWTH = 0.1  # the power of the number of rows by which they grow
+SLOW = 1e-4  # seconds of a similarity from which on its cost decides, however many rows there are
 LEAST = 20  # landmarks, whatever they cost
 MATRICES = 7  # n x n matrices that are held at once if all objects are landmarks
 NODES = 320  # numbers for each object and target that leave-one-out holds beside them
@@ -45,14 +47,16 @@ def landmarks_by_cost(
     if exact <= limit and needed <= memory:
         reason = f"all {n} objects are landmarks: that takes about {_rounded(exact)} of one core"
         return Size(n, reason)
-    m, why = _affordable(n, pair, limit), f"all {n} would take about {_rounded(exact)} of one core"
+    why = f"all {n} would take about {_rounded(exact)} of one core"
+    m = _affordable(n, pair, limit, n_outputs if machines else 0)
     if seconds is None:
         m = max(m, _usual(n, pair))
     else:
         why += f", and the limit is {_rounded(limit)}"
     m = min(m, n // 2)  # of more, every fold would make its own map
     if exact <= limit:
-        why = f"all {n} would take {needed / 2**20:.0f} MiB, and {memory / 2**20:.0f} MiB are free"
+        needs, has = (f"{size / 2**20:.0f} MiB" for size in (needed, memory))
+        why = f"all {n} would take {needs}, and the budget is {has}"
         m = min(m, memory // (MATRICES * 8 * n))
     m = min(max(m, LEAST), n)
     return Size(m, f"{m} of {n} objects are landmarks: {why}")
@@ -70,27 +74,25 @@ def exact_bytes(n: int, n_outputs: int) -> int:
     return 8 * n * (MATRICES * n + NODES * (n_outputs + 1))
 
 
-def landmark_seconds(n: int, m: int, pair: float) -> float:
-    """An estimate of the time of a fit with m landmarks."""
-    return pair * n * m + SUM_UP * n * m**2 + FACTOR * m**3
+def landmark_seconds(n: int, m: int, pair: float, machines: int = 0) -> float:
+    """An estimate of the time of a fit with m landmarks, and so many outputs of machines."""
+    sums = (SUM_UP + NEWTON * machines) * n * m**2
+    return pair * n * m + sums + FACTOR * m**3
 
 
-def _affordable(n: int, pair: float, seconds: float) -> int:
+def _affordable(n: int, pair: float, seconds: float, machines: int) -> int:
     """The landmarks that the time allows, by bisection."""
     low, high = LEAST, max(n, LEAST)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (
-            (middle, high) if landmark_seconds(n, middle, pair) <= seconds else (low, middle)
-        )
+        fits = landmark_seconds(n, middle, pair, machines) <= seconds
+        low, high = (middle, high) if fits else (low, middle)
     return low
 
 
 def _usual(n: int, pair: float) -> int:
     """The landmarks of many rows, whatever sums take; none if the similarity itself is slow."""
-    growth = max(n / PAST, 1.0)
-    usual = FEW * growth**GROWTH
-    return 0 if pair * n * usual > SECONDS * growth else int(usual)
+    return 0 if pair >= SLOW else int(FEW * max(n / PAST, 1.0) ** GROWTH)
 
 
 def _rounded(seconds: float) -> str:

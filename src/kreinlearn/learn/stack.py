@@ -86,17 +86,18 @@ def probabilities(scores: Array) -> Array:  # (n, q) -> (n, q)
 
 
 def score_range(scores: Array, weights: Array | None = None) -> tuple[float, float]:
-    """The 0.5 % and the 99.5 % quantile of scores (n, q) of objects that were left out.
+    """The range of scores (n, q) of objects that were left out, but for the outermost 0.5 %.
 
-    Scores of new objects beyond them are extrapolated, and should be clipped. Both quantiles are
-    among the given scores, and if all scores change their sign, so does the range.
+    Scores of new objects beyond it are extrapolated, and should be clipped. The lower end is a
+    quantile of the smallest score of each object, and the upper end of the largest one, so that
+    it does not matter how many classes there are. If all scores change their sign, so does the
+    range.
     """
     if weights is None:
         weights = np.ones(len(scores))
-    each = np.repeat(weights, scores.shape[1])
-    values = scores.ravel()[each > 0]
-    each = each[each > 0]
-    return lower_quantile(values, each), -lower_quantile(-values, each)
+    scores, weights = scores[weights > 0], weights[weights > 0]
+    low, high = scores.min(axis=1), scores.max(axis=1)
+    return lower_quantile(low, weights), -lower_quantile(-high, weights)
 
 
 def lower_quantile(values: Array, weights: Array) -> float:

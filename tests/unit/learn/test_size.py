@@ -139,7 +139,7 @@ def test_reasons_say_what_was_decided_and_why():
     assert slow.startswith("20 of 2000 objects are landmarks: all 2000 would take about 33 min")
     tight = reason(2000, memory=100 * 2**20)
     needed = f"{exact_bytes(2000, 1) / 2**20:.0f} MiB"
-    why = f"of 2000 objects are landmarks: all 2000 would take {needed}, and 100 MiB are free"
+    why = f"of 2000 objects are landmarks: all 2000 would take {needed}, and the budget is 100 MiB"
     assert tight.endswith(why)
 
 
@@ -191,3 +191,23 @@ def test_a_function_that_takes_long_is_called_for_few_landmarks(learner):
     assert LEAST <= model.n_landmarks_ <= 100
     assert "of 700 objects are landmarks: all 700 would take about" in model.decision_
     assert calls < n * (n + 1) / 4
+
+
+def test_cheap_similarities_of_many_rows_have_the_usual_number():
+    """The cost of a declared similarity never takes landmarks away from more rows."""
+    for pair in (2e-7, 1e-6, 2e-5):
+        counts = [
+            landmarks_by_cost(n, 1, pair, PLENTY, machines=False).n_landmarks
+            for n in (10_000, 100_000, 1_000_000)
+        ]
+        assert min(counts) >= 1000
+        assert counts[2] > 1000
+
+
+def test_machines_with_landmarks_count_their_outputs():
+    few, many = (
+        landmarks_by_cost(6000, q, CHEAP, PLENTY, machines=True, seconds=60.0).n_landmarks
+        for q in (1, 20)
+    )
+    assert 20 <= many < few
+    assert landmark_seconds(6000, few, CHEAP, 1) <= 60.0 < landmark_seconds(6000, few + 1, CHEAP, 1)
