@@ -10,6 +10,7 @@ import numpy as np
 
 from kreinlearn.data.memory import require_memory
 from kreinlearn.data.tiles import TILE, Scratch
+from kreinlearn.data.validation import asymmetry_of
 from kreinlearn.kernels.base import Array, Kernel, Objects, symmetrised
 from kreinlearn.kernels.dissimilarity import check_dissimilarities
 from kreinlearn.pairs.evaluate import (
@@ -68,6 +69,8 @@ class Pairs:
         missing = new[~np.isin(new, sample.columns)]
         if not len(missing):
             return sample.with_landmarks(landmarks)
+        if not len(sample.columns) and np.array_equal(missing, sample.rows):
+            return self._complete(sample, landmarks)
         k, others = len(missing), len(sample.rows) - len(sample.columns) - len(missing)
         cost = others * k + pairs_among(self.kernel, k)
         at, before = sample.positions(missing), sample.positions(sample.columns)
@@ -80,8 +83,17 @@ class Pairs:
             self._fill_unknown(block, sample.rows, np.flatnonzero(fresh), missing)
         raw = np.hstack([sample.raw, block]) if len(sample.columns) else block
         columns = np.concatenate([sample.columns, missing])
-        eps = float(np.finfo(np.float32).eps) if square.dtype == np.float32 else sample.eps
-        return replace(sample, raw=raw, columns=columns, eps=eps).with_landmarks(landmarks)
+        return sample.with_columns(columns, raw, square.dtype).with_landmarks(landmarks)
+
+    def _complete(self, sample: Sample, landmarks: Array) -> Sample:
+        """The sample with all its rows as landmarks; the matrix of their pairs is not copied."""
+        rows = sample.rows
+        with self.session.progress.step(
+            "landmarks", len(rows), pairs_among(self.kernel, len(rows))
+        ):
+            square = self.square(rows)
+        raw = square.astype(np.float64, copy=False)
+        return sample.with_columns(rows, raw, square.dtype).with_landmarks(landmarks)
 
     def _fill_unknown(self, block: Array, rows: Array, places: Array, new: Array) -> None:
         """block[places] = k(rows[places], new); pairs that are known are not evaluated."""
@@ -183,7 +195,8 @@ class Pairs:
     def _evaluated_square(self, numbers: Array) -> Array:
         objects, kernel = self.rows.take(numbers), self.kernel
         if kernel.domain.is_matrix:
-            K = symmetrised(kernel.columns(self._as_columns(numbers))(objects))
+            K = kernel.columns(self._as_columns(numbers))(objects)
+            K = symmetrised(K) if asymmetry_of(K) else K
         else:
             own = self.known.self_similarities(numbers)
             K = evaluate_square(kernel, objects, numbers, own, self.session)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from kreinlearn.data.tiles import is_everything
 from kreinlearn.kernels.base import Array, symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, Transform
 from kreinlearn.pairs.evaluate import places_of
@@ -97,16 +98,25 @@ class Sample:
         """The same values with other landmarks, all of which are evaluated columns."""
         return replace(self, landmarks=self.columns[np.isin(self.columns, landmarks)])
 
+    def with_columns(self, columns: Array, raw: Array, dtype: np.dtype[Any]) -> Sample:
+        """Other columns, whose values were evaluated in numbers of this type."""
+        eps = float(np.finfo(np.float32).eps) if dtype == np.float32 else self.eps
+        return replace(self, columns=columns, raw=raw, eps=eps)
+
     def referring_to_all(self, name: str = "squared") -> Sample:
         """A dissimilarity transformed by all columns evaluated so far."""
-        return replace(self, transform=TRANSFORMS[name](self.raw[self.positions(self.columns)]))
+        return replace(self, transform=TRANSFORMS[name](self._among_columns(len(self.columns))))
 
     def using(self, name: str) -> Sample:
         """Another similarity of the same distances, by the same reference set."""
         assert self.transform is not None, "only a dissimilarity has transformations"
-        n = self.transform.n_reference
-        D_RR = self.raw[self.positions(self.columns[:n]), :n]
+        D_RR = self._among_columns(self.transform.n_reference)
         return replace(self, transform=TRANSFORMS[name](D_RR))
+
+    def _among_columns(self, n: int) -> Array:
+        """Values among the first n columns: a view if they are also the first rows."""
+        at = self.positions(self.columns[:n])
+        return self.raw[:n, :n] if is_everything(at, n) else self.raw[at, :n]
 
     def restricted(self, rows: Array) -> Sample:
         """Fewer rows."""
