@@ -128,7 +128,7 @@ class Centring:
         D_R = D[:, : self.n_reference]
         if self.power == 1:
             return np.asarray(D_R.mean(axis=1))
-        return np.einsum("ij,ij->i", D_R, D_R) / self.n_reference
+        return np.asarray(np.einsum("ij,ij->i", D_R, D_R) / self.n_reference)
 
     def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array:
         K = np.square(D) if self.power == 2 else np.array(D)
