@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kreinlearn import Inspection, KreinNystroem, Landmarks
-from kreinlearn.report import Table
+from kreinlearn.report.model import Table
 
 Array = np.ndarray
 RANKS = (5, 10, 25, 50, 100)

@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 
 import kreinlearn
 from kreinlearn.kernels import Hausdorff, double_centre
-from kreinlearn.report import Table
+from kreinlearn.report.model import Table
 
 Array = np.ndarray
 LARGEST = 600  # most polygons to learn from: exact learners decompose matrices of that size

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kreinlearn.paper.printed import expected
 from kreinlearn.paper.reading import say
-from kreinlearn.report import Check, Section, Table
+from kreinlearn.report.model import Check, Section, Table
 
 
 class Range(NamedTuple):

@@ -18,7 +18,7 @@ from kreinlearn.paper.reading import at_most, rows_of, say
 from kreinlearn.paper.scale import Scale
 from kreinlearn.paper.sets import vectorial_names, vectors
 from kreinlearn.paper.tasks import Measurements, Row, Task
-from kreinlearn.report import Block, Section, Table
+from kreinlearn.report.model import Block, Section, Table
 
 T = TypeVar("T")
 DIMENSIONS = 20  # of generated vectors

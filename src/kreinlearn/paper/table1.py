@@ -15,7 +15,7 @@ from kreinlearn.paper.reading import say
 from kreinlearn.paper.scale import Scale
 from kreinlearn.paper.sets import DISSIMILARITY
 from kreinlearn.paper.tasks import Measurements, Task
-from kreinlearn.report import Block, Check, Section, Table
+from kreinlearn.report.model import Block, Check, Section, Table
 
 NAMES = {method: learner.__name__ for method, learner in LEARNERS.items()}
 PRINTED_DIGITS = 0.005  # the paper's means have two decimals

@@ -23,7 +23,7 @@ from kreinlearn.paper.command import NAMES, all_parts, reproduce
 from kreinlearn.paper.ranges import Range, compared
 from kreinlearn.paper.scale import ALL, QUICK, Scale
 from kreinlearn.paper.tasks import Journal, MixedMeasurements, Task, duration
-from kreinlearn.report import Section
+from kreinlearn.report.model import Section
 from tests.unit.paper.tiny import Part, begun, ran, registry, section
 
 ROOT = Path(__file__).parents[3]

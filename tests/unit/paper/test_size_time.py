@@ -13,7 +13,7 @@ from kreinlearn import Landmarks
 from kreinlearn.kernels.vectors import DeltaGauss
 from kreinlearn.paper import figures, size_time
 from kreinlearn.paper.scale import ALL, QUICK
-from kreinlearn.report import Table
+from kreinlearn.report.model import Table
 
 TINY = replace(QUICK, rows=120, vectorial=(), ranks=(2, 5), timed_rows=(200, 400), repeats=1)
 
