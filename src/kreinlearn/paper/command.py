@@ -15,7 +15,8 @@ from kreinlearn.data.writing import replacing
 from kreinlearn.paper import ranges
 from kreinlearn.paper.reading import say
 from kreinlearn.paper.scale import FOLDER, NAMES, QUICK, REPORT, RESULTS, Scale
-from kreinlearn.paper.tasks import Journal, Measurements, MixedMeasurements, Task, duration, measure
+from kreinlearn.paper.tasks import Journal, Measurements, MixedMeasurements, Task, measure
+from kreinlearn.progress import time_in_words
 from kreinlearn.report.html import to_html
 from kreinlearn.report.markdown import to_markdown
 from kreinlearn.report.model import Block, Document, Section, bulleted, provenance, versions
@@ -188,7 +189,7 @@ def _section(run: Run, journal: Journal, name: str) -> Section:
 def _effort(run: Run, journal: Journal) -> list[Block]:
     """What the measurements cost, and which warnings they gave."""
     made = [journal.outcomes[key] for key in run.keys if key in journal.outcomes]
-    cpu, wall = (duration(sum(getattr(o, name) for o in made)) for name in ("cpu", "wall"))
+    cpu, wall = (time_in_words(sum(getattr(o, name) for o in made)) for name in ("cpu", "wall"))
     warned = {text: sum(text in o.warned for o in made) for o in made for text in o.warned}
     return [
         say("command.effort", total=len(run.keys), made=len(made), cpu=cpu, wall=wall),

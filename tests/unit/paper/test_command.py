@@ -22,7 +22,7 @@ from kreinlearn.paper import ranges
 from kreinlearn.paper.command import NAMES, all_parts, reproduce
 from kreinlearn.paper.ranges import Range, compared
 from kreinlearn.paper.scale import ALL, QUICK, Scale
-from kreinlearn.paper.tasks import Journal, MixedMeasurements, Task, duration
+from kreinlearn.paper.tasks import Journal, MixedMeasurements, Task
 from kreinlearn.report.model import Section
 from tests.unit.paper.tiny import Part, begun, ran, registry, section
 
@@ -326,10 +326,6 @@ def test_the_names_are_those_of_the_parts() -> None:
     assert len({part.section for part in parts.values()}) == len(NAMES)
     assert all(part.tasks(QUICK) for part in parts.values())
     assert ALL != QUICK
-
-
-def test_durations_are_short() -> None:
-    assert [duration(s) for s in (3.4, 150, 4800, 7300)] == ["3 s", "2 min", "80 min", "2 h 2 min"]
 
 
 def test_a_part_that_was_measured_before_stays_in_the_report(tmp_path: Path) -> None:
