@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.preprocessing import KernelCenterer
 
 from kreinlearn import Inspection, KreinNystroem, Landmarks
+from kreinlearn.plotting.ranks import smallest_errors
 from kreinlearn.report.model import Table
 
 Array = np.ndarray
@@ -29,18 +31,6 @@ class Findings:
     ratios: dict[tuple[str, str], Array]  # (landmarks, core) -> (ranks, REPEATS)
 
 
-def smallest_errors(eigenvalues: Array, ranks: Sequence[int]) -> Array:
-    """The Frobenius error of the best approximation of each rank, relative to the norm of K."""
-    squared = np.square(eigenvalues)
-    return np.sqrt([squared[k:].sum() / squared.sum() for k in ranks])
-
-
-def centred(K: Array) -> Array:
-    """J K J: moves the origin from the mean of the landmarks to the mean of all objects."""
-    means = K.mean(axis=1)
-    return np.asarray(K - means[:, None] - means + means.mean())
-
-
 def findings(
     X: Sequence[Array], K: Array, eigenvalues: Array, seed: int, tick: Callable[[str], object]
 ) -> Findings:
@@ -54,7 +44,8 @@ def findings(
             model = KreinNystroem(
                 "hausdorff", landmarks=landmarks, rank=ranks[k], random_state=seed + repeat
             )
-            error = np.linalg.norm(K - centred(model.fit(X).approximate(X)))
+            approximate = model.fit(X).approximate(X)  # its origin is the mean of the landmarks
+            error = np.linalg.norm(K - KernelCenterer().fit_transform(approximate))
             table[k, repeat] = error / (np.linalg.norm(K) * optimal[k])
         tick("approximating")
     return Findings(eigenvalues, ranks, optimal, ratios)

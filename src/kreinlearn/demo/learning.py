@@ -11,10 +11,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
+from sklearn.preprocessing import KernelCenterer
 from sklearn.svm import SVC
 
 import kreinlearn
-from kreinlearn.kernels import Hausdorff, double_centre
+from kreinlearn.kernels import Hausdorff
 from kreinlearn.report.model import Table
 
 Array = np.ndarray
@@ -42,16 +43,16 @@ class RawSVC(BaseEstimator):
     similarity = "squared"
 
     def fit(self, X: Sequence[Array], y: Array) -> Self:
-        self._X, self._D, self.n_landmarks_ = X, Hausdorff()(X), len(X)
-        K = double_centre(self._D)
+        self._X, self.n_landmarks_ = X, len(X)
+        self._centerer = KernelCenterer()
+        K = self._centerer.fit_transform(-0.5 * np.square(Hausdorff()(X)))
         machine = SVC(kernel="precomputed", max_iter=MOST_STEPS)
         grid = {"C": RELATIVE_C / np.abs(np.diagonal(K)).mean()}
         self._search = GridSearchCV(machine, grid, cv=FOLDS).fit(K, y)
         return self
 
     def predict(self, X: Sequence[Array]) -> Array:
-        train, new = np.square(self._D), np.square(Hausdorff()(X, self._X))
-        K = -0.5 * (new - new.mean(axis=1, keepdims=True) - train.mean(axis=0) + train.mean())
+        K = self._centerer.transform(-0.5 * np.square(Hausdorff()(X, self._X)))
         return np.asarray(self._search.predict(K))
 
 
@@ -112,8 +113,8 @@ def scores(
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
     results = []
     for name, model in models.items():
-        with warnings.catch_warnings():  # from libsvm, for some of the C that are tried
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        # They come from libsvm, for some of the C that are tried.
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             fits = cross_validate(
                 model, X, y, cv=folds, scoring="accuracy", return_estimator=True,
                 error_score="raise",

@@ -43,11 +43,7 @@ class Panel(NamedTuple):
     lines: Sequence[Line]
 
 
-class Look(NamedTuple):
-    """The colour and the mark of a label, which are the same in all panels."""
-
-    colour: str
-    mark: str
+Look = tuple[str, str]  # the colour and the mark of a label, which are the same in all panels
 
 
 def drawn(
@@ -89,8 +85,7 @@ def looks_of(panels: Iterable[Panel]) -> dict[str, Look]:
     """The look of every label, in the order in which they occur."""
     labels = dict.fromkeys(line.label for panel in panels for line in panel.lines)
     return {
-        label: Look(COLOURS[i % len(COLOURS)], MARKS[i % len(MARKS)])
-        for i, label in enumerate(labels)
+        label: (COLOURS[i % len(COLOURS)], MARKS[i % len(MARKS)]) for i, label in enumerate(labels)
     }
 
 
@@ -116,7 +111,7 @@ def _draw(axes: Axes, panel: Panel, looks: dict[str, Look], xlog: bool, ylog: bo
     axes.set_ylim(low, high)
     for line, x, y in curves:
         axes.plot(x, y, **style(line, looks))
-        colour = looks[line.label].colour
+        colour, _ = looks[line.label]
         for edge, beyond, caret in ((high, y > high, 6), (low, y < low, 7)):
             at = x[beyond], np.full(beyond.sum(), edge)
             axes.plot(*at, linestyle="", marker=caret, clip_on=False, in_layout=False, color=colour)
@@ -129,9 +124,8 @@ def _draw(axes: Axes, panel: Panel, looks: dict[str, Look], xlog: bool, ylog: bo
 def style(line: Line, looks: dict[str, Look]) -> dict[str, Any]:
     """How a curve and its entry in the legend are drawn."""
     colour, mark = looks[line.label]
-    if line.printed:
-        return {**_PRINTED, "color": colour, "marker": mark}
-    return {"linestyle": "--" if line.dashed else "-", "color": colour, "marker": mark}
+    kind = _PRINTED if line.printed else {"linestyle": "--" if line.dashed else "-"}
+    return {**kind, "color": colour, "marker": mark}
 
 
 _PRINTED: dict[str, Any] = {

@@ -117,9 +117,7 @@ class Growth(NamedTuple):
         """p of seconds = c n^p, by least squares of logarithms; NaN if there is only one size."""
         if len(set(self.n)) < 2:
             return float("nan")
-        x, y = np.log(self.n), np.log(self.seconds)
-        x -= x.mean()
-        return float(x @ y / (x @ x))
+        return float(np.polyfit(np.log(self.n), np.log(self.seconds), 1)[0])
 
 
 PRINTED = "printed"

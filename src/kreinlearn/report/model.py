@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 NUMBER = re.compile(r"[-+(−<>≤≥~≈±\s]*\d|nan\b")  # how a number begins
+CLAIMS = ("claim", "verdict", "found", "limit")  # the header of a table of checks
 LONG = 24  # a cell with more characters is a text, and may be wrapped
 
 
@@ -178,8 +179,7 @@ class Section:
     @property
     def checked(self) -> Table:
         """The table of the checks."""
-        rows = [check.cells for check in self.checks]
-        return Table("Checks", ("claim", "verdict", "found", "limit"), rows)
+        return Table("Checks", CLAIMS, [check.cells for check in self.checks])
 
 
 @dataclass
@@ -217,7 +217,7 @@ class Document:
         """All checks of all sections, each with the number of its section."""
         numbered = enumerate(self.sections, 1)
         rows = [[*check.cells, str(i)] for i, section in numbered for check in section.checks]
-        return Table("Checks", ("claim", "verdict", "found", "limit", "section"), rows)
+        return Table("Checks", (*CLAIMS, "section"), rows)
 
     @property
     def numbers(self) -> dict[int, int]:
