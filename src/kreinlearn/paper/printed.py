@@ -7,7 +7,6 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-METHODS = ("krein lsm", "krein vc-lsm", "krein sh-svm", "sf-lsm")
 RULES = {"k": "k", "k*log(n)": "k ln n"}  # how many landmarks rank k has, as we write it
 
 

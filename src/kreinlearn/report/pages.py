@@ -13,18 +13,9 @@ from kreinlearn.inspection import Inspection
 from kreinlearn.inspection.result import percent
 from kreinlearn.plotting import ComparisonDisplay, SpectrumDisplay
 from kreinlearn.plotting.style import MISSING
+from kreinlearn.report import model
 from kreinlearn.report.html import to_html
-from kreinlearn.report.model import (
-    Block,
-    Document,
-    Picture,
-    Section,
-    Table,
-    Verdict,
-    bulleted,
-    literal,
-    made_by,
-)
+from kreinlearn.report.model import Block, Document, Picture, Section, Table, Verdict, literal
 from kreinlearn.report.svg import drawing
 
 if TYPE_CHECKING:
@@ -123,7 +114,7 @@ def _of_evaluation(result: Evaluation) -> Iterator[Block]:
     failed = [literal(f"{score.name}: {score.failed}") for score in result.scores if score.failed]
     for what, items in (("Learners without a result:", failed), ("Notes:", result.notes)):
         if items:
-            yield from (what, bulleted(items))
+            yield from (what, model.bulleted(items))
 
 
 def _comparison(result: Evaluation) -> Block:
@@ -145,7 +136,10 @@ def _of_inspection(result: Inspection) -> Iterator[Block]:
     if not result.indistinct and len(result.eigenvalues):
         yield _spectrum(result)
     shown = {name for name, _ in rows}
-    yield from ("In other words:", bulleted(m for m in MEANINGS if m.partition(":")[0] in shown))
+    yield from (
+        "In other words:",
+        model.bulleted(m for m in MEANINGS if m.partition(":")[0] in shown),
+    )
 
 
 def _spectrum(result: Inspection) -> Block:
@@ -180,5 +174,5 @@ def _drawn(
 def _how(kernels: list[str], source: str | None) -> str:
     """A list of what the report depends on."""
     kernel = "; ".join(filter(None, dict.fromkeys(kernels)))
-    items = {"objects": source, "kernel": kernel, **made_by()}
-    return bulleted(f"{name}: {literal(text)}" for name, text in items.items() if text)
+    items = {"objects": source, "kernel": kernel, **model.made_by()}
+    return model.bulleted(f"{name}: {literal(text)}" for name, text in items.items() if text)
