@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from kreinlearn.data.writing import replacing
-from kreinlearn.paper import ranges
+from kreinlearn.paper import printed
 from kreinlearn.paper.reading import say
 from kreinlearn.paper.scale import FOLDER, NAMES, QUICK, REPORT, RESULTS, Scale
 from kreinlearn.paper.tasks import Journal, Measurements, MixedMeasurements, Task, measure
 from kreinlearn.progress import time_in_words
+from kreinlearn.report import model
 from kreinlearn.report.html import to_html
 from kreinlearn.report.markdown import to_markdown
-from kreinlearn.report.model import Block, Document, Section, bulleted, provenance, versions
+from kreinlearn.report.model import Block, Check, Document, Section, Table
 from kreinlearn.report.terminal import show
 
 if TYPE_CHECKING:
@@ -119,12 +120,12 @@ def reproduce(
 
 def _opened(path: Path, fresh: bool) -> Journal:
     try:
-        return Journal(path, versions())
+        return Journal(path, model.versions())
     except MixedMeasurements:
         if not fresh:
             raise
         path.replace(path.with_suffix(".old"))  # perhaps hours of work: it is not deleted
-        return Journal(path, versions())
+        return Journal(path, model.versions())
 
 
 def _console() -> Console:
@@ -162,12 +163,12 @@ def documented(run: Run, journal: Journal) -> tuple[Document, bool]:
     holds = True
     if run.scale == QUICK and run.whole:
         numbers = {k: v for section in document.sections for k, v in section.numbers.items()}
-        checks = ranges.compared(numbers, ranges.stored(), is_there)
+        checks = compared(numbers, printed.ranges(), is_there)
         holds = not any(check.holds is False for check in checks)
-        document.sections.append(ranges.section(checks))
+        document.sections.append(compared_section(checks))
     document.lead = [
         say("command.what"),
-        provenance(run.command),
+        model.provenance(run.command),
         *_effort(run, journal),
         *_listed(say("command.missing"), missing(run.scale)),
         *_listed(say("command.stand_ins"), stand_ins(run.scale)),
@@ -202,13 +203,44 @@ def _effort(run: Run, journal: Journal) -> list[Block]:
 
 def _listed(opening: str, items: Iterable[str]) -> list[Block]:
     """An opening and a list, or nothing where there are no items."""
-    text = bulleted(items)
+    text = model.bulleted(items)
     return [opening, text] if text else []
 
 
 def _last_lines(failures: Mapping[str, str]) -> list[str]:
     """Each failure with the last line of its traceback."""
     return [f"{what}: {text.strip().splitlines()[-1]}" for what, text in failures.items()]
+
+
+# The numbers of the quick run
+
+
+def compared(
+    numbers: Mapping[str, float], ranges: Iterable[printed.Range], is_there: Callable[[str], bool]
+) -> list[Check]:
+    """One check per range; a number that is missing although its data are there fails.
+
+    Where the data are not there the number, if any, belongs to something that stands in for them,
+    and nothing can be said.
+    """
+    checks = []
+    for name, low, high, needs in ranges:
+        value = numbers.get(name)
+        shown = "-" if value is None else f"{value:.4g}"
+        holds = value is not None and low <= value <= high
+        skipped = needs != "" and not is_there(needs)
+        checks.append(Check(name, shown, f"{low:g} to {high:g}", None if skipped else holds))
+    return checks
+
+
+def compared_section(checks: Sequence[Check]) -> Section:
+    """The comparison as a section of the report."""
+    verdicts = [check.holds for check in checks]
+    within, outside, skipped = (verdicts.count(holds) for holds in (True, False, None))
+    text = say("ranges.summary", total=len(checks), within=within, outside=outside, skipped=skipped)
+    rows = [[check.what, check.found, check.limit, check.verdict] for check in checks]
+    table = Table("The quick run's numbers", ("number", "found", "range", "verdict"), rows)
+    return Section("Comparison with stored ranges", [text, table] if rows else [text])
 
 
 # Files

@@ -136,10 +136,8 @@ def _of_inspection(result: Inspection) -> Iterator[Block]:
     if not result.indistinct and len(result.eigenvalues):
         yield _spectrum(result)
     shown = {name for name, _ in rows}
-    yield from (
-        "In other words:",
-        model.bulleted(m for m in MEANINGS if m.partition(":")[0] in shown),
-    )
+    yield "In other words:"
+    yield model.bulleted(text for text in MEANINGS if text.partition(":")[0] in shown)
 
 
 def _spectrum(result: Inspection) -> Block:
