@@ -32,9 +32,8 @@ from kreinlearn.kernels._graphs import (
     join,
     overlap,
 )
-from kreinlearn.kernels.base import Array, Objects, register
+from kreinlearn.kernels.base import Array, ObjectKernel, Objects
 from kreinlearn.kernels.columns import not_negative
-from kreinlearn.kernels.object_kernel import ObjectKernel
 from kreinlearn.kernels.processes import SlowKernel
 
 WL_METRICS = ("euclidean", "l1", "bray_curtis")
@@ -126,7 +125,7 @@ def _subtrees(graphs: Graphs, h: int) -> Counts:
     return counted(owner, np.concatenate(levels), np.ones(len(owner)), len(graphs.start) - 1)
 
 
-class WeisfeilerLehman(_CountSimilarity):
+class WeisfeilerLehman(_CountSimilarity, names=["weisfeiler_lehman"]):
     """The Weisfeiler-Lehman subtree kernel (Shervashidze et al. 2011).
 
     In every round a node gets a new label for its own label and those of its neighbours. k(x, z) is
@@ -156,7 +155,7 @@ class WeisfeilerLehman(_CountSimilarity):
         return _subtrees(graphs, self.h)
 
 
-class WLAssignment(WeisfeilerLehman):
+class WLAssignment(WeisfeilerLehman, names=["wl_assignment"]):
     """The Weisfeiler-Lehman optimal assignment kernel (Kriege et al. 2016).
 
     k(x, z) is the sum, over rounds 0..h and labels, of the smaller of their counts in x and in z.
@@ -183,7 +182,7 @@ class WLAssignment(WeisfeilerLehman):
         return True
 
 
-class WLDistance(_CountKernel):
+class WLDistance(_CountKernel, names=["wl_distance"]):
     """A distance between the counts a and z of labels that the kernel WeisfeilerLehman compares.
 
     Parameters
@@ -225,7 +224,7 @@ class WLDistance(_CountKernel):
         return D if self.metric == "l1" else np.asarray(np.sqrt(D))
 
 
-class ShortestPath(_CountSimilarity):
+class ShortestPath(_CountSimilarity, names=["shortest_path"]):
     """The shortest-path kernel (Borgwardt & Kriegel 2005).
 
     k(x, z) is the sum over triples of the product of their counts in x and in z. A triple consists
@@ -323,7 +322,7 @@ def _rest(
     return insert.sum(), more
 
 
-class GraphEdit(SlowKernel, _GraphKernel):
+class GraphEdit(SlowKernel, _GraphKernel, names=["graph_edit"]):
     """A graph edit distance: the least sum of node costs over all assignments of nodes.
 
     A node is deleted or inserted at node_cost + 1/2 edge_cost degree. It is substituted at
@@ -381,10 +380,3 @@ class GraphEdit(SlowKernel, _GraphKernel):
                 insert, more = _rest(label, degree, *other, costs)
                 D[i, j] = insert + more[linear_sum_assignment(more)].sum() if len(more) else insert
         return np.maximum(D, 0.0)
-
-
-register("weisfeiler_lehman", WeisfeilerLehman, replace=True)
-register("wl_assignment", WLAssignment, replace=True)
-register("wl_distance", WLDistance, replace=True)
-register("shortest_path", ShortestPath, replace=True)
-register("graph_edit", GraphEdit, replace=True)

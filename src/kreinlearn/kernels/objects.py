@@ -8,8 +8,7 @@ import numpy as np
 
 from kreinlearn.data.tiles import length, objects_of
 from kreinlearn.kernels._compiled import compiled
-from kreinlearn.kernels.base import Array, Objects, register
-from kreinlearn.kernels.object_kernel import ObjectKernel, given
+from kreinlearn.kernels.base import Array, ObjectKernel, Objects, given
 
 LANES = 128  # sets per pass of the inner loops: enough for SIMD, and they fit in the cache
 
@@ -160,7 +159,7 @@ def _hausdorff(
                     out[i, order[lo + j]] = np.sqrt(max(to_b, to_a))
 
 
-class Hausdorff(ObjectKernel):
+class Hausdorff(ObjectKernel, names=["hausdorff"]):
     """The Hausdorff distance max(max_a min_b |a - b|, max_b min_a |a - b|) of two point sets.
 
     A point set is an array of shape (points, coordinates). The number of points may differ.
@@ -188,7 +187,7 @@ class Hausdorff(ObjectKernel):
         return D
 
 
-class ModifiedHausdorff(Hausdorff):
+class ModifiedHausdorff(Hausdorff, names=["modified_hausdorff"]):
     """max(mean_a min_b |a - b|, mean_b min_a |a - b|) of two point sets (Dubuisson & Jain 1994).
 
     A point set is an array of shape (points, coordinates). The number of points may differ.
@@ -201,7 +200,3 @@ class ModifiedHausdorff(Hausdorff):
     """
 
     _mean = True
-
-
-register("hausdorff", Hausdorff, replace=True)
-register("modified_hausdorff", ModifiedHausdorff, replace=True)

@@ -21,8 +21,15 @@ import joblib
 import numpy as np
 
 from kreinlearn.data.tiles import length, objects_of, rows
-from kreinlearn.kernels.base import Array, Columns, Kernel, Objects
-from kreinlearn.kernels.object_kernel import SQUARE, ObjectColumns, ObjectKernel
+from kreinlearn.kernels.base import (
+    SQUARE,
+    Array,
+    Columns,
+    Kernel,
+    ObjectColumns,
+    ObjectKernel,
+    Objects,
+)
 from kreinlearn.progress import part_done
 from kreinlearn.sums.parallel import serial_blas
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from kreinlearn.data.tiles import length
 from kreinlearn.kernels._compiled import compiled
-from kreinlearn.kernels.base import Array, Objects, register
-from kreinlearn.kernels.object_kernel import ObjectKernel, given
+from kreinlearn.kernels.base import Array, ObjectKernel, Objects, given
 from kreinlearn.kernels.strings import as_tokens, distinct
 
 A_SET = "allowed are set, frozenset, or a list, tuple or 1-D array of hashable elements"
@@ -67,7 +66,7 @@ class SetKernel(ObjectKernel):
         return float(weights[0]), float(weights[1])
 
 
-class JaccardSets(SetKernel):
+class JaccardSets(SetKernel, names=["jaccard_sets"]):  # "jaccard" is scikit-learn's, on vectors
     """Jaccard's distance d(A, B) = 1 - |A & B| / |A | B| of two sets.
 
     It is 0 for two empty sets. Sets may be given as lists, in which repeats count once.
@@ -83,7 +82,7 @@ class JaccardSets(SetKernel):
     is_dissimilarity = True
 
 
-class Tversky(SetKernel):
+class Tversky(SetKernel, names=["tversky"]):
     """Tversky's similarity c / (c + alpha p + beta q) of two sets A and B.
 
     c is the size of A & B, and p <= q are the sizes of A - B and B - A. With alpha = beta this is
@@ -151,7 +150,3 @@ def _overlaps(
             whole = c[j] + alpha * p + beta * q
             both_empty = 1.0 if n_i + size[j] == 0 else 0.0
             c[j] = c[j] / whole if whole > 0 else both_empty
-
-
-register("jaccard_sets", JaccardSets, replace=True)  # "jaccard" is scikit-learn's, on vectors
-register("tversky", Tversky, replace=True)

@@ -17,11 +17,11 @@ from kreinlearn.kernels.dissimilarity import (
     TRANSFORMS,
     LocalScaling,
     OfDistanceAlone,
+    RankScaling,
     Transform,
     check_dissimilarities,
     dissimilarity,
 )
-from kreinlearn.kernels.ranks import RankScaling
 
 SAMPLE = 1000  # objects whose sizes are compared
 FLOOR = 0.1  # the least size, as a share of the median size

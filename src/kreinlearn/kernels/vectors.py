@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.kernels._compiled import Late
-from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, register
+from kreinlearn.kernels.base import Array, Columns, Kernel, Objects
 from kreinlearn.kernels.columns import (
     FINITE,
     DistanceColumns,
@@ -78,7 +78,7 @@ class _RadialKernel(VectorKernel):
         return 1.0
 
 
-class Gaussian(_RadialKernel):
+class Gaussian(_RadialKernel, names=["gaussian"]):
     """The Gaussian kernel k(x, z) = exp(-|x - z|^2 / width), which is positive definite.
 
     Parameters
@@ -106,7 +106,7 @@ class Gaussian(_RadialKernel):
         return partial(_fused.gaussians, weights=(1.0,), rates=(1 / self.width_,))
 
 
-class DeltaGauss(_RadialKernel):
+class DeltaGauss(_RadialKernel, names=["delta_gauss"]):
     """k(x, z) = exp(-|x - z|^2 / width) - exp(-ratio |x - z|^2 / width), so that k(x, x) = 0.
 
     Parameters
@@ -150,7 +150,7 @@ class DeltaGauss(_RadialKernel):
         return 0.0
 
 
-class GaussianCombination(_RadialKernel):
+class GaussianCombination(_RadialKernel, names=["gaussian_combination"]):
     """k(x, z) = sum_i weights[i] exp(-|x - z|^2 / (widths[i] unit)).
 
     Parameters
@@ -211,7 +211,7 @@ class GaussianCombination(_RadialKernel):
         return float(np.sum(self.weights))
 
 
-class Epanechnikov(_RadialKernel):
+class Epanechnikov(_RadialKernel, names=["epanechnikov"]):
     """k(x, z) = max(0, 1 - |x - z|^2 / width)^power.
 
     Parameters
@@ -249,7 +249,7 @@ class Epanechnikov(_RadialKernel):
         return partial(_fused.epanechnikov, rate=1 / self.width_, power=self.power)
 
 
-class Multiquadric(_RadialKernel):
+class Multiquadric(_RadialKernel, names=["multiquadric"]):
     """k(x, z) = sqrt(1 + |x - z|^2 / width), which grows with the distance.
 
     It is conditionally negative definite.
@@ -279,7 +279,7 @@ class Multiquadric(_RadialKernel):
         return partial(_fused.multiquadric, width=self.width_)
 
 
-class Sigmoid(VectorKernel):
+class Sigmoid(VectorKernel, names=["sigmoid"]):
     """k(x, z) = tanh(gain <x, z> + bias).
 
     Parameters
@@ -332,7 +332,7 @@ class Sigmoid(VectorKernel):
         return np.tanh(norms * A.dtype.type(self.gain_) + A.dtype.type(self.bias))  # type: ignore[no-any-return]
 
 
-class TruncatedL1(VectorKernel):
+class TruncatedL1(VectorKernel, names=["truncated_l1"]):
     """k(x, z) = max(0, radius - sum_j |x_j - z_j|), on dense rows.
 
     Parameters
@@ -373,12 +373,3 @@ class TruncatedL1(VectorKernel):
         check_is_fitted(self)
         A = floats(A)
         return np.full(len(A), self.radius_, A.dtype)
-
-
-register("delta_gauss", DeltaGauss, replace=True)
-register("epanechnikov", Epanechnikov, replace=True)
-register("gaussian", Gaussian, replace=True)
-register("gaussian_combination", GaussianCombination, replace=True)
-register("multiquadric", Multiquadric, replace=True)
-register("sigmoid", Sigmoid, replace=True)
-register("truncated_l1", TruncatedL1, replace=True)

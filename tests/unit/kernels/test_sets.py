@@ -14,9 +14,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import pairwise_distances
 
 from kreinlearn import KreinRidgeClassifier, dissimilarity
-from kreinlearn.kernels.base import resolve
+from kreinlearn.kernels.base import SQUARE, resolve
 from kreinlearn.kernels.domains import Objects
-from kreinlearn.kernels.object_kernel import SQUARE
 from kreinlearn.kernels.sets import JaccardSets, Tversky
 from tests.unit.kernels.object_checks import (
     check_bad_object,
