@@ -10,11 +10,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from kreinlearn.data.tiles import library
-from kreinlearn.kernels._compiled import Late
 from kreinlearn.kernels.base import Array, Objects, given
 from kreinlearn.kernels.strings import TextKernel
 
-_parasail = Late("kreinlearn.kernels._parasail")
 PRINTABLE = "".join(map(chr, range(33, 127)))
 NARROW = 100  # larger costs do not fit in 8 bits, and parasail would not say so
 LARGEST_SCORE = 2**30  # scores are held in 32 bits
@@ -94,6 +92,8 @@ class _Alignment(TextKernel):
         return own[:, 0]
 
     def _evaluate(self, A: Letters, Z: Letters, out: Array, own: bool = False) -> None:
+        from kreinlearn.kernels import _parasail
+
         score, gaps = scoring(self.matrix), self._gaps()
         longest = sum(int(np.diff(x.start).max(initial=0)) for x in (A, Z))
         if max(score.largest, gaps[0]) * longest > LARGEST_SCORE:

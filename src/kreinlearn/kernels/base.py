@@ -16,8 +16,6 @@ from kreinlearn.kernels.domains import Domain
 
 Array = NDArray[Any]
 Objects = Any  # a sequence of objects, or an (n, d) array or CSR matrix
-# an asymmetry up to this share of the largest entry is rounding
-SYMMETRY_RTOL = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
 
 SQUARE = 16  # objects up to which all pairs are evaluated, those below the diagonal too
 REGISTRY: dict[str, Callable[..., Kernel]] = {}  # kernels by name
@@ -101,7 +99,7 @@ class Kernel(BaseEstimator):
     @property
     def domain(self) -> Domain:
         """What the kernel takes as X."""
-        return domains.Vectors(self.sparse)
+        return domains.VECTORS[self.sparse]
 
     @property
     def costly(self) -> bool:
@@ -280,8 +278,7 @@ class ObjectKernel(Kernel):
         """k(Z, Z) evaluated, every pair once except in small squares."""
         if len(Z) <= SQUARE:
             columns = self.packed_columns(Z)
-            upper = np.triu(self.values(self.packed(Z, like=columns), columns)) if len(Z) else None
-            return np.empty((0, 0)) if upper is None else upper + np.triu(upper, 1).T
+            return mirrored(self.values(self.packed(Z, like=columns), columns))
         half = len(Z) // 2
         across = self.anew(Z[:half], Z[half:])
         return np.block([[self.square(Z[:half]), across], [across.T, self.square(Z[half:])]])
@@ -318,6 +315,11 @@ def delivered(K: Array, out: Array | None) -> Array:
     return out[: len(K)]
 
 
+def mirrored(K: Array) -> Array:
+    """The symmetric matrix whose upper triangle is given."""
+    return np.asarray(np.triu(K) + np.triu(K, 1).T)
+
+
 def symmetrised(K: Array) -> Array:
     """The mean of a square matrix and its transpose."""
     return 0.5 * (K + K.T)
@@ -325,7 +327,7 @@ def symmetrised(K: Array) -> Array:
 
 def symmetry_rtol(dtype: DTypeLike) -> float:
     """The asymmetry that is mere rounding, as a share of the largest entry."""
-    return SYMMETRY_RTOL.get(np.dtype(dtype), SYMMETRY_RTOL[np.dtype(np.float64)])
+    return 1e-5 if np.dtype(dtype) == np.float32 else 1e-10
 
 
 def given(x: object) -> str:
@@ -362,8 +364,9 @@ def register(name: str, factory: Callable[..., Kernel], *, replace: bool = False
         raise TypeError(f"a kernel's name is a non-empty string, got {name!r}")
     if not callable(factory) or isinstance(factory, Kernel):
         raise TypeError(f"kernel {name!r} wants a factory, got {factory!r}; {FACTORY}")
-    if not replace:
-        _require_free(name)
+    if not replace and is_known(name):
+        what = "is registered already" if name in REGISTRY else "is a name of scikit-learn"
+        raise ValueError(f"kernel {name!r} {what}; pass replace=True to change it")
     REGISTRY[name] = factory
 
 
@@ -373,13 +376,6 @@ def is_known(name: str) -> bool:
 
     theirs = name in scikit.sklearn_kernel_names() or name in scikit.sklearn_metric_names()
     return name in REGISTRY or theirs
-
-
-def _require_free(name: str) -> None:
-    """Refuse a name that is taken."""
-    if is_known(name):
-        what = "is registered already" if name in REGISTRY else "is a name of scikit-learn"
-        raise ValueError(f"kernel {name!r} {what}; pass replace=True to change it")
 
 
 def registered() -> list[str]:

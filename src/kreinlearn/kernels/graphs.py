@@ -59,12 +59,10 @@ class _CountKernel(_GraphKernel):
     """
 
     splits_squares = False  # packing the graphs anew for each strip costs more than it saves
+    _smaller = False  # whether minima are summed
 
     def _counts(self, graphs: Graphs) -> Counts:
         raise NotImplementedError
-
-    def _smaller(self) -> bool:
-        return False
 
     def _value(self, S: Array, S_x: Array, S_z: Array) -> Array:
         raise NotImplementedError
@@ -73,23 +71,21 @@ class _CountKernel(_GraphKernel):
         return self._counts(join(X, first, n))
 
     def packed_columns(self, Z: Objects) -> tuple[Index, Array]:
-        return self._as_columns(self.packed(Z))
-
-    def _as_columns(self, Z: Counts) -> tuple[Index, Array]:
-        return by_part(Z), self._own(Z)
+        counts = self.packed(Z)
+        return by_part(counts), self._own(counts)
 
     def _own(self, A: Counts) -> Array:
-        return A.total(A.times if self._smaller() else A.times**2)
+        return A.total(A.times if self._smaller else A.times**2)
 
     def values(self, A: Counts, Z: tuple[Index, Array]) -> Array:
         index, own = Z
-        S = overlap(A, index, len(own), self._smaller())
+        S = overlap(A, index, len(own), self._smaller)
         return self._value(S, self._own(A)[:, None], own)
 
     def square(self, Z: Objects) -> Array:
         """k(Z, Z) by all pairs at once, which is exactly symmetric; the graphs are packed once."""
         A = self.packed(Z)
-        return self.values(A, self._as_columns(A))
+        return self.values(A, (by_part(A), self._own(A)))
 
     def diagonal(self, A: Objects) -> Array:
         own = self._own(self.packed(A))
@@ -178,8 +174,7 @@ class WLAssignment(WeisfeilerLehman, names=["wl_assignment"]):
            [2., 6.]])
     """
 
-    def _smaller(self) -> bool:
-        return True
+    _smaller = True
 
 
 class WLDistance(_CountKernel, names=["wl_distance"]):
@@ -214,7 +209,8 @@ class WLDistance(_CountKernel, names=["wl_distance"]):
             raise ValueError(f"metric={self.metric!r} is unknown; pass one of {WL_METRICS}")
         return _subtrees(graphs, self.h)
 
-    def _smaller(self) -> bool:
+    @property
+    def _smaller(self) -> bool:  # type: ignore[override]
         return self.metric != "euclidean"
 
     def _value(self, S: Array, S_x: Array, S_z: Array) -> Array:

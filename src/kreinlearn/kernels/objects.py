@@ -41,10 +41,17 @@ class PointSlots(NamedTuple):
         return len(self.points)
 
 
-def pack(X: Objects, *, dimension: int | None = None, first: int = 0, n: int = 0) -> PointSets:
-    """Check point sets and join them end to end; an error names object ``first + i`` of ``n``."""
+def pack(
+    X: Objects, first: int = 0, n: int = 0, like: PointSets | PointSlots | None = None
+) -> PointSets:
+    """Check point sets and join them end to end; an error names object ``first + i`` of ``n``.
+
+    Points must have as many coordinates as those of ``like``, if that has any points.
+    """
     sets = [_point_set(x, first + i, n or length(X)) for i, x in enumerate(objects_of(X))]
-    p = dimension or (sets[0].shape[1] if sets else 1)
+    p = sets[0].shape[1] if sets else 1
+    if like is not None and like.points.size:
+        p = like.dimension
     for i, points in enumerate(sets):
         if points.shape[1] != p:
             raise ValueError(
@@ -61,11 +68,6 @@ def pack(X: Objects, *, dimension: int | None = None, first: int = 0, n: int = 0
             f"{bad - start[at]}: {joined[bad]}; coordinates must be finite, remove such points"
         )
     return PointSets(joined, start)
-
-
-def dimension_of(like: PointSets | PointSlots | None) -> int | None:
-    """The dimension of the points of a packed block; None if it has no points."""
-    return like.dimension if like is not None and like.points.size else None
 
 
 def _point_set(x: object, i: int, n: int) -> Array:
@@ -176,7 +178,7 @@ class Hausdorff(ObjectKernel, names=["hausdorff"]):
     _both = False  # add the two directions instead of taking the larger one
 
     def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> PointSets:
-        return pack(X, dimension=dimension_of(like), first=first, n=n)
+        return pack(X, first, n, like)
 
     def packed_columns(self, Z: Objects) -> PointSlots:
         return across(pack(Z))

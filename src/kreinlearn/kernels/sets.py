@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
 from itertools import chain, repeat
-from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from kreinlearn.data.tiles import length
 from kreinlearn.kernels._compiled import compiled
 from kreinlearn.kernels.base import Array, ObjectKernel, Objects, given
+from kreinlearn.kernels.columns import not_negative
 from kreinlearn.kernels.strings import as_tokens, distinct
 
 A_SET = "allowed are set, frozenset, or a list, tuple or 1-D array of hashable elements"
@@ -58,12 +58,7 @@ class SetKernel(ObjectKernel):
         return np.full(length(A), 0.0 if self.is_dissimilarity else 1.0)
 
     def _weights(self) -> tuple[float, float]:
-        weights: Any = (self.alpha, self.beta)
-        if not all(isinstance(w, Real) and 0 <= float(w) < np.inf for w in weights):
-            raise ValueError(
-                f"alpha={self.alpha!r}, beta={self.beta!r}: both must be finite numbers >= 0"
-            )
-        return float(weights[0]), float(weights[1])
+        return not_negative(self.alpha, "alpha"), not_negative(self.beta, "beta")
 
 
 class JaccardSets(SetKernel, names=["jaccard_sets"]):  # "jaccard" is scikit-learn's, on vectors

@@ -12,9 +12,9 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import check_scalar
 
 from kreinlearn.data.tiles import library
-from kreinlearn.kernels.base import Array, ObjectKernel, Objects
-from kreinlearn.kernels.objects import Hausdorff, PointSets, dimension_of, pack
-from kreinlearn.kernels.processes import SlowKernel, mirrored
+from kreinlearn.kernels.base import Array, ObjectKernel, Objects, mirrored
+from kreinlearn.kernels.objects import Hausdorff, PointSets, pack
+from kreinlearn.kernels.processes import SlowKernel
 
 PIVOTS = 10**7  # the most steps of the network simplex, which needs far fewer
 STRIP = 128  # rows of a symmetric matrix evaluated at a time
@@ -60,7 +60,7 @@ class EarthMover(SlowKernel, names=["earth_mover", "emd"]):
     is_dissimilarity = True
 
     def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> PointSets:
-        return pack(X, dimension=dimension_of(like), first=first, n=n)
+        return pack(X, first, n, like)
 
     def values(self, A: PointSets, Z: PointSets) -> Array:
         D = np.empty((len(A.start) - 1, len(Z.start) - 1))
@@ -144,7 +144,7 @@ class _Contour(ObjectKernel):
 
     def packed(self, X: Objects, first: int = 0, n: int = 0, like: object = None) -> Curves:
         check_scalar(self.n_points, "n_points", Integral, min_val=3)
-        points, start = pack(X, first=first, n=n)
+        points, start = pack(X, first, n)
         total = n or len(start) - 1
         if points.shape[1] != 2 and total:
             raise ValueError(

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from kreinlearn.kernels._compiled import Late
 from kreinlearn.kernels.base import Array, Columns, Kernel, Objects
 from kreinlearn.kernels.columns import (
     FINITE,
@@ -17,6 +15,7 @@ from kreinlearn.kernels.columns import (
     ProductColumns,
     TruncatedL1Columns,
     floats,
+    fused,
     number,
     positive,
     require_small,
@@ -24,7 +23,6 @@ from kreinlearn.kernels.columns import (
     squared_norms,
 )
 
-_fused = Late("kreinlearn.kernels._fused")
 GRID = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)  # factors of a width that are worth trying
 
 
@@ -103,7 +101,7 @@ class Gaussian(_RadialKernel, names=["gaussian"]):
     """
 
     def _apply(self) -> Callable[[Array], None]:
-        return partial(_fused.gaussians, weights=(1.0,), rates=(1 / self.width_,))
+        return fused("gaussians", weights=(1.0,), rates=(1 / self.width_,))
 
 
 class DeltaGauss(_RadialKernel, names=["delta_gauss"]):
@@ -144,7 +142,7 @@ class DeltaGauss(_RadialKernel, names=["delta_gauss"]):
         return super().fit(X, rng)
 
     def _apply(self) -> Callable[[Array], None]:
-        return partial(_fused.delta_gauss, rate=1 / self.width_, ratio=float(self.ratio))
+        return fused("delta_gauss", rate=1 / self.width_, ratio=float(self.ratio))
 
     def _at_zero(self) -> float:
         return 0.0
@@ -205,7 +203,7 @@ class GaussianCombination(_RadialKernel, names=["gaussian_combination"]):
 
     def _apply(self) -> Callable[[Array], None]:
         weights = tuple(np.ravel(self.weights).tolist())
-        return partial(_fused.gaussians, weights=weights, rates=tuple(1 / s for s in self.widths_))
+        return fused("gaussians", weights=weights, rates=tuple(1 / s for s in self.widths_))
 
     def _at_zero(self) -> float:
         return float(np.sum(self.weights))
@@ -246,7 +244,7 @@ class Epanechnikov(_RadialKernel, names=["epanechnikov"]):
         return super().fit(X, rng)
 
     def _apply(self) -> Callable[[Array], None]:
-        return partial(_fused.epanechnikov, rate=1 / self.width_, power=self.power)
+        return fused("epanechnikov", rate=1 / self.width_, power=self.power)
 
 
 class Multiquadric(_RadialKernel, names=["multiquadric"]):
@@ -276,7 +274,7 @@ class Multiquadric(_RadialKernel, names=["multiquadric"]):
     """
 
     def _apply(self) -> Callable[[Array], None]:
-        return partial(_fused.multiquadric, width=self.width_)
+        return fused("multiquadric", width=self.width_)
 
 
 class Sigmoid(VectorKernel, names=["sigmoid"]):
@@ -321,7 +319,7 @@ class Sigmoid(VectorKernel, names=["sigmoid"]):
 
     def columns(self, Z: Objects) -> Columns:
         check_is_fitted(self)
-        return ProductColumns(Z, self.gain_, partial(_fused.tanh, bias=float(self.bias)))
+        return ProductColumns(Z, self.gain_, fused("tanh", bias=float(self.bias)))
 
     def diagonal(self, A: Objects) -> Array:
         check_is_fitted(self)

@@ -167,7 +167,7 @@ def test_what_is_no_set_is_named(bad: Any, message: str) -> None:
 @pytest.mark.parametrize("weights", [(-1, 1), (1, np.inf), (np.nan, 1), ("1", 1), (1, None)])
 def test_weights_that_are_none(weights: Any) -> None:
     kernel = Tversky(*weights)
-    with pytest.raises(ValueError, match=r"alpha=.*, beta=.*: both must be finite numbers >= 0"):
+    with pytest.raises(ValueError, match=r"(alpha|beta)=.* pass a finite number, 0 or more"):
         kernel([{1}])
-    with pytest.raises(ValueError, match="alpha="):
+    with pytest.raises(ValueError, match=r"(alpha|beta)="):
         KreinRidgeClassifier(kernel).fit([{1}, {2}], [0, 1])
