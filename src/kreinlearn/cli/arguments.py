@@ -44,15 +44,12 @@ def jobs(text: str) -> int:
     return _read(text, int, bool, "a number of workers: 1, 2, ..., or -1 for all")
 
 
-def share(text: str) -> float:
-    return _read(text, float, lambda value: 0 < value < float("inf"), "a number above 0")
+def _positive(what: str) -> Callable[[str], float]:
+    return lambda text: _read(text, float, lambda value: 0 < value < float("inf"), what)
 
 
-def seconds(text: str) -> float:
-    try:
-        return share(text)
-    except ArgumentTypeError:
-        raise ArgumentTypeError(f"{text!r} is not a number of seconds above 0") from None
+share = _positive("a number above 0")
+seconds = _positive("a number of seconds above 0")
 
 
 def landmarks(text: str) -> int | float | str | None:

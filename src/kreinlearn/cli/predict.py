@@ -40,7 +40,7 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         )
     require_free(options, {"-o": output}, [options.file, options.model])
     import kreinlearn
-    from kreinlearn.cli.fitting import set_resources
+    from kreinlearn.cli.fit import set_resources
 
     if not options.model.exists():
         raise FileNotFoundError(f"{options.model}: there is no such file; fit writes one")

@@ -37,15 +37,12 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         evaluation.to_csv(options.csv)
         talk.note(f"table: {options.csv}")
     if options.html is not None:
-        from kreinlearn.report import write_report
-
-        write_report(options.html, evaluation=evaluation, source=data.named(given, options))
-        talk.note(f"report: {options.html}")
+        data.write_report(given, options, talk, evaluation=evaluation)
     if options.json:
         show_json({"file": str(options.file), **evaluation.to_dict()})
     else:
         title = f"{options.file.name}, {evaluation.kernel}, {evaluation.n_folds} folds"
-        show_table(title, evaluation.header, evaluation.rows())
+        show_table(title, evaluation.rows(), evaluation.header)
         for line in (evaluation.verdict, *evaluation.notes):
             print(in_flags(line))
     return 0 if evaluation.best is not None else 1

@@ -23,7 +23,7 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         options.parser.error(f"-o {output}: it must end in one of {', '.join(WRITERS)}")
     require_free(options, {"-o": output}, [options.file])
     from kreinlearn.cli import data
-    from kreinlearn.cli.fitting import transformer
+    from kreinlearn.cli.fit import transformer
     from kreinlearn.estimators.predicting import predict_to
 
     if output.suffix == ".zarr":
