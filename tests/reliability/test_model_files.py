@@ -279,7 +279,7 @@ def test_bad_input_73_classes_that_are_not_of_this_library_and_duplicates(tmp_pa
         {"type": "record", "of": ["os.mkdir", {"path": "evil"}]},
         {"type": "record", "of": ["Path", {}]},
         {"type": "kernel", "of": ["os.mkdir", {"path": "evil"}]},
-        {"type": "generator", "of": ["Generator", {"bit_generator": "shuffle"}]},
+        {"type": "Generator", "of": {"bit_generator": "shuffle"}},
         {"type": "network", "of": ["read_gpickle", {}, [], []]},
     ]
     for node in evil:

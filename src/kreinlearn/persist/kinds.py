@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 BROADEST = 2**24  # columns of sparse rows: empty ones take no byte of a file, but room in products
 LONGEST_EMPTY = 2**20  # rows or columns of an array without entries, which takes no byte of a file
 BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
-GENERATORS = {"Generator": np.random.Generator, "RandomState": np.random.RandomState}
 NETWORKS = ("Graph", "DiGraph", "MultiGraph", "MultiDiGraph")
 # The classes of records, which are made of their fields, by module; no other class is ever made.
 MADE_OF_FIELDS = {
@@ -109,19 +108,23 @@ def _sparse_from(make: type[Any], parts: list[Any]) -> Any:
     return matrix
 
 
-def _parts_of_generator(x: np.random.Generator | np.random.RandomState) -> list[object]:
-    bits = x.bit_generator if isinstance(x, np.random.Generator) else x._bit_generator
-    if type(bits).__name__ not in BIT_GENERATORS:
-        raise NotDataError(f"a generator of random numbers of the type {type(bits).__name__}")
-    return [type(x).__name__, bits.state]
+def _by_random_state(generator: type[Any], attribute: str) -> Kind:
+    """Generators of random numbers, whose bits come from what they have as this attribute."""
 
+    def state_of(x: object) -> object:
+        bits = getattr(x, attribute)
+        if type(bits).__name__ not in BIT_GENERATORS:
+            raise NotDataError(f"a generator of random numbers of the type {type(bits).__name__}")
+        return bits.state
 
-def _generator_from(of: str, state: Any) -> np.random.Generator | np.random.RandomState:
-    name = state["bit_generator"]
-    require(name in BIT_GENERATORS, f"it has random numbers of the unknown kind {name!r:.80}")
-    bits = getattr(np.random, name)()
-    bits.state = state
-    return GENERATORS[of](bits)
+    def make(state: dict[str, Any]) -> object:
+        name = state["bit_generator"]
+        require(name in BIT_GENERATORS, f"it has random numbers of the unknown kind {name!r:.80}")
+        bits = getattr(np.random, name)()
+        bits.state = state
+        return generator(bits)
+
+    return Kind(state_of, make, dict)
 
 
 def _dtype_from(name: str) -> np.dtype[Any]:
@@ -195,57 +198,55 @@ def _network_from(name: str, about: dict[str, Any], nodes: Any, edges: Any) -> N
     return graph
 
 
-# The kinds by name, and the names by type
+# All kinds
 
-KINDS: dict[str, Kind] = {
-    "int": _by_text(hex, lambda text: int(text, 16)),
-    "float": _by_text(  # that is not finite
+# The kinds of objects of a type, and not of a subclass; they are named after the type.
+BY_TYPE: dict[type, Kind] = {
+    int: _by_text(hex, lambda text: int(text, 16)),
+    float: _by_text(  # that is not finite
         lambda x: struct.pack("<d", x).hex(),
         lambda text: struct.unpack("<d", bytes.fromhex(text))[0],
     ),
-    "str": _by_text(  # with halves of characters, of which JSON would join two
+    str: _by_text(  # with halves of characters, of which JSON would join two
         lambda x: x.encode("utf8", "surrogatepass").hex(),
         lambda text: bytes.fromhex(text).decode("utf8", "surrogatepass"),
     ),
-    "np.str_": _by_text(str, np.str_),
-    "bytes": _by_text(bytes.hex, bytes.fromhex),
-    "tuple": Kind(list, tuple),
-    "set": Kind(list, set),
-    "frozenset": Kind(list, frozenset),
-    "dict": _made_of_parts(lambda x: [list(x), list(x.values())], _dict_from),
-    "range": _made_of_parts(lambda x: [x.start, x.stop, x.step], range),
-    "category": _made_of_parts(lambda x: [x.value], Category),
-    "decimal": _by_text(str, Decimal),
-    "date": _by_text(date.isoformat, date.fromisoformat),
-    "datetime": _by_text(datetime.isoformat, datetime.fromisoformat),
-    "time": _by_text(time.isoformat, time.fromisoformat),
-    "timedelta": _made_of_parts(lambda x: [x.days, x.seconds, x.microseconds], timedelta),
-    "csr_array": Kind(_parts_of_sparse, partial(_sparse_from, sp.csr_array)),
-    "csr_matrix": Kind(_parts_of_sparse, partial(_sparse_from, sp.csr_matrix)),
+    np.str_: _by_text(str, np.str_),
+    bytes: _by_text(bytes.hex, bytes.fromhex),
+    tuple: Kind(list, tuple),
+    set: Kind(list, set),
+    frozenset: Kind(list, frozenset),
+    dict: _made_of_parts(lambda x: [list(x), list(x.values())], _dict_from),
+    range: _made_of_parts(lambda x: [x.start, x.stop, x.step], range),
+    Category: _made_of_parts(lambda x: [x.value], Category),
+    Decimal: _by_text(str, Decimal),
+    date: _by_text(date.isoformat, date.fromisoformat),
+    datetime: _by_text(datetime.isoformat, datetime.fromisoformat),
+    time: _by_text(time.isoformat, time.fromisoformat),
+    timedelta: _made_of_parts(lambda x: [x.days, x.seconds, x.microseconds], timedelta),
+    sp.csr_array: Kind(_parts_of_sparse, partial(_sparse_from, sp.csr_array)),
+    sp.csr_matrix: Kind(_parts_of_sparse, partial(_sparse_from, sp.csr_matrix)),
+    np.random.Generator: _by_random_state(np.random.Generator, "bit_generator"),
+    np.random.RandomState: _by_random_state(np.random.RandomState, "_bit_generator"),
+}
+KINDS: dict[str, Kind] = {
+    **{cls.__name__: kind for cls, kind in BY_TYPE.items()},
     "scalar": Kind(np.asarray, _scalar_from, np.ndarray),
     "objects": _made_of_parts(lambda x: [list(x.shape), x.ravel().tolist()], _objects_from),
-    "generator": _made_of_parts(_parts_of_generator, _generator_from),
     "dtype": _by_text(lambda x: str(x.str), _dtype_from),
     "kernel": _made_of_parts(parts_of_kernel, kernel_from),
     "record": _made_of_parts(_parts_of_record, _record_from),
     "graph": _made_of_parts(list, _graph_from),
     "network": _made_of_parts(_parts_of_network, _network_from),
 }
-EXACT: dict[type, str] = {  # objects of these types, and not of a subclass
-    int: "int", float: "float", str: "str", np.str_: "np.str_", bytes: "bytes", tuple: "tuple",
-    set: "set", frozenset: "frozenset", dict: "dict", range: "range", Category: "category",
-    Decimal: "decimal", date: "date", datetime: "datetime", time: "time", timedelta: "timedelta",
-    sp.csr_array: "csr_array", sp.csr_matrix: "csr_matrix", np.random.Generator: "generator",
-    np.random.RandomState: "generator",
-}  # fmt: skip
 INSTANCES = {Kernel: "kernel", np.generic: "scalar", np.ndarray: "objects", np.dtype: "dtype"}
 
 
 def kind_of(x: object) -> str:
     """The name of the kind of an object; NotDataError if it is not data."""
     cls = type(x)
-    if cls in EXACT:
-        return EXACT[cls]
+    if cls in BY_TYPE:
+        return cls.__name__
     if RECORDS.get(cls.__name__) == cls.__module__:
         return "record"
     if (cls.__module__, cls.__name__) == ("kreinlearn.datasets", "Graph"):
