@@ -1,10 +1,10 @@
-"""Types of arguments: what follows a flag, as a value; wrong words are refused before any work."""
+"""What follows a flag, as a value, and as parameters; wrong words are refused before any work."""
 
 from __future__ import annotations
 
 import ast
 import codecs
-from argparse import ArgumentTypeError
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -110,3 +110,13 @@ def estimator(text: str) -> str:
     if text not in known:
         raise ArgumentTypeError(f"{text!r} is not among {', '.join(known)}")
     return text
+
+
+def kernel_parameters(options: Namespace, verbose: int) -> dict[str, Any]:
+    """Return how a kernel is evaluated, by the names that all functions and estimators have."""
+    return {
+        "kernel_params": dict(options.kernel_param) or None,
+        "n_jobs": options.jobs,
+        "random_state": options.seed,
+        "verbose": verbose,
+    }

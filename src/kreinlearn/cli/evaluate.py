@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from kreinlearn.cli.arguments import kernel_parameters
 from kreinlearn.cli.messages import Talk, in_flags
 from kreinlearn.cli.output import require_free, show_json, show_table
 
@@ -23,15 +24,12 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         given.X,
         target.values,
         given.kernel,
-        kernel_params=dict(options.kernel_param) or None,
         cv=options.cv,
         landmarks=options.landmarks,
         task=target.task,
-        n_jobs=options.jobs,
         resources=Resources(memory_budget=options.memory),
-        random_state=options.seed,
         time_limit=options.time_limit,
-        verbose=talk.level,
+        **kernel_parameters(options, talk.level),
     )
     if options.csv is not None:
         evaluation.to_csv(options.csv)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.cli.arguments import ESTIMATORS
+from kreinlearn.cli.arguments import ESTIMATORS, kernel_parameters
 from kreinlearn.cli.messages import Talk
 from kreinlearn.cli.output import require_free, show_findings
 from kreinlearn.data.memory import Resources
@@ -96,7 +96,7 @@ def _estimator(name: str, options: argparse.Namespace, kernel: str, talk: Talk) 
 
     estimator = getattr(kreinlearn, name)
     given = {
-        **_common(options, talk),
+        **fit_parameters(options, talk),
         "cv": options.cv,
         "time_limit": options.time_limit,
         "probability": options.probabilities,
@@ -125,30 +125,14 @@ def _estimator(name: str, options: argparse.Namespace, kernel: str, talk: Talk) 
     return estimator(kernel, **given)
 
 
-def transformer(kernel: str, options: argparse.Namespace, talk: Talk) -> Any:
-    """Return the feature map that ``kreinlearn approximate`` fits."""
-    from kreinlearn.estimators.transformer import KreinNystroem
-
-    return KreinNystroem(kernel, rank=options.rank, tol=options.tol, **_common(options, talk))
-
-
-def set_resources(model: Any, options: argparse.Namespace) -> None:
-    """Let a model that was loaded use the memory and the workers that the options allow."""
-    resources = replace(model.resources or Resources(), memory_budget=options.memory)
-    model.set_params(resources=resources, n_jobs=options.jobs)
-
-
-def _common(options: argparse.Namespace, talk: Talk) -> dict[str, Any]:
+def fit_parameters(options: argparse.Namespace, talk: Talk) -> dict[str, Any]:
     """Return the parameters that all estimators have, from the flags of the same meaning."""
     from kreinlearn.nystrom.landmarks import Landmarks
 
     return {
-        "kernel_params": dict(options.kernel_param) or None,
+        **kernel_parameters(options, talk.level),
         "landmarks": Landmarks(options.landmarks),
         "resources": Resources(options.memory, options.store),
-        "n_jobs": options.jobs,
-        "random_state": options.seed,
-        "verbose": talk.level,
     }
 
 

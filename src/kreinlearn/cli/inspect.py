@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from kreinlearn.cli.arguments import kernel_parameters
 from kreinlearn.cli.messages import Talk
 from kreinlearn.cli.output import require_free, show_json, show_table
 
@@ -18,11 +19,8 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         given.X,
         given.kernel,
         y=None if given.target is None else given.target.values,
-        kernel_params=dict(options.kernel_param) or None,
         n_samples=options.samples,
-        n_jobs=options.jobs,
-        random_state=options.seed,
-        verbose=talk.level,
+        **kernel_parameters(options, talk.level),
     )
     if options.html is not None:
         data.write_report(given, options, talk, inspection=inspection)
