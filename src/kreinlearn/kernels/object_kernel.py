@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Self, cast
 
 import numpy as np
+from sklearn.utils import gen_batches
 
-from kreinlearn.data.tiles import length, objects_of, rows, tiles
+from kreinlearn.data.tiles import TILE, length, objects_of
 from kreinlearn.data.tiles import library as library
 from kreinlearn.kernels._memory import (
     is_remembering,
@@ -53,8 +54,8 @@ class ObjectKernel(Kernel):
     def fit(self, X: Rows, rng: np.random.Generator) -> Self:
         """Check every object here, so that an error names its number in X and not in a block."""
         n, like = length(X), None
-        for start, stop in tiles(n):
-            like = self.packed(objects_of(rows(X, start, stop)), start, n, like)
+        for tile in gen_batches(n, TILE):
+            like = self.packed(objects_of(X[tile]), tile.start, n, like)
         return self
 
     def columns(self, Z: Rows) -> Columns:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from kreinlearn.data.tiles import length, rows
+from kreinlearn.data.tiles import length
 from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, delivered
 from kreinlearn.kernels.missing import fill, fill_square, part_of
 from kreinlearn.kernels.processes import CHUNKS_PER_JOB
@@ -99,7 +99,7 @@ class Stored:
             here = slice(start, min(n, start + self._pace.rows(width)))
             begun = time.perf_counter()
             with self.noting_progress():
-                K = evaluate(A if here == slice(0, n) else rows(A, here.start, here.stop))
+                K = evaluate(A if here == slice(0, n) else A[here])
             self._pace.measure(K.size, time.perf_counter() - begun)
             yield here, K
             start = here.stop
