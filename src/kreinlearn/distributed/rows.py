@@ -18,8 +18,6 @@ from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.pairs.rows import joined
 
 Read = Callable[[Objects], Objects]  # a block as given -> an array of numbers or a list of objects
-ColumnLike = Collection | ArrayLike  # targets or weights, as given to an estimator
-Check = Callable[[Objects], Array]  # validates a block of targets or weights as it was given
 
 
 class DaskRows(Source):
@@ -155,25 +153,3 @@ def spread(values: Array, like: DaskRows) -> DaskRows:
     """An array in memory, divided into blocks as the rows ``like`` are."""
     parts = np.split(values, like.starts[1:-1])
     return DaskRows(list(map(delayed.constant, parts)), like.lengths, values.shape, values.dtype)
-
-
-# Targets and weights
-
-
-def column_on_workers(values: ColumnLike, X: DaskRows, check: Check, name: str) -> DaskRows:
-    """Targets or weights, given as a dask collection or in memory, in the blocks of X."""
-    from kreinlearn.distributed.entrance import is_dask
-
-    column = rows_of(values, partial(_checked, check=check)) if is_dask(values) else check(values)
-    if len(column) != len(X):
-        raise ValueError(
-            "Found input variables with inconsistent numbers of samples: "
-            f"{[len(X), len(column)]}, of X and {name}"
-        )
-    return column.with_blocks_of(X) if isinstance(column, DaskRows) else spread(column, X)
-
-
-def _checked(block: Objects, check: Check) -> Array:
-    """A block of targets or weights; an empty block needs no check."""
-    block = delayed.with_length(block)
-    return check(block) if len(block) else np.asarray(block)
