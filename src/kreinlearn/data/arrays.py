@@ -12,6 +12,7 @@ from typing import IO, Any, Literal, NamedTuple
 from zipfile import ZipFile
 
 import numpy as np
+import scipy  # which imports scipy.io when that is used
 
 from kreinlearn.data.memory import budget_bytes, require_memory
 from kreinlearn.data.source import (
@@ -23,12 +24,11 @@ from kreinlearn.data.source import (
     Reader,
     Stream,
     by_tile,
-    library,
     require_some,
     stored_as,
 )
 from kreinlearn.data.table import require_column
-from kreinlearn.data.tiles import TILE
+from kreinlearn.data.tiles import TILE, library
 
 HDF5 = b"MATLAB 7.3"
 PICKLED = "holds pickled objects, which are not read; save numbers or texts"
@@ -275,20 +275,16 @@ def _member(path: Path, name: str) -> Array:
 
 
 def _mat(path: Path) -> dict[str, Stored]:
-    from scipy.io import whosmat
-
     with path.open("rb") as file:
         if file.read(len(HDF5)) == HDF5:
             raise ValueError(f"{path} is of MATLAB 7.3; save it again: save(name, '-v7')")
     with intact(path):
-        variables = whosmat(path)
+        variables = scipy.io.whosmat(path)
     return {name: Stored(shape, partial(_mat_variable, path, name)) for name, shape, _ in variables}
 
 
 def _mat_variable(path: Path, name: str) -> Any:
-    from scipy.io import loadmat
-
-    return loadmat(path, variable_names=[name])[name]
+    return scipy.io.loadmat(path, variable_names=[name])[name]
 
 
 def _zarr(path: Path) -> dict[str, Stored]:

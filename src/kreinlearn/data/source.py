@@ -13,7 +13,6 @@ from numpy.typing import DTypeLike, NDArray
 from kreinlearn.data.errors import EmptyError
 from kreinlearn.data.memory import require_memory
 from kreinlearn.data.tiles import TILE, Source, first_not_finite
-from kreinlearn.data.tiles import library as library
 
 Array = NDArray[Any]
 Line = Callable[[int], int | None]  # the line of a text file that holds a row
@@ -64,7 +63,22 @@ def place(row: int, column: str | int, origin: str, line: Line | None = None) ->
     return f"row {row}, column {name} of {origin}" + f" (line {number})" * (number is not None)
 
 
-class Checked(Source):
+class StartsAnew:
+    """An object whose private attributes, a lock among them, are not copied to other processes."""
+
+    def _start(self) -> None:
+        """Set the private attributes."""
+        raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._start()
+
+
+class Checked(StartsAnew, Source):
     """The rows of a reader in one type; an error names the row, the column and the file.
 
     Parameters
@@ -102,13 +116,6 @@ class Checked(Source):
         self._lock = threading.RLock()
         self._numbers = np.empty(0, dtype=np.intp)  # of the sampled rows in memory, sorted
         self._rows = np.empty((0, *self.shape[1:]), self.dtype)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self).items() if k not in ("_lock", "_numbers", "_rows")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._start()
 
     def within(self, budget: int | None, dtype: DTypeLike | None = None) -> Checked:
         """Return the same rows in another type; MemoryError if the budget is too small for them."""
@@ -213,7 +220,7 @@ class RowObjects(Source):
         return list(self.source.take(numbers))
 
 
-class Stream:
+class Stream(StartsAnew):
     """Rows that come in order: the latest ones stay in a window, an earlier one starts anew.
 
     A subclass gives ``pieces`` and, where reading need not begin at row 0, ``begin``.
@@ -224,8 +231,7 @@ class Stream:
 
     def __init__(self, shape: tuple[int, ...], dtype: DTypeLike) -> None:
         self.shape, self.dtype = shape, stored_as(dtype)
-        self._lock = threading.Lock()
-        self._restart(0)
+        self._start()
 
     def begin(self, start: int) -> int:
         """Return the row at or before ``start`` from which reading can begin."""
@@ -239,12 +245,8 @@ class Stream:
         self._window: deque[tuple[int, Array]] = deque()  # the first row of a piece, its rows
         self._end, self._iterator = begin, self.pieces(begin)
 
-    def __getstate__(self) -> dict[str, Any]:
-        own = ("_lock", "_window", "_end", "_iterator")
-        return {name: value for name, value in vars(self).items() if name not in own}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=threading.Lock())
+    def _start(self) -> None:
+        self._lock = threading.Lock()
         self._restart(0)
 
     def read(self, start: int, stop: int) -> Array:
