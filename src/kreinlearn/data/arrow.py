@@ -46,10 +46,17 @@ class ArrowColumns(Columns):
         pa = library("pyarrow")
         single = all(pa.types.is_float32(self.schema.field(name).type) for name in names)
         dtype = np.dtype(np.float32 if single else np.float64)
-        return ArrowRows(self, names, partial(_numbers_of, dtype=dtype), dtype)
+        pieces = partial(self._pieces, names, partial(_numbers_of, dtype=dtype))
+        return Stream((self.n, len(names)), dtype, pieces, self.begin, forward=self.forward)
 
     def objects(self, name: str) -> Stream:
-        return ArrowRows(self, [name], _objects_of, object)
+        pieces = partial(self._pieces, [name], _objects_of)
+        return Stream((self.n,), object, pieces, self.begin, forward=self.forward)
+
+    def _pieces(
+        self, names: Sequence[str], decode: Callable[[RecordBatch], Array], begin: int
+    ) -> Iterator[Array]:
+        return map(decode, self.batches(names, begin))
 
     def blocks(self, names: Sequence[str]) -> Iterator[list[list[Any]]]:
         for batch in self.batches(names, 0):
@@ -63,26 +70,6 @@ class ArrowColumns(Columns):
             batches.append(batch)
         schema = library("pyarrow").schema([self.schema.field(name) for name in names])
         return library("pyarrow").Table.from_batches(batches, schema)
-
-
-class ArrowRows(Stream):
-    """Some columns of a table as rows: numbers, or the objects of one column."""
-
-    def __init__(
-        self,
-        stored: ArrowColumns,
-        names: Sequence[str],
-        decode: Callable[[RecordBatch], Array],
-        dtype: DTypeLike,
-    ) -> None:
-        self.stored, self.names, self.decode, self.forward = stored, names, decode, stored.forward
-        super().__init__((stored.n, *([] if dtype is object else [len(names)])), dtype)
-
-    def begin(self, start: int) -> int:
-        return self.stored.begin(start)
-
-    def pieces(self, begin: int) -> Iterator[Array]:
-        return map(self.decode, self.stored.batches(self.names, begin))
 
 
 def _kind(one: Any) -> str:

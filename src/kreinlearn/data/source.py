@@ -18,6 +18,7 @@ Array = NDArray[Any]
 Line = Callable[[int], int | None]  # the line of a text file that holds a row
 BATCH = 4 * TILE  # rows decoded at a time
 BEHIND = 8 * TILE  # rows that stay in the window: workers ask for rows a little out of order
+WINDOW = 2 * BATCH + BEHIND  # rows of a stream in memory
 SCATTERED = 2 * TILE  # row numbers that span more rows than this are a sample
 SAMPLE_BYTES = 64 * 10**6  # room for sampled rows, if there is no budget
 NUMBERS = "fiub"  # kinds of numpy types
@@ -220,34 +221,43 @@ class RowObjects(Source):
         return list(self.source.take(numbers))
 
 
+def from_first_row(start: int) -> int:
+    """The row at which reading begins if it can only begin at the first one."""
+    return 0
+
+
 class Stream(StartsAnew):
     """Rows that come in order: the latest ones stay in a window, an earlier one starts anew.
 
-    A subclass gives ``pieces`` and, where reading need not begin at row 0, ``begin``.
+    Parameters
+    ----------
+    shape, dtype
+        Those of all rows.
+    pieces : callable
+        ``pieces(begin)`` reads the rows from ``begin`` on, in pieces of any length.
+    begin : callable, default=from_first_row
+        ``begin(start)`` is the row at or before ``start`` from which reading can begin.
+    forward : bool, default=True
+        Whether reading a row means reading the rows before it.
+    window : int, default=WINDOW
+        The number of rows in memory at a time.
     """
 
-    forward = True
-    window = 2 * BATCH + BEHIND
-
-    def __init__(self, shape: tuple[int, ...], dtype: DTypeLike) -> None:
-        self.shape, self.dtype = shape, stored_as(dtype)
+    def __init__(
+        self, shape: tuple[int, ...], dtype: DTypeLike, pieces: Callable[[int], Iterator[Array]],
+        begin: Callable[[int], int] = from_first_row, *, forward: bool = True, window: int = WINDOW,
+    ) -> None:  # fmt: skip
+        self.shape, self.dtype, self.pieces, self.begin = shape, stored_as(dtype), pieces, begin
+        self.forward, self.window = forward, window
         self._start()
-
-    def begin(self, start: int) -> int:
-        """Return the row at or before ``start`` from which reading can begin."""
-        return 0
-
-    def pieces(self, begin: int) -> Iterator[Array]:
-        """Read the rows from ``begin`` on, in pieces of any length."""
-        raise NotImplementedError
-
-    def _restart(self, begin: int) -> None:
-        self._window: deque[tuple[int, Array]] = deque()  # the first row of a piece, its rows
-        self._end, self._iterator = begin, self.pieces(begin)
 
     def _start(self) -> None:
         self._lock = threading.Lock()
         self._restart(0)
+
+    def _restart(self, begin: int) -> None:
+        self._window: deque[tuple[int, Array]] = deque()  # the first row of a piece, its rows
+        self._end, self._iterator = begin, self.pieces(begin)
 
     def read(self, start: int, stop: int) -> Array:
         with self._lock:

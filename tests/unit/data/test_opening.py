@@ -255,12 +255,12 @@ class Counting(Stream):
 
     def __init__(self, n: int, step: int = 1) -> None:
         self.read_pieces, self.step = 0, step
-        super().__init__((n, 1), np.float64)
+        super().__init__((n, 1), np.float64, self.counted, self.possible_begin)
 
-    def begin(self, start: int) -> int:
+    def possible_begin(self, start: int) -> int:
         return start // self.step * self.step if self.step > 1 else 0
 
-    def pieces(self, begin: int) -> Iterator[Any]:
+    def counted(self, begin: int) -> Iterator[Any]:
         for start in range(begin, self.shape[0], 1000):
             self.read_pieces += 1
             yield np.arange(start, min(start + 1000, self.shape[0]), dtype=float)[:, None]
