@@ -9,12 +9,16 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from kreinlearn.data.tiles import TILE
-from kreinlearn.distributed.rows import DaskRows, weighted_by_class
-from kreinlearn.distributed.sums import ValuesOnWorkers, room, sum_rows, total_of_columns
+from kreinlearn.distributed import delayed
+from kreinlearn.distributed.delayed import Delayed
+from kreinlearn.distributed.hinge import ValuesOnWorkers, room
+from kreinlearn.distributed.rows import DaskRows
+from kreinlearn.distributed.sums import Span
 from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.learn.folds import TileFolds
 from kreinlearn.pairs.rows import ColumnSums, Rows, Session, Tally, Work
 from kreinlearn.sums.moments import Targets
+from kreinlearn.sums.parallel import COLUMN_SPANS, spans_of
 
 
 class WorkerRows(Rows):
@@ -36,7 +40,20 @@ class WorkerRows(Rows):
         self, work: Work, targets: Targets, left_out: Array, *, workers: int = 1,
         keep: ValuesOnWorkers | None = None, seen: Callable[[Array, Array], None] | None = None,
     ) -> Any:  # fmt: skip
-        return sum_rows(self.X, work, targets, left_out, keep)  # type: ignore[arg-type]
+        """The sum of ``work`` over all rows that are not left out; only the total is sent here.
+
+        ``keep``, if given, may leave the kernel values of the pass on the workers.
+        """
+        shared_work, groups = delayed.constant(work), delayed.constant(targets.groups)
+        total_of = delayed.task(Span.total) if keep is None else keep.total_of_span
+        totals = []
+        for start, stop in spans_of(len(self)):
+            without = left_out[slice(*np.searchsorted(left_out, [start, stop]))]
+            if len(without) < stop - start:
+                columns = (self.X, targets.Y, targets.weights)
+                pieces = (_piece(column, start, stop) for column in columns)
+                totals.append(total_of(Span(shared_work, start, stop, without, groups, *pieces)))
+        return (delayed if keep is None else keep).compute(delayed.merged(totals))
 
     def mapped(  # type: ignore[override]
         self, column: DaskRows, function: Callable[[Array], Array], dtype: DTypeLike,
@@ -51,17 +68,21 @@ class WorkerRows(Rows):
             )
 
     def tally(self, labels: DaskRows, weights: DaskRows | None) -> Tally:  # type: ignore[override]
-        return total_of_columns(Tally.of, labels, weights)
+        return _total_of_columns(Tally.of, labels, weights)
 
     def column_sums(  # type: ignore[override]
         self, column: DaskRows, weights: DaskRows | None
     ) -> ColumnSums:
-        return total_of_columns(ColumnSums.of, column, weights)
+        return _total_of_columns(ColumnSums.of, column, weights)
 
     def weights_by_class(  # type: ignore[override]
         self, labels: DaskRows, weights: DaskRows | None, classes: Array, of_classes: Array
     ) -> DaskRows:
-        return weighted_by_class(labels, weights, classes, of_classes)
+        given = [None] * len(labels.blocks) if weights is None else weights.blocks
+        of_block = delayed.task(Rows([]).weights_by_class)
+        pairs = zip(labels.blocks, given, strict=True)
+        blocks = [of_block(y, w, classes, of_classes) for y, w in pairs]
+        return DaskRows(blocks, labels.lengths, labels.shape[:1], np.float64)
 
     def weighted_rows(self, weights: DaskRows | None) -> None:  # type: ignore[override]
         """Return None, as all rows have a positive weight."""
@@ -71,3 +92,18 @@ class WorkerRows(Rows):
 
     def value_store(self, here: Callable[[], Any], n_bytes: int, session: Session) -> Any:
         return ValuesOnWorkers(keep=n_bytes <= room(session.budget, given=session.budget_given))
+
+
+def _piece(column: DaskRows | Array | None, start: int, stop: int) -> Delayed | Array | None:
+    """The rows start..stop of a column."""
+    if isinstance(column, DaskRows):
+        return column.piece(start, stop)
+    return None if column is None else column[start:stop]
+
+
+def _total_of_columns(function: Callable[..., Any], y: DaskRows, w: DaskRows | None) -> Any:
+    """The sum of ``function`` over fixed spans of rows of targets and their weights."""
+    of_span = delayed.task(function)
+    spans = spans_of(len(y), *COLUMN_SPANS)
+    results = [of_span(y.piece(*span), _piece(w, *span)) for span in spans]
+    return delayed.compute(delayed.merged(results))
