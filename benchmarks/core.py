@@ -26,9 +26,8 @@ from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.nystrom.schemes import SCHEMES
 from kreinlearn.nystrom.sweep import Swept, sweep
 from kreinlearn.pairs.evaluate import project
-from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.pairs.rows import Rows, Session
-from kreinlearn.pairs.sample import Sample
 from kreinlearn.sums.moments import Targets
 from kreinlearn.sums.parallel import serial_blas, worker_count
 

@@ -52,8 +52,8 @@ from kreinlearn.pairs.evaluate import (
     rows_per_block,
     true_similarities,
 )
+from kreinlearn.pairs.pairs import Sample
 from kreinlearn.pairs.rows import Rows, Session
-from kreinlearn.pairs.sample import Sample
 from kreinlearn.pairs.store.opening import stored
 from kreinlearn.persist import save
 from kreinlearn.progress import Progress, fit_task, tasks_of

@@ -29,10 +29,8 @@ from kreinlearn.learn.coding import Classes, Coding, Encoded, class_scores, pair
 from kreinlearn.learn.folds import FoldSpec
 from kreinlearn.learn.sharing import shared
 from kreinlearn.nystrom.landmarks import Landmarks, MapSpec, open_sample, select_landmarks
-from kreinlearn.pairs.pairs import Pairs
-from kreinlearn.pairs.probe import probe_landmarks
+from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.pairs.rows import Rows, Session
-from kreinlearn.pairs.sample import Sample
 from kreinlearn.solvers.spectrum import (
     CORRECTIONS,
     SpectrumCorrection,
@@ -297,7 +295,7 @@ class SpectrumSVC(KreinClassifierBase):
         sample = select_landmarks(pairs, open_sample(pairs, spec, rng), spec, rng)
         if sample.transform is not None:
             sample = sample.using(self.similarity)
-        probe_landmarks(pairs, sample, USED)
+        pairs.probe(sample, USED)
         return sample
 
     def _keep_machine(

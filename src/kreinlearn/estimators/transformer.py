@@ -28,7 +28,6 @@ from kreinlearn.nystrom.error import ERROR_ROWS, ErrorEstimate, estimate_error
 from kreinlearn.nystrom.fit import FittedMap, fit_map, fit_map_to_tolerance
 from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.pairs.pairs import Pairs
-from kreinlearn.pairs.probe import probe_landmarks
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.sums.parallel import serial_blas
 
@@ -156,7 +155,7 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
             pairs = Pairs(kernel, rows, session)
             fitted = self._fitted_map(pairs, spec, rng)
             require_approximated(pairs, fitted.sample, spec)
-        probe_landmarks(pairs, fitted.sample)
+        pairs.probe(fitted.sample)
         return FitResult(rows, kernel, spec, fitted)
 
     def _spec(self, rows: Rows, kernel: Kernel) -> MapSpec:

@@ -18,7 +18,7 @@ from kreinlearn.learn.size import MATRICES, exact_bytes
 from kreinlearn.learn.task import Features, Linear, Task, weighted
 from kreinlearn.nystrom.core import CORE_RTOL, FeatureMap, identity_map
 from kreinlearn.pairs.evaluate import scaled
-from kreinlearn.pairs.sample import unit_of
+from kreinlearn.pairs.pairs import unit_of
 from kreinlearn.solvers.exact import Eigenbasis, ExactFold, Projected
 from kreinlearn.solvers.resolvent import ACCURACY, LeaveOneOutLoss
 from kreinlearn.sums.moments import Targets

@@ -89,7 +89,7 @@ class ValuesHere:
             assert self.sampled is not None
             left = max(session.budget - 8 * ROW_NUMBERS * task.Y.size, 0)
             moving = MovingRows(int(MOVING * left / (8 * m)))
-            values = scaled(sample.C[sample.positions(self.sampled)], features.unit)
+            values = sample.scaled[sample.positions(self.sampled)]
             sampled = Sampled(self.sampled, values, task.targets(by_fold=self.by_fold).by_group)
         return FeatureRows(
             task.rows.X, features.columns, sample.landmarks, features.unit, features.map.W, n,

@@ -24,10 +24,8 @@ from kreinlearn.learn.task import Features, Linear, Task
 from kreinlearn.nystrom.core import FeatureKind, FeatureMap, identity_map
 from kreinlearn.nystrom.landmarks import MapSpec, open_sample, select_landmarks
 from kreinlearn.pairs.evaluate import LandmarkColumns
-from kreinlearn.pairs.pairs import Pairs
-from kreinlearn.pairs.probe import probe_landmarks
+from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.pairs.rows import Rows, Session
-from kreinlearn.pairs.sample import Sample
 
 
 @dataclass(frozen=True)
@@ -140,8 +138,7 @@ def make_task(
         map_spec = replace(map_spec, eligible=weighted, n_landmarks=m)
     pairs = Pairs(spec.kernel, rows, session)
     sample = select_landmarks(pairs, open_sample(pairs, map_spec, rng), map_spec, rng)
-    if pairs.kernel.untrusted:
-        probe_landmarks(pairs, sample)
+    pairs.probe(sample)
     folds, n_folds = spec.folds.draw(rows, encoded, rng)
     task = Task(
         pairs, sample, map_spec, spec.kind, rng, encoded.y, encoded.Y, weights, folds, n_folds,

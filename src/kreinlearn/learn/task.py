@@ -24,9 +24,8 @@ from kreinlearn.nystrom.core import FeatureKind, FeatureMap, one_shot
 from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.nystrom.sweep import fill_rows, sweep
 from kreinlearn.pairs.evaluate import LandmarkColumns, places_of, scaled
-from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.pairs.rows import Rows
-from kreinlearn.pairs.sample import Sample
 from kreinlearn.solvers.exact import Eigenbasis
 from kreinlearn.solvers.least_squares import Fold, LeaveOneOut, sign_groups
 from kreinlearn.sums.moments import (
@@ -192,7 +191,7 @@ class Task:
             self._require_room(len(present))
             return [self._rebuilt(k, columns) for k in present]
         sample, unit = self.sample, self.sample.unit
-        C = scaled(sample.C[sample.inside], unit)
+        C = sample.scaled[sample.inside]
         if feature_map is None:
             W, S = self.cut(C, *self.kind.map_of(sample.K_ZZ / unit, sample.eps, self.spec))
         else:
@@ -304,7 +303,7 @@ class Task:
 
     def sampled_features(self, feature_map: FeatureMap) -> Array:
         """Phi of the rows of the sample that belong to X."""
-        return scaled(self.sample.C[self.sample.inside], self.sample.unit) @ feature_map.W
+        return self.sample.scaled[self.sample.inside] @ feature_map.W
 
     def all_features(self, features: Features) -> Array:
         """Phi of all rows, in memory: rows of the sample are not evaluated again."""

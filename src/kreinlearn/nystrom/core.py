@@ -13,8 +13,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from kreinlearn.kernels.columns import squared_norms
-from kreinlearn.pairs.pairs import Pairs
-from kreinlearn.pairs.sample import Sample
+from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.solvers.spectrum import signed_eigh
 from kreinlearn.sums.moments import Gram
 

@@ -14,8 +14,7 @@ from kreinlearn.nystrom.landmarks import MapSpec, open_sample, room_for, select_
 from kreinlearn.nystrom.schemes import Candidates
 from kreinlearn.nystrom.sweep import all_columns, sweep
 from kreinlearn.pairs.evaluate import LandmarkColumns, scaled
-from kreinlearn.pairs.pairs import Pairs
-from kreinlearn.pairs.sample import Sample
+from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.sums.moments import Gram, Targets, gram_of
 
 

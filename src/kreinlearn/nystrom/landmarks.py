@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kreinlearn.kernels.base import Array, Kernel, Objects
+from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.nystrom.core import extra_rows
 from kreinlearn.nystrom.schemes import SCHEMES, WHOLE_SAMPLE
-from kreinlearn.pairs.evaluate import announce, pairs_among
-from kreinlearn.pairs.pairs import Pairs
-from kreinlearn.pairs.sample import Sample
+from kreinlearn.pairs.pairs import Pairs, Sample
 
 POOL_PER_LANDMARK = 10
 
@@ -139,30 +137,27 @@ def select_landmarks(
 
 def _announce(pairs: Pairs, spec: MapSpec) -> None:
     """Say what the fit will cost, before it evaluates anything."""
-    at_least = "" if spec.tol is None else "at least "
-    count = pairs_of_fit(pairs.kernel, pairs.n, spec)
-    X = pairs.rows.X
-    announce(pairs.session.progress, pairs.kernel, X, X, count, pairs.session.workers, at_least)
+    pairs.announce(pairs_of_fit(pairs, spec), "" if spec.tol is None else "at least ")
 
 
-def pairs_of_fit(kernel: Kernel, n: int, spec: MapSpec) -> int:
+def pairs_of_fit(pairs: Pairs, spec: MapSpec) -> int:
     """How many pairs a fit evaluates: all rows with the landmarks, and those of the core."""
-    m, given = spec.n_landmarks, spec.scheme is None
+    n, m, given = pairs.n, spec.n_landmarks, spec.scheme is None
     growth = [m] if m >= n else columns_at_a_time(spec)
     outside = m * (given and not spec.by_number)
-    count = pairs_of_growth(kernel, n + outside, growth)
+    count = pairs_of_growth(pairs, n + outside, growth)
     if spec.core == "ls" and m < n:
-        count += pairs_among(kernel, extra_rows(n, m))
-    if "greedy" in (spec.scheme or "") and m < n and not kernel.is_dissimilarity:
-        count += kernel.diagonal_cost * spec.pool_size(n)  # k(x, x)
+        count += pairs.among(extra_rows(n, m))
+    if "greedy" in (spec.scheme or "") and m < n and not pairs.kernel.is_dissimilarity:
+        count += pairs.kernel.diagonal_cost * spec.pool_size(n)  # k(x, x)
     return count
 
 
-def pairs_of_growth(kernel: Kernel, n: int, growth: Sequence[int]) -> int:
+def pairs_of_growth(pairs: Pairs, n: int, growth: Sequence[int]) -> int:
     """Pairs of n rows with columns that come in steps: pairs of two columns are mirrored."""
     total = before = 0
     for k in growth:
-        total += pairs_among(kernel, k) + k * max(n - before - k, 0)
+        total += pairs.among(k) + k * max(n - before - k, 0)
         before += k
     return total
 

@@ -20,9 +20,8 @@ from kreinlearn.data.tiles import tiles
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.kernels.columns import squared_norms
 from kreinlearn.nystrom.core import landmark_map, one_shot, weighted_draw
-from kreinlearn.pairs.evaluate import evaluate, scaled
-from kreinlearn.pairs.pairs import Pairs
-from kreinlearn.pairs.sample import Sample
+from kreinlearn.pairs.evaluate import evaluate
+from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.sums.moments import Gram
 from kreinlearn.sums.parallel import map_blocks, sum_over_blocks
 
@@ -79,7 +78,7 @@ class Candidates:
         """A function from a block to its place and its C / unit, and all the blocks."""
         pairs, sample, unit = self.pairs, self.sample, self.sample.unit
         if not sample.streams:
-            C = scaled(sample.C, unit)
+            C = sample.scaled
             return lambda span: (slice(*span), C[slice(*span)]), tiles(len(C))
         columns, scratch = pairs.evaluator(sample), pairs.scratch()
 
@@ -88,7 +87,7 @@ class Candidates:
             values, room = partial(columns.of_rows, numbers), scratch.get(A, len(sample.columns))
             C = evaluate(values, A, numbers, sample.landmarks, room)
             pairs.session.progress.add(len(numbers), len(numbers) * len(sample.columns))
-            return slice(numbers[0], numbers[-1] + 1), scaled(C, unit)
+            return slice(numbers[0], numbers[-1] + 1), C if unit == 1.0 else C / unit
 
         return load, pairs.rows.blocks(sample.rows[:0])
 

@@ -19,8 +19,7 @@ from kreinlearn.pairs.evaluate import (
     require_finite,
     scaled,
 )
-from kreinlearn.pairs.pairs import Pairs
-from kreinlearn.pairs.sample import Sample
+from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.sums.moments import Gram, Moments, Targets, moments_of, spare_for, total_gram
 from kreinlearn.sums.parallel import LONGEST, depth_of, map_blocks
 
@@ -157,7 +156,7 @@ def sweep(
     """
     columns, unit = pairs.evaluator(sample), sample.unit
     inside = sample.rows[sample.rows >= 0]
-    C = scaled(sample.C[len(sample.rows) - len(inside) :], unit)
+    C = sample.scaled[len(sample.rows) - len(inside) :]
     groups = moments_of(C, targets, inside, pairs.workers)
     if keep is not None:
         keep[inside] = C

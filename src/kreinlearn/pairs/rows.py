@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from kreinlearn.data.memory import budget_bytes
+from kreinlearn.data.memory import Resources, budget_bytes, require_memory
 from kreinlearn.data.tiles import Read, Source, blocks_to_read, length, row_blocks, row_bytes, take
 from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.progress import Progress
 from kreinlearn.sums.moments import Targets
-from kreinlearn.sums.parallel import sum_over_blocks, total_of_columns
+from kreinlearn.sums.parallel import (
+    serial_blas,
+    sum_over_blocks,
+    total_of_columns,
+    worker_count,
+)
 
 if TYPE_CHECKING:
     from kreinlearn.pairs.store.evaluation import Stored
@@ -98,9 +104,10 @@ class Rows:
 
     def __init__(self, X: Objects, outside: Objects | None = None) -> None:
         self.X, self.outside = X, outside
+        self.n = length(X)
 
     def __len__(self) -> int:
-        return length(self.X)
+        return self.n
 
     @property
     def row_bytes(self) -> int:
@@ -223,3 +230,35 @@ class Session:
     progress: Progress = field(default_factory=Progress)
     store: Stored | None = None  # of kernel values on disk
     single: bool = False  # float32 blocks are multiplied in float32
+    rng: np.random.Generator = field(default_factory=np.random.default_rng)  # of all draws
+
+    def require_memory(self, n_bytes: int, what: str, remedy: str) -> None:
+        """Raise MemoryError before an allocation that does not fit the budget."""
+        require_memory(n_bytes, self.budget, what, remedy)
+
+
+@contextmanager
+def open_session(
+    resources: Resources, n_jobs: int | None, progress: Progress, kernel: Kernel, rows: Rows,
+    rng: np.random.Generator, *, single: bool,
+) -> Iterator[Session]:  # fmt: skip
+    """How the work of one fit is done; a store is closed at the end.
+
+    BLAS has one thread inside, as our workers are the threads. With ``single``, float32 was asked
+    for, and is used if the objects have this type.
+    """
+    store: Any = nullcontext()
+    if resources.store is not None:
+        from kreinlearn.pairs.store.opening import stored
+
+        store = stored(resources.store, kernel, rows.X, rows.outside)
+    with store as opened, serial_blas():
+        yield Session(
+            worker_count(n_jobs),
+            budget_bytes(resources.memory_budget),
+            resources.memory_budget is not None,
+            progress,
+            opened,
+            single=single and kernel.domain.in_single_precision(rows.X),
+            rng=rng,
+        )

@@ -238,7 +238,7 @@ def test_a_score_is_raised_from_where_the_loss_is_smallest():
 @pytest.mark.parametrize("loss", ["squared", "variance", "hinge"])
 def test_no_pair_is_evaluated_twice(landmarks, penalties, loss, monkeypatch):
     """Apart from a look at the user's function, which is left out here."""
-    monkeypatch.setattr("kreinlearn.learn.fit.probe_landmarks", lambda pairs, sample: None)
+    monkeypatch.setattr("kreinlearn.pairs.pairs.Pairs.probe", lambda pairs, sample: None)
     counts = Counter()
 
     def k(i, j):
