@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_array, check_consistent_length
+from sklearn.utils.validation import check_array
 
 from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import length
@@ -26,7 +26,6 @@ from kreinlearn.distributed.rows import (
     Check,
     ColumnLike,
     DaskRows,
-    column_on_workers,
     empty_frame,
     rows_of,
 )
@@ -46,13 +45,27 @@ def is_dask(X: object) -> bool:
     return hasattr(first, "__dask_graph__") and type(first).__module__.startswith("dask")
 
 
-def receive_on_workers(
-    X: Collection, kernel: Kernel, border: Border, refuse: Callable[..., None]
-) -> Rows:
-    """The rows of a dask collection; a few rows are brought into memory, many stay on workers.
+def receive(
+    X: Objects, y: Any, sample_weight: Any, kernel: Kernel, border: Border,
+    refuse: Callable[..., None],
+) -> tuple[Rows, Any, Any]:  # fmt: skip
+    """Validated rows, and the targets and weights that belong to them.
 
+    Of a dask collection a few rows are brought into memory, and many stay on workers.
     ``refuse(what)`` raises an error for the first option that does not go with ``what``.
     """
+    if is_dask(X):
+        rows = _receive_on_workers(X, kernel, border, refuse)
+    else:
+        rows = Rows(kernel.domain.validate(X, border, reset=True))
+    if not rows.here:
+        return rows, y, sample_weight
+    return rows, _in_memory(y, "y"), _in_memory(sample_weight, "sample_weight")
+
+
+def _receive_on_workers(
+    X: Collection, kernel: Kernel, border: Border, refuse: Callable[..., None]
+) -> Rows:
     delayed.require_sendable(kernel)
     refuse("a dask collection", kernel=kernel)
     rows = _vectors(X, border) if _are_vectors(X, kernel) else _objects(X)
@@ -105,19 +118,10 @@ def _objects_of_block(block: Objects) -> list[Any]:
 # Targets and weights
 
 
-def column_of(values: ColumnLike, rows: Rows, check: Callable[..., Array], name: str) -> Any:
-    """Validated targets or weights: on workers if the rows are there, otherwise in memory."""
-    if isinstance(rows, WorkerRows):
-        return column_on_workers(values, rows.X, partial(check, block=True), name)
-    if is_dask(values):
-        values = _column_in_memory(values, partial(check, block=True), name)
-    if name == "y":
-        check_consistent_length(rows, values)
-    return check(values)
-
-
-def _column_in_memory(values: Collection, check: Check, name: str) -> Array:
-    """A dask collection of targets or weights for rows in memory; it may have a few rows only."""
+def _in_memory(values: ColumnLike | None, name: str, check: Check = np.asarray) -> Any:
+    """Targets or weights for rows in memory: a dask collection may have a few rows only."""
+    if not is_dask(values):
+        return values
     rows = rows_of(values, check)
     if len(rows) > HERE:
         raise TypeError(
@@ -166,8 +170,6 @@ def scored(
         if shift is None:
             return using.accuracy(estimator, X, *columns)
         return using.r_squared(estimator, X, *columns, shift)
-    if is_dask(y):
-        y = _column_in_memory(y, check, "y")
-    if is_dask(sample_weight):
-        sample_weight = _column_in_memory(sample_weight, checked_weights, "sample_weight")
+    y = _in_memory(y, "y", check)
+    sample_weight = _in_memory(sample_weight, "sample_weight", checked_weights)
     return float(here(*with_target(X, y), sample_weight=sample_weight))

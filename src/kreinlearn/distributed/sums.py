@@ -20,7 +20,7 @@ from kreinlearn.distributed.delayed import Delayed
 from kreinlearn.distributed.rows import DaskRows
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.learn.task import Features, Task, weighted
-from kreinlearn.nystrom.sweep import RowWork, SweepTotal
+from kreinlearn.nystrom.core import RowWork, SweepTotal
 from kreinlearn.pairs.evaluate import naming, scaled
 from kreinlearn.solvers.margins import Margins
 from kreinlearn.sums.moments import Targets

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from kreinlearn.data.tiles import TILE
-from kreinlearn.distributed.rows import DaskRows, weighted_by_class
+from kreinlearn.distributed.rows import (
+    ColumnLike,
+    DaskRows,
+    column_on_workers,
+    weighted_by_class,
+)
 from kreinlearn.distributed.sums import ValuesOnWorkers, room, sum_rows, total_of_columns
 from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.learn.folds import TileFolds
@@ -26,7 +32,7 @@ class WorkerRows(Rows):
     def fetch(self, numbers: Array) -> None:
         self.X.take(numbers[numbers >= 0])
 
-    def fit_kernel(self, kernel: Kernel, jobs: int, rng: np.random.Generator) -> Kernel:
+    def fit_kernel(self, kernel: Kernel, n_jobs: int | None, rng: np.random.Generator) -> Kernel:
         """Fit kernels on objects to a sample of them; every object is checked on its worker."""
         if not kernel.domain.is_objects:
             return kernel.fit(self.X, rng)
@@ -37,6 +43,11 @@ class WorkerRows(Rows):
         keep: ValuesOnWorkers | None = None, seen: Callable[[Array, Array], None] | None = None,
     ) -> Any:  # fmt: skip
         return sum_rows(self.X, work, targets, left_out, keep)  # type: ignore[arg-type]
+
+    def column(  # type: ignore[override]
+        self, values: ColumnLike, check: Callable[..., Array], name: str
+    ) -> DaskRows:
+        return column_on_workers(values, self.X, partial(check, block=True), name)
 
     def mapped(  # type: ignore[override]
         self, column: DaskRows, function: Callable[[Array], Array], dtype: DTypeLike,
@@ -69,5 +80,5 @@ class WorkerRows(Rows):
     def fold_numbers(self, folds: TileFolds) -> TileFolds:
         return folds
 
-    def value_store(self, here: Callable[[], Any], n_bytes: int, session: Session) -> Any:
+    def value_store(self, n_bytes: int, session: Session) -> ValuesOnWorkers:
         return ValuesOnWorkers(keep=n_bytes <= room(session.budget, given=session.budget_given))

@@ -107,14 +107,6 @@ def can_be_tuned(task: Task, places: Array | None = None) -> bool:
     return has_folds(task, places)
 
 
-def nothing_left_out(task: Task) -> ValueError:
-    """The error if penalties are to be tuned, and no object can be left out."""
-    return ValueError(
-        f"n_samples={task.n_weighted} of positive weight leaves no fold to tune the "
-        "penalties on; give lambda_plus and lambda_minus, or another cv"
-    )
-
-
 def tuning_loss(
     task: Task,
     places: Array | None = None,
@@ -129,7 +121,7 @@ def tuning_loss(
     squared errors are those of all targets on average.
     """
     if not can_be_tuned(task, places):
-        raise nothing_left_out(task)
+        raise task.nothing_left_out()
     n, q = len(task.sample.landmarks), task.Y.shape[1]
     if not task.leaves_one_out:
         if places is None:

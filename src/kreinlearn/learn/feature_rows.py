@@ -93,7 +93,7 @@ class ValuesHere:
             sampled = Sampled(self.sampled, values, task.targets(by_fold=self.by_fold).by_group)
         return FeatureRows(
             task.rows.X, features.columns, sample.landmarks, features.unit, features.map.W, n,
-            task.intercept, self.target, sampled, task.pairs.kernel.writes_in_place, moving,
+            task.intercept, self.target, sampled, task.pairs.in_place, moving,
             task.pairs.workers, session.progress,
         )  # fmt: skip
 

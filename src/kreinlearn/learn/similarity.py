@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kreinlearn.kernels.base import Array, Kernel
+from kreinlearn.kernels.base import Array, Kernel, resolve
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS
 from kreinlearn.learn.exact import (
     SHARES,
@@ -88,6 +88,33 @@ class SimilaritySpec:
     ] = ()  # None: the fitted one
     equal: bool = False  # whether both penalties are tied
     tunes: bool = False  # whether both penalties are tuned on the similarity that is chosen
+
+
+def kernels_to_try(
+    kernel: Any, params: Any, fitted: Kernel, rng: np.random.Generator
+) -> list[tuple[Params, Callable[[Pairs], Kernel] | None]]:
+    """Parameters to choose from, and what makes kernels of them; none: the kernel stays as it is.
+
+    ``kernel`` and ``params`` are parameters of an estimator, of which ``fitted`` was made.
+    """
+    if isinstance(params, dict | None):
+        return []
+    listed = isinstance(params, list)
+    grid = params if listed else fitted.grid()
+    if listed and (not grid or not all(isinstance(each, dict) for each in grid)):
+        raise ValueError(f"kernel_params={params!r} is no list of dicts to choose from")
+    if not grid:
+        raise ValueError(
+            f'kernel_params="auto" has no parameters to try for kernel={kernel!r}; '
+            "pass a dict, or a list of dicts to choose from"
+        )
+
+    def made(each: Params, pairs: Pairs) -> Kernel:
+        other = resolve(kernel, each).with_processes(pairs.kernel.jobs, pairs.kernel)
+        return other.fit(pairs.rows.X, rng)
+
+    first = grid[0] if listed else None  # the fitted kernel has these
+    return [(each, None if each is first else partial(made, each)) for each in grid]
 
 
 def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:

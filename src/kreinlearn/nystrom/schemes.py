@@ -293,7 +293,7 @@ def _candidates(weights: Array, used: Array, trials: int, rng: np.random.Generat
 def _medoid_rows(pairs: Pairs, sample: Sample, count: int, rng: np.random.Generator) -> Array:
     from sklearn.cluster import KMeans  # here, because many fits do without it
 
-    X = np.asarray(pairs.rows.take(sample.rows), dtype=np.float64)
+    X = np.asarray(pairs.take(sample.rows), dtype=np.float64)
     seed = int(rng.integers(2**31))
     model = KMeans(min(count, len(X)), n_init=1, max_iter=LLOYD_STEPS, random_state=seed)
     with warnings.catch_warnings():

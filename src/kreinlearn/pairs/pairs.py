@@ -5,18 +5,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from kreinlearn.data.memory import Resources
 from kreinlearn.data.tiles import TILE, Scratch
 from kreinlearn.kernels.base import Array, Kernel, Objects, symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, Transform, check_dissimilarities
 from kreinlearn.pairs.evaluate import (
     LandmarkColumns,
     announce,
+    diagonal,
     evaluate,
     evaluate_square,
     neighbouring_spans,
@@ -28,7 +32,8 @@ from kreinlearn.pairs.evaluate import (
     spans_of,
 )
 from kreinlearn.pairs.probe import COUNTED, warn_of_probe
-from kreinlearn.pairs.rows import Rows, Session
+from kreinlearn.pairs.rows import Rows, Session, open_session
+from kreinlearn.progress import Progress
 from kreinlearn.sums.parallel import map_blocks
 
 SAFE_EXPONENT = 100  # kernels within 4^+-50 need no scaling before they are squared
@@ -193,6 +198,16 @@ class KnownPairs:
         return np.array([self.own.get(i, np.nan) for i in numbers.tolist()])
 
 
+@contextmanager
+def open_pairs(
+    kernel: Kernel, rows: Rows, resources: Resources, n_jobs: int | None, progress: Progress,
+    rng: np.random.Generator, *, single: bool,
+) -> Iterator[Pairs]:  # fmt: skip
+    """The kernel values of one fit, whose store is closed at the end; see ``open_session``."""
+    with open_session(kernel, rows, resources, n_jobs, progress, rng, single=single) as session:
+        yield Pairs(kernel, rows, session)
+
+
 class Pairs:
     """From row numbers to kernel values; no pair of a costly kernel is evaluated twice.
 
@@ -205,6 +220,8 @@ class Pairs:
         self.workers = session.workers if kernel.threads else 1
         self.known = KnownPairs()
         self.n = rows.n  # the number of all rows
+        self.is_matrix = kernel.domain.is_matrix  # the values are given
+        self.in_place = kernel.writes_in_place  # the kernel writes to buffers
 
     def require_memory(self, n_bytes: int, what: str, remedy: str) -> None:
         """Raise MemoryError before an allocation that does not fit the budget."""
@@ -242,6 +259,10 @@ class Pairs:
         if self.kernel.is_dissimilarity and sample.transform is None:
             return sample.referring_to_all()
         return sample
+
+    def take(self, numbers: Array) -> Objects:
+        """The objects of rows."""
+        return self.rows.take(numbers)
 
     # Columns
 
@@ -283,18 +304,18 @@ class Pairs:
 
     def _fill(self, block: Array, rows: Array, places: Array, new: Array) -> None:
         """block[places] = k(rows[places], new), written in place where the kernel can do that."""
-        columns, direct = self.columns(new), self.kernel.writes_in_place
+        columns, direct = self.columns(new), self.in_place
 
         def one_part(here: Any) -> None:
             numbers = rows[here]
             A = self.rows.take(numbers)
             out = block[here] if direct and getattr(A, "dtype", None) == block.dtype else None
-            K = evaluate(partial(columns.raw_of_rows, numbers), A, numbers, new, out)
+            values = partial(columns.raw_of_rows, numbers)
+            K = evaluate(values, A, numbers, new, out, self.session.progress)
             if self.kernel.is_dissimilarity:
                 check_dissimilarities(K)
             if out is None:
                 block[here] = K
-            self.session.progress.add(len(numbers), K.size)
 
         if direct:
             parts: list[Any] = [slice(*span) for span in neighbouring_spans(places, TILE)]
@@ -312,7 +333,7 @@ class Pairs:
 
     def _as_columns(self, numbers: Array) -> Objects:
         """What the kernel takes as columns: objects, or column numbers of a given matrix."""
-        if self.kernel.domain.is_matrix:
+        if self.is_matrix:
             return self.kernel.select(self.rows.X, numbers)
         return self.rows.take(numbers)
 
@@ -336,7 +357,7 @@ class Pairs:
         """Buffers for the values of a tile, where rows and landmarks are of one float type."""
         both = (self.rows.X, self.rows.outside)
         types = {getattr(objects, "dtype", None) for objects in both if objects is not None}
-        return Scratch(useful=self.kernel.writes_in_place and len(types) == 1)
+        return Scratch(useful=self.in_place and len(types) == 1)
 
     # Squares
 
@@ -360,13 +381,12 @@ class Pairs:
             return self.known.between(A, B, shared)
         if np.array_equal(A, B):
             return self._evaluated_square(A)
-        K = evaluate(partial(self.columns(B).raw_of_rows, A), self.rows.take(A), A, B)
-        self.session.progress.add(len(A), K.size)
-        return K
+        values, progress = partial(self.columns(B).raw_of_rows, A), self.session.progress
+        return evaluate(values, self.rows.take(A), A, B, progress=progress)
 
     def _evaluated_square(self, numbers: Array) -> Array:
         objects, kernel = self.rows.take(numbers), self.kernel
-        if kernel.domain.is_matrix:
+        if self.is_matrix:
             K = symmetrised(kernel.columns(self._as_columns(numbers))(objects))
         else:
             own = self.known.self_similarities(numbers)
@@ -410,12 +430,8 @@ class Pairs:
         return own
 
     def _evaluated_diagonal(self, numbers: Array) -> Array:
-        if self.kernel.domain.is_matrix:
+        if self.is_matrix:
             return self.kernel.diagonal(numbers)
-        values, store = self._own_values, self.session.store
-        if store is not None:
-            values = partial(store.diagonal, numbers)
+        store = self.session.store
+        values = partial(store.diagonal, numbers) if store else partial(diagonal, self.kernel)
         return evaluate(values, self.rows.take(numbers), numbers, np.array(["itself"]))[:, 0]
-
-    def _own_values(self, objects: Objects) -> Array:
-        return self.kernel.diagonal(objects)[:, None]

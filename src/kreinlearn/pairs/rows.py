@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import check_consistent_length
 
 from kreinlearn.data.memory import Resources, budget_bytes, require_memory
 from kreinlearn.data.tiles import Read, Source, blocks_to_read, length, row_blocks, row_bytes, take
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from kreinlearn.pairs.store.evaluation import Stored
 
 STORED = "is_kept_in_store"  # an attribute of errors after which a store has the finished values
-T = TypeVar("T")
 Order = Callable[[Array], Array]  # of the row numbers of a tile
 
 
@@ -105,6 +105,7 @@ class Rows:
     def __init__(self, X: Objects, outside: Objects | None = None) -> None:
         self.X, self.outside = X, outside
         self.n = length(X)
+        self.are_dense_vectors = isinstance(X, np.ndarray | Source) and X.ndim == 2
 
     def __len__(self) -> int:
         return self.n
@@ -129,13 +130,12 @@ class Rows:
         assert self.outside is not None, "numbers below zero are landmarks from outside X"
         return joined([take(self.outside, numbers[away]), take(self.X, numbers[~away])])
 
-    @property
-    def are_dense_vectors(self) -> bool:
-        return isinstance(self.X, np.ndarray | Source) and self.X.ndim == 2
-
-    def fit_kernel(self, kernel: Kernel, jobs: int, rng: np.random.Generator) -> Kernel:
+    def fit_kernel(self, kernel: Kernel, n_jobs: int | None, rng: np.random.Generator) -> Kernel:
         """The kernel adapted to the rows, to be evaluated in so many processes."""
-        return kernel.with_processes(jobs).fit(self.X, rng)
+        jobs = 1 if n_jobs is None else worker_count(n_jobs)
+        if jobs > 1:
+            kernel = kernel.with_processes(jobs)
+        return kernel.fit(self.X, rng)
 
     def blocks(self, left_out: Array, order: Order | None = None) -> Iterator[tuple[Array, Any]]:
         """Numbers and objects of each tile, without the rows that are left out."""
@@ -164,6 +164,12 @@ class Rows:
         return sum_over_blocks(add, blocks, work.zero, len(self), workers=workers, spare=work.spare)
 
     # Targets and weights
+
+    def column(self, values: Any, check: Callable[..., Array], name: str) -> Array:
+        """Targets or weights, one for each row, as ``check`` returns them."""
+        if name == "y":
+            check_consistent_length(self, values)
+        return check(values)
 
     def mapped(
         self, column: Array, function: Callable[[Array], Array], dtype: Any, width: int | None
@@ -204,9 +210,11 @@ class Rows:
         """Folds that are drawn tile by tile, as an array where the rows are here."""
         return np.asarray(folds)
 
-    def value_store(self, here: Callable[[], T], n_bytes: int, session: Any) -> T:
-        """Where kernel values of all rows are kept between the steps of a solver."""
-        return here()
+    def value_store(self, n_bytes: int, session: Session) -> Any:
+        """Where kernel values of all rows are kept between the steps of a solver.
+
+        None says that this is up to the solver, as the rows are in this process.
+        """
 
 
 def joined(parts: Sequence[Objects]) -> Objects:
@@ -239,7 +247,7 @@ class Session:
 
 @contextmanager
 def open_session(
-    resources: Resources, n_jobs: int | None, progress: Progress, kernel: Kernel, rows: Rows,
+    kernel: Kernel, rows: Rows, resources: Resources, n_jobs: int | None, progress: Progress,
     rng: np.random.Generator, *, single: bool,
 ) -> Iterator[Session]:  # fmt: skip
     """How the work of one fit is done; a store is closed at the end.

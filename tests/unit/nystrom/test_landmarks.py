@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kreinlearn.kernels import DeltaGauss, pairwise
+from kreinlearn.nystrom.fit import all_columns
 from kreinlearn.nystrom.landmarks import (
     MapSpec,
     columns_at_a_time,
@@ -17,7 +18,6 @@ from kreinlearn.nystrom.landmarks import (
     room_for,
     select_landmarks,
 )
-from kreinlearn.nystrom.sweep import all_columns
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows, Session
 from tests import oracles
