@@ -62,8 +62,13 @@ def take(X: Any, indices: Any) -> Any:
     if isinstance(X, Source):
         return X.take(indices)
     if isinstance(X, np.ndarray) or sp.issparse(X):
-        return X[np.asarray(indices)]
+        return X if is_everything(indices, X.shape[0]) else X[np.asarray(indices)]
     return [X[int(i)] for i in indices]
+
+
+def is_everything(numbers: Any, n: int) -> bool:
+    """Whether numbers of rows or columns are 0, 1, ..., n - 1: nothing needs to be copied then."""
+    return len(numbers) == n and bool(np.array_equal(numbers, np.arange(n)))
 
 
 def row_bytes(X: Any) -> int:

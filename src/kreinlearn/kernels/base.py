@@ -221,7 +221,9 @@ def delivered(K: Array, out: Array | None) -> Array:
 
 def symmetrised(K: Array) -> Array:
     """The mean of a square matrix and its transpose."""
-    return 0.5 * (K + K.T)
+    both = K + K.T
+    both *= 0.5
+    return np.asarray(both)
 
 
 def symmetry_rtol(dtype: DTypeLike) -> float:

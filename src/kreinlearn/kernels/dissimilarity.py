@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, Self, cast
 
@@ -15,6 +15,7 @@ from kreinlearn.kernels.ranks import RankScaling
 SELF_DISSIMILARITY_RTOL = 1e-12  # of the largest dissimilarity
 LOCAL_WIDTH_RTOL = 1e-7  # of the median distance: the least sigma(x)
 LOCAL_ZERO_RTOL = 1e-6  # of the median: a rounded distance of an object to itself
+ROWS_AT_A_TIME = 512  # whose distances are sorted at once
 DISSIMILARITY_RANGE = (2.0**-480, 2.0**480)  # dissimilarities whose squares keep their digits
 
 
@@ -120,11 +121,14 @@ class Centring:
     @classmethod
     def on(cls, D_RR: Array, power: int = 2) -> Centring:
         require_squares(D_RR)
-        return cls(len(D_RR), float((np.square(D_RR) if power == 2 else D_RR).mean()), power)
+        on_all = cls(len(D_RR), 0.0, power)
+        return replace(on_all, c=float(on_all.offsets(D_RR).mean()))
 
     def offsets(self, D: Array) -> Array:
         D_R = D[:, : self.n_reference]
-        return np.asarray((np.square(D_R) if self.power == 2 else D_R).mean(axis=1))
+        if self.power == 1:
+            return np.asarray(D_R.mean(axis=1))
+        return np.asarray(np.einsum("ij,ij->i", D_R, D_R) / self.n_reference)
 
     def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array:
         K = np.square(D) if self.power == 2 else np.array(D)
@@ -207,7 +211,10 @@ class LocalScaling:
     def offsets(self, D: Array) -> Array:
         n = self.n_reference
         last = min(self.k, n - 1)
-        nearest = np.partition(D[:, :n], last, axis=1)[:, : last + 1]
+        nearest = np.empty((len(D), last + 1), D.dtype)
+        for start in range(0, len(D), ROWS_AT_A_TIME):
+            here = slice(start, start + ROWS_AT_A_TIME)
+            nearest[here] = np.partition(D[here, :n], last, axis=1)[:, : last + 1]
         nearest.sort(axis=1)
         itself = nearest[:, 0] <= self.zero
         a = np.where(itself, nearest[:, last], nearest[:, min(self.k, n) - 1])
@@ -284,8 +291,8 @@ def median_distance(D_RR: Array) -> float:
     If it is zero, the mean of the positive distances; if there are none, 1.
     """
     require_squares(D_RR)
-    apart = D_RR[~np.eye(len(D_RR), dtype=bool)]
-    middle = float(np.median(apart)) if len(apart) else 0.0
+    apart = np.concatenate([row[:i] for i, row in enumerate(D_RR)])  # each pair once
+    middle = float(np.median(apart, overwrite_input=True)) if len(apart) else 0.0
     if middle > _zero(D_RR):
         return middle
     positive = apart[apart > _zero(D_RR)]

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from kreinlearn.data.tiles import is_everything
 from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, register
 from kreinlearn.kernels.dissimilarity import require_squares
 from kreinlearn.kernels.domains import Matrix
@@ -71,6 +72,8 @@ class PickedColumns:
         self.numbers = numbers
 
     def __call__(self, A: Array, out: Array | None = None) -> Array:
+        if out is None and is_everything(self.numbers, A.shape[1]):
+            return A
         if out is None:
             return np.ascontiguousarray(A[:, self.numbers])
         return np.take(A, self.numbers, axis=1, out=out[: len(A)])

@@ -17,6 +17,7 @@ from kreinlearn.kernels.base import Array
 
 EXACT_RANKS = 16  # every rank up to this one is in a profile
 RANKS_PER_DOUBLING = 4  # of the ranks above
+ROWS_AT_A_TIME = 512  # whose distances are sorted at once
 RISE = 0.125  # the share of the gap behind a distance over which the rank rises
 
 
@@ -81,8 +82,10 @@ def rank_profiles(D_R: Array, zero: float) -> Array:  # (b, n) -> (b, 4 p), p ra
     b, n = D_R.shape
     ranks = profile_ranks(n)
     profiles = np.empty((b, 4 * len(ranks)))
-    for profile, row in zip(profiles, np.sort(D_R, axis=1).astype(np.float64), strict=True):
-        _fill(profile, row, ranks, zero)
+    for start in range(0, b, ROWS_AT_A_TIME):
+        here = slice(start, start + ROWS_AT_A_TIME)
+        rows = np.sort(D_R[here].astype(np.float64), axis=1)
+        profiles[here] = _profiles_of_sorted(rows, ranks, zero)
     return profiles
 
 
@@ -96,21 +99,34 @@ def rank_in(profile: Array, d: Array) -> Array:
     return np.asarray(np.interp(d, distances, ranks))
 
 
-def _fill(profile: Array, row: Array, ranks: Array, zero: float) -> None:
-    """Write the profile of an object that has these distances, in increasing order.
+def _profiles_of_sorted(rows: Array, ranks: Array, zero: float) -> Array:  # (b, n), (p,)
+    """Profiles of objects that have these distances, in increasing order.
 
     At a distance of the profile the rank counts the objects that are nearer. Behind it those at
     this distance count as well: the rank rises to that number within the first part of the gap to
-    the next distance. Distances that differ by at most ``zero`` are the same. So a rounded distance
-    has almost the same rank. Behind the farthest object there is a gap as wide as its distance.
+    the next distance. Neighbouring distances that differ by at most ``zero`` are the same. So a
+    rounded distance has almost the same rank. Behind the farthest object there is a gap as wide as
+    its distance.
     """
-    others = row[1:] if row[0] <= zero else row
-    m = len(others)
-    others = np.append(others, 2.0 * (row[-1] + zero))
-    d = others[np.minimum(ranks, m + 1) - 1]
-    nearer = np.searchsorted(others, d - zero, side="left")
-    up_to = np.minimum(np.searchsorted(others, d + zero, side="right"), m)
-    behind = d + RISE * (others[up_to] - d)
-    points = profile.reshape(2, 2, len(ranks))
-    points[:] = (d, behind), (nearer + 1, up_to + 1)
-    profile.reshape(2, -1).sort(axis=1)
+    b, n = rows.shape
+    itself = (rows[:, 0] <= zero).astype(np.intp)  # how many objects are not counted
+    far = np.repeat(2.0 * (rows[:, -1:] + zero), 2, axis=1)
+    padded = np.hstack([rows, far])
+    places = np.arange(n + 1)
+    differs = np.diff(padded, axis=1) > zero  # from each place to the next one
+    differs[:, n - 1] = True  # nobody is as far as the end of the last gap
+    begins = np.zeros((b, n + 1), dtype=bool)
+    begins[:, 1:] = differs[:, :n]
+    begins[np.arange(b), itself] = True
+    first = np.maximum.accumulate(np.where(begins, places, 0), axis=1)
+    ends = np.where(begins[:, 1:], places[1:], n)
+    next_one = np.minimum.accumulate(ends[:, ::-1], axis=1)[:, ::-1]  # of another distance
+    next_one = np.hstack([next_one, np.full((b, 1), n)])
+    at = np.minimum(ranks - 1 + itself[:, None], n)
+    d = np.take_along_axis(padded, at, axis=1)
+    nearer = np.take_along_axis(first, at, axis=1) - itself[:, None]
+    up_to = np.take_along_axis(next_one, at, axis=1)
+    behind = d + RISE * (np.take_along_axis(padded, up_to, axis=1) - d)
+    distances = np.sort(np.hstack([d, behind]), axis=1)
+    counted = np.sort(np.hstack([nearer, up_to - itself[:, None]]) + 1.0, axis=1)
+    return np.hstack([distances, counted])

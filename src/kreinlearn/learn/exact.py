@@ -36,7 +36,8 @@ def decomposed(task: Task, places: Array | None = None) -> Eigenbasis:
         _require_room(task, MATRICES * 8 * n * n, f"a decomposition of {n} x {n} similarities")
     K = similarities(task, places)
     w = None if task.weights is None else np.asarray(task.weights)[chosen_numbers(task, places)]
-    return _basis(task, K, w)
+    unit = unit_of(K)
+    return _basis(task, scaled(K, unit), w, unit)
 
 
 def _require_room(task: Task, n_bytes: int, what: str) -> None:
@@ -45,10 +46,11 @@ def _require_room(task: Task, n_bytes: int, what: str) -> None:
     task.pairs.require_memory(n_bytes, what, remedy)
 
 
-def _basis(task: Task, K: Array, w: Array | None) -> Eigenbasis:
+def _basis(task: Task, K: Array, w: Array | None, unit: float) -> Eigenbasis:
+    """Decompose similarities over their unit; their memory is used for something else."""
     rtol = max(CORE_RTOL, len(K) * task.sample.eps)
     with threaded_blas(task.pairs.session.workers if len(K) >= LARGE else 1):
-        return Eigenbasis.of(K, w, signed=task.kind.signed, rtol=rtol, overwrite=True)
+        return Eigenbasis.of(K, w, signed=task.kind.signed, rtol=rtol, unit=unit, overwrite=True)
 
 
 def chosen_numbers(task: Task, places: Array | None) -> Array:
@@ -58,25 +60,36 @@ def chosen_numbers(task: Task, places: Array | None) -> Array:
 
 
 def similarities(task: Task, places: Array | None = None) -> Array:
-    """Similarities among objects over their unit; a transformation is made of them alone."""
+    """Similarities among objects, in memory of their own.
+
+    A transformation is made of the objects at these places alone.
+    """
     if places is not None:
-        K, _ = _split_similarities(task, places, places)
-        return scaled(K, unit_of(K))
+        return _similarities_at(task, places)
     sample = task.sample
     if not sample.is_square or sample.transform is None:
-        return scaled(sample.K_ZZ, sample.unit)
+        return sample.K_ZZ
     a = sample.offsets  # not by way of sample.C, which would keep another matrix
     assert a is not None
-    K = sample.transform.similarity(sample.raw, a, a)
-    K = symmetrised(K)
-    return scaled(K, unit_of(K))
+    return symmetrised(sample.transform.similarity(sample.raw, a, a))
 
 
 def unit_at(task: Task, places: Array | None) -> float:
     """The unit of ``similarities``, which all folds of the same objects share."""
     if places is None:
         return task.sample.unit
-    return unit_of(_split_similarities(task, places, places)[0])
+    return unit_of(_similarities_at(task, places))
+
+
+def _similarities_at(task: Task, places: Array) -> Array:
+    """Similarities among the objects at some places, by a transformation that is made of them."""
+    sample = task.sample
+    raw = sample.raw[np.ix_(sample.positions(sample.landmarks[places]), places)]
+    if sample.transform is None:
+        return symmetrised(raw)
+    transform = TRANSFORMS[task.similarity](raw)
+    a = transform.offsets(raw)
+    return symmetrised(transform.similarity(raw, a, a))
 
 
 def spread_out(task: Task, size: int) -> Array:
@@ -163,7 +176,7 @@ def exact_folds(task: Task, places: Array | None = None) -> list[ExactFold]:
         train, valid = np.flatnonzero(folds != k), np.flatnonzero(folds == k)
         if len(train) and len(valid):
             K, K_valid = _split_similarities(task, places[train], places[valid])
-            basis = _basis(task, scaled(K, unit), w[train])
+            basis = _basis(task, scaled(K, unit), w[train], unit)
             parts = Y[train], scaled(K_valid, unit), Y[valid], w[valid]
             made.append(ExactFold(basis, *parts, intercept=task.intercept))
     return made
@@ -187,17 +200,18 @@ def exact_features(task: Task) -> tuple[Task, Features]:
         task = replace(task, basis=decomposed(task))
     basis = task.basis
     assert basis is not None
-    columns, unit = task.pairs.evaluator(task.sample), task.sample.unit
-    return task, Features([], columns, unit, eigenbasis_map(basis), basis=basis)
+    columns = task.pairs.evaluator(task.sample)
+    return task, Features([], columns, basis.unit, eigenbasis_map(basis), basis=basis)
 
 
 def eigenbasis_map(basis: Eigenbasis) -> FeatureMap:
     """Features U |D|^1/2 of objects from their similarities to all objects."""
     if not basis.signed:
         return identity_map(len(basis.root))
-    D = basis.spectrum.D
-    W = basis.root[:, None] * basis.spectrum.U * (basis.spectrum.S / np.sqrt(np.abs(D)))
-    return FeatureMap(W, basis.spectrum.S, W[:, :0], D)
+    D, S = basis.spectrum.D, basis.spectrum.S
+    W = basis.spectrum.U * (S / np.sqrt(np.abs(D)))
+    W *= basis.root[:, None]
+    return FeatureMap(W, S, W[:, :0], D)
 
 
 def solve_exact(task: Task, basis: Eigenbasis, values: Array) -> Linear:

@@ -156,12 +156,26 @@ class Search:
     def __call__(self, x: Array) -> tuple[float, Array]:
         """Log loss and its gradient: with them a search does not depend on the targets' unit."""
         loss, gradient = self.objective(self.unknowns.values(x))
+        if loss < 0:
+            gradient = np.zeros_like(gradient)
+        loss = self._noted(x, loss)
+        return float(np.log(loss)), self.unknowns.gradient(gradient) / loss
+
+    def try_all(self, points: Sequence[Array]) -> None:
+        """Trials without gradients, all at once if the objective can do that."""
+        values = [self.unknowns.values(x) for x in points]
+        at_once = getattr(self.objective, "losses", None)
+        losses = at_once(np.array(values)) if at_once else [self.objective(v)[0] for v in values]
+        for x, loss in zip(points, losses, strict=True):
+            self._noted(x, loss)
+
+    def _noted(self, x: Array, loss: float) -> float:
+        """The loss of a trial, positive, which is kept."""
         if loss < 0:  # rounding errors are all that is left of it, so that nothing is known here
             loss = WORSE * max((loss for _, loss in self.trials), default=HUGE)
-            gradient = np.zeros_like(gradient)
         loss = max(float(loss), TINY)
         self.trials.append((x.copy(), loss))
-        return float(np.log(loss)), self.unknowns.gradient(gradient) / loss
+        return loss
 
     def descend(self, start: Array) -> None:
         """Follow the gradient from a start until the loss gets flat."""
@@ -237,15 +251,15 @@ def _starts(
         if np.all(x > search.low + UNTRUSTED * np.log(10)):
             return [x]
         search(x)  # the loss hardly depends on penalties this small, and no gradient leads away
-    for share in shares:
-        search(np.array([np.log(share * scale) if unknowns.is_penalty(j) else 0.0 for j in free]))
+    penalty = np.array([unknowns.is_penalty(j) for j in free])
+    search.try_all([np.where(penalty, np.log(share * scale), 0.0) for share in shares])
     best = search.best[0]
     negative = [i for i, j in enumerate(free) if unknowns.is_penalty(j) and j % 2]
     if not negative:
         return [best]
     clipped = best.copy()
     clipped[negative] = search.high[negative]
-    search(clipped)
+    search.try_all([clipped])
     return [best, clipped]
 
 

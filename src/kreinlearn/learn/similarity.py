@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kreinlearn.kernels.base import Array, Kernel, resolve
-from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS
+from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, Transform
 from kreinlearn.learn.exact import (
     SHARES,
     can_be_tuned,
@@ -152,6 +152,7 @@ class Compared(NamedTuple):
     """The candidate that was chosen, by its number, and all that was found out on the way."""
 
     number: int
+    transform: Transform | None  # of its distances
     tuned: Tuned
     basis: Eigenbasis
     tuning: FoldLosses
@@ -176,7 +177,10 @@ def _choose_exactly(candidates: list[Candidate], unknowns: Unknowns) -> Chosen:
     else:
         found = compare()
     best = candidates[found.number]
-    chosen = replace(best.chosen(), basis=found.basis, tuning=found.tuning, tuned=found.tuned)
+    sample = replace(best.task.sample, transform=found.transform)
+    chosen = replace(
+        best.named(), sample=sample, basis=found.basis, tuning=found.tuning, tuned=found.tuned
+    )
     return Chosen(chosen, best.kernel_params, best.transform, found.choices)
 
 
@@ -184,7 +188,7 @@ def _compared(candidates: list[Candidate], unknowns: Unknowns) -> Compared:
     """Compare candidates on growing samples, and tune the best of them on all objects."""
     first = candidates[0].task
     n, workers = len(first.numbers), first.pairs.session.workers
-    left, dropped = list(range(len(candidates))), list[Choice]()
+    left, dropped, basis = list(range(len(candidates))), list[Choice](), None
     for size, most in STAGES:
         places = spread_out(first, size)
         if n <= ALMOST_ALL * size or not can_be_tuned(first, places):
@@ -200,28 +204,30 @@ def _compared(candidates: list[Candidate], unknowns: Unknowns) -> Compared:
                 order = np.argsort([one.loss for one in tuned], kind="stable")
             dropped = [candidates[left[i]].choice(tuned[i]) for i in order[most:]] + dropped
             left = [left[i] for i in order[:most]]
+            if len(places) == n:
+                basis = parts[order[0]].basis
     (number,) = left
     task = candidates[number].chosen()
-    basis = decomposed(task)
+    basis = basis or decomposed(task)
     best, tuning = tune_exactly(task, basis, unknowns)
     choices = [candidates[number].choice(best), *dropped] if dropped else None
-    return Compared(number, best, basis, tuning, choices)
+    return Compared(number, task.sample.transform, best, basis, tuning, choices)
 
 
 class OnPart(NamedTuple):
     """The tuning loss of a candidate on some of the objects."""
 
     loss: FoldLosses
-    scale: float
+    basis: Eigenbasis
 
     def tuned(self, unknowns: Unknowns, *, coarse: bool) -> Tuned:
-        return tune(self.loss, self.scale, unknowns, shares=SHARES, coarse=coarse)
+        return tune(self.loss, self.basis.scale, unknowns, shares=SHARES, coarse=coarse)
 
 
 def _on_part(task: Task, places: Array) -> OnPart:
     basis = decomposed(task, places)
     loss = tuning_loss(task, places, basis, SCREENED_ACCURACY, sketched=True)
-    return OnPart(loss, basis.scale)
+    return OnPart(loss, basis)
 
 
 def _candidates(task: Task, spec: SimilaritySpec) -> list[Candidate]:

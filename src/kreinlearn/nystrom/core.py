@@ -50,6 +50,8 @@ class FeatureMap:
 
     def rescaled(self, unit: float) -> FeatureMap:
         """The map of ``unit * K`` from the map of K (unit: a power of four, so exact)."""
+        if unit == 1:
+            return self
         root = np.sqrt(unit)
         return FeatureMap(self.W / root, self.S, self.E / unit, self.Lambda * unit)
 

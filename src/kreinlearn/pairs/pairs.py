@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kreinlearn.data.memory import Resources
-from kreinlearn.data.tiles import TILE, Scratch
+from kreinlearn.data.tiles import TILE, Scratch, is_everything
+from kreinlearn.data.validation import asymmetry_of
 from kreinlearn.kernels.base import Array, Kernel, Objects, symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, Transform, check_dissimilarities
 from kreinlearn.pairs.evaluate import (
@@ -126,16 +127,25 @@ class Sample:
         """The same values with other landmarks, all of which are evaluated columns."""
         return replace(self, landmarks=self.columns[np.isin(self.columns, landmarks)])
 
+    def with_columns(self, columns: Array, raw: Array, dtype: np.dtype[Any]) -> Sample:
+        """Other columns, whose values were evaluated in numbers of this type."""
+        eps = float(np.finfo(np.float32).eps) if dtype == np.float32 else self.eps
+        return replace(self, columns=columns, raw=raw, eps=eps)
+
     def referring_to_all(self, name: str = "squared") -> Sample:
         """A dissimilarity transformed by all columns evaluated so far."""
-        return replace(self, transform=TRANSFORMS[name](self.raw[self.positions(self.columns)]))
+        return replace(self, transform=TRANSFORMS[name](self._among_columns(len(self.columns))))
 
     def using(self, name: str) -> Sample:
         """Another similarity of the same distances, by the same reference set."""
         assert self.transform is not None, "only a dissimilarity has transformations"
-        n = self.transform.n_reference
-        D_RR = self.raw[self.positions(self.columns[:n]), :n]
+        D_RR = self._among_columns(self.transform.n_reference)
         return replace(self, transform=TRANSFORMS[name](D_RR))
+
+    def _among_columns(self, n: int) -> Array:
+        """Values among the first n columns: a view if they are also the first rows."""
+        at = self.positions(self.columns[:n])
+        return self.raw[:n, :n] if is_everything(at, n) else self.raw[at, :n]
 
     def restricted(self, rows: Array) -> Sample:
         """Fewer rows."""
@@ -273,6 +283,8 @@ class Pairs:
         missing = new[~np.isin(new, sample.columns)]
         if not len(missing):
             return sample.with_landmarks(landmarks)
+        if not len(sample.columns) and np.array_equal(missing, sample.rows):
+            return self._complete(sample, landmarks)
         k, others = len(missing), len(sample.rows) - len(sample.columns) - len(missing)
         cost = others * k + self.among(k)
         at, before = sample.positions(missing), sample.positions(sample.columns)
@@ -285,8 +297,15 @@ class Pairs:
             self._fill_unknown(block, sample.rows, np.flatnonzero(fresh), missing)
         raw = np.hstack([sample.raw, block]) if len(sample.columns) else block
         columns = np.concatenate([sample.columns, missing])
-        eps = float(np.finfo(np.float32).eps) if square.dtype == np.float32 else sample.eps
-        return replace(sample, raw=raw, columns=columns, eps=eps).with_landmarks(landmarks)
+        return sample.with_columns(columns, raw, square.dtype).with_landmarks(landmarks)
+
+    def _complete(self, sample: Sample, landmarks: Array) -> Sample:
+        """The sample with all its rows as landmarks; the matrix of their pairs is not copied."""
+        rows = sample.rows
+        with self.session.progress.step("landmarks", len(rows), self.among(len(rows))):
+            square = self.square(rows) if self.known.squares else self._evaluated_square(rows)
+        raw = square.astype(np.float64, copy=False)
+        return sample.with_columns(rows, raw, square.dtype).with_landmarks(landmarks)
 
     def _fill_unknown(self, block: Array, rows: Array, places: Array, new: Array) -> None:
         """block[places] = k(rows[places], new); pairs that are known are not evaluated."""
@@ -387,7 +406,8 @@ class Pairs:
     def _evaluated_square(self, numbers: Array) -> Array:
         objects, kernel = self.rows.take(numbers), self.kernel
         if self.is_matrix:
-            K = symmetrised(kernel.columns(self._as_columns(numbers))(objects))
+            K = kernel.columns(self._as_columns(numbers))(objects)
+            K = symmetrised(K) if asymmetry_of(K) else K
         else:
             own = self.known.self_similarities(numbers)
             K = evaluate_square(kernel, objects, numbers, own, self.session)

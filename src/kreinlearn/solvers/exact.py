@@ -28,20 +28,21 @@ class Eigenbasis:
     spectrum: Spectrum
     root: Array  # (n,) square roots of the weights
     signed: bool  # Krein features; otherwise the similarities themselves are the features
+    unit: float = 1.0  # of the similarities, by which K was divided
 
     @classmethod
     def of(
         cls, K: Array, w: Array | None, *, signed: bool, rtol: float | None = None,
-        overwrite: bool = False,
+        unit: float = 1.0, overwrite: bool = False,
     ) -> Eigenbasis:  # fmt: skip
         """Decompose K; eigenvalues up to ``rtol`` times the largest count as zero.
 
-        With ``overwrite`` the memory of K is used for something else.
+        ``unit`` is remembered. With ``overwrite`` the memory of K is used for something else.
         """
         root = np.ones(len(K)) if w is None else np.sqrt(w)
         if w is not None:
             K, overwrite = root[:, None] * K * root, True
-        return cls(signed_eigh(K, rtol=rtol, overwrite=overwrite), root, signed)
+        return cls(signed_eigh(K, rtol=rtol, overwrite=overwrite), root, signed, unit)
 
     @property
     def n(self) -> float:

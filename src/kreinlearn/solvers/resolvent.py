@@ -35,6 +35,7 @@ ACCURACY = 1e-7  # of the integrals; predictions are accurate to 1e-4 of the lar
 LEAST = 1e-12  # of the largest |eigenvalue|: smaller ones of a matrix without an object are zero
 BEYOND = 1e-9  # nodes end where their weight is this part of the largest
 ROWS_AT_A_TIME = 512  # of squares of eigenvectors
+SIGNS = np.array([1.0, -1.0])  # of the two parts of the spectrum
 NULL_RTOL = 4 * float(np.finfo(np.float64).eps)  # times n: part of an object in the null space
 
 
@@ -53,47 +54,55 @@ class Nodes:
         count = int(np.ceil(np.log(most / least / margin**2) / step)) + 1
         return cls(least * margin * np.exp(step * np.arange(max(count, 2))), step)
 
-    def weights(self, c: float, sign: int) -> tuple[Array, Array]:  # (2 S, 2), (2 S, 2)
-        """Weights of x and then of y at all nodes, for a penalty c of one sign.
+    def weights(self, c: Array, signs: Array) -> tuple[Array, Array]:  # (p,), (p,)
+        """Weights of x and then of y at all nodes, for penalties c of parts with these signs.
 
-        The first column gives the filter, the second its derivative in the logarithm of c. The
-        integrals halve an eigenvalue of zero between both signs; by the second matrix neither of
-        them has a part of it.
+        Both arrays have the shape (2 S, p, 2): nodes, penalties, and the filter followed by its
+        derivative in the logarithm of c. The integrals halve an eigenvalue of zero between both
+        signs; by the second array neither of them has a part of it.
         """
-        s, low, high = self.s, self.s[0], self.s[-1]
-        of_x, of_y = self._inside(s, c)
+        signs = signs[:, None]
+        S, low, high = len(self.s), self.s[0], self.s[-1]
         below, above = self._beyond(c)
-        x, y = self._inside(below, c)
-        of_x[0] += x.sum(axis=0)  # x is constant, and y is a s / low - b low / s
+        x, y = self._everywhere(np.concatenate([below, self.s, above]), c)
+        k = len(below)
+        of_x, of_y = x[k : k + S], y[k : k + S]
+        of_x[0] += x[:k].sum(axis=0)  # x is constant, and y is a s / low - b low / s
         ratio = np.exp(self.step)
         b = np.array([-ratio, 1.0])[:, None] / (ratio - 1 / ratio)  # from the two lowest y
         a = b + np.array([[1.0], [0.0]])
-        of_y[:2] += a * ((below / low) @ y) - b * ((low / below) @ y)
-        x, y = self._inside(above, c)
-        of_x[-1] += np.square(high / above) @ x  # x falls like s^-2, and y like s^-1
-        of_y[-1] += (high / above) @ y
-        weights = np.vstack([of_x, -sign * of_y])
+        below = below / low
+        from_below = np.hstack([a, b]) @ np.stack([below, -1 / below])  # (2, k)
+        of_y[:2] += np.tensordot(from_below, y[:k], 1)
+        above = high / above
+        of_x[-1] += np.tensordot(np.square(above), x[k + S :], 1)  # x falls like s^-2
+        of_y[-1] += np.tensordot(above, y[k + S :], 1)  # and y like s^-1
+        of_y *= -signs
+        weights = np.concatenate([of_x, of_y])
         cut = weights.copy()
-        cut[len(s) : len(s) + 2] -= sign * b * (0.5 * low / c) * np.array([1.0, -1.0])
+        halves = (0.5 * low / c)[:, None] * np.array([1.0, -1.0])
+        cut[S : S + 2] -= b[..., None] * (signs * halves)
         return weights, cut
 
-    def _inside(self, s: Array, c: float) -> tuple[Array, Array]:  # (S, 2), (S, 2)
-        """Weights of x and of |y| at some nodes, and their derivatives in log c."""
-        low, high = np.minimum(s, c), np.maximum(s, c)
-        ratio = low / high  # at most 1: no square overflows
-        below = 1 / (1 + np.square(ratio))
-        of_x = ratio * below  # c s / (c^2 + s^2)
-        of_y = np.where(s < c, np.square(ratio), 1.0) * below  # s^2 / (c^2 + s^2)
-        factor = self.step / np.pi
-        x = np.column_stack([of_x, of_x * (2 * of_y - 1)])
-        y = np.column_stack([of_y, -2 * of_y * (1 - of_y)])
-        return factor * x, factor * y
+    def _everywhere(self, s: Array, c: Array) -> tuple[Array, Array]:  # (S, p, 2), (S, p, 2)
+        """Weights of x and of |y| at some nodes for each c, and their derivatives in log c."""
+        s = s[:, None]
+        ratio = np.minimum(s, c) / np.maximum(s, c)  # at most 1: no square overflows
+        squared = np.square(ratio)
+        below = (self.step / np.pi) / (1 + squared)
+        x, y = np.empty((2, *ratio.shape, 2))
+        x[..., 0] = ratio * below  # c s / (c^2 + s^2)
+        y[..., 0] = np.where(s < c, squared, 1.0) * below  # s^2 / (c^2 + s^2)
+        share = y[..., 0] * (2 * np.pi / self.step)
+        x[..., 1] = x[..., 0] * (share - 1)
+        y[..., 1] = y[..., 0] * (share - 2)
+        return x, y
 
-    def _beyond(self, c: float) -> tuple[Array, Array]:
-        """Nodes below and above all others, as far as they matter for a penalty c."""
+    def _beyond(self, c: Array) -> tuple[Array, Array]:
+        """Nodes below and above all others, as far as they matter for the penalties c."""
         low, high = self.s[0], self.s[-1]
-        down = np.log(max(low / c, 1.0) / BEYOND) / self.step
-        up = np.log(max(c / high, 1.0) / BEYOND) / self.step
+        down = np.log(max(low / c.min(), 1.0) / BEYOND) / self.step
+        up = np.log(max(c.max() / high, 1.0) / BEYOND) / self.step
         return (
             low * np.exp(-self.step * np.arange(1, int(down) + 2)),
             high * np.exp(self.step * np.arange(1, int(up) + 2)),
@@ -149,6 +158,22 @@ class LeaveOneOutLoss:
             gradient
         ) / self.basis.n
 
+    def losses(self, trials: Array) -> Array:  # (t, p) -> (t,)
+        """The losses of several penalties, from products with all of them at once."""
+        if not self.basis.signed:
+            return np.array([self(values)[0] for values in trials])
+        t, c = len(trials), self.basis.n * trials[:, :2]
+        whole, cut = self.nodes.weights(c.T.ravel(), np.repeat(SIGNS, t))
+        root = self.basis.root[:, None, None]
+        F = applied(self.rows, cut[:, :t, 0] + cut[:, t:, 0]) / root  # (n, q + 1, t)
+        f = F[:, :-1]
+        if self.sums is not None:
+            whole = whole[..., 0] * c.T.ravel()
+            a = applied(self.sums, whole[:, :t] - whole[:, t:])
+            f = f + a[:, :-1] / a[:, -1:] * (1 - F[:, -1:])
+        squares = np.square(f - self.Y[..., None]).sum(axis=1)  # (n, t)
+        return np.asarray(self.w[:, 0] @ squares / self.basis.n)
+
     def per_fold(self, values: Array) -> Array:  # (n,)
         """The loss of each object times its share of the weight of all."""
         E = self._scores(values)[0] - self.Y
@@ -172,16 +197,13 @@ class LeaveOneOutLoss:
     def _signed(self, values: Array) -> tuple[Array, Array | None]:
         """Values and derivatives of k_i'g(K_-i) v, and of 1'(I - H) v for the intercept."""
         c = self.basis.n * values[:2]
-        (plus, cut_plus), (minus, cut_minus) = (
-            self.nodes.weights(float(each), sign) for each, sign in zip(c, (1, -1), strict=True)
-        )
-        both = np.column_stack([cut_plus[:, 0] + cut_minus[:, 0], cut_plus[:, 1], cut_minus[:, 1]])
-        rows = self.rows @ both
+        whole, cut = self.nodes.weights(c, SIGNS)
+        rows = applied(self.rows, np.column_stack([cut[..., 0].sum(axis=1), cut[..., 1]]))
         if self.sums is None:
             return rows, None
-        plus, minus = c[0] * plus, -c[1] * minus
-        slopes = plus.sum(axis=1), minus.sum(axis=1)  # of c times a filter
-        return rows, self.sums @ np.column_stack([plus[:, 0] + minus[:, 0], *slopes])
+        whole *= (SIGNS * c)[:, None]
+        slopes = whole.sum(axis=2)  # of c times a filter
+        return rows, applied(self.sums, np.column_stack([whole[..., 0].sum(axis=1), slopes]))
 
     def _single(self, values: Array) -> tuple[Array, Array | None]:
         """The same for similarity features, which need one resolvent."""
@@ -287,6 +309,12 @@ def product(U: Array, R: Array) -> Array:
     if not np.iscomplexobj(R):
         return np.asarray(U @ R)
     return np.asarray(U @ R.real + 1j * (U @ R.imag))
+
+
+def applied(values: Array, weights: Array) -> Array:  # (n, q, s), (s, p) -> (n, q, p)
+    """All rows of all objects times the same weights, as one product of matrices."""
+    n, q, _ = values.shape
+    return np.asarray((values.reshape(n * q, -1) @ weights).reshape(n, q, -1))
 
 
 def split(values: Array, out: Array) -> None:

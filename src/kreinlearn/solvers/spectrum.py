@@ -63,21 +63,20 @@ def signed_eigh(
     D, U = eigh(A, overwrite_a=True, driver="evd")
     order = np.lexsort((-D, -np.abs(D)))
     order = order[np.abs(D[order]) > rtol * np.max(np.abs(D), initial=0.0)][:rank]
-    return Spectrum(_fix_signs(U[:, order]), c * D[order])
+    return Spectrum(_with_fixed_signs(U, order), c * D[order])
 
 
-def _fix_signs(U: Array) -> Array:
-    """Give each column the sign that makes the first of its largest entries positive."""
-    if not len(U):
-        return U
-    signs = np.empty(U.shape[1])
-    for start in range(0, len(signs), AT_A_TIME):
-        part = U[:, start : start + AT_A_TIME]
+def _with_fixed_signs(U: Array, order: Array) -> Array:
+    """Columns of U, each with the sign that makes the first of its largest entries positive."""
+    out = np.empty((len(U), len(order)))
+    for start in range(0, len(order), AT_A_TIME):
+        here = slice(start, start + AT_A_TIME)
+        part = U[:, order[here]]
         magnitude = np.abs(part)
         large = magnitude >= (1 - PIVOT_RTOL) * np.max(magnitude, axis=0, initial=0.0)
         pivot = np.take_along_axis(part, np.argmax(large, axis=0)[None, :], axis=0)  # (1, r)
-        signs[start : start + AT_A_TIME] = np.sign(pivot[0])
-    return np.multiply(U, signs, order="C")
+        np.multiply(part, np.sign(pivot[0]), out=out[:, here])
+    return out
 
 
 def indefiniteness_of(D: Array) -> float:

@@ -198,7 +198,8 @@ def test_folds_of_a_part_have_the_unit_of_the_part(power):
     one = task_of(*opened(Precomputed(), K, ALL))
     for places, among in ((None, K), (some, K[np.ix_(some, some)])):
         unit = unit_at(task, places)
-        np.testing.assert_array_equal(similarities(task, places) * unit, c * among)
+        np.testing.assert_array_equal(similarities(task, places), c * among)
+        assert decomposed(task, places).unit == unit
         found = averaged(exact_folds(task, places), np.array(LAMBDAS) * c / unit)
         wanted = averaged(exact_folds(one, places), LAMBDAS)
         assert found == pytest.approx(wanted, abs=100 * N * EPS * condition(K) * wanted)

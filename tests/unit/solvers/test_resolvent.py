@@ -62,6 +62,18 @@ def test_the_loss_is_that_of_the_scores() -> None:
     assert left_out.per_fold(values) == pytest.approx(each * len(w) / w.sum(), rel=1e-12)
 
 
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_losses_of_several_penalties_are_those_of_each(signed, intercept) -> None:
+    rng = np.random.default_rng(5)
+    K, Y, w = MATRICES["centred"](20, rng), rng.normal(size=(20, 3)), rng.uniform(0.5, 2.0, 20)
+    basis = Eigenbasis.of(K, w, signed=signed)
+    left_out = LeaveOneOutLoss(basis, Y, intercept=intercept)
+    trials = basis.scale * np.array(PENALTIES)
+    each = [left_out(values)[0] for values in trials]
+    assert left_out.losses(trials) == pytest.approx(each, rel=1e-6)  # nodes beyond all differ
+
+
 @pytest.mark.parametrize("name", MATRICES)
 @pytest.mark.parametrize("signed", [True, False])
 @pytest.mark.parametrize("intercept", [True, False])
@@ -134,16 +146,18 @@ def test_weights_integrate_both_filters() -> None:
         for c in (1e-5, 1e-2, 1.0, 1e3):
             values = 1 / (t + 1j * nodes.s)
             parts = np.concatenate([values.real, values.imag])
-            for sign in (1, -1):
-                wanted = sign / (abs(t) + c) if sign * t > 0 else 0.0
-                weights, cut = nodes.weights(c, sign)
-                assert parts @ weights[:, 0] == pytest.approx(wanted, abs=1e-7 / (abs(t) + c))
-                assert parts @ cut[:, 0] == pytest.approx(wanted, abs=1e-4 / (abs(t) + c))
+            penalties = np.array([c, 3 * c])
+            weights, cut = nodes.weights(penalties, np.array([1.0, -1.0]))
+            for i, sign in enumerate((1, -1)):
+                below = abs(t) + penalties[i]
+                wanted = sign / below if sign * t > 0 else 0.0
+                assert parts @ weights[:, i, 0] == pytest.approx(wanted, abs=1e-7 / below)
+                assert parts @ cut[:, i, 0] == pytest.approx(wanted, abs=1e-4 / below)
     pole = np.concatenate([np.zeros(len(nodes.s)), -1 / nodes.s])
-    for sign in (1, -1):
-        weights, cut = nodes.weights(0.3, sign)
-        assert pole @ weights[:, 0] == pytest.approx(sign * 0.5 / 0.3, rel=1e-6)
-        assert pole @ cut[:, 0] == pytest.approx(0.0, abs=1e-6)
+    weights, cut = nodes.weights(np.array([0.3, 0.3]), np.array([1.0, -1.0]))
+    for i, sign in enumerate((1, -1)):
+        assert pole @ weights[:, i, 0] == pytest.approx(sign * 0.5 / 0.3, rel=1e-6)
+        assert pole @ cut[:, i, 0] == pytest.approx(0.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("signed", [True, False])
