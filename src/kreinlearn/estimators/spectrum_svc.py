@@ -36,7 +36,7 @@ from kreinlearn.learn.coding import (
 from kreinlearn.learn.fit import Recipe
 from kreinlearn.learn.folds import are_drawn, draw_folds
 from kreinlearn.learn.losses import SquaredHinge
-from kreinlearn.learn.sharing import shared
+from kreinlearn.learn.similarity import shared
 from kreinlearn.nystrom.landmarks import Landmarks, MapSpec, open_sample, select_landmarks
 from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.pairs.rows import Rows, Session

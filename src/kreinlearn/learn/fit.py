@@ -11,7 +11,7 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.learn.coding import Coding, Encoded, solve_pairs
-from kreinlearn.learn.exact import exact_features
+from kreinlearn.learn.exact import exact_features, landmarks_by_cost
 from kreinlearn.learn.folds import draw_folds
 from kreinlearn.learn.held_out import HeldOut, held_out
 from kreinlearn.learn.incremental import Sums
@@ -20,7 +20,6 @@ from kreinlearn.learn.precision import require_learned
 from kreinlearn.learn.scoring import cross_validated_score
 from kreinlearn.learn.search import Tuned, Unknowns, given, pattern_search
 from kreinlearn.learn.similarity import Chosen, SimilaritySpec, choose_similarity, kernels_to_try
-from kreinlearn.learn.size import landmarks_by_cost
 from kreinlearn.learn.task import Features, Linear, Task
 from kreinlearn.nystrom.core import FeatureKind, FeatureMap, KreinFeatures, identity_map
 from kreinlearn.nystrom.landmarks import (

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from hashlib import blake2b
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,7 +24,6 @@ from kreinlearn.learn.exact import (
     tuning_loss,
 )
 from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns, tune, tune_apart
-from kreinlearn.learn.sharing import shared
 from kreinlearn.learn.task import Task, gram_scale
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.solvers.exact import Eigenbasis
@@ -37,6 +40,7 @@ ALMOST_ALL = 1.2  # a part is not looked at if there are not so many times more 
 SCREENED_ACCURACY = 1e-5  # of the integrals behind leave-one-out, on parts
 
 Params = dict[str, Any]
+Result = TypeVar("Result")
 
 
 class Choice(NamedTuple):
@@ -123,13 +127,14 @@ def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
     All candidates are tried with coarse penalties on the same few rows, the best of them with
     tuned penalties on all rows of the sample. No pair is evaluated twice.
     """
-    candidates = list(_candidates(task, spec))
-    unknowns = Unknowns((None, None), equal=spec.equal)
-    if task.exact and (len(candidates) > 1 or spec.tunes) and can_be_tuned(task):
-        return _choose_exactly(candidates, unknowns)
-    if len(candidates) == 1:
+    candidates = _candidates(task, spec)
+    exactly = task.exact and (len(candidates) > 1 or spec.tunes) and can_be_tuned(task)
+    if len(candidates) == 1 and not exactly:
         (only,) = candidates
         return Chosen(only.chosen(), only.kernel_params, only.transform)
+    unknowns = Unknowns((None, None), equal=spec.equal)
+    if exactly:
+        return _choose_exactly(candidates, unknowns)
     seed = int(task.rng.integers(2**63))
 
     def tried(number: int, tuned_by: Callable[[Task], Tuned]) -> tuple[float, int, Choice]:
@@ -237,7 +242,7 @@ def _candidates(task: Task, spec: SimilaritySpec) -> list[Candidate]:
         names: Sequence[str | None] = (None,)
         if seen.sample.transform is not None:
             # all landmarks are the reference set, not only those of the first draw
-            seen = replace(seen, sample=seen.sample.referring_to_all())
+            seen = seen.referring_to_all()
             names = AUTO_TRANSFORMS if spec.name == "auto" else (spec.name,)
         candidates += [Candidate(seen, params, name) for name in names]
     return candidates
@@ -268,3 +273,66 @@ def _tuned(folds: list[Fold], search: Callable[..., Tuned], unknowns: Unknowns) 
     if not folds:
         return Tuned(np.ones(2), np.inf, np.empty((0, 3)))
     return search(MeanLoss(folds), gram_scale(folds[0].G, folds[0].n), unknowns)
+
+
+# Results that fits to the same values share, while learners are compared on them
+
+
+@dataclass
+class Shared:
+    """What fits have found, by the values that it depends on, and the time that others saved."""
+
+    results: dict[bytes, tuple[Any, float]] = field(default_factory=dict)
+    saved: float = 0.0  # seconds
+
+
+_active: ContextVar[Shared | None] = ContextVar("active", default=None)
+
+
+@contextmanager
+def sharing() -> Iterator[Shared]:
+    """A block in which fits of this thread do not repeat what one of them has found already.
+
+    All results are kept until the block ends. They depend on nothing but the values that name them,
+    so that a fit finds the same inside and outside of the block.
+    """
+    before = _active.set(Shared())
+    active = _active.get()
+    assert active is not None
+    try:
+        yield active
+    finally:
+        _active.reset(before)
+
+
+def shared(make: Callable[[], Result], *values: Any) -> Result:
+    """The result of ``make``, which may depend on these values only: arrays, names and numbers.
+
+    Outside of ``sharing()`` this is ``make()``.
+    """
+    active = _active.get()
+    if active is None:
+        return make()
+    key = _key(values)
+    if key in active.results:
+        result, seconds = active.results[key]
+        active.saved += seconds
+    else:
+        start = time.perf_counter()
+        result = make()
+        active.results[key] = result, time.perf_counter() - start
+    found: Result = result
+    return found
+
+
+def _key(values: tuple[Any, ...]) -> bytes:
+    """A digest of values; arrays count by their content."""
+    digest = blake2b(digest_size=20)
+    for value in values:
+        if isinstance(value, np.ndarray):
+            digest.update(f"{value.dtype.str}{value.shape}".encode())
+            digest.update(np.ascontiguousarray(value).data)
+        else:
+            digest.update(repr(value).encode())
+        digest.update(b"\0")
+    return digest.digest()

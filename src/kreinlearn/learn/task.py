@@ -273,6 +273,10 @@ class Task:
             return self
         return replace(self, similarity=similarity, sample=self.sample.using(similarity))
 
+    def referring_to_all(self) -> Task:
+        """The same task with dissimilarities transformed by all columns evaluated so far."""
+        return replace(self, sample=self.sample.referring_to_all())
+
     # All rows
 
     def swept(self, *, by_fold: bool, keep: Any = None) -> tuple[Task, Features]:

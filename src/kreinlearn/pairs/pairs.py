@@ -121,6 +121,36 @@ class Sample:
             used[: self.transform.n_reference] = True
         return used
 
+    # Values among landmarks, by a transformation that is made of some of them alone
+
+    def square(self, name: str, places: Array | None = None) -> Array:
+        """Similarities among the landmarks, or among those at some places; not shared memory.
+
+        Of some places the dissimilarities are transformed as ``name`` says.
+        """
+        if places is not None:
+            raw = self.raw[np.ix_(self.positions(self.landmarks[places]), places)]
+            if self.transform is None:
+                return symmetrised(raw)
+            transform = TRANSFORMS[name](raw)
+            a = transform.offsets(raw)
+            return symmetrised(transform.similarity(raw, a, a))
+        if not self.is_square or self.transform is None:
+            return self.K_ZZ
+        a = self.offsets  # not by way of C, which would keep another matrix
+        assert a is not None
+        return symmetrised(self.transform.similarity(self.raw, a, a))
+
+    def split(self, name: str, train: Array, valid: Array) -> tuple[Array, Array]:
+        """Similarities among the landmarks of a training part, and of a validation part to it."""
+        at, at_valid = (self.positions(self.landmarks[part]) for part in (train, valid))
+        raw, rows = self.raw[np.ix_(at, train)], self.raw[np.ix_(at_valid, train)]
+        if self.transform is not None:
+            transform = TRANSFORMS[name](raw)
+            a, a_rows = transform.offsets(raw), transform.offsets(rows)
+            raw, rows = transform.similarity(raw, a, a), transform.similarity(rows, a_rows, a)
+        return symmetrised(raw), rows
+
     # Other samples made of this one
 
     def with_landmarks(self, landmarks: Array) -> Sample:
@@ -167,6 +197,12 @@ def unit_of(C: Array) -> float:
     """A power of four near the largest magnitude, and 1 unless squares might over- or underflow."""
     exponent = int(np.frexp(max(np.max(C, initial=0.0), -np.min(C, initial=0.0)))[1])
     return 1.0 if abs(exponent) <= SAFE_EXPONENT else 2.0 ** (2 * (exponent // 2))
+
+
+def over_unit(K: Array, unit: float | None = None) -> tuple[Array, float]:
+    """K / unit, and the unit; by default it is that of K itself."""
+    unit = unit_of(K) if unit is None else unit
+    return scaled(K, unit), unit
 
 
 class Square(NamedTuple):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kreinlearn.solvers import Array
-from kreinlearn.solvers.least_squares import group_sums, sign_groups
+from kreinlearn.solvers.least_squares import group_sums
 from kreinlearn.solvers.spectrum import Spectrum, signed_eigh
 
 
@@ -58,8 +58,8 @@ class Eigenbasis:
     @property
     def groups(self) -> Array:  # (r,)
         """The group of each eigenvalue, by which it has a penalty."""
-        D = self.spectrum.D
-        return sign_groups(D) if self.signed else np.zeros(len(D), dtype=np.intp)
+        negative = self.spectrum.D < 0
+        return np.asarray(negative & self.signed, dtype=np.intp)
 
     def filter(self, penalty: Array) -> Array:  # (r,) -> (r,)
         """g of every eigenvalue, at a penalty c of its own."""
