@@ -20,7 +20,6 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
-import kreinlearn
 from benchmarks import object_sets, tables
 from benchmarks.learners import NearestNeighbour, RawSVC, fitted_quietly
 from benchmarks.object_sets import ALL_SETS, QUICK_SETS, SETS, available, matrices, n_splits
@@ -29,8 +28,7 @@ from kreinlearn import KreinClassifier, KreinRidgeClassifier, KreinSVC, Spectrum
 from kreinlearn.paper.classifying import chosen
 from kreinlearn.paper.paired import ALL, Errors, Figure, difference, errors_of
 from kreinlearn.paper.tasks import Journal, Outcome, Task, outcome
-from kreinlearn.report import Check, Table, versions
-from kreinlearn.report.model import Section
+from kreinlearn.report.model import Check, Section, Table, versions
 
 FOLDER = Path(__file__).parent / "results"
 RESULTS, JOURNAL = FOLDER / "objects.md", FOLDER / "objects.jsonl"
@@ -256,7 +254,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Found]:
     splits = [
         Split(name, options.seed, i) for name in sets for i in range(n_splits(name, options.seed))
     ]
-    with Journal(options.journal, versions(kreinlearn.__version__)) as journal:
+    with Journal(options.journal, versions()) as journal:
         run(journal, splits, options.methods, options.jobs)
         results = found(journal, splits)
     section = Section(HEADING, checks=list(checks(results)))

@@ -20,13 +20,12 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import kreinlearn
 from benchmarks import scale_fit, scale_parts, scale_report, scale_sets, tables
 from benchmarks.scale_sets import SETS
 from benchmarks.timing import said_by
 from kreinlearn.datasets import list_datasets
 from kreinlearn.paper.tasks import Journal, Outcome
-from kreinlearn.report import versions
+from kreinlearn.report.model import versions
 
 FOLDER = Path(__file__).parent / "results"
 RESULTS, JOURNAL = FOLDER / "scale.md", FOLDER / "scale.jsonl"
@@ -161,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     there, missing = available(whole)
     wanted = [c for c in there if any(fnmatch(c.key, pattern) for pattern in options.only)]
-    with Journal(options.journal, versions(kreinlearn.__version__)) as journal:
+    with Journal(options.journal, versions()) as journal:
         if options.again:
             journal.forget(case.key for case in wanted)
         if not options.report_only:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import kreinlearn
 from benchmarks import scale, scale_sets, tables
 from benchmarks.scale_fit import BUDGET, LEARNERS
 from benchmarks.scale_sets import LABELS
@@ -14,17 +13,9 @@ from benchmarks.timing import Row, load_average
 from kreinlearn.data.memory import budget_bytes
 from kreinlearn.paper.figures import Line, Panel, drawn
 from kreinlearn.paper.tasks import Outcome
-from kreinlearn.report import (
-    Check,
-    Document,
-    Picture,
-    Section,
-    Table,
-    provenance,
-    to_markdown,
-    versions,
-)
-from kreinlearn.report import show as show_document
+from kreinlearn.report.markdown import to_markdown
+from kreinlearn.report.model import Check, Document, Picture, Section, Table, provenance
+from kreinlearn.report.terminal import show as show_document
 
 HEADING = "Scale"
 GROWTH = 10.5  # seconds of a fit, ten times the rows
@@ -53,7 +44,7 @@ def document(found: Sequence[Outcome], command: str, missing: list[str], whole: 
     minutes = sum(one.cpu for one in found) / 60
     about = f"The measurements took {minutes:.0f} minutes of CPU time in all."
     # fmt: off
-    lead = [provenance(command, versions(kreinlearn.__version__)),
+    lead = [provenance(command),
             f"Load average when this page was written: {load_average()}. {about}",
             " ".join((scale.__doc__ or "").splitlines()[2:]),
             " ".join((scale_sets.__doc__ or "").splitlines()[2:]), *disturbed(fits), *missing]

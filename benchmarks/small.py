@@ -29,7 +29,7 @@ from benchmarks.small_cases import (
     Figure,
 )
 from benchmarks.timing import load_average, said_by
-from kreinlearn.report import Table
+from kreinlearn.report.model import Table
 
 RESULTS = Path(__file__).parent / "results" / "small.md"
 HEADING = "The first five thousand objects"

@@ -12,8 +12,7 @@ import joblib
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-import kreinlearn
-from kreinlearn.report import Table, provenance, versions
+from kreinlearn.report.model import Table, provenance
 
 WIDTH = 190  # characters of a console that is no terminal
 T = TypeVar("T")
@@ -52,7 +51,7 @@ def command_line(module: str, arguments: Sequence[str] | None) -> str:
 def write_markdown(path: Path, heading: str, command: str, tables: Iterable[Table]) -> None:
     """Write tables under a heading, with the versions and the machine that made them."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    about = provenance(command, versions(kreinlearn.__version__))
+    about = provenance(command)
     parts = [f"# {heading}", "", about, "", *(table.markdown() for table in tables)]
     path.write_text("\n".join(parts), encoding="utf8")
 

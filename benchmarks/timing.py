@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.report import Table
+from kreinlearn.report.model import Table
 
 
 @dataclass

@@ -43,7 +43,7 @@ import numpy as np
 
 import kreinlearn
 from benchmarks import tables
-from kreinlearn.report import Table
+from kreinlearn.report.model import Table
 
 PACKAGE = "kreinlearn"
 SOURCE = Path(kreinlearn.__file__).parent

@@ -23,8 +23,7 @@ from benchmarks.timing import forget_peak, resident_megabytes, said_by
 from kreinlearn import KreinRidgeClassifier, KreinSVC
 from kreinlearn.data.tiles import rows, tiles
 from kreinlearn.datasets import load_dataset, make_noisy_strings
-from kreinlearn.report import Check, Table
-from kreinlearn.report.model import Section
+from kreinlearn.report.model import Check, Section, Table
 
 RESULTS = Path(__file__).parent / "results" / "words.md"
 HEADING = "A million words"

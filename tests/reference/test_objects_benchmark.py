@@ -25,7 +25,7 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows_of(path: Path) -> dict[str, Any]:
-    versions = objects.versions(objects.kreinlearn.__version__)
+    versions = objects.versions()
     return {key: one.rows[0] for key, one in Journal(path, versions).outcomes.items()}
 
 

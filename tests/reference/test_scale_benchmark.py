@@ -104,7 +104,7 @@ def test_a_run_writes_journal_page_and_drawing(
     before = journal.read_bytes()
     scale.main([*words, "--report-only"])
     assert journal.read_bytes() == before
-    versions = scale.versions(scale.kreinlearn.__version__)
+    versions = scale.versions()
     ((key, one),) = Journal(journal, versions).outcomes.items()
     assert key == ONLY
     assert one.cpu > one.rows[0]["cpu"]  # its process did more than the fit

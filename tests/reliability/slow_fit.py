@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kreinlearn import KreinRidge, Resources
-from kreinlearn.kernels.object_kernel import ObjectKernel
+from kreinlearn.kernels.base import ObjectKernel
 from kreinlearn.pairs.store import blocks, evaluation
 
 X = np.random.default_rng(0).permutation(2000)[:150].astype(float).tolist()

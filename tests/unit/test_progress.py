@@ -25,7 +25,7 @@ from kreinlearn import (
     progress,
 )
 from kreinlearn.kernels import pairwise
-from kreinlearn.kernels.object_kernel import ObjectKernel
+from kreinlearn.kernels.base import ObjectKernel
 from kreinlearn.progress import (
     Progress,
     cost_in_words,

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.preprocessing import KernelCenterer
 
 from kreinlearn import Inspection, KreinNystroem, Landmarks
-from kreinlearn.report import Table
+from kreinlearn.plotting.ranks import smallest_errors
+from kreinlearn.report.model import Table
 
 Array = np.ndarray
 RANKS = (5, 10, 25, 50, 100)
@@ -29,55 +31,24 @@ class Findings:
     ratios: dict[tuple[str, str], Array]  # (landmarks, core) -> (ranks, REPEATS)
 
 
-def smallest_errors(eigenvalues: Array, ranks: Sequence[int]) -> Array:
-    """The Frobenius error of the best approximation of each rank, relative to the norm of K."""
-    squared = np.square(eigenvalues)
-    return np.sqrt([squared[k:].sum() / squared.sum() for k in ranks])
-
-
-def centred(K: Array) -> Array:
-    """J K J: moves the origin from the mean of the landmarks to the mean of all objects."""
-    means = K.mean(axis=1)
-    return np.asarray(K - means[:, None] - means + means.mean())
-
-
 def findings(
     X: Sequence[Array], K: Array, eigenvalues: Array, seed: int, tick: Callable[[str], object]
 ) -> Findings:
-    """Run every scheme at every rank; ``tick`` is called after each run."""
-    ranks = usable_ranks(len(X))
-    optimal, norm = smallest_errors(eigenvalues, ranks), np.linalg.norm(K)
-    errors = approximate(X, K, seed, tick)
-    ratios = {scheme: table / (norm * optimal[:, None]) for scheme, table in errors.items()}
-    return Findings(eigenvalues, ranks, optimal, ratios)
-
-
-def n_runs(n: int) -> int:
-    """The number of approximations of n polygons."""
-    return len(SCHEMES) * len(usable_ranks(n)) * REPEATS
-
-
-def approximate(
-    X: Sequence[Array], K: Array, seed: int, tick: Callable[[str], object]
-) -> dict[tuple[str, str], Array]:
-    """The Frobenius errors (ranks, repeats) of each pair of landmark scheme and core."""
-    ranks = usable_ranks(len(X))
-    errors = {scheme: np.empty((len(ranks), REPEATS)) for scheme in SCHEMES}
-    for (scheme, core), table in errors.items():
-        for at in np.ndindex(table.shape):
-            k, repeat = at
+    """Run every scheme at every rank; ``tick`` is called after all runs of a scheme."""
+    ranks = tuple(k for k in RANKS if LANDMARKS_PER_RANK * k <= len(X))
+    optimal = smallest_errors(eigenvalues, ranks)
+    ratios = {scheme: np.empty((len(ranks), REPEATS)) for scheme in SCHEMES}
+    for (scheme, core), table in ratios.items():
+        for k, repeat in np.ndindex(table.shape):
             landmarks = Landmarks(LANDMARKS_PER_RANK * ranks[k], scheme, core)
             model = KreinNystroem(
                 "hausdorff", landmarks=landmarks, rank=ranks[k], random_state=seed + repeat
             )
-            table[at] = np.linalg.norm(K - centred(model.fit(X).approximate(X)))
-            tick("approximating")
-    return errors
-
-
-def usable_ranks(n: int) -> tuple[int, ...]:
-    """The ranks for which n polygons have enough landmarks."""
-    return tuple(k for k in RANKS if LANDMARKS_PER_RANK * k <= n)
+            approximate = model.fit(X).approximate(X)  # its origin is the mean of the landmarks
+            error = np.linalg.norm(K - KernelCenterer().fit_transform(approximate))
+            table[k, repeat] = error / (np.linalg.norm(K) * optimal[k])
+        tick("approximating")
+    return Findings(eigenvalues, ranks, optimal, ratios)
 
 
 def inspected(y: Array, inspection: Inspection) -> Table:

@@ -31,8 +31,7 @@ def run(n: int, seed: int, console: Console) -> tuple[Findings, list[Score]]:
     models = learning.methods(learned, seed)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
-        total = approximation.n_runs(n) + learning.FOLDS * len(models)
-        task = progress.add_task("approximating", total=total)
+        task = progress.add_task("approximating", total=len(approximation.SCHEMES) + len(models))
 
         def tick(what: str) -> None:
             progress.update(task, advance=1, description=what)

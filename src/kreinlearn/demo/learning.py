@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
+from sklearn.preprocessing import KernelCenterer
 from sklearn.svm import SVC
 
 import kreinlearn
-from kreinlearn.kernels import Hausdorff, double_centre
-from kreinlearn.report import Table
+from kreinlearn.kernels import Hausdorff
+from kreinlearn.report.model import Table
 
 Array = np.ndarray
 LARGEST = 600  # most polygons to learn from: exact learners decompose matrices of that size
@@ -25,17 +26,7 @@ RELATIVE_C = np.logspace(-2, 4, 7)  # C times the mean self-similarity, as in Sp
 MOST_STEPS = 100_000  # of libsvm, which may never end on an indefinite matrix
 
 
-class Classifier(Protocol):
-    """A classifier of polygons, and the number of training polygons it compares with."""
-
-    n_landmarks_: int
-
-    def fit(self, X: Sequence[Array], y: Array, /) -> object: ...
-
-    def predict(self, X: Sequence[Array], /) -> Array: ...
-
-
-class NearestNeighbour:
+class NearestNeighbour(BaseEstimator):
     """The class of the nearest training polygon."""
 
     def fit(self, X: Sequence[Array], y: Array) -> Self:
@@ -46,30 +37,30 @@ class NearestNeighbour:
         return np.asarray(self._y[np.argmin(Hausdorff()(X, self._X), axis=1)])
 
 
-class RawSVC:
+class RawSVC(BaseEstimator):
     """scikit-learn's SVC on the indefinite centred squares; cross-validation chooses C."""
 
     similarity = "squared"
 
     def fit(self, X: Sequence[Array], y: Array) -> Self:
-        self._X, self._D, self.n_landmarks_ = X, Hausdorff()(X), len(X)
-        K = double_centre(self._D)
+        self._X, self.n_landmarks_ = X, len(X)
+        self._centerer = KernelCenterer()
+        K = self._centerer.fit_transform(-0.5 * np.square(Hausdorff()(X)))
         machine = SVC(kernel="precomputed", max_iter=MOST_STEPS)
         grid = {"C": RELATIVE_C / np.abs(np.diagonal(K)).mean()}
         self._search = GridSearchCV(machine, grid, cv=FOLDS).fit(K, y)
         return self
 
     def predict(self, X: Sequence[Array]) -> Array:
-        train, new = np.square(self._D), np.square(Hausdorff()(X, self._X))
-        K = -0.5 * (new - new.mean(axis=1, keepdims=True) - train.mean(axis=0) + train.mean())
+        K = self._centerer.transform(-0.5 * np.square(Hausdorff()(X, self._X)))
         return np.asarray(self._search.predict(K))
 
 
-def methods(n: int, seed: int) -> dict[str, Classifier]:
+def methods(n: int, seed: int) -> dict[str, BaseEstimator]:
     """The classifiers, not yet fitted; fewer polygons have fewer landmarks."""
 
-    def made(name: str, **settings: object) -> Classifier:
-        model: Classifier = getattr(kreinlearn, name)("hausdorff", random_state=seed, **settings)
+    def made(name: str, **settings: object) -> BaseEstimator:
+        model: BaseEstimator = getattr(kreinlearn, name)("hausdorff", random_state=seed, **settings)
         return model
 
     few, ridge = {"landmarks": min(LANDMARKS, n // 4)}, "KreinRidgeClassifier"
@@ -115,38 +106,26 @@ class Score:
 
 
 def scores(
-    models: dict[str, Classifier], X: Sequence[Array], y: Array, seed: int,
+    models: dict[str, BaseEstimator], X: Sequence[Array], y: Array, seed: int,
     tick: Callable[[str], object],
 ) -> list[Score]:  # fmt: skip
-    """Every method on the same folds; ``tick`` is called with the method after each fit."""
-    folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(y, y))
+    """Every method on the same folds; ``tick`` is called with each method that is done."""
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
     results = []
     for name, model in models.items():
-        fits = []
-        for train, test in folds:
-            fits.append(run(model, X, y, train, test))
-            tick(name)
-        errors, seconds, chosen = zip(*fits, strict=True)
-        results.append(Score(name, np.array(errors), np.array(seconds), chosen[0]))
+        # They come from libsvm, for some of the C that are tried.
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+            fits = cross_validate(
+                model, X, y, cv=folds, scoring="accuracy", return_estimator=True,
+                error_score="raise",
+            )  # fmt: skip
+        chosen = choice(fits["estimator"][0])
+        results.append(Score(name, 1 - fits["test_score"], fits["fit_time"], chosen))
+        tick(name)
     return results
 
 
-def run(
-    model: Classifier, X: Sequence[Array], y: Array, train: Array, test: Array
-) -> tuple[float, float, Choice]:
-    """The error on the test part, the seconds of the fit, and what was chosen."""
-    start = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", ConvergenceWarning
-        )  # from libsvm, for some of the C that are tried
-        model.fit([X[i] for i in train], y[train])
-    seconds = time.perf_counter() - start
-    error = float(np.mean(model.predict([X[i] for i in test]) != y[test]))
-    return error, seconds, choice(model)
-
-
-def choice(model: Classifier) -> Choice:
+def choice(model: BaseEstimator) -> Choice:
     """What a fitted method uses."""
     similarity = str(getattr(model, "similarity_", getattr(model, "similarity", "")))
     penalties = (getattr(model, name, None) for name in ("lambda_plus_", "lambda_minus_"))

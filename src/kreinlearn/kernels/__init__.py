@@ -5,7 +5,7 @@ from kreinlearn.kernels.alignment import NeedlemanWunsch, SmithWaterman
 from kreinlearn.kernels.base import Kernel, register, registered, resolve
 from kreinlearn.kernels.callables import pairwise
 from kreinlearn.kernels.combine import LinearCombination, Product
-from kreinlearn.kernels.dissimilarity import dissimilarity, double_centre
+from kreinlearn.kernels.dissimilarity import dissimilarity
 from kreinlearn.kernels.graphs import (
     GraphEdit,
     ShortestPath,
@@ -14,7 +14,7 @@ from kreinlearn.kernels.graphs import (
     WLDistance,
 )
 from kreinlearn.kernels.objects import Hausdorff, ModifiedHausdorff
-from kreinlearn.kernels.precomputed import Precomputed, PrecomputedDissimilarity
+from kreinlearn.kernels.precomputed import Precomputed, PrecomputedDissimilarity, double_centre
 from kreinlearn.kernels.scikit import SklearnKernel, SklearnMetric
 from kreinlearn.kernels.series import (
     DTW,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from importlib import import_module
 from typing import Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -31,6 +30,11 @@ def cached_njit(function: F, **options: Any) -> F:
         return cast(F, njit(nogil=True, **options)(function))
 
 
+def optimised(function: F) -> F:
+    """The same with contraction to fused multiply-adds, for modules that import numba anyway."""
+    return cached_njit(function, **OPTIONS)
+
+
 class Compiled:
     """A function that can be called from Python and from other compiled functions."""
 
@@ -39,7 +43,7 @@ class Compiled:
 
     @cached_property
     def dispatcher(self) -> Any:
-        return cached_njit(self.py_func, **OPTIONS)
+        return optimised(self.py_func)
 
     @property
     def _numba_type_(self) -> Any:
@@ -48,13 +52,3 @@ class Compiled:
 
     def __call__(self, *given: Any) -> Any:
         return self.dispatcher(*given)
-
-
-class Late:
-    """A module that is imported when one of its names is first asked for."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self._name), name)

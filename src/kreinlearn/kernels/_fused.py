@@ -17,7 +17,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
-from kreinlearn.kernels._compiled import OPTIONS, compiled
+from kreinlearn.kernels._compiled import OPTIONS, optimised
 
 Array = NDArray[Any]
 
@@ -42,56 +42,52 @@ def _times_power_of_two(context: Any, p: Any, t: Any) -> Any:
 
 _ldexp: Any = intrinsic(_times_power_of_two)
 
-# exp(x) = 2^k exp(r), |r| <= log(2) / 2: adding MAGIC rounds x / log(2) to the integer k and leaves
-# k + 2 * bias in the low bits; log(2) = HIGH + LOW with k * HIGH exact; then the minimax polynomial
-# of (exp(r) - 1 - r) / r^2 (relative error of exp 4e-18 and 3e-9).
-_PER_LOG2 = 1.4426950408889634
-_MAGIC, _HIGH, _LOW = 1.5 * 2.0**52 + 2046, 0.6931471803691238, 1.9082149292705877e-10
-_ZERO_BELOW = -745.2  # exp is less than half the smallest subnormal number
-_C2, _C3, _C4 = 0.5000000000000011, 0.16666666666666413, 0.041666666666530155
-_C5, _C6, _C7 = 0.008333333333494461, 0.0013888888943630114, 0.00019841269506578688
-_C8, _C9, _C10 = 2.480149309890655e-05, 2.7557586373840165e-06, 2.763024837921144e-07
-_C11 = 2.5000061602835666e-08
-
-_one32, _per_log2_32 = np.float32(1), np.float32(_PER_LOG2)
-_magic32, _high32 = np.float32(1.5 * 2.0**23 + 254), np.float32(0.693359375)
-_low32, _zero_below32 = np.float32(-2.12194440e-4), np.float32(-104)
-_c2, _c3 = np.float32(0.49999993447796487), np.float32(0.16666520631709497)
-_c4, _c5 = np.float32(0.041668388045313996), np.float32(0.00836871687972814)
-_c6 = np.float32(0.0013814598646664034)
+# exp(x) = 2^k exp(r), |r| <= log(2) / 2: adding ``magic`` rounds x / log(2) to the integer k and
+# leaves k + 2 * bias in the low bits; log(2) = high + low with k * high exact; then a polynomial in
+# r, made of the minimax one of (exp(r) - 1 - r) / r^2 (relative error of exp 4e-18 and 3e-9). Below
+# ``lowest`` exp is less than half the smallest subnormal number.
 
 
-def _exp64(x: Any) -> Any:
-    x = _ZERO_BELOW if x < _ZERO_BELOW else x
-    t = x * _PER_LOG2 + _MAGIC
-    k = t - _MAGIC
-    r = (x - k * _HIGH) - k * _LOW
-    p = _C11 * r + _C10
-    p = p * r + _C9
-    p = p * r + _C8
-    p = p * r + _C7
-    p = p * r + _C6
-    p = p * r + _C5
-    p = p * r + _C4
-    p = p * r + _C3
-    p = p * r + _C2
-    p = p * r + 1.0
-    p = p * r + 1.0
-    return _ldexp(p, t)
+def _exp_by(
+    real: Any, lowest: float, magic: float, high: float, low: float, polynomial: Sequence[float]
+) -> Any:
+    """exp of numbers of the type ``real``; numba unrolls the loop over the polynomial."""
+    lowest, magic, high, low = real(lowest), real(magic), real(high), real(low)
+    per_log2 = real(1.4426950408889634)
+    first, *others = map(real, polynomial)
+    rest = tuple(others)
+
+    def exp(x: Any) -> Any:
+        x = lowest if x < lowest else x
+        t = x * per_log2 + magic
+        k = t - magic
+        r = (x - k * high) - k * low
+        p = first
+        for coefficient in rest:
+            p = p * r + coefficient
+        return _ldexp(p, t)
+
+    return exp
 
 
-def _exp32(x: Any) -> Any:
-    x = _zero_below32 if x < _zero_below32 else x
-    t = x * _per_log2_32 + _magic32
-    k = t - _magic32
-    r = (x - k * _high32) - k * _low32
-    p = _c6 * r + _c5
-    p = p * r + _c4
-    p = p * r + _c3
-    p = p * r + _c2
-    p = p * r + _one32
-    p = p * r + _one32
-    return _ldexp(p, t)
+_EXP = {
+    types.float64: _exp_by(
+        *(np.float64, -745.2, 1.5 * 2.0**52 + 2046, 0.6931471803691238, 1.9082149292705877e-10),
+        polynomial=(
+            *(2.5000061602835666e-08, 2.763024837921144e-07, 2.7557586373840165e-06),
+            *(2.480149309890655e-05, 0.00019841269506578688, 0.0013888888943630114),
+            *(0.008333333333494461, 0.041666666666530155, 0.16666666666666413),
+            *(0.5000000000000011, 1.0, 1.0),
+        ),
+    ),
+    types.float32: _exp_by(
+        *(np.float32, -104, 1.5 * 2.0**23 + 254, 0.693359375, -2.12194440e-4),
+        polynomial=(
+            *(0.0013814598646664034, 0.00836871687972814, 0.041668388045313996),
+            *(0.16666520631709497, 0.49999993447796487, 1.0, 1.0),
+        ),
+    ),
+}
 
 
 def _exp(x: Any) -> Any:
@@ -100,13 +96,13 @@ def _exp(x: Any) -> Any:
 
 
 def _exp_of_type(x: Any) -> Any:
-    return {types.float64: _exp64, types.float32: _exp32}[x]
+    return _EXP[x]
 
 
 cast(Any, overload)(_exp, jit_options=OPTIONS)(_exp_of_type)
 
 
-@compiled
+@optimised
 def _gauss1(v: Array, w: Any, c: Any) -> None:
     zero = v.dtype.type(0)
     for i in range(v.size):
@@ -114,7 +110,7 @@ def _gauss1(v: Array, w: Any, c: Any) -> None:
         v[i] = w * _exp(-c * d2)
 
 
-@compiled
+@optimised
 def _gauss2(v: Array, w1: Any, c1: Any, w2: Any, c2: Any) -> None:
     zero = v.dtype.type(0)
     for i in range(v.size):
@@ -122,7 +118,7 @@ def _gauss2(v: Array, w1: Any, c1: Any, w2: Any, c2: Any) -> None:
         v[i] = w1 * _exp(-c1 * d2) + w2 * _exp(-c2 * d2)
 
 
-@compiled
+@optimised
 def _gauss_many(v: Array, w: Array, c: Array) -> None:
     zero = v.dtype.type(0)
     tile = 512
@@ -138,7 +134,7 @@ def _gauss_many(v: Array, w: Array, c: Array) -> None:
                 part[i] += w_term * _exp(-c_term * d2[i])
 
 
-@compiled
+@optimised
 def _delta_gauss4(v: Array, c: Any) -> None:
     zero = v.dtype.type(0)
     for i in range(v.size):
@@ -147,7 +143,7 @@ def _delta_gauss4(v: Array, c: Any) -> None:
         v[i] = e - e2 * e2
 
 
-@compiled
+@optimised
 def _tanh(v: Array, bias: Any) -> None:
     zero, one, flat = v.dtype.type(0), v.dtype.type(1), v.dtype.type(-60)
     for i in range(v.size):
@@ -158,7 +154,7 @@ def _tanh(v: Array, bias: Any) -> None:
         v[i] = -t if u < zero else t
 
 
-@compiled
+@optimised
 def _epanechnikov(v: Array, c: Any, power: int) -> None:
     zero, one = v.dtype.type(0), v.dtype.type(1)
     for i in range(v.size):
@@ -171,14 +167,14 @@ def _epanechnikov(v: Array, c: Any, power: int) -> None:
         v[i] = t
 
 
-@compiled
+@optimised
 def _multiquadric(v: Array, width: Any, factor: Any) -> None:
     zero = v.dtype.type(0)
     for i in range(v.size):
         v[i] = factor * math.sqrt(width + (zero if v[i] < zero else v[i]))
 
 
-@compiled
+@optimised
 def _truncated_l1(A: Array, Zt: Array, radius: Any, out: Array) -> None:
     zero = out.dtype.type(0)
     d, tile = len(Zt), 256  # the tile's part of Zt stays in cache while the rows go by

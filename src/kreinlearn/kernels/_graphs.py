@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kreinlearn.data.tiles import length, objects_of
+from kreinlearn.data.tiles import length, library, objects_of
 from kreinlearn.kernels._compiled import compiled
-from kreinlearn.kernels.base import Array, Objects
-from kreinlearn.kernels.object_kernel import given, library
+from kreinlearn.kernels.base import Array, Objects, given
 
 BITS = 2**64 - 1
 

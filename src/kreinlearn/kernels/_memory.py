@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,12 +13,15 @@ import scipy.sparse as sp
 from kreinlearn._warnings import NotRemembered, warn
 from kreinlearn.data.memory import budget_bytes, in_words
 from kreinlearn.data.tiles import length
-from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.kernels.keys import Key, key_of, keys_of
 from kreinlearn.kernels.missing import block_at, fill, fill_square, part_of
 
-Evaluate = Callable[[Objects, Objects], Array]  # rows, columns -> values
-EvaluateSquare = Callable[[Objects, Array], Array]  # objects, known k(z, z) or NaN -> values
+if TYPE_CHECKING:
+    from kreinlearn.kernels.base import Array, Kernel, Objects
+
+    Evaluate = Callable[[Objects, Objects], Array]  # rows, columns -> values
+    EvaluateSquare = Callable[[Objects, Array], Array]  # objects, known k(z, z) or NaN -> values
+
 GROWTH = 1.25  # a table that is too small grows at least by this factor
 
 
@@ -61,10 +64,10 @@ def remembering(limit: int | float | str | None = "1GB") -> Iterator[None]:
     >>> grid.predict(["seen", "bob"])
     array([0, 1])
     """
-    global _active
+    global active
     n_bytes = _bytes_of(limit)
     with _lock:
-        memory = _active = _Memory(n_bytes) if _active is None else _active
+        memory = active = _Memory(n_bytes) if active is None else active
         memory.blocks += 1
     try:
         yield
@@ -72,13 +75,8 @@ def remembering(limit: int | float | str | None = "1GB") -> Iterator[None]:
         with _lock:
             memory.blocks -= 1
             if not memory.blocks:
-                _active = None
+                active = None
                 memory.tables.clear()
-
-
-def is_remembering() -> bool:
-    """Whether the caller is inside a block of ``remembering``."""
-    return _active is not None
 
 
 def _bytes_of(limit: int | float | str | None) -> int:
@@ -95,7 +93,7 @@ def remembered(kernel: Kernel, A: Objects, Z: Objects, evaluate: Evaluate) -> Ar
 
     Outside ``remembering()``, and for sparse rows, this is just ``evaluate(A, Z)``.
     """
-    memory = _active
+    memory = active
     if memory is None or sp.issparse(A) or sp.issparse(Z):
         return evaluate(A, Z)
     table, a, z = memory.table(kernel), keys_of(A), keys_of(Z)
@@ -118,7 +116,7 @@ def remembered_square(
     ``evaluate(A', Z')`` gives rectangles, ``evaluate_square(Z', k(z, z))`` squares of which no pair
     is remembered. ``diagonal`` holds the k(z, z) that are known, NaN for the others.
     """
-    memory, own = _active, np.full(length(Z), np.nan) if diagonal is None else diagonal
+    memory, own = active, np.full(length(Z), np.nan) if diagonal is None else diagonal
     if memory is None or sp.issparse(Z):
         return evaluate_square(Z, own)
     table, z = memory.table(kernel), keys_of(Z)
@@ -140,7 +138,7 @@ def remembered_diagonal(
     kernel: Kernel, A: Objects, evaluate: Callable[[Objects], Array]
 ) -> Array:  # (a,)
     """k(x, x) of each object; ``evaluate(A')`` gives those that are not remembered."""
-    memory = _active
+    memory = active
     if memory is None or sp.issparse(A):
         return evaluate(A)
     table, a = memory.table(kernel), keys_of(A)
@@ -264,4 +262,4 @@ class _Memory:
 
 
 _lock = threading.Lock()
-_active: _Memory | None = None
+active: _Memory | None = None  # that of the open contexts of ``remembering``

@@ -10,7 +10,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from kreinlearn.kernels._compiled import compiled
+from kreinlearn.kernels._compiled import optimised
 from kreinlearn.kernels.base import Array
 
 
@@ -33,7 +33,7 @@ def _call_at(context: Any, address: Any, words: Any) -> Any:
 _call: Any = intrinsic(_call_at)
 
 
-@compiled
+@optimised
 def _score(profile: int, x: Array, gaps: Array, calls: Array) -> float:
     """The score of one alignment; NaN if there was no memory for it."""
     at = np.int64(x.ctypes.data)
@@ -45,7 +45,7 @@ def _score(profile: int, x: Array, gaps: Array, calls: Array) -> float:
     return float(score)
 
 
-@compiled
+@optimised
 def scores(
     A: Array, a: Array, Z: Array, z: Array, matrix: int, gaps: Array, calls: Array, own: bool,
     out: Array,

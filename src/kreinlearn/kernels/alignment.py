@@ -9,12 +9,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from kreinlearn.kernels._compiled import Late
-from kreinlearn.kernels.base import Array, Objects, register
-from kreinlearn.kernels.object_kernel import given, library
+from kreinlearn.data.tiles import library
+from kreinlearn.kernels.base import Array, Objects, given
 from kreinlearn.kernels.strings import TextKernel
 
-_parasail = Late("kreinlearn.kernels._parasail")
 PRINTABLE = "".join(map(chr, range(33, 127)))
 NARROW = 100  # larger costs do not fit in 8 bits, and parasail would not say so
 LARGEST_SCORE = 2**30  # scores are held in 32 bits
@@ -94,6 +92,8 @@ class _Alignment(TextKernel):
         return own[:, 0]
 
     def _evaluate(self, A: Letters, Z: Letters, out: Array, own: bool = False) -> None:
+        from kreinlearn.kernels import _parasail
+
         score, gaps = scoring(self.matrix), self._gaps()
         longest = sum(int(np.diff(x.start).max(initial=0)) for x in (A, Z))
         if max(score.largest, gaps[0]) * longest > LARGEST_SCORE:
@@ -121,7 +121,7 @@ class _Alignment(TextKernel):
         return int(gaps[0]), int(gaps[1])
 
 
-class SmithWaterman(_Alignment):
+class SmithWaterman(_Alignment, names=["smith_waterman"]):
     """The score s(x, z) of the best local alignment: a part of x against a part of z.
 
     It is never negative.
@@ -151,7 +151,7 @@ class SmithWaterman(_Alignment):
         return ("sw_striped", "sat") if narrow else ("sw_scan", "32")
 
 
-class NeedlemanWunsch(_Alignment):
+class NeedlemanWunsch(_Alignment, names=["needleman_wunsch"]):
     """The score s(x, z) of the best global alignment: all of x against all of z.
 
     Scores may be negative, and so may s(x, x), of "XXX" by blosum62 for example.
@@ -265,7 +265,3 @@ def _addresses(routine: str, bits: str) -> Array:
     shared = ctypes.CDLL(library("parasail", "bio").get_library())
     found = (getattr(shared, f"parasail_{name}") for name in names)
     return np.array([ctypes.cast(f, ctypes.c_void_p).value for f in found], dtype=np.int64)
-
-
-register("smith_waterman", SmithWaterman, replace=True)
-register("needleman_wunsch", NeedlemanWunsch, replace=True)

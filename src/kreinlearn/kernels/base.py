@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from sklearn.base import BaseEstimator, clone
 
-from kreinlearn.data.tiles import length, take
-from kreinlearn.kernels.domains import Domain, Vectors
+from kreinlearn.data.tiles import length, objects_of, rows, take, tiles
+from kreinlearn.kernels import _memory, domains
+from kreinlearn.kernels.domains import Domain
 
 Array = NDArray[Any]
 Objects = Any  # a sequence of objects, or an (n, d) array or CSR matrix
-# an asymmetry up to this share of the largest entry is rounding
-SYMMETRY_RTOL = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
+
+SQUARE = 16  # objects up to which all pairs are evaluated, those below the diagonal too
+REGISTRY: dict[str, Callable[..., Kernel]] = {}  # kernels by name
 
 
 class Columns(Protocol):
@@ -89,10 +91,15 @@ class Kernel(BaseEstimator):
     diagonal_cost = 1  # pairs that are evaluated for each k(x, x)
     pair_seconds: float | None = 1e-8  # about how long one value takes; None: it is measured
 
+    def __init_subclass__(cls, names: Sequence[str] = (), **more: Any) -> None:
+        """Register the names of a kernel of this library."""
+        super().__init_subclass__(**more)
+        REGISTRY.update(dict.fromkeys(names, cls))
+
     @property
     def domain(self) -> Domain:
         """What the kernel takes as X."""
-        return Vectors(self.sparse)
+        return domains.VECTORS[self.sparse]
 
     @property
     def costly(self) -> bool:
@@ -211,12 +218,106 @@ class Kernel(BaseEstimator):
         return self * -1.0
 
 
+class ObjectKernel(Kernel):
+    """A function of two objects, evaluated on packed blocks of objects.
+
+    A subclass gives ``packed`` and ``values``. It also gives ``packed_columns`` if objects that
+    stand as columns are needed in another form than those that stand as rows, and ``square`` if all
+    pairs of some objects can be evaluated faster than by way of ``values``.
+    """
+
+    domain: Domain = domains.Objects()
+    pairs_once = True
+    splits_squares = True
+    pair_seconds: float | None = 1e-6
+
+    def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Any:
+        """Objects in the form that ``values`` takes; an error names object ``first + i`` of ``n``.
+
+        ``like`` is another packed block with which these objects must agree, in dimension for
+        example.
+        """
+        raise NotImplementedError
+
+    def packed_columns(self, Z: Objects) -> Any:
+        """Objects that stand as columns in the form that ``values`` takes."""
+        return self.packed(Z)
+
+    def values(self, A: Any, Z: Any) -> Array:
+        """k(A, Z) of packed rows and packed columns, (a, z) float64."""
+        raise NotImplementedError
+
+    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        """Check every object here, so that an error names its number in X and not in a block."""
+        n, like = length(X), None
+        for start, stop in tiles(n):
+            like = self.packed(objects_of(rows(X, start, stop)), start, n, like)
+        return self
+
+    def columns(self, Z: Objects) -> Columns:
+        return ObjectColumns(self, objects_of(Z))
+
+    def diagonal(self, A: Objects) -> Array:
+        if self.is_dissimilarity:
+            return np.zeros(length(A))
+        A = objects_of(A)
+        if _memory.active is None:
+            return self._each_with_itself(A)
+        return _memory.remembered_diagonal(self, A, self._each_with_itself)
+
+    def _each_with_itself(self, A: Objects) -> Array:
+        return np.array([self.anew([a], [a])[0, 0] for a in A])
+
+    def symmetric(self, Z: Objects, own: Array | None = None) -> Array:
+        Z = objects_of(Z)
+        if _memory.active is None:
+            return self.square(Z)
+        return _memory.remembered_square(self, Z, self.anew, lambda Z, own: self.square(Z))
+
+    def square(self, Z: Objects) -> Array:
+        """k(Z, Z) evaluated, every pair once except in small squares."""
+        if len(Z) <= SQUARE:
+            columns = self.packed_columns(Z)
+            return mirrored(self.values(self.packed(Z, like=columns), columns))
+        half = len(Z) // 2
+        across = self.anew(Z[:half], Z[half:])
+        return np.block([[self.square(Z[:half]), across], [across.T, self.square(Z[half:])]])
+
+    def anew(self, A: Objects, B: Objects) -> Array:
+        """k(A, B) evaluated, even if values are remembered."""
+        B = objects_of(B)
+        return cast(ObjectColumns, self.columns(B)).evaluate(objects_of(A), B)
+
+
+class ObjectColumns:
+    """From rows A to k(A, Z), with the columns Z packed once."""
+
+    def __init__(self, kernel: ObjectKernel, Z: Objects) -> None:
+        self.kernel, self.Z, self.packed = kernel, Z, kernel.packed_columns(Z)
+
+    def __call__(self, A: Objects, out: Array | None = None) -> Array:
+        A = objects_of(A)
+        if _memory.active is None:
+            return delivered(self.evaluate(A, self.Z), out)
+        return delivered(_memory.remembered(self.kernel, A, self.Z, self.evaluate), out)
+
+    def evaluate(self, A: Objects, Z: Objects) -> Array:
+        """k(A, Z), where Z are all columns or some of them."""
+        columns = self.packed if Z is self.Z else self.kernel.packed_columns(Z)
+        return self.kernel.values(self.kernel.packed(A, like=columns), columns)
+
+
 def delivered(K: Array, out: Array | None) -> Array:
     """K itself, or its copy in the first rows of ``out`` if that is given."""
     if out is None:
         return K
     out[: len(K)] = K
     return out[: len(K)]
+
+
+def mirrored(K: Array) -> Array:
+    """The symmetric matrix whose upper triangle is given."""
+    return np.asarray(np.triu(K) + np.triu(K, 1).T)
 
 
 def symmetrised(K: Array) -> Array:
@@ -228,10 +329,16 @@ def symmetrised(K: Array) -> Array:
 
 def symmetry_rtol(dtype: DTypeLike) -> float:
     """The asymmetry that is mere rounding, as a share of the largest entry."""
-    return SYMMETRY_RTOL.get(np.dtype(dtype), SYMMETRY_RTOL[np.dtype(np.float64)])
+    return 1e-5 if np.dtype(dtype) == np.float32 else 1e-10
 
 
-REGISTRY: dict[str, Callable[..., Kernel]] = {}
+def given(x: object) -> str:
+    """A short description of an object, for an error."""
+    if isinstance(x, np.ndarray):
+        return f"an array of shape {x.shape} and dtype {x.dtype}"
+    return f"{type(x).__name__} {x!r:.40}"
+
+
 FACTORY = "pass a Kernel class, or a function that returns a kernel: lambda: my_kernel"
 
 
@@ -259,8 +366,9 @@ def register(name: str, factory: Callable[..., Kernel], *, replace: bool = False
         raise TypeError(f"a kernel's name is a non-empty string, got {name!r}")
     if not callable(factory) or isinstance(factory, Kernel):
         raise TypeError(f"kernel {name!r} wants a factory, got {factory!r}; {FACTORY}")
-    if not replace:
-        _require_free(name)
+    if not replace and is_known(name):
+        what = "is registered already" if name in REGISTRY else "is a name of scikit-learn"
+        raise ValueError(f"kernel {name!r} {what}; pass replace=True to change it")
     REGISTRY[name] = factory
 
 
@@ -270,13 +378,6 @@ def is_known(name: str) -> bool:
 
     theirs = name in scikit.sklearn_kernel_names() or name in scikit.sklearn_metric_names()
     return name in REGISTRY or theirs
-
-
-def _require_free(name: str) -> None:
-    """Refuse a name that is taken."""
-    if is_known(name):
-        what = "is registered already" if name in REGISTRY else "is a name of scikit-learn"
-        raise ValueError(f"kernel {name!r} {what}; pass replace=True to change it")
 
 
 def registered() -> list[str]:

@@ -11,9 +11,17 @@ import numpy as np
 
 from kreinlearn.data.tiles import length, rows, take
 from kreinlearn.kernels._memory import remembered, remembered_diagonal, remembered_square
-from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, delivered, symmetry_rtol
+from kreinlearn.kernels.base import (
+    Array,
+    Columns,
+    Kernel,
+    Objects,
+    delivered,
+    mirrored,
+    symmetry_rtol,
+)
 from kreinlearn.kernels.domains import Anything, Domain
-from kreinlearn.kernels.processes import ProcessKernel, Shelf, chunks, mirrored
+from kreinlearn.kernels.processes import ProcessKernel, Shelf, chunks
 
 CALL_ROWS = 128  # rows per call of a block function, the same for any number of processes
 DIAGONAL_SQUARE = 8  # objects per call for k(x, x): fewer calls, but eight pairs per object
@@ -64,11 +72,6 @@ class CallableKernel(ProcessKernel):
         if params:
             _require_parameters(self.func, params)
             self.params = {**(self.params or {}), **params}
-        return self
-
-    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
-        if self.processes is not None:
-            self.processes.begin_fit(self, X)
         return self
 
     def block(self, A: Objects, B: Objects) -> Array:

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from importlib import import_module
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import pdist
+from sklearn.utils.extmath import row_norms
 
 from kreinlearn.data.tiles import Source, take
-from kreinlearn.kernels._compiled import Late
 from kreinlearn.kernels.base import Array, Objects
 
-_fused = Late("kreinlearn.kernels._fused")
 REMEDY = "scale the data, with StandardScaler say"
 FINITE, POSITIVE = "pass a finite number", "pass a positive finite number"
 SAMPLE = 1000  # rows between which the median distance is taken
+squared_norms: Callable[[Objects], Array] = partial(row_norms, squared=True)  # |x|^2 of every row
 
 
 def floats(X: Objects) -> Any:
     """X as a float array or csr_array: float32 stays, everything else becomes float64."""
     X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-
-
-def squared_norms(X: Objects) -> Array:
-    """|x|^2 of every row."""
-    norms: Array = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
-    return norms
 
 
 def require_small(norms: Array, what: str, numbers: int | Array = 0) -> None:
@@ -46,6 +42,12 @@ def require_small(norms: Array, what: str, numbers: int | Array = 0) -> None:
             f"kernel produced {kind} at {what} {number}, whose norm is {kind} or too large for "
             f"{norms.dtype}; {REMEDY}"
         )
+
+
+def fused(name: str, **numbers: Any) -> Callable[..., None]:
+    """A loop of ``_fused``, which is imported when it is first needed: importing numba is slow."""
+    loop: Callable[..., None] = getattr(import_module("kreinlearn.kernels._fused"), name)
+    return partial(loop, **numbers)
 
 
 class BlockColumns:
@@ -175,7 +177,7 @@ class TruncatedL1Columns(BlockColumns):
 
     def _fill(self, A: Objects, out: Array, ready: tuple[Any, ...], start: int) -> None:
         require_small(np.abs(A).sum(axis=1), "row", start)
-        _fused.truncated_l1(A.astype(out.dtype, copy=False), ready[0], self.radius, out)
+        fused("truncated_l1")(A.astype(out.dtype, copy=False), ready[0], self.radius, out)
 
 
 # Parameters that are numbers
@@ -219,10 +221,14 @@ def spread(value: Any, name: str, X: Objects, rng: np.random.Generator, l1: bool
     return width or 1.0  # a constant X has no scale, and needs none
 
 
+def sample(n: int, size: int, rng: np.random.Generator) -> Array:
+    """Row numbers in rising order: ``size`` of n, or all of them if there are fewer."""
+    return np.sort(rng.choice(n, size, replace=False)) if n > size else np.arange(n)
+
+
 def _median_distance(X: Objects, rng: np.random.Generator, l1: bool) -> float:
     """The median of the non-zero (squared, or l1) distances between up to SAMPLE rows."""
-    n = X.shape[0]
-    chosen = np.sort(rng.choice(n, SAMPLE, replace=False)) if n > SAMPLE else np.arange(n)
+    chosen = sample(X.shape[0], SAMPLE, rng)
     S = floats(take(X, chosen)).astype(np.float64)
     distances = pdist(S, "cityblock") if l1 else _squared_distances(S)
     if not np.isfinite(distances).all():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
-from numbers import Number, Real
+from numbers import Real
 from operator import or_
 from typing import Any, Self
 
@@ -15,6 +15,7 @@ from kreinlearn.data.tiles import length
 from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, resolve
 from kreinlearn.kernels.columns import number
 from kreinlearn.kernels.domains import Anything, Domain
+from kreinlearn.kernels.keys import key_of
 from kreinlearn.kernels.processes import ProcessKernel
 
 REMEDY = 'turn each dissimilarity into a similarity first: similarity_of(d, "exp")'
@@ -30,9 +31,11 @@ def _of_parts(name: str, combined: Callable[..., Any]) -> Any:
 class Composite(ProcessKernel):
     """A kernel made of other kernels, its parts; parts that are equal are fitted once, as one."""
 
+    kernel: Any  # the only part, unless a subclass names others
+
     def _named(self) -> dict[str, Any]:
         """The parts as given, names or kernels, by the names that they have in ``get_params``."""
-        raise NotImplementedError
+        return {"kernel": self.kernel}
 
     def _resolved(self, spec: object) -> Kernel:
         return resolve(spec)
@@ -159,19 +162,11 @@ def require_similarities(parts: Iterable[Kernel], what: str) -> None:
             raise ValueError(f"{part!r} is a dissimilarity: {what}; {REMEDY}")
 
 
-def alike(a: Any, b: Any) -> bool:
+def alike(a: Kernel, b: Kernel) -> bool:
     """Whether two kernels have the same type and equal parameters, fitted or not."""
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, Kernel):
-        return alike(a.get_params(deep=False), b.get_params(deep=False))
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(alike(a[key], b[key]) for key in a)
-    if isinstance(a, list | tuple):
-        return len(a) == len(b) and all(map(alike, a, b))
-    if isinstance(a, np.ndarray):
-        return a.dtype == b.dtype and np.array_equal(a, b)
-    return a is b or (isinstance(a, str | bytes | Number) and bool(a == b))
+    return type(a) is type(b) and key_of(a.get_params(deep=False)) == key_of(
+        b.get_params(deep=False)
+    )
 
 
 # Sums and products
@@ -231,16 +226,17 @@ class _Combination(Composite):
         return [self] if inside and all(one in parts for one in inside) else inside
 
     def anew(self, A: Objects, B: Objects) -> Array:
-        parts, factors = self._terms()
-        return type(self)._combined((part.anew(A, B) for part in parts), factors, None)
+        return self._values(lambda part: part.anew(A, B))
 
     def diagonal(self, A: Objects) -> Array:
-        parts, factors = self._terms()
-        return type(self)._combined((part.diagonal(A) for part in parts), factors, None)
+        return self._values(lambda part: part.diagonal(A))
 
     def symmetric(self, Z: Objects, own: Array | None = None) -> Array:
+        return self._values(lambda part: part.symmetric(Z))
+
+    def _values(self, of_part: Callable[[Kernel], Array]) -> Array:
         parts, factors = self._terms()
-        return type(self)._combined((part.symmetric(Z) for part in parts), factors, None)
+        return type(self)._combined(map(of_part, parts), factors, None)
 
 
 class CombinedColumns:

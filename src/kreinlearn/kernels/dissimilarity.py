@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
 from kreinlearn.kernels.base import Array, Kernel, resolve, symmetrised
-from kreinlearn.kernels.ranks import RankScaling
 
 SELF_DISSIMILARITY_RTOL = 1e-12  # of the largest dissimilarity
 LOCAL_WIDTH_RTOL = 1e-7  # of the median distance: the least sigma(x)
 LOCAL_ZERO_RTOL = 1e-6  # of the median: a rounded distance of an object to itself
 ROWS_AT_A_TIME = 512  # whose distances are sorted at once
 DISSIMILARITY_RANGE = (2.0**-480, 2.0**480)  # dissimilarities whose squares keep their digits
+EXACT_RANKS = 16  # every rank up to this one is in a profile
+RANKS_PER_DOUBLING = 4  # of the ranks above
+RISE = 0.125  # the share of the gap behind a distance over which the rank rises
 
 
 def dissimilarity(metric: str | Callable[..., Any] | Kernel, **params: Any) -> Kernel:
@@ -62,59 +64,36 @@ def dissimilarity(metric: str | Callable[..., Any] | Kernel, **params: Any) -> K
     )
 
 
-def double_centre(D: Array) -> Array:
-    """The similarity K = -1/2 J (D o D) J of a symmetric matrix D of dissimilarities.
-
-    Parameters
-    ----------
-    D : array of shape (n, n)
-        Dissimilarities.
-
-    Returns
-    -------
-    array of shape (n, n)
-        Its rows and columns sum to zero.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kreinlearn.kernels import double_centre
-    >>> double_centre(np.array([[0.0, 2.0], [2.0, 0.0]]))
-    array([[ 1., -1.],
-           [-1.,  1.]])
-    """
-    squares = np.square(D)
-    means = squares.mean(axis=1)
-    return np.asarray(-0.5 * (squares - means[:, None] - means + means.mean()))
-
-
 # Transformations
 
 
-class Transform(Protocol):
+@dataclass(frozen=True)
+class Transform:
     """k(x, z) from d(x, z) and from what is known of each object: a(x) and a(z), their ``offsets``.
 
     An offset is a number or a row of numbers. The rows given to ``offsets`` begin with the
-    distances to the reference set.
+    distances to the reference set, which has ``n_reference`` objects.
     """
 
-    @property
-    def n_reference(self) -> int: ...
+    n_reference: int
 
-    def offsets(self, D: Array) -> Array: ...  # (b, >= n_reference) -> a: (b,) or (b, p)
+    def offsets(self, D: Array) -> Array:  # (b, >= n_reference) -> a: (b,) or (b, p)
+        raise NotImplementedError
 
-    def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array: ...
+    def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array:
+        raise NotImplementedError
 
-    def diagonal(self, a: Array) -> Array: ...  # k(x, x)
+    def diagonal(self, a: Array) -> Array:
+        """k(x, x)."""
+        return np.ones(len(a))
 
 
 @dataclass(frozen=True)
-class Centring:
+class Centring(Transform):
     """k(x, z) = -1/2 (d^p(x, z) - a(x) - a(z) + c), where a(x) is the mean of d^p(x, r), p = 1
     or 2.
     """
 
-    n_reference: int
     c: float
     power: int = 2
 
@@ -143,11 +122,11 @@ class Centring:
 
 
 @dataclass(frozen=True)
-class OfDistanceAlone:
+class OfDistanceAlone(Transform):
     """A similarity of d(x, z) / s without a(x). s is a multiple of the median distance."""
 
-    n_reference: int
     s: float
+    tail: ClassVar[str]
 
     @classmethod
     def on(cls, D_RR: Array, width: float = 1.0) -> Self:
@@ -156,48 +135,37 @@ class OfDistanceAlone:
     def offsets(self, D: Array) -> Array:
         return np.zeros(len(D))
 
-    def diagonal(self, a: Array) -> Array:
-        return np.ones(len(a))
+    def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return _falling(D / self.s, self.tail)
 
 
 class Exponential(OfDistanceAlone):
     """k(x, z) = exp(-d(x, z) / s)."""
 
-    def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array:
-        with np.errstate(over="ignore"):
-            K = D / -self.s
-        return np.exp(K, out=K)
+    tail = "exp"
 
 
 class SquaredExponential(OfDistanceAlone):
     """k(x, z) = exp(-(d(x, z) / s)^2)."""
 
-    def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array:
-        with np.errstate(over="ignore"):
-            K = D / self.s
-            np.square(K, out=K)
-        return np.asarray(np.exp(np.negative(K, out=K), out=K))
+    tail = "gaussian"
 
 
 class Inverse(OfDistanceAlone):
     """k(x, z) = 1 / (1 + d(x, z) / s)."""
 
-    def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array:
-        with np.errstate(over="ignore"):
-            K = D / self.s
-        K += 1.0
-        return np.reciprocal(K, out=K)
+    tail = "inverse"
 
 
 @dataclass(frozen=True)
-class LocalScaling:
+class LocalScaling(Transform):
     """k(x, z) = exp(-u^2) with u = d(x, z) / (a(x) a(z))^1/2, or exp(-u) or 1 / (1 + u).
 
     a(x) is the distance to the ``k``-th neighbour among the reference objects. A reference object
     at a distance of at most ``zero`` is x itself and is not counted.
     """
 
-    n_reference: int
     k: int
     zero: float
     least: float
@@ -222,24 +190,53 @@ class LocalScaling:
 
     def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array:
         with np.errstate(over="ignore"):  # exp(-inf) = 0
-            K = D / -a_rows[:, None]
+            K = D / a_rows[:, None]
             K *= D
-            K = _apply(np.divide, K, a_columns)
+            K = _apply(np.divide, K, a_columns)  # u^2
         if self.tail == "gaussian":
-            return np.exp(K, out=K)
-        np.sqrt(np.negative(K, out=K), out=K)
-        if self.tail == "exp":
-            return np.asarray(np.exp(np.negative(K, out=K), out=K))
-        K += 1.0
-        return np.reciprocal(K, out=K)
-
-    def diagonal(self, a: Array) -> Array:
-        return np.ones(len(a))
+            return _falling(K, "exp")
+        return _falling(np.sqrt(K, out=K), self.tail)
 
 
-def rank_scaling(D_RR: Array, k: float, tail: str = "exp") -> RankScaling:
-    """A similarity by ranks among these reference objects."""
-    return RankScaling(len(D_RR), k, _local_zero(D_RR, median_distance(D_RR)), tail)
+@dataclass(frozen=True)
+class RankScaling(Transform):
+    """k(x, z) = exp(-u / k) or 1 / (1 + u / k), with u = (rank_x(z) rank_z(x))^1/2.
+
+    The offsets of an object are its profile. Objects at a distance of at most ``zero`` are copies
+    of each other: their rank is 0 and their similarity is 1.
+    """
+
+    k: float
+    zero: float
+    tail: str = "exp"  # or "inverse"
+
+    @classmethod
+    def on(cls, D_RR: Array, k: float, tail: str = "exp") -> RankScaling:
+        return cls(len(D_RR), k, _local_zero(D_RR, median_distance(D_RR)), tail)
+
+    def offsets(self, D: Array) -> Array:
+        return rank_profiles(D[:, : self.n_reference], self.zero)
+
+    def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array:
+        K = np.empty(D.shape)
+        for i, profile in enumerate(a_rows):
+            K[i] = rank_in(profile, D[i])
+        for j, profile in enumerate(a_columns):
+            K[:, j] *= rank_in(profile, D[:, j])
+        K[self.zero >= D] = 0.0
+        np.sqrt(K, out=K)
+        K /= self.k
+        return _falling(K, self.tail)
+
+
+def _falling(u: Array, tail: str) -> Array:
+    """exp(-u), exp(-u^2) if the tail is "gaussian", or 1 / (1 + u) if it is "inverse", over u."""
+    if tail == "inverse":
+        u += 1.0
+        return np.reciprocal(u, out=u)
+    if tail == "gaussian":
+        np.square(u, out=u)
+    return np.asarray(np.exp(np.negative(u, out=u), out=u))
 
 
 TRANSFORMS: dict[str, Callable[[Array], Transform]] = {  # from the distances in a reference set
@@ -256,10 +253,10 @@ TRANSFORMS: dict[str, Callable[[Array], Transform]] = {  # from the distances in
     "local_inverse1": partial(LocalScaling.on, k=1, tail="inverse"),
     "local_inverse3": partial(LocalScaling.on, k=3, tail="inverse"),
     "gauss": SquaredExponential.on,
-    "rank1": partial(rank_scaling, k=1.0),
-    "rank3": partial(rank_scaling, k=3.0),
-    "rank10": partial(rank_scaling, k=10.0),
-    "rank_inverse3": partial(rank_scaling, k=3.0, tail="inverse"),
+    "rank1": partial(RankScaling.on, k=1.0),
+    "rank3": partial(RankScaling.on, k=3.0),
+    "rank10": partial(RankScaling.on, k=10.0),
+    "rank_inverse3": partial(RankScaling.on, k=3.0, tail="inverse"),
     "inverse": Inverse.on,
 }
 AUTO_TRANSFORMS = tuple(name for name in TRANSFORMS if name != "inverse")
@@ -312,6 +309,91 @@ def _local_zero(D_RR: Array, median: float) -> float:
 def _apply(function: np.ufunc, K: Array, a: Array) -> Array:
     """function(K, a), written over K unless that would lose digits of a."""
     return np.asarray(function(K, a, out=K if np.result_type(K, a) == K.dtype else None))
+
+
+# Ranks of neighbours
+#
+# The rank of z as seen from x is 1 plus the number of reference objects other than x that are
+# nearer to x than z is. All distances from x in increasing order would say it exactly, but a model
+# would have to keep them for every landmark. A profile is a short extract of them: the distances at
+# some ranks, close together among the nearest objects and growing geometrically further out. Ranks
+# in between are interpolated.
+
+
+def profile_ranks(n: int) -> Array:
+    """The ranks in the profiles of n reference objects: 1, 2, ..., 16, 20, 24, 28, 32, 40, ..., n.
+
+    Examples
+    --------
+    >>> profile_ranks(50)[14:].tolist()
+    [15, 16, 20, 24, 28, 32, 40, 48, 50]
+    """
+    ranks = list(range(1, EXACT_RANKS + 1))
+    while ranks[-1] < n:
+        last = ranks[-1]
+        step = last // RANKS_PER_DOUBLING
+        ranks += range(last + step, 2 * last + 1, step)
+    return np.array([rank for rank in ranks if rank < n] + [n])
+
+
+def rank_profiles(D_R: Array, zero: float) -> Array:  # (b, n) -> (b, 4 p), p ranks
+    """The profiles of objects, from their distances to the reference set, in any order.
+
+    The first half of a profile are distances, the second half the ranks that belong to them, both
+    in increasing order. One reference object at a distance of at most ``zero`` is the object
+    itself and is not counted.
+    """
+    b, n = D_R.shape
+    ranks = profile_ranks(n)
+    profiles = np.empty((b, 4 * len(ranks)))
+    for start in range(0, b, ROWS_AT_A_TIME):
+        here = slice(start, start + ROWS_AT_A_TIME)
+        rows = np.sort(D_R[here].astype(np.float64), axis=1)
+        profiles[here] = _profiles_of_sorted(rows, ranks, zero)
+    return profiles
+
+
+def rank_in(profile: Array, d: Array) -> Array:
+    """The ranks of objects at distances d from the object of the profile.
+
+    They do not decrease with the distance. Nearer than the nearest reference object the rank is 1,
+    and beyond the farthest it is 1 plus the number of the others.
+    """
+    distances, ranks = profile.reshape(2, -1)
+    return np.asarray(np.interp(d, distances, ranks))
+
+
+def _profiles_of_sorted(rows: Array, ranks: Array, zero: float) -> Array:  # (b, n), (p,)
+    """Profiles of objects that have these distances, in increasing order.
+
+    At a distance of the profile the rank counts the objects that are nearer. Behind it those at
+    this distance count as well: the rank rises to that number within the first part of the gap to
+    the next distance. Neighbouring distances that differ by at most ``zero`` are the same. So a
+    rounded distance has almost the same rank. Behind the farthest object there is a gap as wide as
+    its distance.
+    """
+    b, n = rows.shape
+    itself = (rows[:, 0] <= zero).astype(np.intp)  # how many objects are not counted
+    far = np.repeat(2.0 * (rows[:, -1:] + zero), 2, axis=1)
+    padded = np.hstack([rows, far])
+    places = np.arange(n + 1)
+    differs = np.diff(padded, axis=1) > zero  # from each place to the next one
+    differs[:, n - 1] = True  # nobody is as far as the end of the last gap
+    begins = np.zeros((b, n + 1), dtype=bool)
+    begins[:, 1:] = differs[:, :n]
+    begins[np.arange(b), itself] = True
+    first = np.maximum.accumulate(np.where(begins, places, 0), axis=1)
+    ends = np.where(begins[:, 1:], places[1:], n)
+    next_one = np.minimum.accumulate(ends[:, ::-1], axis=1)[:, ::-1]  # of another distance
+    next_one = np.hstack([next_one, np.full((b, 1), n)])
+    at = np.minimum(ranks - 1 + itself[:, None], n)
+    d = np.take_along_axis(padded, at, axis=1)
+    nearer = np.take_along_axis(first, at, axis=1) - itself[:, None]
+    up_to = np.take_along_axis(next_one, at, axis=1)
+    behind = d + RISE * (np.take_along_axis(padded, up_to, axis=1) - d)
+    distances = np.sort(np.hstack([d, behind]), axis=1)
+    counted = np.sort(np.hstack([nearer, up_to - itself[:, None]]) + 1.0, axis=1)
+    return np.hstack([distances, counted])
 
 
 # Checks

@@ -77,6 +77,7 @@ class Domain:
         """A ``Source`` for rows that are not in memory; X itself, or what was read, otherwise."""
         if isinstance(X, Part | list) or type(X) is np.ndarray:
             return X
+        X = as_path(X) if self.is_vectors else X  # no text can be a vector
         in_place = isinstance(X, np.memmap) and not self.maps_memory
         data = None if in_place else opened(X, None if reset else border.column)
         return X if data is None else self._rows_of(data, border, reset=reset)
@@ -131,9 +132,6 @@ class Vectors(Domain):
     in_words = "vectors"
     maps_memory = True
 
-    def read(self, X: object, border: Border, *, reset: bool) -> Any:
-        return super().read(as_path(X), border, reset=reset)  # no text can be an object here
-
     def _rows_of(self, data: Source | Table, border: Border, *, reset: bool) -> Source:
         data = border.with_known_names(data, reset=reset)
         return border.within(border.numbers(data, reset=reset))
@@ -154,6 +152,9 @@ class Vectors(Domain):
         if isinstance(other, Vectors | Anything):
             return Vectors(self.sparse and other.sparse)
         return None
+
+
+VECTORS = (Vectors(), Vectors(sparse=True))
 
 
 @dataclass(frozen=True)

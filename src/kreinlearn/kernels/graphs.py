@@ -32,9 +32,8 @@ from kreinlearn.kernels._graphs import (
     join,
     overlap,
 )
-from kreinlearn.kernels.base import Array, Objects, register
+from kreinlearn.kernels.base import Array, ObjectKernel, Objects
 from kreinlearn.kernels.columns import not_negative
-from kreinlearn.kernels.object_kernel import ObjectKernel
 from kreinlearn.kernels.processes import SlowKernel
 
 WL_METRICS = ("euclidean", "l1", "bray_curtis")
@@ -60,12 +59,10 @@ class _CountKernel(_GraphKernel):
     """
 
     splits_squares = False  # packing the graphs anew for each strip costs more than it saves
+    _smaller = False  # whether minima are summed
 
     def _counts(self, graphs: Graphs) -> Counts:
         raise NotImplementedError
-
-    def _smaller(self) -> bool:
-        return False
 
     def _value(self, S: Array, S_x: Array, S_z: Array) -> Array:
         raise NotImplementedError
@@ -74,23 +71,21 @@ class _CountKernel(_GraphKernel):
         return self._counts(join(X, first, n))
 
     def packed_columns(self, Z: Objects) -> tuple[Index, Array]:
-        return self._as_columns(self.packed(Z))
-
-    def _as_columns(self, Z: Counts) -> tuple[Index, Array]:
-        return by_part(Z), self._own(Z)
+        counts = self.packed(Z)
+        return by_part(counts), self._own(counts)
 
     def _own(self, A: Counts) -> Array:
-        return A.total(A.times if self._smaller() else A.times**2)
+        return A.total(A.times if self._smaller else A.times**2)
 
     def values(self, A: Counts, Z: tuple[Index, Array]) -> Array:
         index, own = Z
-        S = overlap(A, index, len(own), self._smaller())
+        S = overlap(A, index, len(own), self._smaller)
         return self._value(S, self._own(A)[:, None], own)
 
     def square(self, Z: Objects) -> Array:
         """k(Z, Z) by all pairs at once, which is exactly symmetric; the graphs are packed once."""
         A = self.packed(Z)
-        return self.values(A, self._as_columns(A))
+        return self.values(A, (by_part(A), self._own(A)))
 
     def diagonal(self, A: Objects) -> Array:
         own = self._own(self.packed(A))
@@ -126,7 +121,7 @@ def _subtrees(graphs: Graphs, h: int) -> Counts:
     return counted(owner, np.concatenate(levels), np.ones(len(owner)), len(graphs.start) - 1)
 
 
-class WeisfeilerLehman(_CountSimilarity):
+class WeisfeilerLehman(_CountSimilarity, names=["weisfeiler_lehman"]):
     """The Weisfeiler-Lehman subtree kernel (Shervashidze et al. 2011).
 
     In every round a node gets a new label for its own label and those of its neighbours. k(x, z) is
@@ -156,7 +151,7 @@ class WeisfeilerLehman(_CountSimilarity):
         return _subtrees(graphs, self.h)
 
 
-class WLAssignment(WeisfeilerLehman):
+class WLAssignment(WeisfeilerLehman, names=["wl_assignment"]):
     """The Weisfeiler-Lehman optimal assignment kernel (Kriege et al. 2016).
 
     k(x, z) is the sum, over rounds 0..h and labels, of the smaller of their counts in x and in z.
@@ -179,11 +174,10 @@ class WLAssignment(WeisfeilerLehman):
            [2., 6.]])
     """
 
-    def _smaller(self) -> bool:
-        return True
+    _smaller = True
 
 
-class WLDistance(_CountKernel):
+class WLDistance(_CountKernel, names=["wl_distance"]):
     """A distance between the counts a and z of labels that the kernel WeisfeilerLehman compares.
 
     Parameters
@@ -215,7 +209,8 @@ class WLDistance(_CountKernel):
             raise ValueError(f"metric={self.metric!r} is unknown; pass one of {WL_METRICS}")
         return _subtrees(graphs, self.h)
 
-    def _smaller(self) -> bool:
+    @property
+    def _smaller(self) -> bool:  # type: ignore[override]
         return self.metric != "euclidean"
 
     def _value(self, S: Array, S_x: Array, S_z: Array) -> Array:
@@ -225,7 +220,7 @@ class WLDistance(_CountKernel):
         return D if self.metric == "l1" else np.asarray(np.sqrt(D))
 
 
-class ShortestPath(_CountSimilarity):
+class ShortestPath(_CountSimilarity, names=["shortest_path"]):
     """The shortest-path kernel (Borgwardt & Kriegel 2005).
 
     k(x, z) is the sum over triples of the product of their counts in x and in z. A triple consists
@@ -323,7 +318,7 @@ def _rest(
     return insert.sum(), more
 
 
-class GraphEdit(SlowKernel, _GraphKernel):
+class GraphEdit(SlowKernel, _GraphKernel, names=["graph_edit"]):
     """A graph edit distance: the least sum of node costs over all assignments of nodes.
 
     A node is deleted or inserted at node_cost + 1/2 edge_cost degree. It is substituted at
@@ -381,10 +376,3 @@ class GraphEdit(SlowKernel, _GraphKernel):
                 insert, more = _rest(label, degree, *other, costs)
                 D[i, j] = insert + more[linear_sum_assignment(more)].sum() if len(more) else insert
         return np.maximum(D, 0.0)
-
-
-register("weisfeiler_lehman", WeisfeilerLehman, replace=True)
-register("wl_assignment", WLAssignment, replace=True)
-register("wl_distance", WLDistance, replace=True)
-register("shortest_path", ShortestPath, replace=True)
-register("graph_edit", GraphEdit, replace=True)

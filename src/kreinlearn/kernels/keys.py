@@ -6,11 +6,14 @@ from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
 from hashlib import blake2b
 from types import MethodType, NoneType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from kreinlearn.kernels.base import Array, Kernel, Objects
+if TYPE_CHECKING:
+    from kreinlearn.kernels.base import Array, Objects
+
 
 Key = Hashable
 # equal values of one of these types are the same
@@ -51,7 +54,7 @@ def key_of(x: Any) -> Key:
         return kind, frozenset(map(key_of, x))
     if kind is dict:
         return kind, *((key_of(name), key_of(value)) for name, value in x.items())
-    if isinstance(x, Kernel):
+    if isinstance(x, BaseEstimator):
         fitted = {name: value for name, value in vars(x).items() if name.endswith("_")}
         return kind, key_of(x.get_params(deep=False) | fitted)
     return _function_key(x) if callable(x) else _Same(x)

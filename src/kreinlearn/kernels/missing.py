@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kreinlearn.data.tiles import length, take
-from kreinlearn.kernels.base import Array, Objects
+
+if TYPE_CHECKING:
+    from kreinlearn.kernels.base import Array, Objects
 
 
 def fill(K: Array, evaluate: Callable[[Array, Array], Array]) -> None:

@@ -8,8 +8,7 @@ import numpy as np
 
 from kreinlearn.data.tiles import length, objects_of
 from kreinlearn.kernels._compiled import compiled
-from kreinlearn.kernels.base import Array, Objects, register
-from kreinlearn.kernels.object_kernel import ObjectKernel, given
+from kreinlearn.kernels.base import Array, ObjectKernel, Objects, given
 
 LANES = 128  # sets per pass of the inner loops: enough for SIMD, and they fit in the cache
 
@@ -42,10 +41,17 @@ class PointSlots(NamedTuple):
         return len(self.points)
 
 
-def pack(X: Objects, *, dimension: int | None = None, first: int = 0, n: int = 0) -> PointSets:
-    """Check point sets and join them end to end; an error names object ``first + i`` of ``n``."""
+def pack(
+    X: Objects, first: int = 0, n: int = 0, like: PointSets | PointSlots | None = None
+) -> PointSets:
+    """Check point sets and join them end to end; an error names object ``first + i`` of ``n``.
+
+    Points must have as many coordinates as those of ``like``, if that has any points.
+    """
     sets = [_point_set(x, first + i, n or length(X)) for i, x in enumerate(objects_of(X))]
-    p = dimension or (sets[0].shape[1] if sets else 1)
+    p = sets[0].shape[1] if sets else 1
+    if like is not None and like.points.size:
+        p = like.dimension
     for i, points in enumerate(sets):
         if points.shape[1] != p:
             raise ValueError(
@@ -62,11 +68,6 @@ def pack(X: Objects, *, dimension: int | None = None, first: int = 0, n: int = 0
             f"{bad - start[at]}: {joined[bad]}; coordinates must be finite, remove such points"
         )
     return PointSets(joined, start)
-
-
-def dimension_of(like: PointSets | PointSlots | None) -> int | None:
-    """The dimension of the points of a packed block; None if it has no points."""
-    return like.dimension if like is not None and like.points.size else None
 
 
 def _point_set(x: object, i: int, n: int) -> Array:
@@ -160,7 +161,7 @@ def _hausdorff(
                     out[i, order[lo + j]] = np.sqrt(max(to_b, to_a))
 
 
-class Hausdorff(ObjectKernel):
+class Hausdorff(ObjectKernel, names=["hausdorff"]):
     """The Hausdorff distance max(max_a min_b |a - b|, max_b min_a |a - b|) of two point sets.
 
     A point set is an array of shape (points, coordinates). The number of points may differ.
@@ -177,7 +178,7 @@ class Hausdorff(ObjectKernel):
     _both = False  # add the two directions instead of taking the larger one
 
     def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> PointSets:
-        return pack(X, dimension=dimension_of(like), first=first, n=n)
+        return pack(X, first, n, like)
 
     def packed_columns(self, Z: Objects) -> PointSlots:
         return across(pack(Z))
@@ -188,7 +189,7 @@ class Hausdorff(ObjectKernel):
         return D
 
 
-class ModifiedHausdorff(Hausdorff):
+class ModifiedHausdorff(Hausdorff, names=["modified_hausdorff"]):
     """max(mean_a min_b |a - b|, mean_b min_a |a - b|) of two point sets (Dubuisson & Jain 1994).
 
     A point set is an array of shape (points, coordinates). The number of points may differ.
@@ -201,7 +202,3 @@ class ModifiedHausdorff(Hausdorff):
     """
 
     _mean = True
-
-
-register("hausdorff", Hausdorff, replace=True)
-register("modified_hausdorff", ModifiedHausdorff, replace=True)

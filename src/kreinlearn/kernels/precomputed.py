@@ -79,7 +79,7 @@ class PickedColumns:
         return np.take(A, self.numbers, axis=1, out=out[: len(A)])
 
 
-class PrecomputedDissimilarity(Precomputed):
+class PrecomputedDissimilarity(Precomputed, names=["precomputed_dissimilarity"]):
     """-1/2 J (D o D) J of a given square matrix D of dissimilarities, as a similarity.
 
     J centres on all training objects. The result is positive semi-definite if D holds Euclidean
@@ -131,6 +131,32 @@ class CentredColumns(PickedColumns):
         return D
 
 
+def double_centre(D: Array) -> Array:
+    """The similarity K = -1/2 J (D o D) J of a symmetric matrix D of dissimilarities.
+
+    Parameters
+    ----------
+    D : array of shape (n, n)
+        Dissimilarities.
+
+    Returns
+    -------
+    array of shape (n, n)
+        Its rows and columns sum to zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kreinlearn.kernels import double_centre
+    >>> double_centre(np.array([[0.0, 2.0], [2.0, 0.0]]))
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    squares = np.square(D)
+    means = squares.mean(axis=1)
+    return np.asarray(-0.5 * (squares - means[:, None] - means + means.mean()))
+
+
 def _no_params(**params: Any) -> Precomputed:
     if params:
         raise TypeError(f"a given matrix has no parameters, got {sorted(params)}")
@@ -138,4 +164,3 @@ def _no_params(**params: Any) -> Precomputed:
 
 
 register("precomputed", _no_params, replace=True)
-register("precomputed_dissimilarity", PrecomputedDissimilarity, replace=True)

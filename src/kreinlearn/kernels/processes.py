@@ -21,8 +21,16 @@ import joblib
 import numpy as np
 
 from kreinlearn.data.tiles import length, objects_of, rows
-from kreinlearn.kernels.base import Array, Columns, Kernel, Objects
-from kreinlearn.kernels.object_kernel import SQUARE, ObjectColumns, ObjectKernel
+from kreinlearn.kernels.base import (
+    SQUARE,
+    Array,
+    Columns,
+    Kernel,
+    ObjectColumns,
+    ObjectKernel,
+    Objects,
+    mirrored,
+)
 from kreinlearn.progress import part_done
 from kreinlearn.sums.parallel import serial_blas
 
@@ -45,6 +53,12 @@ class ProcessKernel(Kernel):
     def with_processes(self, n: int, like: Kernel | None = None) -> Self:
         fresh = Processes(n) if n > 1 else None
         self.processes = fresh if like is None else getattr(like, "processes", None)
+        return self
+
+    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        super().fit(X, rng)
+        if self.processes is not None:
+            self.processes.begin_fit(self, X)
         return self
 
     def end_fit(self) -> None:
@@ -78,25 +92,24 @@ class Processes:
         self._remove()
         self._fit = None
 
-    def packed(self, A: Objects) -> Any:
-        """A ticket for objects of the fit; other objects as they are, to be sent with the call."""
-        return (self._fit and self._fit.find(A)) or A
-
     def rectangle(
         self, kernel: Kernel, A: Objects, Z: Shelf, spans: Sequence[tuple[int, int]]
     ) -> Array:
-        """k(A, Z), where every call evaluates one of the ``spans`` of rows."""
-        calls = ((self.packed(rows(A, *span)),) for span in spans)
+        """k(A, Z), where every call evaluates one of the ``spans`` of rows.
+
+        Rows of the fit are sent as tickets, others as they are.
+        """
+        blocks = (rows(A, *span) for span in spans)
+        calls = (((self._fit and self._fit.find(block)) or block,) for block in blocks)
         pairs = np.full(length(A), length(Z.objects))
-        return np.concatenate(self._map(kernel, "anew", calls, Z, _sizes(spans, pairs)))
+        return self._map(kernel, "anew", calls, Z, spans, pairs)
 
     def square(self, kernel: Kernel, Z: Objects, *known: Array, fewest: int = 1) -> Array:
         """k(Z, Z) from ``kernel.upper_rows(*known, start, stop, Z)``, zeros below its diagonal."""
         pairs = np.arange(length(Z), 0, -1)
         spans = chunks(pairs, self.jobs, fewest)
         calls = [(*known, *span) for span in spans]
-        upper = self._map(kernel, "upper_rows", calls, Shelf(Z), _sizes(spans, pairs))
-        return mirrored(np.concatenate(upper))
+        return mirrored(self._map(kernel, "upper_rows", calls, Shelf(Z), spans, pairs))
 
     def _map(
         self,
@@ -104,9 +117,13 @@ class Processes:
         method: str,
         calls: Iterable[tuple[Any, ...]],
         Z: Shelf,
-        sizes: list[tuple[int, int]],
-    ) -> list[Array]:
-        """kernel.method(*call, Z) for all calls, in order; if one fails, no file is left behind."""
+        spans: Sequence[tuple[int, int]],
+        pairs: Array,
+    ) -> Array:
+        """kernel.method(*call, Z) of all calls, one below the other; no file is left if one fails.
+
+        Every call evaluates one of the ``spans`` of rows; ``pairs`` are those of each row.
+        """
         found = list[Array]()
         try:
             function = self._function(kernel).ticket()
@@ -114,14 +131,15 @@ class Processes:
             todo = (joblib.delayed(_called)(function, method, call, columns) for call in calls)
             how = {"backend": "loky", "max_nbytes": None, "return_as": "generator"}
             with closing(joblib.Parallel(n_jobs=self.jobs, **how)(todo)) as parts:
-                for (n_rows, pairs), part in zip(sizes, parts, strict=True):
+                for (start, stop), part in zip(spans, parts, strict=True):
                     found.append(part)
-                    part_done(n_rows // self._sharing(), pairs // self._sharing())
+                    n_pairs, sharing = int(pairs[start:stop].sum()), self._sharing()
+                    part_done((stop - start) // sharing, n_pairs // sharing)
         except BaseException:
             self._remove()
             Z.remove()
             raise
-        return found
+        return np.concatenate(found)
 
     def _function(self, kernel: Kernel) -> Shelf:
         params, known = kernel.get_params(deep=False), self._functions.get(kernel)
@@ -150,16 +168,6 @@ def chunks(pairs: Array, jobs: int, fewest: int = 1) -> list[tuple[int, int]]:
     shares = np.linspace(0, pairs.sum(), max(wanted, CHUNKS_PER_JOB * jobs) + 1)[1:-1]
     cuts = np.unique([0, *np.minimum(np.searchsorted(ends, shares) + 1, n), n])
     return list(itertools.pairwise(cuts.astype(int).tolist()))
-
-
-def _sizes(spans: Sequence[tuple[int, int]], pairs: Array) -> list[tuple[int, int]]:
-    """The numbers of rows and of pairs in every span."""
-    return [(stop - start, int(pairs[start:stop].sum())) for start, stop in spans]
-
-
-def mirrored(K: Array) -> Array:
-    """The symmetric matrix whose upper triangle is given."""
-    return np.asarray(np.triu(K) + np.triu(K, 1).T)
 
 
 class Shelf:
@@ -285,12 +293,6 @@ class SlowKernel(ProcessKernel, ObjectKernel):
 
     threads = False
     pair_seconds = None  # it depends on the size of the objects by orders of magnitude
-
-    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
-        super().fit(X, rng)
-        if self.processes is not None:
-            self.processes.begin_fit(self, objects_of(X))
-        return self
 
     def columns(self, Z: Objects) -> Columns:
         return SlowColumns(self, objects_of(Z))

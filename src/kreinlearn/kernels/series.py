@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.kernels.base import Array, Objects, register
+from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.kernels.columns import not_negative, number, positive
 from kreinlearn.kernels.series_base import Series, SeriesDistance
 
 
-class DTW(SeriesDistance):
+class DTW(SeriesDistance, names=["dtw"]):
     """Dynamic time warping: the least sum of |x_i - z_j|^2 over the alignments of x and z.
 
     Squares are added and no root is taken, as in aeon.
@@ -38,7 +38,7 @@ class DTW(SeriesDistance):
     """
 
 
-class DerivativeDTW(DTW):
+class DerivativeDTW(DTW, names=["ddtw", "derivative_dtw"]):
     """Dynamic time warping of slopes (Keogh & Pazzani 2001).
 
     The slopes are ((x_i - x_i-1) + (x_i+1 - x_i-1) / 2) / 2.
@@ -65,7 +65,7 @@ class DerivativeDTW(DTW):
         return np.asarray(((now - before) + (after - before) / 2) / 2)
 
 
-class WeightedDTW(SeriesDistance):
+class WeightedDTW(SeriesDistance, names=["wdtw"]):
     """Dynamic time warping with weights that grow with the shift (Jeong et al. 2011).
 
     |x_i - z_j|^2 is multiplied by 1 / (1 + exp(-g (|i - j| - L / 2))), where L is the larger
@@ -100,7 +100,7 @@ class WeightedDTW(SeriesDistance):
         return self._window(), not_negative(self.g, "g")
 
 
-class ShapeDTW(DTW):
+class ShapeDTW(DTW, names=["shape_dtw"]):
     """Dynamic time warping of the stretches x_i-reach .. x_i+reach around each time (Zhao & Itti
     2018).
 
@@ -141,7 +141,7 @@ class ShapeDTW(DTW):
         return np.array(stretches, order="C").reshape(len(x), -1)
 
 
-class MSM(SeriesDistance):
+class MSM(SeriesDistance, names=["msm"]):
     """Move-split-merge (Stefan et al. 2013): a move costs |x_i - z_j|, a split or a merge c or
     more.
 
@@ -182,7 +182,7 @@ class MSM(SeriesDistance):
         return self._window(), bool(self.independent), not_negative(self.c, "c")
 
 
-class ERP(SeriesDistance):
+class ERP(SeriesDistance, names=["erp"]):
     """Edit distance with real penalty (Chen & Ng 2004): |x_i - z_j| for a pair, |x_i - g| for a
     gap.
 
@@ -232,7 +232,7 @@ class ERP(SeriesDistance):
         return np.concatenate([np.zeros((1, x.shape[1])), x - self.g])
 
 
-class TWE(SeriesDistance):
+class TWE(SeriesDistance, names=["twe"]):
     """Time warp edit distance (Marteau 2009).
 
     A pair costs |x_i - z_j| + |x_i-1 - z_j-1| + 2 nu |i - j|. The deletion of x_i costs |x_i -
@@ -275,7 +275,7 @@ class TWE(SeriesDistance):
         return self._window(), nu, not_negative(self.lmbda, "lmbda")
 
 
-class EDR(SeriesDistance):
+class EDR(SeriesDistance, names=["edr"]):
     """Edit distance on real sequences, divided by the larger length (Chen et al. 2005).
 
     Points match if |x_i - z_j| < epsilon, and every edit costs 1. As in aeon, points before the
@@ -326,7 +326,7 @@ class EDR(SeriesDistance):
         return series
 
 
-class LCSS(SeriesDistance):
+class LCSS(SeriesDistance, names=["lcss"]):
     """1 - (length of the longest common subsequence) / (smaller length) (Vlachos et al. 2002).
 
     Points are common if |x_i - z_j| <= epsilon. A series is at distance 0 from every part of it.
@@ -358,15 +358,3 @@ class LCSS(SeriesDistance):
 
     def _arguments(self) -> tuple[Any, ...]:
         return self._window(), not_negative(self.epsilon, "epsilon")
-
-
-register("dtw", DTW, replace=True)
-register("ddtw", DerivativeDTW, replace=True)
-register("derivative_dtw", DerivativeDTW, replace=True)
-register("wdtw", WeightedDTW, replace=True)
-register("shape_dtw", ShapeDTW, replace=True)
-register("msm", MSM, replace=True)
-register("erp", ERP, replace=True)
-register("twe", TWE, replace=True)
-register("edr", EDR, replace=True)
-register("lcss", LCSS, replace=True)

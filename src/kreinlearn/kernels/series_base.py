@@ -16,11 +16,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from kreinlearn._warnings import warn
-from kreinlearn.data.tiles import length, objects_of
+from kreinlearn.data.tiles import length, library, objects_of
 from kreinlearn.kernels._compiled import cached_njit
-from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.kernels.base import Array, ObjectKernel, Objects, given
 from kreinlearn.kernels.columns import number
-from kreinlearn.kernels.object_kernel import ObjectKernel, given, library
 
 GAPS = "fill the gap, or leave the time out (lengths may differ)"
 

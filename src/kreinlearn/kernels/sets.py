@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
 from itertools import chain, repeat
-from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from kreinlearn.data.tiles import length
 from kreinlearn.kernels._compiled import compiled
-from kreinlearn.kernels.base import Array, Objects, register
-from kreinlearn.kernels.object_kernel import ObjectKernel, given
+from kreinlearn.kernels.base import Array, ObjectKernel, Objects, given
+from kreinlearn.kernels.columns import not_negative
 from kreinlearn.kernels.strings import as_tokens, distinct
 
 A_SET = "allowed are set, frozenset, or a list, tuple or 1-D array of hashable elements"
@@ -59,15 +58,10 @@ class SetKernel(ObjectKernel):
         return np.full(length(A), 0.0 if self.is_dissimilarity else 1.0)
 
     def _weights(self) -> tuple[float, float]:
-        weights: Any = (self.alpha, self.beta)
-        if not all(isinstance(w, Real) and 0 <= float(w) < np.inf for w in weights):
-            raise ValueError(
-                f"alpha={self.alpha!r}, beta={self.beta!r}: both must be finite numbers >= 0"
-            )
-        return float(weights[0]), float(weights[1])
+        return not_negative(self.alpha, "alpha"), not_negative(self.beta, "beta")
 
 
-class JaccardSets(SetKernel):
+class JaccardSets(SetKernel, names=["jaccard_sets"]):  # "jaccard" is scikit-learn's, on vectors
     """Jaccard's distance d(A, B) = 1 - |A & B| / |A | B| of two sets.
 
     It is 0 for two empty sets. Sets may be given as lists, in which repeats count once.
@@ -83,7 +77,7 @@ class JaccardSets(SetKernel):
     is_dissimilarity = True
 
 
-class Tversky(SetKernel):
+class Tversky(SetKernel, names=["tversky"]):
     """Tversky's similarity c / (c + alpha p + beta q) of two sets A and B.
 
     c is the size of A & B, and p <= q are the sizes of A - B and B - A. With alpha = beta this is
@@ -151,7 +145,3 @@ def _overlaps(
             whole = c[j] + alpha * p + beta * q
             both_empty = 1.0 if n_i + size[j] == 0 else 0.0
             c[j] = c[j] / whole if whole > 0 else both_empty
-
-
-register("jaccard_sets", JaccardSets, replace=True)  # "jaccard" is scikit-learn's, on vectors
-register("tversky", Tversky, replace=True)

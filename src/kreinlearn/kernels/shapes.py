@@ -11,10 +11,10 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_scalar
 
-from kreinlearn.kernels.base import Array, Objects, register
-from kreinlearn.kernels.object_kernel import ObjectKernel, library
-from kreinlearn.kernels.objects import Hausdorff, PointSets, dimension_of, pack
-from kreinlearn.kernels.processes import SlowKernel, mirrored
+from kreinlearn.data.tiles import library
+from kreinlearn.kernels.base import Array, ObjectKernel, Objects, mirrored
+from kreinlearn.kernels.objects import Hausdorff, PointSets, pack
+from kreinlearn.kernels.processes import SlowKernel
 
 PIVOTS = 10**7  # the most steps of the network simplex, which needs far fewer
 STRIP = 128  # rows of a symmetric matrix evaluated at a time
@@ -28,7 +28,7 @@ HALF = 1e-6  # radians: turns of so little more than -pi are half turns, to the 
 # Point sets
 
 
-class Chamfer(Hausdorff):
+class Chamfer(Hausdorff, names=["chamfer"]):
     """The Chamfer distance mean_a min_b |a - b| + mean_b min_a |a - b| of two point sets.
 
     A point set is an array of shape (points, coordinates). The number of points may differ.
@@ -44,7 +44,7 @@ class Chamfer(Hausdorff):
     _both = True
 
 
-class EarthMover(SlowKernel):
+class EarthMover(SlowKernel, names=["earth_mover", "emd"]):
     """The earth mover's distance min_T sum_ab T_ab |a - b| of two point sets.
 
     T >= 0 has row sums 1/k and column sums 1/l, for sets of k and l points. Sets of the same size
@@ -60,7 +60,7 @@ class EarthMover(SlowKernel):
     is_dissimilarity = True
 
     def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> PointSets:
-        return pack(X, dimension=dimension_of(like), first=first, n=n)
+        return pack(X, first, n, like)
 
     def values(self, A: PointSets, Z: PointSets) -> Array:
         D = np.empty((len(A.start) - 1, len(Z.start) - 1))
@@ -144,7 +144,7 @@ class _Contour(ObjectKernel):
 
     def packed(self, X: Objects, first: int = 0, n: int = 0, like: object = None) -> Curves:
         check_scalar(self.n_points, "n_points", Integral, min_val=3)
-        points, start = pack(X, first=first, n=n)
+        points, start = pack(X, first, n)
         total = n or len(start) - 1
         if points.shape[1] != 2 and total:
             raise ValueError(
@@ -254,7 +254,7 @@ def _highest(scores: Array) -> tuple[Array, Array]:  # (b, n) -> (b,), (b,)
     return (at + toward * t) / n, np.maximum(((c3 * t + c2) * t + c1) * t, 0.0) + p1
 
 
-class Procrustes(_Contour):
+class Procrustes(_Contour, names=["procrustes"]):
     """min over shifts s and angles t of |x - exp(it) z(. + s)|, for contours as complex functions.
 
     A contour is a closed curve, an array of shape (points, 2), in either direction; its last point
@@ -298,7 +298,7 @@ class Procrustes(_Contour):
         return _squared_norms(f - (turn / np.abs(turn))[:, None] * g)
 
 
-class Turning(_Contour):
+class Turning(_Contour, names=["turning"]):
     """min over shifts s and angles t of the rms of x(.) - z(. + s) - t, where x(.) is the tangent's
     angle.
 
@@ -342,10 +342,3 @@ class Turning(_Contour):
 
     def _gap(self, f: Array, g: Array) -> Array:
         return _squared_norms(f - g)
-
-
-register("chamfer", Chamfer, replace=True)
-register("earth_mover", EarthMover, replace=True)
-register("emd", EarthMover, replace=True)
-register("procrustes", Procrustes, replace=True)
-register("turning", Turning, replace=True)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from kreinlearn.kernels.base import Array, Objects, register
-from kreinlearn.kernels.object_kernel import ObjectKernel, given, library
+from kreinlearn.data.tiles import library
+from kreinlearn.kernels.base import Array, ObjectKernel, Objects, given
 
 OTHER = "\0"  # the character of every token that no column has
 ALLOWED = "allowed are str, bytes, or a list, tuple or 1-D array of hashable tokens, all of a kind"
@@ -81,7 +81,7 @@ class EditDistance(StringDistance):
         self.normalized = normalized
 
 
-class Levenshtein(EditDistance):
+class Levenshtein(EditDistance, names=["levenshtein"]):
     """The Levenshtein distance: the least cost of edits that turn one string into the other.
 
     Edits are insertions, deletions and substitutions. Objects are strings, bytes or sequences of
@@ -128,7 +128,7 @@ class Levenshtein(EditDistance):
         return {"weights": tuple(map(int, weights))}
 
 
-class DamerauLevenshtein(EditDistance):
+class DamerauLevenshtein(EditDistance, names=["damerau_levenshtein"]):
     """The least number of edits that turn one string into the other, swaps of neighbours included.
 
     The other edits are insertions, deletions and substitutions. This is the unrestricted distance
@@ -150,7 +150,7 @@ class DamerauLevenshtein(EditDistance):
     _metric = "DamerauLevenshtein"
 
 
-class Indel(EditDistance):
+class Indel(EditDistance, names=["indel"]):
     """The least number of insertions and deletions that turn one string into the other.
 
     It is |x| + |z| - 2 LCS(x, z), where LCS is the length of the longest common subsequence.
@@ -172,7 +172,7 @@ class Indel(EditDistance):
     _metric = "Indel"
 
 
-class LCS(EditDistance):
+class LCS(EditDistance, names=["lcs"]):
     """max(|x|, |z|) - LCS(x, z), where LCS is the length of the longest common subsequence.
 
     Objects are strings, bytes or sequences of tokens.
@@ -193,7 +193,7 @@ class LCS(EditDistance):
     _metric = "LCSseq"
 
 
-class Hamming(EditDistance):
+class Hamming(EditDistance, names=["hamming_strings"]):  # "hamming" is scikit-learn's, on vectors
     """The number of places in which two strings differ.
 
     Places that only the longer string has count as different. Objects are strings, bytes or
@@ -215,7 +215,7 @@ class Hamming(EditDistance):
     _metric = "Hamming"
 
 
-class Jaro(StringDistance):
+class Jaro(StringDistance, names=["jaro"]):
     """Jaro's distance 1 - (m / |x| + m / |z| + (m - t) / m) / 3.
 
     m is the number of letters in common, and t the number of those that are out of order. Letters
@@ -232,7 +232,7 @@ class Jaro(StringDistance):
     _metric = "Jaro"
 
 
-class JaroWinkler(Jaro):
+class JaroWinkler(Jaro, names=["jaro_winkler"]):
     """Jaro's distance, made smaller for strings with a common prefix.
 
     A distance below 0.3 is multiplied by 1 - l * prefix_weight, where l is the number of letters,
@@ -326,12 +326,3 @@ def distinct(items: Iterable[Iterable[Hashable]]) -> dict[Hashable, None]:
 def spelled(items: Iterable[Iterable[Hashable]], codes: Mapping[Hashable, str]) -> list[str]:
     """Items as strings with one character per token, equal exactly where the tokens are equal."""
     return ["".join(map(codes.get, x, repeat(OTHER))) for x in items]
-
-
-register("levenshtein", Levenshtein, replace=True)
-register("damerau_levenshtein", DamerauLevenshtein, replace=True)
-register("indel", Indel, replace=True)
-register("lcs", LCS, replace=True)
-register("hamming_strings", Hamming, replace=True)  # "hamming" is scikit-learn's, on vectors
-register("jaro", Jaro, replace=True)
-register("jaro_winkler", JaroWinkler, replace=True)

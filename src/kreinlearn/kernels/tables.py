@@ -13,9 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from kreinlearn.data.frames import is_number, is_sequence
 from kreinlearn.data.tiles import objects_of, tiles
 from kreinlearn.kernels._compiled import compiled
-from kreinlearn.kernels.base import Array, Objects, register
+from kreinlearn.kernels.base import Array, ObjectKernel, Objects, given
 from kreinlearn.kernels.domains import Records
-from kreinlearn.kernels.object_kernel import ObjectKernel, given
 from kreinlearn.kernels.strings import flaw
 
 A_ROW = (
@@ -45,7 +44,7 @@ class CellsAcross(NamedTuple):
     code_of: list[dict[Hashable, int]]
 
 
-class Gower(ObjectKernel):
+class Gower(ObjectKernel, names=["gower"]):
     """Gower's distance: the mean of d_f over the columns f that both rows know, 1 if there is none.
 
     For numbers d_f = min(1, |x_f - z_f| / range_f), where range_f is that of the training rows; a
@@ -279,6 +278,3 @@ def _is_missing(x: object) -> bool:
     if isinstance(x, float | np.floating):
         return bool(x != x)
     return x is None or type(x).__name__ in ("NAType", "NaTType")
-
-
-register("gower", Gower, replace=True)

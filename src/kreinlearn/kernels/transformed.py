@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -11,40 +13,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.tiles import first_not_finite, length, take
 from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, delivered, resolve, symmetrised
-from kreinlearn.kernels.columns import positive
+from kreinlearn.kernels.columns import number, positive, sample
 from kreinlearn.kernels.combine import Composite, common_domain, require_similarities
 from kreinlearn.kernels.dissimilarity import (
     TRANSFORMS,
     LocalScaling,
     OfDistanceAlone,
+    RankScaling,
     Transform,
     check_dissimilarities,
     dissimilarity,
 )
-from kreinlearn.kernels.ranks import RankScaling
 
 SAMPLE = 1000  # objects whose sizes are compared
 FLOOR = 0.1  # the least size, as a share of the median size
 
 
-class _OfOne(Composite):
-    """A kernel with one part, ``kernel``."""
-
-    kernel: Any
-
-    def _named(self) -> dict[str, Any]:
-        return {"kernel": self.kernel}
-
-
-def _sample(n: int, size: int, rng: np.random.Generator) -> Array:
-    """Row numbers in rising order: ``size`` of n, or all of them if there are fewer."""
-    return np.sort(rng.choice(n, size, replace=False)) if n > size else np.arange(n)
-
-
 # A dissimilarity as a similarity
 
 
-class SimilarityOf(_OfOne):
+class SimilarityOf(Composite):
     """A similarity k made of a dissimilarity d, by a transformation that ``fit`` fixes.
 
     ``fit`` draws reference objects r. From the distances between them it takes s, their median, and
@@ -117,11 +105,8 @@ class SimilarityOf(_OfOne):
             raise ValueError(
                 f"transform={self.transform!r} is not known; choose from {sorted(TRANSFORMS)}{hint}"
             )
-        m: Any = self.n_reference
-        if not isinstance(m, int | np.integer) or isinstance(m, bool) or m < 1:
-            raise ValueError(
-                f"n_reference={m!r} is not allowed; pass a number of objects, 1 or more"
-            )
+        what = "pass a number of objects, 1 or more"
+        number(self.n_reference, "n_reference", what, least=1, kind=Integral)
         width = positive(self.width, "width")
         if self.transform in ("squared", "linear") and width != 1:
             raise ValueError(
@@ -133,7 +118,7 @@ class SimilarityOf(_OfOne):
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
         own, draw = rng.spawn(2)
         super().fit(X, own)
-        chosen = _sample(length(X), self.n_reference, draw)
+        chosen = sample(length(X), self.n_reference, draw)
         self.reference_ = take(X, chosen)
         D = self.parts_[0].symmetric(self.reference_)
         _require_finite(D, f"objects {chosen[0]}..{chosen[-1]}")
@@ -157,7 +142,13 @@ class SimilarityOf(_OfOne):
         return np.asarray(a * self.width) if isinstance(self.transform_, LocalScaling) else a
 
     def columns(self, Z: Objects) -> Columns:
-        return SimilarityColumns(self, Z)
+        return partial(self._similarities, self.parts[0].columns(Z), self.offsets(Z))
+
+    def _similarities(
+        self, raw: Columns, a_columns: Array, A: Objects, out: Array | None = None
+    ) -> Array:
+        D, a = _distances(raw, A), self.offsets(A)
+        return delivered(self.transform_.similarity(D, a, a_columns), out)
 
     def diagonal(self, A: Objects) -> Array:
         a = self.offsets(A)
@@ -181,18 +172,6 @@ def _widened(transform: Transform, width: float) -> Transform:
 def _dissimilarity(spec: Any) -> Kernel:
     common_domain([resolve(spec)])  # no given matrix
     return dissimilarity(spec)
-
-
-class SimilarityColumns:
-    """From rows A to k(A, Z); a(z) is evaluated once."""
-
-    def __init__(self, kernel: SimilarityOf, Z: Objects) -> None:
-        self.kernel, self.offsets = kernel, kernel.offsets(Z)
-        self.raw = kernel.parts[0].columns(Z)
-
-    def __call__(self, A: Objects, out: Array | None = None) -> Array:
-        D, a = _distances(self.raw, A), self.kernel.offsets(A)
-        return delivered(self.kernel.transform_.similarity(D, a, self.offsets), out)
 
 
 def _distances(columns: Columns, A: Objects) -> Array:
@@ -252,7 +231,7 @@ def similarity_of(
 # A similarity divided by sizes
 
 
-class Normalized(_OfOne):
+class Normalized(Composite):
     """k(x, z) / sqrt(s(x) s(z)) with s(x) = max(|k(x, x)|, c), for k(x, x) of any sign.
 
     c is ``floor`` times the median of those |k(x, x)| that are not zero, of up to 1000 objects of
@@ -295,7 +274,7 @@ class Normalized(_OfOne):
         floor = positive(self.floor, "floor")
         own, draw = rng.spawn(2)
         super().fit(X, own)
-        chosen = _sample(length(X), SAMPLE, draw)
+        chosen = sample(length(X), SAMPLE, draw)
         sizes = np.abs(self.parts_[0].diagonal(take(X, chosen)))
         if not np.isfinite(sizes).all():
             bad = int(np.argmin(np.isfinite(sizes)))
@@ -313,7 +292,14 @@ class Normalized(_OfOne):
         return np.asarray(np.maximum(np.abs(own), self.least_, dtype=np.float64))
 
     def columns(self, Z: Objects) -> Columns:
-        return NormalizedColumns(self, Z)
+        part = self.parts[0]
+        return partial(self._divided, part.columns(Z), self.sizes(part.diagonal(Z)))
+
+    def _divided(
+        self, columns: Columns, sizes: Array, A: Objects, out: Array | None = None
+    ) -> Array:
+        own = self.sizes(self.parts[0].diagonal(A))
+        return delivered(_over_roots(columns(A, out), own, sizes), out)
 
     def diagonal(self, A: Objects) -> Array:
         own = self.parts[0].diagonal(A)
@@ -325,19 +311,6 @@ class Normalized(_OfOne):
         N = _over_roots(K, s, s)
         np.fill_diagonal(N, np.diagonal(K) / s)
         return N
-
-
-class NormalizedColumns:
-    """From rows A to the normalised k(A, Z); s(z) is evaluated once."""
-
-    def __init__(self, kernel: Normalized, Z: Objects) -> None:
-        self.kernel, self.part = kernel, kernel.parts[0]
-        self.sizes = kernel.sizes(self.part.diagonal(Z))
-        self.columns = self.part.columns(Z)
-
-    def __call__(self, A: Objects, out: Array | None = None) -> Array:
-        own = self.kernel.sizes(self.part.diagonal(A))
-        return delivered(_over_roots(self.columns(A, out), own, self.sizes), out)
 
 
 def _over_roots(K: Array, rows: Array, columns: Array) -> Array:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from kreinlearn.kernels._compiled import Late
-from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, register
+from kreinlearn.kernels.base import Array, Columns, Kernel, Objects
 from kreinlearn.kernels.columns import (
     FINITE,
     DistanceColumns,
     ProductColumns,
     TruncatedL1Columns,
     floats,
+    fused,
     number,
     positive,
     require_small,
@@ -24,7 +23,6 @@ from kreinlearn.kernels.columns import (
     squared_norms,
 )
 
-_fused = Late("kreinlearn.kernels._fused")
 GRID = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)  # factors of a width that are worth trying
 
 
@@ -78,7 +76,7 @@ class _RadialKernel(VectorKernel):
         return 1.0
 
 
-class Gaussian(_RadialKernel):
+class Gaussian(_RadialKernel, names=["gaussian"]):
     """The Gaussian kernel k(x, z) = exp(-|x - z|^2 / width), which is positive definite.
 
     Parameters
@@ -103,10 +101,10 @@ class Gaussian(_RadialKernel):
     """
 
     def _apply(self) -> Callable[[Array], None]:
-        return partial(_fused.gaussians, weights=(1.0,), rates=(1 / self.width_,))
+        return fused("gaussians", weights=(1.0,), rates=(1 / self.width_,))
 
 
-class DeltaGauss(_RadialKernel):
+class DeltaGauss(_RadialKernel, names=["delta_gauss"]):
     """k(x, z) = exp(-|x - z|^2 / width) - exp(-ratio |x - z|^2 / width), so that k(x, x) = 0.
 
     Parameters
@@ -144,13 +142,13 @@ class DeltaGauss(_RadialKernel):
         return super().fit(X, rng)
 
     def _apply(self) -> Callable[[Array], None]:
-        return partial(_fused.delta_gauss, rate=1 / self.width_, ratio=float(self.ratio))
+        return fused("delta_gauss", rate=1 / self.width_, ratio=float(self.ratio))
 
     def _at_zero(self) -> float:
         return 0.0
 
 
-class GaussianCombination(_RadialKernel):
+class GaussianCombination(_RadialKernel, names=["gaussian_combination"]):
     """k(x, z) = sum_i weights[i] exp(-|x - z|^2 / (widths[i] unit)).
 
     Parameters
@@ -205,13 +203,13 @@ class GaussianCombination(_RadialKernel):
 
     def _apply(self) -> Callable[[Array], None]:
         weights = tuple(np.ravel(self.weights).tolist())
-        return partial(_fused.gaussians, weights=weights, rates=tuple(1 / s for s in self.widths_))
+        return fused("gaussians", weights=weights, rates=tuple(1 / s for s in self.widths_))
 
     def _at_zero(self) -> float:
         return float(np.sum(self.weights))
 
 
-class Epanechnikov(_RadialKernel):
+class Epanechnikov(_RadialKernel, names=["epanechnikov"]):
     """k(x, z) = max(0, 1 - |x - z|^2 / width)^power.
 
     Parameters
@@ -246,10 +244,10 @@ class Epanechnikov(_RadialKernel):
         return super().fit(X, rng)
 
     def _apply(self) -> Callable[[Array], None]:
-        return partial(_fused.epanechnikov, rate=1 / self.width_, power=self.power)
+        return fused("epanechnikov", rate=1 / self.width_, power=self.power)
 
 
-class Multiquadric(_RadialKernel):
+class Multiquadric(_RadialKernel, names=["multiquadric"]):
     """k(x, z) = sqrt(1 + |x - z|^2 / width), which grows with the distance.
 
     It is conditionally negative definite.
@@ -276,10 +274,10 @@ class Multiquadric(_RadialKernel):
     """
 
     def _apply(self) -> Callable[[Array], None]:
-        return partial(_fused.multiquadric, width=self.width_)
+        return fused("multiquadric", width=self.width_)
 
 
-class Sigmoid(VectorKernel):
+class Sigmoid(VectorKernel, names=["sigmoid"]):
     """k(x, z) = tanh(gain <x, z> + bias).
 
     Parameters
@@ -321,7 +319,7 @@ class Sigmoid(VectorKernel):
 
     def columns(self, Z: Objects) -> Columns:
         check_is_fitted(self)
-        return ProductColumns(Z, self.gain_, partial(_fused.tanh, bias=float(self.bias)))
+        return ProductColumns(Z, self.gain_, fused("tanh", bias=float(self.bias)))
 
     def diagonal(self, A: Objects) -> Array:
         check_is_fitted(self)
@@ -332,7 +330,7 @@ class Sigmoid(VectorKernel):
         return np.tanh(norms * A.dtype.type(self.gain_) + A.dtype.type(self.bias))  # type: ignore[no-any-return]
 
 
-class TruncatedL1(VectorKernel):
+class TruncatedL1(VectorKernel, names=["truncated_l1"]):
     """k(x, z) = max(0, radius - sum_j |x_j - z_j|), on dense rows.
 
     Parameters
@@ -373,12 +371,3 @@ class TruncatedL1(VectorKernel):
         check_is_fitted(self)
         A = floats(A)
         return np.full(len(A), self.radius_, A.dtype)
-
-
-register("delta_gauss", DeltaGauss, replace=True)
-register("epanechnikov", Epanechnikov, replace=True)
-register("gaussian", Gaussian, replace=True)
-register("gaussian_combination", GaussianCombination, replace=True)
-register("multiquadric", Multiquadric, replace=True)
-register("sigmoid", Sigmoid, replace=True)
-register("truncated_l1", TruncatedL1, replace=True)

@@ -26,9 +26,8 @@ from kreinlearn.paper.tasks import Row, Task
 
 DEFAULT, OPTIMUM = "default", "optimum"
 PAPER = ("uniform", "leverage", "kmeans++")
-RULES: dict[
-    str, Callable[[int, int], float]
-] = {  # the number of landmarks for rank k and n objects
+Rule = Callable[[int, int], float]  # the number of landmarks for rank k and n objects
+RULES: dict[str, Rule] = {
     "k": lambda k, n: k,
     "2k": lambda k, n: 2 * k,
     "k ln n": lambda k, n: k * math.log(n),
@@ -189,10 +188,7 @@ def fits(K: Tiled, k: int, seed: int, *, shares: bool) -> Iterator[Fit]:
 
 def with_errors(K: Tiled, about: Row, fits: Iterable[Fit]) -> list[Row]:
     """One row per fit with its exact error; all errors come from one pass over all pairs."""
-    rows = []
-    factors: list[tuple[Array, Array]] = [
-        (np.empty((len(K), 0)), np.empty(0))
-    ]  # the error of this one is |K|
+    rows, factors = [], [(np.empty((len(K), 0)), np.empty(0))]  # the error of this one is |K|
     for fit in fits:
         rows.append({**about, "n": len(K), **fit.row()})
         factors.append((fit.model.transform(K.X), fit.model.signature_))
@@ -203,9 +199,8 @@ def with_errors(K: Tiled, about: Row, fits: Iterable[Fit]) -> list[Row]:
 def approximations(name: str, kernel: str, seed: int, scale: Scale) -> list[Row]:
     """All fits of one set, kernel and seed."""
     K, shares = tiled(name, kernel, scale), kernel == PRINTED_KERNEL and seed == 0
-    fitted(
-        K, by_rule(K, scale.ranks[0], "k", DEFAULT, seed)
-    )  # so that nothing is compiled or loaded while it is timed
+    # This one comes first so that nothing is compiled or loaded while it is timed.
+    fitted(K, by_rule(K, scale.ranks[0], "k", DEFAULT, seed))
     every = (fit for k in scale.ranks for fit in fits(K, k, seed, shares=shares))
     return with_errors(K, {"set": name, "kernel": kernel}, every)
 

@@ -123,8 +123,7 @@ class Fold:
             base = min(share, 1 - share)
         M, M_test = matrices or (self.split.M_train, self.split.M_test)
         wall, cpu = time.perf_counter(), time.process_time()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             model.fit(M, y)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         wrong = np.flatnonzero(model.predict(M_test) != y_test)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
@@ -12,12 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from kreinlearn.data.writing import replacing
-from kreinlearn.paper import ranges
+from kreinlearn.paper import printed
 from kreinlearn.paper.reading import say
 from kreinlearn.paper.scale import FOLDER, NAMES, QUICK, REPORT, RESULTS, Scale
-from kreinlearn.paper.tasks import Journal, Measurements, MixedMeasurements, Task, duration, measure
-from kreinlearn.report import Block, Document, Section, provenance, show, to_html, to_markdown
-from kreinlearn.report import versions as library_versions
+from kreinlearn.paper.tasks import Journal, Measurements, MixedMeasurements, Task, measure
+from kreinlearn.progress import time_in_words
+from kreinlearn.report import model
+from kreinlearn.report.html import to_html
+from kreinlearn.report.markdown import to_markdown
+from kreinlearn.report.model import Block, Check, Document, Section, Table
+from kreinlearn.report.terminal import show
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,14 +52,13 @@ class Run:
     parts: Mapping[str, Part]
     scale: Scale
     command: str
-    versions: dict[str, str]
-    tasks: dict[str, list[Task]]
+    tasks: dict[str, list[Task]]  # of the parts that are asked for, or were measured before
     whole: bool  # all parts were asked for
     failures: dict[str, str] = field(default_factory=dict)  # tracebacks
 
     @property
     def keys(self) -> list[str]:
-        return list({task.key: None for tasks in self.tasks.values() for task in tasks})
+        return list(dict.fromkeys(task.key for tasks in self.tasks.values() for task in tasks))
 
 
 def reproduce(
@@ -93,15 +96,13 @@ def reproduce(
     """
     import joblib
 
-    from kreinlearn import __version__
-
     parts = registry or all_parts()
-    asked = {name: part.tasks(scale) for name, part in parts.items() if name in names}
-    journal = _opened(output / JOURNAL, library_versions(__version__), fresh)
-    tasks = asked | _measured_before(parts, names, scale, journal)
-    shown = {name: part for name, part in parts.items() if name in tasks}
-    whole = asked.keys() == NAMES.keys()
-    run = Run(shown, scale, command, journal.versions, tasks, whole)
+    journal = _opened(output / JOURNAL, fresh)
+    every = {name: part.tasks(scale) for name, part in parts.items()}
+    asked = {name: tasks for name, tasks in every.items() if name in names}
+    before = {k: v for k, v in every.items() if journal.measurements(task.key for task in v)}
+    tasks = {name: every[name] for name in parts if name in asked or name in before}
+    run = Run(parts, scale, command, tasks, whole=asked.keys() == NAMES.keys())
     if report_only:
         if not journal.measurements(run.keys):
             print(f"{output} holds no measurement of it: omit --report-only", file=sys.stderr)
@@ -117,26 +118,14 @@ def reproduce(
     return _reported(run, journal, output, console or _console())
 
 
-def _measured_before(
-    parts: Mapping[str, Part], names: Sequence[str], scale: Scale, journal: Journal
-) -> dict[str, list[Task]]:
-    """The tasks of parts that are not asked for now but were measured once: they are shown, too."""
-    others = {name: part.tasks(scale) for name, part in parts.items() if name not in names}
-    return {
-        name: tasks
-        for name, tasks in others.items()
-        if journal.measurements(task.key for task in tasks)
-    }
-
-
-def _opened(path: Path, versions: dict[str, str], fresh: bool) -> Journal:
+def _opened(path: Path, fresh: bool) -> Journal:
     try:
-        return Journal(path, versions)
+        return Journal(path, model.versions())
     except MixedMeasurements:
         if not fresh:
             raise
         path.replace(path.with_suffix(".old"))  # perhaps hours of work: it is not deleted
-        return Journal(path, versions)
+        return Journal(path, model.versions())
 
 
 def _console() -> Console:
@@ -170,16 +159,16 @@ def documented(run: Run, journal: Journal) -> tuple[Document, bool]:
     """The report, and whether the numbers of a whole quick run are within their ranges."""
     from kreinlearn.paper.sets import is_there, missing, stand_ins
 
-    document = Document(TITLE, sections=[_section(run, journal, name) for name in run.parts])
+    document = Document(TITLE, sections=[_section(run, journal, name) for name in run.tasks])
     holds = True
     if run.scale == QUICK and run.whole:
         numbers = {k: v for section in document.sections for k, v in section.numbers.items()}
-        checks = ranges.compared(numbers, ranges.stored(), is_there)
+        checks = compared(numbers, printed.ranges(), is_there)
         holds = not any(check.holds is False for check in checks)
-        document.sections.append(ranges.section(checks))
+        document.sections.append(compared_section(checks))
     document.lead = [
         say("command.what"),
-        provenance(run.command, run.versions),
+        model.provenance(run.command),
         *_effort(run, journal),
         *_listed(say("command.missing"), missing(run.scale)),
         *_listed(say("command.stand_ins"), stand_ins(run.scale)),
@@ -201,26 +190,57 @@ def _section(run: Run, journal: Journal, name: str) -> Section:
 def _effort(run: Run, journal: Journal) -> list[Block]:
     """What the measurements cost, and which warnings they gave."""
     made = [journal.outcomes[key] for key in run.keys if key in journal.outcomes]
-    cpu, wall = (duration(sum(getattr(o, name) for o in made)) for name in ("cpu", "wall"))
+    cpu, wall = (time_in_words(sum(getattr(o, name) for o in made)) for name in ("cpu", "wall"))
     warned = {text: sum(text in o.warned for o in made) for o in made for text in o.warned}
     return [
         say("command.effort", total=len(run.keys), made=len(made), cpu=cpu, wall=wall),
         *_listed(
             "Warnings that came up, with the number of measurements that gave them:",
-            [f"{' '.join(text.split())} ({n})" for text, n in warned.items()],
+            (f"{text} ({n})" for text, n in warned.items()),
         ),
     ]
 
 
 def _listed(opening: str, items: Iterable[str]) -> list[Block]:
     """An opening and a list, or nothing where there are no items."""
-    lines = [f"- {item}" for item in items]
-    return [opening, "\n".join(lines)] if lines else []
+    text = model.bulleted(items)
+    return [opening, text] if text else []
 
 
 def _last_lines(failures: Mapping[str, str]) -> list[str]:
     """Each failure with the last line of its traceback."""
     return [f"{what}: {text.strip().splitlines()[-1]}" for what, text in failures.items()]
+
+
+# The numbers of the quick run
+
+
+def compared(
+    numbers: Mapping[str, float], ranges: Iterable[printed.Range], is_there: Callable[[str], bool]
+) -> list[Check]:
+    """One check per range; a number that is missing although its data are there fails.
+
+    Where the data are not there the number, if any, belongs to something that stands in for them,
+    and nothing can be said.
+    """
+    checks = []
+    for name, low, high, needs in ranges:
+        value = numbers.get(name)
+        shown = "-" if value is None else f"{value:.4g}"
+        holds = value is not None and low <= value <= high
+        skipped = needs != "" and not is_there(needs)
+        checks.append(Check(name, shown, f"{low:g} to {high:g}", None if skipped else holds))
+    return checks
+
+
+def compared_section(checks: Sequence[Check]) -> Section:
+    """The comparison as a section of the report."""
+    verdicts = [check.holds for check in checks]
+    within, outside, skipped = (verdicts.count(holds) for holds in (True, False, None))
+    text = say("ranges.summary", total=len(checks), within=within, outside=outside, skipped=skipped)
+    rows = [[check.what, check.found, check.limit, check.verdict] for check in checks]
+    table = Table("The quick run's numbers", ("number", "found", "range", "verdict"), rows)
+    return Section("Comparison with stored ranges", [text, table] if rows else [text])
 
 
 # Files

@@ -15,7 +15,7 @@ from kreinlearn.paper.reading import rows_of, say
 from kreinlearn.paper.scale import KERNELS, Scale
 from kreinlearn.paper.sets import VECTORIAL, vectorial_names
 from kreinlearn.paper.tasks import Measurements, Row
-from kreinlearn.report import Check
+from kreinlearn.report.model import Check
 
 OURS = "our default"  # its name in figures and tables
 MOST_NAMED = 8  # how many missing tasks a sentence names

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from kreinlearn.plotting.style import COLOURS, MARKS, SETTINGS, log_ticks, mark, short
-from kreinlearn.report import Picture
+from kreinlearn.plotting.style import COLOURS, MARKS, log_ticks, mark, short
+from kreinlearn.report.model import Picture
 from kreinlearn.report.svg import drawing
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 PAPER = "the paper"
 FENCE = 3.0  # a panel ends so many quartile ranges beyond the quartiles
-# Sizes in inches: of the figure, of a row of panels and of the widest panel;
-WIDTH, HEIGHT, WIDEST = 10.0, 2.0, 3.2
-# and the room at the left, below, above and between panels, and for one line of the legend.
-LEFT, BOTTOM, ABOVE, BESIDE, LEGEND = 0.65, 0.55, 0.28, 0.36, 0.19
+# Inches: the widths of the figure and of the widest panel, the height of a row of panels,
+WIDTH, WIDEST, HEIGHT = 10.0, 3.2, 2.0
+# the room beside all panels, below them and between two, and a line of the legend.
+LEFT, BOTTOM, BESIDE, LEGEND = 0.4, 0.35, 0.36, 0.19
 
 
 class Line(NamedTuple):
@@ -43,11 +43,7 @@ class Panel(NamedTuple):
     lines: Sequence[Line]
 
 
-class Look(NamedTuple):
-    """The colour and the mark of a label, which are the same in all panels."""
-
-    colour: str
-    mark: str
+Look = tuple[str, str]  # the colour and the mark of a label, which are the same in all panels
 
 
 def drawn(
@@ -55,41 +51,41 @@ def drawn(
     columns: int = 5, xlog: bool = False, ylog: bool = False,
 ) -> Picture | str:  # fmt: skip
     """A picture with one legend for all panels, or a sentence if matplotlib is missing."""
+    looks = looks_of(panels)
+    columns = max(1, min(columns, len(panels)))
+    rows = max(1, math.ceil(len(panels) / columns))
+    panel_width = min(WIDEST, (WIDTH - LEFT) / columns)
+    width = LEFT + columns * panel_width
+    abreast = legend_columns([*looks, PAPER], width)
+    legend = LEGEND * math.ceil((len(looks) + 1) / abreast)
+
+    def draw(figure: Figure) -> None:
+        grid = figure.subplots(rows, columns, squeeze=False).flat
+        for panel, axes in zip_longest(panels, grid):
+            if panel is None:
+                axes.remove()
+            else:
+                axes.set_title(panel.title, fontsize=fitting(panel.title, panel_width - BESIDE))
+                _draw(axes, panel, looks, xlog, ylog)
+        figure.supxlabel(xlabel, fontsize=9)
+        figure.supylabel(ylabel, fontsize=9)
+        figure.legend(handles=entries_of(panels, looks), loc="outside upper center", ncols=abreast)
+
     try:
-        import matplotlib
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
-        from matplotlib.figure import Figure
+        svg = drawing((width, legend + rows * HEIGHT + BOTTOM), draw)
     except ImportError:
         return (
             f'The figure "{caption}" is not drawn: matplotlib is missing '
             '(`pip install "kreinlearn[plot]"`).'
         )
-    looks = looks_of(panels)
-    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **SETTINGS}):
-        columns = max(1, min(columns, len(panels)))
-        rows = max(1, math.ceil(len(panels) / columns))
-        entries = entries_of(panels, looks)
-        width = LEFT + columns * min(WIDEST, (WIDTH - LEFT) / columns)
-        abreast = legend_columns(entries, width)
-        bottom = BOTTOM + LEGEND * math.ceil(len(entries) / abreast)
-        figure = Figure(figsize=(width, bottom + rows * HEIGHT))
-        FigureCanvasSVG(figure)
-        for panel, axes in zip_longest(panels, _axes(figure, rows, columns, bottom)):
-            if panel is None:
-                axes.remove()
-            else:
-                _draw(axes, panel, looks, xlog, ylog)
-        _label(figure, bottom, xlabel, ylabel)
-        figure.legend(handles=entries, loc="lower center", ncols=abreast, borderaxespad=0.2)
-        return Picture(name, caption, alt, drawing(figure))
+    return Picture(name, caption, alt, svg)
 
 
 def looks_of(panels: Iterable[Panel]) -> dict[str, Look]:
     """The look of every label, in the order in which they occur."""
     labels = dict.fromkeys(line.label for panel in panels for line in panel.lines)
     return {
-        label: Look(COLOURS[i % len(COLOURS)], MARKS[i % len(MARKS)])
-        for i, label in enumerate(labels)
+        label: (COLOURS[i % len(COLOURS)], MARKS[i % len(MARKS)]) for i, label in enumerate(labels)
     }
 
 
@@ -103,27 +99,7 @@ def drawable(line: Line, xlog: bool, ylog: bool) -> tuple[np.ndarray, np.ndarray
     return x[good], y[good]
 
 
-def _axes(figure: Figure, rows: int, columns: int, bottom: float) -> Iterator[Axes]:
-    """A grid of axes with room for the titles above and the ticks below and beside them."""
-    width, height = figure.get_size_inches()
-    panel, above = (width - LEFT) / columns, ABOVE + 0.2
-    gaps = {"wspace": BESIDE / (panel - BESIDE), "hspace": above / (HEIGHT - above)}
-    ends = {"left": LEFT / width, "right": 1 - (BESIDE - 0.3) / width}
-    ends |= {"bottom": bottom / height, "top": 1 - ABOVE / height}
-    return iter(figure.subplots(rows, columns, squeeze=False, gridspec_kw=ends | gaps).flat)
-
-
-def _label(figure: Figure, bottom: float, xlabel: str, ylabel: str) -> None:
-    """Name the axes, once for all panels."""
-    width, height = figure.get_size_inches()
-    middle, across = (bottom + height - ABOVE) / 2 / height, (LEFT / width + 1) / 2
-    figure.text(0.12 / width, middle, ylabel, rotation=90, ha="center", va="center", fontsize=9)
-    figure.text(across, (bottom - 0.38) / height, xlabel, ha="center", va="center", fontsize=9)
-
-
 def _draw(axes: Axes, panel: Panel, looks: dict[str, Look], xlog: bool, ylog: bool) -> None:
-    width = axes.get_position().width * axes.figure.get_figwidth()  # type: ignore[union-attr]
-    axes.set_title(panel.title, fontsize=fitting(panel.title, width))
     curves = [(line, *drawable(line, xlog, ylog)) for line in panel.lines]
     xs, ys = (np.concatenate([[], *(c[i] for c in curves)]) for i in (1, 2))
     if not len(xs):
@@ -135,10 +111,10 @@ def _draw(axes: Axes, panel: Panel, looks: dict[str, Look], xlog: bool, ylog: bo
     axes.set_ylim(low, high)
     for line, x, y in curves:
         axes.plot(x, y, **style(line, looks))
-        colour = looks[line.label].colour
+        colour, _ = looks[line.label]
         for edge, beyond, caret in ((high, y > high, 6), (low, y < low, 7)):
             at = x[beyond], np.full(beyond.sum(), edge)
-            axes.plot(*at, linestyle="", marker=caret, clip_on=False, color=colour)
+            axes.plot(*at, linestyle="", marker=caret, clip_on=False, in_layout=False, color=colour)
     if xlog:
         mark(axes.xaxis, rank_ticks(xs))
     if ylog:
@@ -148,9 +124,8 @@ def _draw(axes: Axes, panel: Panel, looks: dict[str, Look], xlog: bool, ylog: bo
 def style(line: Line, looks: dict[str, Look]) -> dict[str, Any]:
     """How a curve and its entry in the legend are drawn."""
     colour, mark = looks[line.label]
-    if line.printed:
-        return {**_PRINTED, "color": colour, "marker": mark}
-    return {"linestyle": "--" if line.dashed else "-", "color": colour, "marker": mark}
+    kind = _PRINTED if line.printed else {"linestyle": "--" if line.dashed else "-"}
+    return {**kind, "color": colour, "marker": mark}
 
 
 _PRINTED: dict[str, Any] = {
@@ -201,9 +176,7 @@ def entries_of(panels: Sequence[Panel], looks: dict[str, Look]) -> list[Line2D]:
     return entries
 
 
-def legend_columns(entries: Sequence[Line2D], width: float) -> int:
+def legend_columns(labels: Sequence[str], width: float) -> int:
     """The number of columns with which the legend is no wider than the figure, and even."""
-    longest = max((len(str(entry.get_label())) for entry in entries), default=0)
-    fitting = max(1, int(width / (0.5 + 0.075 * longest)))
-    lines = math.ceil(len(entries) / fitting) or 1
-    return math.ceil(len(entries) / lines) or 1
+    fitting = max(1, int(width / (0.5 + 0.075 * max(map(len, labels)))))
+    return math.ceil(len(labels) / math.ceil(len(labels) / fitting))

@@ -15,7 +15,7 @@ from kreinlearn.paper.reading import rows_of, say
 from kreinlearn.paper.scale import Scale
 from kreinlearn.paper.size_time import DIMENSIONS, fastest
 from kreinlearn.paper.tasks import Measurements, Row, Task
-from kreinlearn.report import Block, Check, Section, Table
+from kreinlearn.report.model import Block, Check, Section, Table
 
 Array = np.ndarray
 Pair = tuple[Array, Array]

@@ -14,7 +14,7 @@ from kreinlearn.paper import sets
 from kreinlearn.paper.reading import at_most, say
 from kreinlearn.paper.scale import Scale
 from kreinlearn.paper.tasks import Measurements, Row, Task
-from kreinlearn.report import Block, Check, Section, Table
+from kreinlearn.report.model import Block, Check, Section, Table
 
 Array = np.ndarray
 SAMPLE = 1000  # rows of a vectorial set

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from typing import Any, Self
 
@@ -91,12 +91,8 @@ def eigen_form(Phi: Array, S: Array) -> tuple[Array, Array]:
     return Q @ P, D
 
 
-@contextmanager
-def fewer_dimensions() -> Iterator[None]:
-    """Silence a fit: its one warning is that the landmarks span fewer dimensions than the rank."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        yield
+# Silences a fit: its one warning is that the landmarks span fewer dimensions than the rank.
+fewer_dimensions = partial(warnings.catch_warnings, action="ignore", category=UserWarning)
 
 
 def nystroem(
@@ -122,9 +118,8 @@ def optimal_errors(K: Tiled, ranks: Sequence[int], seed: int = 0) -> Array:
     They are exact for few rows; else they approach the optimum from above (``_settled_errors``).
     """
     if len(K) <= DENSE:
-        squared = np.square(scipy.linalg.eigvalsh(K.whole(), overwrite_a=True))
-        tails = np.cumsum(np.sort(squared))[::-1]  # all but the k largest
-        return np.sqrt([tails[k] if k < len(K) else 0.0 for k in ranks])
+        magnitudes = np.sort(np.abs(scipy.linalg.eigvalsh(K.whole(), overwrite_a=True)))[::-1]
+        return np.array([np.linalg.norm(magnitudes[k:]) for k in ranks])
     return _settled_errors(K, ranks, seed)
 
 

@@ -1,13 +1,13 @@
-"""The numbers that the paper prints, read off its tables and figures (package data)."""
+"""Numbers in the package: those that the paper prints, and the ranges of the quick run."""
 
 from __future__ import annotations
 
 import csv
+import math
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-METHODS = ("krein lsm", "krein vc-lsm", "krein sh-svm", "sf-lsm")
 RULES = {"k": "k", "k*log(n)": "k ln n"}  # how many landmarks rank k has, as we write it
 
 
@@ -26,6 +26,15 @@ class Point(NamedTuple):
 
     log_seconds: float
     log_error: float
+
+
+class Range(NamedTuple):
+    """Where a number of the quick run is expected to lie."""
+
+    name: str  # one of the numbers of a section
+    low: float
+    high: float
+    needs: str = ""  # the data set that the number needs, such as "dissimilarity/protein"
 
 
 def expected(name: str) -> list[list[str]]:
@@ -67,3 +76,11 @@ def seconds() -> dict[tuple[int, int], float]:
     """Mean seconds, by rank and number of objects."""
     lines = expected("size_vs_seconds.csv")[1:]
     return {(int(rank), int(n)): float(mean) for rank, n, mean in lines}
+
+
+def ranges() -> list[Range]:
+    """The ranges of the quick run; an empty end is infinite."""
+    return [
+        Range(name, float(low or -math.inf), float(high or math.inf), needs)
+        for name, low, high, needs in expected("quick_ranges.csv")[1:]
+    ]

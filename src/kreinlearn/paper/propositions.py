@@ -14,7 +14,7 @@ from kreinlearn.paper import sets
 from kreinlearn.paper.reading import at_most, rows_of, say
 from kreinlearn.paper.scale import Scale
 from kreinlearn.paper.tasks import Measurements, Row, Task
-from kreinlearn.report import Block, Section, Table
+from kreinlearn.report.model import Block, Section, Table
 
 Array = np.ndarray
 NAMES = ("protein", "woodyplants50", "chickenpieces_20_60", "coilyork")

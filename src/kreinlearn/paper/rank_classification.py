@@ -7,15 +7,14 @@ from functools import partial
 from itertools import pairwise, product
 
 from kreinlearn.paper import classifying, printed, sets
-from kreinlearn.paper.classifying import DEFAULTS, PAPER, SVM, Measured
+from kreinlearn.paper.classifying import DEFAULTS, LEARNERS, PAPER, SVM, Measured
 from kreinlearn.paper.figures import Line, Panel, drawn
 from kreinlearn.paper.paired import ALL, ONE_VS_REST, Cell
-from kreinlearn.paper.printed import METHODS
 from kreinlearn.paper.reading import say
 from kreinlearn.paper.scale import Scale
 from kreinlearn.paper.sets import DISSIMILARITY
 from kreinlearn.paper.tasks import Measurements, Task
-from kreinlearn.report import Block, Section, Table
+from kreinlearn.report.model import Block, Section, Table
 
 REFERENCE = "KreinSVC, defaults"
 PRINTED = [name for name, entry in DISSIMILARITY.items() if entry.curve]
@@ -35,7 +34,7 @@ def section(scale: Scale, measurements: Measurements) -> Section:
     blocks += [_table(here, ALL), *_apart(here), *here.absences]
     numbers = {
         f"rank-classification/{name}/{method}/k={k} median": error
-        for name, method in product(DISSIMILARITY, METHODS)
+        for name, method in product(DISSIMILARITY, LEARNERS)
         for k, error in curve(here, name, method).items()
     }
     title = "Classification error against rank (Figures 3 and 7)"
@@ -61,10 +60,10 @@ def printed_curve(name: str, method: str) -> dict[int, float]:
 def _panel(here: Measured, name: str, target: str = ALL) -> Panel:
     title = name if here.cells(name) else f"{name} ({sets.state(name, here.scale)})"
     lines = []
-    for method in METHODS:
+    for method in LEARNERS:
         if ours := curve(here, name, method, target):
             lines.append(Line(method, list(ours), list(ours.values())))
-    for method in METHODS if target == ALL else ():
+    for method in LEARNERS if target == ALL else ():
         if theirs := printed_curve(name, method):
             lines.append(Line(method, list(theirs), list(theirs.values()), printed=True))
     if best := here.cells(name, target).get(Cell(SVM, DEFAULTS)):
@@ -103,7 +102,7 @@ def _table(here: Measured, target: str) -> Table:
     way = "all classes at once" if target == ALL else "each class against the rest, mean"
     header = ["set", "method", *(f"k = {k}" for k in here.scale.ranks)]
     rows = []
-    for name, method in product(DISSIMILARITY, METHODS):
+    for name, method in product(DISSIMILARITY, LEARNERS):
         ours = curve(here, name, method, target)
         theirs = printed_curve(name, method) if target == ALL else {}
         if ours or theirs:
@@ -122,13 +121,13 @@ def _read(here: Measured) -> Iterator[str]:
     """What the curves say at the largest rank, and how often they fall."""
     spans = []
     for name in PRINTED:
-        ours = [curve(here, name, method).get(here.k) for method in METHODS]
-        theirs = [printed_curve(name, method).get(here.k) for method in METHODS]
+        ours = [curve(here, name, method).get(here.k) for method in LEARNERS]
+        theirs = [printed_curve(name, method).get(here.k) for method in LEARNERS]
         if None not in ours and None not in theirs:
             spans.append(f"{name} {_between(ours)} (paper {_between(theirs)})")
     if spans:
         yield say("rank-classification.medians", k=here.k, spans="; ".join(spans))
-    curves = [list(curve(here, *of).values()) for of in product(DISSIMILARITY, METHODS)]
+    curves = [list(curve(here, *of).values()) for of in product(DISSIMILARITY, LEARNERS)]
     if steps := [b <= a for errors in curves for a, b in pairwise(errors)]:
         yield say("rank-classification.steps", falls=sum(steps), total=len(steps))
 

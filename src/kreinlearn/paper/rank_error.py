@@ -15,7 +15,7 @@ from kreinlearn.paper.matrix_free import DENSE, SETTLED
 from kreinlearn.paper.reading import say
 from kreinlearn.paper.scale import KERNELS, Scale
 from kreinlearn.paper.tasks import Measurements
-from kreinlearn.report import Block, Check, Section, Table
+from kreinlearn.report.model import Block, Check, Section, Table
 
 tasks = approximating.tasks
 EQUAL, WIDTH, WIDTHS = approximating.EQUAL, approximating.WIDTH, approximating.WIDTHS

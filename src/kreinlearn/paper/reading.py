@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 
 from kreinlearn.paper.tasks import Measurements, Row, Task
-from kreinlearn.report import Check
+from kreinlearn.report.model import Check
 
 
 @cache

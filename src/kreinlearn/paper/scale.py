@@ -37,9 +37,7 @@ class Scale:
     exact_polygons: int  # for the methods that approximate nothing
     balls: int  # in each class, where the matrix of the paper is not there
     flop_sizes: tuple[tuple[int, int], ...]  # (n, m)
-    timed_rows: tuple[
-        int, ...
-    ]  # numbers of generated vectors that are timed in addition to the sets
+    timed_rows: tuple[int, ...]  # numbers of generated vectors that are timed beside the sets
     repeats: int  # how often work is timed; the shortest time counts
     seed: int = 0
 

@@ -8,8 +8,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.datasets import load_digits
 from sklearn.model_selection import StratifiedKFold
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import KernelCenterer, StandardScaler
 
 from kreinlearn.datasets import VARIABLE, list_datasets, load_dataset, make_balls3d, make_polygons
 from kreinlearn.kernels import resolve
@@ -52,12 +53,7 @@ def standardised(X: Array) -> Array:
 
 def vectors(name: str, scale: Scale) -> Array:
     """The standardised rows of a set, at most ``scale.rows`` of them."""
-    if name == "digits":
-        from sklearn.datasets import load_digits
-
-        X = load_digits().data
-    else:
-        X = load_dataset(f"vectorial/{name}").X
+    X = load_digits().data if name == "digits" else load_dataset(f"vectorial/{name}").X
     if scale.rows is not None and scale.rows < len(X):
         X = X[np.random.default_rng(scale.seed).choice(len(X), scale.rows, replace=False)]
     return standardised(X)
@@ -122,10 +118,9 @@ def averaged(M: Array) -> Array:
 
 def centred_squares(D: Array, D_test: Array) -> tuple[Array, Array]:
     """K = -1/2 J (D o D) J of the training objects, and the rows of the test objects."""
-    squared, squared_test = np.square(D), np.square(D_test)
-    a, a_test, c = squared.mean(axis=1), squared_test.mean(axis=1), squared.mean()
-    K = -0.5 * (squared - a[:, None] - a + c)
-    return averaged(K), -0.5 * (squared_test - a_test[:, None] - a + c)
+    centerer = KernelCenterer().fit(-0.5 * np.square(D))
+    K, K_test = (centerer.transform(-0.5 * np.square(part)) for part in (D, D_test))
+    return averaged(K), np.asarray(K_test)
 
 
 def stored(path: str, origin: str = SAME) -> LearningSet:
@@ -206,31 +201,24 @@ def learning_set(name: str, scale: Scale) -> LearningSet:
     return stored(f"dissimilarity/{name}", SAME if entry.table else SIBLING)
 
 
-def stand_in(name: str) -> str:
-    """What is measured in place of the paper's matrix; empty if that matrix is there."""
-    entry = DISSIMILARITY[name]
-    if entry.instead is None or is_there(f"dissimilarity/{name}"):
-        return ""
-    return PART if name == "coilyork" else EQUIVALENT
+def source(name: str) -> str:
+    """SAME if the paper's matrix is there, else what stands in for it, or "" if nothing does."""
+    if is_there(f"dissimilarity/{name}"):
+        return SAME
+    if name == "coilyork":
+        return PART if is_there("dissimilarity/coilyork_partial") else ""
+    return EQUIVALENT if DISSIMILARITY[name].instead else ""
 
 
 def called(name: str) -> str:
     """The name of a set in keys: the paper's matrix and what stands in for it do not mix."""
-    kind = stand_in(name)
-    return f"{name} ({kind})" if kind else name
+    kind = source(name)
+    return name if kind in (SAME, "") else f"{name} ({kind})"
 
 
 def there(scale: Scale) -> list[str]:
     """The dissimilarity sets of the scale that can be measured."""
-    return [name for name in scale.dissimilarity if not _absent(name)]
-
-
-def _absent(name: str) -> bool:
-    if is_there(f"dissimilarity/{name}"):
-        return False
-    if name == "coilyork":
-        return not is_there("dissimilarity/coilyork_partial")
-    return DISSIMILARITY[name].instead is None
+    return [name for name in scale.dissimilarity if source(name)]
 
 
 def state(name: str, scale: Scale) -> str:
@@ -243,10 +231,10 @@ def state(name: str, scale: Scale) -> str:
 def stand_ins(scale: Scale) -> list[str]:
     """One sentence for each set that is measured on something else."""
     return [
-        f"{name}: measured on {stand_in(name)}, see the tables; the paper's own would go to "
+        f"{name}: measured on {source(name)}, see the tables; the paper's own would go to "
         f"dissimilarity/{name}.npz, arrays D (n, n) and y (n,)"
         for name in there(scale)
-        if stand_in(name)
+        if source(name) != SAME
     ]
 
 
@@ -256,7 +244,7 @@ def missing(scale: Scale) -> list[str]:
         f"{name}: {DISSIMILARITY[name].download} of {DISDATASETS}; as dissimilarity/{name}.npz, "
         f"arrays D (n, n) and y (n,), in the folder that {VARIABLE} names"
         for name in scale.dissimilarity
-        if _absent(name)
+        if not source(name)
     ] + [
         f"{name}: the regression set of that name (UCI, or the collection of L. Torgo); as "
         f"vectorial/{name}.npz, array X (n, d), in the folder that {VARIABLE} names"

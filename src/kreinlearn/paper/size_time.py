@@ -9,8 +9,6 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from kreinlearn import KreinNystroem
-from kreinlearn.kernels import Kernel
 from kreinlearn.paper import figures, printed
 from kreinlearn.paper.approximating import kernel_of
 from kreinlearn.paper.matrix_free import fewer_dimensions, nystroem
@@ -18,7 +16,7 @@ from kreinlearn.paper.reading import at_most, rows_of, say
 from kreinlearn.paper.scale import Scale
 from kreinlearn.paper.sets import vectorial_names, vectors
 from kreinlearn.paper.tasks import Measurements, Row, Task
-from kreinlearn.report import Block, Section, Table
+from kreinlearn.report.model import Block, Section, Table
 
 T = TypeVar("T")
 DIMENSIONS = 20  # of generated vectors
@@ -26,25 +24,11 @@ ENOUGH = 0.2  # CPU seconds that all timings of one work take together
 LINEAR = 1.15  # an exponent up to which growth counts as linear
 
 
-class Way(NamedTuple):
-    """A way to approximate that is timed."""
-
-    landmarks: str
-    per_rank: int  # landmarks per unit of rank
-    core: str
-    method: str
-
-    def model(self, kernel: Kernel, k: int, seed: int) -> KreinNystroem:
-        return nystroem(
-            kernel, self.per_rank * k, k, scheme=self.landmarks, core=self.core,
-            method=self.method, seed=seed,
-        )  # fmt: skip
-
-
+# How each way makes an approximation: landmarks per unit of rank, and everything else.
 WAYS = {
-    "paper's scheme by SVD": Way("kmeans++", 1, "plain", "svd"),
-    "paper's scheme by Gram": Way("kmeans++", 1, "plain", "gram"),
-    "our default": Way("auto", 2, "ls", "gram"),
+    "paper's scheme by SVD": (1, partial(nystroem, scheme="kmeans++", core="plain", method="svd")),
+    "paper's scheme by Gram": (1, partial(nystroem, scheme="kmeans++", core="plain")),
+    "our default": (2, partial(nystroem)),
 }
 
 
@@ -93,9 +77,9 @@ def objects(name: str, scale: Scale) -> np.ndarray:
 def _timed(name: str, scale: Scale) -> list[Row]:
     X, rows = objects(name, scale), []
     kernel = kernel_of("delta_gauss", X)
-    for way, make in WAYS.items():
+    for way, (per_rank, make) in WAYS.items():
         for k in scale.ranks:
-            model = make.model(kernel, k, scale.seed)
+            model = make(kernel, per_rank * k, k, seed=scale.seed)
             with fewer_dimensions():
                 _, spent = fastest(partial(model.fit, X), scale.repeats)
             rows.append({"set": name, "n": len(X), "d": X.shape[1], "way": way, "k": k})
@@ -117,9 +101,7 @@ class Growth(NamedTuple):
         """p of seconds = c n^p, by least squares of logarithms; NaN if there is only one size."""
         if len(set(self.n)) < 2:
             return float("nan")
-        x, y = np.log(self.n), np.log(self.seconds)
-        x -= x.mean()
-        return float(x @ y / (x @ x))
+        return float(np.polyfit(np.log(self.n), np.log(self.seconds), 1)[0])
 
 
 PRINTED = "printed"

@@ -10,12 +10,11 @@ from typing import NamedTuple
 from kreinlearn.paper import classifying, printed, sets
 from kreinlearn.paper.classifying import DEFAULTS, FEW, LEARNERS, NEAREST, OURS, PAPER, Measured
 from kreinlearn.paper.paired import ALL, ONE_VS_REST, Cell, Cells, Errors, difference
-from kreinlearn.paper.printed import METHODS
 from kreinlearn.paper.reading import say
 from kreinlearn.paper.scale import Scale
 from kreinlearn.paper.sets import DISSIMILARITY
 from kreinlearn.paper.tasks import Measurements, Task
-from kreinlearn.report import Block, Check, Section, Table
+from kreinlearn.report.model import Block, Check, Section, Table
 
 NAMES = {method: learner.__name__ for method, learner in LEARNERS.items()}
 PRINTED_DIGITS = 0.005  # the paper's means have two decimals
@@ -51,7 +50,7 @@ def _setting(here: Measured) -> str:
 
 def _labels(here: Measured) -> str:
     name = "woodyplants50"
-    woody = [printed.table1()["woody50", method].mean for method in METHODS]
+    woody = [printed.table1()["woody50", method].mean for method in LEARNERS]
     bases = [row["base"] for row in here.rows if row["set"] == name and row["base"]]
     base = f"{100 * max(bases):.1f}" if bases else "about 8"
     text = say("table1.labels", least=min(woody), most=max(woody), base=base)
@@ -67,7 +66,7 @@ def _labels(here: Measured) -> str:
 
 def scheme_cells(k: int) -> list[Cell]:
     """The four methods of the paper's scheme at rank k."""
-    return [Cell(method, PAPER, k) for method in METHODS]
+    return [Cell(method, PAPER, k) for method in LEARNERS]
 
 
 def _shown_sets(here: Measured) -> list[str]:
@@ -88,7 +87,7 @@ def _few_columns(here: Measured) -> dict[str, Cell]:
 
 def _scheme_table(here: Measured) -> Table:
     """All rows of the paper, measured or not, and the sets that the paper does not have."""
-    header = ["set", "n", *(f"{m}, {whose}" for m in METHODS for whose in ("ours", "paper"))]
+    header = ["set", "n", *(f"{m}, {whose}" for m in LEARNERS for whose in ("ours", "paper"))]
     rows = []
     for name in _shown_sets(here):
         cells, cited = here.cells(name), printed.table1()
@@ -120,7 +119,7 @@ def _agreement(here: Measured) -> Iterator[str]:
 
 
 def _ours_table(here: Measured) -> Table:
-    methods = dict.fromkeys([*OURS, *METHODS])
+    methods = dict.fromkeys([*OURS, *LEARNERS])
     columns = {NAMES[m]: Cell(m, DEFAULTS) for m in methods} | _few_columns(here)
     rows = []
     for name in _shown_sets(here):
@@ -142,7 +141,7 @@ class Best(NamedTuple):
 
 def best_printed(table: str) -> Best:
     """The smallest mean that the paper has for a set."""
-    cited = {m: printed.table1()[table, m] for m in METHODS}
+    cited = {m: printed.table1()[table, m] for m in LEARNERS}
     return min(Best(p.mean, p.deviation / math.sqrt(PRINTED_FOLDS), m) for m, p in cited.items())
 
 
@@ -169,7 +168,7 @@ def _best_table(here: Measured) -> Table:
 
 
 def _paired_table(here: Measured) -> Table:
-    header = ["set", "ours", *(f"less {method}" for method in METHODS)]
+    header = ["set", "ours", *(f"less {method}" for method in LEARNERS)]
     title = f"Ours at defaults against the paper's scheme at rank {here.k}, fold by fold"
     rows = []
     for name in DISSIMILARITY:

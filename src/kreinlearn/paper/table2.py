@@ -13,7 +13,7 @@ from kreinlearn.paper.reading import say
 from kreinlearn.paper.scale import Scale
 from kreinlearn.paper.sets import DISSIMILARITY
 from kreinlearn.paper.tasks import Measurements, Task
-from kreinlearn.report import Block, Section, Table
+from kreinlearn.report.model import Block, Section, Table
 
 
 def tasks(scale: Scale) -> list[Task]:

@@ -12,9 +12,12 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
+from itertools import count
 from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+from kreinlearn.progress import time_in_words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -61,10 +64,11 @@ class Journal:
     Reading it changes nothing. Within ``with`` the file is locked, and outcomes can be added.
     """
 
+    _file: BinaryIO
+
     def __init__(self, path: Path, versions: dict[str, str]) -> None:
         self.path, self.versions = path, versions
         self.outcomes: dict[str, Outcome] = {}
-        self._file: BinaryIO | None = None
         if path.exists():
             self._read()
 
@@ -118,11 +122,9 @@ class Journal:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
+        self._file.close()
 
     def _append(self, line: dict[str, Any]) -> None:
-        assert self._file is not None
         text = json.dumps(line, default=methodcaller("item"))  # scalars of numpy
         self._file.write(text.encode() + b"\n")
         self._file.flush()
@@ -262,22 +264,16 @@ def progress(
 @contextmanager
 def _bar(todo: Sequence[Task], console: Console) -> Iterator[Tick]:
     """A bar whose share and remaining time follow from the costs of the tasks."""
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress, TimeElapsedColumn
 
-    costs, began = {task.key: max(task.cost, 0.01) for task in todo}, time.monotonic()
-    columns = [BarColumn(), TaskProgressColumn(), TimeElapsedColumn()]
-    # It is drawn twice a second only, so that timings are not disturbed.
-    with Progress(
-        *columns, TextColumn("{task.description}"), console=console, refresh_per_second=2
-    ) as bar:
+    costs, ended = {task.key: max(task.cost, 0.01) for task in todo}, count(1)
+    columns = *Progress.get_default_columns(), TimeElapsedColumn()
+    bar = Progress(*columns, console=console, refresh_per_second=2, speed_estimate_period=1e9)
+    with bar:  # drawn twice a second only, so that timings are not disturbed
         shown = bar.add_task(f"0/{len(todo)} measurements", total=sum(costs.values()))
-        done: list[str] = []
 
         def tick(outcome: Outcome) -> None:
-            done.append(outcome.key)
-            share = sum(costs[key] for key in done) / sum(costs.values())
-            left = (time.monotonic() - began) * (1 - share) / share
-            text = f"{len(done)}/{len(todo)} measurements, about {duration(left)} left"
+            text = f"{next(ended)}/{len(todo)} measurements"
             bar.update(shown, advance=costs[outcome.key], description=text)
 
         yield tick
@@ -295,14 +291,6 @@ def _lines(by_part: Mapping[str, Sequence[Task]], todo: Sequence[Task], console:
                 keys.remove(outcome.key)
                 spent[name] += outcome.cpu
                 if not keys:
-                    console.print(f"{name}: measured, {duration(spent[name])} of CPU")
+                    console.print(f"{name}: measured, {time_in_words(spent[name])} of CPU")
 
     return tick
-
-
-def duration(seconds: float) -> str:
-    """A time in words, such as 12 s, 3 min or 1 h 20 min."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"

@@ -12,7 +12,7 @@ from kreinlearn.paper.comparing import OURS, SCHEMES, WAYS, Cell, Results, numbe
 from kreinlearn.paper.reading import say
 from kreinlearn.paper.scale import Scale
 from kreinlearn.paper.tasks import Measurements
-from kreinlearn.report import Block, Section, Table
+from kreinlearn.report.model import Block, Section, Table
 
 tasks = approximating.tasks
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kreinlearn.kernels.object_kernel import library
+from kreinlearn.data.tiles import library
 
 if TYPE_CHECKING:
     from networkx import Graph as Network

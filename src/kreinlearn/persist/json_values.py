@@ -28,9 +28,8 @@ MOST = 2**15  # characters of labels that stand in the header itself
 # The classes of records, which are made of their fields, by module; no other class is ever made.
 MADE_OF_FIELDS = {
     "kreinlearn.kernels.dissimilarity": (
-        "Centring Exponential SquaredExponential LocalScaling Inverse"
+        "Centring Exponential SquaredExponential LocalScaling Inverse RankScaling"
     ),
-    "kreinlearn.kernels.ranks": "RankScaling",
     "kreinlearn.data.memory": "Resources",
     "kreinlearn.nystrom.landmarks": "Landmarks",
     "kreinlearn.nystrom.error": "ErrorEstimate",

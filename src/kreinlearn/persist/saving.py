@@ -164,9 +164,7 @@ def _require_unchanged(estimator: BaseEstimator) -> None:
     fitted, chosen = estimator.kernel_, vars(estimator).get("kernel_params_")
     few_columns = getattr(fitted, "landmark_rows", None) is not None
     fresh = fresh_kernel(estimator, chosen, few_columns=few_columns)
-    same = type(fresh) is type(fitted)
-    if same and not fitted.untrusted:
-        same = alike(fresh.get_params(deep=False), fitted.get_params(deep=False))
+    same = type(fresh) is type(fitted) if fitted.untrusted else alike(fresh, fitted)
     if not same:
         raise ValueError(
             f"kernel={estimator.kernel!r:.80} and kernel_params={estimator.kernel_params!r:.80} "

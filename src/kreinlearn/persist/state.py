@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 
 from kreinlearn.data.tiles import length
 from kreinlearn.kernels import Kernel
+from kreinlearn.kernels.dissimilarity import Transform
 from kreinlearn.nystrom.core import FeatureMap
 from kreinlearn.pairs.evaluate import LandmarkColumns
 from kreinlearn.persist.errors import require
@@ -26,7 +27,6 @@ REQUIRED: dict[str | None, set[str]] = {
     "regressor": LEARNED | {"_one_output", "_shift"},
     "classifier": LEARNED | {"classes_", "multi_class_", "part_weights_", "_range"},
 }
-TRANSFORM_MODULES = ("kreinlearn.kernels.dissimilarity", "kreinlearn.kernels.ranks")
 PARTS = ["krein", "neighbours_1", "neighbours_3", "neighbours_10"]  # of a decision
 OUTPUTS = [{"transform": name} for name in ("default", "pandas", "polars")]  # of set_output
 # The attributes that are stored as they are, by the kind of their values and, after the colon, by
@@ -178,7 +178,7 @@ def require_columns(kernel: Kernel, parts: State, state: State) -> None:
     if not kernel.is_dissimilarity:
         require(places is transform is offsets is None, "its similarities are transformed")
         return
-    known = type(transform).__module__ in TRANSFORM_MODULES
+    known = isinstance(transform, Transform)
     good = known and all(isinstance(x, str) or np.isfinite(x) for x in vars(transform).values())
     require(good and 0 < transform.n_reference <= n, "the transformation of its distances is lost")
     one_row = transform.offsets(np.zeros((1, transform.n_reference)))

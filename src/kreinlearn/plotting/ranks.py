@@ -114,7 +114,7 @@ class RankErrorDisplay(Display):
         return cls(
             shown, [error.relative for error in errors],
             standard_errors=None if whole else [error.standard_error for error in errors],
-            optimum=_smallest(K, shown) if whole else None,
+            optimum=smallest_errors(signed_eigh(K).D, shown) if whole else None,
             n_landmarks=estimator.n_landmarks_,
         ).plot(ax)  # fmt: skip
 
@@ -166,8 +166,10 @@ def _ranks(ranks: Iterable[int] | None, most: int) -> Array:
     return np.array(shown)
 
 
-def _smallest(K: Array, ranks: Array) -> Array:
-    """|K - K_k| / |K|, where K_k has the k eigenvalues of K with the largest magnitudes."""
-    squares = np.square(signed_eigh(K).D)
-    tails = np.append(np.cumsum(squares[::-1])[::-1], np.zeros(max(ranks)))
-    return np.asarray(np.sqrt(tails[ranks] / tails[0]))
+def smallest_errors(D: Array, ranks: Iterable[int]) -> Array:
+    """|K - K_k| / |K|, where K_k has the k largest of the eigenvalues D of K, in magnitude.
+
+    They come by decreasing magnitude.
+    """
+    squares = np.square(D)
+    return np.sqrt([squares[k:].sum() / squares.sum() for k in ranks])

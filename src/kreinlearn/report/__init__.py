@@ -2,39 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from kreinlearn.report.html import to_html
-from kreinlearn.report.markdown import to_markdown
-from kreinlearn.report.model import (
-    Block,
-    Check,
-    Document,
-    Picture,
-    Section,
-    Table,
-    Verdict,
-    provenance,
-    versions,
-)
-from kreinlearn.report.terminal import show
+from kreinlearn.report.model import Table
 
 if TYPE_CHECKING:
     from kreinlearn.report.pages import write_report
 
-__all__ = [
-    "Block",
-    "Check",
-    "Document",
-    "Picture",
-    "Section",
-    "Table",
-    "Verdict",
-    "provenance",
-    "show",
-    "to_html",
-    "to_markdown",
-    "versions",
-    "write_report",
-]
+__all__ = ["Table", "write_report"]
 
 
 def __getattr__(name: str) -> object:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 NUMBER = re.compile(r"[-+(−<>≤≥~≈±\s]*\d|nan\b")  # how a number begins
+CLAIMS = ("claim", "verdict", "found", "limit")  # the header of a table of checks
 LONG = 24  # a cell with more characters is a text, and may be wrapped
 
 
@@ -136,6 +138,11 @@ def listed(text: str) -> list[str]:
     return [line[2:] for line in lines] if all(line.startswith("- ") for line in lines) else []
 
 
+def bulleted(items: Iterable[str]) -> str:
+    """The text that is a list of these items."""
+    return "\n".join(f"- {' '.join(item.split())}" for item in items)
+
+
 def pieces(text: str) -> Iterator[tuple[str, bool]]:
     """The pieces of a text, and whether each of them is code."""
     for i, piece in enumerate(re.split(r"(?<!\\)`([^`]+)(?<!\\)`", text)):
@@ -172,8 +179,7 @@ class Section:
     @property
     def checked(self) -> Table:
         """The table of the checks."""
-        rows = [check.cells for check in self.checks]
-        return Table("Checks", ("claim", "verdict", "found", "limit"), rows)
+        return Table("Checks", CLAIMS, [check.cells for check in self.checks])
 
 
 @dataclass
@@ -211,7 +217,7 @@ class Document:
         """All checks of all sections, each with the number of its section."""
         numbered = enumerate(self.sections, 1)
         rows = [[*check.cells, str(i)] for i, section in numbered for check in section.checks]
-        return Table("Checks", ("claim", "verdict", "found", "limit", "section"), rows)
+        return Table("Checks", (*CLAIMS, "section"), rows)
 
     @property
     def numbers(self) -> dict[int, int]:
@@ -220,15 +226,20 @@ class Document:
         return {id(block): i for blocks in kinds for i, block in enumerate(blocks, 1)}
 
 
-def versions(own: str) -> dict[str, str]:
-    """The versions of everything that results depend on; ``own`` is that of kreinlearn."""
-    packages = {name: version(name) for name in PACKAGES}
-    return {"kreinlearn": own, "Python": platform.python_version(), **packages}
+def versions() -> dict[str, str]:
+    """The versions of everything that results depend on."""
+    own = {"kreinlearn": import_module("kreinlearn").__version__}
+    return {**own, "Python": platform.python_version(), **{p: version(p) for p in PACKAGES}}
 
 
-def provenance(command: str, versions: dict[str, str]) -> str:
+def made_by() -> dict[str, str]:
+    """The date and the versions with which a result is computed, in words."""
+    numbers = ", ".join(f"{name} {number}" for name, number in versions().items())
+    return {"date": f"{datetime.now(UTC):%Y-%m-%d}", "versions": numbers}
+
+
+def provenance(command: str) -> str:
     """A list that says when, with what and on what kind of machine a result was computed."""
-    named = ", ".join(f"{name} {number}" for name, number in versions.items())
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-    date = f"{datetime.now(UTC):%Y-%m-%d}"
-    return f"- date: {date}\n- versions: {named}\n- machine: {machine}\n- command: `{command}`"
+    items = {**made_by(), "machine": machine, "command": f"`{command}`"}
+    return bulleted(f"{name}: {text}" for name, text in items.items())

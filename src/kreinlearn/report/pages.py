@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
-from importlib import import_module
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kreinlearn.data.writing import replacing
 from kreinlearn.evaluation import Evaluation
 from kreinlearn.inspection import Inspection
 from kreinlearn.inspection.result import percent
 from kreinlearn.plotting import ComparisonDisplay, SpectrumDisplay
-from kreinlearn.plotting.style import MISSING, SETTINGS
+from kreinlearn.plotting.style import MISSING
 from kreinlearn.report import model
 from kreinlearn.report.html import to_html
 from kreinlearn.report.model import Block, Document, Picture, Section, Table, Verdict, literal
 from kreinlearn.report.svg import drawing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 WIDTH = 3.8  # inches, the width of a phone: there the text of a picture has its own size
 MEANINGS = (
@@ -112,7 +114,7 @@ def _of_evaluation(result: Evaluation) -> Iterator[Block]:
     failed = [literal(f"{score.name}: {score.failed}") for score in result.scores if score.failed]
     for what, items in (("Learners without a result:", failed), ("Notes:", result.notes)):
         if items:
-            yield from (what, _listed(items))
+            yield from (what, model.bulleted(items))
 
 
 def _comparison(result: Evaluation) -> Block:
@@ -134,11 +136,8 @@ def _of_inspection(result: Inspection) -> Iterator[Block]:
     if not result.indistinct and len(result.eigenvalues):
         yield _spectrum(result)
     shown = {name for name, _ in rows}
-    yield from ("In other words:", _listed(m for m in MEANINGS if m.partition(":")[0] in shown))
-
-
-def _listed(items: Iterable[str]) -> str:
-    return "\n".join(f"- {' '.join(item.split())}" for item in items)
+    yield "In other words:"
+    yield model.bulleted(text for text in MEANINGS if text.partition(":")[0] in shown)
 
 
 def _spectrum(result: Inspection) -> Block:
@@ -159,28 +158,19 @@ def _drawn(
     name: str, caption: str, alt: str, display: ComparisonDisplay | SpectrumDisplay, height: float
 ) -> Picture | str:
     """A picture of a display, or a sentence if there is no matplotlib."""
+
+    def draw(figure: Figure) -> None:
+        display.plot(figure.add_subplot())
+        display.ax_.set_title("")  # the caption says it
+
     try:
-        import matplotlib
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
-        from matplotlib.figure import Figure
+        return Picture(name, caption, alt, drawing((WIDTH, height), draw), fluid=True)
     except ImportError:
         return f"A picture is not here: {MISSING}."
-    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **SETTINGS}):
-        figure = Figure(figsize=(WIDTH, height), layout="constrained")
-        FigureCanvasSVG(figure)
-        axes = figure.add_subplot()
-        display.plot(axes)
-        axes.set_title("")  # the caption says it
-        return Picture(name, caption, alt, drawing(figure), fluid=True)
 
 
 def _how(kernels: list[str], source: str | None) -> str:
     """A list of what the report depends on."""
-    versions = model.versions(import_module("kreinlearn").__version__)
-    items = {
-        "objects": source,
-        "kernel": "; ".join(filter(None, dict.fromkeys(kernels))),
-        "date": f"{datetime.now(UTC):%Y-%m-%d}",
-        "versions": ", ".join(f"{name} {number}" for name, number in versions.items()),
-    }
-    return _listed(f"{name}: {literal(text)}" for name, text in items.items() if text)
+    kernel = "; ".join(filter(None, dict.fromkeys(kernels)))
+    items = {"objects": source, "kernel": kernel, **model.made_by()}
+    return model.bulleted(f"{name}: {literal(text)}" for name, text in items.items() if text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
@@ -17,11 +18,18 @@ ElementTree.register_namespace("", SVG)
 ElementTree.register_namespace("xlink", XLINK)
 
 
-def drawing(figure: Figure) -> str:
-    """A figure as SVG, which is the same each time."""
-    file = io.StringIO()
-    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    figure.savefig(file, format="svg", metadata=nothing)
+def drawing(size: tuple[float, float], draw: Callable[[Figure], object]) -> str:
+    """What ``draw`` puts on a figure of so many inches, as SVG, which is the same each time."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    from kreinlearn.plotting.style import SETTINGS
+
+    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **SETTINGS}):
+        figure, file = Figure(figsize=size, layout="constrained"), io.StringIO()
+        draw(figure)
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(file, format="svg", metadata=nothing)
     return lean(file.getvalue())
 
 

@@ -15,9 +15,8 @@ from numpy.testing import assert_array_equal
 
 from kreinlearn import KreinRidgeClassifier
 from kreinlearn.kernels.alignment import NeedlemanWunsch, SmithWaterman
-from kreinlearn.kernels.base import resolve
+from kreinlearn.kernels.base import SQUARE, resolve
 from kreinlearn.kernels.domains import Objects
-from kreinlearn.kernels.object_kernel import SQUARE
 from tests.unit.kernels.object_checks import (
     check_bad_object,
     check_copies,

@@ -18,8 +18,8 @@ from kreinlearn import dissimilarity, normalized, pairwise, similarity_of, table
 from kreinlearn.data.tiles import Part, Source
 from kreinlearn.data.validation import Border
 from kreinlearn.kernels import Gaussian, Kernel, Levenshtein, Sigmoid, registered, resolve
+from kreinlearn.kernels.base import ObjectKernel
 from kreinlearn.kernels.domains import Anything, Domain, Matrix, Objects, Records, Vectors
-from kreinlearn.kernels.object_kernel import ObjectKernel
 from kreinlearn.kernels.processes import Processes
 from kreinlearn.kernels.scikit import SET_METRICS, sklearn_kernel_names, sklearn_metric_names
 from kreinlearn.kernels.shapes import Turning

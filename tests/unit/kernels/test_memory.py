@@ -33,9 +33,8 @@ from kreinlearn.kernels import (
     similarity_of,
 )
 from kreinlearn.kernels import _memory as memory
-from kreinlearn.kernels.base import resolve
+from kreinlearn.kernels.base import ObjectKernel, resolve
 from kreinlearn.kernels.keys import key_of
-from kreinlearn.kernels.object_kernel import ObjectKernel
 from kreinlearn.kernels.strings import StringDistance
 
 MET: Counter[Any] = Counter()  # pairs evaluated, in either order, by the parameter
@@ -82,7 +81,7 @@ class Shared(Lengths):
 def _nothing_met() -> Iterator[None]:
     MET.clear()
     yield
-    assert memory._active is None
+    assert memory.active is None
 
 
 def words(n: int, seed: int = 0) -> list[str]:
@@ -333,7 +332,7 @@ def test_the_limit_is_kept_and_one_warning_says_so() -> None:
             evaluate_all()
         evaluate_all()
         assert len(caught) == 1
-        tables = memory._active.tables.values()
+        tables = memory.active.tables.values()
         assert 4000 < sum(table.values.nbytes for table in tables) <= 8000
         MET.clear()
         kernel(X[:40], X[:20])
@@ -366,7 +365,7 @@ def test_nothing_is_left_after_the_block_and_a_block_inside_is_part_of_it() -> N
             memory.remembered(Lengths(), things, things, product)
         kept = memory.remembered(Lengths(), things, things, lambda A, Z: product(A, Z) + 1)
         assert_array_equal(kept, [[1.0, 2.0], [2.0, 4.0]])
-        tables = memory._active.tables
+        tables = memory.active.tables
     assert not tables
     del things
     gc.collect()
@@ -381,7 +380,7 @@ def _fails() -> None:
 def test_an_error_ends_the_block_too() -> None:
     with pytest.raises(KeyError):
         _fails()
-    assert memory._active is None
+    assert memory.active is None
 
 
 # What is the same
@@ -465,7 +464,7 @@ def test_what_a_kernel_was_fitted_to_is_part_of_it() -> None:
         for kernel, K in zip(kernels * 2, plain * 2, strict=True):
             assert_array_equal(kernel(X[:2]), K)
             assert_array_equal(kernel(X[:1], X[1:2]), K[:1, 1:])
-        assert len(memory._active.tables) == 2
+        assert len(memory.active.tables) == 2
     again = Gower().fit(list(X[:2]), rng)
     assert key_of(again) == key_of(kernels[0]) != key_of(kernels[1])
 

@@ -14,8 +14,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import kreinlearn
 from kreinlearn import KreinRidgeClassifier, SpectrumSVC, dissimilarity, pairwise, similarity_of
-from kreinlearn.kernels.dissimilarity import TRANSFORMS
-from kreinlearn.kernels.ranks import RankScaling, profile_ranks, rank_in, rank_profiles
+from kreinlearn.kernels.dissimilarity import (
+    TRANSFORMS,
+    RankScaling,
+    profile_ranks,
+    rank_in,
+    rank_profiles,
+)
 from tests import oracles
 
 RNG = np.random.default_rng(31)

@@ -14,9 +14,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import pairwise_distances
 
 from kreinlearn import KreinRidgeClassifier, dissimilarity
-from kreinlearn.kernels.base import resolve
+from kreinlearn.kernels.base import SQUARE, resolve
 from kreinlearn.kernels.domains import Objects
-from kreinlearn.kernels.object_kernel import SQUARE
 from kreinlearn.kernels.sets import JaccardSets, Tversky
 from tests.unit.kernels.object_checks import (
     check_bad_object,
@@ -168,7 +167,7 @@ def test_what_is_no_set_is_named(bad: Any, message: str) -> None:
 @pytest.mark.parametrize("weights", [(-1, 1), (1, np.inf), (np.nan, 1), ("1", 1), (1, None)])
 def test_weights_that_are_none(weights: Any) -> None:
     kernel = Tversky(*weights)
-    with pytest.raises(ValueError, match=r"alpha=.*, beta=.*: both must be finite numbers >= 0"):
+    with pytest.raises(ValueError, match=r"(alpha|beta)=.* pass a finite number, 0 or more"):
         kernel([{1}])
-    with pytest.raises(ValueError, match="alpha="):
+    with pytest.raises(ValueError, match=r"(alpha|beta)="):
         KreinRidgeClassifier(kernel).fit([{1}, {2}], [0, 1])

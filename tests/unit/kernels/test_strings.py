@@ -17,9 +17,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import GridSearchCV
 
 from kreinlearn import KreinRidgeClassifier
-from kreinlearn.kernels.base import resolve
+from kreinlearn.kernels.base import SQUARE, resolve
 from kreinlearn.kernels.domains import Objects
-from kreinlearn.kernels.object_kernel import SQUARE
 from kreinlearn.kernels.strings import (
     LCS,
     DamerauLevenshtein,

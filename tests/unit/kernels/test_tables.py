@@ -19,9 +19,8 @@ from sklearn.exceptions import NotFittedError
 from kreinlearn import KreinRidgeClassifier
 from kreinlearn.data.frames import Category
 from kreinlearn.kernels import similarity_of
-from kreinlearn.kernels.base import resolve
+from kreinlearn.kernels.base import SQUARE, resolve
 from kreinlearn.kernels.domains import Records
-from kreinlearn.kernels.object_kernel import SQUARE
 from kreinlearn.kernels.tables import Gower
 from tests.unit.kernels.object_checks import (
     check_bad_object,

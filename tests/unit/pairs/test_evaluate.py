@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from kreinlearn.kernels import DeltaGauss, dissimilarity, pairwise, resolve
+from kreinlearn.kernels.base import ObjectKernel
 from kreinlearn.kernels.callables import CallableKernel
-from kreinlearn.kernels.object_kernel import ObjectKernel
 from kreinlearn.kernels.processes import Processes
 from kreinlearn.pairs.evaluate import (
     evaluate_square,

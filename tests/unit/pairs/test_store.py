@@ -29,7 +29,7 @@ from kreinlearn import (
     SpectrumSVC,
 )
 from kreinlearn.kernels import pairwise, resolve
-from kreinlearn.kernels.object_kernel import ObjectKernel
+from kreinlearn.kernels.base import ObjectKernel
 from kreinlearn.kernels.processes import Processes
 from kreinlearn.pairs.store import blocks as blocks_module
 from kreinlearn.pairs.store.blocks import StoredBlocks

@@ -31,7 +31,7 @@ from kreinlearn.paper.approximating import (
 from kreinlearn.paper.comparing import OURS, Cell, cell_of, read
 from kreinlearn.paper.matrix_free import Count, Counted, Tiled
 from kreinlearn.paper.scale import QUICK
-from kreinlearn.report import Table
+from kreinlearn.report.model import Table
 from tests.oracles import best_rank, delta_gauss
 
 Array = NDArray[Any]

@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from kreinlearn.paper import ranges
-from kreinlearn.paper.command import NAMES, all_parts, reproduce
-from kreinlearn.paper.ranges import Range, compared
+from kreinlearn.paper import printed
+from kreinlearn.paper.command import NAMES, all_parts, compared, compared_section, reproduce
+from kreinlearn.paper.printed import Range
 from kreinlearn.paper.scale import ALL, QUICK, Scale
-from kreinlearn.paper.tasks import Journal, MixedMeasurements, Task, duration
-from kreinlearn.report import Section
+from kreinlearn.paper.tasks import Journal, MixedMeasurements, Task
+from kreinlearn.report.model import Section
 from tests.unit.paper.tiny import Part, begun, ran, registry, section
 
 ROOT = Path(__file__).parents[3]
@@ -289,13 +289,13 @@ def test_numbers_are_compared_with_their_ranges() -> None:
         "a": True, "b": False, "c": False, "absent": False, "unfound": False, "skipped": None,
         "there": None,
     }  # fmt: skip
-    table = ranges.section(found).blocks[1]
+    table = compared_section(found).blocks[1]
     assert [row[3] for row in table.rows].count("MISS") == 4
     assert [row[:3] for row in table.rows[:2]] == [["a", "1", "1 to 2"], ["b", "5", "1 to 2"]]
 
 
 def test_stored_ranges_are_ranges() -> None:
-    stored = ranges.stored()
+    stored = printed.ranges()
     assert len({r.name for r in stored}) == len(stored)
     assert all(r.low <= r.high for r in stored)
     assert all(r.needs == "" or re.fullmatch(r"\w+/\w+", r.needs) for r in stored)
@@ -307,7 +307,7 @@ def test_the_quick_run_ends_with_1_where_a_number_is_outside(
 ) -> None:
     part = registry(tmp_path)["low"]
     stored = [Range("total", 0, high)]
-    monkeypatch.setattr(ranges, "stored", lambda: stored)
+    monkeypatch.setattr(printed, "ranges", lambda: stored)
     monkeypatch.setattr("kreinlearn.paper.command.NAMES", {"low": "", "high": ""})
     parts = {"low": part._replace(section=lambda s, m: Section("low")), "high": part}
     parts["high"] = part._replace(section=lambda s, m: Section("high", numbers={"total": 28.0}))
@@ -326,10 +326,6 @@ def test_the_names_are_those_of_the_parts() -> None:
     assert len({part.section for part in parts.values()}) == len(NAMES)
     assert all(part.tasks(QUICK) for part in parts.values())
     assert ALL != QUICK
-
-
-def test_durations_are_short() -> None:
-    assert [duration(s) for s in (3.4, 150, 4800, 7300)] == ["3 s", "2 min", "80 min", "2 h 2 min"]
 
 
 def test_a_part_that_was_measured_before_stays_in_the_report(tmp_path: Path) -> None:

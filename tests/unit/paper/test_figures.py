@@ -22,7 +22,7 @@ from kreinlearn.paper.figures import (
     rank_ticks,
 )
 from kreinlearn.plotting.style import COLOURS, MARKS, log_ticks, short
-from kreinlearn.report import Picture
+from kreinlearn.report.model import Picture
 
 RANKS = (5, 10, 25, 50, 100)
 SVG = "{http://www.w3.org/2000/svg}"

@@ -10,7 +10,7 @@ import pytest
 from kreinlearn.paper import indefiniteness as part
 from kreinlearn.paper import sets
 from kreinlearn.paper.scale import ALL, QUICK
-from kreinlearn.report import Table
+from kreinlearn.report.model import Table
 
 SMALL = replace(QUICK, rows=150, polygons=40, balls=20)
 

@@ -13,7 +13,7 @@ from kreinlearn import Landmarks
 from kreinlearn.kernels.vectors import DeltaGauss
 from kreinlearn.paper import figures, size_time
 from kreinlearn.paper.scale import ALL, QUICK
-from kreinlearn.report import Table
+from kreinlearn.report.model import Table
 
 TINY = replace(QUICK, rows=120, vectorial=(), ranks=(2, 5), timed_rows=(200, 400), repeats=1)
 
@@ -72,9 +72,11 @@ def test_the_least_seconds_count_and_not_the_first_run(pause, runs, monkeypatch)
 def test_the_ways_are_the_papers_and_the_default():
     X = np.random.default_rng(0).normal(size=(60, 3))
     kernel = DeltaGauss(width=4.0).fit(X, np.random.default_rng(0))
-    models = [way.model(kernel, 4, 0).fit(X) for way in size_time.WAYS.values()]
+    ways = size_time.WAYS.values()
+    models = [make(kernel, per_rank * 4, 4, seed=0).fit(X) for per_rank, make in ways]
     assert [model.n_landmarks_ for model in models] == [4, 4, 8]
     svd, gram, default = models
+    assert [model.method for model in models] == ["svd", "gram", "gram"]
     np.testing.assert_array_equal(svd.landmark_indices_, gram.landmark_indices_)
     np.testing.assert_allclose(svd.eigenvalues_, gram.eigenvalues_, rtol=1e-6)
     assert gram.landmarks == Landmarks(4, "kmeans++", "plain")

@@ -14,7 +14,7 @@ from kreinlearn.paper.classifying import DEFAULTS, EXACT, LEARNERS, PAPER
 from kreinlearn.paper.paired import ALL
 from kreinlearn.paper.scale import ALL as EVERYTHING
 from kreinlearn.paper.scale import QUICK
-from kreinlearn.report import Table
+from kreinlearn.report.model import Table
 
 PARTS = (rank_classification, table1, table2)
 SCALE = replace(EVERYTHING, dissimilarity=("balls3d", "zongker"), balls=20)

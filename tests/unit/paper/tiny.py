@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from kreinlearn.paper.command import reproduce
 from kreinlearn.paper.scale import QUICK, Scale
 from kreinlearn.paper.tasks import Measurements, Row, Task
-from kreinlearn.report import Check, Picture, Section, Table
+from kreinlearn.report.model import Check, Picture, Section, Table
 
 PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="10pt" height="10pt"><g/></svg>'
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from kreinlearn._warnings import warn
+from kreinlearn.data.tiles import library
 from kreinlearn.data.writing import sync
 from kreinlearn.kernels.base import Array
 from kreinlearn.kernels.missing import block_at
-from kreinlearn.kernels.object_kernel import library
 from kreinlearn.pairs.rows import STORED
 from kreinlearn.pairs.store.folder import Entry, Folder, write_whole
 from kreinlearn.pairs.store.index import Block, Index, Numbers, as_spans, from_spans
