@@ -19,8 +19,9 @@ from kreinlearn.distributed.rows import (
 from kreinlearn.distributed.sums import ValuesOnWorkers, room, sum_rows, total_of_columns
 from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.learn.folds import TileFolds
-from kreinlearn.pairs.rows import ColumnSums, Rows, Session, Tally, Work
+from kreinlearn.pairs.rows import Rows, Session, Work
 from kreinlearn.sums.moments import Targets
+from kreinlearn.sums.parallel import ColumnSums, Tally
 
 
 class WorkerRows(Rows):

@@ -88,8 +88,10 @@ class Regression:
         return w
 
     def shifted(self, rows: Rows, encoded: Encoded, w: Any, *, intercept: bool) -> Encoded:
+        if not intercept:
+            return self.shifted_by(rows, encoded, np.zeros(encoded.Y.shape[1]))
         sums = rows.column_sums(encoded.Y, w)
-        return self.shifted_by(rows, encoded, sums.targets / sums.weight * intercept)
+        return self.shifted_by(rows, encoded, sums.targets / sums.weight)
 
     def shifted_by(self, rows: Rows, encoded: Encoded, shift: Array | float) -> Encoded:
         Y = rows.mapped(encoded.Y, partial(less, shift=shift), np.float64, encoded.Y.shape[1])

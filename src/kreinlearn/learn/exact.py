@@ -178,7 +178,7 @@ def eigenbasis_map(basis: Eigenbasis) -> FeatureMap:
     """Features U |D|^1/2 of objects from their similarities to all objects."""
     if not basis.signed:
         return identity_map(len(basis.root))
-    D, S = basis.spectrum.D, basis.spectrum.S
+    D, S = basis.spectrum.D, np.sign(basis.spectrum.D)
     W = basis.spectrum.U * (S / np.sqrt(np.abs(D)))
     W *= basis.root[:, None]
     return FeatureMap(W, S, W[:, :0], D)
@@ -189,7 +189,8 @@ def solve_exact(task: Task, basis: Eigenbasis, values: Array) -> Linear:
     Y = task.Y[chosen_numbers(task, None)]
     coefficients, constant = Projected(basis, Y, intercept=task.intercept).solve(values)
     if basis.signed:  # from eigenvectors to features
-        scale = basis.spectrum.S * np.sqrt(np.abs(basis.spectrum.D))
+        D = basis.spectrum.D
+        scale = np.sign(D) * np.sqrt(np.abs(D))
         return Linear(scale[:, None] * coefficients, constant)
     return Linear(basis.root[:, None] * (basis.spectrum.U @ coefficients), constant)
 

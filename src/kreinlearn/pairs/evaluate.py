@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from kreinlearn.data.tiles import TILE, Scratch, first_not_finite, length, rows, take
+from kreinlearn.data.tiles import TILE, Scratch, first_not_finite, length, take
 from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, symmetrised
 from kreinlearn.kernels.dissimilarity import Transform, check_dissimilarities
 from kreinlearn.pairs.rows import STORED, Session
@@ -136,10 +136,10 @@ def evaluate_square(
 
     def one_strip(span: tuple[int, int]) -> None:
         here, after = slice(*span), slice(span[1], n)
-        A, height = rows(objects, *span), span[1] - span[0]
+        A, height = objects[here], span[1] - span[0]
         K[here, here] = evaluate(symmetric(here), A, numbers[here], numbers[here])
         if span[1] < n:
-            Z = rows(objects, span[1], n)
+            Z = objects[after]
             columns = kernel.columns(Z)
             if store is not None:
                 columns = partial(store.columns(columns, Z, numbers[after]), numbers[here])
@@ -215,7 +215,7 @@ def project(
     def one_part(span: tuple[int, int]) -> None:
         numbers, here = np.arange(*span), out[slice(*span)]
         with naming(numbers, len(W)), np.errstate(over="ignore", invalid="ignore"):
-            A = rows(X, *span)
+            A = X[slice(*span)]
             raw = columns.raw(A, scratch.get(A, len(W)))
             C = columns.transformed(raw)
             W_here = W.astype(C.dtype, copy=False)

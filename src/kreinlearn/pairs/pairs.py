@@ -137,9 +137,9 @@ class Sample:
             return symmetrised(transform.similarity(raw, a, a))
         if not self.is_square or self.transform is None:
             return self.K_ZZ
-        a = self.offsets  # not by way of C, which would keep another matrix
-        assert a is not None
-        return symmetrised(self.transform.similarity(self.raw, a, a))
+        offsets = self.offsets  # not by way of C, which would keep another matrix
+        assert offsets is not None
+        return symmetrised(self.transform.similarity(self.raw, offsets, offsets))
 
     def split(self, name: str, train: Array, valid: Array) -> tuple[Array, Array]:
         """Similarities among the landmarks of a training part, and of a validation part to it."""

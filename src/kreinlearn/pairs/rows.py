@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,9 +17,12 @@ from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.progress import Progress
 from kreinlearn.sums.moments import Targets
 from kreinlearn.sums.parallel import (
+    ColumnSums,
+    Tally,
     serial_blas,
     sum_over_blocks,
-    total_of_columns,
+    sums_of_columns,
+    tally_of,
     worker_count,
 )
 
@@ -28,49 +31,6 @@ if TYPE_CHECKING:
 
 STORED = "is_kept_in_store"  # an attribute of errors after which a store has the finished values
 Order = Callable[[Array], Array]  # of the row numbers of a tile
-
-
-@dataclass
-class Tally:
-    """The labels that occur, how often each does, and their weight."""
-
-    labels: Array
-    counts: Array
-    weights: Array
-
-    @classmethod
-    def of(cls, y: Array, w: Array | None = None) -> Self:
-        labels, places, counts = np.unique(y, return_inverse=True, return_counts=True)
-        return cls(labels, counts, np.bincount(places, w, len(labels)))
-
-    def __iadd__(self, other: Self) -> Self:
-        labels, places = np.unique(np.concatenate([self.labels, other.labels]), return_inverse=True)
-        counts = np.concatenate([self.counts, other.counts])
-        weights = np.concatenate([self.weights, other.weights])
-        self.counts = np.bincount(places, counts, len(labels)).astype(counts.dtype)
-        self.weights = np.bincount(places, weights, len(labels))
-        self.labels = labels
-        return self
-
-
-@dataclass
-class ColumnSums:
-    """The sum of the weights, of the weighted targets, and the number of rows without weight."""
-
-    weight: Any
-    targets: Any
-    without: int
-
-    @classmethod
-    def of(cls, y: Array, w: Array | None = None) -> Self:
-        w = np.ones(len(y)) if w is None else w
-        return cls(w.sum(), w @ y, int(np.count_nonzero(w == 0)))
-
-    def __iadd__(self, other: Self) -> Self:
-        self.weight += other.weight
-        self.targets = self.targets + other.targets
-        self.without += other.without
-        return self
 
 
 class Work(Protocol):
@@ -185,13 +145,11 @@ class Rows:
 
     def tally(self, labels: Array, weights: Array | None) -> Tally:
         """The labels that occur, how often, and their weight."""
-        total: Tally = total_of_columns(Tally.of, labels, weights)
-        return total
+        return tally_of(labels, weights)
 
     def column_sums(self, column: Array, weights: Array | None) -> ColumnSums:
         """Weighted sums of targets or weights."""
-        total: ColumnSums = total_of_columns(ColumnSums.of, column, weights)
-        return total
+        return sums_of_columns(column, weights)
 
     def weights_by_class(
         self, labels: Array, weights: Array | None, classes: Array, of_classes: Array

@@ -28,6 +28,8 @@ class Eigenbasis:
     spectrum: Spectrum
     root: Array  # (n,) square roots of the weights
     signed: bool  # Krein features; otherwise the similarities themselves are the features
+    n: float  # the weight of all objects
+    scale: float  # the largest eigenvalue of the Gram matrix of the features over n; 1 if zero
     unit: float = 1.0  # of the similarities, by which K was divided
 
     @classmethod
@@ -42,18 +44,10 @@ class Eigenbasis:
         root = np.ones(len(K)) if w is None else np.sqrt(w)
         if w is not None:
             K, overwrite = root[:, None] * K * root, True
-        return cls(signed_eigh(K, rtol=rtol, overwrite=overwrite), root, signed, unit)
-
-    @property
-    def n(self) -> float:
-        """The weight of all objects."""
-        return float(np.square(self.root).sum())
-
-    @property
-    def scale(self) -> float:
-        """The largest eigenvalue of the Gram matrix of the features over the weight; 1 if zero."""
-        largest = float(np.max(np.abs(self.spectrum.D), initial=0.0))
-        return (largest if self.signed else largest**2) / self.n or 1.0
+        spectrum = signed_eigh(K, rtol=rtol, overwrite=overwrite)
+        n, largest = float(np.square(root).sum()), float(np.max(np.abs(spectrum.D), initial=0.0))
+        scale = (largest if signed else largest**2) / n or 1.0
+        return cls(spectrum, root, signed, n, scale, unit)
 
     @property
     def groups(self) -> Array:  # (r,)

@@ -11,8 +11,9 @@ import scipy.sparse as sp
 from kreinlearn.data.tiles import TILE, Scratch
 from kreinlearn.kernels import Gaussian, pairwise
 from kreinlearn.learn.folds import TileFolds
-from kreinlearn.pairs.rows import ColumnSums, Rows, Session, Tally, joined
+from kreinlearn.pairs.rows import Rows, Session, joined
 from kreinlearn.sums.moments import Targets
+from kreinlearn.sums.parallel import ColumnSums, Tally
 from tests.unit.pairs.numbered import POINTS
 
 RNG = np.random.default_rng(2)
