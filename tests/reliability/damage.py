@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+import copy
+import gzip
 import io
 import json
 import pickle
-import struct
 import zipfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from hashlib import sha256
-from typing import Any
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
-
-from kreinlearn.persist import container
 
 Case = tuple[str, bytes]
 Lazy = tuple[str, Callable[[], bytes]]
 GONE = object()
-HEADERS = ("header.json", "header.sha256")
-TWICE = b'{"format": 1, "format": 1}'
 JSON_VALUES: list[Any] = [
     None, True, False, 0, -1, 7, 10**30, 0.5, "x", "", [], {}, [[]], {"type": "x"}, {"type": []},
-    {"type": "array", "member": "x"}, {"type": "float", "is": "nan"}, {"type": "list", "items": []},
+    {"type": "array", "of": "x"}, {"type": "float", "of": "nan"}, {"type": "tuple", "of": []},
+    {"type": "array", "of": ["<f8", [3], "C"]}, {"type": "tuple", "of": 3},
 ]  # fmt: skip
 
 
@@ -57,54 +56,83 @@ def _flipped(text: bytes, rng: np.random.Generator, count: int) -> bytes:
 # By someone who makes all checksums right
 
 
-def members_of(text: bytes) -> dict[str, bytes]:
-    with zipfile.ZipFile(io.BytesIO(text)) as file:
-        return {name: file.read(name) for name in file.namelist()}
+class Parts(NamedTuple):
+    """What a file contains: its JSON, and its arrays by where they are in that: "state.coef_"."""
+
+    header: Any
+    arrays: dict[str, Any]
 
 
-def sealed(members: dict[str, bytes], header: Any = None) -> bytes:
-    """A file of these members with the right sizes, CRCs and hashes."""
-    header = json.loads(members["header.json"]) if header is None else header
-    arrays = {name: part for name, part in members.items() if name not in HEADERS}
-    if isinstance(header, dict) and isinstance(header.get("sha256"), dict):
-        header["sha256"] = {name: sha256(part).hexdigest() for name, part in arrays.items()}
-    text = json.dumps(header).encode()
-    return packed([*zip(HEADERS, (text, digest(text)), strict=True), *arrays.items()])
+def array_nodes(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """The places where JSON mentions arrays, in their order."""
+    if isinstance(node, dict) and node.get("type") == "array":
+        yield path, node
+        return
+    items = node.items() if isinstance(node, dict) else enumerate(node)
+    for key, value in items:
+        if isinstance(value, dict | list):
+            inner = path if key == "of" else f"{path}.{key}".lstrip(".")
+            yield from array_nodes(value, inner)
 
 
-def digest(text: bytes) -> bytes:
-    return sha256(text).hexdigest().encode()
+def parts_of(text: bytes) -> Parts:
+    header = json.loads(lines_of(text)[2])
+    arrays, rest = {}, lines_of(text)[3]
+    for path, node in array_nodes(header):
+        dtype, shape, order = node["of"]
+        array = np.frombuffer(rest, dtype, prod(shape)).reshape(shape, order=order)
+        arrays[path], rest = array, rest[array.nbytes :]
+    assert not rest
+    return Parts(header, arrays)
 
 
-def packed(members: list[tuple[str, bytes]]) -> bytes:
-    file = io.BytesIO()
-    container.write(file, [(name, [part]) for name, part in members])
-    return file.getvalue()
+def lines_of(text: bytes) -> list[bytes]:
+    """The format, the digest, the JSON, and the bytes of arrays."""
+    return text.split(b"\n", 3)
+
+
+def sealed(header: Any, arrays: dict[str, Any]) -> bytes:
+    """A file of this JSON and these arrays with the right digest.
+
+    An array that is given as bytes is what the JSON says of it, or not.
+    """
+    header, data = copy.deepcopy(header), b""
+    for path, node in array_nodes(header) if isinstance(header, dict | list) else ():
+        x = arrays.get(path, b"")
+        if not isinstance(x, bytes):
+            order = "F" if x.flags.f_contiguous and not x.flags.c_contiguous else "C"
+            node["of"] = [x.dtype.str, list(x.shape), order]
+            x = x.tobytes(order)
+        data += x
+    return packed(json.dumps(header).encode(), data)
+
+
+def packed(header: bytes, data: bytes = b"", first: bytes = b"kreinlearn model 1") -> bytes:
+    rest = header + b"\n" + data
+    return b"\n".join([first, sha256(rest).hexdigest().encode(), rest])
 
 
 def other_headers(text: bytes) -> Iterator[Lazy]:
-    """Every field of the header replaced by a value of every other JSON type, or left out."""
-    members = members_of(text)
-    before = json.loads(members["header.json"])
-    for path in _paths(before):
-        if path[0] == "sha256":
-            continue
-        now = _at(before, path)
+    """Every field of the JSON replaced by a value of every other JSON type, or left out."""
+    parts = parts_of(text)
+    for path in _paths(parts.header):
+        now = _at(parts.header, path)
         for value in JSON_VALUES:
             if type(now) is not type(value):
                 what = f"header {path} = {value!r:.30}"
-                yield what, partial(_with_field, members, path, value)
-        yield f"header without {path}", partial(_with_field, members, path, GONE)
+                yield what, partial(_with_field, parts, path, value)
+        yield f"header without {path}", partial(_with_field, parts, path, GONE)
 
 
-def _with_field(members: dict[str, bytes], path: tuple[Any, ...], value: Any) -> bytes:
-    header = json.loads(members["header.json"])
+def _with_field(parts: Parts, path: tuple[Any, ...], value: Any) -> bytes:
+    header = copy.deepcopy(parts.header)
     place = _at(header, path[:-1])
     if value is GONE:
         del place[path[-1]]
     else:
         place[path[-1]] = value
-    return sealed(members, header)
+    arrays = {name: x.tobytes("A") for name, x in parts.arrays.items()}
+    return sealed(header, arrays)
 
 
 def _paths(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -123,95 +151,78 @@ def _at(node: Any, path: tuple[Any, ...]) -> Any:
 
 def other_arrays(text: bytes) -> Iterator[Lazy]:
     """Every array replaced by others, and every two of them exchanged."""
-    members = members_of(text)
-    names = [name for name in members if name not in HEADERS]
+    header, arrays = parts_of(text)
+    names = list(arrays)
     for name in names:
-        array = np.load(io.BytesIO(members[name]))
-        for what, part in _replacements(array):
-            yield f"{name} {what}", partial(sealed, {**members, name: part})
+        for what, part in _replacements(arrays[name]):
+            yield f"{name} {what}", partial(sealed, header, {**arrays, name: part})
     for i, one in enumerate(names):
         for other in names[:i]:
-            swapped = {**members, one: members[other], other: members[one]}
-            yield f"{one} and {other} exchanged", partial(sealed, swapped)
+            swapped = {**arrays, one: arrays[other], other: arrays[one]}
+            yield f"{one} and {other} exchanged", partial(sealed, header, swapped)
 
 
-def _replacements(x: Any) -> Iterator[tuple[str, bytes]]:
+def _replacements(x: Any) -> Iterator[tuple[str, Any]]:
+    numbers = x if x.dtype.kind != "U" else np.zeros(x.shape)
     changed: dict[str, Any] = {
-        "as float32": x.astype(np.float32), "as int64": x.astype(np.int64),
-        "as bool": x.astype(bool), "as bytes": x.astype("S3"), "as complex": x.astype(complex),
+        "as float32": numbers.astype(np.float32), "as int64": numbers.astype(np.int64),
+        "as bool": numbers.astype(bool), "as bytes": numbers.astype("S3"),
+        "as complex": numbers.astype(complex),
         "flat": x.reshape(-1), "with an axis": x[None], "transposed": x.T.copy(),
-        "empty": x.reshape(-1)[:0], "shorter": x[:-1], "longer": np.concatenate([x, x[-1:]]),
-        "as text": x.astype(str), "wider": np.concatenate([x, x], axis=-1),
+        "empty": x.reshape(-1)[:0], "as text": x.astype(str),
     }  # fmt: skip
+    if x.ndim:
+        changed["shorter"], changed["longer"] = x[:-1], np.concatenate([x, x[-1:]])
+        changed["wider"] = np.concatenate([x, x], axis=-1)
     for what, other in changed.items():
         if other.dtype != x.dtype or other.shape != x.shape:
-            yield what, _npy(other)
+            yield what, other
     extreme = {"f": [np.nan, np.inf, -1e300, 1e300], "i": [-1, 99], "u": [0, 255]}
     for value in extreme.get(x.dtype.kind, []):
         with np.errstate(all="ignore"):
-            yield f"all {value}", _npy(np.full_like(x, value))
+            yield f"all {value}", np.full_like(x, value)
             one = x.copy()
             one.reshape(-1)[-1] = value
-            yield f"one {value}", _npy(one)
-    yield "as objects", _objects(x)
-    yield "version 2", b"\x93NUMPY\x02\x00" + _npy(x)[8:]
-    yield "a lying shape", _npy(x).replace(b"'shape': (", b"'shape': (9", 1)
+            yield f"one {value}", one
+    if x.dtype.kind == "U":
+        yield "no characters", np.full(x.nbytes // 4, 0x110000, np.uint32).tobytes()
     yield "nothing", b""
-    yield "no array", b"P" * 200
-
-
-def _npy(x: Any) -> bytes:
-    file = io.BytesIO()
-    np.save(file, x)
-    return file.getvalue()
-
-
-def _objects(x: Any) -> bytes:
-    file = io.BytesIO()
-    np.save(file, x.astype(object), allow_pickle=True)
-    return file.getvalue()
+    yield "a byte less", x.tobytes()[:-1]
+    yield "a byte more", x.tobytes() + b"\0"
+    yield "a pickle", pickle.dumps(x)
 
 
 # Other containers
 
 
 def other_containers(text: bytes) -> Iterator[Case]:
-    members = members_of(text)
-    items = list(members.items())
-    bombs = {**members, "bomb.npy": bytes(10**8)}
-    yield "compressed", _zip(members, zipfile.ZIP_DEFLATED)
-    yield "bomb", _zip(bombs, zipfile.ZIP_DEFLATED)
-    yield "packed anew", _zip(members, zipfile.ZIP_STORED)
+    first, digest, header, data = lines_of(text)
+    whole = {"model.krein": text, "header.json": header}
+    yield "compressed", gzip.compress(text)
+    yield "in a zip", _zip(whole, zipfile.ZIP_STORED)
+    yield "bomb", _zip({**whole, "bomb.npy": bytes(10**8)}, zipfile.ZIP_DEFLATED)
     yield "prefix", b"#!/bin/sh\n" + text
     yield "two files", text + text
     yield "rest", text + b"\0"
-    yield "comment", text[:-2] + b"\3\0abc"
+    yield "sealed rest", packed(header, data + b"\0")
+    yield "sealed twice", packed(header, data + data)
+    yield "without arrays", packed(header)
     yield "empty", b""
-    yield "no members", text[-container.TAIL.size :]
-    for name in ("../../x", "/etc/x", "a/b.npy", "x\0y", "C:\\x", "header.json/"):
-        yield f"member {name}", packed([*items, (name, b"x")])
-        yield f"member {name} alone", packed([(name, items[0][1]), *items[1:]])
-    for name in members:
-        yield f"{name} twice", packed([*items, (name, members[name])])
-        left = {key: part for key, part in members.items() if key != name}
-        yield f"without {name}", packed(list(left.items()))
-    yield "other order", packed(items[::-1])
-    yield "extra", sealed({**members, "more.npy": members[items[-1][0]]})
+    yield "the first line alone", first
+    yield "lines of another system", b"\r\n".join([first, digest, header, data])
+    yield "a line less", b"\n".join([first, header, data])
+    yield "a digest in capitals", b"\n".join([first, digest.upper(), header, data])
+    yield "a short digest", b"\n".join([first, digest[:-1], header, data])
+    yield "no digest", b"\n".join([first, b"", header, data])
+    for other in (b"kreinlearn model 0", b"kreinlearn model 2", b"kreinlearn model 01", b"model 1",
+                  b"kreinlearn model -1", b"kreinlearn model 1 ", b"kreinlearn model"):  # fmt: skip
+        yield f"{other!r}", packed(header, data, other)
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         yield f"pickle {protocol}", pickle.dumps({"kernel": "gaussian"}, protocol)
-    yield "pickle in a zip", sealed({**members, items[-1][0]: pickle.dumps([1])})
-    for header in (
-        b"",
-        b"[]",
-        b"{}",
-        b"null",
-        b"[" * 10**5,
-        b"\xff",
-        b'{"a":1,"a":1}',
-        b"1" * 5000,
-    ):
-        sound = [("header.json", header), ("header.sha256", digest(header)), *items[2:]]
-        yield f"header {header!r:.20}", packed(sound)
+    for other in (b"", b"[]", b"{}", b"null", b"[" * 10**5, b"\xff", b'{"a":1,"a":1}', b"NaN",
+                  b"1" * 5000, b"[1e999]", header + b"{}", header[:-1], b"\xef\xbb\xbf" + header,
+                  ):  # fmt: skip
+        yield f"header {other!r:.20}", packed(other, data)
 
 
 def _zip(members: dict[str, bytes], method: int) -> bytes:
@@ -223,14 +234,9 @@ def _zip(members: dict[str, bytes], method: int) -> bytes:
 
 
 def lies(text: bytes, rng: np.random.Generator) -> Iterator[Case]:
-    """Every field of every header, local, central and at the end, says something else."""
-    places = [(text.find(b"PK\3\4"), 80), (text.find(b"PK\1\2"), 90)]
-    places += [(len(text) - container.TAIL.size, container.TAIL.size)]
-    for start, length in places:
-        for at in range(start, start + length):
-            for value in (0, 1, 0x7F, 0xFF, int(rng.integers(256))):
-                if text[at] != value:
-                    yield f"byte {at} = {value}", text[:at] + bytes([value]) + text[at + 1 :]
-        for at in range(start, start + length - 8, 3):
-            huge = struct.pack("<Q", 2**40)
-            yield f"size at {at}", text[:at] + huge + text[at + 8 :]
+    """Every byte of the first two lines and some of the others says something else."""
+    begin = text.index(b"{")
+    for at in (*range(begin + 80), *rng.integers(begin, len(text), size=80), len(text) - 1):
+        for value in (0, 1, 10, 0x7F, 0xFF, int(rng.integers(256))):
+            if text[at] != value:
+                yield f"byte {at} = {value}", text[:at] + bytes([value]) + text[at + 1 :]

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from kreinlearn import cli, load
-from kreinlearn.cli import fitting
+from kreinlearn.cli import fit
 from kreinlearn.datasets import make_noisy_strings
 
 WORDS, CLASSES = make_noisy_strings(30, n_classes=2, random_state=0)
@@ -369,7 +369,7 @@ def test_an_error_of_our_own_is_said_to_be_one(
         raise KeyError("oops")
 
     file = written(TABLE)
-    monkeypatch.setattr(fitting, "_estimator", broken)
+    monkeypatch.setattr(fit, "_estimator", broken)
     error = error_of(["fit", file, *FIT], capsys)
     assert error.endswith(
         "internal error, KeyError: 'oops'; with KREINLEARN_DEBUG=1 it shows where"

@@ -1,10 +1,10 @@
-"""Types of arguments: what follows a flag, as a value; wrong words are refused before any work."""
+"""What follows a flag, as a value, and as parameters; wrong words are refused before any work."""
 
 from __future__ import annotations
 
 import ast
 import codecs
-from argparse import ArgumentTypeError
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -44,15 +44,12 @@ def jobs(text: str) -> int:
     return _read(text, int, bool, "a number of workers: 1, 2, ..., or -1 for all")
 
 
-def share(text: str) -> float:
-    return _read(text, float, lambda value: 0 < value < float("inf"), "a number above 0")
+def _positive(what: str) -> Callable[[str], float]:
+    return lambda text: _read(text, float, lambda value: 0 < value < float("inf"), what)
 
 
-def seconds(text: str) -> float:
-    try:
-        return share(text)
-    except ArgumentTypeError:
-        raise ArgumentTypeError(f"{text!r} is not a number of seconds above 0") from None
+share = _positive("a number above 0")
+seconds = _positive("a number of seconds above 0")
 
 
 def landmarks(text: str) -> int | float | str | None:
@@ -113,3 +110,13 @@ def estimator(text: str) -> str:
     if text not in known:
         raise ArgumentTypeError(f"{text!r} is not among {', '.join(known)}")
     return text
+
+
+def kernel_parameters(options: Namespace, verbose: int) -> dict[str, Any]:
+    """Return how a kernel is evaluated, by the names that all functions and estimators have."""
+    return {
+        "kernel_params": dict(options.kernel_param) or None,
+        "n_jobs": options.jobs,
+        "random_state": options.seed,
+        "verbose": verbose,
+    }

@@ -10,13 +10,19 @@ from kreinlearn.cli.parser import parser
 FILES = "@files"  # stands for the names of files
 
 
+class Flag(NamedTuple):
+    """What a flag is for, and the words to choose from: FILES, "-" if unknown, "" for no value."""
+
+    help: str
+    values: str
+
+
 class Command(NamedTuple):
     """The words of a command, and what may follow those that take a value."""
 
     name: str
     help: str
-    flags: dict[str, str]  # flag -> what it is for
-    values: dict[str, str]  # flag -> words to choose from, or FILES; "": no value
+    flags: dict[str, Flag]
     words: str  # what else there may be
 
 
@@ -36,16 +42,12 @@ def commands() -> list[Command]:
 
 
 def _command(name: str, what: str, arguments: argparse.ArgumentParser) -> Command:
-    flags: dict[str, str] = {}
-    values: dict[str, str] = {}
-    words = ""
+    flags, words = dict[str, Flag](), ""
     for action in arguments._actions:
-        for flag in action.option_strings:
-            flags[flag] = action.help or ""
-            values[flag] = "" if action.nargs == 0 else _choices(action)
-        if not action.option_strings:
-            words = _choices(action)
-    return Command(name, what, flags, values, words)
+        flag = Flag(action.help or "", "" if action.nargs == 0 else _choices(action))
+        flags |= dict.fromkeys(action.option_strings, flag)
+        words = words if action.option_strings else flag.values
+    return Command(name, what, flags, words)
 
 
 def _choices(action: argparse.Action) -> str:
@@ -94,9 +96,9 @@ complete -o filenames -F _kreinlearn kreinlearn
 
 def _bash_case(command: Command) -> str:
     taking: dict[str, list[str]] = {}
-    for flag, words in command.values.items():
-        if words:
-            taking.setdefault(words, []).append(flag)
+    for name, flag in command.flags.items():
+        if flag.values:
+            taking.setdefault(flag.values, []).append(name)
     lines = "".join(
         f'                    {"|".join(flags)}) values="{words}" ;;\n'
         for words, flags in taking.items()
@@ -122,9 +124,9 @@ def fish(commands: list[Command]) -> str:
     lines += [f"{first} -f -a {command.name} -d {_quoted(command.help)}" for command in commands]
     for command in commands:
         here = f"complete -c kreinlearn -n '__fish_seen_subcommand_from {command.name}'"
-        for flag, what in command.flags.items():
-            dash = f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}"
-            lines.append(f"{here} {dash}{_fish_value(command.values[flag])} -d {_quoted(what)}")
+        for name, flag in command.flags.items():
+            dash = f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}"
+            lines.append(f"{here} {dash}{_fish_value(flag.values)} -d {_quoted(flag.help)}")
         if command.words not in ("", "-", FILES):
             lines.append(f"{here} -f -a {_quoted(command.words)}")
     return "\n".join(lines) + "\n"

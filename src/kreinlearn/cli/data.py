@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from math import isqrt
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kreinlearn.cli import kernels
@@ -73,11 +74,16 @@ def load(options: argparse.Namespace, talk: Talk, *, streams: bool = False) -> G
 
 def file_of(options: argparse.Namespace, *, may_be_matrix: bool) -> Table | ArrayFile:
     """Open the file; the first line of a matrix may be a row, even without --no-header."""
+    header = None if options.header and may_be_matrix else options.header
+    return _opened(options.file, options, header)
+
+
+def _opened(path: Path, options: argparse.Namespace, header: bool | None) -> Table | ArrayFile:
     return open_file(
-        options.file,
+        path,
         encoding=options.encoding,
         delimiter=options.delimiter,
-        header=None if options.header and may_be_matrix else options.header,
+        header=header,
         memory_budget=getattr(options, "memory", None),
     )
 
@@ -91,11 +97,15 @@ def _require_names(file: Table | ArrayFile, options: argparse.Namespace) -> None
             require_column(name, file.names, options.file, what)
 
 
-def named(given: Given, options: argparse.Namespace) -> str:
-    """Return the file, and the columns that the objects come from, for a report."""
+def write_report(given: Given, options: argparse.Namespace, talk: Talk, **findings: Any) -> None:
+    """Write the page of --html, which names the file and the columns of the objects."""
+    from kreinlearn import report
+
     columns = given.columns or list(options.column or ())
     what = "column" if len(columns) == 1 else "columns"
-    return f"{options.file.name}, {what} {listed(columns)}" if columns else options.file.name
+    source = f"{options.file.name}, {what} {listed(columns)}" if columns else options.file.name
+    report.write_report(options.html, source=source, **findings)
+    talk.note(f"report: {options.html}")
 
 
 # Tables
@@ -274,18 +284,12 @@ def target_for(file: Table | ArrayFile, options: argparse.Namespace, n: int) -> 
 
 def _labels(options: argparse.Namespace, n: int) -> tuple[Table | ArrayFile, str]:
     """Open the file of --labels; a single column without a name has one line per object."""
-
-    def opened(header: bool | None) -> Table | ArrayFile:
-        return open_file(
-            options.labels, encoding=options.encoding, delimiter=options.delimiter, header=header
-        )
-
     if options.target is not None:
-        return opened(None), options.target
-    bare = opened(False)
+        return _opened(options.labels, options, None), options.target
+    bare = _opened(options.labels, options, False)
     if bare.names == [BARE] and isinstance(bare, Table) and len(bare) == n:
         return bare, BARE
-    file = opened(None)
+    file = _opened(options.labels, options, None)
     if len(file.names) > 1:
         raise ValueError(
             f"{options.labels}: which is the target? --target names it: {', '.join(file.names)}"

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -18,15 +18,6 @@ from kreinlearn.cli.parser import parser
 
 # What a file, a flag or a full disk may lead to; any other error is a mistake of this program.
 EXPECTED = (ArithmeticError, ImportError, MemoryError, OSError, TypeError, ValueError)
-MODULES = {
-    "inspect": "inspecting",
-    "fit": "fitting",
-    "predict": "predicting",
-    "evaluate": "evaluating",
-    "approximate": "approximating",
-    "reproduce": "reproducing",
-    "completion": "completion",
-}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -56,9 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _message(error: Exception, options: argparse.Namespace | None) -> str:
     message = one_line(error)
     if isinstance(error, OSError) and error.errno and error.filename is None:
-        return (
-            f"{getattr(options, 'output', None) or 'output'}: {message}"  # a full disk, for example
-        )
+        output = getattr(options, "output", None) or "output"  # the disk is full, for example
+        return f"{output}: {message}"
     if isinstance(error, EXPECTED):
         return message
     kind = type(error).__name__
@@ -72,14 +62,11 @@ def _run(options: argparse.Namespace, rest: list[str]) -> int:
         return demonstrate(rest, prog="kreinlearn demo")
     if rest:
         options.parser.error(f"unrecognized arguments: {' '.join(rest)}")
-    command = import_module(f"kreinlearn.cli.{MODULES[options.command]}")
-    status: int
+    run: Callable[..., int] = import_module(f"kreinlearn.cli.{options.command}").run
     if not hasattr(options, "quiet"):
-        status = command.run(options)
-        return status
+        return run(options)
     with Talk(options.quiet, options.verbose).listening() as talk:
-        status = command.run(options, talk)
-    return status
+        return run(options, talk)
 
 
 @contextmanager

@@ -13,19 +13,13 @@ from kreinlearn.data.errors import EmptyError, OptionError
 
 # The words of the Python interface, and the flags of the same meaning.
 FLAGS = {
-    "landmarks": "--landmarks",
+    **{name: f"--{name}" for name in ("landmarks", "kernel", "store", "rank", "tol", "task", "cv")},
     "memory_budget": "--memory",
     "kernel_params": "--kernel-param",
     "random_state": "--seed",
     "n_jobs": "--jobs",
     "probability": "--probabilities",
     "time_limit": "--time-limit",
-    "kernel": "--kernel",
-    "store": "--store",
-    "rank": "--rank",
-    "tol": "--tol",
-    "task": "--task",
-    "cv": "--cv",
 }
 GIVEN = re.compile(rf"\b({'|'.join(FLAGS)})=(\.{{3}}|(?=\S))")
 # Values that stand for several parameters: only what is in them has flags.

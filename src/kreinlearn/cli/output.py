@@ -53,17 +53,14 @@ def _same(one: Path, other: Path) -> bool:
 # On stdout
 
 
-def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+def show_table(
+    title: str, rows: Sequence[Sequence[Any]], header: Sequence[str] = ("finding", "value")
+) -> None:
     from rich.console import Console
 
     from kreinlearn.report import Table
 
     Table(title, header, [[str(cell) for cell in row] for row in rows]).show(Console())
-
-
-def show_pairs(title: str, rows: Sequence[tuple[str, Any]]) -> None:
-    """Print names and values as a table of two columns."""
-    show_table(title, ("finding", "value"), rows)
 
 
 def show_findings(findings: Mapping[str, Any], options: argparse.Namespace) -> None:
@@ -73,7 +70,7 @@ def show_findings(findings: Mapping[str, Any], options: argparse.Namespace) -> N
         return
     rows = [(name.replace("_", " "), _cell(value)) for name, value in findings.items()
             if name != "output" and value is not None]  # fmt: skip
-    show_pairs(str(options.output), rows)
+    show_table(str(options.output), rows)
 
 
 def _cell(value: Any) -> str:

@@ -35,11 +35,8 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument("--version", action="version", version=f"kreinlearn {__version__}")
     commands = result.add_subparsers(dest="command", metavar="command", required=True)
-    _add_inspect(commands)
-    _add_fit(commands)
-    _add_predict(commands)
-    _add_evaluate(commands)
-    _add_approximate(commands)
+    for add in (_add_inspect, _add_fit, _add_predict, _add_evaluate, _add_approximate):
+        add(commands)
     # The demonstration has a parser of its own.
     commands.add_parser("demo", help="see the library at work on polygons", add_help=False)
     _add_reproduce(commands)
@@ -65,8 +62,7 @@ def _command(commands: Commands, name: str, what: str, more: str = "") -> Comman
 
 def _add_inspect(commands: Commands) -> None:
     command = _command(commands, "inspect", "tell what a similarity or dissimilarity is like")
-    _add_file(command)
-    _add_kernel(command)
+    _add_objects(command)
     _add_target(command, "whose signal in the negative part of the spectrum is measured")
     add = command.add_argument
     add("--samples", type=arguments.several, default=1000, metavar="N",
@@ -78,8 +74,7 @@ def _add_inspect(commands: Commands) -> None:
 
 def _add_fit(commands: Commands) -> None:
     command = _command(commands, "fit", "learn from a file and write a model")
-    _add_file(command)
-    _add_kernel(command)
+    _add_objects(command)
     _add_target(command, "that is to be predicted", needed=True)
     learner = command.add_argument_group("the learner").add_argument
     learner("--estimator", type=arguments.estimator, default="krein", metavar="NAME",
@@ -121,8 +116,7 @@ def _add_predict(commands: Commands) -> None:
 
 def _add_evaluate(commands: Commands) -> None:
     command = _command(commands, "evaluate", "compare learners and baselines by cross-validation")
-    _add_file(command)
-    _add_kernel(command)
+    _add_objects(command)
     _add_target(command, "that is to be predicted", needed=True)
     add = command.add_argument
     _add_task(add)
@@ -142,8 +136,7 @@ def _add_approximate(commands: Commands) -> None:
         " The matrix of similarities is about F diag(s) F', with the arrays features (F) and "
         "signature (s).",
     )  # fmt: skip
-    _add_file(command)
-    _add_kernel(command)
+    _add_objects(command)
     add = command.add_argument
     add("--target", metavar="NAME", help="a column or array to leave out")
     command.set_defaults(needs_target=None)
@@ -201,7 +194,9 @@ def _add_file(command: Command) -> None:
         help="the first line holds no names; columns are then called 1, 2, and so on")  # fmt: skip
 
 
-def _add_kernel(command: Command) -> None:
+def _add_objects(command: Command) -> None:
+    """Add the options of a command that reads objects and compares them."""
+    _add_file(command)
     add = command.add_argument_group("the similarity").add_argument
     add("--kernel", metavar="NAME",
         help="levenshtein, dtw, gaussian, ...; precomputed or precomputed_dissimilarity for a "

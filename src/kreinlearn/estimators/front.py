@@ -80,7 +80,7 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
         on Dask workers it takes 1,000.
     time_limit : float or None, default=None
         About how many seconds of one core a fit may take; by it "auto" decides on the number of
-        landmarks, of which it takes at least 20. None is 25 seconds, in which all of 5,000 objects
+        landmarks, of which it takes at least 20. None is 40 seconds, in which all of 5,000 objects
         can be landmarks if a similarity is cheap, and more for very many objects.
     resources : Resources or None, default=None
         Memory, a store of kernel values on disk, and the precision of vectors, as
@@ -255,7 +255,7 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         on Dask workers it takes 1,000. Neighbours are looked for among the landmarks.
     time_limit : float or None, default=None
         About how many seconds of one core a fit may take; by it "auto" decides on the number of
-        landmarks, of which it takes at least 20. None is 25 seconds, in which all of 5,000 objects
+        landmarks, of which it takes at least 20. None is 40 seconds, in which all of 5,000 objects
         can be landmarks if a similarity is cheap, and more for very many objects.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as {label: weight}. "balanced" gives all classes the same total

@@ -53,8 +53,7 @@ class Settings(NamedTuple):
 
         This is the only place of ``evaluation`` that knows the names of parameters.
         """
-        more = {} if seed is None else {"random_state": seed}
-        given = {**self._asdict(), **more}
+        given = {**self._asdict(), "random_state": seed}
         return {name: value for name, value in given.items() if name not in omitted}
 
 
@@ -67,45 +66,43 @@ class Learner(NamedTuple):
     cost: Cost = sizes.nothing  # of an estimator of the user, about which nothing is known
 
 
-def _with_landmarks(kind: str, cls: type, cost: Cost) -> Learner:
+def _ours(kind: str, cls: type, cost: Cost, *omitted: str, name: str = "", **more: Any) -> Learner:
+    """A learner of this library, which is given all settings but those that it does not have."""
+
     def make(given: Settings, seed: int) -> Estimator:
-        estimator: Estimator = cls(**given.parameters(seed=seed))
+        estimator: Estimator = cls(**given.parameters(*omitted, seed=seed), **more)
         return estimator
 
-    return Learner(cls.__name__, kind, make, cost)
+    return Learner(name or cls.__name__, kind, make, cost)
 
 
 def _on_spectrum(spectrum: str, cost: Cost) -> Learner:
-    def make(given: Settings, seed: int) -> Estimator:
-        return SpectrumSVC(spectrum=spectrum, **given.parameters("landmarks", seed=seed))
-
-    return Learner(f"SpectrumSVC {spectrum}", BASELINE, make, cost)
+    name = f"SpectrumSVC {spectrum}"
+    return _ours(BASELINE, SpectrumSVC, cost, "landmarks", name=name, spectrum=spectrum)
 
 
 def _neighbours(classifies: bool) -> Learner:
-    def make(given: Settings, seed: int) -> Estimator:
-        return NearestNeighbours(classifies=classifies, **given.parameters("landmarks"))
-
-    return Learner(NEIGHBOURS, BASELINE, make, sizes.all_neighbours)
+    cls, cost = NearestNeighbours, sizes.all_neighbours
+    return _ours(BASELINE, cls, cost, "landmarks", name=NEIGHBOURS, classifies=classifies)
 
 
 KNOWN = {  # the estimator to try first comes first, and is given most of the time
     "classification": [
-        _with_landmarks(KREIN, KreinClassifier, sizes.stacked),
-        _with_landmarks(KREIN, KreinRidgeClassifier, sizes.repeated),
-        _with_landmarks(KREIN, KreinVCRidgeClassifier, sizes.variance_constrained),
-        _with_landmarks(KREIN, KreinSVC, sizes.machines),
-        _with_landmarks(BASELINE, SimilarityRidgeClassifier, sizes.similarity_features),
+        _ours(KREIN, KreinClassifier, sizes.stacked),
+        _ours(KREIN, KreinRidgeClassifier, sizes.repeated),
+        _ours(KREIN, KreinVCRidgeClassifier, sizes.variance_constrained),
+        _ours(KREIN, KreinSVC, sizes.machines),
+        _ours(BASELINE, SimilarityRidgeClassifier, sizes.similarity_features),
         _on_spectrum("flip", sizes.corrected_spectrum),
         _on_spectrum("clip", sizes.same_spectrum),
         _neighbours(True),
         Learner("always the most frequent class", TRIVIAL, lambda given, seed: DummyClassifier()),
     ],
     "regression": [
-        _with_landmarks(KREIN, KreinRegressor, sizes.stacked),
-        _with_landmarks(KREIN, KreinRidge, sizes.repeated),
-        _with_landmarks(KREIN, KreinVCRidge, sizes.variance_constrained),
-        _with_landmarks(BASELINE, SimilarityRidge, sizes.similarity_features),
+        _ours(KREIN, KreinRegressor, sizes.stacked),
+        _ours(KREIN, KreinRidge, sizes.repeated),
+        _ours(KREIN, KreinVCRidge, sizes.variance_constrained),
+        _ours(BASELINE, SimilarityRidge, sizes.similarity_features),
         _neighbours(False),
         Learner("always the mean", TRIVIAL, lambda given, seed: DummyRegressor()),
     ],

@@ -46,11 +46,8 @@ class NearestNeighbours:
 
     def fit(self, X: Objects, y: Array) -> Self:
         """Store the training objects and choose the number of neighbours."""
-        kernel, spec, params = (
-            resolve(self.kernel, self.kernel_params),
-            self.kernel,
-            self.kernel_params,
-        )
+        spec, params = self.kernel, self.kernel_params
+        kernel = resolve(spec, params)
         if kernel.domain.is_vectors and not kernel.is_dissimilarity:
             spec, params = "euclidean", None
         rng = np.random.default_rng(0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import os
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.data.writing import replacing
+from kreinlearn.data.writing import as_json, comma_separated, replacing
 from kreinlearn.evaluation.paired import Difference, paired_difference
 from kreinlearn.evaluation.verdict import p_in_words, verdict
 from kreinlearn.inspection.arguments import Array
@@ -179,9 +178,9 @@ class Evaluation:
             "fit_seconds": score.fit_seconds,
             "predict_seconds": score.predict_seconds,
         }
-        plain = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
-        return {"name": score.name, "kind": score.kind, "n_fitted": score.n_fitted, **plain,
-                "failed": score.failed, "errors": score.errors.tolist()}  # fmt: skip
+        about = {"name": score.name, "kind": score.kind, "n_fitted": score.n_fitted}
+        more = {"failed": score.failed, "errors": score.errors.tolist()}
+        return {**about, **as_json(numbers), **more}
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write one line per learner, with its errors on the folds in the last columns.
@@ -193,15 +192,13 @@ class Evaluation:
         """
         rows = [self._plain(score) for score in self.scores]
         for row in rows:
-            row |= {f"fold_{j}": error for j, error in enumerate(row.pop("errors"), 1)}
-        names = [*rows[0], *(f"fold_{j}" for j in range(1, self.n_folds + 1))]
+            errors = row.pop("errors") or [None] * self.n_folds
+            row |= {f"fold_{j}": error for j, error in enumerate(errors, 1)}
         with (
             replacing(Path(path)) as temporary,
             temporary.open("x", newline="", encoding="utf-8") as file,
         ):
-            writer = csv.DictWriter(file, list(dict.fromkeys(names)), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+            comma_separated(file)({name: [row[name] for row in rows] for name in rows[0]})
 
     def __str__(self) -> str:
         rows = [self.header, *self.rows()]

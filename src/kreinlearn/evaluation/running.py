@@ -270,11 +270,8 @@ def _affordable(
         f"about {pair:.0e} s, and those of all objects too long. A larger time_limit allows more."
     )
     sampled = targets_of(targets.y[rows], len(rows), targets.task)
-    return (
-        prepared.of_part(rows, rng),
-        replace(sampled, notes=(*targets.notes, *sampled.notes)),
-        [note],
-    )
+    sampled = replace(sampled, notes=(*targets.notes, *sampled.notes))
+    return prepared.of_part(rows, rng), sampled, [note]
 
 
 def _planned(run: Run, learners: list[Learner], problem: Problem, limit: Limit) -> Plan:

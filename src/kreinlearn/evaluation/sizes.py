@@ -6,7 +6,8 @@ same data are evaluated in the same way everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -127,18 +128,22 @@ def planned(
     def of_first(size: int) -> float:
         return costs[first](size, problem) if first in costs else 0.0
 
-    def fits(size: int) -> bool:
+    def too_long(size: int) -> bool:
         again = of_first(size) if limited and first not in limited else 0.0
-        return folds * (again + sum(seconds(size, limited).values())) <= allowed
+        return folds * (again + sum(seconds(size, limited).values())) > allowed
+
+    def largest() -> int:
+        """The largest size up to n that there is time for; 0 if there is none."""
+        return bisect_left(range(1, n + 1), True, key=too_long) if too_long(n) else n
 
     full = seconds(n, set())
     limited: set[str] = set()
-    size = _largest(fits, n)
+    size = largest()
     for name in sorted(costs, key=lambda name: (name == first, -full[name])):
         if size >= min(FEWEST, n):
             break
         limited.add(name)
-        size = _largest(fits, n)
+        size = largest()
     size = size if size >= n else _two_digits(max(size, min(LEAST, n)))
     sizes = {name: size if name in limited else n for name in costs}
     return Plan(sizes, seconds(size, limited), first, of_first(size))
@@ -148,17 +153,6 @@ def affordable_objects(n: int, pair: float, allowed: float) -> int:
     """How many objects can all be compared with each other in the time for similarities."""
     most = np.sqrt(2 * ON_PAIRS * allowed / pair) if pair else np.inf
     return n if n <= most else max(_two_digits(int(most)), min(LEAST, n))
-
-
-def _largest(fits: Callable[[int], bool], n: int) -> int:
-    """The largest size up to n that fits; 0 if none does."""
-    if fits(n):
-        return n
-    low, high = 0, n
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
 
 
 def _two_digits(size: int) -> int:

@@ -21,7 +21,7 @@ def verdict(result: Evaluation) -> str:
         return f"No learner has a result; {result.scores[0].name}: {result.scores[0].failed}"
     if best.kind == TRIVIAL:
         return f"Nothing was learned: {_errs(result, best)}, and no learner does better."
-    trivial = _first(result, TRIVIAL)
+    trivial = _other(result, best, TRIVIAL)
     if trivial is not None and not _learnt(result, best, trivial):
         said = f"{_errs(result, best)}, {_compared(result, trivial)}"
         return f"It is not certain that anything was learned: {said}; the difference may be chance."
@@ -30,11 +30,6 @@ def verdict(result: Evaluation) -> str:
         return f"{_errs(result, best)}."
     said = f"{_errs(result, best)}, {_compared(result, other)}"
     return f"{said}; {_chance(result, best, other)}."
-
-
-def _first(result: Evaluation, kind: str) -> Score | None:
-    """The best learner of a kind, if one did not fail."""
-    return next((s for s in result.scores if s.kind == kind and s.failed is None), None)
 
 
 def _other(result: Evaluation, best: Score, kind: str) -> Score | None:

@@ -73,7 +73,9 @@ class PickedColumns:
 
     def __call__(self, A: Array, out: Array | None = None) -> Array:
         if out is None and is_everything(self.numbers, A.shape[1]):
-            return A
+            whole = A.view()
+            whole.flags.writeable = False  # it may be what the user has given
+            return whole
         if out is None:
             return np.ascontiguousarray(A[:, self.numbers])
         return np.take(A, self.numbers, axis=1, out=out[: len(A)])
@@ -121,9 +123,9 @@ class CentredColumns(PickedColumns):
         self.offsets, self.c = offsets, c
 
     def __call__(self, A: Array, out: Array | None = None) -> Array:
-        D = super().__call__(A, out).astype(np.float64, copy=False)
         a = np.einsum("ij,ij->i", A, A, dtype=np.float64) / A.shape[1]
-        np.square(D, out=D)
+        D = np.square(super().__call__(A, out), out=out if out is None else out[: len(A)])
+        D = D.astype(np.float64, copy=False)
         D -= a[:, None]
         D -= self.offsets
         D += self.c

@@ -29,11 +29,11 @@ LARGE = 1500  # objects from which on several threads decompose their matrix
 # What a fit costs: rough figures for one core of today's machines. They are constants, so that the
 # same data have the same landmarks everywhere; only the cost of a user's own function is measured,
 # and rounded to a power of ten.
-SECONDS = 25.0  # of one core, which a fit at its defaults may take
-DECOMPOSE = 1.7e-10  # seconds for each n^3: an eigendecomposition
+SECONDS = 40.0  # of one core, which a fit at its defaults may take
+DECOMPOSE = 2e-10  # seconds for each n^3: an eigendecomposition
 LEAVE_OUT = 1.0e-8  # for each n^2 and target: leave-one-out of all penalties
 MACHINES, MACHINE = 3e-10, 4e-11  # for each n^3, and for each output of it: the squared hinge
-FACTOR = 4e-9  # for each m^3: all factorisations while penalties are tuned on folds
+FACTOR = 3e-8  # for each m^3: similarities that are compared, and penalties tuned on folds
 NEWTON = 4e-9  # for each n m^2 and output: Newton's method with m landmarks
 SUM_UP = 1e-10  # for each n m^2: sums over all rows
 FEW, PAST = 1000, 100_000  # landmarks of similarities that cost nothing, beyond so many rows

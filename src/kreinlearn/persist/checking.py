@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from kreinlearn.data.tiles import length, take
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels.base import Objects, symmetry_rtol
-from kreinlearn.persist.arrays import Array
+from kreinlearn.persist.encoding import Array
 from kreinlearn.persist.errors import GivenError, ModelFormatError, require
 from kreinlearn.persist.estimators import sigmoids_of
 

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.calibration import _CalibratedClassifier, _SigmoidCalibration
 
 from kreinlearn.kernels import Kernel, Precomputed, resolve
-from kreinlearn.persist.arrays import Array
+from kreinlearn.persist.encoding import Array
 from kreinlearn.persist.errors import require
 from kreinlearn.sums.parallel import worker_count
 

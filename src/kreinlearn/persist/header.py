@@ -1,9 +1,15 @@
-"""The JSON header of a model file: what it must say before anything else is read."""
+"""The model file: two lines, the content as one line of JSON, and the bytes of its arrays.
+
+The first line names the format and its version, and the second has the sha256 of all that follows.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+from hashlib import file_digest, sha256
 from importlib import import_module
+from io import BufferedReader
 from math import isfinite
 from typing import Any
 
@@ -11,58 +17,82 @@ import sklearn
 from sklearn.exceptions import InconsistentVersionWarning
 
 from kreinlearn._warnings import warn
+from kreinlearn.persist.encoding import Reader, Writer
 from kreinlearn.persist.errors import ModelFormatError, require
 
-FORMAT, VERSION = "kreinlearn model", 1
-HEADER, DIGEST = "header.json", "header.sha256"
-LONGEST = 2**20  # bytes
+VERSION = 1
+FIRST_LINE = re.compile(rb"kreinlearn model ([1-9]\d{0,8})\n")
 FIELDS = {
-    *("format", "version", "written_by", "estimator", "parameters", "not_stored", "kernel"),
-    *("columns", "state", "sigmoids", "check", "sha256"),
+    *("written_by", "estimator", "parameters", "not_stored", "external_kernel", "state", "kernel"),
+    *("columns", "sigmoids", "check"),
 }
-EXTERNAL = {"type": "external"}  # in the place of a kernel that must be given to load
+
+
+def lines_of(content: dict[str, Any]) -> list[bytes | memoryview]:
+    """The lines of a file with this content, and its arrays; NotDataError for what is not data."""
+    writer = Writer()
+    text = json.dumps(writer.value(content), ensure_ascii=False, allow_nan=False).encode() + b"\n"
+    digest = sha256(text)
+    for array in writer.arrays:
+        digest.update(array)
+    begin = f"kreinlearn model {VERSION}\n{digest.hexdigest()}\n".encode()
+    return [begin, text, *writer.arrays]
+
+
+def content_of(file: BufferedReader, size: int) -> dict[str, Any]:
+    """The content of a file of this size; ModelFormatError if it is not what was written."""
+    begin = file.readline(80)
+    require(begin[:1] != b"\x80", "it looks like a pickle, which may run code and is never read")
+    first = FIRST_LINE.fullmatch(begin)
+    if first is None:
+        raise ModelFormatError("it does not begin as a model file does")
+    require(
+        int(first[1]) <= VERSION,
+        f"it was written by a newer version of kreinlearn (format {int(first[1])}, this one reads "
+        f"up to {VERSION}); update kreinlearn",
+    )
+    digest, start = file.readline(65), file.tell()
+    same = f"{file_digest(file, 'sha256').hexdigest()}\n".encode() == digest
+    require(same, "its sha256 is another than it was when it was written: it was cut or changed")
+    file.seek(start)
+    text = file.readline()
+    reader = Reader(file, size - file.tell())
+    content = reader.value(_parsed(text))
+    require(reader.left == 0, "it has bytes at its end that no array needs")
+    good = isinstance(content, dict) and content.keys() == FIELDS
+    require(good, f"it does not have the fields {sorted(FIELDS)}")
+    return dict(content)
+
+
+def _parsed(text: bytes) -> Any:
+    try:
+        return json.loads(
+            text.decode(), parse_float=_finite, parse_constant=_finite, object_pairs_hook=_unique
+        )
+    except (ValueError, RecursionError) as error:
+        why = f"{error!s:.80}"
+        raise ModelFormatError(f"its content is no JSON that save writes ({why})") from error
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    require(isfinite(value), f"it has the number {number:.40}")
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    require(len(fields) == len(pairs), "it has a field twice")
+    return fields
+
+
+# Versions of libraries
 
 
 def versions() -> dict[str, str]:
     """The versions of the libraries that may change what a model does."""
     ours = import_module("kreinlearn").__version__
     return {"kreinlearn": ours, "scikit-learn": sklearn.__version__}
-
-
-def parsed(text: bytes) -> dict[str, Any]:
-    """The header; ModelFormatError unless it is JSON of this format and of a known version."""
-    try:
-        header = json.loads(
-            text.decode("ascii"), parse_float=_finite, parse_constant=_finite,
-            object_pairs_hook=_unique,
-        )  # fmt: skip
-    except ModelFormatError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise ModelFormatError(f"its header is no JSON that save writes ({error!s:.80})") from error
-    good = isinstance(header, dict) and header.get("format") == FORMAT
-    require(good, f"its header does not say {FORMAT!r}")
-    version = header.get("version")
-    require(type(version) is int and version > 0, f"its version is {version!r:.40}")
-    require(
-        version <= VERSION,
-        f"it was written by a newer version of kreinlearn (format {version}, this one reads up to "
-        f"{VERSION}); update kreinlearn",
-    )
-    require(header.keys() == FIELDS, f"its header has the fields {sorted(header)!s:.200}")
-    return dict(header)
-
-
-def _finite(number: str) -> float:
-    value = float(number)
-    require(isfinite(value), f"its header has the number {number:.40}")
-    return value
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    require(len(fields) == len(pairs), "its header has a field twice")
-    return fields
 
 
 class OtherVersion(InconsistentVersionWarning):
@@ -78,12 +108,11 @@ class OtherVersion(InconsistentVersionWarning):
         )
 
 
-def warn_of_versions(name: str, before: object) -> None:
+def warn_of_versions(name: str, before: Any) -> None:
     """Warn if an estimator of this name was saved by other versions."""
     now = versions()
-    if not isinstance(before, dict) or before.keys() != now.keys():
-        raise ModelFormatError("it has no versions")
-    require(all(isinstance(one, str) for one in before.values()), "it has no versions")
+    good = isinstance(before, dict) and before.keys() == now.keys()
+    require(good and all(isinstance(one, str) for one in before.values()), "it has no versions")
     for library, version in now.items():
         if before[library] != version:
             warning = OtherVersion(

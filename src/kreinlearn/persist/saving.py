@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -17,20 +14,17 @@ from kreinlearn.data.memory import Resources
 from kreinlearn.data.writing import replacing
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels.combine import alike
-from kreinlearn.persist import container
-from kreinlearn.persist.arrays import Arrays
 from kreinlearn.persist.checking import kernel_values, outputs
+from kreinlearn.persist.encoding import Writer
 from kreinlearn.persist.errors import NotDataError
 from kreinlearn.persist.estimators import estimators, fresh_kernel, is_estimator, sigmoids_of
-from kreinlearn.persist.header import DIGEST, EXTERNAL, FORMAT, HEADER, LONGEST, VERSION, versions
-from kreinlearn.persist.json_values import Node, Writer
+from kreinlearn.persist.header import lines_of, versions
 from kreinlearn.persist.kernels import REMEDY, learned
-from kreinlearn.persist.state import stored_attributes
+from kreinlearn.persist.state import COLUMNS, stored_attributes
 
 DATA = "numbers, texts, arrays, lists, tuples, sets, dicts and networkx graphs of these"
-LABELS = ("classes_", "feature_names_in_")  # a person may read them in the header
-# Parameters that only a fit uses, and what is stored instead if they are not data.
-FIT_ONLY = {"cv": None, "scoring": None, "random_state": None}
+# Parameters that only a fit uses: None is stored instead of those that are not data.
+FIT_ONLY = ("cv", "scoring", "random_state")
 
 
 def save(
@@ -38,8 +32,8 @@ def save(
 ) -> None:
     """Write a fitted estimator to a file that ``load`` can read.
 
-    The file is a ZIP archive of a JSON header and .npy arrays: it contains data, never code, and
-    is written whole or not at all. It contains what predictions and the fitted attributes need.
+    The file is a line of JSON and the bytes of arrays: it contains data, never code, and is
+    written whole or not at all. It contains what predictions and the fitted attributes need.
     That includes the landmarks, which are training data (the objects themselves): treat the file
     as you treat the data.
 
@@ -77,86 +71,60 @@ def save(
             "best_estimator_ of a search"
         )
     check_is_fitted(estimator)
-    arrays = Arrays()
-    header = _header(estimator, Writer(arrays), external_kernel)
-    text = json.dumps({**header, "sha256": arrays.hashes()}, indent=1, allow_nan=False).encode()
-    if len(text) > LONGEST:
-        raise ValueError(
-            f"the header of the model would have {len(text)} bytes, but only {LONGEST} are "
-            "allowed: there are too many parameters or classes"
-        )
-    digest = sha256(text).hexdigest().encode()
-    with replacing(Path(path)) as temporary, temporary.open("xb") as file:
-        container.write(file, [(HEADER, [text]), (DIGEST, [digest]), *arrays.members()])
-
-
-def _header(estimator: BaseEstimator, writer: Writer, external: bool) -> Node:
-    name, not_stored = type(estimator).__name__, dict[str, str]()
-    parameters = {
-        key: _given_kernel(value, writer, external)
-        if key == "kernel"
-        else _parameter(key, value, writer, not_stored)
-        for key, value in estimator.get_params(deep=False).items()
-    }
+    parameters, not_stored = _parameters(estimator, external_kernel)
     _require_unchanged(estimator)
-    kernel, columns = estimator.kernel_, vars(estimator)["_columns"]
+    name, kernel, columns = type(estimator).__name__, estimator.kernel_, vars(estimator)["_columns"]
+    content = {
+        "written_by": versions(),
+        "estimator": name,
+        "parameters": parameters,
+        "not_stored": not_stored,
+        "external_kernel": "kernel" not in parameters,
+        "state": stored_attributes(estimator),
+        "kernel": learned(kernel),
+        "columns": {part: getattr(columns, part) for part in COLUMNS},
+        "sigmoids": sigmoids_of(estimator),
+        "check": {
+            "kernel": kernel_values(kernel, columns.objects),
+            "outputs": outputs(estimator),
+        },
+    }
     try:
-        return {
-            "format": FORMAT, "version": VERSION, "written_by": versions(), "estimator": name,
-            "parameters": parameters, "not_stored": not_stored,
-            "state": {
-                key: writer.labels(value, key) if key in LABELS else writer.value(value, key)
-                for key, value in stored_attributes(estimator).items()
-            },
-            "kernel": learned(kernel, writer.value, "kernel_"),
-            "columns": {
-                "objects": writer.objects(columns.objects, "landmarks"),
-                "landmarks": writer.value(columns.landmarks, "landmarks.places"),
-                "transform": writer.value(columns.transform, "transform"),
-                "offsets": writer.value(columns.offsets, "offsets"),
-            },
-            "sigmoids": writer.value(sigmoids_of(estimator), "sigmoids"),
-            "check": {
-                "kernel": writer.value(kernel_values(kernel, columns.objects), "check.kernel"),
-                "outputs": writer.value(outputs(estimator), "check.outputs"),
-            },
-        }  # fmt: skip
+        lines = lines_of(content)
     except NotDataError as error:
         raise TypeError(f"{name} contains {error}, but a model file takes only {DATA}") from error
+    with replacing(Path(path)) as temporary, temporary.open("xb") as file:
+        file.writelines(lines)
 
 
-def _parameter(name: str, value: object, writer: Writer, not_stored: dict[str, str]) -> Any:
-    """A parameter as JSON; those that cannot be stored are described in ``not_stored``."""
-    if isinstance(value, Resources):
-        value = replace(value, store=None)  # a folder of the machine of the fit
-    before = writer.arrays.mark()
-    try:
-        return writer.value(value, f"parameter.{name}")
-    except NotDataError as error:
-        if name not in FIT_ONLY:
-            what = f"{name}={value!r:.80} contains {error}, but a model file takes only {DATA}"
-            raise TypeError(what) from error
-    writer.arrays.back_to(before)
-    not_stored[name] = repr(value)[:200]
-    warn(
-        f"{name}={value!r:.80} is not data and is not stored: the file says {name}="
-        f"{FIT_ONLY[name]!r} instead, which only another fit would use"
-    )
-    return FIT_ONLY[name]
-
-
-def _given_kernel(kernel: object, writer: Writer, external: bool) -> Any:
-    before = writer.arrays.mark()
-    why = f"kernel={kernel!r:.200} is a function"
-    try:
-        if isinstance(kernel, str | Kernel):
-            return writer.value(kernel, "parameter.kernel")
-    except NotDataError as error:
-        why = str(error)
-    if not external:
-        raise TypeError(f"{why}, and a model file contains data, not code; {REMEDY}")
-    writer.arrays.back_to(before)
-    return EXTERNAL
+def _parameters(
+    estimator: BaseEstimator, external: bool
+) -> tuple[dict[str, object], dict[str, str]]:
+    """The parameters that are data, and a description of the others, which are not stored."""
+    stored, not_stored = dict[str, object](), dict[str, str]()
+    for name, value in estimator.get_params(deep=False).items():
+        if isinstance(value, Resources):
+            value = replace(value, store=None)  # a folder of the machine of the fit
+        try:
+            if name == "kernel" and not isinstance(value, str | Kernel):
+                raise NotDataError(f"kernel={value!r:.200} is a function")
+            Writer().value(value)
+            stored[name] = value
+        except NotDataError as error:
+            if name == "kernel" and external:
+                continue
+            if name == "kernel":
+                what = f"{error}, and a model file contains data, not code; {REMEDY}"
+                raise TypeError(what) from error
+            if name not in FIT_ONLY:
+                what = f"{name}={value!r:.80} contains {error}, but a model file takes only {DATA}"
+                raise TypeError(what) from error
+            stored[name], not_stored[name] = None, repr(value)[:200]
+            warn(
+                f"{name}={value!r:.80} is not data and is not stored: the file says {name}=None "
+                "instead, which only another fit would use"
+            )
+    return stored, not_stored
 
 
 def _require_unchanged(estimator: BaseEstimator) -> None:

@@ -28,6 +28,7 @@ REQUIRED: dict[str | None, set[str]] = {
     "classifier": LEARNED | {"classes_", "multi_class_", "part_weights_", "_range"},
 }
 PARTS = ["krein", "neighbours_1", "neighbours_3", "neighbours_10"]  # of a decision
+COLUMNS = ("objects", "landmarks", "transform", "offsets")  # of the landmarks, that are stored
 OUTPUTS = [{"transform": name} for name in ("default", "pandas", "polars")]  # of set_output
 # The attributes that are stored as they are, by the kind of their values and, after the colon, by
 # their shapes: m landmarks, r dimensions, k eigenvalues, d features, c classes, q outputs; "|" is
@@ -169,6 +170,7 @@ def _require_outputs(role: str, state: State, sizes: State) -> None:
 
 def require_columns(kernel: Kernel, parts: State, state: State) -> None:
     """Raise a ModelFormatError unless the kernel takes these objects, transformed as they were."""
+    require(parts.keys() == {*COLUMNS}, "its landmarks are missing")
     objects, places = parts["objects"], parts["landmarks"]
     require(_are_objects(kernel, objects, state), "its landmarks are not what they should be")
     n = length(objects)

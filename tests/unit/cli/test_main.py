@@ -12,7 +12,7 @@ import pytest
 
 import kreinlearn
 from kreinlearn import cli
-from kreinlearn.cli import reproducing
+from kreinlearn.cli import reproduce as its_module
 from kreinlearn.paper.scale import ALL, NAMES, QUICK
 from kreinlearn.paper.tasks import JournalError
 
@@ -28,7 +28,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         seen.append((*arguments, options))
         return 0
 
-    monkeypatch.setattr(reproducing, "reproduce", reproduce)
+    monkeypatch.setattr(its_module, "reproduce", reproduce)
     return seen
 
 
@@ -122,7 +122,7 @@ def test_what_may_happen_is_one_line(
     def reproduce(*arguments: Any, **options: Any) -> int:
         raise error
 
-    monkeypatch.setattr(reproducing, "reproduce", reproduce)
+    monkeypatch.setattr(its_module, "reproduce", reproduce)
     assert cli.main(["reproduce", "all"]) == status
     assert capsys.readouterr().err == line + "\n"
 

@@ -308,7 +308,7 @@ def test_a_function_that_takes_a_millisecond_is_not_called_for_all_pairs(learner
     y = x if learner is KreinRegressor else x > 0
     model = learner(dissimilarity(pairwise(slow)), random_state=0).fit(list(range(400)), y)
     assert "of 400 objects are landmarks: all 400 would take about" in model.decision_
-    assert 20 <= model.n_landmarks_ <= 63  # 25 seconds are 62.5 landmarks of 400 objects
+    assert 20 <= model.n_landmarks_ <= 100  # 40 seconds are 100 landmarks of 400 objects
     assert calls < 30_000
     assert model.score(list(range(400)), y) > 0.95
 

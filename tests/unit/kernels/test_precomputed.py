@@ -12,7 +12,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
 
-from kreinlearn import KreinNystroem, KreinPCA, Landmarks, dissimilarity
+from kreinlearn import (
+    KreinClassifier,
+    KreinNystroem,
+    KreinPCA,
+    KreinRidge,
+    KreinSVC,
+    Landmarks,
+    SpectrumSVC,
+    dissimilarity,
+)
 from kreinlearn.kernels import Precomputed, PrecomputedDissimilarity, resolve
 from tests import oracles
 
@@ -236,3 +245,21 @@ def test_float32_matrices_stay_float32() -> None:
         expected = double.transform(A_new.astype(np.float32).astype(np.float64))
         assert_allclose(Phi, expected, atol=1e-4 * np.abs(expected).max())
         assert single.transform(A_new).dtype == np.float64
+
+
+@pytest.mark.parametrize("kernel", ["precomputed", "precomputed_dissimilarity"])
+@pytest.mark.parametrize(
+    "estimator", [KreinNystroem, KreinPCA, KreinRidge, KreinClassifier, KreinSVC, SpectrumSVC]
+)
+def test_the_matrix_that_is_given_stays_as_it_was(estimator: Any, kernel: str) -> None:
+    """All objects are landmarks, so that the matrix is not copied."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    D = np.sqrt(np.square(X[:, None] - X).sum(axis=2))
+    given = np.exp(-D) if kernel == "precomputed" else D
+    before, y = given.copy(), (X[:, 0] > 0).astype(int)
+    model = estimator(kernel=kernel, random_state=0).fit(given, y)
+    if hasattr(model, "predict"):
+        model.predict(given)
+    np.testing.assert_array_equal(given, before)
+    assert given.flags.writeable

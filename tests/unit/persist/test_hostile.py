@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -17,12 +15,12 @@ import kreinlearn
 from kreinlearn import ModelFormatError, pairwise, register
 from kreinlearn.kernels.base import REGISTRY
 from kreinlearn.kernels.domains import Objects
-from kreinlearn.persist.json_values import is_a
+from kreinlearn.persist.kinds import is_a
 from tests.reliability import damage
 from tests.unit.persist import cases
 
-Members = dict[str, bytes]
-Change = Callable[[Any, Members], Any]  # of the header and the members, in place
+Arrays = dict[str, Any]
+Change = Callable[[Any, Arrays], Any]  # of the header and the arrays, in place
 TIMES, MORE = 64, 2**21  # bytes of memory for a byte of the file, and beside
 
 
@@ -54,71 +52,50 @@ def front() -> Any:
 
 def changed(model: Any, path: Path, change: Change) -> Path:
     model.save(path)
-    members = damage.members_of(path.read_bytes())
-    header = json.loads(members["header.json"])
-    change(header, members)
-    path.write_bytes(damage.sealed(members, header))
+    header, arrays = damage.parts_of(path.read_bytes())
+    change(header, arrays)
+    path.write_bytes(damage.sealed(header, arrays))
     return path
-
-
-def npy(x: Any) -> bytes:
-    file = io.BytesIO()
-    np.save(file, np.asarray(x))
-    return file.getvalue()
 
 
 # Memory
 
 
-def column(kind: list[Any], **parts: Any) -> Change:
-    """A parameter that is an object of this kind: arrays by name, and columns within."""
+def parameter(node: Any) -> Change:
+    """A parameter that is this, of arrays whose bytes are not there."""
+    return lambda header, arrays: header["parameters"].update(kernel_params=node)
 
-    def change(header: Any, members: Members) -> None:
-        def add(node: Any) -> Any:
-            if isinstance(node, dict):
-                return {name: add(part) for name, part in node.items()}
-            if isinstance(node, list):
-                return node
-            name = f"more{len(members)}.npy"
-            members[name] = npy(node)
-            return name
 
-        node = {"kind": kind, **add(parts)}
-        header["parameters"]["kernel_params"] = {"type": "object", "column": node}
+def typed(name: str, of: Any) -> Any:
+    return {"type": name, "of": of}
+
+
+def array(dtype: str, *shape: int) -> Any:
+    return typed("array", [dtype, list(shape), "C"])
+
+
+def classes(node: Any, x: Any) -> Change:
+    def change(header: Any, arrays: Arrays) -> None:
+        header["state"]["classes_"], arrays["state.classes_"] = node, x
 
     return change
 
 
-def labels(dtype: str, items: list[Any]) -> Change:
-    node = {"type": "labels", "dtype": dtype, "items": items}
-    return lambda header, members: header["state"].update(classes_=node)
-
-
-def empty(shape: tuple[int, int]) -> Any:
-    return np.empty(shape, np.int64)
-
-
-def texts(count: int) -> dict[str, Any]:
-    """One long text, and many of no character."""
-    sizes = np.zeros(count, np.int64)
-    sizes[0] = 20_000
-    return {"kind": ["str"], "text": np.full(20_000, 65, np.uint8), "size": sizes}
-
-
-def arrays(dtype: str) -> dict[str, Any]:
-    no = {"values": np.empty(0, dtype), "shape": empty((0, 1))}
-    return {"kind": ["array", dtype, 1], **no}
-
-
-NUMBERS = {"data": arrays("<f8"), "indices": arrays("<i4"), "indptr": arrays("<i4")}
 HUGE = 10**11
 
 
-def broad(header: Any, members: Members) -> None:
+def broad(header: Any, arrays: Arrays) -> None:
     """Sparse rows with many more columns, all empty."""
     header["state"]["n_features_in_"] = 2**27
-    rows = np.load(io.BytesIO(members["landmarks.shape.npy"]))[0, 0]
-    members["landmarks.shape.npy"] = npy(np.array([[rows, 2**27]]))
+    header["columns"]["objects"]["of"][3][1] = 2**27
+
+
+def no_features(header: Any, arrays: Arrays) -> None:
+    header["columns"]["objects"], arrays["columns.objects"] = array("<f8", HUGE, 0), b""
+
+
+def name(x: Any) -> Change:
+    return lambda header, arrays: header.update(estimator=x)
 
 
 def sparse() -> Any:
@@ -127,48 +104,38 @@ def sparse() -> Any:
 
 
 BOMBS: dict[str, tuple[Callable[[], Any], Change]] = {
-    "one wide text of many": (
+    "texts for 60 GB": (strings, parameter(array("<U150064", 100_000))),
+    "texts of no width": (strings, parameter(array("<U0", HUGE))),
+    "numbers for 800 GB": (strings, parameter(array("<f8", HUGE))),
+    "numbers of two huge sides": (strings, parameter(array("<f8", 2**40, 2**40))),
+    "one wide class of many": (strings, classes(array("<U200000", 400), b"A" * 400_000)),
+    "classes of a strange type": (strings, classes(array("<i8,(200000000,)i1", 3), bytes(24))),
+    "arrays of no entry": (strings, parameter(array("<f8", HUGE, 0))),
+    "matrices of no entry": (
         strings,
-        column(["texts", "<U20000", 1], items=texts(3000), shape=np.array([[3000]])),
-    ),
-    "texts for 60 GB": (
-        strings,
-        column(["texts", "<U150064", 1], items=texts(100_000), shape=np.array([[100_000]])),
-    ),
-    "one wide class of many": (
-        strings,
-        labels("<U200000", ["A" * 200_000, *(f"b{i}" for i in range(400))]),
-    ),
-    "classes of a strange type": (strings, labels("<i8,(200000000,)i1", [1, 2, 3])),
-    "arrays of no dimension": (
-        strings,
-        column(["array", "<f8", 0], values=np.empty(0), shape=empty((HUGE, 0))),
-    ),
-    "matrices of no dimension": (
-        strings,
-        column(["sparse", "csr_array"], **NUMBERS, shape=empty((HUGE, 0))),
-    ),
-    "objects of no dimension": (
-        strings,
-        column(
-            ["objects", "|O", 0],
-            items={"kind": ["none"], "values": np.empty(0, np.uint8)},
-            shape=empty((HUGE, 0)),
+        parameter(
+            typed("csr_array", [array("<f8", 0), array("<i4", 0), array("<i4", 1), [0, HUGE]])
         ),
     ),
+    "objects of no entry": (strings, parameter(typed("objects", [[HUGE, 0], []]))),
+    "objects of no dimension": (strings, parameter(typed("objects", [[], []]))),
+    "a tuple of a range": (
+        strings,
+        parameter(typed("tuple", typed("range", [0, HUGE, 1]))),
+    ),
+    "a dict of ranges": (
+        strings,
+        parameter(typed("dict", [typed("range", [0, HUGE, 1])] * 2)),
+    ),
+    "many empty lists": (strings, name([[] for _ in range(100_000)])),
+    "many empty dicts": (strings, name([{} for _ in range(100_000)])),
+    "a long text": (strings, name("x" * 2**21)),
     "a wide matrix": (
         given,
-        lambda header, members: header["state"].update(n_features_in_=30_000_000),
+        lambda header, arrays: header["state"].update(n_features_in_=30_000_000),
     ),
     "sparse landmarks": (sparse, broad),
-    "landmarks of no features": (
-        vectors,
-        lambda header, members: members.update({"landmarks.npy": npy(np.empty((HUGE, 0)))}),
-    ),
-    "a long header": (
-        strings,
-        lambda header, members: header.update(not_stored={"cv": "x" * 2**21}),
-    ),
+    "landmarks of no features": (vectors, no_features),
 }
 
 
@@ -208,20 +175,20 @@ def test_too_little_memory_is_an_error_of_the_file(tmp_path: Path) -> None:
 
 
 def state(**new: Any) -> Change:
-    return lambda header, members: header["state"].update(new)
+    return lambda header, arrays: header["state"].update(new)
 
 
 def without(name: str) -> Change:
-    return lambda header, members: header["state"].pop(name)
+    return lambda header, arrays: header["state"].pop(name)
 
 
 def parameters(**new: Any) -> Change:
-    return lambda header, members: header["parameters"].update(new)
+    return lambda header, arrays: header["parameters"].update(new)
 
 
 def record(value: Any) -> Any:
     """A value of plain fields, as the header has it."""
-    return {"type": "record", "of": type(value).__name__, "fields": vars(value)}
+    return typed("record", [type(value).__name__, vars(value)])
 
 
 def resources(**fields: Any) -> Any:
@@ -233,17 +200,17 @@ def landmarks(**fields: Any) -> Any:
 
 
 def learned(**new: Any) -> Change:
-    return lambda header, members: header["kernel"]["fitted"].update(new)
+    return lambda header, arrays: header["kernel"]["fitted"].update(new)
 
 
 def moved(name: str, *others: str) -> Change:
     """The first entry of arrays is one more."""
 
-    def change(header: Any, members: Members) -> None:
+    def change(header: Any, arrays: Arrays) -> None:
         for one in (name, *others):
-            x = np.load(io.BytesIO(members[f"{one}.npy"]))
+            x = arrays[f"state.{one}"].copy()
             x.reshape(-1)[0] += 1
-            members[f"{one}.npy"] = npy(x)
+            arrays[f"state.{one}"] = x
 
     return change
 
@@ -251,23 +218,26 @@ def moved(name: str, *others: str) -> Change:
 def unweighted(name: str, weight: Any) -> Change:
     """One part of a decision has this weight, or none."""
 
-    def change(header: Any, members: Members) -> None:
-        node = header["state"]["part_weights_"]
-        at = node["keys"].index(name)
+    def change(header: Any, arrays: Arrays) -> None:
+        weights = header["state"]["part_weights_"]
         if weight is None:
-            del node["keys"][at], node["values"][at]
+            del weights[name]
         else:
-            node["values"][at] = weight
+            weights[name] = weight
 
     return change
 
 
 def fields(name: str, **new: Any) -> Change:
-    return lambda header, members: header["state"][name]["fields"].update(new)
+    return lambda header, arrays: header["state"][name]["of"][1].update(new)
 
 
-def backwards(header: Any, members: Members) -> None:
-    header["state"]["classes_"]["items"].reverse()
+def backwards(header: Any, arrays: Arrays) -> None:
+    arrays["state.classes_"] = arrays["state.classes_"][::-1].copy()
+
+
+def same_class(header: Any, arrays: Arrays) -> None:
+    arrays["state.classes_"] = np.array(["u", "v", "v"])
 
 
 @pytest.mark.parametrize(
@@ -290,13 +260,13 @@ def test_fields_of_records_have_the_types_of_their_class(
     assert is_a(value, wanted) == right
 
 
-SHOWN = {"type": "dict", "keys": ["transform"], "values": ["evil"]}
+SHOWN = {"transform": "evil"}
 ODD: dict[str, tuple[Callable[[], Any], Change, str]] = {
     "a store": (strings, parameters(resources=resources(store="folder")), "its store is 'folder'"),
     "classes backwards": (strings, backwards, "classes are not in order"),
     "a class twice": (
         strings,
-        labels("<U1", ["u", "v", "v"]),
+        same_class,
         "classes are not in order, or one is there twice",
     ),
     "a scheme": (strings, parameters(landmarks=landmarks(scheme="some")), "'scheme' parameter"),
@@ -311,9 +281,9 @@ ODD: dict[str, tuple[Callable[[], Any], Change, str]] = {
     "an output": (vectors, state(_sklearn_output_config=SHOWN), "set_output is"),
     "the mean": (vectors, moved("_mean"), "do not give what the model gave"),
     "the intercept": (strings, moved("_intercept", "intercept_"), "do not give what the model"),
-    "the map": (few_strings, moved("_map.E"), "do not give what the model gave"),
-    "the map of all": (strings, moved("_map.W"), "do not give what the model gave"),
-    "the signs of the map": (strings, moved("_map.S"), "spectrum is not that of its map"),
+    "the map": (few_strings, moved("_map.1.E"), "do not give what the model gave"),
+    "the map of all": (strings, moved("_map.1.W"), "do not give what the model gave"),
+    "the signs of the map": (strings, moved("_map.1.S"), "spectrum is not that of its map"),
     "no map": (strings, without("_map"), "its _map is missing"),
     "a map of another type": (strings, state(_map=None), "its _map does not fit"),
     "no weights of parts": (front, without("part_weights_"), "its part_weights_ is missing"),
@@ -321,7 +291,7 @@ ODD: dict[str, tuple[Callable[[], Any], Change, str]] = {
     "a negative weight": (front, unweighted("krein", -1.0), "parts of its decision"),
     "a weight of text": (front, unweighted("krein", "1"), "parts of its decision"),
     "no neighbours": (front, without("_neighbours"), "parts of its decision"),
-    "a neighbour of no class": (front, moved("_neighbours.labels"), "neighbours do not fit"),
+    "a neighbour of no class": (front, moved("_neighbours.1.labels"), "neighbours do not fit"),
     "neighbours without a floor": (front, fields("_neighbours", floor=0.0), "neighbours do not"),
     "a range": (front, moved("_range"), "parts of its decision"),
     "a weight of a part": (front, unweighted("krein", 17.0), "do not give what the model gave"),
@@ -329,7 +299,7 @@ ODD: dict[str, tuple[Callable[[], Any], Change, str]] = {
     "more of the kernel": (strings, learned(width_=3.0), "its kernel has learned"),
     "less of the kernel": (
         vectors,
-        lambda header, members: header["kernel"]["fitted"].clear(),
+        lambda header, arrays: header["kernel"]["fitted"].clear(),
         "its kernel has learned",
     ),
 }
@@ -342,20 +312,16 @@ def test_what_no_fit_leaves_is_refused(name: str, tmp_path: Path) -> None:
         kreinlearn.load(changed(make(), tmp_path / "m.krein", change))
 
 
-def test_the_header_is_known_by_its_hash(tmp_path: Path) -> None:
+def test_the_content_is_known_by_its_hash(tmp_path: Path) -> None:
     path = tmp_path / "m.krein"
     strings().save(path)
-    members = damage.members_of(path.read_bytes())
-    other = members["header.json"].replace(b'"verbose": 0', b'"verbose": 1')
-    assert other != members["header.json"]
-    for part in (other, members["header.json"] + b" "):
-        path.write_bytes(damage.packed(list({**members, "header.json": part}.items())))
-        with pytest.raises(ModelFormatError, match="header is not the one that was written"):
+    first, digest, text, data = damage.lines_of(path.read_bytes())
+    other = text.replace(b'"verbose": 0', b'"verbose": 1')
+    assert other != text
+    for part in (other, text + b" "):
+        path.write_bytes(b"\n".join([first, digest, part, data]))
+        with pytest.raises(ModelFormatError, match="its sha256 is another"):
             kreinlearn.load(path)
-    del members["header.sha256"]
-    path.write_bytes(damage.packed(list(members.items())))
-    with pytest.raises(ModelFormatError, match=r"no header\.sha256"):
-        kreinlearn.load(path)
 
 
 class Own(kreinlearn.kernels.Kernel):
@@ -377,11 +343,11 @@ def test_a_kernel_of_a_person_learns_what_ends_with_an_underscore(tmp_path: Path
     path = tmp_path / "m.krein"
     model.save(path, external_kernel=True)
     assert kreinlearn.load(path, kernel=Own()).kernel_.scale_ == 2.0
-    members = damage.members_of(path.read_bytes())
+    text = path.read_bytes()
     for name in ("shown_", "columns", "_odd_", "__class__"):
-        header = json.loads(members["header.json"])
+        header, arrays = damage.parts_of(text)
         header["kernel"]["fitted"][name] = 3
-        path.write_bytes(damage.sealed(members, header))
+        path.write_bytes(damage.sealed(header, arrays))
         with pytest.raises(ModelFormatError, match="its kernel has learned"):
             kreinlearn.load(path, kernel=Own())
 

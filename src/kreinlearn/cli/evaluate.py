@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from kreinlearn.cli.arguments import kernel_parameters
 from kreinlearn.cli.messages import Talk, in_flags
 from kreinlearn.cli.output import require_free, show_json, show_table
 
@@ -23,29 +24,23 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         given.X,
         target.values,
         given.kernel,
-        kernel_params=dict(options.kernel_param) or None,
         cv=options.cv,
         landmarks=options.landmarks,
         task=target.task,
-        n_jobs=options.jobs,
         resources=Resources(memory_budget=options.memory),
-        random_state=options.seed,
         time_limit=options.time_limit,
-        verbose=talk.level,
+        **kernel_parameters(options, talk.level),
     )
     if options.csv is not None:
         evaluation.to_csv(options.csv)
         talk.note(f"table: {options.csv}")
     if options.html is not None:
-        from kreinlearn.report import write_report
-
-        write_report(options.html, evaluation=evaluation, source=data.named(given, options))
-        talk.note(f"report: {options.html}")
+        data.write_report(given, options, talk, evaluation=evaluation)
     if options.json:
         show_json({"file": str(options.file), **evaluation.to_dict()})
     else:
         title = f"{options.file.name}, {evaluation.kernel}, {evaluation.n_folds} folds"
-        show_table(title, evaluation.header, evaluation.rows())
+        show_table(title, evaluation.rows(), evaluation.header)
         for line in (evaluation.verdict, *evaluation.notes):
             print(in_flags(line))
     return 0 if evaluation.best is not None else 1

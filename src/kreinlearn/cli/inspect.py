@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from kreinlearn.cli.arguments import kernel_parameters
 from kreinlearn.cli.messages import Talk
-from kreinlearn.cli.output import require_free, show_json, show_pairs
+from kreinlearn.cli.output import require_free, show_json, show_table
 
 
 def run(options: argparse.Namespace, talk: Talk) -> int:
@@ -18,20 +19,14 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         given.X,
         given.kernel,
         y=None if given.target is None else given.target.values,
-        kernel_params=dict(options.kernel_param) or None,
         n_samples=options.samples,
-        n_jobs=options.jobs,
-        random_state=options.seed,
-        verbose=talk.level,
+        **kernel_parameters(options, talk.level),
     )
     if options.html is not None:
-        from kreinlearn.report import write_report
-
-        write_report(options.html, inspection=inspection, source=data.named(given, options))
-        talk.note(f"report: {options.html}")
+        data.write_report(given, options, talk, inspection=inspection)
     if options.json:
         show_json({"file": str(options.file), **vars(inspection)})
     else:
-        show_pairs(f"{options.file.name}, {given.kernel}", inspection.rows())
+        show_table(f"{options.file.name}, {given.kernel}", inspection.rows())
         print(inspection.advice)
     return 0

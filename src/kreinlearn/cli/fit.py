@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.cli.arguments import ESTIMATORS
+from kreinlearn.cli.arguments import ESTIMATORS, kernel_parameters
 from kreinlearn.cli.messages import Talk
 from kreinlearn.cli.output import require_free, show_findings
 from kreinlearn.data.memory import Resources
@@ -30,12 +30,17 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     import kreinlearn
     from kreinlearn.cli import data
 
-    name = _regressor_or_classifier(options)
-    _built([name] if name else _may_be_meant(options), options, options.kernel or "gaussian", talk)
+    classes = _classes(options)
+    _built(list(classes.values()), options, options.kernel or "gaussian", talk)
     given = data.load(options, talk, streams=True)
     target = given.target
     assert target is not None
-    name = name or _by_task(options, target)
+    if target.task not in classes:
+        raise ValueError(
+            f"--estimator {options.estimator} learns classes, and {target.name} holds numbers; "
+            "give --task classification if these are classes, or another estimator"
+        )
+    name = classes[target.task]
     talk.note(f"{target.name}: {target.why} -> {name}")
     model = _built([name], options, given.kernel, talk)
     start = time.perf_counter()
@@ -49,8 +54,8 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     return 0
 
 
-def _regressor_or_classifier(options: argparse.Namespace) -> str | None:
-    """Return the class, if --estimator names one: then it decides on the task."""
+def _classes(options: argparse.Namespace) -> dict[str, str]:
+    """The classes that --estimator may mean, by task; a class that it names decides on the task."""
     for pair in ESTIMATORS.values():
         if options.estimator in pair:
             task = TASKS[pair.index(options.estimator)]
@@ -59,25 +64,12 @@ def _regressor_or_classifier(options: argparse.Namespace) -> str | None:
                     f"{options.estimator} is for {task}, not --task {options.task}"
                 )
             options.task = task
-            name: str = options.estimator
-            return name
-    return None
-
-
-def _by_task(options: argparse.Namespace, target: Target) -> str:
-    name = ESTIMATORS[options.estimator][TASKS.index(target.task)]
-    if name is None:
-        raise ValueError(
-            f"--estimator {options.estimator} learns classes, and {target.name} holds numbers; "
-            "give --task classification if these are classes, or another estimator"
-        )
-    return name
-
-
-def _may_be_meant(options: argparse.Namespace) -> list[str]:
-    """Return the classes among which the target will choose."""
+            return {task: options.estimator}
     pairs = zip(TASKS, ESTIMATORS[options.estimator], strict=True)
-    return [name for task, name in pairs if name and options.task in ("auto", task)]
+    meant = {task: name for task, name in pairs if name and options.task in ("auto", task)}
+    if not meant:
+        options.parser.error(f"--estimator {options.estimator} is not for --task {options.task}")
+    return meant
 
 
 # Estimators
@@ -96,8 +88,6 @@ def _built(names: list[str], options: argparse.Namespace, kernel: str, talk: Tal
             refused.append(" ".join(str(error).split()))
         else:
             return model
-    if not refused:
-        refused = [f"--estimator {options.estimator} is not for --task {options.task}"]
     return options.parser.error(refused[0])
 
 
@@ -106,7 +96,7 @@ def _estimator(name: str, options: argparse.Namespace, kernel: str, talk: Talk) 
 
     estimator = getattr(kreinlearn, name)
     given = {
-        **_common(options, talk),
+        **fit_parameters(options, talk),
         "cv": options.cv,
         "time_limit": options.time_limit,
         "probability": options.probabilities,
@@ -135,30 +125,14 @@ def _estimator(name: str, options: argparse.Namespace, kernel: str, talk: Talk) 
     return estimator(kernel, **given)
 
 
-def transformer(kernel: str, options: argparse.Namespace, talk: Talk) -> Any:
-    """Return the feature map that ``kreinlearn approximate`` fits."""
-    from kreinlearn.estimators.transformer import KreinNystroem
-
-    return KreinNystroem(kernel, rank=options.rank, tol=options.tol, **_common(options, talk))
-
-
-def set_resources(model: Any, options: argparse.Namespace) -> None:
-    """Let a model that was loaded use the memory and the workers that the options allow."""
-    resources = replace(model.resources or Resources(), memory_budget=options.memory)
-    model.set_params(resources=resources, n_jobs=options.jobs)
-
-
-def _common(options: argparse.Namespace, talk: Talk) -> dict[str, Any]:
+def fit_parameters(options: argparse.Namespace, talk: Talk) -> dict[str, Any]:
     """Return the parameters that all estimators have, from the flags of the same meaning."""
     from kreinlearn.nystrom.landmarks import Landmarks
 
     return {
-        "kernel_params": dict(options.kernel_param) or None,
+        **kernel_parameters(options, talk.level),
         "landmarks": Landmarks(options.landmarks),
         "resources": Resources(options.memory, options.store),
-        "n_jobs": options.jobs,
-        "random_state": options.seed,
-        "verbose": talk.level,
     }
 
 
@@ -169,6 +143,7 @@ def _findings(
     model: Any, n: int, target: Target, seconds: float, options: argparse.Namespace
 ) -> dict[str, Any]:
     signature = getattr(model, "signature_", None)
+    learned = ("decision", "similarity", "lambda_plus", "lambda_minus", "cv_loss", "part_weights")
     return {
         "output": str(options.output),
         "estimator": type(model).__name__,
@@ -180,13 +155,9 @@ def _findings(
         "n_landmarks": model.n_landmarks_,
         "rank": getattr(model, "rank_", None),
         "negative_dimensions": None if signature is None else int(np.sum(signature < 0)),
-        "decision": getattr(model, "decision_", None),
-        "similarity": getattr(model, "similarity_", None),
-        "lambda_plus": getattr(model, "lambda_plus_", None),
-        "lambda_minus": getattr(model, "lambda_minus_", None),
-        "cv_loss": getattr(model, "cv_loss_", None),
-        "part_weights": getattr(model, "part_weights_", None),
-        "expected_error": getattr(model, "expected_error_", None),
-        "expected_error_std": getattr(model, "expected_error_std_", None),
+        **{
+            name: getattr(model, f"{name}_", None)
+            for name in (*learned, "expected_error", "expected_error_std")
+        },
         "seconds": round(seconds, 3),
     }

@@ -7,6 +7,7 @@ import io
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,12 +41,13 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         )
     require_free(options, {"-o": output}, [options.file, options.model])
     import kreinlearn
-    from kreinlearn.cli.fitting import set_resources
+    from kreinlearn.data.memory import Resources
 
     if not options.model.exists():
         raise FileNotFoundError(f"{options.model}: there is no such file; fit writes one")
     model = kreinlearn.load(options.model)
-    set_resources(model, options)
+    resources = replace(model.resources or Resources(), memory_budget=options.memory)
+    model.set_params(resources=resources, n_jobs=options.jobs)
     _check(model, options)
     # Columns are found by name here, and rows are passed without names.
     known = vars(model).pop("feature_names_in_", None)

@@ -23,13 +23,15 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         options.parser.error(f"-o {output}: it must end in one of {', '.join(WRITERS)}")
     require_free(options, {"-o": output}, [options.file])
     from kreinlearn.cli import data
-    from kreinlearn.cli.fitting import transformer
+    from kreinlearn.cli.fit import fit_parameters
     from kreinlearn.estimators.predicting import predict_to
+    from kreinlearn.estimators.transformer import KreinNystroem
 
     if output.suffix == ".zarr":
         library("zarr")  # an error here comes before any work
     given = data.load(options, talk, streams=True)
-    model = transformer(given.kernel, options, talk)
+    more = fit_parameters(options, talk)
+    model = KreinNystroem(given.kernel, rank=options.rank, tol=options.tol, **more)
     with tempfile.TemporaryDirectory(dir=output.absolute().parent, prefix=".kreinlearn-") as home:
         model.fit(given.X)
         features = predict_to(model, given.X, Path(home) / "features.npy", "transform")
