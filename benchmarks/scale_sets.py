@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.linear_model import Ridge, RidgeClassifier
+from sklearn.utils import gen_batches
 
 from kreinlearn import table
-from kreinlearn.data.tiles import rows, tiles
+from kreinlearn.data.tiles import TILE
 from kreinlearn.datasets import load_dataset
 from kreinlearn.kernels import DeltaGauss
 
@@ -53,7 +54,7 @@ def synthetic(n: int | None) -> Data:
     signs = np.tile([1.0, -1.0], 8)
     X = rng.standard_normal((n, D)) * deviations
     columns = DeltaGauss(**SETS["synthetic"].kernel).fit(X, rng).columns(np.vstack([half, -half]))
-    f = np.concatenate([columns(rows(X, *span)) @ signs for span in tiles(n)])
+    f = np.concatenate([columns(X[tile]) @ signs for tile in gen_batches(n, TILE)])
     f = (f - np.median(f)) / f.std()
     y = f + NOISE * rng.standard_normal(n)
     return Data(X, {NUMBERS: y, LABELS: (y > 0).astype(int)}, {NUMBERS: f, LABELS: f > 0})

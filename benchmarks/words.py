@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from benchmarks import tables
 from benchmarks.timing import forget_peak, resident_megabytes, said_by
 from kreinlearn import KreinRidgeClassifier, KreinSVC
-from kreinlearn.data.tiles import rows, tiles
+from kreinlearn.data.tiles import TILE
 from kreinlearn.datasets import load_dataset, make_noisy_strings
 from kreinlearn.report.model import Check, Section, Table
 
@@ -51,8 +52,8 @@ def bare(X: list[str], Z: list[str]) -> None:
     from rapidfuzz.distance import Levenshtein
     from rapidfuzz.process import cdist
 
-    for start, stop in tiles(len(X)):
-        cdist(rows(X, start, stop), Z, scorer=Levenshtein.distance, workers=1, dtype=np.uint8)
+    for tile in gen_batches(len(X), TILE):
+        cdist(X[tile], Z, scorer=Levenshtein.distance, workers=1, dtype=np.uint8)
 
 
 def measured(learner: str, n: int | None) -> dict[str, float | str]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from kreinlearn.cli.messages import Talk
 from kreinlearn.cli.output import require_free, show_findings
-from kreinlearn.data.source import library
+from kreinlearn.data.tiles import library
 from kreinlearn.data.writing import write_npz, write_zarr
 
 WRITERS = {".npz": write_npz, ".zarr": write_zarr}

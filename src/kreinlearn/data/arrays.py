@@ -12,6 +12,7 @@ from typing import IO, Any, Literal, NamedTuple
 from zipfile import ZipFile
 
 import numpy as np
+import scipy  # which imports scipy.io when that is used
 
 from kreinlearn.data.memory import budget_bytes, require_memory
 from kreinlearn.data.source import (
@@ -23,12 +24,11 @@ from kreinlearn.data.source import (
     Reader,
     Stream,
     by_tile,
-    library,
     require_some,
     stored_as,
 )
 from kreinlearn.data.table import require_column
-from kreinlearn.data.tiles import TILE
+from kreinlearn.data.tiles import TILE, library
 
 HDF5 = b"MATLAB 7.3"
 PICKLED = "holds pickled objects, which are not read; save numbers or texts"
@@ -92,43 +92,41 @@ def header_of(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     return header
 
 
-class ZarrReader(Stream):
-    """A zarr array: a chunk of any size is decoded once while it is in the window."""
-
-    def __init__(self, array: Any) -> None:
-        self.array, self.step = array, max(int(array.chunks[0]), 1)
-        self.most = -(-BATCH // self.step) * self.step  # whole chunks, about a batch
-        self.window = 2 * self.most + BEHIND
-        super().__init__(array.shape, array.dtype)
-
-    def begin(self, start: int) -> int:
-        return start - start % self.step
-
-    def pieces(self, begin: int) -> Iterator[Array]:
-        for start in range(begin, self.shape[0], self.most):
-            yield plain(np.asarray(self.array[start : start + self.most]))
-
-
 def plain(block: Array) -> Array:
     """Return numbers as they are, and texts as objects."""
     return block.astype(stored_as(block.dtype), copy=False)
 
 
 def memory_map(X: Array) -> Checked:
-    return rows_of(ArrayReader(X), f"the memory map {getattr(X, 'filename', None) or 'X'}")
+    return rows_of(ArrayReader(X), X.dtype, f"the memory map {getattr(X, 'filename', None) or 'X'}")
 
 
 def zarr_array(array: Any, origin: str) -> Checked:
+    """Return the rows of a zarr array; a chunk is decoded once while it is in the window."""
     if not array.shape:
         raise ValueError(f"Expected 2D array, got scalar array instead: {origin}")
-    return rows_of(ZarrReader(array), origin)
+    step = max(int(array.chunks[0]), 1)
+    most = -(-BATCH // step) * step  # whole chunks, about a batch
+    pieces, begin = partial(_chunks, array, most), partial(_begin_of_chunk, step)
+    reader = Stream(array.shape, array.dtype, pieces, begin, window=2 * most + BEHIND)
+    return rows_of(reader, array.dtype, origin)
+
+
+def _chunks(array: Any, most: int, begin: int) -> Iterator[Array]:
+    for start in range(begin, array.shape[0], most):
+        yield plain(np.asarray(array[start : start + most]))
+
+
+def _begin_of_chunk(step: int, start: int) -> int:
+    return start - start % step
 
 
 def array_in(file: ArrayFile) -> Checked:
     """Return the rows of the array in a file, which must hold just one array."""
     path, origin = file.path, str(file.path)
     if file.kind == ".npy":
-        return rows_of(MappedFile(path), origin)
+        reader = MappedFile(path)
+        return rows_of(reader, reader.dtype, origin)
     if file.kind == ".zarr":
         array = library("zarr").open(origin, mode="r")
         if hasattr(array, "chunks"):
@@ -139,12 +137,12 @@ def array_in(file: ArrayFile) -> Checked:
     values = file.get(file.names[0])
     if isinstance(values, list):
         values = np.fromiter(values, dtype=object, count=len(values))
-    return rows_of(ArrayReader(values), origin)
+    return rows_of(ArrayReader(values), values.dtype, origin)
 
 
-def rows_of(reader: Reader, origin: str) -> Checked:
+def rows_of(reader: Reader, dtype: np.dtype[Any], origin: str) -> Checked:
     """Return rows of numbers in two dimensions or of texts in one; refuse anything else."""
-    dtype, shape = getattr(reader, "array", reader).dtype, reader.shape
+    shape = reader.shape
     if dtype.kind in "mM":
         raise TypeError(f"X must hold numbers, {origin} holds dates ({dtype}); convert them first")
     if dtype.kind == "c":
@@ -275,20 +273,16 @@ def _member(path: Path, name: str) -> Array:
 
 
 def _mat(path: Path) -> dict[str, Stored]:
-    from scipy.io import whosmat
-
     with path.open("rb") as file:
         if file.read(len(HDF5)) == HDF5:
             raise ValueError(f"{path} is of MATLAB 7.3; save it again: save(name, '-v7')")
     with intact(path):
-        variables = whosmat(path)
+        variables = scipy.io.whosmat(path)
     return {name: Stored(shape, partial(_mat_variable, path, name)) for name, shape, _ in variables}
 
 
 def _mat_variable(path: Path, name: str) -> Any:
-    from scipy.io import loadmat
-
-    return loadmat(path, variable_names=[name])[name]
+    return scipy.io.loadmat(path, variable_names=[name])[name]
 
 
 def _zarr(path: Path) -> dict[str, Stored]:

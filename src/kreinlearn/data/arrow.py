@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from kreinlearn.data.source import BATCH, Array, Stream, library
+from kreinlearn.data.source import BATCH, Array, Stream
 from kreinlearn.data.table import Columns, Kind
+from kreinlearn.data.tiles import library
 
 BUFFER = 2**20  # bytes of a column that are read at a time
 Schema = Any  # pyarrow is optional, and has no types
@@ -42,10 +46,17 @@ class ArrowColumns(Columns):
         pa = library("pyarrow")
         single = all(pa.types.is_float32(self.schema.field(name).type) for name in names)
         dtype = np.dtype(np.float32 if single else np.float64)
-        return ArrowRows(self, names, partial(_numbers_of, dtype=dtype), dtype)
+        pieces = partial(self._pieces, names, partial(_numbers_of, dtype=dtype))
+        return Stream((self.n, len(names)), dtype, pieces, self.begin, forward=self.forward)
 
     def objects(self, name: str) -> Stream:
-        return ArrowRows(self, [name], _objects_of, object)
+        pieces = partial(self._pieces, [name], _objects_of)
+        return Stream((self.n,), object, pieces, self.begin, forward=self.forward)
+
+    def _pieces(
+        self, names: Sequence[str], decode: Callable[[RecordBatch], Array], begin: int
+    ) -> Iterator[Array]:
+        return map(decode, self.batches(names, begin))
 
     def blocks(self, names: Sequence[str]) -> Iterator[list[list[Any]]]:
         for batch in self.batches(names, 0):
@@ -59,26 +70,6 @@ class ArrowColumns(Columns):
             batches.append(batch)
         schema = library("pyarrow").schema([self.schema.field(name) for name in names])
         return library("pyarrow").Table.from_batches(batches, schema)
-
-
-class ArrowRows(Stream):
-    """Some columns of a table as rows: numbers, or the objects of one column."""
-
-    def __init__(
-        self,
-        stored: ArrowColumns,
-        names: Sequence[str],
-        decode: Callable[[RecordBatch], Array],
-        dtype: DTypeLike,
-    ) -> None:
-        self.stored, self.names, self.decode, self.forward = stored, names, decode, stored.forward
-        super().__init__((stored.n, *([] if dtype is object else [len(names)])), dtype)
-
-    def begin(self, start: int) -> int:
-        return self.stored.begin(start)
-
-    def pieces(self, begin: int) -> Iterator[Array]:
-        return map(self.decode, self.stored.batches(self.names, begin))
 
 
 def _kind(one: Any) -> str:
@@ -137,105 +128,89 @@ class Dataset(ArrowColumns):
         yield from scanner.to_batches()
 
 
-class RowGroups(ArrowColumns):
-    """Reading begins at any row group, which is decoded one batch at a time, whatever its size."""
-
-    def set_sizes(self, sizes: Sequence[int]) -> None:
-        """Set the number of rows in each group."""
-        self.starts = np.cumsum([0, *sizes])  # of each group, and the end of the last one
-        self.n = int(self.starts[-1])
-
-    def begin(self, start: int) -> int:
-        return int(self.starts[self._group(start)])
-
-    def _group(self, row: int) -> int:
-        last = len(self.starts) - 1
-        return max(0, min(int(np.searchsorted(self.starts, row, "right")) - 1, last))
-
-
-class OpenParquet(RowGroups):
-    """A Parquet file that somebody else has opened, and will close."""
-
-    def __init__(self, file: Any, origin: str) -> None:
-        super().__init__(origin, file.schema_arrow)
-        self.file, metadata = file, file.metadata
-        sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-        self.set_sizes(sizes)
-
-    def batches(self, names: Sequence[str], begin: int) -> Iterator[RecordBatch]:
-        groups = list(range(self._group(begin), len(self.starts) - 1))
-        for batch in self.file.iter_batches(BATCH, groups, list(names), use_threads=False):
-            yield batch.select(list(names))
-
-
-class Group(NamedTuple):
+class RowGroup(NamedTuple):
     """A row group of a file, and what the names of its folders say, such as year=2020."""
 
     path: str
     number: int
     keys: dict[str, Any]
+    n: int  # the number of its rows
 
 
-class ParquetFiles(RowGroups):
+class ParquetColumns(ArrowColumns):
+    """Reading begins at any row group, which is decoded one batch at a time, whatever its size."""
+
+    def __init__(self, origin: str, schema: Schema, groups: Sequence[RowGroup]) -> None:
+        super().__init__(origin, schema)
+        self.groups = groups
+        self.starts = np.cumsum([0, *(group.n for group in groups)])  # and the end of the last one
+        self.n = int(self.starts[-1])
+
+    def open(self, path: str) -> AbstractContextManager[Any]:
+        """Open a file, which is closed at the end of the ``with`` block."""
+        raise NotImplementedError
+
+    def begin(self, start: int) -> int:
+        return int(self.starts[self._group(start)])
+
+    def _group(self, row: int) -> int:
+        return max(0, min(int(np.searchsorted(self.starts, row, "right")) - 1, len(self.groups)))
+
+    def batches(self, names: Sequence[str], begin: int) -> Iterator[RecordBatch]:
+        groups = self.groups[self._group(begin) :]
+        for path, of_file in groupby(groups, attrgetter("path")):
+            mine = list(of_file)
+            keys, numbers = mine[0].keys, [group.number for group in mine]
+            inside = [name for name in names if name not in keys]
+            with self.open(path) as file:
+                for batch in file.iter_batches(BATCH, numbers, inside, use_threads=False):
+                    for name in keys.keys() & set(names):
+                        field = self.schema.field(name)
+                        values = library("pyarrow").array([keys[name]] * len(batch), field.type)
+                        batch = batch.append_column(field, values)
+                    yield batch.select(list(names))
+
+
+class OpenParquet(ParquetColumns):
+    """A Parquet file that somebody else has opened, and will close."""
+
+    def __init__(self, file: Any, origin: str) -> None:
+        self.file, metadata = file, file.metadata
+        sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        groups = [RowGroup("", i, {}, size) for i, size in enumerate(sizes)]
+        super().__init__(origin, file.schema_arrow, groups)
+
+    def open(self, path: str) -> AbstractContextManager[Any]:
+        return nullcontext(self.file)
+
+
+class ParquetFiles(ParquetColumns):
     """The Parquet files of one dataset, in its order."""
 
     def __init__(self, dataset: Any, origin: str) -> None:
-        super().__init__(origin, dataset.schema)
-        self.filesystem, self.groups, sizes = dataset.filesystem, list[Group](), list[int]()
+        self.filesystem, groups = dataset.filesystem, list[RowGroup]()
         ds = library("pyarrow.dataset")
         for fragment in dataset.get_fragments():
-            keys = ds.get_partition_keys(fragment.partition_expression)
-            file = self._open(fragment.path)
-            self._require_same(fragment.path, file.schema_arrow, keys)
-            for number in range(file.metadata.num_row_groups):
-                self.groups.append(Group(fragment.path, number, keys))
-                sizes.append(file.metadata.row_group(number).num_rows)
-            file.close()
-        self.set_sizes(sizes)
+            path, keys = fragment.path, ds.get_partition_keys(fragment.partition_expression)
+            _require_same(dataset.schema, path, fragment.physical_schema, keys)
+            groups += [RowGroup(path, one.id, keys, one.num_rows) for one in fragment.row_groups]
+        super().__init__(origin, dataset.schema, groups)
 
-    def _open(self, path: str) -> Any:
+    def open(self, path: str) -> AbstractContextManager[Any]:
         file = self.filesystem.open_input_file(path)
         pq = library("pyarrow.parquet")
         return pq.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER)
 
-    def _require_same(self, path: str, schema: Schema, keys: dict[str, Any]) -> None:
-        for field in self.schema:
-            if field.name in keys:
-                continue
-            there = schema.field(field.name).type if field.name in schema.names else "missing"
-            if there != field.type:
-                raise ValueError(
-                    f"column {field.name!r} is {field.type} in the first file and {there} in "
-                    f"{path}; write the files alike"
-                )
 
-    def batches(self, names: Sequence[str], begin: int) -> Iterator[RecordBatch]:
-        groups = self.groups[self._group(begin) :]
-        for path in dict.fromkeys(group.path for group in groups):
-            mine = [group for group in groups if group.path == path]
-            file = self._open(path)
-            try:
-                inside = [name for name in names if name not in mine[0].keys]
-                numbers = [group.number for group in mine]
-                for batch in file.iter_batches(BATCH, numbers, inside, use_threads=False):
-                    yield self._with_keys(batch, names, mine[0].keys)
-            finally:
-                file.close()
-
-    def _with_keys(
-        self, batch: RecordBatch, names: Sequence[str], keys: dict[str, Any]
-    ) -> RecordBatch:
-        """Add columns for what the names of folders say."""
-        if batch.schema.names == list(names):
-            return batch
-        pa = library("pyarrow")
-        columns = [
-            pa.array([keys[name]] * batch.num_rows, self.schema.field(name).type)
-            if name in keys
-            else batch.column(name)
-            for name in names
-        ]
-        return pa.record_batch(columns, names=list(names))
+def _require_same(first: Schema, path: str, schema: Schema, keys: dict[str, Any]) -> None:
+    """Raise a ValueError unless a file has the columns of the first one."""
+    for field in first:
+        there = schema.field(field.name).type if field.name in schema.names else "missing"
+        if field.name not in keys and there != field.type:
+            raise ValueError(
+                f"column {field.name!r} is {field.type} in the first file and {there} in "
+                f"{path}; write the files alike"
+            )
 
 
 def dataset_of(dataset: Any, origin: str) -> ArrowColumns:

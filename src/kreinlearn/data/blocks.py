@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike
 
 from kreinlearn.data.source import NUMBERS, Array, Checked, Stream, require_some
 
@@ -15,6 +16,7 @@ ONCE = (
     "makes it anew"
 )
 Block = ArrayLike  # numbers (b, d), or a list of objects
+Make = Callable[[], Iterable[Block]]
 
 
 class Blocks(Checked):
@@ -46,7 +48,7 @@ class Blocks(Checked):
     (300,)
     """
 
-    def __init__(self, blocks: Callable[[], Iterable[Block]] | Iterable[Block]) -> None:
+    def __init__(self, blocks: Make | Iterable[Block]) -> None:
         if not callable(blocks) and not hasattr(blocks, "__iter__"):
             raise TypeError(
                 f"Blocks takes a function that returns an iterator, or an iterable; got {blocks!r}"
@@ -54,29 +56,22 @@ class Blocks(Checked):
         if hasattr(blocks, "__next__"):
             raise TypeError(f"Blocks got a {type(blocks).__name__}: {ONCE}")
         make = blocks if callable(blocks) else blocks.__iter__
-        super().__init__(Pieces(make, *_counted(make)), "the blocks")
+        shape, dtype = _counted(make)
+        super().__init__(Stream(shape, dtype, partial(_pieces, make, shape[1:])), "the blocks")
 
 
-class Pieces(Stream):
-    """The blocks as a stream of rows."""
-
-    def __init__(
-        self, make: Callable[[], Iterable[Block]], shape: tuple[int, ...], dtype: DTypeLike
-    ) -> None:
-        self.make = make
-        super().__init__(shape, dtype)
-
-    def pieces(self, begin: int) -> Iterator[Array]:
-        rows = 0
-        for block in self.make():
-            piece = _as_rows(block, rows)
-            if piece.shape[1:] != self.shape[1:]:
-                raise ValueError(f"the blocks are not those of the first time, from row {rows} on")
-            rows += len(piece)
-            yield piece
+def _pieces(make: Make, width: tuple[int, ...], begin: int) -> Iterator[Array]:
+    """Read the blocks as pieces of a stream of rows."""
+    rows = 0
+    for block in make():
+        piece = _as_rows(block, rows)
+        if piece.shape[1:] != width:
+            raise ValueError(f"the blocks are not those of the first time, from row {rows} on")
+        rows += len(piece)
+        yield piece
 
 
-def _counted(make: Callable[[], Iterable[Block]]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def _counted(make: Make) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Return the shape and the type of all rows; blocks must be of one width."""
     n, widths, types, first = 0, set(), set(), make()
     if iter(first) is make():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -13,13 +14,11 @@ from kreinlearn.data.source import require_some
 from kreinlearn.data.tiles import objects_of
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Category:
     """A number that names a category: equal to that number, but not compared by difference."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, value: Hashable) -> None:
-        self.value = value
+    value: Hashable
 
     def __eq__(self, other: object) -> bool:
         return bool(self.value == (other.value if isinstance(other, Category) else other))

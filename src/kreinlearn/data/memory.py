@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,27 +14,22 @@ _UNITS |= {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 def free_memory() -> int:
     """Return the bytes that this process may still take within the limit of its container."""
-    free = _system_memory()
-    if free is None:
-        try:
-            free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-        except (AttributeError, OSError, ValueError):
-            free = 4 * 2**30
-    try:
-        group = Path("/sys/fs/cgroup")
-        limit = int((group / "memory.max").read_text())  # "max": no limit
-        return max(0, min(free, limit - int((group / "memory.current").read_text())))
-    except (OSError, ValueError):
-        return free
+    free, group = _system_memory(), Path("/sys/fs/cgroup")
+    with suppress(OSError, ValueError):  # "max": no limit
+        limit = int((group / "memory.max").read_text())
+        free = max(0, min(free, limit - int((group / "memory.current").read_text())))
+    return free
 
 
-def _system_memory() -> int | None:
-    try:
+def _system_memory() -> int:
+    """Return what the system calls available, or else half of its memory, or else 4 GiB."""
+    with suppress(OSError):
         text = Path("/proc/meminfo").read_text(encoding="ascii")
-    except OSError:
-        return None
-    found = re.search(r"MemAvailable:\s+(\d+)", text)
-    return int(found[1]) * 1024 if found else None
+        if available := re.search(r"MemAvailable:\s+(\d+)", text):
+            return int(available[1]) * 1024
+    with suppress(AttributeError, OSError, ValueError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    return 4 * 2**30
 
 
 def budget_bytes(memory_budget: int | float | str | None) -> int:

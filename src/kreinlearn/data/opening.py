@@ -10,20 +10,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kreinlearn.data.arrays import ArrayFile, array_in, memory_map, zarr_array
-from kreinlearn.data.arrow import (  # fmt: skip
-    ArrowColumns,
-    ArrowTable,
-    OpenParquet,
-    arrow_at,
-    dataset_of,
-    parquet_at,
-)
+from kreinlearn.data.arrow import ArrowTable, OpenParquet, arrow_at, dataset_of, parquet_at
 from kreinlearn.data.blocks import ONCE, Blocks
 from kreinlearn.data.delimited import Delimited
 from kreinlearn.data.jsonl import JsonLines
-from kreinlearn.data.source import NUMBERS, library
+from kreinlearn.data.source import NUMBERS
 from kreinlearn.data.table import Table
-from kreinlearn.data.tiles import Source
+from kreinlearn.data.tiles import Source, library
 
 T = TypeVar("T")
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
@@ -173,17 +166,15 @@ def _of_pyarrow(data: Any) -> Table | None:
     if type(data).__module__.partition(".")[0] != "pyarrow":
         return None
     pa = library("pyarrow")
-    stored: ArrowColumns
-    if isinstance(data, pa.Table | pa.RecordBatch):
-        whole = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
-        return Table(ArrowTable(whole, "the table"))
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([data])
+    if isinstance(data, pa.Table):
+        return Table(ArrowTable(data, "the table"))
     if hasattr(data, "get_fragments"):
-        stored = dataset_of(data, "the dataset")
-    elif hasattr(data, "iter_batches"):
-        stored = OpenParquet(data, "the Parquet file")
-    else:
-        return None
-    return Table(stored, by_name=True)
+        return Table(dataset_of(data, "the dataset"), by_name=True)
+    if hasattr(data, "iter_batches"):
+        return Table(OpenParquet(data, "the Parquet file"), by_name=True)
+    return None
 
 
 def is_path(X: Any) -> bool:

@@ -13,12 +13,12 @@ from numpy.typing import DTypeLike, NDArray
 from kreinlearn.data.errors import EmptyError
 from kreinlearn.data.memory import require_memory
 from kreinlearn.data.tiles import TILE, Source, first_not_finite
-from kreinlearn.data.tiles import library as library
 
 Array = NDArray[Any]
 Line = Callable[[int], int | None]  # the line of a text file that holds a row
 BATCH = 4 * TILE  # rows decoded at a time
 BEHIND = 8 * TILE  # rows that stay in the window: workers ask for rows a little out of order
+WINDOW = 2 * BATCH + BEHIND  # rows of a stream in memory
 SCATTERED = 2 * TILE  # row numbers that span more rows than this are a sample
 SAMPLE_BYTES = 64 * 10**6  # room for sampled rows, if there is no budget
 NUMBERS = "fiub"  # kinds of numpy types
@@ -64,7 +64,22 @@ def place(row: int, column: str | int, origin: str, line: Line | None = None) ->
     return f"row {row}, column {name} of {origin}" + f" (line {number})" * (number is not None)
 
 
-class Checked(Source):
+class StartsAnew:
+    """An object whose private attributes, a lock among them, are not copied to other processes."""
+
+    def _start(self) -> None:
+        """Set the private attributes."""
+        raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._start()
+
+
+class Checked(StartsAnew, Source):
     """The rows of a reader in one type; an error names the row, the column and the file.
 
     Parameters
@@ -102,13 +117,6 @@ class Checked(Source):
         self._lock = threading.RLock()
         self._numbers = np.empty(0, dtype=np.intp)  # of the sampled rows in memory, sorted
         self._rows = np.empty((0, *self.shape[1:]), self.dtype)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self).items() if k not in ("_lock", "_numbers", "_rows")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._start()
 
     def within(self, budget: int | None, dtype: DTypeLike | None = None) -> Checked:
         """Return the same rows in another type; MemoryError if the budget is too small for them."""
@@ -213,39 +221,43 @@ class RowObjects(Source):
         return list(self.source.take(numbers))
 
 
-class Stream:
+def from_first_row(start: int) -> int:
+    """The row at which reading begins if it can only begin at the first one."""
+    return 0
+
+
+class Stream(StartsAnew):
     """Rows that come in order: the latest ones stay in a window, an earlier one starts anew.
 
-    A subclass gives ``pieces`` and, where reading need not begin at row 0, ``begin``.
+    Parameters
+    ----------
+    shape, dtype
+        Those of all rows.
+    pieces : callable
+        ``pieces(begin)`` reads the rows from ``begin`` on, in pieces of any length.
+    begin : callable, default=from_first_row
+        ``begin(start)`` is the row at or before ``start`` from which reading can begin.
+    forward : bool, default=True
+        Whether reading a row means reading the rows before it.
+    window : int, default=WINDOW
+        The number of rows in memory at a time.
     """
 
-    forward = True
-    window = 2 * BATCH + BEHIND
+    def __init__(
+        self, shape: tuple[int, ...], dtype: DTypeLike, pieces: Callable[[int], Iterator[Array]],
+        begin: Callable[[int], int] = from_first_row, *, forward: bool = True, window: int = WINDOW,
+    ) -> None:  # fmt: skip
+        self.shape, self.dtype, self.pieces, self.begin = shape, stored_as(dtype), pieces, begin
+        self.forward, self.window = forward, window
+        self._start()
 
-    def __init__(self, shape: tuple[int, ...], dtype: DTypeLike) -> None:
-        self.shape, self.dtype = shape, stored_as(dtype)
+    def _start(self) -> None:
         self._lock = threading.Lock()
         self._restart(0)
-
-    def begin(self, start: int) -> int:
-        """Return the row at or before ``start`` from which reading can begin."""
-        return 0
-
-    def pieces(self, begin: int) -> Iterator[Array]:
-        """Read the rows from ``begin`` on, in pieces of any length."""
-        raise NotImplementedError
 
     def _restart(self, begin: int) -> None:
         self._window: deque[tuple[int, Array]] = deque()  # the first row of a piece, its rows
         self._end, self._iterator = begin, self.pieces(begin)
-
-    def __getstate__(self) -> dict[str, Any]:
-        own = ("_lock", "_window", "_end", "_iterator")
-        return {name: value for name, value in vars(self).items() if name not in own}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=threading.Lock())
-        self._restart(0)
 
     def read(self, start: int, stop: int) -> Array:
         with self._lock:

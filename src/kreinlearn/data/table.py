@@ -20,12 +20,12 @@ from kreinlearn.data.source import (
     Array,
     Checked,
     Reader,
-    library,
     place,
     require_finite,
     require_some,
 )
 from kreinlearn.data.targets import require_targets, with_types
+from kreinlearn.data.tiles import library
 
 LISTED = 12  # names in an error message
 DELIMITER = re.compile("[;\t|,]")
@@ -200,16 +200,16 @@ class Table:
             require_some((len(self), len(names)), self.origin)  # no rows: nothing tells the kinds
             for name in names:
                 _require_number(name, self.kinds[name], self.origin)
-        reader = self.stored.numbers(names)
-        require_some(reader.shape, self.origin)
-        return Checked(reader, self.origin, names, line=self.stored.line)
+        return self._checked(self.stored.numbers(names), names)
 
     def objects(self) -> Checked:
         """Return the objects of the one column that holds them."""
         name = self.object_column()
-        reader = self.stored.objects(name)
+        return self._checked(self.stored.objects(name), [name])
+
+    def _checked(self, reader: Reader, names: list[str]) -> Checked:
         require_some(reader.shape, self.origin)
-        return Checked(reader, self.origin, [name], line=self.stored.line)
+        return Checked(reader, self.origin, names, line=self.stored.line)
 
     def holds_numbers(self) -> bool:
         self.pick(self.names)  # each name once

@@ -8,7 +8,7 @@ import io
 import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -175,16 +175,9 @@ class TextTable(Columns):
             return ArrayReader(np.memmap(file, np.float64, "r", shape=(first, len(names))))
 
     def objects(self, name: str) -> Stream:
-        return TextObjects(self, name)
+        """Give the objects in one column; the file is read again for every pass."""
+        return Stream((self.n,), object, partial(self._objects, name))
 
-
-class TextObjects(Stream):
-    """The objects in one column of a text file, which is read again for every pass."""
-
-    def __init__(self, table: TextTable, name: str) -> None:
-        self.table, self.name = table, name
-        super().__init__((table.n,), object)
-
-    def pieces(self, begin: int) -> Iterator[Array]:
-        for (column,) in self.table.blocks([self.name]):
+    def _objects(self, name: str, begin: int) -> Iterator[Array]:
+        for (column,) in self.blocks([name]):
             yield np.fromiter(column, dtype=object, count=len(column))

@@ -47,7 +47,7 @@ class Part(Source):
 
     def __getitem__(self, span: slice) -> Any:
         start, stop, _ = span.indices(len(self))
-        return rows(self.X, self.start + start, self.start + stop)
+        return self.X[self.start + start : self.start + stop]
 
     def take(self, numbers: Any) -> Any:
         return take(self.X, self.start + np.asarray(numbers))
@@ -78,10 +78,6 @@ def row_bytes(X: Any) -> int:
     return X.dtype.itemsize * int(np.prod(X.shape[1:]))
 
 
-def rows(X: Any, start: int, stop: int) -> Any:
-    return X[start:stop]
-
-
 def among(numbers: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Tell which of some numbers are in a sorted array."""
     if not len(known):
@@ -90,43 +86,42 @@ def among(numbers: np.ndarray, known: np.ndarray) -> np.ndarray:
     return np.asarray(known[at] == numbers)
 
 
-def tiles(n: int) -> list[tuple[int, int]]:
-    return [(start, min(start + TILE, n)) for start in range(0, n, TILE)]
+def tiles_without(start: int, stop: int, known: np.ndarray) -> Iterator[np.ndarray]:
+    """Give the row numbers of each tile of start..stop that are not in the sorted ``known``."""
+    for first in range(start, stop, TILE):
+        last = min(first + TILE, stop)
+        inside = known[slice(*np.searchsorted(known, [first, last]))]
+        if len(inside) < last - first:
+            yield np.delete(np.arange(first, last), inside - first)
 
 
-def tiles_without(n: int, known: np.ndarray) -> Iterator[np.ndarray]:
-    """Give the row numbers of each fixed tile of 0..n that are not in the sorted ``known``."""
-    for start, stop in tiles(n):
-        inside = known[np.searchsorted(known, start) : np.searchsorted(known, stop)]
-        keep = np.ones(stop - start, dtype=bool)
-        keep[inside - start] = False
-        if keep.any():
-            yield np.flatnonzero(keep) + start
-
-
+Order = Callable[[np.ndarray], np.ndarray]  # sorts the row numbers of a tile
 Read = Callable[[], Any]  # the objects of a block
 
 
 def row_blocks(
-    X: Any, known: np.ndarray, order: Callable[[np.ndarray], np.ndarray] | None = None
+    X: Any, known: np.ndarray, order: Order | None = None, first: int = 0
 ) -> Iterator[tuple[np.ndarray, Any]]:
-    """Give the numbers and the objects of each fixed tile of X, without the rows in ``known``."""
-    return ((numbers, read()) for numbers, read in blocks_to_read(X, known, order))
+    """Give the numbers and the objects of each fixed tile of X, without the rows in ``known``.
+
+    The first row of X, which begins a tile, has the number ``first``.
+    """
+    return ((numbers, read()) for numbers, read in blocks_to_read(X, known, order, first))
 
 
 def blocks_to_read(
-    X: Any, known: np.ndarray, order: Callable[[np.ndarray], np.ndarray] | None = None
+    X: Any, known: np.ndarray, order: Order | None = None, first: int = 0
 ) -> Iterator[tuple[np.ndarray, Read]]:
     """Do the same, but take objects when ``read()`` is called; those of a source are read now."""
-    for numbers in tiles_without(length(X), known):
+    for numbers in tiles_without(first, first + length(X), known):
         ordered = numbers if order is None else order(numbers)
-        read = partial(_objects_at, X, ordered)
+        read = partial(_objects_at, X, ordered - first)
         yield ordered, partial(_given, read()) if isinstance(X, Source) else read
 
 
-def _objects_at(X: Any, numbers: np.ndarray) -> Any:
-    neighbours = len(numbers) == numbers[-1] - numbers[0] + 1 and (np.diff(numbers) == 1).all()
-    return rows(X, int(numbers[0]), int(numbers[-1]) + 1) if neighbours else take(X, numbers)
+def _objects_at(X: Any, places: np.ndarray) -> Any:
+    neighbours = len(places) == places[-1] - places[0] + 1 and (np.diff(places) == 1).all()
+    return X[int(places[0]) : int(places[-1]) + 1] if neighbours else take(X, places)
 
 
 def _given(block: Any) -> Any:

@@ -19,7 +19,7 @@ from zipfile import ZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from kreinlearn.data.source import library
+from kreinlearn.data.tiles import library
 
 Array = NDArray[Any]
 Block = Mapping[str, Sequence[Any] | Array]  # columns by name, the same names every time

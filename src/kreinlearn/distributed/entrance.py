@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -9,10 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    check_array,
+    check_is_fitted,
+)
 
 from kreinlearn.data.opening import with_target
-from kreinlearn.data.tiles import length
+from kreinlearn.data.tiles import length, take
 from kreinlearn.data.validation import (
     Border,
     checked_weights,
@@ -20,20 +27,23 @@ from kreinlearn.data.validation import (
     numbers_as_array,
     require_numbers,
 )
-from kreinlearn.distributed import delayed, using
-from kreinlearn.distributed.delayed import Collection
-from kreinlearn.distributed.rows import (
+from kreinlearn.distributed import delayed
+from kreinlearn.distributed.delayed import (
     Check,
+    Collection,
     ColumnLike,
-    DaskRows,
-    empty_frame,
-    rows_of,
+    DelayedBlocks,
 )
-from kreinlearn.distributed.worker_rows import WorkerRows
+from kreinlearn.distributed.rows import DaskRows, empty_frame, rows_of
+from kreinlearn.distributed.worker_rows import WorkerRows, column_on_workers
 from kreinlearn.kernels.base import Array, Kernel, Objects
-from kreinlearn.pairs.rows import Rows
+from kreinlearn.pairs.rows import Rows, joined
 
 HERE = 8192  # a collection of at most so many rows is computed, and fitted in memory
+# attributes that prediction does not need, and that are not sent to workers
+LEFT_HERE = ("folds_", "cv_trials_", "choices_", "_sums", "_skl_callbacks")
+MOST_BLOCKS = 64  # blocks whose results are computed at a time
+DaskArray = Any  # a dask array, whose type cannot be imported without dask
 
 
 def is_dask(X: object) -> bool:
@@ -131,18 +141,47 @@ def _in_memory(values: ColumnLike | None, name: str, check: Check = np.asarray) 
     return rows.take(np.arange(len(rows)))
 
 
+# Fitted estimators
+
+
 def require_in_memory(X: Objects, remedy: str) -> None:
     """Raise TypeError with the given text if X is a dask collection."""
     if is_dask(X):
         raise TypeError(remedy)
 
 
-# Fitted estimators
+def lazy_result(estimator: BaseEstimator, name: str, X: Objects) -> DaskArray | None:
+    """``estimator.name(block)`` of every block of a dask collection; None for any other X.
+
+    The result is a dask array, of which nothing is computed yet.
+    """
+    if not is_dask(X):
+        return None
+    import dask.array as da
+
+    check_is_fitted(estimator)
+    given = delayed.blocks_of(X)
+    _check_columns(estimator, X, given)
+    no_rows = _of_no_rows(estimator, name, given)
+    model, lengths = delayed.constant(for_workers(estimator)), given.lengths
+    blocks = [
+        da.from_delayed(
+            delayed.task(applied)(model, name, no_rows, block),
+            (np.nan if lengths is None else lengths[i], *no_rows.shape[1:]), no_rows.dtype,
+        )
+        for i, block in enumerate(given.blocks)
+    ]  # fmt: skip
+    return da.concatenate(blocks, allow_unknown_chunksizes=True)
 
 
-def lazy_result(estimator: BaseEstimator, name: str, X: Objects) -> Any:
-    """A lazy array of ``estimator.name`` of each block of a dask collection; None for other X."""
-    return using.mapped(estimator, name, X) if is_dask(X) else None
+def _check_columns(estimator: BaseEstimator, X: Collection, given: DelayedBlocks) -> None:
+    """Raise ValueError now, and not when a block is computed, if X tells of other columns."""
+    frame = empty_frame(X)
+    if frame is not None:
+        _check_feature_names(estimator, frame, reset=False)
+    if frame is not None or given.width is not None:
+        no_rows = np.empty((0, given.width or 0)) if frame is None else frame
+        _check_n_features(estimator, no_rows, reset=False)
 
 
 def results_in_parts(
@@ -153,7 +192,57 @@ def results_in_parts(
     For a dask collection the workers compute a few blocks at a time. For rows in memory ``here()``
     yields the parts.
     """
-    return using.parts(method(X), room) if is_dask(X) else here()
+    return _parts(method(X), room) if is_dask(X) else here()
+
+
+def _parts(results: DaskArray, room: int) -> Iterator[Array]:
+    """The values of a lazy array, as many blocks at a time as have room; the first one alone."""
+    waiting, few, largest = results.to_delayed().ravel().tolist(), 1, 1
+    while waiting:
+        now, waiting = waiting[:few], waiting[few:]
+        values = delayed.compute(delayed.task(joined)(now))
+        largest = max(largest, values.nbytes // len(now))
+        few = max(1, min(room // largest, MOST_BLOCKS))
+        if len(values):
+            yield values
+
+
+def for_workers(estimator: BaseEstimator) -> BaseEstimator:
+    """A copy of a model to send to workers: one thread, no output, nothing that grows with n."""
+    model = copy.copy(estimator)
+    for name in LEFT_HERE:
+        vars(model).pop(name, None)
+    model.n_jobs, model.verbose = 1, 0
+    return model
+
+
+def applied(model: BaseEstimator, name: str, no_rows: Array, block: Objects) -> Array:
+    """``model.name(block)`` in the type of ``no_rows``, which is the result for an empty block."""
+    block = delayed.with_length(block)
+    if not length(block):
+        return no_rows
+    return np.asarray(getattr(model, name)(block)).astype(no_rows.dtype, copy=False)
+
+
+def _of_no_rows(estimator: BaseEstimator, name: str, given: DelayedBlocks) -> Array:
+    """The result of a method without rows, found by applying it to one object like those of X."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the object has no names of columns
+        value = getattr(for_workers(estimator), name)(_some_object(estimator, given))
+    return np.asarray(value)[:0]
+
+
+def _some_object(estimator: BaseEstimator, given: DelayedBlocks) -> Objects:
+    """The first landmark; with a precomputed matrix, a row of zeros."""
+    if estimator.kernel_.domain.is_matrix:
+        return np.zeros((1, estimator.n_features_in_), given.dtype)
+    one = take(estimator.landmarks_, [0])
+    numbers = hasattr(one, "dtype") and one.dtype.kind == "f"
+    single = given.dtype == np.float32
+    return one.astype(np.float32 if single else np.float64) if numbers else one
+
+
+# Scores
 
 
 def scored(
@@ -165,11 +254,42 @@ def scored(
     It is the accuracy, or R^2 of targets near ``shift`` if that is given. ``check`` checks the
     targets of a block. For rows in memory ``here``, the method of scikit-learn, computes the score.
     """
-    if is_dask(X):
-        columns = (y, check), (sample_weight, checked_weights)
-        if shift is None:
-            return using.accuracy(estimator, X, *columns)
-        return using.r_squared(estimator, X, *columns, shift)
-    y = _in_memory(y, "y", check)
-    sample_weight = _in_memory(sample_weight, "sample_weight", checked_weights)
-    return float(here(*with_target(X, y), sample_weight=sample_weight))
+    if not is_dask(X):
+        y = _in_memory(y, "y", check)
+        sample_weight = _in_memory(sample_weight, "sample_weight", checked_weights)
+        return float(here(*with_target(X, y), sample_weight=sample_weight))
+    check_is_fitted(estimator)
+    rows = rows_of(X, delayed.with_length)
+    labels = column_on_workers(y, rows, check, "y").blocks
+    weights = [None] * len(labels)
+    if sample_weight is not None:
+        weights = column_on_workers(sample_weight, rows, checked_weights, "sample_weight").blocks
+    terms = accuracy_terms if shift is None else partial(r_squared_terms, shift=shift)
+    model, of_block = delayed.constant(for_workers(estimator)), delayed.task(terms)
+    each = zip(rows.blocks, labels, weights, strict=True)
+    sums = delayed.compute(delayed.merged([of_block(model, *one) for one in each]))
+    return float(sums[0] / sums[1]) if shift is None else r_squared(*sums)
+
+
+def accuracy_terms(model: BaseEstimator, block: Objects, y: Array, w: Array | None) -> Array:
+    """The weight of the rows of a block whose class is predicted, and of all its rows."""
+    w = np.ones(len(y)) if w is None else w
+    return np.array([w[model.predict(block) == y].sum(), w.sum()])
+
+
+def r_squared_terms(
+    model: BaseEstimator, block: Objects, y: Array, w: Array | None, shift: Array | float
+) -> Array:
+    """Sums over a block of w, w y, w y^2 and w (y - f)^2, for each output: (4, q)."""
+    n, w = len(y), np.ones(len(y)) if w is None else w
+    f, Y = np.reshape(model.predict(block), (n, -1)), np.reshape(y, (n, -1))
+    centred = Y - shift  # a mean far from zero would cancel the digits of its square
+    return np.array([w @ np.ones_like(Y), w @ centred, w @ centred**2, w @ (Y - f) ** 2])
+
+
+def r_squared(weight: Array, first: Array, second: Array, residual: Array) -> float:
+    """The mean over outputs of 1 - residual / total sum of squares, as in scikit-learn."""
+    total = second - first**2 / weight
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = np.where(total > 0, 1 - residual / total, np.where(residual == 0, 1.0, 0.0))
+    return float(np.mean(scores))

@@ -7,24 +7,113 @@ that those of a lost worker can be computed again without the steps before.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import gen_batches
 
+from kreinlearn.data.tiles import TILE
 from kreinlearn.distributed import delayed, margins
 from kreinlearn.distributed.delayed import Delayed
-from kreinlearn.distributed.sums import ValuesOnWorkers
+from kreinlearn.distributed.sums import Span
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.feature_rows import with_constant
+from kreinlearn.learn.task import Features, Task, weighted
+from kreinlearn.nystrom.core import SweepTotal
 from kreinlearn.solvers.line_search import Move, line_search
-from kreinlearn.solvers.margins import Gram, HingeState, Step, arrived, cancelled, point, walked
-from kreinlearn.sums.moments import SUM_BYTES
+from kreinlearn.solvers.margins import (
+    Gram,
+    HingeState,
+    Margins,
+    Step,
+    arrived,
+    cancelled,
+    point,
+    walked,
+)
+from kreinlearn.sums.moments import SUM_BYTES, Targets
 from kreinlearn.sums.parallel import FAN_IN
 
+ROOM = 0.5  # share of a worker's memory for kernel values: beyond 0.6 dask writes to disk
 POINTS = (*np.linspace(0, 2, 13), 3.0, 5.0, 9.0)  # values of t that a line search asks for first
 MOST_KINKS = 2**14  # kinks of one output that are sent to the client: 24 bytes each
+
+
+@dataclass
+class ValuesOnWorkers:
+    """k(x, Z) of all rows for the steps of a solver: of some rows here, of the others on workers.
+
+    Rows on workers are divided into spans of tiles. With ``keep`` their kernel values stay on the
+    workers; without, they are evaluated again at every step.
+    """
+
+    keep: bool
+    numbers: Array = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # rows that are here
+    here: Array = field(default_factory=lambda: np.empty((0, 0)))  # and their kernel values
+    work: Delayed = None
+    spans: list[Delayed | Span] = field(default_factory=list)  # the tiles of each span on workers
+    targets: list[Delayed] = field(default_factory=list)  # the WeightedTargets of each span
+
+    @property
+    def target(self) -> ValuesOnWorkers:
+        """The object to which the first pass gives its kernel values."""
+        return self
+
+    def before(self, task: Task, *, by_fold: bool) -> ValuesOnWorkers:
+        """The object to use for a pass; there is nothing to prepare."""
+        return self
+
+    def margins(self, task: Task, features: Features, W: Array, total: float) -> Margins:
+        """The rows as Newton's method sees them, with features C W."""
+        Y, w = weighted(*Targets(task.Y, task.weights).of(self.numbers))
+        return DaskMargins(self, Y, w, W, task.intercept, [total] * task.Y.shape[1])
+
+    def __setitem__(self, numbers: Array, values: Array) -> None:
+        """Store the kernel values of rows that were evaluated in this process."""
+        self.numbers, self.here = numbers, values
+
+    @property
+    def tiles(self) -> list[Array]:
+        """The kernel values that are here, one tile at a time."""
+        return [self.here[tile] for tile in gen_batches(len(self.here), TILE)]
+
+    def total_of_span(self, span: Span) -> Delayed:
+        """The delayed sums of a span; its rows are remembered for the steps that follow."""
+        columns, objects = replace(span, A=None), replace(span, Y=None, w=None)
+        self.work = span.work
+        self.targets.append(delayed.task(Span.weighted_targets)(columns))
+        self.spans.append(delayed.task(Span.evaluated)(objects) if self.keep else objects)
+        if self.keep:
+            return delayed.task(Span.total_of_tiles)(columns, self.spans[-1])
+        return delayed.task(Span.total)(span)
+
+    def compute(self, total: Delayed) -> SweepTotal:
+        """The value of the total; targets, weights and kernel values to keep stay on workers."""
+        n = len(self.spans) if self.keep else 0
+        results, value = delayed.persist([*self.spans[:n], *self.targets], total)
+        self.spans[:n], self.targets = results[:n], results[n:]
+        return value
+
+
+def room(budget: int, *, given: bool) -> int:
+    """The bytes of kernel values that fit into the memory of all workers.
+
+    They are half the memory of each worker, and at most ``budget`` per worker if the user has given
+    a budget. If not, the workers without a memory limit on one host share the budget. Without a
+    cluster the workers are threads, and the budget is that of this process.
+    """
+    import dask.base
+
+    client = getattr(dask.base.get_scheduler(), "__self__", None)
+    if client is None:
+        return budget
+    workers = list(client.scheduler_info()["workers"].values())
+    unlimited = Counter(one["host"] for one in workers if not one["memory_limit"])
+    limits = [ROOM * one["memory_limit"] or budget / unlimited[one["host"]] for one in workers]
+    return int(sum(min(limit, budget) if given else limit for limit in limits))
 
 
 @dataclass(eq=False)

@@ -5,20 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
+from operator import getitem
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from kreinlearn.data.tiles import TILE, Source, among, rows, take
+from kreinlearn.data.tiles import TILE, Source, among, take
 from kreinlearn.distributed import delayed
 from kreinlearn.distributed.delayed import Collection, Delayed, Layout
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.pairs.rows import joined
 
 Read = Callable[[Objects], Objects]  # a block as given -> an array of numbers or a list of objects
-ColumnLike = Collection | ArrayLike  # targets or weights, as given to an estimator
-Check = Callable[[Objects], Array]  # validates a block of targets or weights as it was given
 
 
 class DaskRows(Source):
@@ -62,9 +61,9 @@ class DaskRows(Source):
         parts = []
         for i in range(int(first), int(last) + 1):
             at, n = int(self.starts[i]), self.lengths[i]
-            low, high = max(start - at, 0), min(stop - at, n)
-            whole = (low, high) == (0, n)
-            parts.append(self.blocks[i] if whole else delayed.task(rows)(self.blocks[i], low, high))
+            part = slice(max(start - at, 0), min(stop - at, n))
+            whole = part == slice(0, n)
+            parts.append(self.blocks[i] if whole else delayed.task(getitem)(self.blocks[i], part))
         return parts[0] if len(parts) == 1 else delayed.task(joined)(parts)
 
     # A few rows in memory
@@ -154,40 +153,3 @@ def spread(values: Array, like: DaskRows) -> DaskRows:
     """An array in memory, divided into blocks as the rows ``like`` are."""
     parts = np.split(values, like.starts[1:-1])
     return DaskRows(list(map(delayed.constant, parts)), like.lengths, values.shape, values.dtype)
-
-
-# Targets and weights
-
-
-def column_on_workers(values: ColumnLike, X: DaskRows, check: Check, name: str) -> DaskRows:
-    """Targets or weights, given as a dask collection or in memory, in the blocks of X."""
-    from kreinlearn.distributed.entrance import is_dask
-
-    column = rows_of(values, partial(_checked, check=check)) if is_dask(values) else check(values)
-    if len(column) != len(X):
-        raise ValueError(
-            "Found input variables with inconsistent numbers of samples: "
-            f"{[len(X), len(column)]}, of X and {name}"
-        )
-    return column.with_blocks_of(X) if isinstance(column, DaskRows) else spread(column, X)
-
-
-def _checked(block: Objects, check: Check) -> Array:
-    """A block of targets or weights; an empty block needs no check."""
-    block = delayed.with_length(block)
-    return check(block) if len(block) else np.asarray(block)
-
-
-def weighted_by_class(
-    labels: DaskRows, weights: DaskRows | None, classes: Array, of_classes: Array
-) -> DaskRows:
-    """The weight of each row times that of its class."""
-    given = [None] * len(labels.blocks) if weights is None else weights.blocks
-    times = delayed.task(partial(_times, classes=classes, of_classes=of_classes))
-    blocks = [times(y, w) for y, w in zip(labels.blocks, given, strict=True)]
-    return DaskRows(blocks, labels.lengths, labels.shape[:1], np.float64)
-
-
-def _times(y: Array, w: Array | None, classes: Array, of_classes: Array) -> Array:
-    by_class = of_classes[np.searchsorted(classes, y)]
-    return by_class if w is None else by_class * w

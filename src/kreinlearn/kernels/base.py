@@ -9,8 +9,9 @@ from typing import Any, Protocol, Self, cast
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils import gen_batches
 
-from kreinlearn.data.tiles import length, objects_of, rows, take, tiles
+from kreinlearn.data.tiles import TILE, length, objects_of, take
 from kreinlearn.kernels import _memory, domains
 from kreinlearn.kernels.domains import Domain
 
@@ -250,8 +251,8 @@ class ObjectKernel(Kernel):
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
         """Check every object here, so that an error names its number in X and not in a block."""
         n, like = length(X), None
-        for start, stop in tiles(n):
-            like = self.packed(objects_of(rows(X, start, stop)), start, n, like)
+        for tile in gen_batches(n, TILE):
+            like = self.packed(objects_of(X[tile]), tile.start, n, like)
         return self
 
     def columns(self, Z: Objects) -> Columns:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from kreinlearn.data.tiles import length, rows, take
+from kreinlearn.data.tiles import length, take
 from kreinlearn.kernels._memory import remembered, remembered_diagonal, remembered_square
 from kreinlearn.kernels.base import (
     Array,
@@ -92,7 +92,7 @@ class CallableKernel(ProcessKernel):
 
     def diagonal(self, A: Objects) -> Array:
         step = DIAGONAL_SQUARE
-        parts = [rows(A, start, start + step) for start in range(0, length(A), step)]
+        parts = [A[start : start + step] for start in range(0, length(A), step)]
         return np.concatenate([np.empty(0), *(np.diagonal(self.block(a, a)) for a in parts)])
 
 
@@ -198,7 +198,7 @@ class CallableColumns:
         if len(spans) < 2:
             return kernel.block(A, Z)
         if processes is None:
-            return np.concatenate([kernel.block(rows(A, *span), Z) for span in spans])
+            return np.concatenate([kernel.block(A[slice(*span)], Z) for span in spans])
         return processes.rectangle(kernel, A, self.Z if Z is self.Z.objects else Shelf(Z), spans)
 
 

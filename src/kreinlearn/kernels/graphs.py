@@ -18,9 +18,9 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
-from sklearn.utils import check_scalar
+from sklearn.utils import check_scalar, gen_batches
 
-from kreinlearn.data.tiles import length, objects_of, rows, tiles
+from kreinlearn.data.tiles import TILE, length, objects_of
 from kreinlearn.kernels._compiled import compiled
 from kreinlearn.kernels._graphs import (
     Counts,
@@ -46,8 +46,8 @@ class _GraphKernel(ObjectKernel):
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
         """Check every graph, without the work of packing it."""
         n = length(X)
-        for start, stop in tiles(n):
-            join(objects_of(rows(X, start, stop)), start, n)
+        for tile in gen_batches(n, TILE):
+            join(objects_of(X[tile]), tile.start, n)
         return self
 
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Self
 import joblib
 import numpy as np
 
-from kreinlearn.data.tiles import length, objects_of, rows
+from kreinlearn.data.tiles import length, objects_of
 from kreinlearn.kernels.base import (
     SQUARE,
     Array,
@@ -99,7 +99,7 @@ class Processes:
 
         Rows of the fit are sent as tickets, others as they are.
         """
-        blocks = (rows(A, *span) for span in spans)
+        blocks = (A[slice(*span)] for span in spans)
         calls = (((self._fit and self._fit.find(block)) or block,) for block in blocks)
         pairs = np.full(length(A), length(Z.objects))
         return self._map(kernel, "anew", calls, Z, spans, pairs)

@@ -15,7 +15,7 @@ from sklearn.metrics.pairwise import distance_metrics, kernel_metrics
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
-from kreinlearn.data.tiles import first_not_finite, rows
+from kreinlearn.data.tiles import first_not_finite
 from kreinlearn.kernels.base import Array, Columns, Objects
 from kreinlearn.kernels.columns import REMEDY, BlockColumns, floats, require_small, squared_norms
 from kreinlearn.kernels.vectors import VectorKernel
@@ -136,7 +136,7 @@ class SklearnMetric(_ScikitNamed):
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
         super().fit(X, rng)
         if self.params:
-            self._try_params(floats(rows(X, 0, 1)))
+            self._try_params(floats(X[:1]))
         if self.metric == "seuclidean" and "V" not in self.params_:
             V = np.var(floats(X), axis=0, ddof=1, dtype=np.float64)
             self.params_["V"] = np.where(V > 0, V, 1.0)  # a constant feature is not scaled

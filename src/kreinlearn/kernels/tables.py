@@ -8,10 +8,11 @@ from itertools import repeat
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.frames import is_number, is_sequence
-from kreinlearn.data.tiles import objects_of, tiles
+from kreinlearn.data.tiles import TILE, objects_of
 from kreinlearn.kernels._compiled import compiled
 from kreinlearn.kernels.base import Array, ObjectKernel, Objects, given
 from kreinlearn.kernels.domains import Records
@@ -94,8 +95,8 @@ class Gower(ObjectKernel, names=["gower"]):
                 f"columns are {list(self.columns_)}"
             )
         types: list[set[type]] = [set() for _ in self.columns_]
-        for start, stop in tiles(len(X)):
-            cells = turned(X[start:stop], self.columns_, start, len(X))
+        for tile in gen_batches(len(X), TILE):
+            cells = turned(X[tile], self.columns_, tile.start, len(X))
             for known, column in zip(types, cells, strict=True):
                 known.update(type(x) for x in column if not _is_missing(x))
         self.numeric_ = [self._is_numeric(*one) for one in zip(self.columns_, types, strict=True)]
@@ -122,8 +123,8 @@ class Gower(ObjectKernel, names=["gower"]):
         """The ranges of the columns of numbers."""
         lowest = np.full(sum(self.numeric_), np.inf)
         highest = -lowest
-        for start, stop in tiles(len(X)):
-            numbers = self.packed(X[start:stop], start, len(X)).numbers
+        for tile in gen_batches(len(X), TILE):
+            numbers = self.packed(X[tile], tile.start, len(X)).numbers
             lowest = np.fmin(lowest, np.fmin.reduce(numbers, axis=0))
             highest = np.fmax(highest, np.fmax.reduce(numbers, axis=0))
         ranges = np.zeros_like(lowest)

@@ -10,8 +10,9 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.utils import gen_batches
 
-from kreinlearn.data.tiles import TILE, Part, among, row_blocks, take, tiles
+from kreinlearn.data.tiles import TILE, Part, among, row_blocks, take
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.learn.task import Features, Task, weighted
 from kreinlearn.pairs.evaluate import LandmarkColumns, evaluate, scaled
@@ -132,8 +133,8 @@ class FeatureRows:
         dual, constant = self.W @ Z[:r], Z[r] if self.intercept else 0.0
         out = np.empty((self.n, Z.shape[1]))
 
-        def one_tile(span: tuple[int, int]) -> None:
-            here, C = slice(*span), self._tile(*span)
+        def one_tile(here: slice) -> None:
+            C = self._tile(here.start, here.stop)
             np.matmul(C, dual, out=out[here])
             out[here] += constant
             if moving is not None and wanted is not None:
@@ -143,7 +144,7 @@ class FeatureRows:
         if moving is not None:
             moving.clear()
         with self._step(self.n):
-            map_blocks(one_tile, tiles(self.n), workers=self.workers)
+            map_blocks(one_tile, gen_batches(self.n, TILE), workers=self.workers)
         if moving is not None:
             moving.close()
         return out
@@ -161,11 +162,10 @@ class FeatureRows:
         return FeatureMoments.of_rows(self._columns_of(numbers, self.workers) @ self.W, Y, weights)
 
     def _sums(self, numbers: Array, weights: Array, Y: Array) -> FeatureMoments:
-        parts, m = tiles(len(numbers)), len(self.W)
+        parts, m = list(gen_batches(len(numbers), TILE)), len(self.W)
         many = len(parts) >= self.workers  # threads take parts, or else tiles of a part
 
-        def add(total: Moments, span: tuple[int, int]) -> None:
-            part = slice(*span)
+        def add(total: Moments, part: slice) -> None:
             C = self._columns_of(numbers[part], 1 if many else self.workers)
             total.add(C, Y[part], weights[part])
 

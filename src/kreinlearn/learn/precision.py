@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from kreinlearn._warnings import warn
-from kreinlearn.data.tiles import tiles
+from kreinlearn.data.tiles import TILE
 from kreinlearn.kernels.base import Array
 from kreinlearn.nystrom.core import fit_core, rows_of_core
 from kreinlearn.nystrom.error import ERROR_ROWS
@@ -99,8 +100,7 @@ def learning_error(task: Task, penalties: Array) -> float:
         W, S = task.cut(C, *task.kind.map_of(sample.K_ZZ / unit, sample.eps, task.spec))
         C = C.astype(np.float32) if single else C
         total = Moments.zeros(C.shape[1], Y.shape[1], single=single and sums_too)
-        for span in tiles(len(C)):
-            here = slice(*span)
+        for here in gen_batches(len(C), TILE):
             total.add(C[here], Y[here], None if w is None else w[here])
         terms = total.terms(W).centred(intercept=task.intercept)
         coef = ridge(terms.G, terms.B, terms.n * signed_penalty(S, *penalties[:2])).coef
@@ -122,8 +122,8 @@ def approximation_error(pairs: Pairs, sample: Sample, spec: MapSpec) -> float:
     def gram(one: Sample, *, single: bool) -> Gram:
         C = scaled(one.C, unit)
         total = Gram.zeros(C.shape[1], single=single)
-        for span in tiles(n):
-            total.add(C[slice(*span)].astype(np.float32 if single else np.float64))
+        for here in gen_batches(n, TILE):
+            total.add(C[here].astype(np.float32 if single else np.float64))
         return total
 
     def approximate(of: Pairs, one: Sample, total: Gram, R: Array) -> Array:

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import gen_batches
 
-from kreinlearn.data.tiles import tiles
+from kreinlearn.data.tiles import TILE
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.kernels.columns import squared_norms
 from kreinlearn.nystrom.core import landmark_map, one_shot, weighted_draw
@@ -79,7 +80,7 @@ class Candidates:
         pairs, sample, unit = self.pairs, self.sample, self.sample.unit
         if not sample.streams:
             C = sample.scaled
-            return lambda span: (slice(*span), C[slice(*span)]), tiles(len(C))
+            return lambda here: (here, C[here]), gen_batches(len(C), TILE)
         columns, scratch = pairs.evaluator(sample), pairs.scratch()
 
         def load(block: tuple[Array, Objects]) -> tuple[slice, Array]:
@@ -238,15 +239,14 @@ def lower_distances(
     Ft, centre_norms = np.ascontiguousarray(-2 * F[centres].T), norms[centres]
     rounding = 8 * np.finfo(F.dtype).eps
 
-    def one_tile(span: tuple[int, int]) -> None:
-        here = slice(*span)
+    def one_tile(here: slice) -> None:
         gaps = F[here] @ Ft
         gaps += centre_norms
         nearest = gaps.min(axis=1) + norms[here]
         nearest[nearest < rounding * norms[here]] = 0.0
         np.minimum(distance[here], nearest, out=distance[here])
 
-    map_blocks(one_tile, tiles(len(F)), workers=workers)
+    map_blocks(one_tile, gen_batches(len(F), TILE), workers=workers)
 
 
 def _greedy_step(pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator) -> Sample:

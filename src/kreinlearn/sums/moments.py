@@ -16,8 +16,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.linalg.cython_blas
+from sklearn.utils import gen_batches
 
-from kreinlearn.data.tiles import tiles
+from kreinlearn.data.tiles import TILE
 from kreinlearn.sums import Array
 from kreinlearn.sums.parallel import SPARE, sum_over_blocks
 
@@ -207,13 +208,12 @@ def moments_of(C: Array, targets: Targets, numbers: Array, workers: int = 1) -> 
 
 
 def _moments(C: Array, Y: Array, w: Array | None, workers: int) -> Moments:
-    def add(total: Moments, span: tuple[int, int]) -> None:
-        here = slice(*span)
+    def add(total: Moments, here: slice) -> None:
         total.add(C[here], Y[here], None if w is None else w[here])
 
-    m = C.shape[1]
+    m, tiles = C.shape[1], gen_batches(len(C), TILE)
     zero, spare = partial(Moments.zeros, m, Y.shape[1]), spare_for(m, 1, workers)
-    return sum_over_blocks(add, tiles(len(C)), zero, len(C), workers=workers, spare=spare)
+    return sum_over_blocks(add, tiles, zero, len(C), workers=workers, spare=spare)
 
 
 STRIP = 128  # columns of a triangle that are added at once
@@ -279,11 +279,11 @@ class Gram:
 def gram_of(C: Array, workers: int = 1) -> Gram:
     """C'C and the column sums of a matrix in memory, summed in the fixed tiles."""
 
-    def add(total: Gram, span: tuple[int, int]) -> None:
-        total.add(C[slice(*span)])
+    def add(total: Gram, here: slice) -> None:
+        total.add(C[here])
 
-    zero = partial(Gram.zeros, C.shape[1])
-    return sum_over_blocks(add, tiles(len(C)), zero, len(C), workers=workers)
+    zero, tiles = partial(Gram.zeros, C.shape[1]), gen_batches(len(C), TILE)
+    return sum_over_blocks(add, tiles, zero, len(C), workers=workers)
 
 
 def _blas(name: str) -> Any:

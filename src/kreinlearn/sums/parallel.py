@@ -126,7 +126,7 @@ class Queue:
         if block is None:
             self._latest.complete = True
             return False
-        row = int(np.ravel(block[0])[0])
+        row = block.start if isinstance(block, slice) else int(np.ravel(block[0])[0])
         place = int(np.searchsorted(self._starts, row, "right")) - 1
         if place != self._place:
             self._latest.complete = True
@@ -314,7 +314,8 @@ def sum_over_blocks(
 ) -> T:
     """The sum over all blocks, where ``add(total, block)`` adds one block to a total in place.
 
-    The first entry of a block is a row number, or several. They are of one of the tiles of n rows.
+    A block is a slice of rows, or its first entry is a row number, or several. They are of one of
+    the tiles of n rows.
     """
     queue = Queue(blocks, n)
     tree = Tree[T](workers + spare)

@@ -29,7 +29,7 @@ from kreinlearn import (
 )
 from kreinlearn.data.opening import opened, with_target
 from kreinlearn.data.source import BATCH, BEHIND, Checked, Stream
-from kreinlearn.data.tiles import TILE, Part, length, rows, take
+from kreinlearn.data.tiles import TILE, Part, length, take
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -191,7 +191,7 @@ def test_a_source_gives_the_rows_of_the_array(tmp_path: Path, write: Write) -> N
     held = source(write(tmp_path, X))
     assert (held.shape, length(held), held.dtype) == (X.shape, N, np.float64)
     for span in [(0, 1), (4999, 5002), (0, TILE), (8000, N), (10, 20), (N - 1, N), (3, 3)]:
-        np.testing.assert_array_equal(rows(held, *span), X[slice(*span)])
+        np.testing.assert_array_equal(held[slice(*span)], X[slice(*span)])
     rng = np.random.default_rng(1)
     for some in [
         rng.permutation(N)[:50],
@@ -255,12 +255,12 @@ class Counting(Stream):
 
     def __init__(self, n: int, step: int = 1) -> None:
         self.read_pieces, self.step = 0, step
-        super().__init__((n, 1), np.float64)
+        super().__init__((n, 1), np.float64, self.counted, self.possible_begin)
 
-    def begin(self, start: int) -> int:
+    def possible_begin(self, start: int) -> int:
         return start // self.step * self.step if self.step > 1 else 0
 
-    def pieces(self, begin: int) -> Iterator[Any]:
+    def counted(self, begin: int) -> Iterator[Any]:
         for start in range(begin, self.shape[0], 1000):
             self.read_pieces += 1
             yield np.arange(start, min(start + 1000, self.shape[0]), dtype=float)[:, None]

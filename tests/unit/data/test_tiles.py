@@ -20,7 +20,6 @@ from kreinlearn.data.tiles import (
     length,
     objects_of,
     take,
-    tiles,
     tiles_without,
 )
 
@@ -66,14 +65,6 @@ def test_length(make):
     assert length(make(X)) == 6
 
 
-@pytest.mark.parametrize("n", [0, 1, TILE - 1, TILE, TILE + 1, 3 * TILE + 5])
-def test_tiles_cover_all_rows_in_order_and_start_at_multiples(n):
-    spans = tiles(n)
-    assert [i for start, stop in spans for i in range(start, stop)] == list(range(n))
-    assert [start for start, _ in spans] == [TILE * t for t in range(len(spans))]
-    assert all(start < stop for start, stop in spans)
-
-
 def known_rows():
     rng = np.random.default_rng(0)
     n = 3 * TILE + 100
@@ -85,10 +76,11 @@ def known_rows():
     yield 0, np.array([], dtype=np.intp)
 
 
+@pytest.mark.parametrize("start", [0, TILE])
 @pytest.mark.parametrize(("n", "known"), list(known_rows()))
-def test_tiles_without_known_rows(n, known):
-    parts = list(tiles_without(n, known))
-    rest = sorted(set(range(n)) - set(known.tolist()))
+def test_tiles_without_known_rows(n, known, start):
+    parts = list(tiles_without(start, n, known))
+    rest = sorted(set(range(start, n)) - set(known.tolist()))
     assert [i for part in parts for i in part.tolist()] == rest
     assert all(len(part) and part[0] // TILE == part[-1] // TILE for part in parts)
     assert len(parts) == len({i // TILE for i in rest})

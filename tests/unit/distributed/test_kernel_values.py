@@ -6,7 +6,7 @@ import numpy as np
 
 import kreinlearn as kl
 from kreinlearn import Landmarks
-from kreinlearn.distributed.sums import room
+from kreinlearn.distributed.hinge import room
 from tests.unit.distributed.test_hinge import FIXED, TWO, M, N, X, array, keeping
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import kreinlearn as kl
-from kreinlearn.distributed.using import for_workers
+from kreinlearn.distributed.entrance import for_workers
 from tests.unit.distributed.lazy import (
     GIVEN,
     LABELS,

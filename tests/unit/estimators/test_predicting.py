@@ -10,7 +10,7 @@ import pytest
 
 import kreinlearn as kl
 from kreinlearn.distributed import delayed
-from kreinlearn.distributed.using import MOST_BLOCKS
+from kreinlearn.distributed.entrance import MOST_BLOCKS
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")

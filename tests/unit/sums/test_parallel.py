@@ -8,8 +8,9 @@ import time
 
 import numpy as np
 import pytest
+from sklearn.utils import gen_batches
 
-from kreinlearn.data.tiles import TILE, tiles
+from kreinlearn.data.tiles import TILE
 from kreinlearn.sums.moments import Gram
 from kreinlearn.sums.parallel import (
     FAN_IN,
@@ -109,8 +110,8 @@ def test_an_error_of_the_source_is_raised():
 def test_gram_is_the_cross_product(workers):
     C = RNG.normal(size=(5000, 17))
     gram = sum_over_blocks(
-        lambda total, span: total.add(C[slice(*span)]),
-        tiles(5000),
+        lambda total, tile: total.add(C[tile]),
+        gen_batches(5000, TILE),
         lambda: Gram.zeros(17),
         5000,
         workers=workers,
@@ -146,8 +147,8 @@ def test_single_precision_blocks_are_summed_in_double():
     C[-1] = 1
     for single in (True, False):
         gram = Gram.zeros(2, single=single)
-        for span in tiles(len(C)):
-            gram.add(C[slice(*span)])
+        for tile in gen_batches(len(C), TILE):
+            gram.add(C[tile])
         np.testing.assert_array_equal(gram.matrix, np.full((2, 2), 40 * 2.0**23 + 1))
         assert np.float32(40 * 2.0**23 + 1) == 40 * 2.0**23
 
@@ -163,10 +164,10 @@ def test_gram_takes_rows_that_are_not_contiguous():
 def test_map_blocks_fills_every_row():
     out = np.zeros(10_000)
 
-    def square(span):
-        out[slice(*span)] = np.arange(*span) ** 2
+    def square(tile):
+        out[tile] = np.arange(tile.start, tile.stop) ** 2
 
-    map_blocks(square, tiles(10_000), workers=3)
+    map_blocks(square, gen_batches(10_000, TILE), workers=3)
     np.testing.assert_array_equal(out, np.arange(10_000.0) ** 2)
 
 

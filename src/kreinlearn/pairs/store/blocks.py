@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import count
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from kreinlearn.data.writing import sync
 from kreinlearn.kernels.base import Array
 from kreinlearn.kernels.missing import block_at
 from kreinlearn.pairs.rows import STORED
-from kreinlearn.pairs.store.folder import Entry, Folder, write_whole
+from kreinlearn.pairs.store.folder import Entry, Folder
 from kreinlearn.pairs.store.index import Block, Index, Numbers, as_spans, from_spans
 
 CHUNK = 2**17  # values in a chunk: a tile of 2,048 rows x 64 columns
@@ -252,26 +251,19 @@ class StoredBlocks:
 
     def _opened(self) -> Any:
         """The zarr array; its description is written anew if it is missing or incomplete."""
-        zarr = library("zarr", "scale")
+        zarr = library("zarr")
         path = self.folder.path / "values"
         (path / "c").mkdir(parents=True, exist_ok=True)
         for partial in path.glob("**/*.partial"):  # left by a process that was killed
             partial.unlink(missing_ok=True)
         with suppress(Exception):
             return zarr.open_array(str(path), mode="r+", zarr_format=3, config=CONFIG)
-        write_whole(path / "zarr.json", _array_description(zarr))
-        return zarr.open_array(str(path), mode="r+", zarr_format=3, config=CONFIG)
-
-
-def _array_description(zarr: ModuleType) -> str:
-    """The description of a very long array, whose chunks take no disk space until written."""
-    codecs, files = zarr.codecs, dict[str, Any]()
-    fast = codecs.BloscCodec(cname="lz4", clevel=1, shuffle="shuffle")
-    zarr.create_array(
-        zarr.storage.MemoryStore(files), shape=(CHUNK * 2**40,), chunks=(CHUNK,), dtype="float64",
-        fill_value=np.nan, zarr_format=3, compressors=[fast, codecs.Crc32cCodec()],
-    )  # fmt: skip
-    return str(files["zarr.json"].to_bytes().decode())
+        (path / "zarr.json").unlink(missing_ok=True)
+        fast = zarr.codecs.BloscCodec(cname="lz4", clevel=1, shuffle="shuffle")
+        return zarr.create_array(  # a very long one: chunks take no disk space until written
+            str(path), shape=(CHUNK * 2**40,), chunks=(CHUNK,), dtype="float64", fill_value=np.nan,
+            zarr_format=3, compressors=[fast, zarr.codecs.Crc32cCodec()], config=CONFIG,
+        )  # fmt: skip
 
 
 def _merged(pending: list[Block]) -> list[Block]:

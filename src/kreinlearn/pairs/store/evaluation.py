@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from kreinlearn.data.tiles import length, rows
+from kreinlearn.data.tiles import length
 from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, delivered
 from kreinlearn.kernels.missing import fill, fill_square, part_of
 from kreinlearn.kernels.processes import CHUNKS_PER_JOB
@@ -29,7 +29,7 @@ class Stored:
     def __init__(self, blocks: StoredBlocks, kernel: Kernel, outside: Array) -> None:
         self.blocks, self.kernel, self.outside = blocks, kernel, outside
         self.mirror = kernel.rows_per_call > 0  # k(x, z) has the bits of k(z, x)
-        self._pace = _Pace(grain_of(kernel))
+        self._grain, self._rate = grain_of(kernel), 0.0  # pairs per second of the last call
 
     def columns(self, columns: Columns, Z: Objects, numbers: Array) -> StoredColumns:
         """The columns of rows ``numbers``, whose objects are Z."""
@@ -96,11 +96,13 @@ class Stored:
         """The values of a few rows at a time, so that each call takes about a second."""
         start, n = 0, length(A)
         while start < n:
-            here = slice(start, min(n, start + self._pace.rows(width)))
+            wanted = self._rate * PIECE / max(width, 1) if self._rate else FIRST_ROWS
+            step = int(max(wanted // self._grain, 1)) * self._grain if self._grain else n
+            here = slice(start, min(n, start + step))
             begun = time.perf_counter()
             with self.noting_progress():
-                K = evaluate(A if here == slice(0, n) else rows(A, here.start, here.stop))
-            self._pace.measure(K.size, time.perf_counter() - begun)
+                K = evaluate(A if here == slice(0, n) else A[here])
+            self._rate = K.size / max(time.perf_counter() - begun, 1e-9)
             yield here, K
             start = here.stop
 
@@ -140,25 +142,6 @@ class StoredColumns:
             stored.blocks.add(names[here], self.names[j], K)
             parts.append(K)
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-class _Pace:
-    """How many rows the kernel evaluates in a second, as a multiple of ``grain``.
-
-    With a grain of 0 all rows are evaluated in one call.
-    """
-
-    def __init__(self, grain: int) -> None:
-        self.grain, self._rate = grain, 0.0
-
-    def rows(self, width: int) -> int:
-        if not self.grain:
-            return int(np.iinfo(np.int64).max)
-        wanted = self._rate * PIECE / max(width, 1) if self._rate else FIRST_ROWS
-        return int(max(wanted // self.grain, 1)) * self.grain
-
-    def measure(self, pairs: int, seconds: float) -> None:
-        self._rate = pairs / max(seconds, 1e-9)
 
 
 def grain_of(kernel: Kernel) -> int:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from kreinlearn._warnings import warn
-from kreinlearn.data.writing import sync
+from kreinlearn.data.writing import replacing
 
 FORMAT = 1
-OWN_FILES = ("lock", "run.json.partial")  # files of a store that has no run.json yet
+OWN_FILES = ("lock", ".run.json.")  # how files begin in a store that has no run.json yet
 Entry: TypeAlias = dict[str, Any]
 
 
@@ -42,7 +42,8 @@ class Folder:
         if not (self.path / "run.json").exists():
             self._require_empty()
             text = json.dumps({"format": FORMAT, **fresh()}, indent=1)
-            write_whole(self.path / "run.json", text)
+            with replacing(self.path / "run.json") as new:
+                new.write_text(text, encoding="utf8")
         try:
             text = (self.path / "run.json").read_text(encoding="utf8")
             recorded: dict[str, Any] = json.loads(text)
@@ -62,7 +63,7 @@ class Folder:
 
     def _require_empty(self) -> None:
         """Raise ValueError for a folder with files that do not belong to a store."""
-        others = sorted(p.name for p in self.path.iterdir() if p.name not in OWN_FILES)
+        others = sorted(p.name for p in self.path.iterdir() if not p.name.startswith(OWN_FILES))
         if others:
             raise ValueError(
                 f"store={str(self.path)!r} holds {others[0]!r} and no run.json: it is no store; "
@@ -115,21 +116,6 @@ def _entry(line: bytes) -> Entry | None:
         if zlib.crc32(text) == int(check):
             return dict(json.loads(text))
     return None
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file that exists as a whole or not at all, whatever happens meanwhile."""
-    partial = path.with_name(f"{path.name}.partial")
-    try:
-        with partial.open("w", encoding="utf8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
-    sync(path.parent)
 
 
 def _locked(path: Path) -> int:

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from kreinlearn.data.tiles import TILE, length, rows, take
+from kreinlearn.data.tiles import TILE, length, take
 from kreinlearn.kernels.base import Array, Kernel, Objects, symmetry_rtol
 from kreinlearn.pairs.store.blocks import StoredBlocks
 from kreinlearn.pairs.store.evaluation import Stored
@@ -49,7 +49,7 @@ def _opened(
 ) -> tuple[StoredBlocks, Array]:
     """The blocks of a store, and the numbers that identify the landmarks from outside X in it."""
     n, here = length(X), description(kernel)
-    mark = cache(lambda start, stop: fingerprint(rows(X, start, stop)))
+    mark = cache(lambda start, stop: fingerprint(X[start:stop]))
     recorded = folder.description(lambda: {**here, "values": "float64", "rows": _spans(mark, 0, n)})
     entries = folder.entries()
     spans = [*recorded["rows"], *(entry["data"] for entry in entries if "data" in entry)]
@@ -96,8 +96,9 @@ def _outside_names(
     """Numbers below zero for landmarks that are not rows of X; equal objects share a number."""
     numbers = {entry["fingerprint"]: entry["outside"] for entry in entries if "outside" in entry}
     free, new, names = count(min([least, 0, *numbers.values()]) - 1, -1), list[Entry](), list[int]()
-    for i in range(0 if outside is None else length(outside)):
-        mark = fingerprint(rows(outside, i, i + 1))
+    objects: Objects = [] if outside is None else outside
+    for i in range(length(objects)):
+        mark = fingerprint(objects[i : i + 1])
         if mark not in numbers:
             numbers[mark] = next(free)
             new.append({"outside": numbers[mark], "fingerprint": mark})
