@@ -21,14 +21,13 @@ from benchmarks.timing import Row, interleaved, ratio_row, resident_megabytes, s
 from kreinlearn import KreinNystroem, Landmarks
 from kreinlearn.data.tiles import TILE
 from kreinlearn.kernels import DeltaGauss
-from kreinlearn.nystrom.core import landmark_map, one_shot, one_shot_svd, squared_route
+from kreinlearn.nystrom.core import Swept, landmark_map, one_shot, sweep
+from kreinlearn.nystrom.fit import one_shot_svd, squared_route
 from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.nystrom.schemes import SCHEMES
-from kreinlearn.nystrom.sweep import Swept, sweep
 from kreinlearn.pairs.evaluate import project
-from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.pairs.rows import Rows, Session
-from kreinlearn.pairs.sample import Sample
 from kreinlearn.sums.moments import Targets
 from kreinlearn.sums.parallel import serial_blas, worker_count
 

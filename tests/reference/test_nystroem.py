@@ -14,9 +14,9 @@ from kreinlearn.nystrom.core import (
     SWEEPS,
     least_squares_core,
     one_shot,
-    squared_route,
     whiten,
 )
+from kreinlearn.nystrom.fit import squared_route
 from tests import oracles
 
 RNG = np.random.default_rng(20)

@@ -11,14 +11,17 @@ from typing import Any, NamedTuple, TypeAlias
 
 import joblib
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kreinlearn.data.tiles import length
-from kreinlearn.kernels.base import Kernel, Objects
+from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.progress import name_of
 from kreinlearn.sums.parallel import FAN_IN, serial_blas
 
 Delayed: TypeAlias = Any  # an object of dask.delayed, which is not imported for its name
 Collection: TypeAlias = Any  # a dask array, frame, series or bag, or a list of delayed blocks
+ColumnLike: TypeAlias = Collection | ArrayLike  # targets or weights, as given to an estimator
+Check: TypeAlias = Callable[[Objects], Array]  # validates a block of them as it was given
 
 
 class DelayedBlocks(NamedTuple):

@@ -9,13 +9,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import DTypeLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
     check_array,
-    check_consistent_length,
     check_is_fitted,
 )
 
@@ -29,9 +28,14 @@ from kreinlearn.data.validation import (
     require_numbers,
 )
 from kreinlearn.distributed import delayed
-from kreinlearn.distributed.delayed import Collection, DelayedBlocks
-from kreinlearn.distributed.rows import DaskRows, empty_frame, rows_of, spread
-from kreinlearn.distributed.worker_rows import WorkerRows
+from kreinlearn.distributed.delayed import (
+    Check,
+    Collection,
+    ColumnLike,
+    DelayedBlocks,
+)
+from kreinlearn.distributed.rows import DaskRows, empty_frame, rows_of
+from kreinlearn.distributed.worker_rows import WorkerRows, column_on_workers
 from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.pairs.rows import Rows, joined
 
@@ -40,8 +44,6 @@ HERE = 8192  # a collection of at most so many rows is computed, and fitted in m
 LEFT_HERE = ("folds_", "cv_trials_", "choices_", "_sums", "_skl_callbacks")
 MOST_BLOCKS = 64  # blocks whose results are computed at a time
 DaskArray = Any  # a dask array, whose type cannot be imported without dask
-ColumnLike = Collection | ArrayLike  # targets or weights, as given to an estimator
-Check = Callable[[Objects], Array]  # validates a block of targets or weights as it was given
 
 
 def is_dask(X: object) -> bool:
@@ -53,13 +55,27 @@ def is_dask(X: object) -> bool:
     return hasattr(first, "__dask_graph__") and type(first).__module__.startswith("dask")
 
 
-def receive_on_workers(
-    X: Collection, kernel: Kernel, border: Border, refuse: Callable[..., None]
-) -> Rows:
-    """The rows of a dask collection; a few rows are brought into memory, many stay on workers.
+def receive(
+    X: Objects, y: Any, sample_weight: Any, kernel: Kernel, border: Border,
+    refuse: Callable[..., None],
+) -> tuple[Rows, Any, Any]:  # fmt: skip
+    """Validated rows, and the targets and weights that belong to them.
 
+    Of a dask collection a few rows are brought into memory, and many stay on workers.
     ``refuse(what)`` raises an error for the first option that does not go with ``what``.
     """
+    if is_dask(X):
+        rows = _receive_on_workers(X, kernel, border, refuse)
+    else:
+        rows = Rows(kernel.domain.validate(X, border, reset=True))
+    if not rows.here:
+        return rows, y, sample_weight
+    return rows, _in_memory(y, "y"), _in_memory(sample_weight, "sample_weight")
+
+
+def _receive_on_workers(
+    X: Collection, kernel: Kernel, border: Border, refuse: Callable[..., None]
+) -> Rows:
     delayed.require_sendable(kernel)
     refuse("a dask collection", kernel=kernel)
     rows = _vectors(X, border) if _are_vectors(X, kernel) else _objects(X)
@@ -112,35 +128,8 @@ def _objects_of_block(block: Objects) -> list[Any]:
 # Targets and weights
 
 
-def column_of(values: ColumnLike, rows: Rows, check: Callable[..., Array], name: str) -> Any:
-    """Validated targets or weights: on workers if the rows are there, otherwise in memory."""
-    if isinstance(rows, WorkerRows):
-        return _column_on_workers(values, rows.X, partial(check, block=True), name)
-    values = _column_in_memory(values, partial(check, block=True), name)
-    if name == "y":
-        check_consistent_length(rows, values)
-    return check(values)
-
-
-def _column_on_workers(values: ColumnLike, X: DaskRows, check: Check, name: str) -> DaskRows:
-    """Targets or weights, given as a dask collection or in memory, in the blocks of X."""
-    column = rows_of(values, partial(_checked, check=check)) if is_dask(values) else check(values)
-    if len(column) != len(X):
-        raise ValueError(
-            "Found input variables with inconsistent numbers of samples: "
-            f"{[len(X), len(column)]}, of X and {name}"
-        )
-    return column.with_blocks_of(X) if isinstance(column, DaskRows) else spread(column, X)
-
-
-def _checked(block: Objects, check: Check) -> Array:
-    """A block of targets or weights; an empty block needs no check."""
-    block = delayed.with_length(block)
-    return check(block) if len(block) else np.asarray(block)
-
-
-def _column_in_memory(values: ColumnLike, check: Check, name: str) -> ColumnLike:
-    """Targets or weights of rows in memory; a dask collection of them may have a few rows only."""
+def _in_memory(values: ColumnLike | None, name: str, check: Check = np.asarray) -> Any:
+    """Targets or weights for rows in memory: a dask collection may have a few rows only."""
     if not is_dask(values):
         return values
     rows = rows_of(values, check)
@@ -266,15 +255,15 @@ def scored(
     targets of a block. For rows in memory ``here``, the method of scikit-learn, computes the score.
     """
     if not is_dask(X):
-        y = _column_in_memory(y, check, "y")
-        sample_weight = _column_in_memory(sample_weight, checked_weights, "sample_weight")
+        y = _in_memory(y, "y", check)
+        sample_weight = _in_memory(sample_weight, "sample_weight", checked_weights)
         return float(here(*with_target(X, y), sample_weight=sample_weight))
     check_is_fitted(estimator)
     rows = rows_of(X, delayed.with_length)
-    labels = _column_on_workers(y, rows, check, "y").blocks
+    labels = column_on_workers(y, rows, check, "y").blocks
     weights = [None] * len(labels)
     if sample_weight is not None:
-        weights = _column_on_workers(sample_weight, rows, checked_weights, "sample_weight").blocks
+        weights = column_on_workers(sample_weight, rows, checked_weights, "sample_weight").blocks
     terms = accuracy_terms if shift is None else partial(r_squared_terms, shift=shift)
     model, of_block = delayed.constant(for_workers(estimator)), delayed.task(terms)
     each = zip(rows.blocks, labels, weights, strict=True)

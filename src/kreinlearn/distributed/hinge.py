@@ -22,7 +22,7 @@ from kreinlearn.distributed.sums import Span
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.feature_rows import with_constant
 from kreinlearn.learn.task import Features, Task, weighted
-from kreinlearn.nystrom.sweep import SweepTotal
+from kreinlearn.nystrom.core import SweepTotal
 from kreinlearn.solvers.line_search import Move, line_search
 from kreinlearn.solvers.margins import (
     Gram,

@@ -13,7 +13,7 @@ import numpy as np
 
 from kreinlearn.data.tiles import row_blocks, tiles_without
 from kreinlearn.kernels.base import Array, Objects
-from kreinlearn.nystrom.sweep import RowWork, SweepTotal
+from kreinlearn.nystrom.core import RowWork, SweepTotal
 from kreinlearn.pairs.evaluate import naming, scaled
 from kreinlearn.sums.moments import Targets
 from kreinlearn.sums.parallel import serial_blas

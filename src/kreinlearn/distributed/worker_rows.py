@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,15 @@ from numpy.typing import DTypeLike
 
 from kreinlearn.data.tiles import TILE
 from kreinlearn.distributed import delayed
-from kreinlearn.distributed.delayed import Delayed
+from kreinlearn.distributed.delayed import Check, ColumnLike, Delayed
 from kreinlearn.distributed.hinge import ValuesOnWorkers, room
-from kreinlearn.distributed.rows import DaskRows
+from kreinlearn.distributed.rows import DaskRows, rows_of, spread
 from kreinlearn.distributed.sums import Span
-from kreinlearn.kernels.base import Array, Kernel
+from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.learn.folds import TileFolds
-from kreinlearn.pairs.rows import ColumnSums, Rows, Session, Tally, Work
+from kreinlearn.pairs.rows import Rows, Session, Work
 from kreinlearn.sums.moments import Targets
-from kreinlearn.sums.parallel import COLUMN_SPANS, spans_of
+from kreinlearn.sums.parallel import COLUMN_SPANS, ColumnSums, Tally, spans_of
 
 
 class WorkerRows(Rows):
@@ -30,7 +31,7 @@ class WorkerRows(Rows):
     def fetch(self, numbers: Array) -> None:
         self.X.take(numbers[numbers >= 0])
 
-    def fit_kernel(self, kernel: Kernel, jobs: int, rng: np.random.Generator) -> Kernel:
+    def fit_kernel(self, kernel: Kernel, n_jobs: int | None, rng: np.random.Generator) -> Kernel:
         """Fit kernels on objects to a sample of them; every object is checked on its worker."""
         if not kernel.domain.is_objects:
             return kernel.fit(self.X, rng)
@@ -54,6 +55,11 @@ class WorkerRows(Rows):
                 pieces = (_piece(column, start, stop) for column in columns)
                 totals.append(total_of(Span(shared_work, start, stop, without, groups, *pieces)))
         return (delayed if keep is None else keep).compute(delayed.merged(totals))
+
+    def column(  # type: ignore[override]
+        self, values: ColumnLike, check: Callable[..., Array], name: str
+    ) -> DaskRows:
+        return column_on_workers(values, self.X, partial(check, block=True), name)
 
     def mapped(  # type: ignore[override]
         self, column: DaskRows, function: Callable[[Array], Array], dtype: DTypeLike,
@@ -90,8 +96,27 @@ class WorkerRows(Rows):
     def fold_numbers(self, folds: TileFolds) -> TileFolds:
         return folds
 
-    def value_store(self, here: Callable[[], Any], n_bytes: int, session: Session) -> Any:
+    def value_store(self, n_bytes: int, session: Session) -> ValuesOnWorkers:
         return ValuesOnWorkers(keep=n_bytes <= room(session.budget, given=session.budget_given))
+
+
+def column_on_workers(values: ColumnLike, X: DaskRows, check: Check, name: str) -> DaskRows:
+    """Targets or weights, given as a dask collection or in memory, in the blocks of X."""
+    from kreinlearn.distributed.entrance import is_dask
+
+    column = rows_of(values, partial(_checked, check=check)) if is_dask(values) else check(values)
+    if len(column) != len(X):
+        raise ValueError(
+            "Found input variables with inconsistent numbers of samples: "
+            f"{[len(X), len(column)]}, of X and {name}"
+        )
+    return column.with_blocks_of(X) if isinstance(column, DaskRows) else spread(column, X)
+
+
+def _checked(block: Objects, check: Check) -> Array:
+    """A block of targets or weights; an empty block needs no check."""
+    block = delayed.with_length(block)
+    return check(block) if len(block) else np.asarray(block)
 
 
 def _piece(column: DaskRows | Array | None, start: int, stop: int) -> Delayed | Array | None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kreinlearn.data.tiles import as_generator
 from kreinlearn.data.validation import Border
 from kreinlearn.estimators.base import KreinEstimator
 from kreinlearn.kernels.base import Array, Kernel, Objects
@@ -16,7 +15,6 @@ from kreinlearn.learn.criterion import Criterion, criterion_of
 from kreinlearn.nystrom.core import FeatureMap
 from kreinlearn.pairs.evaluate import LandmarkColumns
 from kreinlearn.pairs.rows import Rows
-from kreinlearn.sums.parallel import serial_blas
 
 if TYPE_CHECKING:
     from kreinlearn.estimators.learner import Learner
@@ -39,7 +37,8 @@ def resolved_kernel(estimator: KreinEstimator) -> Kernel:
 
 def receive(estimator: KreinEstimator, X: Objects, rng: np.random.Generator) -> tuple[Rows, Kernel]:
     """Validated rows and the kernel fitted to them, as at the beginning of a fit."""
-    return estimator._received(X, estimator._resources.dtype, rng)
+    rows, kernel, _, _ = estimator._received(X, None, None, estimator._resources.dtype, rng)
+    return rows, kernel
 
 
 def border_of(estimator: KreinEstimator) -> Border:
@@ -89,9 +88,5 @@ def criterion(
     learner: Learner, X: Objects, y: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> Criterion:
     """The loss that a fit of the learner would minimise; it is not fitted afterwards."""
-    rng, dtype = as_generator(learner.random_state), learner._resources.dtype
-    rows, encoded, weights, kernel = learner._checked(X, y, sample_weight, dtype, rng)
-    spec = learner._spec(rows, encoded, kernel, rng)
-    rows = rows.with_outside(spec.map.outside)
-    with learner._session(kernel, rows, spec.map, dtype) as session, serial_blas():
-        return criterion_of(rows, encoded, weights, spec, session, rng)
+    dtype = learner._resources.dtype
+    return learner._learned(X, y, sample_weight, learner._recipe, criterion_of, dtype)

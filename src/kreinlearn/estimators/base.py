@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from dataclasses import asdict, replace
 from functools import partial
@@ -31,20 +31,19 @@ from kreinlearn.data.validation import (
     WeightLike,
     asymmetry_of,
     column_count,
-    is_frame,
     looks_like_distances,
     precision,
     require_square,
 )
-from kreinlearn.distributed.entrance import is_dask, receive_on_workers, require_in_memory
+from kreinlearn.distributed.entrance import receive, require_in_memory
 from kreinlearn.estimators.refusals import refuse
 from kreinlearn.kernels import Kernel, resolve
 from kreinlearn.kernels.base import Array, Objects, symmetrised, symmetry_rtol
 from kreinlearn.kernels.precomputed import PickedColumns, Precomputed
 from kreinlearn.learn.precision import in_enough_precision
 from kreinlearn.nystrom.core import FeatureMap
-from kreinlearn.nystrom.landmarks import Landmarks, MapSpec
-from kreinlearn.nystrom.schemes import SCHEMES, VECTORS_ONLY
+from kreinlearn.nystrom.landmarks import Landmarks, are_row_numbers, checked_row_numbers
+from kreinlearn.nystrom.schemes import SCHEMES
 from kreinlearn.pairs.evaluate import (
     LandmarkColumns,
     announce,
@@ -52,9 +51,8 @@ from kreinlearn.pairs.evaluate import (
     rows_per_block,
     true_similarities,
 )
-from kreinlearn.pairs.rows import Rows, Session
-from kreinlearn.pairs.sample import Sample
-from kreinlearn.pairs.store.opening import stored
+from kreinlearn.pairs.pairs import Pairs, Sample, open_pairs
+from kreinlearn.pairs.rows import Rows
 from kreinlearn.persist import save
 from kreinlearn.progress import Progress, fit_task, tasks_of
 from kreinlearn.sums.parallel import worker_count
@@ -100,6 +98,8 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
     )  # fmt: skip
 
     _core: ClassVar[str] = "plain"  # unless ``Landmarks`` says otherwise
+    _tolerance: ClassVar[float | None] = None  # the error at which landmarks stop growing
+    _transforms: ClassVar[bool] = False  # whether dissimilarities are transformed after the kernel
     n_features_in_: int
     feature_names_in_: Array
 
@@ -108,7 +108,8 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
     def _validate_params(self) -> None:
         """Check all parameters, also those inside of ``Landmarks`` and ``Resources``."""
         super()._validate_params()
-        self._landmarks  # noqa: B018
+        if isinstance(self.landmarks, Landmarks):
+            self._require_landmarks(self.landmarks)
         budget_bytes(self._resources.memory_budget)
 
     @property
@@ -120,29 +121,25 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
     @property
     def _landmarks(self) -> Landmarks:
         """The parameter ``landmarks`` as one value."""
-        given = self.landmarks
-        if not isinstance(given, Landmarks):
-            return Landmarks(scheme=given) if isinstance(given, str) else Landmarks(given)
-        validate_parameter_constraints(LANDMARKS, vars(given), "Landmarks")
-        if not is_number_of_landmarks(given.n) and given.scheme != "auto":
+        return Landmarks.of(self.landmarks)
+
+    def _require_landmarks(self, wanted: Landmarks) -> None:
+        validate_parameter_constraints(LANDMARKS, vars(wanted), "Landmarks")
+        if wanted.given is not None and wanted.scheme != "auto":
             raise ValueError(
-                f"Landmarks has {length(given.n)} landmarks and scheme={given.scheme!r} to choose "
-                'them; pass scheme="auto", or a number of landmarks'
+                f"Landmarks has {length(wanted.n)} landmarks and scheme={wanted.scheme!r} to "
+                'choose them; pass scheme="auto", or a number of landmarks'
             )
-        return given
-
-    @property
-    def _given_landmarks(self) -> Any:
-        """Row numbers or objects that are to be the landmarks; None if they are chosen."""
-        wanted = self._landmarks
-        return None if is_number_of_landmarks(wanted.n) else wanted.n
-
-    def _named_params(self) -> dict[str, Any] | None:
-        """Parameters of the kernel, before any are searched for."""
-        return self.kernel_params
 
     def _resolved_kernel(self) -> Kernel:
-        return resolve(self.kernel, self._named_params())
+        """The kernel that the parameters ask for, before any of them are searched for."""
+        params = self.kernel_params
+        if isinstance(params, list):
+            params = next((each for each in params if isinstance(each, dict)), None)
+        kernel = resolve(self.kernel, None if isinstance(params, str) else params)
+        if self._transforms and isinstance(kernel, Precomputed) and kernel.of_dissimilarities:
+            return Precomputed(is_dissimilarity=True)
+        return kernel
 
     def _border(self, dtype: str | None) -> Border:
         types = [np.float64, np.float32] if dtype is None else [np.dtype(dtype)]
@@ -159,18 +156,32 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         return hasattr(self, "_columns")
 
     def _received(
-        self, X: Objects, dtype: str | None, rng: np.random.Generator
-    ) -> tuple[Rows, Kernel]:
-        """X as rows, and the kernel fitted to them: the one entrance of data to a fit."""
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike, dtype: str | None,
+        rng: np.random.Generator,
+    ) -> tuple[Rows, Kernel, Any, Any]:  # fmt: skip
+        """X as rows, the kernel fitted to them, targets and weights: the entrance of data to a fit.
+
+        Landmarks that are given as objects are there beside the rows of X.
+        """
+        self._forget()
         kernel, border = self._resolved_kernel(), self._border(dtype)
-        if is_dask(X):
-            rows = receive_on_workers(X, kernel, border, partial(refuse, self))
-        else:
-            rows = Rows(kernel.domain.validate(X, border, reset=True))
+        rows, y, w = receive(X, y, sample_weight, kernel, border, partial(refuse, self))
         if isinstance(kernel, Precomputed):
             rows, kernel = self._training_matrix(rows.X, kernel)
-        jobs = 1 if self.n_jobs is None else worker_count(self.n_jobs)
-        return rows, rows.fit_kernel(kernel, jobs, rng)
+        kernel = rows.fit_kernel(kernel, self.n_jobs, rng)
+        if not isinstance(self.landmarks, str | Real | None):
+            rows = rows.with_outside(self._outside_landmarks(kernel))
+        return rows, kernel, y, w
+
+    def _outside_landmarks(self, kernel: Kernel) -> Objects | None:
+        """Landmarks that are given as objects; None if they are rows of X."""
+        given = self._landmarks.given
+        if given is None or are_row_numbers(given):
+            return None
+        if kernel.domain.is_matrix:
+            raise ValueError("with a precomputed matrix landmarks are row numbers or a scheme")
+        Z = kernel.domain.validate(given, self._border(self._resources.dtype), reset=False)
+        return np.asarray(Z) if isinstance(Z, Source) else Z  # a memory map
 
     def _training_matrix(self, K: Array, kernel: Precomputed) -> tuple[Rows, Kernel]:
         """A square, symmetric matrix, or the columns of landmarks that are given by row number."""
@@ -185,7 +196,7 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         return Rows(K), kernel
 
     def _kernel_of_columns(self, K: Array, kernel: Precomputed) -> Precomputed:
-        given = self._given_landmarks
+        given = self._landmarks.given
         if not are_row_numbers(given) or len(given) != K.shape[1]:
             require_square(K, " To fit on landmark columns pass landmarks=<their row numbers>")
         refuse(self, "landmark columns")
@@ -202,28 +213,6 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
                 "it is averaged with its transpose"
             )
         return symmetrised(K) if gap else K
-
-    def _map_spec(
-        self, rows: Rows, kernel: Kernel, rank: int | None, default: int, **more: Any
-    ) -> MapSpec:
-        """The parameters as numbers for the rows at hand; "auto" is ``default`` landmarks."""
-        n, wanted = len(rows), self._landmarks
-        common = {"rank": rank, "core": wanted.core or self._core, "pool": wanted.pool, **more}
-        given = self._given_landmarks
-        if given is None:
-            m = landmark_count(wanted.n, n, default)
-            scheme = scheme_for(
-                wanted.scheme, rows.are_dense_vectors and not kernel.domain.is_matrix
-            )
-            return MapSpec(m, scheme, **common)
-        if are_row_numbers(given):
-            numbers = checked_row_numbers(given, n)
-            return MapSpec(len(numbers), given=numbers, **common)
-        if kernel.domain.is_matrix:
-            raise ValueError("with a precomputed matrix landmarks are row numbers or a scheme")
-        Z = kernel.domain.validate(given, self._border(self._resources.dtype), reset=False)
-        Z = np.asarray(Z) if isinstance(Z, Source) else Z  # a memory map
-        return MapSpec(length(Z), given=Z, by_number=False, **common)
 
     @contextmanager
     def _fitting(
@@ -246,35 +235,28 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         """``fit("float32")``, or ``fit("float64")`` if that finds float32 too coarse."""
         return in_enough_precision(fit, stored=self._resources.store is not None)
 
-    @contextmanager
-    def _session(
-        self, kernel: Kernel, rows: Rows, spec: MapSpec, dtype: str | None
-    ) -> Iterator[Session]:
-        """Threads, memory, store and progress of one fit; a store is closed at the end."""
+    def _pairs(
+        self, kernel: Kernel, rows: Rows, dtype: str | None, rng: np.random.Generator
+    ) -> AbstractContextManager[Pairs]:
+        """The kernel values of one fit, with its threads, memory, store and progress."""
         resources = self._resources
-        store: Any = nullcontext()
         if resources.store is not None:
             refuse(self, "a store", kernel=kernel)
-            store = stored(resources.store, kernel, rows.X, spec.outside)
-        with store as opened:
-            yield Session(
-                worker_count(self.n_jobs),
-                budget_bytes(resources.memory_budget),
-                resources.memory_budget is not None,
-                self._progress(),
-                opened,
-                single=dtype == "float32" and kernel.domain.in_single_precision(rows.X),
-            )
+        single = dtype == "float32"
+        return open_pairs(
+            kernel, rows, resources, self.n_jobs, self._progress(), rng, single=single
+        )
 
     def _progress(self) -> Progress:
         return Progress(self.verbose, self.kernel, tasks_of(self))
 
-    def _keep_landmarks(self, kernel: Kernel, rows: Rows, sample: Sample) -> None:
+    def _keep_landmarks(self, pairs: Pairs, sample: Sample) -> None:
         """The attributes that every fitted estimator has."""
+        kernel, rows = pairs.kernel, pairs.rows
         kernel.end_fit()
         self.kernel_ = kernel
         outside = len(sample.landmarks) and sample.landmarks[0] < 0
-        given = kernel.domain.is_matrix
+        given = pairs.is_matrix
         self.landmark_indices_ = None if outside else sample.landmarks
         self.landmarks_ = sample.landmarks if given else rows.take(sample.landmarks)
         self.n_landmarks_ = len(sample.landmarks)
@@ -387,68 +369,6 @@ def of_landmark_columns(columns: LandmarkColumns, m: int) -> LandmarkColumns:
     """The same for a matrix that has the columns of the landmarks alone."""
     numbers = np.arange(m)
     return replace(columns, raw=PickedColumns(numbers), objects=numbers)
-
-
-# Landmarks
-
-
-def is_number_of_landmarks(n: Any) -> bool:
-    """Whether landmarks are chosen: a number, a fraction, "auto" or None (all objects)."""
-    return n is None or isinstance(n, str | Real)
-
-
-def are_row_numbers(landmarks: Any) -> bool:
-    """Integers in one dimension; anything else is a sequence of objects."""
-    if landmarks is None or isinstance(landmarks, str) or is_frame(landmarks):
-        return False
-    if isinstance(landmarks, np.ndarray):
-        return landmarks.ndim == 1 and landmarks.dtype.kind in "iu"
-    return all(isinstance(i, int | np.integer) and not isinstance(i, bool) for i in landmarks)
-
-
-def checked_row_numbers(landmarks: Sequence[int], n: int) -> Array:
-    numbers = np.asarray(landmarks, dtype=np.intp)
-    repeats = len(numbers) - len(np.unique(numbers))
-    if not len(numbers) or numbers.min() < 0 or numbers.max() >= n or repeats:
-        given = f"{numbers.min()}..{numbers.max()}" if len(numbers) else "none"
-        raise ValueError(
-            f"landmarks must be distinct row numbers in 0..{n - 1}, got {given} with "
-            f"{repeats} repeats"
-        )
-    return numbers
-
-
-def landmark_count(n_landmarks: int | float | str | None, n: int, default: int) -> int:
-    """How many landmarks a number, a fraction, "auto" or None (all objects) comes to."""
-    if n_landmarks is None:
-        return n
-    if isinstance(n_landmarks, str):
-        return min(n, default)
-    if isinstance(n_landmarks, float | np.floating):
-        return max(1, round(float(n_landmarks) * n))
-    if n_landmarks > n:
-        warn(f"{n_landmarks} landmarks exceed n_samples={n}; all {n} objects are used")
-    return min(n, int(n_landmarks))
-
-
-def scheme_for(scheme: str, vectors: bool) -> str:
-    if scheme in VECTORS_ONLY and not vectors:
-        raise ValueError(
-            f"landmarks={scheme!r} needs dense vectors; "
-            'pass "greedy_kmeans++" for objects, matrices or sparse data'
-        )
-    default = "medoids+greedy" if vectors else "greedy_kmeans++"
-    return default if scheme == "auto" else scheme
-
-
-def require_rank(rank: int | None, spec: MapSpec, n: int, name: str = "rank") -> None:
-    """Raise ValueError if the rank that is asked for exceeds the number of landmarks."""
-    if rank is not None and rank > spec.n_landmarks:
-        remedy = "give more landmarks" if spec.scheme is None else "use more landmarks"
-        raise ValueError(
-            f"{name}={rank} exceeds the number of landmarks, {spec.n_landmarks} "
-            f"(n_samples={n}); lower {name} or {remedy}"
-        )
 
 
 def feature_attributes(feature_map: FeatureMap) -> dict[str, Any]:

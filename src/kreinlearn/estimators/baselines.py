@@ -13,7 +13,10 @@ from kreinlearn.estimators.calibration import calibrated
 from kreinlearn.estimators.learner import KreinClassifierBase, Learner
 from kreinlearn.estimators.ridge import IncrementalClassifier, IncrementalRegressor, RandomState
 from kreinlearn.kernels.base import Objects
-from kreinlearn.nystrom.core import FeatureKind, SimilarityFeatures
+from kreinlearn.learn.coding import Classes, Regression
+from kreinlearn.learn.fit import Recipe
+from kreinlearn.learn.losses import SquaredError
+from kreinlearn.nystrom.core import SimilarityFeatures
 
 
 def _without_minus(constraints: dict[str, list[Any]]) -> dict[str, list[Any]]:
@@ -149,7 +152,6 @@ class SimilarityRidge(IncrementalRegressor):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _without_minus(
         Learner._parameter_constraints
     )
-    _kind: ClassVar[FeatureKind] = SimilarityFeatures()
     _fitted: ClassVar[tuple[str, ...]] = _without_signs(IncrementalRegressor._fitted)
     lambda_minus = "equal"  # there is one penalty
 
@@ -182,6 +184,10 @@ class SimilarityRidge(IncrementalRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
+    @property
+    def _recipe(self) -> Recipe:
+        return Recipe(SquaredError(), Regression(), SimilarityFeatures())
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Choose landmarks, pass once over the data, tune the penalties, solve.
@@ -201,7 +207,7 @@ class SimilarityRidge(IncrementalRegressor):
         self : object
             The fitted estimator.
         """
-        self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight, self._recipe)
         return self
 
 
@@ -346,7 +352,6 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _without_minus(
         KreinClassifierBase._parameter_constraints
     )
-    _kind: ClassVar[FeatureKind] = SimilarityFeatures()
     _fitted: ClassVar[tuple[str, ...]] = _without_signs(IncrementalClassifier._fitted)
     lambda_minus = "equal"  # there is one penalty
 
@@ -385,6 +390,12 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    @property
+    def _recipe(self) -> Recipe:
+        return Recipe(
+            SquaredError(), Classes(self.multi_class, self.class_weight), SimilarityFeatures()
+        )
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Choose landmarks, pass once over the data, tune the penalties, solve.
@@ -405,6 +416,7 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
             The fitted estimator.
         """
         if self.probability:
-            return calibrated(self, X, y, sample_weight)
-        self._fit(X, y, sample_weight)
+            calibrated(self, X, y, sample_weight)
+            return self
+        self._fit(X, y, sample_weight, self._recipe)
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import logit
@@ -13,29 +13,29 @@ from sklearn.model_selection import StratifiedKFold
 
 from kreinlearn.data.opening import opened, with_target
 from kreinlearn.data.validation import TargetLike, WeightLike, is_condensed, square_from_condensed
-from kreinlearn.estimators.base import are_row_numbers
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.learn.folds import fold_count
+from kreinlearn.nystrom.landmarks import are_row_numbers
 
 if TYPE_CHECKING:
     from kreinlearn.estimators.learner import KreinClassifierBase
 
-T = TypeVar("T", bound="KreinClassifierBase")
 PART = 0.7  # the smallest share of the rows in a part that calibrates
 
 
-def calibrated(model: T, X: Objects, y: TargetLike, sample_weight: WeightLike) -> T:
+def calibrated(
+    model: KreinClassifierBase, X: Objects, y: TargetLike, sample_weight: WeightLike
+) -> None:
     """Fit a classifier, then its calibration, by fits of parts of the rows."""
     with model._fitting(X, y, sample_weight):
         X, y = with_target(X, y)
         X = sliceable(model, X)
-        model._fit(X, y, sample_weight)
+        model._fit(X, y, sample_weight, model._recipe)
         columns = model._columns
         del model._columns  # unfitted until it is calibrated
         y = np.asarray(y).ravel()
         model._calibration = calibration_of(fixed(model), X, y, sample_weight)
         model._columns = columns
-    return model
 
 
 def sliceable(model: KreinClassifierBase, X: Objects) -> Any:
@@ -59,10 +59,11 @@ def fixed(model: KreinClassifierBase) -> Any:
     for name in ("lambda_plus", "lambda_minus", "lambda_l1", "similarity", "kernel_params"):
         if hasattr(model, f"{name}_"):
             given[name] = getattr(model, f"{name}_")
-    wanted, by_number = model._landmarks, are_row_numbers(model._given_landmarks)
+    wanted = model._landmarks
+    by_number = are_row_numbers(wanted.given)
     if by_number and not model.kernel_.domain.is_matrix:
         given["landmarks"] = replace(wanted, n=model.landmarks_)
-    elif by_number or model._given_landmarks is None:
+    elif by_number or wanted.given is None:
         share = model._n_chosen / len(model.folds_)  # of a part there are fewer, and others
         rank = wanted.rank
         if rank is not None and rank > PART * model._n_chosen:

@@ -6,7 +6,6 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
@@ -17,9 +16,8 @@ from kreinlearn.distributed.entrance import lazy_result
 from kreinlearn.estimators.learner import KreinClassifierBase, KreinRegressorBase, Learner
 from kreinlearn.estimators.ridge import RandomState
 from kreinlearn.kernels.base import Array, Objects
-from kreinlearn.learn.coding import Classes, Coding, Encoded
-from kreinlearn.learn.fit import Model
-from kreinlearn.learn.held_out import HeldOut
+from kreinlearn.learn.coding import Classes, Coding, Regression
+from kreinlearn.learn.fit import Model, Recipe
 from kreinlearn.learn.losses import SquaredError
 from kreinlearn.learn.neighbours import NEIGHBOURS, NeighbourScores
 from kreinlearn.learn.stack import (
@@ -29,7 +27,6 @@ from kreinlearn.learn.stack import (
     score_range,
     two_columns,
 )
-from kreinlearn.pairs.rows import Rows
 
 SHARED = ("kernel", "kernel_params", "landmarks", "resources", "n_jobs", "random_state", "verbose")
 CONSTRAINTS: dict[str, list[Any]] = {
@@ -46,37 +43,15 @@ class FrontDoor(Learner):
     similarity = lambda_plus = lambda_minus = "auto"
     cv = scoring = None
     fit_intercept = True
-    _keeps_held_out = True
     _fitted: ClassVar[tuple[str, ...]] = ("expected_error_", "expected_error_std_")
 
     time_limit: float | None
     expected_error_: float
     expected_error_std_: float
 
-    def _loss(self) -> SquaredError:
-        return SquaredError()
-
-    def _targets(
-        self,
-        rows: Rows,
-        y: TargetLike,
-        sample_weight: WeightLike,
-        classes: ArrayLike | None = None,
-        *,
-        part: bool = False,
-    ) -> tuple[Encoded, Any]:
-        encoded, weights = super()._targets(rows, y, sample_weight, classes, part=part)
-        weighted = rows.weighted_rows(weights)
-        n = len(rows) if weighted is None else len(weighted)
-        if n < 2:
-            raise ValueError(
-                f"n_samples={n} of positive weight, and {type(self).__name__} decides by objects "
-                "that are left out; pass at least two, or take KreinRidge and give its penalties"
-            )
-        return encoded, weights
-
-    def _seconds(self) -> float | None:
-        return None if self.time_limit is None else float(self.time_limit)
+    def _made_of(self, coding: Coding) -> Recipe:
+        seconds = None if self.time_limit is None else float(self.time_limit)
+        return Recipe(SquaredError(), coding, seconds=seconds, held_out=True)
 
 
 class KreinRegressor(FrontDoor, KreinRegressorBase):
@@ -213,6 +188,10 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
         self.random_state = random_state
         self.verbose = verbose
 
+    @property
+    def _recipe(self) -> Recipe:
+        return self._made_of(Regression())
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Choose a similarity and landmarks, tune the penalties, solve.
@@ -233,10 +212,10 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
         self : object
             The fitted estimator.
         """
-        self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight, self._recipe, self._keep_error)
         return self
 
-    def _keep(self, rows: Rows, model: Model) -> None:
+    def _keep_error(self, model: Model) -> None:
         held = model.held_out
         assert held is not None
         if len(held.scores):
@@ -244,7 +223,6 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
             mean, std = mean_and_error(squares, held.weights)
             self.expected_error_ = float(np.sqrt(mean))
             self.expected_error_std_ = std / (2 * self.expected_error_) if mean else 0.0
-        super()._keep(rows, model)
 
 
 class KreinClassifier(FrontDoor, KreinClassifierBase):
@@ -413,8 +391,9 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _coding(self) -> Coding:
-        return Classes("ovr", self.class_weight)
+    @property
+    def _recipe(self) -> Recipe:
+        return self._made_of(Classes("ovr", self.class_weight))
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
@@ -436,16 +415,13 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         self : object
             The fitted estimator.
         """
-        self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight, self._recipe, self._keep_stack)
         return self
 
-    def _keep(self, rows: Rows, model: Model) -> None:
-        assert model.held_out is not None
-        self._keep_stack(model.held_out, similarities=not model.kernel.is_dissimilarity)
-        super()._keep(rows, model)
-
-    def _keep_stack(self, held: HeldOut, *, similarities: bool) -> None:
+    def _keep_stack(self, model: Model) -> None:
         """Weigh the parts by the log loss of objects that were left out."""
+        held, similarities = model.held_out, not model.pairs.kernel.is_dissimilarity
+        assert held is not None
         labels, n_classes = class_numbers(held.Y), max(held.Y.shape[1], 2)
         parts, known = [two_columns(held.scores)], held.landmarks
         if known is not None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,37 +16,25 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
-from kreinlearn.data.memory import budget_bytes
 from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator
-from kreinlearn.data.validation import TargetLike, WeightLike, checked_weights
-from kreinlearn.distributed.entrance import column_of, lazy_result, scored
-from kreinlearn.estimators.base import (
-    KreinEstimator,
-    feature_attributes,
-    require_rank,
-)
+from kreinlearn.data.validation import TargetLike, WeightLike
+from kreinlearn.distributed.entrance import lazy_result, require_in_memory, scored
+from kreinlearn.estimators.base import KreinEstimator, feature_attributes
 from kreinlearn.estimators.calibration import probabilities
-from kreinlearn.kernels import Kernel, resolve
+from kreinlearn.estimators.refusals import refuse
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.kernels.dissimilarity import TRANSFORMS
-from kreinlearn.kernels.precomputed import Precomputed
-from kreinlearn.learn.coding import Classes, Coding, Encoded, Regression, class_scores
-from kreinlearn.learn.fit import LearnSpec, Model, Solved, fit_model
-from kreinlearn.learn.folds import FoldSpec
-from kreinlearn.learn.incremental import Sums
-from kreinlearn.learn.losses import Loss
-from kreinlearn.learn.search import Tuned, Unknowns
-from kreinlearn.learn.similarity import SimilaritySpec
-from kreinlearn.learn.size import Size, landmarks_by_cost
-from kreinlearn.nystrom.core import FeatureKind, KreinFeatures
+from kreinlearn.learn.coding import Encoded, class_scores, read_targets
+from kreinlearn.learn.fit import LearnSpec, Model, Recipe, Solved, fit_model, make_spec
+from kreinlearn.learn.incremental import Sums, first_part, next_part
+from kreinlearn.learn.search import Tuned
 from kreinlearn.nystrom.landmarks import MapSpec
-from kreinlearn.pairs.evaluate import pair_seconds
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows
-from kreinlearn.sums.parallel import serial_blas
+from kreinlearn.progress import fit_task
 
-MOST_LANDMARKS = 1000  # of landmarks="auto", where not all rows are at hand
+T = TypeVar("T")
 PENALTY = [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})]
 
 
@@ -71,179 +59,112 @@ class Learner(KreinEstimator):
     )  # fmt: skip
 
     _works_elsewhere: ClassVar[bool] = True
-    _kind: ClassVar[FeatureKind] = KreinFeatures()
-    _keeps_held_out: ClassVar[bool] = False  # scores of training objects by models without them
+    _transforms = True
     _sums: Sums  # what partial_fit goes on from
+    _n_chosen: int
+    classes_: Array
+    multi_class_: str
 
-    # What a subclass says
-
-    def _loss(self) -> Loss:
+    @property
+    def _recipe(self) -> Recipe:
+        """What the learner is made of: its loss, its coding and its features."""
         raise NotImplementedError
-
-    def _coding(self) -> Coding:
-        raise NotImplementedError
-
-    def _seconds(self) -> float | None:
-        """Seconds of one core that a fit may take if landmarks="auto"; None is the default."""
-
-    # From parameters to a specification
-
-    def _tolerance(self) -> None:
-        """Learners have a given number of landmarks."""
-
-    def _named_params(self) -> dict[str, Any] | None:
-        if isinstance(self.kernel_params, list):
-            return next((params for params in self.kernel_params if isinstance(params, dict)), None)
-        return None if isinstance(self.kernel_params, str) else self.kernel_params
-
-    def _resolved_kernel(self) -> Kernel:
-        kernel = super()._resolved_kernel()
-        if isinstance(kernel, Precomputed) and kernel.of_dissimilarities:
-            return Precomputed(is_dissimilarity=True)  # transformed by learners, not by the kernel
-        return kernel
-
-    def _spec(
-        self, rows: Rows, encoded: Encoded, kernel: Kernel, rng: np.random.Generator,
-        *, part: bool = False,
-    ) -> LearnSpec:  # fmt: skip
-        """All choices that are not made from the data; ``part`` if more rows will come later."""
-        rank = self._landmarks.rank
-        size = self._default_size(rows, encoded, kernel, part=part)
-        spec = self._map_spec(rows, kernel, rank, max(size.n_landmarks, rank or 0))
-        require_rank(rank, spec, len(rows))
-        if size.reason:
-            spec = replace(spec, reason=size.reason)
-        return self._spec_with(spec, kernel, rng)
-
-    def _default_size(self, rows: Rows, encoded: Encoded, kernel: Kernel, *, part: bool) -> Size:
-        """How many landmarks "auto" stands for: all, if a fit can do that in reasonable time."""
-        n, wanted = len(rows), self._landmarks
-        loss = self._loss()
-        unpenalised = 0 in self._penalties().fixed
-        exact = loss.diagonal and rows.here and not part and not unpenalised
-        exact = exact and self.scoring is None
-        automatic = isinstance(wanted.n, str) and not wanted.rank and not wanted.core
-        if not exact or not automatic:
-            return Size(min(n, MOST_LANDMARKS), "")
-        memory = budget_bytes(self._resources.memory_budget)
-        pair = pair_seconds(kernel, rows.X)
-        return landmarks_by_cost(
-            n, encoded.Y.shape[1], pair, memory, machines=loss.iterates, seconds=self._seconds()
-        )
-
-    def _spec_with(self, spec: MapSpec, kernel: Kernel, rng: np.random.Generator) -> LearnSpec:
-        return LearnSpec(
-            kernel, spec, self._similarities_to_try(kernel, rng), self._kind, self._loss(),
-            self._coding(), self._penalties(), FoldSpec(self.cv), self.scoring, self.fit_intercept,
-            held_out=self._keeps_held_out,
-        )  # fmt: skip
-
-    def _penalties(self) -> Unknowns:
-        """Penalties as the user gives them; None where they are tuned."""
-        plus, minus = (
-            None if isinstance(value, str) else float(value)
-            for value in (self.lambda_plus, self.lambda_minus)
-        )
-        equal = self.lambda_minus == "equal"
-        return Unknowns((plus, plus if equal else minus), equal)
-
-    def _similarities_to_try(self, kernel: Kernel, rng: np.random.Generator) -> SimilaritySpec:
-        first = self._named_params()
-
-        def made(params: dict[str, Any], pairs: Pairs) -> Kernel:
-            other = resolve(self.kernel, params).with_processes(pairs.kernel.jobs, pairs.kernel)
-            return other.fit(pairs.rows.X, rng)
-
-        kernels = [
-            (params, None if params is first else partial(made, params))
-            for params in self._kernel_grid(kernel)
-        ]
-        equal, unknown = self.lambda_minus == "equal", self._penalties().fixed == (None, None)
-        return SimilaritySpec(self.similarity, kernels, equal=equal, tunes=unknown)
-
-    def _kernel_grid(self, kernel: Kernel) -> list[dict[str, Any]]:
-        """Parameters of the kernel to choose from; none: the kernel is used as it is."""
-        if isinstance(self.kernel_params, dict | None):
-            return []
-        if isinstance(self.kernel_params, list):
-            if not self.kernel_params or not all(isinstance(p, dict) for p in self.kernel_params):
-                raise ValueError(
-                    f"kernel_params={self.kernel_params!r} is no list of dicts to choose from"
-                )
-            return list(self.kernel_params)
-        grid = kernel.grid()
-        if not grid:
-            raise ValueError(
-                f'kernel_params="auto" has no parameters to try for kernel={self.kernel!r}; '
-                "pass a dict, or a list of dicts to choose from"
-            )
-        return list(grid)
 
     # Fitting
 
-    def _fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike) -> None:
+    def _fit(
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike, recipe: Recipe,
+        keep: Callable[[Model], None] | None = None,
+    ) -> None:  # fmt: skip
+        """Learn, and set the attributes; ``keep`` sets those that a learner has beside them."""
+        learn = partial(self._learned, X, y, sample_weight, recipe, fit_model)
         with self._fitting(X, y, sample_weight):
-            if self._is_single:
-                result = self._coarsely(partial(self._learned, X, y, sample_weight))
-            else:
-                result = self._learned(X, y, sample_weight, self._resources.dtype)
-            self._keep(*result)
+            model = self._coarsely(learn) if self._is_single else learn(self._resources.dtype)
+            if keep is not None:
+                keep(model)
+            self._keep(model)
 
     def _learned(
-        self, X: Objects, y: TargetLike, sample_weight: WeightLike, dtype: str | None
-    ) -> tuple[Rows, Model]:
-        """Rows and targets checked, then the model of ``learn.fit``."""
-        rng = as_generator(self.random_state)
-        rows, encoded, weights, kernel = self._checked(X, y, sample_weight, dtype, rng)
-        spec = self._spec(rows, encoded, kernel, rng)
-        rows = rows.with_outside(spec.map.outside)
-        with self._session(kernel, rows, spec.map, dtype) as session, serial_blas():
-            return rows, fit_model(rows, encoded, weights, spec, session, rng)
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike, recipe: Recipe,
+        learn: Callable[[Pairs, Encoded, LearnSpec], T], dtype: str | None,
+        *, classes: ArrayLike | None = None, part: bool = False,
+    ) -> T:  # fmt: skip
+        """What a function of ``learn`` makes of checked rows and targets.
 
-    def _checked(
-        self, X: Objects, y: TargetLike, sample_weight: WeightLike, dtype: str | None,
-        rng: np.random.Generator, classes: ArrayLike | None = None,
-    ) -> tuple[Rows, Encoded, Any, Kernel]:  # fmt: skip
-        """Rows, targets, weights and the fitted kernel."""
-        self._forget()
+        It is one ``part`` of the rows if more will come later; then ``classes`` may be all labels.
+        """
+        rng, name = as_generator(self.random_state), type(self).__name__
         if isinstance(y, str):  # the name of a column of X, or of a file
             X, y = with_target(X, y)
-        rows, kernel = self._received(X, dtype, rng)
-        part = classes is not None
-        encoded, weights = self._targets(rows, y, sample_weight, classes, part=part)
-        coding = self._coding()
-        encoded = coding.shifted(rows, encoded, weights, intercept=self.fit_intercept)
-        return rows, encoded, weights, kernel
+        rows, kernel, y, w = self._received(X, y, sample_weight, dtype, rng)
+        encoded = read_targets(
+            recipe.coding, rows, y, w, name,
+            intercept=self.fit_intercept, classes=classes, part=classes is not None,
+        )  # fmt: skip
+        if recipe.held_out:
+            _require_two(rows, encoded, name)
+        if recipe.excludes:
+            refuse(self, recipe.excludes, encoded=encoded)
+        with self._pairs(kernel, rows, dtype, rng) as pairs:
+            return learn(pairs, encoded, make_spec(self, recipe, pairs, encoded, part=part))
 
-    def _targets(
-        self,
-        rows: Rows,
-        y: TargetLike,
-        sample_weight: WeightLike,
+    def _partial_fit(
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike, recipe: Recipe,
         classes: ArrayLike | None = None,
-        *,
-        part: bool = False,
-    ) -> tuple[Encoded, Any]:
-        """Encoded targets and weights; a ``part`` of the rows may lack classes and weight."""
-        coding, name = self._coding(), type(self).__name__
-        if y is None:
-            raise ValueError(
-                f"This {name} estimator requires y to be passed, but the target y is None."
-            )
-        y = column_of(y, rows, partial(coding.check, estimator=name), "y")
-        encoded = coding.encode(rows, y, classes)
-        check = partial(checked_weights, n=len(rows), all_zero=part, block=False)
-        w = None
-        if sample_weight is not None:
-            w = column_of(sample_weight, rows, check, "sample_weight")
-            rows.require_weight(rows.column_sums(w, w).without)
-        return encoded, coding.weights(rows, encoded, w, part=part)
+    ) -> None:  # fmt: skip
+        """Learn from a further part of the data; landmarks are those of the first part."""
+        require_in_memory(
+            X, "partial_fit takes parts in memory; give fit the whole dask collection"
+        )
+        if hasattr(self, "_sums"):
+            with fit_task(self, X, y, sample_weight):
+                self._next_part(X, y, sample_weight, recipe, classes)
+            return
+        refuse(self, "partial_fit")
+        learn = partial(
+            self._learned, X, y, sample_weight, recipe, first_part, classes=classes, part=True
+        )
+        with self._fitting(X, y, sample_weight):
+            model = self._coarsely(learn) if self._is_single else learn(self._resources.dtype)
+            self._keep(model)
+            assert model.sums is not None
+            self._sums = model.sums
 
-    def _keep(self, rows: Rows, model: Model) -> None:
+    def _next_part(
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike, recipe: Recipe,
+        classes: ArrayLike | None,
+    ) -> None:  # fmt: skip
+        check_is_fitted(self)
+        X, y = with_target(X, y)
+        X, columns = self._new_rows(X)
+        known: Any = getattr(self, "classes_", None)
+        if classes is not None and not np.array_equal(np.unique(classes), known):
+            raise ValueError(f"classes={classes!r} differ from those of the first part, {known}")
+        rows, coding, sums = Rows(X), recipe.coding, self._sums
+        encoded = read_targets(
+            coding, rows, y, sample_weight, type(self).__name__,
+            intercept=False, classes=known, part=True,
+        )  # fmt: skip
+        q = len(sums.groups[0].y_sums)
+        if encoded.Y.shape[1] != q:
+            raise ValueError(f"y has {encoded.Y.shape[1]} outputs, but the first part had {q}")
+        encoded = encoded._replace(one_output=self._one_output)
+        encoded = coding.shifted_by(rows, encoded, self._shift)
+        with self._pairs(self.kernel_, rows, self._dtype, sums.rng) as pairs:
+            known_map = MapSpec(self.n_landmarks_)
+            spec = make_spec(self, recipe, pairs, encoded, known=known_map)
+            self._sums, solved = next_part(pairs, encoded, spec, sums, columns)
+        self._keep_solution(solved)
+
+    # Attributes
+
+    def _keep(self, model: Model) -> None:
         """Copy the model to the attributes of the estimator, and warn of what it says."""
-        self._keep_landmarks(model.kernel, rows, model.sample)
+        self._keep_landmarks(model.pairs, model.sample)
         self._keep_solution(model.solved)
         self.folds_ = model.folds
+        if "_n_chosen" in self._fitted:
+            self._n_chosen = model.n_chosen
         if model.reason:
             self.decision_ = model.reason
         for name in ("kernel_params", "similarity", "choices"):
@@ -251,7 +172,7 @@ class Learner(KreinEstimator):
             if value is not None:
                 setattr(self, f"{name}_", value)
         for name, value in feature_attributes(model.map).items():
-            if self._kind.signed or name in ("rank_", "_map"):
+            if model.signed or name in ("rank_", "_map"):
                 setattr(self, name, value)
         self._keep_columns(model.columns)
         if self.rank_ == 0:
@@ -268,6 +189,12 @@ class Learner(KreinEstimator):
         self._keep_penalties(solved.tuned, solved.penalties, solved.root)
         for name, value in solution.attributes.items():
             setattr(self, name, value)
+        if encoded.classes is not None:
+            self.classes_, self.multi_class_ = encoded.classes, str(solved.multi_class)
+        if solved.multi_class_errors is not None:
+            self.multi_class_errors_ = solved.multi_class_errors
+        if "n_iter_" in self._fitted:
+            self.n_iter_ = solution.n_iter
         if solution.singular:
             warn(
                 "the penalty is zero and the Gram matrix singular: the solution of smallest norm "
@@ -282,7 +209,7 @@ class Learner(KreinEstimator):
 
     def _keep_penalties(self, tuned: Tuned, penalties: Array, root: float) -> None:
         self.lambda_plus_ = float(penalties[0])
-        if self._kind.signed:
+        if "lambda_minus_" in self._fitted:
             self.lambda_minus_ = float(penalties[1])
         if not len(tuned.trials):
             return
@@ -304,7 +231,7 @@ class Learner(KreinEstimator):
 
     def _check_block(self, y: ArrayLike) -> Array:
         """Targets of a few rows, checked."""
-        return self._coding().check(y, type(self).__name__, block=True)
+        return self._recipe.coding.check(y, type(self).__name__, block=True)
 
     def _scores(self, X: Objects) -> Array:  # (n, q)
         check_is_fitted(self)
@@ -315,11 +242,18 @@ class Learner(KreinEstimator):
         return scores
 
 
+def _require_two(rows: Rows, encoded: Encoded, name: str) -> None:
+    """Raise ValueError if no object could be left out."""
+    n = rows.n if encoded.weighted is None else len(encoded.weighted)
+    if n < 2:
+        raise ValueError(
+            f"n_samples={n} of positive weight, and {name} decides by objects that are left out; "
+            "pass at least two, or take KreinRidge and give its penalties"
+        )
+
+
 class KreinRegressorBase(RegressorMixin, MultiOutputMixin, Learner):
     """Targets of one or more dimensions."""
-
-    def _coding(self) -> Regression:
-        return Regression()
 
     def predict(self, X: Objects) -> Any:
         """Predict the target of each object.
@@ -374,36 +308,6 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         *Learner._fitted, "classes_", "multi_class_", "multi_class_errors_", "_calibration",
         "_n_chosen",
     )  # fmt: skip
-
-    classes_: Array
-    multi_class_: str
-
-    def _coding(self) -> Coding:
-        return Classes(self.multi_class, self.class_weight)
-
-    def _targets(
-        self,
-        rows: Rows,
-        y: TargetLike,
-        sample_weight: WeightLike,
-        classes: ArrayLike | None = None,
-        *,
-        part: bool = False,
-    ) -> tuple[Encoded, Any]:
-        encoded, weights = super()._targets(rows, y, sample_weight, classes, part=part)
-        assert encoded.classes is not None
-        self.classes_ = encoded.classes
-        return encoded, weights
-
-    def _keep_solution(self, solved: Solved) -> None:
-        super()._keep_solution(solved)
-        self.multi_class_ = str(solved.multi_class)
-        if solved.multi_class_errors is not None:
-            self.multi_class_errors_ = solved.multi_class_errors
-
-    def _keep(self, rows: Rows, model: Model) -> None:
-        self._n_chosen = model.n_chosen
-        super()._keep(rows, model)
 
     def predict(self, X: Objects) -> Any:
         """Predict the class of each object.

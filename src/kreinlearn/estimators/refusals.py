@@ -47,7 +47,7 @@ REFUSALS: dict[str, list[Refusal]] = {
         Refusal(
             lambda estimator, **_: (
                 (estimator._landmarks.core or estimator._core) == "ls"
-                or estimator._tolerance() is not None
+                or estimator._tolerance is not None
             ),
             ValueError,
             'core="ls", tol and rank="auto" need pairs outside the landmark columns; '
@@ -128,7 +128,9 @@ REFUSALS: dict[str, list[Refusal]] = {
     ],
     "an l1 penalty": [
         Refusal(
-            lambda estimator, n_classes, **_: estimator.multi_class == "ovo" and n_classes > 2,
+            lambda estimator, encoded, **_: (
+                estimator.multi_class == "ovo" and len(encoded.classes) > 2
+            ),
             ValueError,
             'an l1 penalty learns one column per class; pass multi_class="ovr"',
         ),

@@ -3,103 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.memory import Resources
-from kreinlearn.data.opening import with_target
-from kreinlearn.data.tiles import as_generator
 from kreinlearn.data.validation import TargetLike, WeightLike
-from kreinlearn.distributed.entrance import require_in_memory
 from kreinlearn.estimators.calibration import calibrated
-from kreinlearn.estimators.learner import KreinClassifierBase, KreinRegressorBase, Learner
-from kreinlearn.estimators.refusals import refuse
+from kreinlearn.estimators.learner import KreinClassifierBase, KreinRegressorBase
 from kreinlearn.kernels.base import Objects
-from kreinlearn.learn.coding import Encoded
-from kreinlearn.learn.fit import Model
-from kreinlearn.learn.incremental import first_part, next_part
-from kreinlearn.learn.losses import Loss, SquaredError
-from kreinlearn.nystrom.landmarks import MapSpec
-from kreinlearn.pairs.rows import Rows
-from kreinlearn.progress import fit_task
-from kreinlearn.sums.parallel import serial_blas
+from kreinlearn.learn.coding import Classes, Regression
+from kreinlearn.learn.fit import Recipe
+from kreinlearn.learn.losses import SquaredError
 
 RandomState = int | np.random.RandomState | np.random.Generator | None
 
 
-class Incremental(Learner):
-    """Learners whose sums over rows add up, so that they can learn from one part after another."""
-
-    def _loss(self) -> Loss:
-        return SquaredError()
-
-    def _partial_fit(
-        self, X: Objects, y: TargetLike, sample_weight: WeightLike, classes: ArrayLike | None = None
-    ) -> Self:
-        require_in_memory(
-            X, "partial_fit takes parts in memory; give fit the whole dask collection"
-        )
-        if hasattr(self, "_sums"):
-            with fit_task(self, X, y, sample_weight):
-                self._next_part(X, y, sample_weight, classes)
-            return self
-        refuse(self, "partial_fit")
-        with self._fitting(X, y, sample_weight):
-            first = partial(self._first_part, X, y, sample_weight, classes)
-            result = self._coarsely(first) if self._is_single else first(self._resources.dtype)
-            self._keep(*result)
-            assert result[1].sums is not None
-            self._sums = result[1].sums
-        return self
-
-    def _first_part(
-        self,
-        X: Objects,
-        y: TargetLike,
-        sample_weight: WeightLike,
-        classes: ArrayLike | None,
-        dtype: str | None,
-    ) -> tuple[Rows, Model]:
-        rng = as_generator(self.random_state)
-        rows, encoded, weights, kernel = self._checked(X, y, sample_weight, dtype, rng, classes)
-        spec = self._spec(rows, encoded, kernel, rng, part=True)
-        rows = rows.with_outside(spec.map.outside)
-        with self._session(kernel, rows, spec.map, dtype) as session, serial_blas():
-            return rows, first_part(rows, encoded, weights, spec, session, rng)
-
-    def _next_part(
-        self, X: Objects, y: TargetLike, sample_weight: WeightLike, classes: ArrayLike | None
-    ) -> None:
-        check_is_fitted(self)
-        X, y = with_target(X, y)
-        X, columns = self._new_rows(X)
-        rows, classes = Rows(X), self._known_classes(classes)
-        encoded, weights = self._targets(rows, y, sample_weight, classes, part=True)
-        encoded = self._like_first_part(rows, encoded)
-        spec = self._spec_with(MapSpec(self.n_landmarks_), self.kernel_, self._sums.rng)
-        with self._session(self.kernel_, rows, spec.map, self._dtype) as session, serial_blas():
-            self._sums, solved = next_part(
-                rows, encoded, weights, spec, session, self._sums, columns
-            )
-        self._keep_solution(solved)
-
-    def _like_first_part(self, rows: Rows, encoded: Encoded) -> Encoded:
-        q = len(self._sums.groups[0].y_sums)
-        if encoded.Y.shape[1] != q:
-            raise ValueError(f"y has {encoded.Y.shape[1]} outputs, but the first part had {q}")
-        return encoded
-
-    def _known_classes(self, classes: ArrayLike | None) -> Any:
-        return None
-
-
-class IncrementalRegressor(KreinRegressorBase, Incremental):
-    """Targets of one or more dimensions, in parts."""
+class IncrementalRegressor(KreinRegressorBase):
+    """Targets of one or more dimensions, in parts whose sums add up."""
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
@@ -119,15 +42,12 @@ class IncrementalRegressor(KreinRegressorBase, Incremental):
         self : object
             The estimator, fitted to all parts so far.
         """
-        return self._partial_fit(X, y, sample_weight)
-
-    def _like_first_part(self, rows: Rows, encoded: Encoded) -> Encoded:
-        encoded = super()._like_first_part(rows, encoded)._replace(one_output=self._one_output)
-        return self._coding().shifted_by(rows, encoded, self._shift)
+        self._partial_fit(X, y, sample_weight, self._recipe)
+        return self
 
 
-class IncrementalClassifier(KreinClassifierBase, Incremental):
-    """Labels, in parts."""
+class IncrementalClassifier(KreinClassifierBase):
+    """Labels, in parts whose sums add up."""
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
@@ -155,14 +75,8 @@ class IncrementalClassifier(KreinClassifierBase, Incremental):
         self : object
             The estimator, fitted to all parts so far.
         """
-        return self._partial_fit(X, y, sample_weight, classes)
-
-    def _known_classes(self, classes: ArrayLike | None) -> Any:
-        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(
-                f"classes={classes!r} differ from those of the first part, {self.classes_}"
-            )
-        return self.classes_
+        self._partial_fit(X, y, sample_weight, self._recipe, classes)
+        return self
 
 
 class KreinRidge(IncrementalRegressor):
@@ -327,6 +241,10 @@ class KreinRidge(IncrementalRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
+    @property
+    def _recipe(self) -> Recipe:
+        return Recipe(SquaredError(), Regression())
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Choose landmarks, pass once over the data, tune the penalties, solve.
@@ -346,7 +264,7 @@ class KreinRidge(IncrementalRegressor):
         self : object
             The fitted estimator.
         """
-        self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight, self._recipe)
         return self
 
 
@@ -536,6 +454,10 @@ class KreinRidgeClassifier(IncrementalClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    @property
+    def _recipe(self) -> Recipe:
+        return Recipe(SquaredError(), Classes(self.multi_class, self.class_weight))
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Choose landmarks, pass once over the data, tune the penalties, solve.
@@ -556,6 +478,7 @@ class KreinRidgeClassifier(IncrementalClassifier):
             The fitted estimator.
         """
         if self.probability:
-            return calibrated(self, X, y, sample_weight)
-        self._fit(X, y, sample_weight)
+            calibrated(self, X, y, sample_weight)
+            return self
+        self._fit(X, y, sample_weight, self._recipe)
         return self

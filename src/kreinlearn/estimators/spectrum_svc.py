@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
@@ -25,14 +25,21 @@ from kreinlearn.estimators.learner import KreinClassifierBase
 from kreinlearn.estimators.ridge import RandomState
 from kreinlearn.kernels.base import Objects, symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
-from kreinlearn.learn.coding import Classes, Coding, Encoded, class_scores, pairs_of, require_two
-from kreinlearn.learn.folds import FoldSpec
-from kreinlearn.learn.sharing import shared
+from kreinlearn.learn.coding import (
+    Classes,
+    Encoded,
+    class_scores,
+    pairs_of,
+    read_targets,
+    require_two,
+)
+from kreinlearn.learn.fit import Recipe
+from kreinlearn.learn.folds import are_drawn, draw_folds
+from kreinlearn.learn.losses import SquaredHinge
+from kreinlearn.learn.similarity import shared
 from kreinlearn.nystrom.landmarks import Landmarks, MapSpec, open_sample, select_landmarks
-from kreinlearn.pairs.pairs import Pairs
-from kreinlearn.pairs.probe import probe_landmarks
+from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.pairs.rows import Rows, Session
-from kreinlearn.pairs.sample import Sample
 from kreinlearn.solvers.spectrum import (
     CORRECTIONS,
     SpectrumCorrection,
@@ -40,7 +47,6 @@ from kreinlearn.solvers.spectrum import (
     power_of_two_scale,
     signed_eigh,
 )
-from kreinlearn.sums.parallel import serial_blas
 
 Array = NDArray[Any]
 
@@ -236,49 +242,47 @@ class SpectrumSVC(KreinClassifierBase):
         self : object
             The fitted estimator.
         """
-        self._fit(X, y, sample_weight)
+        with self._fitting(X, y, sample_weight):
+            self._fit_all_pairs(X, y, sample_weight)
         return self
 
     # Fitting
 
-    def _coding(self) -> Coding:
-        return Classes("ovo", self.class_weight)
-
-    def _fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike) -> None:
-        with self._fitting(X, y, sample_weight):
-            self._fit_all_pairs(X, y, sample_weight)
+    @property
+    def _recipe(self) -> Recipe:
+        return Recipe(SquaredHinge(), Classes("ovo", self.class_weight))
 
     def _fit_all_pairs(self, X: Objects, y: TargetLike, sample_weight: WeightLike) -> None:
         rng = as_generator(self.random_state)
         seed = int(rng.integers(2**63))
-        self._forget()
         X, y = with_target(X, y)
-        dtype = self._resources.dtype
-        rows, kernel = self._received(X, dtype, np.random.default_rng(seed))
-        encoded, errors = self._targets(rows, y, sample_weight)
+        dtype, name = self._resources.dtype, type(self).__name__
+        first = np.random.default_rng(seed)
+        rows, kernel, y, given = self._received(X, y, sample_weight, dtype, first)
+        encoded = read_targets(self._recipe.coding, rows, y, given, name, intercept=True)
         assert encoded.labels is not None
-        numbers, w, errors = self._row_weights(rows, encoded, sample_weight, errors)
+        assert encoded.classes is not None
+        self.classes_ = encoded.classes
+        numbers, w, errors = self._row_weights(rows, encoded, given)
         if len(numbers) < len(rows) and not kernel.domain.is_matrix:  # as if they were not there
             kernel.fit(rows.take(numbers), np.random.default_rng(seed))
         tuned = isinstance(self.C, str)
         folds = self._row_folds(rows, encoded, numbers, rng) if tuned else None
         machine = Machine(self.spectrum, encoded.labels[numbers], w, errors, len(self.classes_))
-        spec = self._map_spec(rows, kernel, None, len(rows))
-        spec = replace(spec, eligible=numbers, n_landmarks=len(numbers))
-        with self._session(kernel, rows, spec, dtype) as session, serial_blas():
-            pairs = Pairs(kernel, rows, session)
+        spec = MapSpec(len(numbers), "uniform", eligible=numbers)
+        with self._pairs(kernel, rows, dtype, rng) as pairs:
             sample = self._all_pairs(pairs, spec, rng)
-            C = self._best(sample, machine, session, *folds) if folds else None
+            C = self._best(sample, machine, pairs.session, *folds) if folds else None
             whole = machine.corrected(sample.K_ZZ, slice(None))
             box = whole.box(float(self.C)) if C is None else C
             solution = machine.solve(whole.H, slice(None), box, STEPS)
         self._keep_machine(pairs, sample, whole, box, solution)
 
     def _row_weights(
-        self, rows: Rows, encoded: Encoded, sample_weight: WeightLike, errors: Any
+        self, rows: Rows, encoded: Encoded, sample_weight: WeightLike
     ) -> tuple[Array, Array, Array]:
         """The rows that count, their weights as objects, and the weights of their errors."""
-        labels = encoded.labels
+        labels, errors = encoded.labels, encoded.weights
         assert labels is not None
         if errors is None:
             ones = np.ones(len(rows))
@@ -297,14 +301,14 @@ class SpectrumSVC(KreinClassifierBase):
         sample = select_landmarks(pairs, open_sample(pairs, spec, rng), spec, rng)
         if sample.transform is not None:
             sample = sample.using(self.similarity)
-        probe_landmarks(pairs, sample, USED)
+        pairs.probe(sample, USED)
         return sample
 
     def _keep_machine(
         self, pairs: Pairs, sample: Sample, whole: Corrected, C: float, solution: Solution
     ) -> None:
         """All that predicts."""
-        self._keep_landmarks(pairs.kernel, pairs.rows, sample)
+        self._keep_landmarks(pairs, sample)
         self.support_ = sample.landmarks[solution.alpha.any(axis=1)]
         self.n_iter_ = solution.n_iter
         self.multi_class_ = "ovo"
@@ -326,15 +330,14 @@ class SpectrumSVC(KreinClassifierBase):
         self, rows: Rows, encoded: Encoded, numbers: Array, rng: np.random.Generator
     ) -> tuple[Array, int]:
         """Folds of the rows that count; a splitter splits all rows, as it was made for them."""
-        spec = FoldSpec(self.cv)
         assert encoded.labels is not None
-        if spec.drawn or spec.loo:
+        if are_drawn(self.cv) or isinstance(self.cv, str):
             _, present, counts = np.unique(
                 encoded.labels[numbers], return_inverse=True, return_counts=True
             )
             few = encoded._replace(labels=present, counts=counts)
-            return spec.draw(Rows(numbers), few, rng)
-        folds, n_folds = spec.draw(rows, encoded, rng)
+            return draw_folds(self.cv, Rows(numbers), few, rng)
+        folds, n_folds = draw_folds(self.cv, rows, encoded, rng)
         return folds[numbers], n_folds
 
     def _best(

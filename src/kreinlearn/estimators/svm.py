@@ -6,7 +6,6 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -14,14 +13,11 @@ from kreinlearn.data.memory import Resources
 from kreinlearn.data.validation import TargetLike, WeightLike
 from kreinlearn.estimators.calibration import calibrated
 from kreinlearn.estimators.learner import KreinClassifierBase
-from kreinlearn.estimators.refusals import refuse
 from kreinlearn.estimators.ridge import RandomState
-from kreinlearn.kernels import Kernel
 from kreinlearn.kernels.base import Objects
-from kreinlearn.learn.coding import Classes, Coding, Encoded
-from kreinlearn.learn.fit import LearnSpec, Model, Solved
-from kreinlearn.learn.losses import Loss, SparseHinge, SquaredHinge
-from kreinlearn.pairs.rows import Rows
+from kreinlearn.learn.coding import Classes
+from kreinlearn.learn.fit import Recipe
+from kreinlearn.learn.losses import SparseHinge, SquaredHinge
 
 
 class KreinSVC(KreinClassifierBase):
@@ -240,6 +236,14 @@ class KreinSVC(KreinClassifierBase):
         self.random_state = random_state
         self.verbose = verbose
 
+    @property
+    def _recipe(self) -> Recipe:
+        if self.lambda_l1 is None:
+            return Recipe(SquaredHinge(self.max_iter), Classes(self.multi_class, self.class_weight))
+        strength = None if isinstance(self.lambda_l1, str) else float(self.lambda_l1)
+        loss, coding = SparseHinge(self.max_iter, strength), Classes("ovr", self.class_weight)
+        return Recipe(loss, coding, excludes="an l1 penalty")
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Choose landmarks, pass once over the data, tune the penalties, solve.
@@ -260,35 +264,7 @@ class KreinSVC(KreinClassifierBase):
             The fitted estimator.
         """
         if self.probability:
-            return calibrated(self, X, y, sample_weight)
-        self._fit(X, y, sample_weight)
+            calibrated(self, X, y, sample_weight)
+            return self
+        self._fit(X, y, sample_weight, self._recipe)
         return self
-
-    def _loss(self) -> Loss:
-        if self.lambda_l1 is None:
-            return SquaredHinge(self.max_iter)
-        strength = None if isinstance(self.lambda_l1, str) else float(self.lambda_l1)
-        return SparseHinge(self.max_iter, strength)
-
-    def _coding(self) -> Coding:
-        if self.lambda_l1 is None:
-            return super()._coding()
-        return Classes("ovr", self.class_weight)
-
-    def _spec(
-        self, rows: Rows, encoded: Encoded, kernel: Kernel, rng: np.random.Generator,
-        *, part: bool = False,
-    ) -> LearnSpec:  # fmt: skip
-        if self.lambda_l1 is not None:
-            refuse(self, "an l1 penalty", n_classes=len(self.classes_))
-        return super()._spec(rows, encoded, kernel, rng, part=part)
-
-    def _keep(self, rows: Rows, model: Model) -> None:
-        super()._keep(rows, model)
-        if self.lambda_l1 is not None:  # coefficients are those of landmarks, not of features
-            self.coef_ = self.dual_coef_.T
-            del self.signature_, self.eigenvalues_
-
-    def _keep_solution(self, solved: Solved) -> None:
-        super()._keep_solution(solved)
-        self.n_iter_ = solved.solution.n_iter

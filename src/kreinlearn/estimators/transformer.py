@@ -18,18 +18,16 @@ from kreinlearn.data.memory import Resources
 from kreinlearn.data.tiles import as_generator, length, take
 from kreinlearn.data.validation import precision
 from kreinlearn.distributed.entrance import lazy_result
-from kreinlearn.estimators.base import KreinEstimator, feature_attributes, require_rank
+from kreinlearn.estimators.base import KreinEstimator, feature_attributes
 from kreinlearn.estimators.refusals import refuse
 from kreinlearn.estimators.ridge import RandomState
-from kreinlearn.kernels.base import Array, Kernel, Objects
+from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.learn.precision import require_approximated
 from kreinlearn.nystrom.core import EPS, WHITEN_RTOL, FeatureMap, eigen_map, one_shot
 from kreinlearn.nystrom.error import ERROR_ROWS, ErrorEstimate, estimate_error
 from kreinlearn.nystrom.fit import FittedMap, fit_map, fit_map_to_tolerance
-from kreinlearn.nystrom.landmarks import MapSpec
+from kreinlearn.nystrom.landmarks import MapSpec, map_spec
 from kreinlearn.pairs.pairs import Pairs
-from kreinlearn.pairs.probe import probe_landmarks
-from kreinlearn.pairs.rows import Rows
 from kreinlearn.sums.parallel import serial_blas
 
 DEFAULT_TOL = 0.05  # of rank="auto"
@@ -39,8 +37,7 @@ N_ROWS = {"n_rows": [Interval(Integral, 2, None, closed="left")]}  # of estimate
 class FitResult(NamedTuple):
     """What a transformer learns from rows."""
 
-    rows: Rows
-    kernel: Kernel
+    pairs: Pairs
     spec: MapSpec
     fitted: FittedMap
 
@@ -95,11 +92,11 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
         sample = result.fitted.sample
         if (lazy := lazy_result(self, "transform", X)) is not None:
             return lazy
-        if len(sample.inside) < len(result.rows):
+        if len(sample.inside) < result.pairs.n:
             return self.transform(X)
         with serial_blas():
             Phi = sample.C[sample.inside] @ self._map.W
-        return self._centred(Phi.astype(precision(result.rows.X)))
+        return self._centred(Phi.astype(precision(result.pairs.rows.X)))
 
     def transform(self, X: Objects) -> Any:
         """Features of any objects; the signature is not applied.
@@ -130,10 +127,6 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
 
     # Fitting
 
-    def _tolerance(self) -> float | None:
-        """The estimated error at which landmarks stop growing; None: their number is given."""
-        return None
-
     def _fit(self, X: Objects) -> FitResult:
         with self._fitting(X):
             found = partial(self._found, X)
@@ -142,34 +135,38 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
             return result
 
     def _found(self, X: Objects, dtype: str | None) -> FitResult:
-        rng = as_generator(self.random_state)
-        self._forget()
         if self._landmarks.rank is not None:
             raise ValueError(
                 f"Landmarks(rank={self._landmarks.rank}) is for learners; pass rank= or "
                 f"n_components= to {type(self).__name__}"
             )
-        rows, kernel = self._received(X, dtype, rng)
-        spec = self._spec(rows, kernel)
-        rows = rows.with_outside(spec.outside)
-        with self._session(kernel, rows, spec, dtype) as session, serial_blas():
-            pairs = Pairs(kernel, rows, session)
-            fitted = self._fitted_map(pairs, spec, rng)
+        rng = as_generator(self.random_state)
+        rows, kernel, _, _ = self._received(X, None, None, dtype, rng)
+        with self._pairs(kernel, rows, dtype, rng) as pairs:
+            spec = replace(self._spec(pairs), wants_pool=self._is_single)
+            if spec.tol is None:
+                fitted = fit_map(pairs, spec, rng)
+            else:
+                shrink = getattr(self, "rank", None) == "auto"
+                fitted = fit_map_to_tolerance(pairs, spec, rng, shrink=shrink)
             require_approximated(pairs, fitted.sample, spec)
-        probe_landmarks(pairs, fitted.sample)
-        return FitResult(rows, kernel, spec, fitted)
+            pairs.probe(fitted.sample)
+        return FitResult(pairs, spec, fitted)
 
-    def _spec(self, rows: Rows, kernel: Kernel) -> MapSpec:
+    def _spec(self, pairs: Pairs) -> MapSpec:
+        """The parameters as numbers for the rows at hand."""
         raise NotImplementedError
 
-    def _fitted_map(self, pairs: Pairs, spec: MapSpec, rng: np.random.Generator) -> FittedMap:
-        return fit_map(pairs, spec, rng)
+    def _map_spec(self, pairs: Pairs, rank: int | None, **more: Any) -> MapSpec:
+        wanted, default = self._landmarks, default_landmarks(rank)
+        core = wanted.core or self._core
+        return map_spec(pairs, wanted, default=default, core=core, rank=rank, **more)
 
     def _keep(self, result: FitResult) -> None:
         raise NotImplementedError
 
     def _keep_map(self, result: FitResult, feature_map: FeatureMap, mean: Array | float) -> None:
-        self._keep_landmarks(result.kernel, result.rows, result.fitted.sample)
+        self._keep_landmarks(result.pairs, result.fitted.sample)
         for name, value in feature_attributes(feature_map).items():
             setattr(self, name, value)
         self._mean = mean
@@ -309,22 +306,14 @@ class KreinNystroem(_KreinTransformer):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _tolerance(self) -> float | None:
+    @property
+    def _tolerance(self) -> float | None:  # type: ignore[override]
         return DEFAULT_TOL if self.tol is None and self.rank == "auto" else self.tol
 
-    def _spec(self, rows: Rows, kernel: Kernel) -> MapSpec:
+    def _spec(self, pairs: Pairs) -> MapSpec:
         refuse(self, "a method")
         rank = None if isinstance(self.rank, str) else self.rank
-        spec = self._map_spec(
-            rows, kernel, rank, default_landmarks(rank), method=self.method, tol=self._tolerance()
-        )
-        require_rank(rank, spec, len(rows))
-        return replace(spec, wants_pool=self._is_single)
-
-    def _fitted_map(self, pairs: Pairs, spec: MapSpec, rng: np.random.Generator) -> FittedMap:
-        if spec.tol is None:
-            return fit_map(pairs, spec, rng)
-        return fit_map_to_tolerance(pairs, spec, rng, shrink=self.rank == "auto")
+        return self._map_spec(pairs, rank, method=self.method, tol=self._tolerance)
 
     def _keep(self, result: FitResult) -> None:
         spec, fitted = result.spec, result.fitted
@@ -523,13 +512,12 @@ class KreinPCA(_KreinTransformer):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _spec(self, rows: Rows, kernel: Kernel) -> MapSpec:
-        spec = self._map_spec(rows, kernel, self.n_components, default_landmarks(self.n_components))
-        require_rank(self.n_components, spec, len(rows), "n_components")
-        return replace(spec, rank=None, wants_pool=self._is_single)
+    def _spec(self, pairs: Pairs) -> MapSpec:
+        spec = self._map_spec(pairs, self.n_components, name="n_components")
+        return replace(spec, rank=None)
 
     def _keep(self, result: FitResult) -> None:
-        axes, mean = _centred_axes(result.fitted, len(result.rows))
+        axes, mean = _centred_axes(result.fitted, result.pairs.n)
         kept = axes.cut(self.n_components)
         shares = np.abs(axes.Lambda / np.max(np.abs(axes.Lambda), initial=0.0))
         self.explained_abs_ratio_ = (shares / shares.sum())[: len(kept.S)]

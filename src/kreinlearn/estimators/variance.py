@@ -15,7 +15,9 @@ from kreinlearn.estimators.calibration import calibrated
 from kreinlearn.estimators.learner import KreinClassifierBase, Learner
 from kreinlearn.estimators.ridge import IncrementalClassifier, IncrementalRegressor, RandomState
 from kreinlearn.kernels.base import Objects
-from kreinlearn.learn.losses import Loss, VarianceConstrained
+from kreinlearn.learn.coding import Classes, Regression
+from kreinlearn.learn.fit import Recipe
+from kreinlearn.learn.losses import VarianceConstrained
 
 POSITIVE = [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})]
 CONSTRAINTS: dict[str, list[Any]] = {
@@ -202,6 +204,10 @@ class KreinVCRidge(IncrementalRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
+    @property
+    def _recipe(self) -> Recipe:
+        return Recipe(VarianceConstrained(self.radius), Regression())
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Choose landmarks, pass once over the data, tune the penalties, solve.
@@ -221,11 +227,8 @@ class KreinVCRidge(IncrementalRegressor):
         self : object
             The fitted estimator.
         """
-        self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight, self._recipe)
         return self
-
-    def _loss(self) -> Loss:
-        return VarianceConstrained(self.radius)
 
 
 class KreinVCRidgeClassifier(IncrementalClassifier):
@@ -425,6 +428,12 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    @property
+    def _recipe(self) -> Recipe:
+        return Recipe(
+            VarianceConstrained(self.radius), Classes(self.multi_class, self.class_weight)
+        )
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
         """Choose landmarks, pass once over the data, tune the penalties, solve.
@@ -445,9 +454,7 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
             The fitted estimator.
         """
         if self.probability:
-            return calibrated(self, X, y, sample_weight)
-        self._fit(X, y, sample_weight)
+            calibrated(self, X, y, sample_weight)
+            return self
+        self._fit(X, y, sample_weight, self._recipe)
         return self
-
-    def _loss(self) -> Loss:
-        return VarianceConstrained(self.radius)

@@ -17,7 +17,7 @@ from kreinlearn.evaluation.sizes import Plan, Problem, spread
 from kreinlearn.evaluation.targets import Targets
 from kreinlearn.inspection.arguments import Array
 from kreinlearn.inspection.prepared import Prepared
-from kreinlearn.learn.sharing import Shared, sharing
+from kreinlearn.learn.similarity import Shared, sharing
 from kreinlearn.progress import Progress
 
 Folds = list[tuple[Array, Array]]  # row numbers to train on, and to test on

@@ -1,7 +1,7 @@
 """How many training objects each learner can be given, by what its fits would cost.
 
-The costs are rough figures for one core, as in ``learn.size``. They are constants, so that the same
-data are evaluated in the same way everywhere.
+The costs are rough figures for one core, as in ``learn.exact``. They are constants, so that the
+same data are evaluated in the same way everywhere.
 """
 
 from __future__ import annotations
@@ -13,8 +13,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from kreinlearn.inspection.arguments import Array
-from kreinlearn.learn.exact import SKETCHED
-from kreinlearn.learn.size import SECONDS, exact_seconds, landmark_seconds, landmarks_by_cost
+from kreinlearn.learn.exact import (
+    SECONDS,
+    SKETCHED,
+    exact_seconds,
+    landmark_seconds,
+    landmarks_by_cost,
+)
 
 ALLOWED = 100.0  # seconds of one core, which an evaluation at its defaults may take
 FEWEST = 400  # training objects of limited learners, before more learners are limited

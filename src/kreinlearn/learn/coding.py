@@ -12,7 +12,12 @@ import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import _ovr_decision_function
 
-from kreinlearn.data.validation import checked_labels, checked_numbers, labels_of_block
+from kreinlearn.data.validation import (
+    checked_labels,
+    checked_numbers,
+    checked_weights,
+    labels_of_block,
+)
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.folds import MANY_ROWS, FoldRows
 from kreinlearn.learn.losses.base import Loss
@@ -34,14 +39,8 @@ class Encoded(NamedTuple):
     classes: Array | None = None
     shift: Array | float = 0.0  # taken from the targets before anything is learned
     one_output: bool = False  # y has one dimension, and so have coefficients
-
-
-class Decided(NamedTuple):
-    """A model, and how it deals with many classes."""
-
-    model: Linear
-    multi_class: str | None = None
-    errors: dict[str, float] | None = None  # of both ways, if the folds have decided
+    weights: Any = None  # (n,), or None if all are 1
+    weighted: Array | None = None  # the rows of positive weight; None if all rows have one
 
 
 class Coding(Protocol):
@@ -59,13 +58,16 @@ class Coding(Protocol):
     def shifted(self, rows: Rows, encoded: Encoded, w: Any, *, intercept: bool) -> Encoded:
         """Targets about a mean that would drown what is learned when they are squared."""
 
+    def shifted_by(self, rows: Rows, encoded: Encoded, shift: Array | float) -> Encoded:
+        """The same about the mean of other rows, which were seen before."""
+
     def compares(self, encoded: Encoded) -> bool:
         """Whether ways of dealing with many classes are compared on a pool of rows."""
 
-    def finish(
-        self, task: Task, features: Features, loss: Loss, values: Array, kept: Any
-    ) -> Decided:
-        """The model at the penalties that were found."""
+    def way(
+        self, task: Task, features: Features, loss: Loss, values: Array
+    ) -> tuple[str | None, dict[str, float] | None]:
+        """How many classes are dealt with, and the errors of both ways if these were compared."""
 
     def fold_model(self, encoded: Encoded, model: Linear) -> Any:
         """A small estimator of features, as a scorer wants it."""
@@ -86,8 +88,10 @@ class Regression:
         return w
 
     def shifted(self, rows: Rows, encoded: Encoded, w: Any, *, intercept: bool) -> Encoded:
+        if not intercept:
+            return self.shifted_by(rows, encoded, np.zeros(encoded.Y.shape[1]))
         sums = rows.column_sums(encoded.Y, w)
-        return self.shifted_by(rows, encoded, sums.targets / sums.weight * intercept)
+        return self.shifted_by(rows, encoded, sums.targets / sums.weight)
 
     def shifted_by(self, rows: Rows, encoded: Encoded, shift: Array | float) -> Encoded:
         Y = rows.mapped(encoded.Y, partial(less, shift=shift), np.float64, encoded.Y.shape[1])
@@ -96,10 +100,10 @@ class Regression:
     def compares(self, encoded: Encoded) -> bool:
         return False
 
-    def finish(
-        self, task: Task, features: Features, loss: Loss, values: Array, kept: Any
-    ) -> Decided:
-        return Decided(loss.solve(task, features, values, kept))
+    def way(
+        self, task: Task, features: Features, loss: Loss, values: Array
+    ) -> tuple[str | None, dict[str, float] | None]:
+        return None, None
 
     def fold_model(self, encoded: Encoded, model: Linear) -> Any:
         return FoldRegressor(model.coef, model.intercept + encoded.shift, encoded.one_output)
@@ -161,30 +165,51 @@ class Classes:
     def shifted(self, rows: Rows, encoded: Encoded, w: Any, *, intercept: bool) -> Encoded:
         return encoded
 
+    def shifted_by(self, rows: Rows, encoded: Encoded, shift: Array | float) -> Encoded:
+        return encoded
+
     def compares(self, encoded: Encoded) -> bool:
         assert encoded.classes is not None
         return self.multi_class == "auto" and len(encoded.classes) > 2
 
-    def finish(
-        self, task: Task, features: Features, loss: Loss, values: Array, kept: Any
-    ) -> Decided:
-        n_classes, how, errors = max(task.Y.shape[1], 2), self.multi_class, None
-        if n_classes == 2 or (how == "auto" and (task.n > MANY_ROWS or features.basis is not None)):
-            how = "ovr"  # which streams, here and elsewhere, and has one eigenbasis for all classes
-        elif how == "auto":
-            errors = compared_errors(task, features, loss, values, n_classes)
-            how = min(errors, key=lambda name: errors[name])
-        if how == "ovr":
-            return Decided(loss.solve(task, features, values, kept), how, errors)
-        Y, w = weighted(task.Y, task.weights)
-        labels, penalty = np.argmax(Y, axis=1), w.sum() * penalties(values, features.map.S)
-        solve = partial(loss.solve_rows, intercept=task.intercept)
-        Phi = task.all_features(features)
-        return Decided(one_vs_one(Phi, labels, w, penalty, solve, n_classes), how, errors)
+    def way(
+        self, task: Task, features: Features, loss: Loss, values: Array
+    ) -> tuple[str | None, dict[str, float] | None]:
+        if task.Y.shape[1] == 1 or self.multi_class == "ovr":
+            return "ovr", None
+        if self.multi_class == "ovo":
+            return "ovo", None
+        if task.n > MANY_ROWS or features.basis is not None:
+            return "ovr", None  # it streams, and has one eigenbasis for all classes
+        errors = compared_errors(task, features, loss, values)
+        return min(errors, key=lambda name: errors[name]), errors
 
     def fold_model(self, encoded: Encoded, model: Linear) -> Any:
         assert encoded.classes is not None
         return FoldClassifier(model.coef, model.intercept, encoded.classes)
+
+
+def read_targets(
+    coding: Coding, rows: Rows, y: Any, sample_weight: Any, estimator: str,
+    *, intercept: bool, classes: Any = None, part: bool = False,
+) -> Encoded:  # fmt: skip
+    """Targets and weights checked, and as a learner takes them.
+
+    A ``part`` of the rows may lack classes and weight.
+    """
+    if y is None:
+        raise ValueError(
+            f"This {estimator} estimator requires y to be passed, but the target y is None."
+        )
+    y = rows.column(y, partial(coding.check, estimator=estimator), "y")
+    encoded, w = coding.encode(rows, y, classes), None
+    if sample_weight is not None:
+        check = partial(checked_weights, n=rows.n, all_zero=part, block=False)
+        w = rows.column(sample_weight, check, "sample_weight")
+        rows.require_weight(rows.column_sums(w, w).without)
+    w = coding.weights(rows, encoded, w, part=part)
+    encoded = encoded._replace(weights=w, weighted=rows.weighted_rows(w))
+    return coding.shifted(rows, encoded, w, intercept=intercept)
 
 
 def as_columns(y: Array) -> Array:  # (n,) or (n, q) -> (n, q)
@@ -240,6 +265,14 @@ def class_scores(scores: Array, n_classes: int, multi_class: str) -> Array:
 SolveRows = Callable[[Array, Array, Array, Array], Linear]  # Phi, Y, w, penalty
 
 
+def solve_pairs(task: Task, features: Features, loss: Loss, values: Array) -> Linear:
+    """One column per pair of classes, from the features of all rows."""
+    Y, w = weighted(task.Y, task.weights)
+    labels, penalty = np.argmax(Y, axis=1), w.sum() * penalties(values, features.map.S)
+    solve = partial(loss.solve_rows, intercept=task.intercept)
+    return one_vs_one(task.all_features(features), labels, w, penalty, solve, Y.shape[1])
+
+
 def one_vs_one(
     Phi: Array, labels: Array, w: Array, penalty: Array, solve: SolveRows, n_classes: int
 ) -> Linear:
@@ -263,13 +296,12 @@ def one_vs_one(
     return total
 
 
-def compared_errors(
-    task: Task, features: Features, loss: Loss, values: Array, n_classes: int
-) -> dict[str, float]:
+def compared_errors(task: Task, features: Features, loss: Loss, values: Array) -> dict[str, float]:
     """The share of the validated rows that one-vs-rest and one-vs-one get wrong."""
     splits = task.thinned_splits(task.splits(features.map), COMPARED_ROWS)
     Y, w = task.sampled_targets()
-    labels, solve = np.argmax(Y, axis=1), partial(loss.solve_rows, intercept=task.intercept)
+    labels, n_classes = np.argmax(Y, axis=1), Y.shape[1]
+    solve = partial(loss.solve_rows, intercept=task.intercept)
     wrong, total = {"ovr": 0.0, "ovo": 0.0}, 0.0
     for split in splits:
         total += w[split.valid].sum()

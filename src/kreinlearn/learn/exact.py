@@ -1,4 +1,4 @@
-"""All objects are landmarks: one eigendecomposition serves the tuning and the solution.
+"""All objects are landmarks: what that costs, and how one eigendecomposition serves everything.
 
 Every least-squares problem is diagonal in the eigenbasis of the kernel matrix, see
 ``solvers.exact``. Penalties are tuned by leaving out one object at a time (``solvers.resolvent``),
@@ -8,17 +8,15 @@ or on the folds that the user asks for, each of which is decomposed once.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
-from kreinlearn.kernels.base import Array, symmetrised
-from kreinlearn.kernels.dissimilarity import TRANSFORMS
+from kreinlearn.kernels.base import Array
 from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns, tune_apart
-from kreinlearn.learn.size import MATRICES, exact_bytes
 from kreinlearn.learn.task import Features, Linear, Task, weighted
 from kreinlearn.nystrom.core import CORE_RTOL, FeatureMap, identity_map
-from kreinlearn.pairs.evaluate import scaled
-from kreinlearn.pairs.sample import unit_of
+from kreinlearn.pairs.pairs import over_unit, unit_of
 from kreinlearn.solvers.exact import Eigenbasis, ExactFold, Projected
 from kreinlearn.solvers.resolvent import ACCURACY, LeaveOneOutLoss
 from kreinlearn.sums.moments import Targets
@@ -28,16 +26,32 @@ SHARES = tuple(10.0 ** np.arange(-9, 0.5, 1.5))  # of the scale: penalties that 
 SKETCHED = 8  # sums of targets by which penalties are tuned, if there are more targets
 LARGE = 1500  # objects from which on several threads decompose their matrix
 
+# What a fit costs: rough figures for one core of today's machines. They are constants, so that the
+# same data have the same landmarks everywhere; only the cost of a user's own function is measured,
+# and rounded to a power of ten.
+SECONDS = 40.0  # of one core, which a fit at its defaults may take
+DECOMPOSE = 2e-10  # seconds for each n^3: an eigendecomposition
+LEAVE_OUT = 1.0e-8  # for each n^2 and target: leave-one-out of all penalties
+MACHINES, MACHINE = 3e-10, 4e-11  # for each n^3, and for each output of it: the squared hinge
+FACTOR = 3e-8  # for each m^3: similarities that are compared, and penalties tuned on folds
+NEWTON = 4e-9  # for each n m^2 and output: Newton's method with m landmarks
+SUM_UP = 1e-10  # for each n m^2: sums over all rows
+FEW, PAST = 1000, 100_000  # landmarks of similarities that cost nothing, beyond so many rows
+GROWTH = 0.1  # the power of the number of rows by which they grow
+SLOW = 1e-4  # seconds of a similarity from which on its cost decides, however many rows there are
+LEAST = 20  # landmarks, whatever they cost
+MATRICES = 7  # n x n matrices that are held at once if all objects are landmarks
+NODES = 320  # numbers for each object and target that leave-one-out holds beside them
+
 
 def decomposed(task: Task, places: Array | None = None) -> Eigenbasis:
     """The eigenbasis of the similarities of all objects, or of those at some places."""
     if places is None:
         n = len(task.sample.landmarks)
         _require_room(task, MATRICES * 8 * n * n, f"a decomposition of {n} x {n} similarities")
-    K = similarities(task, places)
+    K, unit = over_unit(task.sample.square(task.similarity, places))
     w = None if task.weights is None else np.asarray(task.weights)[chosen_numbers(task, places)]
-    unit = unit_of(K)
-    return _basis(task, scaled(K, unit), w, unit)
+    return _basis(task, K, w, unit)
 
 
 def _require_room(task: Task, n_bytes: int, what: str) -> None:
@@ -57,39 +71,6 @@ def chosen_numbers(task: Task, places: Array | None) -> Array:
     """Row numbers of all landmarks, in their order, or of those at some places."""
     landmarks = task.sample.landmarks
     return np.asarray(landmarks if places is None else landmarks[places])
-
-
-def similarities(task: Task, places: Array | None = None) -> Array:
-    """Similarities among objects, in memory of their own.
-
-    A transformation is made of the objects at these places alone.
-    """
-    if places is not None:
-        return _similarities_at(task, places)
-    sample = task.sample
-    if not sample.is_square or sample.transform is None:
-        return sample.K_ZZ
-    a = sample.offsets  # not by way of sample.C, which would keep another matrix
-    assert a is not None
-    return symmetrised(sample.transform.similarity(sample.raw, a, a))
-
-
-def unit_at(task: Task, places: Array | None) -> float:
-    """The unit of ``similarities``, which all folds of the same objects share."""
-    if places is None:
-        return task.sample.unit
-    return unit_of(_similarities_at(task, places))
-
-
-def _similarities_at(task: Task, places: Array) -> Array:
-    """Similarities among the objects at some places, by a transformation that is made of them."""
-    sample = task.sample
-    raw = sample.raw[np.ix_(sample.positions(sample.landmarks[places]), places)]
-    if sample.transform is None:
-        return symmetrised(raw)
-    transform = TRANSFORMS[task.similarity](raw)
-    a = transform.offsets(raw)
-    return symmetrised(transform.similarity(raw, a, a))
 
 
 def spread_out(task: Task, size: int) -> Array:
@@ -120,14 +101,6 @@ def can_be_tuned(task: Task, places: Array | None = None) -> bool:
     return has_folds(task, places)
 
 
-def nothing_left_out(task: Task) -> ValueError:
-    """The error if penalties are to be tuned, and no object can be left out."""
-    return ValueError(
-        f"n_samples={task.n_weighted} of positive weight leaves no fold to tune the "
-        "penalties on; give lambda_plus and lambda_minus, or another cv"
-    )
-
-
 def tuning_loss(
     task: Task,
     places: Array | None = None,
@@ -142,7 +115,7 @@ def tuning_loss(
     squared errors are those of all targets on average.
     """
     if not can_be_tuned(task, places):
-        raise nothing_left_out(task)
+        raise task.nothing_left_out()
     n, q = len(task.sample.landmarks), task.Y.shape[1]
     if not task.leaves_one_out:
         if places is None:
@@ -176,30 +149,19 @@ def random_signs(q: int) -> Array:  # (q, SKETCHED)
 
 def exact_folds(task: Task, places: Array | None = None) -> list[ExactFold]:
     """The user's folds, each with a transformation and an eigenbasis of its training part."""
-    numbers, unit = chosen_numbers(task, places), unit_at(task, places)
+    numbers, sample = chosen_numbers(task, places), task.sample
+    unit = sample.unit if places is None else unit_of(sample.square(task.similarity, places))
     places = np.arange(len(numbers)) if places is None else places
     folds, (Y, w) = task.folds[numbers], weighted(*Targets(task.Y, task.weights).of(numbers))
     made = []
     for k in range(task.n_folds):
         train, valid = np.flatnonzero(folds != k), np.flatnonzero(folds == k)
         if len(train) and len(valid):
-            K, K_valid = _split_similarities(task, places[train], places[valid])
-            basis = _basis(task, scaled(K, unit), w[train], unit)
-            parts = Y[train], scaled(K_valid, unit), Y[valid], w[valid]
+            K, K_valid = sample.split(task.similarity, places[train], places[valid])
+            basis = _basis(task, over_unit(K, unit)[0], w[train], unit)
+            parts = Y[train], over_unit(K_valid, unit)[0], Y[valid], w[valid]
             made.append(ExactFold(basis, *parts, intercept=task.intercept))
     return made
-
-
-def _split_similarities(task: Task, train: Array, valid: Array) -> tuple[Array, Array]:
-    """Similarities among the training part, and of the validation part to it."""
-    sample = task.sample
-    at, at_valid = (sample.positions(sample.landmarks[part]) for part in (train, valid))
-    raw, rows = sample.raw[np.ix_(at, train)], sample.raw[np.ix_(at_valid, train)]
-    if sample.transform is not None:
-        transform = TRANSFORMS[task.similarity](raw)
-        a, a_rows = transform.offsets(raw), transform.offsets(rows)
-        raw, rows = transform.similarity(raw, a, a), transform.similarity(rows, a_rows, a)
-    return symmetrised(raw), rows
 
 
 def exact_features(task: Task) -> tuple[Task, Features]:
@@ -216,7 +178,7 @@ def eigenbasis_map(basis: Eigenbasis) -> FeatureMap:
     """Features U |D|^1/2 of objects from their similarities to all objects."""
     if not basis.signed:
         return identity_map(len(basis.root))
-    D, S = basis.spectrum.D, basis.spectrum.S
+    D, S = basis.spectrum.D, np.sign(basis.spectrum.D)
     W = basis.spectrum.U * (S / np.sqrt(np.abs(D)))
     W *= basis.root[:, None]
     return FeatureMap(W, S, W[:, :0], D)
@@ -227,6 +189,85 @@ def solve_exact(task: Task, basis: Eigenbasis, values: Array) -> Linear:
     Y = task.Y[chosen_numbers(task, None)]
     coefficients, constant = Projected(basis, Y, intercept=task.intercept).solve(values)
     if basis.signed:  # from eigenvectors to features
-        scale = basis.spectrum.S * np.sqrt(np.abs(basis.spectrum.D))
+        D = basis.spectrum.D
+        scale = np.sign(D) * np.sqrt(np.abs(D))
         return Linear(scale[:, None] * coefficients, constant)
     return Linear(basis.root[:, None] * (basis.spectrum.U @ coefficients), constant)
+
+
+# How many landmarks a learner takes by default
+
+
+class Size(NamedTuple):
+    """A number of landmarks, and why it is that."""
+
+    n_landmarks: int
+    reason: str
+
+
+def landmarks_by_cost(
+    n: int, n_outputs: int, pair: float, memory: int, *, machines: bool,
+    seconds: float | None = None,
+) -> Size:  # fmt: skip
+    """All objects if that takes at most ``seconds`` and fits the memory, or else fewer.
+
+    ``pair`` are the seconds that one value of the similarity takes, and ``machines`` says that
+    every output needs an iterative solver. If ``seconds`` is None, they are ``SECONDS``, and more
+    where rows are so many that the usual number of landmarks takes longer.
+    """
+    limit = SECONDS if seconds is None else seconds
+    exact = exact_seconds(n, n_outputs, pair, machines=machines)
+    needed = exact_bytes(n, n_outputs)
+    if exact <= limit and needed <= memory:
+        reason = f"all {n} objects are landmarks: that takes about {_rounded(exact)} of one core"
+        return Size(n, reason)
+    why = f"all {n} would take about {_rounded(exact)} of one core"
+    m = _affordable(n, pair, limit, n_outputs if machines else 0)
+    if seconds is None:
+        m = max(m, _usual(n, pair))
+    else:
+        why += f", and the limit is {_rounded(limit)}"
+    m = min(m, n // 2)  # of more, every fold would make its own map
+    if exact <= limit:
+        needs, has = (f"{size / 2**20:.0f} MiB" for size in (needed, memory))
+        why = f"all {n} would take {needs}, and the budget is {has}"
+        m = min(m, memory // (MATRICES * 8 * n))
+    m = min(max(m, LEAST), n)
+    return Size(m, f"{m} of {n} objects are landmarks: {why}")
+
+
+def exact_seconds(n: int, n_outputs: int, pair: float, *, machines: bool) -> float:
+    """An estimate of the time of a fit with all objects as landmarks."""
+    own = (MACHINES + MACHINE * n_outputs) * n**3 if machines else 0.0
+    pairs = pair * n * (n + 1) / 2
+    return pairs + DECOMPOSE * n**3 + LEAVE_OUT * n**2 * (n_outputs + 2) + own
+
+
+def exact_bytes(n: int, n_outputs: int) -> int:
+    """An estimate of the memory of a fit with all objects as landmarks."""
+    return 8 * n * (MATRICES * n + NODES * (n_outputs + 1))
+
+
+def landmark_seconds(n: int, m: int, pair: float, machines: int = 0) -> float:
+    """An estimate of the time of a fit with m landmarks, and so many outputs of machines."""
+    sums = (SUM_UP + NEWTON * machines) * n * m**2
+    return pair * n * m + sums + FACTOR * m**3
+
+
+def _affordable(n: int, pair: float, seconds: float, machines: int) -> int:
+    """The landmarks that the time allows, by bisection."""
+    low, high = LEAST, max(n, LEAST)
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = landmark_seconds(n, middle, pair, machines) <= seconds
+        low, high = (middle, high) if fits else (low, middle)
+    return low
+
+
+def _usual(n: int, pair: float) -> int:
+    """The landmarks of many rows, whatever sums take; none if the similarity itself is slow."""
+    return 0 if pair >= SLOW else int(FEW * max(n / PAST, 1.0) ** GROWTH)
+
+
+def _rounded(seconds: float) -> str:
+    return f"{seconds:.2g} s" if seconds < 100 else f"{seconds / 60:.2g} min"

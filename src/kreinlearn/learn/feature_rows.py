@@ -90,11 +90,11 @@ class ValuesHere:
             assert self.sampled is not None
             left = max(session.budget - 8 * ROW_NUMBERS * task.Y.size, 0)
             moving = MovingRows(int(MOVING * left / (8 * m)))
-            values = scaled(sample.C[sample.positions(self.sampled)], features.unit)
+            values = sample.scaled[sample.positions(self.sampled)]
             sampled = Sampled(self.sampled, values, task.targets(by_fold=self.by_fold).by_group)
         return FeatureRows(
             task.rows.X, features.columns, sample.landmarks, features.unit, features.map.W, n,
-            task.intercept, self.target, sampled, task.pairs.kernel.writes_in_place, moving,
+            task.intercept, self.target, sampled, task.pairs.in_place, moving,
             task.pairs.workers, session.progress,
         )  # fmt: skip
 

@@ -5,46 +5,80 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from kreinlearn.kernels.base import Array, Kernel
-from kreinlearn.learn.coding import Coding, Decided, Encoded
-from kreinlearn.learn.exact import exact_features
-from kreinlearn.learn.folds import FoldSpec
+from kreinlearn.learn.coding import Coding, Encoded, solve_pairs
+from kreinlearn.learn.exact import exact_features, landmarks_by_cost
+from kreinlearn.learn.folds import draw_folds
 from kreinlearn.learn.held_out import HeldOut, held_out
 from kreinlearn.learn.incremental import Sums
 from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.precision import require_learned
 from kreinlearn.learn.scoring import cross_validated_score
 from kreinlearn.learn.search import Tuned, Unknowns, given, pattern_search
-from kreinlearn.learn.similarity import Chosen, SimilaritySpec, choose_similarity
+from kreinlearn.learn.similarity import Chosen, SimilaritySpec, choose_similarity, kernels_to_try
 from kreinlearn.learn.task import Features, Linear, Task
-from kreinlearn.nystrom.core import FeatureKind, FeatureMap, identity_map
-from kreinlearn.nystrom.landmarks import MapSpec, open_sample, select_landmarks
+from kreinlearn.nystrom.core import FeatureKind, FeatureMap, KreinFeatures, identity_map
+from kreinlearn.nystrom.landmarks import (
+    Landmarks,
+    MapSpec,
+    map_spec,
+    open_sample,
+    select_landmarks,
+)
 from kreinlearn.pairs.evaluate import LandmarkColumns
-from kreinlearn.pairs.pairs import Pairs
-from kreinlearn.pairs.probe import probe_landmarks
-from kreinlearn.pairs.rows import Rows, Session
-from kreinlearn.pairs.sample import Sample
+from kreinlearn.pairs.pairs import Pairs, Sample
+
+KREIN = KreinFeatures()
+MOST_LANDMARKS = 1000  # of landmarks="auto", where not all rows are at hand
+
+
+class Parameters(Protocol):
+    """The parameters that every learner has, as its constructor names them."""
+
+    kernel: Any
+    kernel_params: Any
+    landmarks: Any
+    similarity: str
+    lambda_plus: Any
+    lambda_minus: Any
+    cv: Any
+    scoring: Any
+    fit_intercept: bool
+
+
+class Recipe(NamedTuple):
+    """What differs between learners beside their parameters."""
+
+    loss: Loss
+    coding: Coding
+    kind: FeatureKind = KREIN
+    seconds: float | None = None  # of one core that a fit may take; None is the default
+    held_out: bool = False  # whether scores of objects by models without them are kept
+    excludes: str = ""  # what the table of refusals calls it, if some options do not go with it
 
 
 @dataclass(frozen=True)
 class LearnSpec:
-    """What an estimator asks for: every choice that is not made from the data."""
+    """What is asked for, with parameters as numbers for the rows at hand."""
 
-    kernel: Kernel  # fitted
     map: MapSpec
-    similarity: SimilaritySpec
-    kind: FeatureKind
     loss: Loss
     coding: Coding
     penalties: Unknowns  # as given by the user; None where they are tuned
-    folds: FoldSpec
+    similarity: SimilaritySpec
+    kind: FeatureKind
+    cv: Any = None  # a number of folds, a splitter, "loo", or None for the default
     scoring: Any = None
     intercept: bool = True
     held_out: bool = False  # whether scores of objects by models without them are kept
+
+    @property
+    def loo(self) -> bool:
+        return isinstance(self.cv, str)
 
     def unknowns(self, unit: float) -> Unknowns:
         """What is tuned, in the units of the features of C / unit."""
@@ -62,21 +96,72 @@ class LearnSpec:
         """Whether anything is found by cross-validation."""
         return bool(self.unknowns(1.0).free)
 
-    def wants_pool(self, encoded: Encoded) -> bool:
+    def wants_pool(self, kernel: Kernel, encoded: Encoded) -> bool:
         """Whether rows beside the landmarks are looked at before the pass over all rows."""
-        transforms = self.kernel.is_dissimilarity and self.similarity.name == "auto"
-        left_out = self.folds.loo and self.tunes
+        transforms = kernel.is_dissimilarity and self.similarity.name == "auto"
+        left_out = self.loo and self.tunes
         searches = self.loss.needs_pool and self.tunes
         chooses = transforms or bool(self.similarity.kernels) or self.coding.compares(encoded)
         scores = self.scoring is not None or self.held_out
         return bool(chooses or left_out or searches or scores)
 
 
+def make_spec(
+    asked: Parameters, recipe: Recipe, pairs: Pairs, encoded: Encoded,
+    *, part: bool = False, known: MapSpec | None = None,
+) -> LearnSpec:  # fmt: skip
+    """Parameters as numbers for the rows at hand.
+
+    ``part`` says that more rows will come later; if some came before, their landmarks are known.
+    """
+    plus, minus = (
+        None if isinstance(value, str) else float(value)
+        for value in (asked.lambda_plus, asked.lambda_minus)
+    )
+    equal = asked.lambda_minus == "equal"
+    fixed = (plus, plus if equal else minus)
+    wanted = Landmarks.of(asked.landmarks)
+    exact = recipe.loss.diagonal and asked.scoring is None and 0 not in fixed and not part
+    return LearnSpec(
+        known or _map_spec(pairs, wanted, encoded, recipe, exact=exact),
+        recipe.loss,
+        recipe.coding,
+        Unknowns(fixed, equal),
+        SimilaritySpec(
+            asked.similarity,
+            kernels_to_try(asked.kernel, asked.kernel_params, pairs.kernel, pairs.session.rng),
+            equal=equal,
+            tunes=fixed == (None, None),
+        ),
+        recipe.kind,
+        asked.cv,
+        asked.scoring,
+        asked.fit_intercept,
+        recipe.held_out,
+    )
+
+
+def _map_spec(
+    pairs: Pairs, wanted: Landmarks, encoded: Encoded, recipe: Recipe, *, exact: bool
+) -> MapSpec:
+    """ "auto" is all objects, if a fit can do that in reasonable time."""
+    default, reason = min(pairs.n, MOST_LANDMARKS), ""
+    automatic = isinstance(wanted.n, str) and not wanted.rank and not wanted.core
+    if automatic and exact and pairs.rows.here:
+        default, reason = landmarks_by_cost(
+            pairs.n, encoded.Y.shape[1], pairs.seconds(), pairs.session.budget,
+            machines=recipe.loss.iterates, seconds=recipe.seconds,
+        )  # fmt: skip
+    core, rank = wanted.core or "plain", wanted.rank
+    default = max(default, rank or 0)
+    return map_spec(pairs, wanted, core=core, rank=rank, default=default, reason=reason)
+
+
 @dataclass(frozen=True)
 class Solved:
     """Penalties and coefficients, which a further part of the data changes."""
 
-    coef: Array  # (r, q), of the features of the kernel itself
+    coef: Array  # (r, q), of the features of the kernel itself; of landmarks, if these are few
     dual: Array  # (m, q), of the landmarks
     intercept: Array  # (q,)
     tuned: Tuned  # in the units of C / unit
@@ -92,7 +177,7 @@ class Solved:
 class Model:
     """Everything that a fit has found; an estimator copies it to its attributes."""
 
-    kernel: Kernel
+    pairs: Pairs
     sample: Sample
     columns: LandmarkColumns
     map: FeatureMap  # of the kernel itself
@@ -100,54 +185,61 @@ class Model:
     folds: Array
     n_chosen: int  # landmarks that were asked for, of which a sparse model keeps some
     chosen: Chosen  # the similarity
+    signed: bool  # whether coefficients are those of features with signs
     reason: str = ""  # why there are so many landmarks
     held_out: HeldOut | None = None
     sums: Sums | None = None  # what partial_fit goes on from
 
 
-def fit_model(
-    rows: Rows, encoded: Encoded, weights: Any, spec: LearnSpec, session: Session,
-    rng: np.random.Generator,
-) -> Model:  # fmt: skip
+def fit_model(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Model:
     """From rows and targets to a model: the picture of ARCHITECTURE.md, one line per arrow."""
-    task = make_task(rows, encoded, weights, spec, session, rng)  # rows -> landmarks, folds
+    task = make_task(pairs, encoded, spec)  # rows -> landmarks, folds
     chosen = choose_similarity(task, spec.similarity)
-    by_fold = spec.tunes and not chosen.task.honest and not spec.folds.loo
+    by_fold = spec.tunes and not chosen.task.honest and not spec.loo
     kept = None
     if not spec.is_exact(chosen.task):
         kept = spec.loss.keeping(chosen.task, by_fold=by_fold)
     task, features = make_features(chosen.task, spec, by_fold=by_fold, keep=kept)
     loss = spec.loss.prepared(features, encoded.shift, intercept=spec.intercept)
     tuned = tune_penalties(task, features, loss, spec, encoded)  # folds -> penalties
-    decided = spec.coding.finish(task, features, loss.settled(tuned.values), tuned.values, kept)
-    if session.single:
+    loss = loss.settled(tuned.values)
+    way, errors = spec.coding.way(task, features, loss, tuned.values)
+    if way == "ovo":
+        solution = solve_pairs(task, features, loss, tuned.values)
+    else:
+        solution = loss.solve(task, features, tuned.values, kept)
+    if pairs.session.single:
         require_learned(task, tuned.values)
-    model = make_model(task, features, spec, encoded, tuned, decided, chosen)
+    model = make_model(task, features, spec, encoded, tuned, Decided(solution, way, errors), chosen)
     if not spec.held_out:
         return model
     return replace(model, held_out=held_out(task, features, loss, tuned.values))
 
 
-def make_task(
-    rows: Rows, encoded: Encoded, weights: Any, spec: LearnSpec, session: Session,
-    rng: np.random.Generator,
-) -> Task:  # fmt: skip
+def make_task(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Task:
     """Landmarks chosen and rows split."""
-    map_spec = replace(spec.map, wants_pool=session.single or spec.wants_pool(encoded))
-    weighted = rows.weighted_rows(weights)
+    rng, weighted = pairs.session.rng, encoded.weighted
+    wants_pool = pairs.session.single or spec.wants_pool(pairs.kernel, encoded)
+    of_map = replace(spec.map, wants_pool=wants_pool)
     if weighted is not None:
-        m = min(map_spec.n_landmarks, len(weighted))
-        map_spec = replace(map_spec, eligible=weighted, n_landmarks=m)
-    pairs = Pairs(spec.kernel, rows, session)
-    sample = select_landmarks(pairs, open_sample(pairs, map_spec, rng), map_spec, rng)
-    if pairs.kernel.untrusted:
-        probe_landmarks(pairs, sample)
-    folds, n_folds = spec.folds.draw(rows, encoded, rng)
+        m = min(of_map.n_landmarks, len(weighted))
+        of_map = replace(of_map, eligible=weighted, n_landmarks=m)
+    sample = select_landmarks(pairs, open_sample(pairs, of_map, rng), of_map, rng)
+    pairs.probe(sample)
+    folds, n_folds = draw_folds(spec.cv, pairs.rows, encoded, rng)
     task = Task(
-        pairs, sample, map_spec, spec.kind, rng, encoded.y, encoded.Y, weights, folds, n_folds,
-        spec.intercept, leaves_one_out=spec.folds.leaves_one_out,
+        pairs, sample, of_map, spec.kind, rng, encoded.y, encoded.Y, encoded.weights, folds,
+        n_folds, spec.intercept, leaves_one_out=spec.cv is None or spec.loo,
     )  # fmt: skip
     return task if task.honest else task.with_landmarks_trained()
+
+
+class Decided(NamedTuple):
+    """A model, and how it deals with many classes."""
+
+    model: Linear
+    multi_class: str | None = None
+    errors: Mapping[str, float] | None = None  # of both ways, if the folds have decided
 
 
 def make_features(
@@ -166,7 +258,7 @@ def tune_penalties(
     unknowns = spec.unknowns(features.unit)
     if not unknowns.free:
         return given(unknowns)
-    tuned = loss.tune(task, features, unknowns, loo=spec.folds.loo)
+    tuned = loss.tune(task, features, unknowns, loo=spec.loo)
     if spec.scoring is None:
         return tuned
     fixed = (*unknowns.fixed[:2], *tuned.values[2:])
@@ -190,7 +282,7 @@ def make_model(
         coef = decided.model.coef[needed]
         decided = decided._replace(model=replace(decided.model, coef=coef))
     return Model(
-        kernel=task.pairs.kernel,
+        pairs=task.pairs,
         sample=sample,
         columns=columns,
         map=feature_map.rescaled(features.unit),
@@ -198,6 +290,7 @@ def make_model(
         folds=task.folds,
         n_chosen=task.spec.n_landmarks,
         chosen=chosen,
+        signed=spec.kind.signed and needed is None,
         reason=task.spec.reason,
     )
 
@@ -208,11 +301,12 @@ def solved(
 ) -> Solved:  # fmt: skip
     """Coefficients and penalties in the units of the kernel itself."""
     solution, root = decided.model, spec.kind.root(unit)
+    dual = feature_map.W @ solution.coef / unit
     with np.errstate(over="ignore"):  # of squared similarities they may be out of range
         penalties = tuned.values[:2] * root * root
     return Solved(
-        coef=solution.coef / root,
-        dual=feature_map.W @ solution.coef / unit,
+        coef=solution.coef / root if solution.landmarks is None else dual,
+        dual=dual,
         intercept=solution.intercept + encoded.shift,
         tuned=tuned,
         penalties=penalties,

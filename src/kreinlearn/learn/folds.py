@@ -193,37 +193,24 @@ def _moments_at(Phi: Array, Y: Array, w: Array | None, places: Array) -> Feature
     return FeatureMoments.of_rows(Phi[places], Y[places], None if w is None else w[places])
 
 
-@dataclass(frozen=True)
-class FoldSpec:
-    """The parameter ``cv``: a number of folds, a splitter, "loo", or None for the default."""
+def are_drawn(cv: Any) -> bool:
+    """Whether the parameter ``cv`` asks for folds that are drawn at random."""
+    return cv is None or isinstance(cv, Integral)
 
-    cv: Any = None
 
-    @property
-    def loo(self) -> bool:
-        return isinstance(self.cv, str)
+def draw_folds(cv: Any, rows: Rows, encoded: Encoded, rng: np.random.Generator) -> tuple[Any, int]:
+    """One fold number for each row, and how many folds there are.
 
-    @property
-    def leaves_one_out(self) -> bool:
-        """Whether one object is left out at a time, where that costs no more than folds."""
-        return self.cv is None or self.loo
-
-    @property
-    def drawn(self) -> bool:
-        """Whether folds are drawn at random."""
-        return self.cv is None or isinstance(self.cv, Integral)
-
-    def draw(self, rows: Rows, encoded: Encoded, rng: np.random.Generator) -> tuple[Any, int]:
-        """One fold number for each row, and how many folds there are."""
-        n = len(rows)
-        if self.drawn:
-            k = fold_count(n, encoded.counts) if self.cv is None else int(self.cv)
-            k = min(k, n)
-            if n <= MANY_ROWS:
-                return random_folds(n, k, rng, encoded.labels), k
-            return rows.fold_numbers(TileFolds(n, k, int(rng.integers(2**63)))), k
-        if self.loo:
-            return np.arange(n), n
-        splitter = check_cv(self.cv, encoded.y, classifier=encoded.classes is not None)
-        splits = list(splitter.split(rows.X, encoded.y))
-        return given_folds(n, splits), len(splits)
+    ``cv`` is a number of folds, a splitter, "loo", or None for the default.
+    """
+    n = rows.n
+    if are_drawn(cv):
+        k = min(fold_count(n, encoded.counts) if cv is None else int(cv), n)
+        if n <= MANY_ROWS:
+            return random_folds(n, k, rng, encoded.labels), k
+        return rows.fold_numbers(TileFolds(n, k, int(rng.integers(2**63)))), k
+    if isinstance(cv, str):  # "loo"
+        return np.arange(n), n
+    splitter = check_cv(cv, encoded.y, classifier=encoded.classes is not None)
+    splits = list(splitter.split(rows.X, encoded.y))
+    return given_folds(n, splits), len(splits)

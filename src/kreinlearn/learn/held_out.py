@@ -12,7 +12,7 @@ from kreinlearn.learn.exact import tuning_loss
 from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.task import Features, Task, weighted
 from kreinlearn.pairs.evaluate import places_of
-from kreinlearn.pairs.sample import Sample
+from kreinlearn.pairs.pairs import Sample
 from kreinlearn.solvers.least_squares import signed_penalty
 from kreinlearn.solvers.resolvent import LeaveOneOutLoss
 from kreinlearn.sums.moments import Targets, total_moments

@@ -18,9 +18,8 @@ from kreinlearn.nystrom.core import fit_core, rows_of_core
 from kreinlearn.nystrom.error import ERROR_ROWS
 from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.pairs.evaluate import scaled
-from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.pairs.rows import Rows
-from kreinlearn.pairs.sample import Sample
 from kreinlearn.solvers.least_squares import ridge, signed_penalty
 from kreinlearn.sums.moments import Gram, Moments, Targets
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from hashlib import blake2b
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from kreinlearn.kernels.base import Array, Kernel
+from kreinlearn.kernels.base import Array, Kernel, resolve
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, Transform
 from kreinlearn.learn.exact import (
     SHARES,
@@ -20,7 +24,6 @@ from kreinlearn.learn.exact import (
     tuning_loss,
 )
 from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns, tune, tune_apart
-from kreinlearn.learn.sharing import shared
 from kreinlearn.learn.task import Task, gram_scale
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.solvers.exact import Eigenbasis
@@ -37,6 +40,7 @@ ALMOST_ALL = 1.2  # a part is not looked at if there are not so many times more 
 SCREENED_ACCURACY = 1e-5  # of the integrals behind leave-one-out, on parts
 
 Params = dict[str, Any]
+Result = TypeVar("Result")
 
 
 class Choice(NamedTuple):
@@ -90,19 +94,47 @@ class SimilaritySpec:
     tunes: bool = False  # whether both penalties are tuned on the similarity that is chosen
 
 
+def kernels_to_try(
+    kernel: Any, params: Any, fitted: Kernel, rng: np.random.Generator
+) -> list[tuple[Params, Callable[[Pairs], Kernel] | None]]:
+    """Parameters to choose from, and what makes kernels of them; none: the kernel stays as it is.
+
+    ``kernel`` and ``params`` are parameters of an estimator, of which ``fitted`` was made.
+    """
+    if isinstance(params, dict | None):
+        return []
+    listed = isinstance(params, list)
+    grid = params if listed else fitted.grid()
+    if listed and (not grid or not all(isinstance(each, dict) for each in grid)):
+        raise ValueError(f"kernel_params={params!r} is no list of dicts to choose from")
+    if not grid:
+        raise ValueError(
+            f'kernel_params="auto" has no parameters to try for kernel={kernel!r}; '
+            "pass a dict, or a list of dicts to choose from"
+        )
+
+    def made(each: Params, pairs: Pairs) -> Kernel:
+        other = resolve(kernel, each).with_processes(pairs.kernel.jobs, pairs.kernel)
+        return other.fit(pairs.rows.X, rng)
+
+    first = grid[0] if listed else None  # the fitted kernel has these
+    return [(each, None if each is first else partial(made, each)) for each in grid]
+
+
 def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
     """The similarity of smallest cross-validated squared error; the task given is not changed.
 
     All candidates are tried with coarse penalties on the same few rows, the best of them with
     tuned penalties on all rows of the sample. No pair is evaluated twice.
     """
-    candidates = list(_candidates(task, spec))
-    unknowns = Unknowns((None, None), equal=spec.equal)
-    if task.exact and (len(candidates) > 1 or spec.tunes) and can_be_tuned(task):
-        return _choose_exactly(candidates, unknowns)
-    if len(candidates) == 1:
+    candidates = _candidates(task, spec)
+    exactly = task.exact and (len(candidates) > 1 or spec.tunes) and can_be_tuned(task)
+    if len(candidates) == 1 and not exactly:
         (only,) = candidates
         return Chosen(only.chosen(), only.kernel_params, only.transform)
+    unknowns = Unknowns((None, None), equal=spec.equal)
+    if exactly:
+        return _choose_exactly(candidates, unknowns)
     seed = int(task.rng.integers(2**63))
 
     def tried(number: int, tuned_by: Callable[[Task], Tuned]) -> tuple[float, int, Choice]:
@@ -210,7 +242,7 @@ def _candidates(task: Task, spec: SimilaritySpec) -> list[Candidate]:
         names: Sequence[str | None] = (None,)
         if seen.sample.transform is not None:
             # all landmarks are the reference set, not only those of the first draw
-            seen = replace(seen, sample=seen.sample.referring_to_all())
+            seen = seen.referring_to_all()
             names = AUTO_TRANSFORMS if spec.name == "auto" else (spec.name,)
         candidates += [Candidate(seen, params, name) for name in names]
     return candidates
@@ -241,3 +273,66 @@ def _tuned(folds: list[Fold], search: Callable[..., Tuned], unknowns: Unknowns) 
     if not folds:
         return Tuned(np.ones(2), np.inf, np.empty((0, 3)))
     return search(MeanLoss(folds), gram_scale(folds[0].G, folds[0].n), unknowns)
+
+
+# Results that fits to the same values share, while learners are compared on them
+
+
+@dataclass
+class Shared:
+    """What fits have found, by the values that it depends on, and the time that others saved."""
+
+    results: dict[bytes, tuple[Any, float]] = field(default_factory=dict)
+    saved: float = 0.0  # seconds
+
+
+_active: ContextVar[Shared | None] = ContextVar("active", default=None)
+
+
+@contextmanager
+def sharing() -> Iterator[Shared]:
+    """A block in which fits of this thread do not repeat what one of them has found already.
+
+    All results are kept until the block ends. They depend on nothing but the values that name them,
+    so that a fit finds the same inside and outside of the block.
+    """
+    before = _active.set(Shared())
+    active = _active.get()
+    assert active is not None
+    try:
+        yield active
+    finally:
+        _active.reset(before)
+
+
+def shared(make: Callable[[], Result], *values: Any) -> Result:
+    """The result of ``make``, which may depend on these values only: arrays, names and numbers.
+
+    Outside of ``sharing()`` this is ``make()``.
+    """
+    active = _active.get()
+    if active is None:
+        return make()
+    key = _key(values)
+    if key in active.results:
+        result, seconds = active.results[key]
+        active.saved += seconds
+    else:
+        start = time.perf_counter()
+        result = make()
+        active.results[key] = result, time.perf_counter() - start
+    found: Result = result
+    return found
+
+
+def _key(values: tuple[Any, ...]) -> bytes:
+    """A digest of values; arrays count by their content."""
+    digest = blake2b(digest_size=20)
+    for value in values:
+        if isinstance(value, np.ndarray):
+            digest.update(f"{value.dtype.str}{value.shape}".encode())
+            digest.update(np.ascontiguousarray(value).data)
+        else:
+            digest.update(repr(value).encode())
+        digest.update(b"\0")
+    return digest.digest()

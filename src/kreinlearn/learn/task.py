@@ -19,14 +19,12 @@ from kreinlearn.learn.folds import (
     terms_by_one_map,
     with_fold,
 )
-from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned
-from kreinlearn.nystrom.core import FeatureKind, FeatureMap, one_shot
+from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns
+from kreinlearn.nystrom.core import FeatureKind, FeatureMap, fill_rows, one_shot, sweep
 from kreinlearn.nystrom.landmarks import MapSpec
-from kreinlearn.nystrom.sweep import fill_rows, sweep
 from kreinlearn.pairs.evaluate import LandmarkColumns, places_of, scaled
-from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.pairs.rows import Rows
-from kreinlearn.pairs.sample import Sample
 from kreinlearn.solvers.exact import Eigenbasis
 from kreinlearn.solvers.least_squares import Fold, LeaveOneOut, sign_groups
 from kreinlearn.sums.moments import (
@@ -41,6 +39,7 @@ from kreinlearn.sums.moments import (
 
 POWER_STEPS = 30  # of the iteration for the largest eigenvalue
 FEW_ROWS = 4  # rows per landmark up to which features are formed, and not only summed
+TUNED_OUTPUTS = 4  # outputs, of many, whose hinge loss is looked at
 ABSENT = -2  # the fold of rows that are left out of everything
 
 
@@ -141,8 +140,7 @@ class Task:
     @property
     def n_weighted(self) -> int:
         """How many rows have a positive weight."""
-        weighted = self.rows.weighted_rows(self.weights)
-        return self.n if weighted is None else len(weighted)
+        return self.n if self.spec.eligible is None else len(self.spec.eligible)
 
     @property
     def rows(self) -> Rows:
@@ -192,7 +190,7 @@ class Task:
             self._require_room(len(present))
             return [self._rebuilt(k, columns) for k in present]
         sample, unit = self.sample, self.sample.unit
-        C = scaled(sample.C[sample.inside], unit)
+        C = sample.scaled[sample.inside]
         if feature_map is None:
             W, S = self.cut(C, *self.kind.map_of(sample.K_ZZ / unit, sample.eps, self.spec))
         else:
@@ -275,6 +273,10 @@ class Task:
             return self
         return replace(self, similarity=similarity, sample=self.sample.using(similarity))
 
+    def referring_to_all(self) -> Task:
+        """The same task with dissimilarities transformed by all columns evaluated so far."""
+        return replace(self, sample=self.sample.referring_to_all())
+
     # All rows
 
     def swept(self, *, by_fold: bool, keep: Any = None) -> tuple[Task, Features]:
@@ -304,7 +306,7 @@ class Task:
 
     def sampled_features(self, feature_map: FeatureMap) -> Array:
         """Phi of the rows of the sample that belong to X."""
-        return scaled(self.sample.C[self.sample.inside], self.sample.unit) @ feature_map.W
+        return self.sample.scaled[self.sample.inside] @ feature_map.W
 
     def all_features(self, features: Features) -> Array:
         """Phi of all rows, in memory: rows of the sample are not evaluated again."""
@@ -319,11 +321,29 @@ class Task:
         fill_rows(self.pairs, self.sample, features.columns, Phi, again, "rows again")
         return Phi
 
+    def tuned_before(self, unknowns: Unknowns) -> Tuned | None:
+        """Least-squares penalties, if the choice of the similarity has found them already."""
+        return self.tuned if unknowns.fixed == (None, None) else None
+
     def folds_of(self, features: Features) -> list[Fold]:
-        """The terms of all folds: by maps of their own, or by down-dating the sums."""
-        if not self.honest:
-            return downdated(features.terms, features.map.S, intercept=self.intercept)
-        return self.terms_of(self.splits())
+        """The terms of all folds: by maps of their own, or by down-dating the sums.
+
+        ValueError says that there is no fold.
+        """
+        if self.honest:
+            folds = self.terms_of(self.splits())
+        else:
+            folds = downdated(features.terms, features.map.S, intercept=self.intercept)
+        if not folds:
+            raise self.nothing_left_out()
+        return folds
+
+    def nothing_left_out(self) -> ValueError:
+        """The error if penalties are to be tuned, and no object can be left out."""
+        return ValueError(
+            f"n_samples={self.n_weighted} of positive weight leaves no fold to tune the "
+            "penalties on; give lambda_plus and lambda_minus, or another cv"
+        )
 
     def terms_of(self, splits: Sequence[FoldRows]) -> list[Fold]:
         Y, w = Targets(self.Y, self.weights).of(self.numbers)
@@ -342,3 +362,8 @@ class Task:
 def weighted(Y: Array, w: Array | None) -> tuple[Array, Array]:
     """Targets and their weights, which are ones where none are given."""
     return Y, np.ones(len(Y)) if w is None else w
+
+
+def some_outputs(Y: Array) -> Array:
+    """A few of many outputs, those that vary most: they make up most of the loss."""
+    return np.sort(np.argsort(-Y.var(axis=0), kind="stable")[:TUNED_OUTPUTS])

@@ -6,16 +6,25 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+import scipy.linalg
 
 from kreinlearn.kernels.base import Array
-from kreinlearn.nystrom.core import FeatureMap, fit_core
+from kreinlearn.nystrom.core import (
+    CORE_RTOL,
+    WHITEN_RTOL,
+    FeatureMap,
+    core_rank,
+    fill_rows,
+    fit_core,
+    landmark_map,
+    sweep,
+)
 from kreinlearn.nystrom.error import ERROR_ROWS, ErrorEstimate, estimate_error
 from kreinlearn.nystrom.landmarks import MapSpec, open_sample, room_for, select_landmarks
 from kreinlearn.nystrom.schemes import Candidates
-from kreinlearn.nystrom.sweep import all_columns, sweep
 from kreinlearn.pairs.evaluate import LandmarkColumns, scaled
-from kreinlearn.pairs.pairs import Pairs
-from kreinlearn.pairs.sample import Sample
+from kreinlearn.pairs.pairs import Pairs, Sample
+from kreinlearn.solvers.spectrum import signed_eigh
 from kreinlearn.sums.moments import Gram, Targets, gram_of
 
 
@@ -49,11 +58,62 @@ def finish_map(pairs: Pairs, sample: Sample, spec: MapSpec, rng: np.random.Gener
             sample.unit,
         )
         gram = gram_of(scaled(C, unit), pairs.workers)
-    feature_map = fit_core(pairs, sample, gram, n, spec, rng, C)
+    if C is None:
+        feature_map = fit_core(pairs, sample, gram, n, spec, rng)
+    else:
+        feature_map = by_reference_route(scaled(C, unit), sample, spec)
     return FittedMap(sample, columns, gram, unit, feature_map.rescaled(unit))
 
 
-# The core
+# Reference routes, which need all similarities at once
+
+
+def by_reference_route(C: Array, sample: Sample, spec: MapSpec) -> FeatureMap:
+    """The same as ``fit_core`` from all similarities C over the unit of the sample."""
+    k, K_ZZ = core_rank(spec), sample.K_ZZ / sample.unit
+    W, S = landmark_map(K_ZZ, k, sample.eps)
+    if spec.method == "svd":
+        return FeatureMap(W, S, *one_shot_svd(C, W, S))
+    return FeatureMap(W, S, *squared_route(C, K_ZZ, k))
+
+
+def one_shot_svd(C: Array, W: Array, S: Array) -> tuple[Array, Array]:
+    """The paper's own route: a thin singular value decomposition of L = C U |D|^-1/2."""
+    _, sigma, Bt = scipy.linalg.svd(C @ (W * S), full_matrices=False)
+    keep = sigma > WHITEN_RTOL * np.max(sigma, initial=0.0)
+    sigma, B = sigma[keep], Bt[keep].T
+    core = signed_eigh((sigma[:, None] * (B.T * S)) @ (B * sigma))
+    return (W * S) @ ((B / sigma) @ core.U), core.D
+
+
+def squared_route(C: Array, K_ZZ: Array, rank: int | None = None) -> tuple[Array, Array]:
+    """Gisbrecht-Schleif-Tino: eigenvectors of K~ K~, then the signs from U~' K~ U~."""
+    inverse = signed_eigh(K_ZZ, rank, rtol=CORE_RTOL)
+    pinv = (inverse.U / inverse.D) @ inverse.U.T
+    gram = signed_eigh(C.T @ C, rtol=WHITEN_RTOL**2)
+    root = (gram.U * np.sqrt(np.maximum(gram.D, 0))) @ gram.U.T
+    B = pinv @ root  # K~ K~ = (C B)(C B)'
+    CB = C @ B
+    square = signed_eigh(CB.T @ CB, rtol=WHITEN_RTOL**2)
+    E = B @ (square.U / np.sqrt(square.D))
+    CU = C.T @ (C @ E)
+    Lambda = np.einsum("ij,ij->j", CU, pinv @ CU)
+    order = np.argsort(-np.abs(Lambda), kind="stable")
+    return E[:, order], Lambda[order]
+
+
+def all_columns(pairs: Pairs, sample: Sample, method: str) -> Array:  # (n, m)
+    """All similarities to the landmarks, for the reference routes that need them at once."""
+    n, m = pairs.n, len(sample.landmarks)
+    pairs.require_memory(
+        8 * n * m, f'method="{method}" holds all {n} x {m} kernel values and',
+        'pass method="gram", which streams them',
+    )  # fmt: skip
+    here = sample.rows[sample.rows >= 0]
+    C = np.empty((n, m))
+    C[here] = sample.C[sample.inside]
+    fill_rows(pairs, sample, pairs.evaluator(sample), C, lambda values: values, "kernel rows")
+    return C
 
 
 # Landmarks until the error is small

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
-from kreinlearn.kernels.base import Array, Kernel, Objects
+from kreinlearn._warnings import warn
+from kreinlearn.data.tiles import length
+from kreinlearn.data.validation import is_frame
+from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.nystrom.core import extra_rows
-from kreinlearn.nystrom.schemes import SCHEMES, WHOLE_SAMPLE
-from kreinlearn.pairs.evaluate import announce, pairs_among
-from kreinlearn.pairs.pairs import Pairs
-from kreinlearn.pairs.sample import Sample
+from kreinlearn.nystrom.schemes import SCHEMES, VECTORS_ONLY, WHOLE_SAMPLE
+from kreinlearn.pairs.pairs import Pairs, Sample
 
 POOL_PER_LANDMARK = 10
 
@@ -59,6 +62,18 @@ class Landmarks:
     rank: int | None = None
     pool: int = 8192
 
+    @classmethod
+    def of(cls, landmarks: Any) -> Landmarks:
+        """Whatever an estimator takes as ``landmarks``."""
+        if isinstance(landmarks, Landmarks):
+            return landmarks
+        return cls(scheme=landmarks) if isinstance(landmarks, str) else cls(landmarks)
+
+    @property
+    def given(self) -> Any:
+        """Row numbers or objects that are to be the landmarks; None if they are chosen."""
+        return None if self.n is None or isinstance(self.n, str | Real) else self.n
+
 
 @dataclass(frozen=True)
 class MapSpec:
@@ -76,11 +91,6 @@ class MapSpec:
     eligible: Array | None = None  # rows that may be landmarks; None: all
     reason: str = ""  # why there are so many landmarks, where that was decided
     wants_pool: bool = False  # rows beside the landmarks are looked at, whatever the scheme
-
-    @property
-    def outside(self) -> Objects | None:
-        """Landmarks that are given as objects; None if they are rows of X."""
-        return self.given if self.scheme is None and not self.by_number else None
 
     @property
     def sketch(self) -> int:
@@ -105,6 +115,85 @@ class MapSpec:
         return np.sort(rng.choice(eligible, size, replace=False))
 
 
+# From the parameter to numbers
+
+
+def map_spec(
+    pairs: Pairs, wanted: Landmarks, *, default: int, core: str, rank: int | None,
+    name: str = "rank", **more: Any,
+) -> MapSpec:  # fmt: skip
+    """The parameters as numbers for the rows at hand; "auto" is ``default`` landmarks.
+
+    ``name`` is the parameter that the rank was given by.
+    """
+    n, given = pairs.n, wanted.given
+    spec = MapSpec(n, rank=rank, core=core, pool=wanted.pool, **more)
+    if given is None:
+        scheme = scheme_for(wanted.scheme, pairs.rows.are_dense_vectors and not pairs.is_matrix)
+        m = landmark_count(wanted.n, n, default)
+        spec = replace(spec, n_landmarks=m, scheme=scheme)
+    elif are_row_numbers(given):
+        given = checked_row_numbers(given, n)
+        spec = replace(spec, n_landmarks=len(given), given=given)
+    else:
+        Z = pairs.rows.outside
+        spec = replace(spec, n_landmarks=length(Z), given=Z, by_number=False)
+    if rank is not None and rank > spec.n_landmarks:
+        remedy = "give more landmarks" if spec.scheme is None else "use more landmarks"
+        raise ValueError(
+            f"{name}={rank} exceeds the number of landmarks, {spec.n_landmarks} "
+            f"(n_samples={n}); lower {name} or {remedy}"
+        )
+    return spec
+
+
+def are_row_numbers(landmarks: Any) -> bool:
+    """Integers in one dimension; anything else is a sequence of objects."""
+    if landmarks is None or isinstance(landmarks, str) or is_frame(landmarks):
+        return False
+    if isinstance(landmarks, np.ndarray):
+        return landmarks.ndim == 1 and landmarks.dtype.kind in "iu"
+    return all(isinstance(i, int | np.integer) and not isinstance(i, bool) for i in landmarks)
+
+
+def checked_row_numbers(landmarks: Sequence[int], n: int) -> Array:
+    numbers = np.asarray(landmarks, dtype=np.intp)
+    repeats = len(numbers) - len(np.unique(numbers))
+    if not len(numbers) or numbers.min() < 0 or numbers.max() >= n or repeats:
+        given = f"{numbers.min()}..{numbers.max()}" if len(numbers) else "none"
+        raise ValueError(
+            f"landmarks must be distinct row numbers in 0..{n - 1}, got {given} with "
+            f"{repeats} repeats"
+        )
+    return numbers
+
+
+def landmark_count(n_landmarks: Any, n: int, default: int) -> int:
+    """How many landmarks a number, a fraction, "auto" or None (all objects) comes to."""
+    if n_landmarks is None:
+        return n
+    if isinstance(n_landmarks, str):
+        return min(n, default)
+    if isinstance(n_landmarks, float | np.floating):
+        return max(1, round(float(n_landmarks) * n))
+    if n_landmarks > n:
+        warn(f"{n_landmarks} landmarks exceed n_samples={n}; all {n} objects are used")
+    return min(n, int(n_landmarks))
+
+
+def scheme_for(scheme: str, vectors: bool) -> str:
+    if scheme in VECTORS_ONLY and not vectors:
+        raise ValueError(
+            f"landmarks={scheme!r} needs dense vectors; "
+            'pass "greedy_kmeans++" for objects, matrices or sparse data'
+        )
+    default = "medoids+greedy" if vectors else "greedy_kmeans++"
+    return default if scheme == "auto" else scheme
+
+
+# Choosing
+
+
 def open_sample(pairs: Pairs, spec: MapSpec, rng: np.random.Generator) -> Sample:
     """The rows among which landmarks are chosen, with given landmarks as columns."""
     n = pairs.n
@@ -120,7 +209,7 @@ def open_sample(pairs: Pairs, spec: MapSpec, rng: np.random.Generator) -> Sample
     if spec.scheme not in WHOLE_SAMPLE or len(pool) == n:
         return pairs.sample(pool)
     _require_sketch(pairs, n, spec)
-    if pairs.kernel.writes_in_place:  # vectors are evaluated again; values of objects are held
+    if pairs.in_place:  # vectors are evaluated again; values of objects are held
         return replace(pairs.sample(pool), streams=True)
     return pairs.sample(np.arange(n), pool)
 
@@ -139,30 +228,27 @@ def select_landmarks(
 
 def _announce(pairs: Pairs, spec: MapSpec) -> None:
     """Say what the fit will cost, before it evaluates anything."""
-    at_least = "" if spec.tol is None else "at least "
-    count = pairs_of_fit(pairs.kernel, pairs.n, spec)
-    X = pairs.rows.X
-    announce(pairs.session.progress, pairs.kernel, X, X, count, pairs.session.workers, at_least)
+    pairs.announce(pairs_of_fit(pairs, spec), "" if spec.tol is None else "at least ")
 
 
-def pairs_of_fit(kernel: Kernel, n: int, spec: MapSpec) -> int:
+def pairs_of_fit(pairs: Pairs, spec: MapSpec) -> int:
     """How many pairs a fit evaluates: all rows with the landmarks, and those of the core."""
-    m, given = spec.n_landmarks, spec.scheme is None
+    n, m, given = pairs.n, spec.n_landmarks, spec.scheme is None
     growth = [m] if m >= n else columns_at_a_time(spec)
     outside = m * (given and not spec.by_number)
-    count = pairs_of_growth(kernel, n + outside, growth)
+    count = pairs_of_growth(pairs, n + outside, growth)
     if spec.core == "ls" and m < n:
-        count += pairs_among(kernel, extra_rows(n, m))
-    if "greedy" in (spec.scheme or "") and m < n and not kernel.is_dissimilarity:
-        count += kernel.diagonal_cost * spec.pool_size(n)  # k(x, x)
+        count += pairs.among(extra_rows(n, m))
+    if "greedy" in (spec.scheme or "") and m < n and not pairs.kernel.is_dissimilarity:
+        count += pairs.kernel.diagonal_cost * spec.pool_size(n)  # k(x, x)
     return count
 
 
-def pairs_of_growth(kernel: Kernel, n: int, growth: Sequence[int]) -> int:
+def pairs_of_growth(pairs: Pairs, n: int, growth: Sequence[int]) -> int:
     """Pairs of n rows with columns that come in steps: pairs of two columns are mirrored."""
     total = before = 0
     for k in growth:
-        total += pairs_among(kernel, k) + k * max(n - before - k, 0)
+        total += pairs.among(k) + k * max(n - before - k, 0)
         before += k
     return total
 
@@ -195,7 +281,7 @@ def _require_room(pairs: Pairs, n: int, spec: MapSpec) -> None:
 def _require_sketch(pairs: Pairs, n: int, spec: MapSpec) -> None:
     """Raise MemoryError if what the paper's schemes hold of all rows would not fit."""
     per_row = 3 * 8 * spec.sketch
-    if pairs.kernel.writes_in_place:
+    if pairs.in_place:
         per_row = 4 * spec.sketch + 8 if spec.scheme == "kmeans++" else 8
     pairs.require_memory(
         per_row * n, f'landmarks="{spec.scheme}", which looks at all {n} rows,',

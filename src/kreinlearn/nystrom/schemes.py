@@ -21,9 +21,8 @@ from kreinlearn.data.tiles import TILE
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.kernels.columns import squared_norms
 from kreinlearn.nystrom.core import landmark_map, one_shot, weighted_draw
-from kreinlearn.pairs.evaluate import evaluate, scaled
-from kreinlearn.pairs.pairs import Pairs
-from kreinlearn.pairs.sample import Sample
+from kreinlearn.pairs.evaluate import evaluate
+from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.sums.moments import Gram
 from kreinlearn.sums.parallel import map_blocks, sum_over_blocks
 
@@ -80,7 +79,7 @@ class Candidates:
         """A function from a block to its place and its C / unit, and all the blocks."""
         pairs, sample, unit = self.pairs, self.sample, self.sample.unit
         if not sample.streams:
-            C = scaled(sample.C, unit)
+            C = sample.scaled
             return lambda here: (here, C[here]), gen_batches(len(C), TILE)
         columns, scratch = pairs.evaluator(sample), pairs.scratch()
 
@@ -89,7 +88,7 @@ class Candidates:
             values, room = partial(columns.of_rows, numbers), scratch.get(A, len(sample.columns))
             C = evaluate(values, A, numbers, sample.landmarks, room)
             pairs.session.progress.add(len(numbers), len(numbers) * len(sample.columns))
-            return slice(numbers[0], numbers[-1] + 1), scaled(C, unit)
+            return slice(numbers[0], numbers[-1] + 1), C if unit == 1.0 else C / unit
 
         return load, pairs.rows.blocks(sample.rows[:0])
 
@@ -294,7 +293,7 @@ def _candidates(weights: Array, used: Array, trials: int, rng: np.random.Generat
 def _medoid_rows(pairs: Pairs, sample: Sample, count: int, rng: np.random.Generator) -> Array:
     from sklearn.cluster import KMeans  # here, because many fits do without it
 
-    X = np.asarray(pairs.rows.take(sample.rows), dtype=np.float64)
+    X = np.asarray(pairs.take(sample.rows), dtype=np.float64)
     seed = int(rng.integers(2**31))
     model = KMeans(min(count, len(X)), n_init=1, max_iter=LLOYD_STEPS, random_state=seed)
     with warnings.catch_warnings():

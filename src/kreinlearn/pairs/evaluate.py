@@ -38,17 +38,27 @@ def naming(numbers: Array, n_landmarks: int) -> Iterator[None]:
 
 def evaluate(
     function: Callable[..., Array], objects: Objects, numbers: Array, against: Array,
-    out: Array | None = None,
+    out: Array | None = None, progress: Progress | None = None,
 ) -> Array:  # fmt: skip
     """The values that ``function`` gives for numbered rows, checked to be finite."""
     with naming(numbers, len(against)):
         K = function(objects) if out is None else function(objects, out)
     require_finite(K, numbers, against)
+    if progress is not None:
+        progress.add(len(numbers), K.size)
     return np.asarray(K)
+
+
+def diagonal(kernel: Kernel, objects: Objects) -> Array:  # (n, 1)
+    """k(x, x) of each object."""
+    return kernel.diagonal(objects)[:, None]
 
 
 def require_finite(K: Array, numbers: Array, against: Array) -> None:
     """Raise ValueError naming the first row and landmark whose value is NaN or infinite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(K.sum()):
+            return
     bad = first_not_finite(K)
     if bad is not None:
         i, j, what = bad
@@ -126,10 +136,10 @@ def evaluate_square(
 
     def one_strip(span: tuple[int, int]) -> None:
         here, after = slice(*span), slice(span[1], n)
-        A, height = objects[slice(*span)], span[1] - span[0]
+        A, height = objects[here], span[1] - span[0]
         K[here, here] = evaluate(symmetric(here), A, numbers[here], numbers[here])
         if span[1] < n:
-            Z = objects[span[1] :]
+            Z = objects[after]
             columns = kernel.columns(Z)
             if store is not None:
                 columns = partial(store.columns(columns, Z, numbers[after]), numbers[here])

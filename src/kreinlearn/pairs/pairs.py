@@ -1,31 +1,257 @@
-"""Kernel values of the rows of a fit: the only caller of a kernel."""
+"""Kernel values of the rows of a fit: the only caller of a kernel.
+
+``Pairs`` evaluates them, and ``Sample`` is the frozen value that the phases of a fit hand on.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from kreinlearn.data.memory import require_memory
-from kreinlearn.data.tiles import TILE, Scratch
+from kreinlearn.data.memory import Resources
+from kreinlearn.data.tiles import TILE, Scratch, is_everything
 from kreinlearn.data.validation import asymmetry_of
 from kreinlearn.kernels.base import Array, Kernel, Objects, symmetrised
-from kreinlearn.kernels.dissimilarity import check_dissimilarities
+from kreinlearn.kernels.dissimilarity import TRANSFORMS, Transform, check_dissimilarities
 from kreinlearn.pairs.evaluate import (
     LandmarkColumns,
+    announce,
+    diagonal,
     evaluate,
     evaluate_square,
     neighbouring_spans,
+    pair_seconds,
     pairs_among,
     places_of,
     rows_per_block,
+    scaled,
     spans_of,
 )
-from kreinlearn.pairs.rows import Rows, Session
-from kreinlearn.pairs.sample import KnownPairs, Sample
+from kreinlearn.pairs.probe import COUNTED, warn_of_probe
+from kreinlearn.pairs.rows import Rows, Session, open_session
+from kreinlearn.progress import Progress
 from kreinlearn.sums.parallel import map_blocks
+
+SAFE_EXPONENT = 100  # kernels within 4^+-50 need no scaling before they are squared
+EPS = float(np.finfo(np.float64).eps)
+NONE = np.empty(0, dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Kernel values of some rows to some columns, and which of the columns are landmarks.
+
+    ``raw`` holds what the kernel gives, ``C`` the similarities of the rows to the landmarks. A
+    dissimilarity is transformed by its reference set, which are the first ``n_reference`` columns.
+    Every column is also one of the rows, so that K_ZZ can be read off.
+    """
+
+    rows: Array  # (r,) sorted row numbers; those below zero are landmarks from outside X
+    pool: Array  # row numbers: a uniform sample of all rows
+    columns: Array  # (c,) row numbers of all evaluated columns
+    raw: Array  # (r, c)
+    landmarks: Array  # (m,) row numbers, in the order of the columns
+    transform: Transform | None = None
+    eps: float = EPS  # the unit roundoff of the kernel values
+    streams: bool = False  # landmarks are chosen among all rows, which are evaluated as a stream
+
+    @classmethod
+    def empty(cls, rows: Array, pool: Array | None = None) -> Sample:
+        """These rows, and no column yet."""
+        return cls(rows, rows if pool is None else pool, NONE, np.empty((len(rows), 0)), NONE)
+
+    # Values
+
+    @cached_property
+    def offsets(self) -> Array | None:
+        """a(x) of every row, which a transform needs beside the distance."""
+        return None if self.transform is None else self.transform.offsets(self.raw)
+
+    @cached_property
+    def C(self) -> Array:  # (r, m)
+        """Similarities of the rows to the landmarks."""
+        picked = self.raw
+        if not np.array_equal(self.landmarks, self.columns):
+            picked = self.raw[:, places_of(self.landmarks, self.columns)]
+        if self.transform is None:
+            return picked
+        a = self.offsets
+        assert a is not None
+        return self.transform.similarity(picked, a, a[self.positions(self.landmarks)])
+
+    @property
+    def K_ZZ(self) -> Array:  # (m, m)
+        return symmetrised(self.C[self.positions(self.landmarks)])
+
+    @cached_property
+    def unit(self) -> float:
+        """A power of four near the size of C, and 1 unless squares might over- or underflow."""
+        return unit_of(self.C)
+
+    @property
+    def scaled(self) -> Array:  # (r, m)
+        """C / unit; C itself if the unit is 1."""
+        return scaled(self.C, self.unit)
+
+    @property
+    def is_square(self) -> bool:
+        """Whether the rows, the columns and the landmarks are the same objects in one order."""
+        same = np.array_equal(self.rows, self.columns)
+        return same and np.array_equal(self.columns, self.landmarks)
+
+    def positions(self, numbers: Array) -> Array:
+        """The positions in ``rows`` of rows with the given numbers."""
+        return np.searchsorted(self.rows, numbers)
+
+    @property
+    def inside(self) -> Array:
+        """Positions of the rows that belong to X."""
+        return np.flatnonzero(self.rows >= 0)
+
+    @cached_property
+    def used(self) -> Array:  # (c,) bool
+        """The columns that a prediction needs: the landmarks and a reference set."""
+        used = np.isin(self.columns, self.landmarks)
+        if self.transform is not None:
+            used[: self.transform.n_reference] = True
+        return used
+
+    # Values among landmarks, by a transformation that is made of some of them alone
+
+    def square(self, name: str, places: Array | None = None) -> Array:
+        """Similarities among the landmarks, or among those at some places; not shared memory.
+
+        Of some places the dissimilarities are transformed as ``name`` says.
+        """
+        if places is not None:
+            raw = self.raw[np.ix_(self.positions(self.landmarks[places]), places)]
+            if self.transform is None:
+                return symmetrised(raw)
+            transform = TRANSFORMS[name](raw)
+            a = transform.offsets(raw)
+            return symmetrised(transform.similarity(raw, a, a))
+        if not self.is_square or self.transform is None:
+            return self.K_ZZ
+        offsets = self.offsets  # not by way of C, which would keep another matrix
+        assert offsets is not None
+        return symmetrised(self.transform.similarity(self.raw, offsets, offsets))
+
+    def split(self, name: str, train: Array, valid: Array) -> tuple[Array, Array]:
+        """Similarities among the landmarks of a training part, and of a validation part to it."""
+        at, at_valid = (self.positions(self.landmarks[part]) for part in (train, valid))
+        raw, rows = self.raw[np.ix_(at, train)], self.raw[np.ix_(at_valid, train)]
+        if self.transform is not None:
+            transform = TRANSFORMS[name](raw)
+            a, a_rows = transform.offsets(raw), transform.offsets(rows)
+            raw, rows = transform.similarity(raw, a, a), transform.similarity(rows, a_rows, a)
+        return symmetrised(raw), rows
+
+    # Other samples made of this one
+
+    def with_landmarks(self, landmarks: Array) -> Sample:
+        """The same values with other landmarks, all of which are evaluated columns."""
+        return replace(self, landmarks=self.columns[np.isin(self.columns, landmarks)])
+
+    def with_columns(self, columns: Array, raw: Array, dtype: np.dtype[Any]) -> Sample:
+        """Other columns, whose values were evaluated in numbers of this type."""
+        eps = float(np.finfo(np.float32).eps) if dtype == np.float32 else self.eps
+        return replace(self, columns=columns, raw=raw, eps=eps)
+
+    def referring_to_all(self, name: str = "squared") -> Sample:
+        """A dissimilarity transformed by all columns evaluated so far."""
+        return replace(self, transform=TRANSFORMS[name](self._among_columns(len(self.columns))))
+
+    def using(self, name: str) -> Sample:
+        """Another similarity of the same distances, by the same reference set."""
+        assert self.transform is not None, "only a dissimilarity has transformations"
+        D_RR = self._among_columns(self.transform.n_reference)
+        return replace(self, transform=TRANSFORMS[name](D_RR))
+
+    def _among_columns(self, n: int) -> Array:
+        """Values among the first n columns: a view if they are also the first rows."""
+        at = self.positions(self.columns[:n])
+        return self.raw[:n, :n] if is_everything(at, n) else self.raw[at, :n]
+
+    def restricted(self, rows: Array) -> Sample:
+        """Fewer rows."""
+        return replace(self, rows=rows, raw=self.raw[self.positions(rows)])
+
+    def with_rows(self, numbers: Array, raw: Array) -> Sample:
+        """More rows, whose values to the used columns were evaluated elsewhere."""
+        order = np.argsort(numbers)
+        at = self.positions(numbers[order])
+        return replace(
+            self,
+            rows=np.insert(self.rows, at, numbers[order]),
+            raw=np.insert(self.raw[:, self.used], at, raw[order], axis=0),
+            columns=self.columns[self.used],
+        )
+
+
+def unit_of(C: Array) -> float:
+    """A power of four near the largest magnitude, and 1 unless squares might over- or underflow."""
+    exponent = int(np.frexp(max(np.max(C, initial=0.0), -np.min(C, initial=0.0)))[1])
+    return 1.0 if abs(exponent) <= SAFE_EXPONENT else 2.0 ** (2 * (exponent // 2))
+
+
+def over_unit(K: Array, unit: float | None = None) -> tuple[Array, float]:
+    """K / unit, and the unit; by default it is that of K itself."""
+    unit = unit_of(K) if unit is None else unit
+    return scaled(K, unit), unit
+
+
+class Square(NamedTuple):
+    """The kernel values among some rows."""
+
+    numbers: Array  # (k,) sorted
+    values: Array  # (k, k)
+
+
+class KnownPairs:
+    """Kernel values among sets of rows: a pair is known if one of the sets contains both rows.
+
+    The membership of a row is a number whose bits say which sets contain it, so that two rows
+    form a known pair exactly if their memberships have a bit in common.
+    """
+
+    def __init__(self) -> None:
+        self.squares: list[Square] = []
+        self.own = dict[int, float]()  # k(x, x) by row number
+
+    def add(self, numbers: Array, values: Array) -> None:
+        order = np.argsort(numbers)
+        self.squares.append(Square(numbers[order], values[np.ix_(order, order)]))
+
+    def memberships(self, numbers: Array) -> Array:
+        bits = np.zeros(len(numbers), dtype=np.int64)
+        for i, square in enumerate(self.squares):
+            bits |= np.isin(numbers, square.numbers).astype(np.int64) << i
+        return bits
+
+    def between(self, A: Array, B: Array, shared: int) -> Array:
+        """The values of A x B, whose memberships all contain one of the ``shared`` bits."""
+        square = self.squares[(shared & -shared).bit_length() - 1]
+        at = np.ix_(np.searchsorted(square.numbers, A), np.searchsorted(square.numbers, B))
+        return np.asarray(square.values[at])
+
+    def self_similarities(self, numbers: Array) -> Array:
+        """k(x, x) of each row, NaN where it is not known."""
+        return np.array([self.own.get(i, np.nan) for i in numbers.tolist()])
+
+
+@contextmanager
+def open_pairs(
+    kernel: Kernel, rows: Rows, resources: Resources, n_jobs: int | None, progress: Progress,
+    rng: np.random.Generator, *, single: bool,
+) -> Iterator[Pairs]:  # fmt: skip
+    """The kernel values of one fit, whose store is closed at the end; see ``open_session``."""
+    with open_session(kernel, rows, resources, n_jobs, progress, rng, single=single) as session:
+        yield Pairs(kernel, rows, session)
 
 
 class Pairs:
@@ -39,15 +265,35 @@ class Pairs:
         self.kernel, self.rows, self.session = kernel, rows, session
         self.workers = session.workers if kernel.threads else 1
         self.known = KnownPairs()
-
-    @property
-    def n(self) -> int:
-        """The number of all rows."""
-        return len(self.rows)
+        self.n = rows.n  # the number of all rows
+        self.is_matrix = kernel.domain.is_matrix  # the values are given
+        self.in_place = kernel.writes_in_place  # the kernel writes to buffers
 
     def require_memory(self, n_bytes: int, what: str, remedy: str) -> None:
         """Raise MemoryError before an allocation that does not fit the budget."""
-        require_memory(n_bytes, self.session.budget, what, remedy)
+        self.session.require_memory(n_bytes, what, remedy)
+
+    # What values cost, and whether they can be trusted
+
+    def among(self, n: int) -> int:
+        """How many evaluations the pairs among n objects take."""
+        return pairs_among(self.kernel, n)
+
+    def seconds(self) -> float:
+        """About how long one value takes."""
+        return pair_seconds(self.kernel, self.rows.X)
+
+    def announce(self, count: int, at_least: str = "") -> None:
+        """Say beforehand how long so many values of a costly kernel will take, if that is long."""
+        X, session = self.rows.X, self.session
+        announce(session.progress, self.kernel, X, X, count, session.workers, at_least)
+
+    def probe(self, sample: Sample, used: str = COUNTED) -> None:
+        """Warn of what is wrong with a user's own functions in the kernel."""
+        if self.kernel.untrusted:
+            own = np.random.default_rng(0)  # folds are those that a matrix of these values gets
+            Z = self.rows.take(sample.landmarks)
+            warn_of_probe(self.kernel, Z, sample.K_ZZ, own, used)
 
     def sample(self, rows: Array, pool: Array | None = None) -> Sample:
         """A sample of these rows, with no column yet."""
@@ -59,6 +305,10 @@ class Pairs:
         if self.kernel.is_dissimilarity and sample.transform is None:
             return sample.referring_to_all()
         return sample
+
+    def take(self, numbers: Array) -> Objects:
+        """The objects of rows."""
+        return self.rows.take(numbers)
 
     # Columns
 
@@ -72,7 +322,7 @@ class Pairs:
         if not len(sample.columns) and np.array_equal(missing, sample.rows):
             return self._complete(sample, landmarks)
         k, others = len(missing), len(sample.rows) - len(sample.columns) - len(missing)
-        cost = others * k + pairs_among(self.kernel, k)
+        cost = others * k + self.among(k)
         at, before = sample.positions(missing), sample.positions(sample.columns)
         fresh = np.ones(len(sample.rows), dtype=bool)
         fresh[at] = fresh[before] = False
@@ -88,10 +338,8 @@ class Pairs:
     def _complete(self, sample: Sample, landmarks: Array) -> Sample:
         """The sample with all its rows as landmarks; the matrix of their pairs is not copied."""
         rows = sample.rows
-        with self.session.progress.step(
-            "landmarks", len(rows), pairs_among(self.kernel, len(rows))
-        ):
-            square = self.square(rows)
+        with self.session.progress.step("landmarks", len(rows), self.among(len(rows))):
+            square = self.square(rows) if self.known.squares else self._evaluated_square(rows)
         raw = square.astype(np.float64, copy=False)
         return sample.with_columns(rows, raw, square.dtype).with_landmarks(landmarks)
 
@@ -111,18 +359,18 @@ class Pairs:
 
     def _fill(self, block: Array, rows: Array, places: Array, new: Array) -> None:
         """block[places] = k(rows[places], new), written in place where the kernel can do that."""
-        columns, direct = self.columns(new), self.kernel.writes_in_place
+        columns, direct = self.columns(new), self.in_place
 
         def one_part(here: Any) -> None:
             numbers = rows[here]
             A = self.rows.take(numbers)
             out = block[here] if direct and getattr(A, "dtype", None) == block.dtype else None
-            K = evaluate(partial(columns.raw_of_rows, numbers), A, numbers, new, out)
+            values = partial(columns.raw_of_rows, numbers)
+            K = evaluate(values, A, numbers, new, out, self.session.progress)
             if self.kernel.is_dissimilarity:
                 check_dissimilarities(K)
             if out is None:
                 block[here] = K
-            self.session.progress.add(len(numbers), K.size)
 
         if direct:
             parts: list[Any] = [slice(*span) for span in neighbouring_spans(places, TILE)]
@@ -140,7 +388,7 @@ class Pairs:
 
     def _as_columns(self, numbers: Array) -> Objects:
         """What the kernel takes as columns: objects, or column numbers of a given matrix."""
-        if self.kernel.domain.is_matrix:
+        if self.is_matrix:
             return self.kernel.select(self.rows.X, numbers)
         return self.rows.take(numbers)
 
@@ -164,7 +412,7 @@ class Pairs:
         """Buffers for the values of a tile, where rows and landmarks are of one float type."""
         both = (self.rows.X, self.rows.outside)
         types = {getattr(objects, "dtype", None) for objects in both if objects is not None}
-        return Scratch(useful=self.kernel.writes_in_place and len(types) == 1)
+        return Scratch(useful=self.in_place and len(types) == 1)
 
     # Squares
 
@@ -188,13 +436,12 @@ class Pairs:
             return self.known.between(A, B, shared)
         if np.array_equal(A, B):
             return self._evaluated_square(A)
-        K = evaluate(partial(self.columns(B).raw_of_rows, A), self.rows.take(A), A, B)
-        self.session.progress.add(len(A), K.size)
-        return K
+        values, progress = partial(self.columns(B).raw_of_rows, A), self.session.progress
+        return evaluate(values, self.rows.take(A), A, B, progress=progress)
 
     def _evaluated_square(self, numbers: Array) -> Array:
         objects, kernel = self.rows.take(numbers), self.kernel
-        if kernel.domain.is_matrix:
+        if self.is_matrix:
             K = kernel.columns(self._as_columns(numbers))(objects)
             K = symmetrised(K) if asymmetry_of(K) else K
         else:
@@ -213,9 +460,8 @@ class Pairs:
         K[known] = K[:, known].T
         if not known.all():
             rest = numbers[~known]
-            with self.session.progress.step(
-                "sampled pairs", len(rest), pairs_among(self.kernel, len(rest))
-            ):
+            cost = self.among(len(rest))
+            with self.session.progress.step("sampled pairs", len(rest), cost):
                 K[np.ix_(~known, ~known)] = square = self.square(rest)
             if self.kernel.costly:
                 self.known.add(rest, square)
@@ -240,12 +486,8 @@ class Pairs:
         return own
 
     def _evaluated_diagonal(self, numbers: Array) -> Array:
-        if self.kernel.domain.is_matrix:
+        if self.is_matrix:
             return self.kernel.diagonal(numbers)
-        values, store = self._own_values, self.session.store
-        if store is not None:
-            values = partial(store.diagonal, numbers)
+        store = self.session.store
+        values = partial(store.diagonal, numbers) if store else partial(diagonal, self.kernel)
         return evaluate(values, self.rows.take(numbers), numbers, np.array(["itself"]))[:, 0]
-
-    def _own_values(self, objects: Objects) -> Array:
-        return self.kernel.diagonal(objects)[:, None]

@@ -8,18 +8,8 @@ from kreinlearn._warnings import warn
 from kreinlearn.data.validation import looks_like_distances
 from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.kernels.callables import CallableKernel, probe
-from kreinlearn.pairs.pairs import Pairs
-from kreinlearn.pairs.sample import Sample
 
 COUNTED = "k(x, z) counts with z the landmark, and of two landmarks one order or the mean"
-
-
-def probe_landmarks(pairs: Pairs, sample: Sample, used: str = COUNTED) -> None:
-    """Warn of what is wrong with a user's own functions in the kernel."""
-    if pairs.kernel.untrusted:
-        own = np.random.default_rng(0)  # folds are those that a matrix of these values gets
-        Z = pairs.rows.take(sample.landmarks)
-        warn_of_probe(pairs.kernel, Z, sample.K_ZZ, own, used)
 
 
 def warn_of_probe(

@@ -3,68 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import check_consistent_length
 
-from kreinlearn.data.memory import budget_bytes
+from kreinlearn.data.memory import Resources, budget_bytes, require_memory
 from kreinlearn.data.tiles import Read, Source, blocks_to_read, length, row_blocks, row_bytes, take
 from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.progress import Progress
 from kreinlearn.sums.moments import Targets
-from kreinlearn.sums.parallel import sum_over_blocks, total_of_columns
+from kreinlearn.sums.parallel import (
+    ColumnSums,
+    Tally,
+    serial_blas,
+    sum_over_blocks,
+    sums_of_columns,
+    tally_of,
+    worker_count,
+)
 
 if TYPE_CHECKING:
     from kreinlearn.pairs.store.evaluation import Stored
 
 STORED = "is_kept_in_store"  # an attribute of errors after which a store has the finished values
-T = TypeVar("T")
 Order = Callable[[Array], Array]  # of the row numbers of a tile
-
-
-@dataclass
-class Tally:
-    """The labels that occur, how often each does, and their weight."""
-
-    labels: Array
-    counts: Array
-    weights: Array
-
-    @classmethod
-    def of(cls, y: Array, w: Array | None = None) -> Self:
-        labels, places, counts = np.unique(y, return_inverse=True, return_counts=True)
-        return cls(labels, counts, np.bincount(places, w, len(labels)))
-
-    def __iadd__(self, other: Self) -> Self:
-        labels, places = np.unique(np.concatenate([self.labels, other.labels]), return_inverse=True)
-        counts = np.concatenate([self.counts, other.counts])
-        weights = np.concatenate([self.weights, other.weights])
-        self.counts = np.bincount(places, counts, len(labels)).astype(counts.dtype)
-        self.weights = np.bincount(places, weights, len(labels))
-        self.labels = labels
-        return self
-
-
-@dataclass
-class ColumnSums:
-    """The sum of the weights, of the weighted targets, and the number of rows without weight."""
-
-    weight: Any
-    targets: Any
-    without: int
-
-    @classmethod
-    def of(cls, y: Array, w: Array | None = None) -> Self:
-        w = np.ones(len(y)) if w is None else w
-        return cls(w.sum(), w @ y, int(np.count_nonzero(w == 0)))
-
-    def __iadd__(self, other: Self) -> Self:
-        self.weight += other.weight
-        self.targets = self.targets + other.targets
-        self.without += other.without
-        return self
 
 
 class Work(Protocol):
@@ -98,9 +64,11 @@ class Rows:
 
     def __init__(self, X: Objects, outside: Objects | None = None) -> None:
         self.X, self.outside = X, outside
+        self.n = length(X)
+        self.are_dense_vectors = isinstance(X, np.ndarray | Source) and X.ndim == 2
 
     def __len__(self) -> int:
-        return length(self.X)
+        return self.n
 
     @property
     def row_bytes(self) -> int:
@@ -122,13 +90,12 @@ class Rows:
         assert self.outside is not None, "numbers below zero are landmarks from outside X"
         return joined([take(self.outside, numbers[away]), take(self.X, numbers[~away])])
 
-    @property
-    def are_dense_vectors(self) -> bool:
-        return isinstance(self.X, np.ndarray | Source) and self.X.ndim == 2
-
-    def fit_kernel(self, kernel: Kernel, jobs: int, rng: np.random.Generator) -> Kernel:
+    def fit_kernel(self, kernel: Kernel, n_jobs: int | None, rng: np.random.Generator) -> Kernel:
         """The kernel adapted to the rows, to be evaluated in so many processes."""
-        return kernel.with_processes(jobs).fit(self.X, rng)
+        jobs = 1 if n_jobs is None else worker_count(n_jobs)
+        if jobs > 1:
+            kernel = kernel.with_processes(jobs)
+        return kernel.fit(self.X, rng)
 
     def blocks(self, left_out: Array, order: Order | None = None) -> Iterator[tuple[Array, Any]]:
         """Numbers and objects of each tile, without the rows that are left out."""
@@ -158,6 +125,12 @@ class Rows:
 
     # Targets and weights
 
+    def column(self, values: Any, check: Callable[..., Array], name: str) -> Array:
+        """Targets or weights, one for each row, as ``check`` returns them."""
+        if name == "y":
+            check_consistent_length(self, values)
+        return check(values)
+
     def mapped(
         self, column: Array, function: Callable[[Array], Array], dtype: Any, width: int | None
     ) -> Array:
@@ -172,13 +145,11 @@ class Rows:
 
     def tally(self, labels: Array, weights: Array | None) -> Tally:
         """The labels that occur, how often, and their weight."""
-        total: Tally = total_of_columns(Tally.of, labels, weights)
-        return total
+        return tally_of(labels, weights)
 
     def column_sums(self, column: Array, weights: Array | None) -> ColumnSums:
         """Weighted sums of targets or weights."""
-        total: ColumnSums = total_of_columns(ColumnSums.of, column, weights)
-        return total
+        return sums_of_columns(column, weights)
 
     def weights_by_class(
         self, labels: Array, weights: Array | None, classes: Array, of_classes: Array
@@ -197,9 +168,11 @@ class Rows:
         """Folds that are drawn tile by tile, as an array where the rows are here."""
         return np.asarray(folds)
 
-    def value_store(self, here: Callable[[], T], n_bytes: int, session: Any) -> T:
-        """Where kernel values of all rows are kept between the steps of a solver."""
-        return here()
+    def value_store(self, n_bytes: int, session: Session) -> Any:
+        """Where kernel values of all rows are kept between the steps of a solver.
+
+        None says that this is up to the solver, as the rows are in this process.
+        """
 
 
 def joined(parts: Sequence[Objects]) -> Objects:
@@ -223,3 +196,35 @@ class Session:
     progress: Progress = field(default_factory=Progress)
     store: Stored | None = None  # of kernel values on disk
     single: bool = False  # float32 blocks are multiplied in float32
+    rng: np.random.Generator = field(default_factory=np.random.default_rng)  # of all draws
+
+    def require_memory(self, n_bytes: int, what: str, remedy: str) -> None:
+        """Raise MemoryError before an allocation that does not fit the budget."""
+        require_memory(n_bytes, self.budget, what, remedy)
+
+
+@contextmanager
+def open_session(
+    kernel: Kernel, rows: Rows, resources: Resources, n_jobs: int | None, progress: Progress,
+    rng: np.random.Generator, *, single: bool,
+) -> Iterator[Session]:  # fmt: skip
+    """How the work of one fit is done; a store is closed at the end.
+
+    BLAS has one thread inside, as our workers are the threads. With ``single``, float32 was asked
+    for, and is used if the objects have this type.
+    """
+    store: Any = nullcontext()
+    if resources.store is not None:
+        from kreinlearn.pairs.store.opening import stored
+
+        store = stored(resources.store, kernel, rows.X, rows.outside)
+    with store as opened, serial_blas():
+        yield Session(
+            worker_count(n_jobs),
+            budget_bytes(resources.memory_budget),
+            resources.memory_budget is not None,
+            progress,
+            opened,
+            single=single and kernel.domain.in_single_precision(rows.X),
+            rng=rng,
+        )

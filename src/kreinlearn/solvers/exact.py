@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kreinlearn.solvers import Array
-from kreinlearn.solvers.least_squares import group_sums, sign_groups
+from kreinlearn.solvers.least_squares import group_sums
 from kreinlearn.solvers.spectrum import Spectrum, signed_eigh
 
 
@@ -28,6 +28,8 @@ class Eigenbasis:
     spectrum: Spectrum
     root: Array  # (n,) square roots of the weights
     signed: bool  # Krein features; otherwise the similarities themselves are the features
+    n: float  # the weight of all objects
+    scale: float  # the largest eigenvalue of the Gram matrix of the features over n; 1 if zero
     unit: float = 1.0  # of the similarities, by which K was divided
 
     @classmethod
@@ -42,24 +44,16 @@ class Eigenbasis:
         root = np.ones(len(K)) if w is None else np.sqrt(w)
         if w is not None:
             K, overwrite = root[:, None] * K * root, True
-        return cls(signed_eigh(K, rtol=rtol, overwrite=overwrite), root, signed, unit)
-
-    @property
-    def n(self) -> float:
-        """The weight of all objects."""
-        return float(np.square(self.root).sum())
-
-    @property
-    def scale(self) -> float:
-        """The largest eigenvalue of the Gram matrix of the features over the weight; 1 if zero."""
-        largest = float(np.max(np.abs(self.spectrum.D), initial=0.0))
-        return (largest if self.signed else largest**2) / self.n or 1.0
+        spectrum = signed_eigh(K, rtol=rtol, overwrite=overwrite)
+        n, largest = float(np.square(root).sum()), float(np.max(np.abs(spectrum.D), initial=0.0))
+        scale = (largest if signed else largest**2) / n or 1.0
+        return cls(spectrum, root, signed, n, scale, unit)
 
     @property
     def groups(self) -> Array:  # (r,)
         """The group of each eigenvalue, by which it has a penalty."""
-        D = self.spectrum.D
-        return sign_groups(D) if self.signed else np.zeros(len(D), dtype=np.intp)
+        negative = self.spectrum.D < 0
+        return np.asarray(negative & self.signed, dtype=np.intp)
 
     def filter(self, penalty: Array) -> Array:  # (r,) -> (r,)
         """g of every eigenvalue, at a penalty c of its own."""

@@ -390,3 +390,61 @@ def total_of_columns(function: Callable[..., Any], *columns: Array | None) -> An
         here = slice(*span)
         tree.put(i, function(*(None if column is None else column[here] for column in columns)))
     return tree.total(lambda: function(*columns))
+
+
+# Sums of targets and weights alone
+
+
+@dataclass
+class Tally:
+    """The labels that occur, how often each does, and their weight."""
+
+    labels: Array
+    counts: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, y: Array, w: Array | None = None) -> Self:
+        labels, places, counts = np.unique(y, return_inverse=True, return_counts=True)
+        return cls(labels, counts, np.bincount(places, w, len(labels)))
+
+    def __iadd__(self, other: Self) -> Self:
+        labels, places = np.unique(np.concatenate([self.labels, other.labels]), return_inverse=True)
+        counts = np.concatenate([self.counts, other.counts])
+        weights = np.concatenate([self.weights, other.weights])
+        self.counts = np.bincount(places, counts, len(labels)).astype(counts.dtype)
+        self.weights = np.bincount(places, weights, len(labels))
+        self.labels = labels
+        return self
+
+
+@dataclass
+class ColumnSums:
+    """The sum of the weights, of the weighted targets, and the number of rows without weight."""
+
+    weight: Any
+    targets: Any
+    without: int
+
+    @classmethod
+    def of(cls, y: Array, w: Array | None = None) -> Self:
+        w = np.ones(len(y)) if w is None else w
+        return cls(w.sum(), w @ y, int(np.count_nonzero(w == 0)))
+
+    def __iadd__(self, other: Self) -> Self:
+        self.weight += other.weight
+        self.targets = self.targets + other.targets
+        self.without += other.without
+        return self
+
+
+def tally_of(labels: Array, weights: Array | None) -> Tally:
+    """The labels that occur, how often, and their weight."""
+    total: Tally = total_of_columns(Tally.of, labels, weights)
+    return total
+
+
+def sums_of_columns(column: Array, weights: Array | None) -> ColumnSums:
+    """Weighted sums of targets or weights."""
+    total: ColumnSums = total_of_columns(ColumnSums.of, column, weights)
+    return total

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kreinlearn import KreinSVC, Resources
-from kreinlearn.learn.losses.hinge import some_outputs
+from kreinlearn.learn.task import some_outputs
 
 
 def test_penalties_of_many_classes_are_tuned_on_the_largest():

@@ -50,7 +50,8 @@ def task_of(
     seed: int = 0, targets: Any = Y, kind: Any = None,
 ) -> Task:  # fmt: skip
     """A task as ``learn.fit.make_task`` makes it, with folds that are given."""
-    spec = MapSpec(len(sample.landmarks), given=sample.landmarks)
+    weighted = pairs.rows.weighted_rows(w)
+    spec = MapSpec(len(sample.landmarks), given=sample.landmarks, eligible=weighted)
     kind = KreinFeatures() if kind is None else kind
     task = Task(
         pairs, sample, spec, kind, rng(seed), targets[:, 0], targets, w, folds, K_FOLDS, intercept

@@ -181,7 +181,7 @@ def swept(landmarks, **params):
 @pytest.mark.parametrize("w", [None, W], ids=["plain", "weighted"])
 def test_both_ways_are_compared_on_rows_left_out(landmarks, w):
     task, features = swept(landmarks, w=w)
-    found = compared_errors(task, features, LOSS, np.array(LAMBDAS), 3)
+    found = compared_errors(task, features, LOSS, np.array(LAMBDAS))
     weights, total = np.ones(N) if w is None else w, 0.0
     wrong = {"ovr": 0.0, "ovo": 0.0}
     for split in task.splits(features.map):
@@ -207,26 +207,25 @@ def test_how_many_classes_are_dealt_with():
     task, features = swept(FEW)
     values = np.array(LAMBDAS)
     for how in ("ovr", "ovo"):
-        decided = Classes(how).finish(task, features, LOSS, values, None)
-        assert (decided.multi_class, decided.errors) == (how, None)
-    decided = Classes("auto").finish(task, features, LOSS, values, None)
-    assert decided.multi_class == min(decided.errors, key=lambda name: decided.errors[name])
+        assert Classes(how).way(task, features, LOSS, values) == (how, None)
+    way, errors = Classes("auto").way(task, features, LOSS, values)
+    assert way == min(errors, key=lambda name: errors[name])
+    assert Regression().way(task, features, LOSS, values) == (None, None)
 
 
 def test_many_rows_are_one_against_the_rest(monkeypatch):
     task, features = swept(FEW)
     monkeypatch.setattr("kreinlearn.learn.coding.MANY_ROWS", N - 1)
-    decided = Classes("auto").finish(task, features, LOSS, np.array(LAMBDAS), None)
-    assert (decided.multi_class, decided.errors) == ("ovr", None)
+    assert Classes("auto").way(task, features, LOSS, np.array(LAMBDAS)) == ("ovr", None)
 
 
 def test_two_classes_have_one_column():
     targets = one_vs_rest((NUMBERED > 0).astype(int), 2)
     task, features, _ = one_pass(LOSS, of_vectors(FEW, targets=targets), by_fold=False)
-    decided = Classes("auto").finish(task, features, LOSS, np.array(LAMBDAS), None)
-    assert (decided.multi_class, decided.errors) == ("ovr", None)
+    assert Classes("ovo").way(task, features, LOSS, np.array(LAMBDAS)) == ("ovr", None)
+    model = LOSS.solve(task, features, np.array(LAMBDAS), None)
     a, b = oracles.krein_ridge(K[:, FEW], K[np.ix_(FEW, FEW)], targets, LAMBDAS)
-    found = K[:, FEW] @ features.map.W @ decided.model.coef + decided.model.intercept
+    found = K[:, FEW] @ features.map.W @ model.coef + model.intercept
     np.testing.assert_allclose(found, K[:, FEW] @ a + b, rtol=0, atol=1e-8)
     assert not Classes("auto").compares(Classes("auto").encode(ROWS, NUMBERED > 0))
     assert Classes("auto").compares(Classes("auto").encode(ROWS, NUMBERED))

@@ -16,16 +16,15 @@ from kreinlearn.learn.exact import (
     exact_features,
     exact_folds,
     has_folds,
-    similarities,
     solve_exact,
     spread_out,
     tune_exactly,
     tuning_loss,
-    unit_at,
 )
 from kreinlearn.learn.folds import TRAINING
 from kreinlearn.learn.search import Unknowns
 from kreinlearn.nystrom.core import CORE_RTOL, SimilarityFeatures
+from kreinlearn.pairs.pairs import unit_of
 from tests import oracles
 from tests.bounds import left_out_error, rounding
 from tests.unit.learn.learning import (
@@ -51,6 +50,10 @@ SHUFFLED = rng(5).permutation(N)
 EPS = float(np.finfo(np.float64).eps)
 orders = pytest.mark.parametrize("order", [ALL, SHUFFLED], ids=["sorted", "shuffled"])
 weightings = pytest.mark.parametrize("w", [None, W], ids=["plain", "weighted"])
+
+
+def similarities(task, places=None):
+    return task.sample.square(task.similarity, places)
 
 
 def centred(D_XZ, D_ZZ):
@@ -197,7 +200,7 @@ def test_folds_of_a_part_have_the_unit_of_the_part(power):
     task = task_of(*opened(Precomputed(), c * K, ALL))
     one = task_of(*opened(Precomputed(), K, ALL))
     for places, among in ((None, K), (some, K[np.ix_(some, some)])):
-        unit = unit_at(task, places)
+        unit = unit_of(similarities(task, places))
         np.testing.assert_array_equal(similarities(task, places), c * among)
         assert decomposed(task, places).unit == unit
         found = averaged(exact_folds(task, places), np.array(LAMBDAS) * c / unit)

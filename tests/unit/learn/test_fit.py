@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 from kreinlearn.kernels import DeltaGauss, Precomputed, dissimilarity, pairwise
-from kreinlearn.learn.coding import Classes, Regression
+from kreinlearn.learn.coding import Classes, Regression, read_targets
 from kreinlearn.learn.fit import LearnSpec, fit_model, make_task
-from kreinlearn.learn.folds import TRAINING, FoldSpec
+from kreinlearn.learn.folds import TRAINING
 from kreinlearn.learn.losses import SparseHinge, SquaredError, SquaredHinge, VarianceConstrained
 from kreinlearn.learn.search import Unknowns
 from kreinlearn.learn.similarity import SimilaritySpec
 from kreinlearn.nystrom.core import KreinFeatures, SimilarityFeatures
 from kreinlearn.nystrom.landmarks import MapSpec
+from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows, Session
 from tests import oracles
 from tests.bounds import left_out_error
@@ -40,26 +41,29 @@ LABELS = np.digitize(Y[:, 0], np.quantile(Y[:, 0], [0.3, 0.6]))
 
 
 def spec_of(
-    landmarks=FEW, *, kernel=None, loss=None, coding=None, penalties=GIVEN, cv=None,
+    landmarks=FEW, *, loss=None, coding=None, penalties=GIVEN, cv=None,
     similarity=None, kind=None, **more,
 ):  # fmt: skip
-    kernel = DeltaGauss(6.0, 4.0).fit(X, rng()) if kernel is None else kernel
     chosen = landmarks if isinstance(landmarks, MapSpec) else MapSpec(
         len(landmarks), given=landmarks
     )  # fmt: skip
     return LearnSpec(
-        kernel, chosen, similarity or SimilaritySpec(), kind or KreinFeatures(),
-        loss or SquaredError(), coding or Regression(), penalties, FoldSpec(cv), **more,
+        chosen, loss or SquaredError(), coding or Regression(), penalties,
+        similarity or SimilaritySpec(), kind or KreinFeatures(), cv, **more,
     )  # fmt: skip
 
 
-def fitted(spec, *, objects=X, y=Y, w=None, seed=0, **session):
-    """The model of a specification, with targets encoded as an estimator does it."""
-    rows = Rows(objects).with_outside(spec.map.outside)
-    encoded = spec.coding.encode(rows, y)
-    weights = spec.coding.weights(rows, encoded, w)
-    encoded = spec.coding.shifted(rows, encoded, weights, intercept=spec.intercept)
-    return fit_model(rows, encoded, weights, spec, Session(**session), rng(seed))
+def opened(kernel=None, objects=X, outside=None, seed=0, **session):
+    kernel = DeltaGauss(6.0, 4.0).fit(X, rng()) if kernel is None else kernel
+    return Pairs(kernel, Rows(objects, outside), Session(rng=rng(seed), **session))
+
+
+def fitted(spec, *, kernel=None, objects=X, y=Y, w=None, seed=0, **session):
+    """The model of a specification, with targets read as an estimator does it."""
+    outside = None if spec.map.by_number else spec.map.given
+    pairs = opened(kernel, objects, outside, seed, **session)
+    encoded = read_targets(spec.coding, pairs.rows, y, w, "a test", intercept=spec.intercept)
+    return fit_model(pairs, encoded, spec)
 
 
 def predicted(model, K_XZ):
@@ -103,8 +107,8 @@ def test_coefficients_are_those_of_features_and_of_landmarks():
 def test_penalties_are_in_the_units_of_the_kernel(power):
     c = 2.0**power
     kernel = Precomputed().fit(c * K, rng())
-    spec = spec_of(kernel=kernel, penalties=Unknowns(tuple(c * np.array(LAMBDAS))))
-    one, other = fitted(spec_of()), fitted(spec, objects=c * K)
+    spec = spec_of(penalties=Unknowns(tuple(c * np.array(LAMBDAS))))
+    one, other = fitted(spec_of()), fitted(spec, kernel=kernel, objects=c * K)
     np.testing.assert_allclose(c * other.solved.dual, one.solved.dual, rtol=1e-8)
     np.testing.assert_allclose(other.solved.penalties, c * np.array(LAMBDAS), rtol=1e-12)
 
@@ -238,7 +242,7 @@ def test_a_score_is_raised_from_where_the_loss_is_smallest():
 @pytest.mark.parametrize("loss", ["squared", "variance", "hinge"])
 def test_no_pair_is_evaluated_twice(landmarks, penalties, loss, monkeypatch):
     """Apart from a look at the user's function, which is left out here."""
-    monkeypatch.setattr("kreinlearn.learn.fit.probe_landmarks", lambda pairs, sample: None)
+    monkeypatch.setattr("kreinlearn.pairs.pairs.Pairs.probe", lambda pairs, sample: None)
     counts = Counter()
 
     def k(i, j):
@@ -247,8 +251,8 @@ def test_no_pair_is_evaluated_twice(landmarks, penalties, loss, monkeypatch):
 
     losses = {"squared": SquaredError, "variance": VarianceConstrained, "hinge": SquaredHinge}
     y = np.where(Y.mean(0) < Y, 1.0, -1.0) if loss == "hinge" else Y
-    spec = spec_of(landmarks, kernel=pairwise(k), loss=losses[loss](), penalties=penalties)
-    fitted(spec, objects=list(range(N)), y=y)
+    spec = spec_of(landmarks, loss=losses[loss](), penalties=penalties)
+    fitted(spec, kernel=pairwise(k), objects=list(range(N)), y=y)
     assert set(counts.values()) == {1}
     assert set(counts) == {(min(i, j), max(i, j)) for i in range(N) for j in landmarks.tolist()}
 
@@ -262,7 +266,7 @@ def test_no_distance_is_evaluated_twice_to_choose_a_similarity():
 
     kernel = dissimilarity(pairwise(d))
     landmarks = MapSpec(12, "greedy_kmeans++")
-    model = fitted(spec_of(landmarks, kernel=kernel, penalties=TUNED), objects=list(range(N)))
+    model = fitted(spec_of(landmarks, penalties=TUNED), kernel=kernel, objects=list(range(N)))
     repeated = sum(count > 1 for count in counts.values())
     assert repeated <= 50  # pairs of a user's own function that are looked at again
     assert model.chosen.similarity is not None
@@ -307,7 +311,7 @@ def test_a_sparse_model_has_only_the_landmarks_that_it_needs():
 def test_an_asymmetric_function_is_warned_of():
     kernel = pairwise(lambda a, b: float(K[a, b] + 0.1 * a))
     with pytest.warns(UserWarning, match="the kernel is asymmetric"):
-        fitted(spec_of(kernel=kernel), objects=list(range(N)))
+        fitted(spec_of(), kernel=kernel, objects=list(range(N)))
 
 
 # What is looked at
@@ -326,14 +330,15 @@ def test_rows_beside_the_landmarks_are_looked_at_only_where_that_is_needed():
         "score": (spec_of(penalties=TUNED, scoring="r2"), regression, True),
         "hinge": (spec_of(loss=SquaredHinge(), penalties=TUNED), regression, True),
         "given hinge": (spec_of(loss=SquaredHinge()), regression, False),
-        "transformations": (spec_of(kernel=metric), regression, True),
-        "named": (spec_of(kernel=metric, similarity=SimilaritySpec("exp")), regression, False),
+        "transformations": (spec_of(), regression, True),
+        "named": (spec_of(similarity=SimilaritySpec("exp")), regression, False),
         "kernels": (spec_of(similarity=kernels), regression, True),
         "classes": (spec_of(coding=Classes("auto")), classes, True),
         "one against the rest": (spec_of(coding=Classes("ovr")), classes, False),
     }
     for name, (spec, encoded, wants) in wanted.items():
-        assert spec.wants_pool(encoded) == wants, name
+        kernel = metric if name in ("transformations", "named") else DeltaGauss()
+        assert spec.wants_pool(kernel, encoded) == wants, name
 
 
 @pytest.mark.parametrize("given", [GIVEN, TUNED], ids=["given", "tuned"])
@@ -345,7 +350,7 @@ def test_what_is_tuned(given):
 def test_a_task_is_made_of_landmarks_and_folds():
     spec = spec_of(MapSpec(10, "greedy_kmeans++"), penalties=TUNED, cv=3)
     encoded = Regression().encode(Rows(X), Y)
-    task = make_task(Rows(X), encoded, None, spec, Session(), rng())
+    task = make_task(opened(), encoded, spec)
     assert len(task.sample.landmarks) == 10
     assert task.n_folds == 3
     assert not task.honest

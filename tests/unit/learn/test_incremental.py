@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kreinlearn.learn.coding import read_targets
 from kreinlearn.learn.incremental import LEAST_VALIDATED, first_part, next_part
 from kreinlearn.learn.search import Unknowns
-from kreinlearn.pairs.rows import Rows, Session
 from tests import oracles
-from tests.unit.learn.learning import LAMBDAS, K, N, W, X, Y, rng
-from tests.unit.learn.test_fit import GIVEN, TUNED, spec_of
+from tests.unit.learn.learning import LAMBDAS, K, N, W, X, Y
+from tests.unit.learn.test_fit import GIVEN, TUNED, opened, spec_of
 from tests.unit.recorded import Recorded
 
 FIRST = 25
@@ -18,24 +18,25 @@ Z = np.arange(0, FIRST, 3)
 PARTS = [slice(0, FIRST), slice(FIRST, 40), slice(40, N)]
 
 
-def encoded_part(spec, part, weights, shift=None):
-    """Targets of a part, shifted as those of the first one were."""
-    rows = Rows(X[part])
-    encoded = spec.coding.encode(rows, Y[part])
+def read_part(spec, part, weights, shift=None, **session):
+    """Pairs and targets of a part, shifted as those of the first one were."""
+    pairs = opened(objects=X[part], **session)
     w = None if weights is None else weights[part]
-    if shift is None:
-        return rows, spec.coding.shifted(rows, encoded, w, intercept=spec.intercept), w
-    return rows, spec.coding.shifted_by(rows, encoded, shift), w
+    params = {"intercept": spec.intercept and shift is None}
+    encoded = read_targets(spec.coding, pairs.rows, Y[part], w, "a test", **params)
+    if shift is not None:
+        encoded = spec.coding.shifted_by(pairs.rows, encoded, shift)
+    return pairs, encoded
 
 
 def learned(spec, weights=None, **session):
     """The first model, and what follows from each further part."""
-    rows, encoded, w = encoded_part(spec, PARTS[0], weights)
-    model = first_part(rows, encoded, w, spec, Session(**session), rng())
+    pairs, encoded = read_part(spec, PARTS[0], weights, **session)
+    model = first_part(pairs, encoded, spec)
     sums, found, shift = model.sums, [model.solved], encoded.shift
     for part in PARTS[1:]:
-        rows, encoded, w = encoded_part(spec, part, weights, shift)
-        sums, solved = next_part(rows, encoded, w, spec, Session(**session), sums, model.columns)
+        pairs, encoded = read_part(spec, part, weights, shift, **session)
+        sums, solved = next_part(pairs, encoded, spec, sums, model.columns)
         found.append(solved)
     return model, found
 
@@ -55,11 +56,11 @@ def test_each_part_gives_the_model_of_all_rows_so_far(weights):
 
 def test_a_part_leaves_the_sums_of_before_as_they_were():
     spec = spec_of(Z, penalties=GIVEN)
-    rows, encoded, w = encoded_part(spec, PARTS[0], None)
-    model = first_part(rows, encoded, w, spec, Session(), rng())
+    pairs, encoded = read_part(spec, PARTS[0], None)
+    model = first_part(pairs, encoded, spec)
     before = [group.gram.matrix.copy() for group in model.sums.groups]
-    rows, encoded, w = encoded_part(spec, PARTS[1], None, encoded.shift)
-    after, _ = next_part(rows, encoded, w, spec, Session(), model.sums, model.columns)
+    pairs, encoded = read_part(spec, PARTS[1], None, encoded.shift)
+    after, _ = next_part(pairs, encoded, spec, model.sums, model.columns)
     for group, matrix in zip(model.sums.groups, before, strict=True):
         np.testing.assert_array_equal(group.gram.matrix, matrix)
     total = sum(group.weight for group in after.groups)
@@ -76,11 +77,11 @@ def test_too_few_rows_that_can_be_left_out_keep_the_penalties():
     """Every row of the first part is a landmark, and a few rows come after it."""
     assert LEAST_VALIDATED > 3 / (FIRST + 3)
     spec = spec_of(np.arange(FIRST), penalties=Unknowns((None, None)))
-    rows, encoded, w = encoded_part(spec, PARTS[0], None)
-    model = first_part(rows, encoded, w, spec, Session(), rng())
+    pairs, encoded = read_part(spec, PARTS[0], None)
+    model = first_part(pairs, encoded, spec)
     few = slice(FIRST, FIRST + 3)
-    rows, encoded, w = encoded_part(spec, few, None, encoded.shift)
-    sums, solved = next_part(rows, encoded, w, spec, Session(), model.sums, model.columns)
+    pairs, encoded = read_part(spec, few, None, encoded.shift)
+    sums, solved = next_part(pairs, encoded, spec, model.sums, model.columns)
     np.testing.assert_array_equal(sums.values, model.sums.values)
     np.testing.assert_allclose(solved.penalties, model.solved.penalties)
 

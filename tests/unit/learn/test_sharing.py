@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kreinlearn import KreinClassifier, KreinRidgeClassifier, SpectrumSVC
-from kreinlearn.learn.sharing import shared, sharing
+from kreinlearn.learn.similarity import shared, sharing
 
 
 def balls(n: int = 60, seed: int = 0) -> tuple[Any, Any]:

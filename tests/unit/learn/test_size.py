@@ -16,7 +16,7 @@ from kreinlearn import (
     Resources,
 )
 from kreinlearn.kernels import pairwise
-from kreinlearn.learn.size import (
+from kreinlearn.learn.exact import (
     LEAST,
     SECONDS,
     exact_bytes,

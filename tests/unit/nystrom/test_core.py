@@ -24,12 +24,12 @@ from kreinlearn.nystrom.core import (
     identity_map,
     landmark_map,
     rows_of_core,
+    sweep,
     weighted_draw,
     whiten,
 )
 from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.nystrom.schemes import Candidates
-from kreinlearn.nystrom.sweep import sweep
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.sums.moments import Targets

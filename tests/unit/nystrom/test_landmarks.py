@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kreinlearn.kernels import DeltaGauss, pairwise
+from kreinlearn.nystrom.fit import all_columns
 from kreinlearn.nystrom.landmarks import (
     MapSpec,
     columns_at_a_time,
@@ -17,7 +18,6 @@ from kreinlearn.nystrom.landmarks import (
     room_for,
     select_landmarks,
 )
-from kreinlearn.nystrom.sweep import all_columns
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows, Session
 from tests import oracles
@@ -157,7 +157,7 @@ def counted_fit(spec, *, metric=False):
 def test_the_pairs_of_a_fit_are_those_that_are_counted(scheme, m, metric):
     spec = MapSpec(m, scheme)
     pairs, _ = counted_pairs(D if metric else K, metric=metric)
-    expected, found = pairs_of_fit(pairs.kernel, N, spec), counted_fit(spec, metric=metric)
+    expected, found = pairs_of_fit(pairs, spec), counted_fit(spec, metric=metric)
     slack = 0 if scheme == "uniform" or m == N or metric else m  # k(z, z) of columns are known
     assert found <= expected <= found + slack
 
@@ -165,9 +165,9 @@ def test_the_pairs_of_a_fit_are_those_that_are_counted(scheme, m, metric):
 def test_the_pairs_of_given_landmarks():
     spec = MapSpec(3, given=np.array([7, 3, 41]))
     pairs, _ = counted_pairs()
-    assert pairs_of_fit(pairs.kernel, N, spec) == counted_fit(spec) == 3 * (N - 3) + 6
+    assert pairs_of_fit(pairs, spec) == counted_fit(spec) == 3 * (N - 3) + 6
     outside = replace(spec, by_number=False)
-    assert pairs_of_fit(pairs.kernel, N, outside) == 3 * N + 6
+    assert pairs_of_fit(pairs, outside) == 3 * N + 6
 
 
 def test_columns_come_in_steps():
@@ -176,8 +176,8 @@ def test_columns_come_in_steps():
     assert columns_at_a_time(MapSpec(100, "greedy_kmeans++")) == [25, 25, 50]
     assert columns_at_a_time(MapSpec(100, "medoids+greedy")) == [50, 50]
     assert columns_at_a_time(MapSpec(100, given=np.arange(100))) == [100]
-    kernel = pairwise(max)
-    assert pairs_of_growth(kernel, 50, [4, 3]) == 10 + 4 * 46 + 6 + 3 * 43
+    pairs = Pairs(pairwise(max), Rows([]), Session())
+    assert pairs_of_growth(pairs, 50, [4, 3]) == 10 + 4 * 46 + 6 + 3 * 43
 
 
 # Memory

@@ -14,17 +14,16 @@ from scipy import stats
 from kreinlearn.data.tiles import TILE, row_blocks
 from kreinlearn.kernels import DeltaGauss, Precomputed, SklearnMetric, pairwise
 from kreinlearn.kernels.callables import CallableKernel
-from kreinlearn.nystrom.core import candidate_count
-from kreinlearn.nystrom.fit import fit_map
-from kreinlearn.nystrom.landmarks import MapSpec
-from kreinlearn.nystrom.sweep import (
+from kreinlearn.nystrom.core import (
     Reservoir,
     RowWork,
     _affordable_workers,
     _reservoir_keys,
-    all_columns,
+    candidate_count,
     sweep,
 )
+from kreinlearn.nystrom.fit import all_columns, fit_map
+from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.pairs.evaluate import project
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows, Session

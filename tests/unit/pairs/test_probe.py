@@ -9,7 +9,6 @@ import pytest
 
 from kreinlearn.kernels import DeltaGauss, pairwise
 from kreinlearn.pairs.pairs import Pairs
-from kreinlearn.pairs.probe import probe_landmarks
 from kreinlearn.pairs.rows import Rows, Session
 from tests.unit.pairs.numbered import POINTS
 
@@ -23,7 +22,7 @@ def look_at(function_or_kernel, X=tuple(range(30))):
     sample = pairs.grown(pairs.sample(np.arange(30)), np.arange(0, 30, 3))
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        probe_landmarks(pairs, sample)
+        pairs.probe(sample)
     return [str(one.message) for one in said]
 
 
@@ -55,4 +54,4 @@ def test_kernels_of_the_library_are_trusted():
 
     pairs = Pairs(Wrong(6.0, 4.0), Rows(POINTS), Session())
     assert not pairs.kernel.untrusted
-    probe_landmarks(pairs, pairs.sample(np.arange(30)))
+    pairs.probe(pairs.sample(np.arange(30)))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kreinlearn.kernels.dissimilarity import TRANSFORMS
-from kreinlearn.pairs.sample import KnownPairs, Sample
+from kreinlearn.pairs.pairs import KnownPairs, Sample
 from tests.unit.pairs.numbered import (
     ROWS,
     D,

@@ -14,8 +14,8 @@ import kreinlearn.sums.moments
 from kreinlearn.data.tiles import TILE
 from kreinlearn.kernels import DeltaGauss, Precomputed
 from kreinlearn.kernels.callables import CallableKernel
+from kreinlearn.nystrom.core import sweep
 from kreinlearn.nystrom.landmarks import MapSpec
-from kreinlearn.nystrom.sweep import sweep
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.sums.moments import (

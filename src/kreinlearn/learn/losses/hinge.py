@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -12,8 +11,7 @@ import numpy as np
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.feature_rows import ROW_NUMBERS, ValuesHere, with_constant
 from kreinlearn.learn.folds import FoldRows
-from kreinlearn.learn.losses.machines import machines_of, some_outputs, tune_machines
-from kreinlearn.learn.losses.squared import folds_to_tune_on, tuned_before
+from kreinlearn.learn.losses.machines import machines_of, tune_machines
 from kreinlearn.learn.search import (
     FoldLosses,
     MeanLoss,
@@ -23,7 +21,7 @@ from kreinlearn.learn.search import (
     tune,
     tune_apart,
 )
-from kreinlearn.learn.task import Features, Linear, Task
+from kreinlearn.learn.task import Features, Linear, Task, some_outputs
 from kreinlearn.solvers.least_squares import Fold, in_span, ridge, scaling, signed_penalty
 from kreinlearn.solvers.margins import DenseRows, HingeState, Margins, RowMargins, hinge_loss
 from kreinlearn.solvers.squared_hinge import finite_newton, hinge_gradient, newton
@@ -54,8 +52,9 @@ class SquaredHinge:
         """Kernel values of all rows are kept where the budget has room for them."""
         n, m, q = task.n, len(task.sample.landmarks), task.Y.shape[1]
         n_bytes, session = 8 * n * (m + ROW_NUMBERS * q), task.pairs.session
-        here = partial(ValuesHere.for_rows, n, m, n_bytes, session.budget)
-        kept = task.rows.value_store(here, n_bytes, session)
+        kept = task.rows.value_store(n_bytes, session)
+        if kept is None:
+            kept = ValuesHere.for_rows(n, m, n_bytes, session.budget)
         return kept.before(task, by_fold=by_fold)
 
     def objective(self, folds: Sequence[Fold]) -> MeanLoss:
@@ -71,10 +70,9 @@ class SquaredHinge:
         if features.basis is not None:
             return tune_machines(task, features.basis, unknowns)
         scale = features.scale(intercept=task.intercept)
-        of_all = tuned_before(task, unknowns)
+        of_all = task.tuned_before(unknowns)
         if of_all is None:
-            folds = folds_to_tune_on(task, features)
-            of_all = tune_apart(self.objective(folds), scale, unknowns)
+            of_all = tune_apart(self.objective(task.folds_of(features)), scale, unknowns)
         if not of_all.apart:  # what does not pay there is not looked for here
             unknowns = one_penalty(of_all.values)
         splits = task.splits(features.map)

@@ -14,7 +14,7 @@ from kreinlearn.learn.exact import (
     tuning_loss,
 )
 from kreinlearn.learn.search import TIE_RTOL, Tuned, Unknowns, tune
-from kreinlearn.learn.task import Linear, Task, weighted
+from kreinlearn.learn.task import Linear, Task, some_outputs, weighted
 from kreinlearn.solvers.exact import Eigenbasis, ExactFold, Projected
 from kreinlearn.solvers.kernel_hinge import kernel_machines
 from kreinlearn.solvers.margins import hinge_loss
@@ -25,12 +25,6 @@ PART = (
 )
 FACTORS = 10.0 ** np.arange(1.0, -2.1, -0.5)  # of the penalties of least squares, the largest first
 ROUNDING = 1e-14  # of the largest |eigenvalue|: smaller penalties ask for another solver
-TUNED_OUTPUTS = 4  # outputs, of many, whose loss is looked at
-
-
-def solve_machines(task: Task, basis: Eigenbasis, values: Array, max_iter: int) -> Linear:
-    """The machines of all outputs at given penalties, started from least squares."""
-    return machines_of(task, basis).solve(values, max_iter)
 
 
 def machines_of(task: Task, basis: Eigenbasis) -> Machines:
@@ -81,7 +75,7 @@ def tune_machines(task: Task, basis: Eigenbasis, unknowns: Unknowns) -> Tuned:
     The factor is found on the folds of a part of the objects, relative to the penalties that least
     squares has there.
     """
-    of_all = task.tuned if unknowns.fixed == (None, None) else None
+    of_all = task.tuned_before(unknowns)
     if of_all is None:
         of_all = tune_exactly(task, basis, unknowns)[0]
     if not has_folds(task):  # a few objects that are all in one fold
@@ -125,8 +119,3 @@ class MachineFold:
 
 
 MAX_ITER = 50  # Newton steps of a trial
-
-
-def some_outputs(Y: Array) -> Array:
-    """A few of many outputs, those that vary most: they make up most of the loss."""
-    return np.sort(np.argsort(-Y.var(axis=0), kind="stable")[:TUNED_OUTPUTS])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.exact import nothing_left_out, solve_exact, tuning_loss
+from kreinlearn.learn.exact import solve_exact, tuning_loss
 from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns, tune, tune_apart
 from kreinlearn.learn.task import Features, Linear, Task
 from kreinlearn.solvers.least_squares import Fold, ridge, ridge_rows, signed_penalty
@@ -42,10 +42,10 @@ class SquaredError:
             return task.tuning or tuning_loss(task, basis=features.basis)
         if loo and not task.honest:
             return task.leave_one_out(features)
-        return self.objective(folds_to_tune_on(task, features))
+        return self.objective(task.folds_of(features))
 
     def tune(self, task: Task, features: Features, unknowns: Unknowns, *, loo: bool) -> Tuned:
-        before = None if loo and features.basis is None else tuned_before(task, unknowns)
+        before = None if loo and features.basis is None else task.tuned_before(unknowns)
         if before is not None:
             return before
         search = tune if loo and not task.honest else tune_apart
@@ -68,16 +68,3 @@ class SquaredError:
         part = FeatureMoments.of_rows(Phi, Y, w).centred(intercept=intercept)
         solution = ridge(part.G, part.B, penalty)
         return Linear(solution.coef, part.intercept(solution.coef), singular=solution.singular)
-
-
-def tuned_before(task: Task, unknowns: Unknowns) -> Tuned | None:
-    """Least-squares penalties, if the choice of the similarity has found them already."""
-    return task.tuned if unknowns.fixed == (None, None) else None
-
-
-def folds_to_tune_on(task: Task, features: Features) -> list[Fold]:
-    """The terms of the folds, of which there must be one."""
-    folds = task.folds_of(features)
-    if not folds:
-        raise nothing_left_out(task)
-    return folds

@@ -11,7 +11,7 @@ import numpy as np
 
 from kreinlearn._warnings import warn
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.losses.squared import SquaredError, folds_to_tune_on, tuned_before
+from kreinlearn.learn.losses.squared import SquaredError
 from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, one_penalty, tune, tune_apart
 from kreinlearn.learn.task import Features, Linear, Task
 from kreinlearn.solvers.least_squares import Fold, in_span, signed_penalty
@@ -72,14 +72,14 @@ class VarianceConstrained(SquaredError):
         return MeanLoss([VarianceFold(fold, self.radii) for fold in folds])
 
     def criterion(self, task: Task, features: Features, *, loo: bool) -> MeanLoss:
-        return self.objective(folds_to_tune_on(task, features))
+        return self.objective(task.folds_of(features))
 
     def tune(self, task: Task, features: Features, unknowns: Unknowns, *, loo: bool) -> Tuned:
         """From the penalties of least squares, which are cheap to find, on to its own."""
         scale = features.scale(intercept=task.intercept)
-        folds = folds_to_tune_on(task, features)
+        folds = task.folds_of(features)
         first = Unknowns(unknowns.fixed[:2], unknowns.equal)
-        start = None if loo else tuned_before(task, first)
+        start = None if loo else task.tuned_before(first)
         if start is None:
             start = tune_apart(MeanLoss(folds), scale, first)
         if not start.apart:

@@ -15,9 +15,9 @@ from kreinlearn.learn.losses.hinge import (
     HingeFold,
     HingeObjective,
     SquaredHinge,
-    some_outputs,
 )
 from kreinlearn.learn.search import Unknowns
+from kreinlearn.learn.task import some_outputs
 from kreinlearn.nystrom.core import SimilarityFeatures
 from tests.unit.learn import learning
 

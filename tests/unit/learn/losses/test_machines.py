@@ -19,11 +19,11 @@ from kreinlearn.learn.losses import SquaredHinge, machines
 from kreinlearn.learn.losses.machines import (
     FACTORS,
     MachineFold,
-    solve_machines,
-    some_outputs,
+    machines_of,
     tune_machines,
 )
 from kreinlearn.learn.search import TIE_RTOL, Unknowns
+from kreinlearn.learn.task import some_outputs
 from kreinlearn.solvers.margins import DenseRows
 from kreinlearn.solvers.squared_hinge import finite_newton
 from tests.unit.learn.learning import (
@@ -65,7 +65,7 @@ def allowed_error(lambdas=LAMBDAS):
 def machine_of(order, w, intercept, **more):
     task = of_vectors(order, w=w, intercept=intercept, targets=SIGNS, **more)
     basis = decomposed(task)
-    return task, basis, solve_machines(task, basis, np.array(LAMBDAS), 200)
+    return task, basis, machines_of(task, basis).solve(np.array(LAMBDAS), 200)
 
 
 # Solutions
@@ -110,7 +110,7 @@ def test_optimality_conditions(order, w, intercept):
 
 def test_penalties_of_both_signs_matter():
     models = [
-        solve_machines(*made, np.array(values), 200).coef
+        machines_of(*made).solve(np.array(values), 200).coef
         for made in [machine_of(ALL, None, True)[:2]]
         for values in ((0.01, 0.01), (0.1, 0.01), (0.01, 0.1))
     ]

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from kreinlearn.learn.losses import SquaredError
-from kreinlearn.learn.losses.squared import tuned_before
 from kreinlearn.learn.search import Tuned, Unknowns
 from kreinlearn.sums.moments import FeatureMoments
 from tests import oracles
@@ -109,7 +108,7 @@ def test_penalties_that_the_choice_of_a_similarity_found_are_taken():
     found = Tuned(np.array([0.1, 0.2]), 1.5, np.empty((0, 3)))
     task = replace(task, tuned=found)
     assert LOSS.tune(task, features, BOTH, loo=False) is found
-    assert tuned_before(task, Unknowns((0.3, None))) is None
+    assert task.tuned_before(Unknowns((0.3, None))) is None
 
 
 def test_no_fold_to_tune_on_is_an_error():
