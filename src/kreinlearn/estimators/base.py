@@ -347,7 +347,9 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         """Raise MemoryError if a result exceeds the budget, or all free memory without one."""
         budget = self._resources.memory_budget
         limit = free_memory() if budget is None else budget_bytes(budget)
-        require_memory(n_bytes, limit, what, "pass fewer rows at a time, or raise memory_budget")
+        require_memory(
+            n_bytes, limit, what, "pass fewer rows at a time, or raise Resources(memory_budget=...)"
+        )
 
     def _similarities(self, X: Objects, numbers: Array) -> Array:
         """The true similarities among some rows of X, evaluated anew."""

@@ -568,4 +568,4 @@ def _remedy(spec: MapSpec) -> str:
         return 'raise rank, or pass rank="auto"'
     if spec.scheme is None:
         return "let a scheme choose the landmarks instead of giving them"
-    return "raise memory_budget, or the pool of Landmarks to choose from"
+    return "raise Resources(memory_budget=...), or the pool of Landmarks to choose from"

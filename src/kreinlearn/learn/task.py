@@ -230,7 +230,7 @@ class Task:
         self.pairs.require_memory(
             8 * k * m * (n + 2 * m),
             f"tuning on {k} folds, each with a map of {m} of the {n} objects,",
-            "use fewer landmarks or folds, raise memory_budget, or give the penalties",
+            "use fewer landmarks or folds, raise Resources(memory_budget=...), or give the penalties",
         )
 
     def _trained(self, rows: Array, k: int) -> Array:
@@ -313,7 +313,7 @@ class Task:
         n, r = self.n, len(features.map.S)
         self.pairs.require_memory(
             8 * n * r, f"one-vs-one holds features, {n} x {r}, and",
-            'pass multi_class="ovr", or raise memory_budget',
+            'pass multi_class="ovr", or raise Resources(memory_budget=...)',
         )  # fmt: skip
         Phi, W, unit = np.empty((n, r)), features.map.W, features.unit
         Phi[self.numbers] = self.sampled_features(features.map)

@@ -373,7 +373,7 @@ def _affordable_workers(pairs: Pairs, sample: Sample, work: RowWork) -> int:
     pairs.require_memory(
         fixed + each,
         f"one pass with {m} landmarks",
-        "raise memory_budget or use fewer landmarks; rows are streamed already",
+        "raise Resources(memory_budget=...) or use fewer landmarks; rows are streamed already",
     )
     each += LONGEST * TILE * pairs.rows.row_bytes  # rows that are read ahead
     fixed += spare_for(m, work.n_groups, pairs.workers) * total

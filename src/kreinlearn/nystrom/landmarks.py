@@ -274,7 +274,7 @@ def room_for(n: int, spec: MapSpec) -> int:
 def _require_room(pairs: Pairs, n: int, spec: MapSpec) -> None:
     pairs.require_memory(
         room_for(n, spec), f"{spec.n_landmarks} landmarks and the rows to choose them from",
-        "use fewer landmarks or raise memory_budget; all other rows are streamed",
+        "use fewer landmarks or raise Resources(memory_budget=...); all other rows are streamed",
     )  # fmt: skip
 
 
@@ -285,5 +285,5 @@ def _require_sketch(pairs: Pairs, n: int, spec: MapSpec) -> None:
         per_row = 4 * spec.sketch + 8 if spec.scheme == "kmeans++" else 8
     pairs.require_memory(
         per_row * n, f'landmarks="{spec.scheme}", which looks at all {n} rows,',
-        'raise memory_budget or pass landmarks="auto", which looks at a sample of them',
+        'raise Resources(memory_budget=...) or pass landmarks="auto", which looks at a sample of them',
     )  # fmt: skip

@@ -388,7 +388,7 @@ def test_workers_are_as_many_as_the_budget_has_room_for():
     assert least > tile + 8 * M * M
     budgets = [least + int(share * tile) for share in (0, 0.9, 1.1, 2.1, 3.1, 50)]
     assert [workers(budget) for budget in budgets] == [1, 1, 2, 3, 4, 4]
-    message = r"one pass with 12 landmarks needs .* but memory_budget is .*; raise memory_budget"
+    message = r"one pass with 12 landmarks needs .* but memory_budget is .*; raise Resources"
     with pytest.raises(MemoryError, match=message):
         workers(least - 1)
 
