@@ -296,7 +296,8 @@ class SpectrumSVC(KreinClassifierBase):
         n = spec.n_landmarks
         pairs.require_memory(
             8 * MATRICES * n * n, f"the spectrum of all {n} x {n} pairs",
-            "raise Resources(memory_budget=...), or fit KreinSVC or KreinRidgeClassifier, which take landmarks",
+            "raise Resources(memory_budget=...), or fit KreinSVC or KreinRidgeClassifier, which "
+            "take landmarks",
         )  # fmt: skip
         sample = select_landmarks(pairs, open_sample(pairs, spec, rng), spec, rng)
         if sample.transform is not None:

@@ -230,7 +230,7 @@ class Task:
         self.pairs.require_memory(
             8 * k * m * (n + 2 * m),
             f"tuning on {k} folds, each with a map of {m} of the {n} objects,",
-            "use fewer landmarks or folds, raise Resources(memory_budget=...), or give the penalties",
+            "use fewer landmarks or folds, raise Resources(memory_budget=...), or give penalties",
         )
 
     def _trained(self, rows: Array, k: int) -> Array:

@@ -285,5 +285,5 @@ def _require_sketch(pairs: Pairs, n: int, spec: MapSpec) -> None:
         per_row = 4 * spec.sketch + 8 if spec.scheme == "kmeans++" else 8
     pairs.require_memory(
         per_row * n, f'landmarks="{spec.scheme}", which looks at all {n} rows,',
-        'raise Resources(memory_budget=...) or pass landmarks="auto", which looks at a sample of them',
+        'raise Resources(memory_budget=...) or pass landmarks="auto", which looks at a sample',
     )  # fmt: skip
