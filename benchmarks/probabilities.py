@@ -3,8 +3,8 @@
 KreinClassifier has probabilities from the stack that it fits anyway. KreinRidgeClassifier and
 KreinSVC have them with ``probability=True``, which calibrates scores of further fits to parts of
 the objects. Scikit-learn's SVC has them in the same way, on exp(-d / median) with C = 1. All get
-the same distances. The log loss is the mean of -log of the probability of the true class, and the Brier
-score the mean of the squared distance between the probabilities and the truth.
+the same distances. The log loss is the mean of -log of the probability of the true class, and the
+Brier score the mean of the squared distance between the probabilities and the truth.
 """
 
 from __future__ import annotations
