@@ -111,7 +111,8 @@ def _estimator(name: str, options: argparse.Namespace, kernel: str, talk: Talk) 
         ("--time-limit", "time_limit", None),
     ):
         if parameter not in known and given.pop(parameter) != default:
-            raise ValueError(f"{flag}: {name} has none")
+            able = "krein" if parameter == "time_limit" else "ridge"
+            raise ValueError(f"{name} takes no {flag}; leave it out, or add --estimator {able}")
     parts = {part: whole for part, whole in PARTS.items() if whole in given}
     free = sorted((known | parts.keys()) - given.keys() - {"kernel"})
     for parameter, value in options.param:

@@ -81,10 +81,11 @@ def _add_fit(commands: Commands) -> None:
             help=f"{', '.join(arguments.ESTIMATORS)}, or the name of a class (krein)")  # fmt: skip
     _add_task(learner)
     learner("--time-limit", type=arguments.seconds, metavar="SECONDS",
-            help="about how long one core may work, which limits the landmarks (25)")  # fmt: skip
+            help="about how long one core may work, which limits the landmarks (40); for krein "
+            "only")  # fmt: skip
     learner("--cv", type=arguments.folds, metavar="FOLDS",
             help="the number of folds that tune the penalties (one object is left out at a time, "
-            "or 5)")  # fmt: skip
+            "or 5); not for krein")  # fmt: skip
     add = command.add_argument
     add("--probabilities", action="store_true",
         help="let predict give probabilities, for which estimators other than krein need a few "

@@ -61,8 +61,10 @@ def take(X: Any, indices: Any) -> Any:
     """Return rows of X by number, in the given order; a list of objects stays a list."""
     if isinstance(X, Source):
         return X.take(indices)
+    if isinstance(X, np.ndarray) and is_everything(indices, len(X)):
+        return np.ascontiguousarray(X)  # X itself, unless it is laid out in another order
     if isinstance(X, np.ndarray) or sp.issparse(X):
-        return X if is_everything(indices, X.shape[0]) else X[np.asarray(indices)]
+        return X[np.asarray(indices)]
     return [X[int(i)] for i in indices]
 
 

@@ -72,6 +72,7 @@ def require_numbers(X: Any) -> None:
             "pass the data frame"
         )
     _require_no_blocks(X)
+    _require_no_texts(X)
     names = _names_of_types(X)
     if "object" in names:
         _require_no_missing(np.asarray(X))
@@ -80,6 +81,16 @@ def require_numbers(X: Any) -> None:
             raise TypeError(f"X must hold numbers, got dates ({name}); convert them first")
         if name.startswith(CATEGORIES):
             raise ValueError(f"X must hold numbers, got categories ({name}); encode them first")
+
+
+def _require_no_texts(X: Any) -> None:
+    """Refuse a sequence of texts with the name of a kernel that takes them."""
+    is_flat = isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.ndim == 1)
+    if is_flat and len(X) and isinstance(X[0], str):
+        raise ValueError(
+            f"could not convert string to float: {str(X[0])!r:.60}; X holds texts, and the kernel "
+            'takes numbers: pass a kernel on texts, such as kernel="levenshtein"'
+        )
 
 
 def _require_no_blocks(X: Any) -> None:

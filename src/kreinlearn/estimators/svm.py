@@ -48,7 +48,7 @@ class KreinSVC(KreinClassifierBase):
         The objects by which all others are described: how many (a number, or a fraction of the
         training objects; None takes all, which is exact), the name of a scheme that chooses them,
         their row numbers, the objects themselves, or ``Landmarks(...)``. "auto" takes all objects
-        if a fit takes less than half a minute then (about 5000), and otherwise fewer.
+        if a fit takes at most 40 seconds then (about 4,000 of two classes), and otherwise fewer.
     similarity : str, default="auto"
         From a dissimilarity to a similarity: "squared" (centred, the paper's), "linear", "exp",
         "narrow_exp", "gauss", "inverse", "local1", "local3", "local7", "local_exp1", "local_exp3",

@@ -138,9 +138,11 @@ def planned(
 
     full = seconds(n, set())
     limited: set[str] = set()
+    if n <= FEWEST:  # a part of so few objects saves no time that is worth its error
+        return Plan(dict.fromkeys(costs, n), full, first, of_first(n))
     size = largest()
     for name in sorted(costs, key=lambda name: (name == first, -full[name])):
-        if size >= min(FEWEST, n):
+        if size >= FEWEST:
             break
         limited.add(name)
         size = largest()

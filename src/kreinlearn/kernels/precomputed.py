@@ -73,7 +73,7 @@ class PickedColumns:
 
     def __call__(self, A: Array, out: Array | None = None) -> Array:
         if out is None and is_everything(self.numbers, A.shape[1]):
-            whole = A.view()
+            whole = np.ascontiguousarray(A).view()
             whole.flags.writeable = False  # it may be what the user has given
             return whole
         if out is None:

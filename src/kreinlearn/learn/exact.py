@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kreinlearn.data.memory import in_words
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns, tune_apart
 from kreinlearn.learn.task import Features, Linear, Task, weighted
 from kreinlearn.nystrom.core import CORE_RTOL, FeatureMap, identity_map
 from kreinlearn.pairs.pairs import over_unit, unit_of
+from kreinlearn.progress import time_in_words
 from kreinlearn.solvers.exact import Eigenbasis, ExactFold, Projected
 from kreinlearn.solvers.resolvent import ACCURACY, LeaveOneOutLoss
 from kreinlearn.sums.moments import Targets
@@ -222,16 +224,18 @@ def landmarks_by_cost(
         reason = f"all {n} objects are landmarks: that takes about {_rounded(exact)} of one core"
         return Size(n, reason)
     why = f"all {n} would take about {_rounded(exact)} of one core"
-    m = _affordable(n, pair, limit, n_outputs if machines else 0)
-    if seconds is None:
-        m = max(m, _usual(n, pair))
+    if seconds is None and pair < SLOW:
+        m = _usual(n)
     else:
+        m = _affordable(n, pair, limit, n_outputs if machines else 0)
+    if seconds is not None:
         why += f", and the limit is {_rounded(limit)}"
     m = min(m, n // 2)  # of more, every fold would make its own map
     if exact <= limit:
-        needs, has = (f"{size / 2**20:.0f} MiB" for size in (needed, memory))
-        why = f"all {n} would take {needs}, and the budget is {has}"
+        why = f"all {n} would take {in_words(needed)}, and the budget is {in_words(memory)}"
         m = min(m, memory // (MATRICES * 8 * n))
+    if m < LEAST <= n:
+        why += f"; {LEAST} is the least"
     m = min(max(m, LEAST), n)
     return Size(m, f"{m} of {n} objects are landmarks: {why}")
 
@@ -264,10 +268,10 @@ def _affordable(n: int, pair: float, seconds: float, machines: int) -> int:
     return low
 
 
-def _usual(n: int, pair: float) -> int:
-    """The landmarks of many rows, whatever sums take; none if the similarity itself is slow."""
-    return 0 if pair >= SLOW else int(FEW * max(n / PAST, 1.0) ** GROWTH)
+def _usual(n: int) -> int:
+    """The landmarks of many rows if a similarity costs little, whatever sums take."""
+    return int(FEW * max(n / PAST, 1.0) ** GROWTH)
 
 
 def _rounded(seconds: float) -> str:
-    return f"{seconds:.2g} s" if seconds < 100 else f"{seconds / 60:.2g} min"
+    return f"{seconds:.2g} s" if seconds < 100 else time_in_words(seconds)

@@ -249,9 +249,19 @@ def test_named_learners_have_all_objects_if_no_time_is_given(
     named = evaluate(X, y, "delta_gauss", learners=["KreinSVC"], cv=2, random_state=0)
     assert [score.n_fitted for score in named.scores] == [None]
     assert named.notes == ()
-    every = evaluate(X, y, "delta_gauss", cv=2, random_state=0)
+    every = evaluate(*blobs(1000), "delta_gauss", cv=2, random_state=0)
     assert {score.n_fitted for score in every.scores} == {LEAST}
-    assert any(f"fitted to {LEAST} of 45 training objects" in note for note in every.notes)
+    assert any(f"fitted to {LEAST} of 500 training objects" in note for note in every.notes)
+
+
+def test_few_objects_are_never_divided() -> None:
+    """A part of a few hundred objects saves less time than its larger error is worth."""
+    problem = Problem(3, 1e-6)
+    costs = {"one": lambda n, problem: 5.0, "two": lambda n, problem: 1e-3 * n}
+    plan = planned(costs, "one", 400, 5, problem, allowed=1e-6)
+    assert set(plan.sizes.values()) == {400}
+    plan = planned(costs, "one", 401, 5, problem, allowed=1e-6)
+    assert set(plan.sizes.values()) == {LEAST}
 
 
 def test_what_there_was_no_time_for_is_a_row_that_says_so() -> None:

@@ -14,7 +14,7 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.base import BaseEstimator
 from sklearn.utils import InputTags
 
-from kreinlearn import dissimilarity, normalized, pairwise, similarity_of, table
+from kreinlearn import KreinClassifier, dissimilarity, normalized, pairwise, similarity_of, table
 from kreinlearn.data.tiles import Part, Source
 from kreinlearn.data.validation import Border
 from kreinlearn.kernels import Gaussian, Kernel, Levenshtein, Sigmoid, registered, resolve
@@ -373,3 +373,8 @@ def test_only_kernels_of_python_functions_have_processes() -> None:
     first.end_fit()
     words = (Levenshtein() + Levenshtein()).with_processes(3)
     assert words.fit(WORDS, np.random.default_rng(0)).jobs == 1
+
+
+def test_texts_for_a_kernel_on_vectors_get_the_name_of_one_on_texts() -> None:
+    with pytest.raises(ValueError, match=r"string to float: 'ab'; .* kernel=\"levenshtein\""):
+        KreinClassifier().fit(["ab", "cd", "ef", "gh"], [0, 0, 1, 1])

@@ -137,9 +137,9 @@ def test_reasons_say_what_was_decided_and_why():
     assert reason(100).startswith("all 100 objects are landmarks: that takes about 0.00")
     slow = reason(2000, pair=1e-3)
     assert slow.startswith("20 of 2000 objects are landmarks: all 2000 would take about 33 min")
-    tight = reason(2000, memory=100 * 2**20)
-    needed = f"{exact_bytes(2000, 1) / 2**20:.0f} MiB"
-    why = f"of 2000 objects are landmarks: all 2000 would take {needed}, and the budget is 100 MiB"
+    tight = reason(2000, memory=100 * 10**6)
+    needed = f"{exact_bytes(2000, 1) / 10**6:.0f} MB"
+    why = f"of 2000 objects are landmarks: all 2000 would take {needed}, and the budget is 100 MB"
     assert tight.endswith(why)
 
 
