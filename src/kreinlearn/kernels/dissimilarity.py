@@ -107,7 +107,9 @@ class Centring(Transform):
         D_R = D[:, : self.n_reference]
         if self.power == 1:
             return np.asarray(D_R.mean(axis=1))
-        return np.asarray(np.einsum("ij,ij->i", D_R, D_R) / self.n_reference)
+        sums = np.einsum("ij,ij->i", D_R, D_R, dtype=np.float64)
+        single = D_R.dtype == np.float32
+        return np.asarray(sums / self.n_reference, np.float32 if single else np.float64)
 
     def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array:
         K = np.square(D) if self.power == 2 else np.array(D)

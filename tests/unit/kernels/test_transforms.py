@@ -284,11 +284,14 @@ def test_squares_are_centred_as_written() -> None:
     transform = TRANSFORMS["squared"](D[np.ix_(R, R)])
     for given in (D, D.astype(np.float32)):
         a, a_Z = transform.offsets(given), transform.offsets(D[Z])
-        c = float(np.square(D[np.ix_(R, R)]).mean())
-        expected = -0.5 * (np.square(given[:, Z]) - a[:, None] - a_Z + c)
+        expected = -0.5 * (np.square(given[:, Z]) - a[:, None] - a_Z + transform.c)
         got = transform.similarity(given[:, Z], a, a_Z)
         assert got.dtype == expected.dtype
         assert_array_equal(got, expected)
+    squares = np.square(D[np.ix_(R, R)])
+    rounding = squares.size * np.finfo(np.float64).eps
+    assert transform.c == pytest.approx(squares.mean(), rel=rounding)
+    assert_allclose(transform.offsets(D), np.square(D[:, R]).mean(axis=1), rtol=rounding)
 
 
 @pytest.mark.parametrize("name", TRANSFORMS)
