@@ -213,6 +213,7 @@ def open_session(
     BLAS has one thread inside, as our workers are the threads. With ``single``, float32 was asked
     for, and is used if the objects have this type.
     """
+    workers = worker_count(n_jobs)  # as many as BLAS may have, before it is limited below
     store: Any = nullcontext()
     if resources.store is not None:
         from kreinlearn.pairs.store.opening import stored
@@ -220,7 +221,7 @@ def open_session(
         store = stored(resources.store, kernel, rows.X, rows.outside)
     with store as opened, serial_blas():
         yield Session(
-            worker_count(n_jobs),
+            workers,
             budget_bytes(resources.memory_budget),
             resources.memory_budget is not None,
             progress,

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
 
+from kreinlearn.data.memory import Resources
 from kreinlearn.data.tiles import TILE, Scratch
 from kreinlearn.kernels import Gaussian, pairwise
 from kreinlearn.learn.folds import TileFolds
-from kreinlearn.pairs.rows import Rows, Session, joined
+from kreinlearn.pairs.rows import Rows, Session, joined, open_session
+from kreinlearn.progress import Progress
 from kreinlearn.sums.moments import Targets
-from kreinlearn.sums.parallel import ColumnSums, Tally
+from kreinlearn.sums.parallel import ColumnSums, Tally, worker_count
 from tests.unit.pairs.numbered import POINTS
 
 RNG = np.random.default_rng(2)
@@ -190,3 +193,16 @@ def test_a_session_has_a_share_of_the_free_memory():
     assert Session().budget > 10**6
     assert not Session().budget_given
     assert Session().workers == 1
+
+
+def test_a_session_has_the_threads_that_blas_had_before_it() -> None:
+    """Inside, BLAS has one thread; counted there, a fit would never use a second core."""
+    with threadpool_limits(2, user_api="blas"):
+        before = worker_count(None)
+        opened = open_session(
+            Gaussian(), Rows(POINTS), Resources(), None, Progress(), np.random.default_rng(0),
+            single=False,
+        )  # fmt: skip
+        with opened as session:
+            assert session.workers == before
+            assert worker_count(None) == 1
