@@ -35,7 +35,7 @@ FINALISTS_LEFT_OUT = 3  # the same if all objects are landmarks
 SCREENED = 400  # rows that the finalists are chosen by, where each fold makes a map of its own
 SCREENED_OUTSIDE, SCREENED_PER_LANDMARK = 2048, 3  # at least so many where it does not
 
-STAGES = ((250, 3), (700, 1))  # objects that candidates are compared on, and how many are left
+STAGES = ((250, 4), (700, 1))  # objects that candidates are compared on, and how many are left
 ALMOST_ALL = 1.2  # a part is not looked at if there are not so many times more objects
 SCREENED_ACCURACY = 1e-5  # of the integrals behind leave-one-out, on parts
 
