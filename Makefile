@@ -36,7 +36,7 @@ PYTEST := OPENBLAS_THREAD_TIMEOUT=4 OMP_WAIT_POLICY=passive $(PY) -m pytest -n a
 help:
 	@echo "make demo    install what the demonstration needs, run it"
 	@echo "make check   lint, types and the fast tests: under two minutes, for every change"
-	@echo "make test    install everything, then lint, types and all tests: about thirteen minutes"
+	@echo "make test    install everything, then lint, types and all tests: about fifteen minutes"
 	@echo "make lint    ruff and mypy only"
 	@echo "make docs    the manual, into build/docs"
 	@echo "make lock    resolve requirements/*.txt anew (UPGRADE=--upgrade for the newest)"
