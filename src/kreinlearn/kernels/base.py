@@ -324,8 +324,8 @@ def mirrored(K: Array) -> Array:
 def symmetrised(K: Array) -> Array:
     """The mean of a square matrix and its transpose."""
     both = K + K.T
-    both *= 0.5
-    return np.asarray(both)
+    in_place = both if both.dtype.kind == "f" else None  # half of a whole number is none
+    return np.asarray(np.multiply(both, 0.5, out=in_place))
 
 
 def symmetry_rtol(dtype: DTypeLike) -> float:

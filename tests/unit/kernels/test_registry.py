@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import distance_metrics, kernel_metrics, pairwise_
 
 from kreinlearn import KreinNystroem, Landmarks, dissimilarity, pairwise, register
 from kreinlearn.kernels import DeltaGauss, Gaussian, Kernel, registered, resolve
-from kreinlearn.kernels.base import REGISTRY
+from kreinlearn.kernels.base import REGISTRY, symmetrised
 
 X = np.random.default_rng(2).normal(size=(30, 3))
 
@@ -170,3 +170,11 @@ def test_a_kernel_object_is_cloned_not_changed() -> None:
     assert given.ratio == 4.0
     assert model.kernel_.ratio == 2.0
     assert model.kernel_.width_ > 0
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.float32, np.float64])
+def test_the_mean_of_a_matrix_and_its_transpose(dtype: Any) -> None:
+    K = np.array([[2, 1], [4, 6]], dtype=dtype)
+    before = K.copy()
+    np.testing.assert_array_equal(symmetrised(K), [[2.0, 2.5], [2.5, 6.0]])
+    np.testing.assert_array_equal(K, before)
