@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from kreinlearn.kernels.base import Array, Kernel, resolve, symmetrised
 
@@ -182,8 +183,7 @@ class LocalScaling(Transform):
         n = self.n_reference
         last = min(self.k, n - 1)
         nearest = np.empty((len(D), last + 1), D.dtype)
-        for start in range(0, len(D), ROWS_AT_A_TIME):
-            here = slice(start, start + ROWS_AT_A_TIME)
+        for here in gen_batches(len(D), ROWS_AT_A_TIME):
             nearest[here] = np.partition(D[here, :n], last, axis=1)[:, : last + 1]
         nearest.sort(axis=1)
         itself = nearest[:, 0] <= self.zero
@@ -348,8 +348,7 @@ def rank_profiles(D_R: Array, zero: float) -> Array:  # (b, n) -> (b, 4 p), p ra
     b, n = D_R.shape
     ranks = profile_ranks(n)
     profiles = np.empty((b, 4 * len(ranks)))
-    for start in range(0, b, ROWS_AT_A_TIME):
-        here = slice(start, start + ROWS_AT_A_TIME)
+    for here in gen_batches(b, ROWS_AT_A_TIME):
         rows = np.sort(D_R[here].astype(np.float64), axis=1)
         profiles[here] = _profiles_of_sorted(rows, ranks, zero)
     return profiles
