@@ -236,10 +236,11 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         return in_enough_precision(fit, stored=self._resources.store is not None)
 
     def _pairs(
-        self, kernel: Kernel, rows: Rows, dtype: str | None, rng: np.random.Generator
-    ) -> AbstractContextManager[Pairs]:
+        self, kernel: Kernel, rows: Rows, dtype: str | None, rng: np.random.Generator,
+        *, stored: bool = True,
+    ) -> AbstractContextManager[Pairs]:  # fmt: skip
         """The kernel values of one fit, with its threads, memory, store and progress."""
-        resources = self._resources
+        resources = self._resources if stored else replace(self._resources, store=None)
         if resources.store is not None:
             refuse(self, "a store", kernel=kernel)
         single = dtype == "float32"

@@ -15,8 +15,11 @@ from kreinlearn.data.validation import TargetLike, WeightLike
 from kreinlearn.distributed.entrance import lazy_result
 from kreinlearn.estimators.learner import KreinClassifierBase, KreinRegressorBase, Learner
 from kreinlearn.estimators.ridge import RandomState
-from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.kernels.base import Array, Kernel, Objects, resolve
+from kreinlearn.kernels.combine import alike
+from kreinlearn.kernels.several import Several
 from kreinlearn.learn.coding import Classes, Coding, Regression
+from kreinlearn.learn.combination import Combination
 from kreinlearn.learn.fit import Model, Recipe
 from kreinlearn.learn.losses import SquaredError
 from kreinlearn.learn.neighbours import NEIGHBOURS, NeighbourScores
@@ -31,6 +34,7 @@ from kreinlearn.learn.stack import (
 SHARED = ("kernel", "kernel_params", "landmarks", "resources", "n_jobs", "random_state", "verbose")
 CONSTRAINTS: dict[str, list[Any]] = {
     **{name: Learner._parameter_constraints[name] for name in SHARED},
+    "kernel": [*Learner._parameter_constraints["kernel"], list],
     "time_limit": [Interval(Real, 0, None, closed="neither"), None],
 }
 UNDECIDED = 1e-6  # the weight of the only part if no part predicts objects that are left out
@@ -43,15 +47,35 @@ class FrontDoor(Learner):
     similarity = lambda_plus = lambda_minus = "auto"
     cv = scoring = None
     fit_intercept = True
-    _fitted: ClassVar[tuple[str, ...]] = ("expected_error_", "expected_error_std_")
+    _fitted: ClassVar[tuple[str, ...]] = (
+        "expected_error_", "expected_error_std_",
+        *(f"kernel_{name}_" for name in Combination._fields), "_sum",
+    )  # fmt: skip
 
     time_limit: float | None
     expected_error_: float
     expected_error_std_: float
 
+    def _resolved_kernel(self) -> Kernel:
+        """One kernel, or several of which a sum is learned; equal ones count once."""
+        if not isinstance(self.kernel, list):
+            return super()._resolved_kernel()
+        if self.kernel_params is not None:
+            raise ValueError(
+                f"kernel_params={self.kernel_params!r} belong to one kernel, and kernel is a list; "
+                "give each kernel of the list its own parameters, as in DTW(window=0.1)"
+            )
+        distinct, kernels = list[Any](), list[Kernel]()
+        for spec in self.kernel:
+            kernel = resolve(spec)
+            if not any(alike(kernel, other) for other in kernels):
+                distinct.append(spec)
+                kernels.append(kernel)
+        return kernels[0] if len(kernels) == 1 else Several(distinct).sound()
+
     def _made_of(self, coding: Coding) -> Recipe:
         seconds = None if self.time_limit is None else float(self.time_limit)
-        return Recipe(SquaredError(), coding, seconds=seconds, held_out=True)
+        return Recipe(SquaredError(), coding, seconds=seconds, held_out=True, blends=True)
 
 
 class KreinRegressor(FrontDoor, KreinRegressorBase):

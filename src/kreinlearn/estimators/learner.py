@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, TypeVar
@@ -25,11 +26,13 @@ from kreinlearn.estimators.calibration import probabilities
 from kreinlearn.estimators.refusals import refuse
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.kernels.dissimilarity import TRANSFORMS
+from kreinlearn.kernels.several import Several
 from kreinlearn.learn.coding import Encoded, class_scores, read_targets
+from kreinlearn.learn.combination import learn_combination
 from kreinlearn.learn.fit import LearnSpec, Model, Recipe, Solved, fit_model, make_spec
 from kreinlearn.learn.incremental import Sums, first_part, next_part
 from kreinlearn.learn.search import Tuned
-from kreinlearn.nystrom.landmarks import MapSpec
+from kreinlearn.nystrom.landmarks import MapSpec, are_row_numbers
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.progress import fit_task
@@ -61,6 +64,7 @@ class Learner(KreinEstimator):
     _works_elsewhere: ClassVar[bool] = True
     _transforms = True
     _sums: Sums  # what partial_fit goes on from
+    _sum: Several  # of several kernels, before it was fitted: with numbers of those in a list
     _n_chosen: int
     classes_: Array
     multi_class_: str
@@ -105,8 +109,33 @@ class Learner(KreinEstimator):
             _require_two(rows, encoded, name)
         if recipe.excludes:
             refuse(self, recipe.excludes, encoded=encoded)
+        if isinstance(kernel, Several):
+            return self._learned_from_several(rows, kernel, encoded, recipe, learn, dtype, rng)
         with self._pairs(kernel, rows, dtype, rng) as pairs:
             return learn(pairs, encoded, make_spec(self, recipe, pairs, encoded, part=part))
+
+    def _learned_from_several(
+        self, rows: Rows, several: Several, encoded: Encoded, recipe: Recipe,
+        learn: Callable[[Pairs, Encoded, LearnSpec], T], dtype: str | None,
+        rng: np.random.Generator,
+    ) -> T:  # fmt: skip
+        """The same for a list of kernels, of which a sum is made first."""
+        given = self._landmarks.given
+        with self._pairs(several, rows, dtype, rng, stored=False) as pairs:
+            among = np.asarray(given) if are_row_numbers(given) else None
+            found = learn_combination(pairs, several, encoded, among)
+            sample = found.learned(MapSpec(len(found.numbers)), rng, chosen=True)
+            spec = make_spec(self, recipe, Pairs(sample.kernel, rows, pairs.session), encoded)
+            learned = found.learned(spec.map, rng, chosen=self._landmarks.scheme != "auto")
+        with self._pairs(learned.kernel, rows, dtype, rng) as pairs:
+            pairs.known.add(learned.numbers, learned.values)
+            result = learn(pairs, encoded, replace(spec, map=learned.map))
+        for name, value in found.combination._asdict().items():
+            setattr(self, f"kernel_{name}_", value)
+        listed, used = isinstance(self.kernel, list), sorted(found.raw)
+        kernels = [i if listed else several.kernels[i] for i in used]
+        self._sum = Several(kernels, learned.kernel.terms)
+        return result
 
     def _partial_fit(
         self, X: Objects, y: TargetLike, sample_weight: WeightLike, recipe: Recipe,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self, cast
@@ -262,6 +262,56 @@ TRANSFORMS: dict[str, Callable[[Array], Transform]] = {  # from the distances in
     "inverse": Inverse.on,
 }
 AUTO_TRANSFORMS = tuple(name for name in TRANSFORMS if name != "inverse")
+PLUS = " + "  # between the names of transformations that are added
+
+
+@dataclass(frozen=True)
+class Blend(Transform):
+    """The mean of several similarities of one distance, each with the mean |k(x, x)| 1.
+
+    The offsets of an object are those of all parts, side by side.
+    """
+
+    parts: tuple[Transform, ...]
+    weights: tuple[float, ...]
+
+    @classmethod
+    def on(cls, D_RR: Array, names: Sequence[str]) -> Blend:
+        parts = tuple(TRANSFORMS[name](D_RR) for name in names)
+        sizes = (np.abs(part.diagonal(part.offsets(D_RR))).mean() or 1.0 for part in parts)
+        return cls(len(D_RR), parts, tuple(1 / (len(names) * float(size)) for size in sizes))
+
+    def offsets(self, D: Array) -> Array:
+        return np.column_stack([part.offsets(D) for part in self.parts])
+
+    def _of_parts(self, a: Array) -> list[Array]:
+        """The offsets of each part, from those of all; profiles of ranks have many numbers."""
+        wide = len(profile_ranks(self.n_reference)) * 4
+        widths = [wide if isinstance(part, RankScaling) else 1 for part in self.parts]
+        each = np.split(a, np.cumsum(widths)[:-1], axis=1)
+        return [one if one.shape[1] > 1 else one[:, 0] for one in each]
+
+    def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array:
+        K = np.zeros(D.shape)
+        both = zip(self._of_parts(a_rows), self._of_parts(a_columns), strict=True)
+        for part, weight, (a, b) in zip(self.parts, self.weights, both, strict=True):
+            term = part.similarity(D, a, b)
+            term *= weight
+            K += term
+        return K
+
+    def diagonal(self, a: Array) -> Array:
+        parts = zip(self.parts, self.weights, self._of_parts(a), strict=True)
+        return np.asarray(sum(weight * part.diagonal(own) for part, weight, own in parts))
+
+
+def make_transform(name: str, D_RR: Array) -> Transform:
+    """The transformation of a name, from the distances in a reference set.
+
+    Names that are joined by " + " are the mean of several similarities.
+    """
+    names = name.split(PLUS)
+    return TRANSFORMS[name](D_RR) if len(names) == 1 else Blend.on(D_RR, names)
 
 
 def refit(

@@ -80,13 +80,16 @@ def spread_out(task: Task, size: int) -> Array:
 
     They are drawn at random among equal targets, and are the same at every call.
     """
-    numbers = chosen_numbers(task, None)
-    n = len(numbers)
+    return evenly(np.asarray(task.Y)[chosen_numbers(task, None)], size)
+
+
+def evenly(Y: Array, size: int) -> Array:
+    """Sorted places of at most so many targets, with all values in proportion."""
+    n = len(Y)
     if n <= size:
         return np.arange(n)
     order = np.random.default_rng(n).permutation(n)
-    Y = np.asarray(task.Y)[numbers[order]]
-    order = order[np.lexsort(Y.T[::-1])]
+    order = order[np.lexsort(Y[order].T[::-1])]
     return np.sort(order[np.arange(size) * n // size])
 
 

@@ -58,6 +58,7 @@ class Recipe(NamedTuple):
     kind: FeatureKind = KREIN
     seconds: float | None = None  # of one core that a fit may take; None is the default
     held_out: bool = False  # whether scores of objects by models without them are kept
+    blends: bool = False  # whether several similarities of one distance may be added
     excludes: str = ""  # what the table of refusals calls it, if some options do not go with it
 
 
@@ -132,6 +133,7 @@ def make_spec(
             kernels_to_try(asked.kernel, asked.kernel_params, pairs.kernel, pairs.session.rng),
             equal=equal,
             tunes=fixed == (None, None),
+            blends=recipe.blends,
         ),
         recipe.kind,
         asked.cv,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from kreinlearn.kernels.base import Array, Kernel, resolve
-from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, Transform
+from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, PLUS, Transform
 from kreinlearn.learn.exact import (
     SHARES,
     can_be_tuned,
@@ -36,6 +36,7 @@ SCREENED = 400  # rows that the finalists are chosen by, where each fold makes a
 SCREENED_OUTSIDE, SCREENED_PER_LANDMARK = 2048, 3  # at least so many where it does not
 
 STAGES = ((250, 4), (700, 1))  # objects that candidates are compared on, and how many are left
+TIE_ERRORS = 2.0  # standard errors by which the mean of similarities may be worse than the best
 ALMOST_ALL = 1.2  # a part is not looked at if there are not so many times more objects
 SCREENED_ACCURACY = 1e-5  # of the integrals behind leave-one-out, on parts
 
@@ -92,6 +93,7 @@ class SimilaritySpec:
     ] = ()  # None: the fitted one
     equal: bool = False  # whether both penalties are tied
     tunes: bool = False  # whether both penalties are tuned on the similarity that is chosen
+    blends: bool = False  # whether the mean of the best similarities may be chosen
 
 
 def kernels_to_try(
@@ -134,7 +136,7 @@ def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
         return Chosen(only.chosen(), only.kernel_params, only.transform)
     unknowns = Unknowns((None, None), equal=spec.equal)
     if exactly:
-        return _choose_exactly(candidates, unknowns)
+        return _choose_exactly(candidates, unknowns, blends=spec.blends)
     seed = int(task.rng.integers(2**63))
 
     def tried(number: int, tuned_by: Callable[[Task], Tuned]) -> tuple[float, int, Choice]:
@@ -157,6 +159,7 @@ class Compared(NamedTuple):
     """The candidate that was chosen, by its number, and all that was found out on the way."""
 
     number: int
+    name: str | None  # of its transformation, which may be a mean of several
     transform: Transform | None  # of its distances
     tuned: Tuned
     basis: Eigenbasis
@@ -164,16 +167,17 @@ class Compared(NamedTuple):
     choices: list[Choice] | None
 
 
-def _choose_exactly(candidates: list[Candidate], unknowns: Unknowns) -> Chosen:
+def _choose_exactly(candidates: list[Candidate], unknowns: Unknowns, *, blends: bool) -> Chosen:
     """The same if all objects are landmarks: candidates are compared on growing samples.
 
     The best one is decomposed and tuned on all objects.
     """
     task = candidates[0].task
-    compare = partial(_compared, candidates, unknowns)
+    blends = blends and len(candidates) > 1 and all(c.task is task for c in candidates)
+    compare = partial(_compared, candidates, unknowns, blends=blends)
     if all(candidate.task is task for candidate in candidates):
         names = [candidate.transform for candidate in candidates]
-        asked = (names, task.kind.signed, task.intercept, task.leaves_one_out, unknowns)
+        asked = (names, task.kind.signed, task.intercept, task.leaves_one_out, unknowns, blends)
         weights = None if task.weights is None else np.asarray(task.weights)
         folds = None if task.leaves_one_out else np.asarray(task.folds)
         order = task.sample.landmarks  # that of the eigenbasis
@@ -181,7 +185,7 @@ def _choose_exactly(candidates: list[Candidate], unknowns: Unknowns) -> Chosen:
         found = shared(compare, "similarity", *asked, *values, task.sample.eps)
     else:
         found = compare()
-    best = candidates[found.number]
+    best = replace(candidates[found.number], transform=found.name)
     sample = replace(best.task.sample, transform=found.transform)
     chosen = replace(
         best.named(), sample=sample, basis=found.basis, tuning=found.tuning, tuned=found.tuned
@@ -189,34 +193,79 @@ def _choose_exactly(candidates: list[Candidate], unknowns: Unknowns) -> Chosen:
     return Chosen(chosen, best.kernel_params, best.transform, found.choices)
 
 
-def _compared(candidates: list[Candidate], unknowns: Unknowns) -> Compared:
-    """Compare candidates on growing samples, and tune the best of them on all objects."""
-    first = candidates[0].task
-    n, workers = len(first.numbers), first.pairs.session.workers
-    left, dropped, basis = list(range(len(candidates))), list[Choice](), None
+def _compared(candidates: list[Candidate], unknowns: Unknowns, *, blends: bool) -> Compared:
+    """Compare candidates on parts of the objects, and tune the best of them on all objects."""
+    choose = _mean_of_the_best if blends else _best_one
+    number, chosen, basis, trials = choose(candidates, unknowns)
+    task = chosen.chosen()
+    basis = basis or decomposed(task)
+    best, tuning = tune_exactly(task, basis, unknowns)
+    others = [trial for trial in trials if trial[:2] != (chosen.kernel_params, chosen.transform)]
+    choices = [chosen.choice(best), *others] if others else None
+    name, transform = chosen.transform, task.sample.transform
+    return Compared(number, name, transform, best, basis, tuning, choices)
+
+
+def _best_one(
+    candidates: list[Candidate], unknowns: Unknowns
+) -> tuple[int, Candidate, Eigenbasis | None, list[Choice]]:
+    """The number of the best candidate, by growing samples; its basis, if that is known."""
+    task = candidates[0].task
+    left, trials, basis = list(range(len(candidates))), list[Choice](), None
     for size, most in STAGES:
-        places = spread_out(first, size)
-        if n <= ALMOST_ALL * size or not can_be_tuned(first, places):
-            most, places = 1, np.arange(n)
+        places = _places(task, size)
+        whole = len(places) == len(task.numbers)
+        most = 1 if whole else most
         if len(left) > most:
-            screen = partial(_on_part, places=places)
-            parts = map_in_threads(screen, [candidates[i].named() for i in left], workers)
-            tuned = [part.tuned(unknowns, coarse=True) for part in parts]
+            parts, tuned = _screened_on(places, [candidates[i] for i in left], unknowns)
             order = np.argsort([one.loss for one in tuned], kind="stable")
             if most == 1:  # coarse penalties may miss those of the best candidate
                 for i in order[:FINALISTS_LEFT_OUT]:
                     tuned[i] = parts[i].tuned(unknowns, coarse=False)
                 order = np.argsort([one.loss for one in tuned], kind="stable")
-            dropped = [candidates[left[i]].choice(tuned[i]) for i in order[most:]] + dropped
+            trials = [candidates[left[i]].choice(tuned[i]) for i in order[most:]] + trials
             left = [left[i] for i in order[:most]]
-            if len(places) == n:
-                basis = parts[order[0]].basis
+            basis = parts[order[0]].basis if whole else None
     (number,) = left
-    task = candidates[number].chosen()
-    basis = basis or decomposed(task)
-    best, tuning = tune_exactly(task, basis, unknowns)
-    choices = [candidates[number].choice(best), *dropped] if dropped else None
-    return Compared(number, task.sample.transform, best, basis, tuning, choices)
+    return number, candidates[number], basis, trials
+
+
+def _mean_of_the_best(
+    candidates: list[Candidate], unknowns: Unknowns
+) -> tuple[int, Candidate, Eigenbasis | None, list[Choice]]:
+    """The mean of the best similarities of one sample, unless the best one is clearly better."""
+    size, most = STAGES[0]
+    places = _places(candidates[0].task, size)
+    whole = len(places) == len(candidates[0].task.numbers)
+    parts, tuned = _screened_on(places, candidates, unknowns)
+    order = np.argsort([one.loss for one in tuned], kind="stable")
+    trials = [candidates[i].choice(tuned[i]) for i in order]
+    first, number = parts[order[0]], int(order[0])
+    name = PLUS.join(str(candidates[i].transform) for i in order[:most])
+    mean = replace(candidates[number], transform=name)
+    (blend,), (blend_tuned,) = _screened_on(places, [mean], unknowns)
+    values = blend_tuned.values, tuned[number].values
+    gap = blend.loss.per_fold(values[0]) - first.loss.per_fold(values[1])
+    if gap.mean() <= TIE_ERRORS * gap.std() / np.sqrt(len(gap)):
+        return number, mean, blend.basis if whole else None, trials
+    return number, candidates[number], first.basis if whole else None, trials
+
+
+def _places(task: Task, size: int) -> Array:
+    """Places of about so many objects; of all objects, if there are not many more."""
+    places = spread_out(task, size)
+    n = len(task.numbers)
+    return np.arange(n) if n <= ALMOST_ALL * size or not can_be_tuned(task, places) else places
+
+
+def _screened_on(
+    places: Array, candidates: list[Candidate], unknowns: Unknowns
+) -> tuple[list[OnPart], list[Tuned]]:
+    """Candidates with coarse penalties, on some of the objects."""
+    workers = candidates[0].task.pairs.session.workers
+    screen = partial(_on_part, places=places)
+    parts = map_in_threads(screen, [one.named() for one in candidates], workers)
+    return parts, [part.tuned(unknowns, coarse=True) for part in parts]
 
 
 class OnPart(NamedTuple):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from kreinlearn.kernels.base import Array, symmetrised
-from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
+from kreinlearn.kernels.dissimilarity import make_transform, refit
 from kreinlearn.learn.folds import (
     TRAINING,
     FoldRows,
@@ -265,7 +265,7 @@ class Task:
         reference = self._trained(sample.columns[: sample.transform.n_reference], k)
         places = places_of(sample.landmarks[mine], sample.columns)
         at = sample.positions(sample.columns)
-        return refit(sample.raw, places, reference, at, TRANSFORMS[self.similarity])
+        return refit(sample.raw, places, reference, at, partial(make_transform, self.similarity))
 
     def using(self, similarity: str | None) -> Task:
         """The same task with another similarity of the same distances."""

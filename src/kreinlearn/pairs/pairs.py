@@ -17,7 +17,7 @@ from kreinlearn.data.memory import Resources
 from kreinlearn.data.tiles import TILE, Scratch, is_everything
 from kreinlearn.data.validation import asymmetry_of
 from kreinlearn.kernels.base import Array, Kernel, Objects, symmetrised
-from kreinlearn.kernels.dissimilarity import TRANSFORMS, Transform, check_dissimilarities
+from kreinlearn.kernels.dissimilarity import Transform, check_dissimilarities, make_transform
 from kreinlearn.pairs.evaluate import (
     LandmarkColumns,
     announce,
@@ -132,7 +132,7 @@ class Sample:
             raw = self.raw[np.ix_(self.positions(self.landmarks[places]), places)]
             if self.transform is None:
                 return symmetrised(raw)
-            transform = TRANSFORMS[name](raw)
+            transform = make_transform(name, raw)
             a = transform.offsets(raw)
             return symmetrised(transform.similarity(raw, a, a))
         if not self.is_square or self.transform is None:
@@ -146,7 +146,7 @@ class Sample:
         at, at_valid = (self.positions(self.landmarks[part]) for part in (train, valid))
         raw, rows = self.raw[np.ix_(at, train)], self.raw[np.ix_(at_valid, train)]
         if self.transform is not None:
-            transform = TRANSFORMS[name](raw)
+            transform = make_transform(name, raw)
             a, a_rows = transform.offsets(raw), transform.offsets(rows)
             raw, rows = transform.similarity(raw, a, a), transform.similarity(rows, a_rows, a)
         return symmetrised(raw), rows
@@ -164,13 +164,13 @@ class Sample:
 
     def referring_to_all(self, name: str = "squared") -> Sample:
         """A dissimilarity transformed by all columns evaluated so far."""
-        return replace(self, transform=TRANSFORMS[name](self._among_columns(len(self.columns))))
+        return replace(self, transform=make_transform(name, self._among_columns(len(self.columns))))
 
     def using(self, name: str) -> Sample:
         """Another similarity of the same distances, by the same reference set."""
         assert self.transform is not None, "only a dissimilarity has transformations"
         D_RR = self._among_columns(self.transform.n_reference)
-        return replace(self, transform=TRANSFORMS[name](D_RR))
+        return replace(self, transform=make_transform(name, D_RR))
 
     def _among_columns(self, n: int) -> Array:
         """Values among the first n columns: a view if they are also the first rows."""

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.calibration import _CalibratedClassifier, _SigmoidCalibration
 
 from kreinlearn.kernels import Kernel, Precomputed, resolve
+from kreinlearn.kernels.several import Several
 from kreinlearn.persist.encoding import Array
 from kreinlearn.persist.errors import require
 from kreinlearn.sums.parallel import worker_count
@@ -53,15 +54,21 @@ def require_parameters(estimator: BaseEstimator) -> None:
 
 
 def fresh_kernel(
-    estimator: BaseEstimator, chosen: Mapping[str, Any] | None, *, few_columns: bool
+    estimator: BaseEstimator, state: Mapping[str, Any], *, few_columns: bool
 ) -> Kernel:
     """The kernel of an estimator as it was before the fit, which may have chosen parameters.
 
+    ``state`` are the fitted attributes: parameters that were chosen, or a sum that was learned.
     ``few_columns`` says that the fit was given the columns of landmarks instead of a whole matrix.
     """
+    chosen, learned = state.get("kernel_params_"), state.get("_sum")
     if chosen is not None:
         return resolve(estimator.kernel, chosen)
     kernel: Kernel = import_module(f"{ROOM}.access").resolved_kernel(estimator)
+    if learned is not None:
+        given = kernel.kernels if isinstance(kernel, Several) else []
+        kernels = [given[one] if isinstance(one, int) else one for one in learned.kernels]
+        return Several(kernels, learned.terms)
     if few_columns and isinstance(kernel, Precomputed):
         return Precomputed(is_dissimilarity=kernel.of_dissimilarities)
     return kernel

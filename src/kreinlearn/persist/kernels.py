@@ -19,10 +19,13 @@ from kreinlearn.kernels import (
 from kreinlearn.kernels.base import REGISTRY, is_known
 from kreinlearn.kernels.callables import CallableKernel
 from kreinlearn.kernels.combine import Composite
+from kreinlearn.kernels.several import Several
 from kreinlearn.persist.errors import NotDataError, require
 
 Learned = dict[str, Any]  # what a kernel has learned
-MADE = (LinearCombination, Product, SimilarityOf, Normalized, SklearnKernel, SklearnMetric)
+MADE = (
+    LinearCombination, Product, Several, SimilarityOf, Normalized, SklearnKernel, SklearnMetric,
+)  # fmt: skip
 # Kernels that are not in the registry, because they are made of others or of parameters.
 UNNAMED: dict[str, type[Kernel]] = {cls.__name__: cls for cls in (*MADE, Precomputed)}
 DERIVED = {"parts_", "to_reference_", "processes"}  # made again from what is stored
@@ -38,6 +41,7 @@ LEARNED: dict[str, set[str]] = {
     "Precomputed": {"diagonal_"},
     "PrecomputedDissimilarity": {"c_", "diagonal_", "offsets_"},
     "SimilarityOf": {"reference_", "transform_"},
+    "Several": {"offsets_", "reference_", "transforms_"},
     "Normalized": {"least_"},
 }
 REMEDY = (

@@ -34,7 +34,7 @@ NETWORKS = ("Graph", "DiGraph", "MultiGraph", "MultiDiGraph")
 # The classes of records, which are made of their fields, by module; no other class is ever made.
 MADE_OF_FIELDS = {
     "kreinlearn.kernels.dissimilarity": (
-        "Centring Exponential SquaredExponential LocalScaling Inverse RankScaling"
+        "Centring Exponential SquaredExponential LocalScaling Inverse RankScaling Blend"
     ),
     "kreinlearn.data.memory": "Resources",
     "kreinlearn.nystrom.landmarks": "Landmarks",

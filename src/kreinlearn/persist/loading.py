@@ -99,7 +99,7 @@ def _rebuilt(content: dict[str, Any], given: GivenKernel) -> BaseEstimator:
     estimator = cls(**_parameters(cls, content["parameters"], external, given))
     require_parameters(estimator)
     few_columns = "landmark_rows" in known["fitted"]
-    fresh = fresh_kernel(estimator, state.get("kernel_params_"), few_columns=few_columns)
+    fresh = fresh_kernel(estimator, state, few_columns=few_columns)
     kernel = with_processes(estimator, fresh)
     teach(kernel, known)
     require_columns(kernel, content["columns"], state)
@@ -135,7 +135,8 @@ def _parameters(
     store = getattr(values["resources"], "store", None)
     require(store is None, f"its store is {store!r:.80}, and save leaves it out")
     kernel = values["kernel"]
-    require(external or isinstance(kernel, str | Kernel), f"its kernel is {kernel!r:.80}")
-    if isinstance(kernel, str):
-        require_registered(kernel)
+    for one in kernel if isinstance(kernel, list) else [kernel]:
+        require(external or isinstance(one, str | Kernel), f"its kernel is {one!r:.80}")
+        if isinstance(one, str):
+            require_registered(one)
     return values

@@ -106,8 +106,9 @@ def _parameters(
         if isinstance(value, Resources):
             value = replace(value, store=None)  # a folder of the machine of the fit
         try:
-            if name == "kernel" and not isinstance(value, str | Kernel):
-                raise NotDataError(f"kernel={value!r:.200} is a function")
+            for one in value if name == "kernel" and isinstance(value, list) else [value]:
+                if name == "kernel" and not isinstance(one, str | Kernel):
+                    raise NotDataError(f"kernel={one!r:.200} is a function")
             Writer().value(value)
             stored[name] = value
         except NotDataError as error:
@@ -129,9 +130,9 @@ def _parameters(
 
 def _require_unchanged(estimator: BaseEstimator) -> None:
     """Raise a ValueError if the parameters do not lead to the kernel that was fitted."""
-    fitted, chosen = estimator.kernel_, vars(estimator).get("kernel_params_")
+    fitted = estimator.kernel_
     few_columns = getattr(fitted, "landmark_rows", None) is not None
-    fresh = fresh_kernel(estimator, chosen, few_columns=few_columns)
+    fresh = fresh_kernel(estimator, vars(estimator), few_columns=few_columns)
     same = type(fresh) is type(fitted) if fitted.untrusted else alike(fresh, fitted)
     if not same:
         raise ValueError(

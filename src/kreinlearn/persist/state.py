@@ -41,7 +41,12 @@ KINDS = {
     ),
     "bool": "_one_output",
     "str": "similarity_ multi_class_ decision_ _column",
-    "dict": "kernel_params_ multi_class_errors_ part_weights_ _sklearn_output_config",
+    "dict": (
+        "kernel_params_ multi_class_errors_ part_weights_ _sklearn_output_config kernel_weights_ "
+        "kernel_similarities_ kernel_losses_ kernel_sum_losses_ kernel_seconds_"
+    ),
+    "list": "kernel_order_",
+    "Several": "_sum",
     "dtype": "dtype_",
     "ErrorEstimate": "error_",
     "FeatureMap": "_map",
@@ -74,7 +79,7 @@ OF_SKLEARN = {"_sklearn_output_config"}  # left by set_output
 
 PLAIN: dict[str, type | tuple[type, ...]] = {
     "int": (int, np.integer), "float": (float, np.floating), "bool": bool, "str": str,
-    "dict": dict,
+    "dict": dict, "list": list,
 }  # fmt: skip
 LETTERS = {"labels": "UOibuf", "integers": "iu", "signs": "i", "numbers": "f", "trail": "f"}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn import KreinClassifier, KreinRidgeClassifier, SpectrumSVC
+from kreinlearn import KreinClassifier, KreinRidgeClassifier, KreinSVC, SpectrumSVC
 from kreinlearn.learn.similarity import shared, sharing
 
 
@@ -53,18 +53,20 @@ def test_learners_of_one_matrix_share_the_choice_of_a_similarity() -> None:
     kernel = "precomputed_dissimilarity"
     alone = KreinRidgeClassifier(kernel).fit(D, y)
     with sharing() as active:
-        KreinClassifier(kernel).fit(D, y)
+        KreinSVC(kernel).fit(D, y)
         assert len(active.results) == 1
         assert active.saved == 0
         together = KreinRidgeClassifier(kernel).fit(D, y)
         assert len(active.results) == 1
         assert active.saved > 0
+        KreinClassifier(kernel).fit(D, y)  # adds similarities
+        assert len(active.results) == 2
         KreinRidgeClassifier(kernel).fit(D, 1 - y)
         KreinRidgeClassifier(kernel).fit(2 * D, y)
         KreinRidgeClassifier(kernel, fit_intercept=False).fit(D, y)
         KreinRidgeClassifier(kernel, class_weight={0: 2, 1: 1}).fit(D, y)
         KreinRidgeClassifier(kernel, cv=3, random_state=0).fit(D, y)
-        assert len(active.results) == 6
+        assert len(active.results) == 7
     assert together.similarity_ == alone.similarity_
     np.testing.assert_array_equal(together.dual_coef_, alone.dual_coef_)
     np.testing.assert_array_equal(together.cv_trials_, alone.cv_trials_)

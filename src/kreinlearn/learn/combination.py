@@ -1,0 +1,367 @@
+"""Which of several kernels to use, and with what weights: a sum of similarities is learned.
+
+Every kernel gets the similarities that suit it, brought to one scale. From the best of them a sum
+grows: the similarity that lowers the leave-one-out loss most is added, again and again, and how
+often it was added is its weight. The sum of all kernels is taken instead if it is as good. At last
+the weights follow the gradient of the cross-validated loss, if that pays.
+
+All this happens on a sample of the objects. Kernels that are left out of the sum are evaluated on
+no other object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from kreinlearn.kernels.base import Array, symmetrised
+from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, make_transform
+from kreinlearn.kernels.several import Several
+from kreinlearn.kernels.several import Term as KernelTerm
+from kreinlearn.learn.coding import Encoded
+from kreinlearn.learn.exact import SHARES, SKETCHED, evenly, random_signs
+from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, tune
+from kreinlearn.nystrom.core import CORE_RTOL
+from kreinlearn.nystrom.landmarks import MapSpec
+from kreinlearn.pairs.pairs import EPS, Pairs, over_unit
+from kreinlearn.solvers.exact import Eigenbasis
+from kreinlearn.solvers.mixing import N_PENALTIES, MixedFold, mixed
+from kreinlearn.solvers.resolvent import LeaveOneOutLoss
+from kreinlearn.sums.moments import Targets
+from kreinlearn.sums.parallel import map_in_threads
+
+COMPARED = 300  # objects that kernels and their sums are compared on
+ALMOST_ALL = 1.2  # all objects are looked at if there are not so many times more
+ACCURACY = 1e-5  # of the integrals behind leave-one-out
+KEPT = 3  # similarities of one kernel that may become part of the sum
+POOL = 12  # similarities of all kernels that may
+STEPS = 10  # times that a similarity is added to the first one
+TIE_ERRORS = 0.5  # standard errors by which the sum of all kernels may be worse, and is still taken
+PAYS_ERRORS = 2.0  # standard errors by which weights must lower the loss to be worth finding
+FOLDS = 5  # for the gradient in the weights
+FLAT = 0.02  # slope of the log loss in the log of a weight, below which no weight is moved
+BOTH = Unknowns((None, None))
+
+
+class Combination(NamedTuple):
+    """The kernels that were given, and what was found out about each and about their sums."""
+
+    weights: dict[str, float]  # of each kernel, on one scale; they add up to one
+    similarities: dict[str, str]  # how each dissimilarity with a weight became a similarity
+    order: list[str]  # in which kernels were added to the sum
+    losses: dict[str, float]  # of each kernel alone
+    sum_losses: dict[str, float]  # of the sums "all", "grown" and "weighted"
+    seconds: dict[str, float]  # that the values of each kernel took on the sample
+
+
+class Learned(NamedTuple):
+    """A fitted kernel for the landmarks that were decided on, and the values that are known."""
+
+    kernel: Several
+    numbers: Array  # (k,) rows whose values are known
+    values: Array  # (k, k)
+    map: MapSpec  # with all reference objects among the landmarks, if these are not chosen
+
+
+class Source(NamedTuple):
+    """One of the kernels: its values on the sample, and what it is called."""
+
+    number: int
+    label: str
+    raw: Array  # (s, s)
+    is_dissimilarity: bool
+    seconds: float  # that the values took
+
+
+class Term(NamedTuple):
+    """A similarity made of one kernel, on the sample, and its loss alone."""
+
+    source: Source
+    transform: str | None  # None: the kernel is a similarity itself
+    K: Array  # (s, s), over its scale
+    scale: float  # a power of two near the mean |eigenvalue|
+    loss: float
+
+
+class Sum(NamedTuple):
+    """Terms with a weight for each, and the loss of their sum."""
+
+    terms: list[Term]
+    weights: Array
+    loss: float
+
+    @property
+    def K(self) -> Array:
+        return mixed([term.K for term in self.terms], self.weights)
+
+
+@dataclass(frozen=True)
+class Judge:
+    """The leave-one-out loss of any similarity on the sample, at penalties tuned for it."""
+
+    Y: Array  # (s, q)
+    weights: Array | None  # (s,)
+    workers: int
+    rtol: float  # eigenvalues up to this share of the largest count as zero
+
+    @cached_property
+    def targets(self) -> Array:
+        """The targets, or a few sums of them that have the same squared error on average."""
+        q = self.Y.shape[1]
+        return self.Y @ random_signs(q) if q > SKETCHED else self.Y
+
+    def decomposed(self, K: Array) -> Eigenbasis:
+        return Eigenbasis.of(K, self.weights, signed=True, rtol=self.rtol)
+
+    def tuned(self, basis: Eigenbasis) -> tuple[Tuned, LeaveOneOutLoss]:
+        """Coarse penalties for a decomposed similarity, and its loss at any penalties."""
+        loss = LeaveOneOutLoss(basis, self.targets, intercept=True, accuracy=ACCURACY)
+        return tune(loss, basis.scale, BOTH, shares=SHARES, coarse=True), loss
+
+    def loss(self, K: Array) -> float:
+        return self.tuned(self.decomposed(K))[0].loss
+
+    def losses(self, matrices: Sequence[Array]) -> list[float]:
+        """The losses of several similarities, in threads."""
+        return map_in_threads(self.loss, matrices, self.workers)
+
+    def rise(self, K: Array, better: Array) -> tuple[float, float]:
+        """By how much the loss of K is larger, and the standard error of that over the objects."""
+        each = []
+        for matrix in (K, better):
+            tuned, loss = self.tuned(self.decomposed(matrix))
+            each.append(loss.per_fold(tuned.values))
+        gap = each[0] - each[1]
+        return float(gap.mean()), float(gap.std() / np.sqrt(len(gap)))
+
+
+@dataclass(frozen=True)
+class Found:
+    """The sum that was found on a sample of the objects."""
+
+    several: Several  # all kernels that were given
+    parts: list[Pairs]  # their values
+    everyone: Array  # rows of positive weight
+    numbers: Array  # (s,) rows of the sample
+    best: Sum
+    combination: Combination
+
+    @property
+    def raw(self) -> dict[int, Array]:
+        """What the kernels of the sum give on the sample, by number."""
+        return {term.source.number: term.source.raw for term in self.best.terms}
+
+    def learned(self, of_map: MapSpec, rng: np.random.Generator, *, chosen: bool) -> Learned:
+        """The sum fitted to the landmarks that are asked for.
+
+        If all objects are landmarks, the transformations are made anew of all of them. ``chosen``
+        says that landmarks are chosen by a scheme that the user names, and are not drawn here.
+        """
+        m, sample = of_map.n_landmarks, self.numbers
+        if m >= len(self.everyone):
+            return self._fitted(self.everyone, self._on_all(), of_map)
+        if chosen or of_map.scheme is None:
+            return self._fitted(sample, self.raw, of_map)
+        if m < len(sample):
+            places = np.sort(rng.choice(len(sample), m, replace=False))
+            some = {i: K[np.ix_(places, places)] for i, K in self.raw.items()}
+            of_map = replace(of_map, scheme=None, given=sample[places])
+            return self._fitted(sample[places], some, of_map)
+        others = rng.choice(np.setdiff1d(self.everyone, sample), m - len(sample), replace=False)
+        of_map = replace(of_map, scheme=None, given=np.union1d(sample, others))
+        return self._fitted(sample, self.raw, of_map)
+
+    def _on_all(self) -> dict[int, Array]:
+        """What the kernels of the sum give among all objects; no pair is evaluated twice."""
+        n, raw = len(self.everyone), self.raw
+        self.parts[0].require_memory(
+            8 * n * n * (len(raw) + 3), f"the values of {len(raw)} kernels among {n} objects",
+            "use fewer landmarks, or raise Resources(memory_budget=...)",
+        )  # fmt: skip
+        if n == len(self.numbers):
+            return raw
+        for i, K in raw.items():
+            self.parts[i].known.add(self.numbers, K)
+        return {i: self.parts[i].square(self.everyone) for i in raw}
+
+    def _fitted(self, numbers: Array, raw: dict[int, Array], of_map: MapSpec) -> Learned:
+        both = zip(self.best.terms, self.best.weights, strict=True)
+        terms = [KernelTerm(t.source.number, t.transform, float(w / t.scale)) for t, w in both]
+        kernel = self.several.learned(terms, self.parts[0].take(numbers), raw)
+        a = kernel.offsets_
+        values = symmetrised(kernel.summed([raw[i] for i in sorted(raw)], a, a))
+        return Learned(kernel, numbers, values, of_map)
+
+
+def learn_combination(
+    pairs: Pairs, kernel: Several, encoded: Encoded, among: Array | None = None
+) -> Found:
+    """Choose kernels, similarities and weights on a sample of the objects, or ``among`` some."""
+    everyone = np.arange(pairs.n) if encoded.weighted is None else encoded.weighted
+    among = everyone if among is None else np.sort(among)
+    Y, w = Targets(encoded.Y, encoded.weights).of(among)
+    few = len(among) <= ALMOST_ALL * COMPARED
+    places = np.arange(len(among)) if few else evenly(Y, COMPARED)
+    numbers = among[places]
+    pairs.sample(numbers)  # rows that are elsewhere are fetched at once
+    parts = [Pairs(part, pairs.rows, pairs.session) for part in kernel.parts]
+    sources = _sources(parts, numbers, kernel.labels)
+    rtol = max(CORE_RTOL, len(numbers) * EPS)
+    judge = Judge(Y[places], None if w is None else w[places], pairs.session.workers, rtol)
+    best, combination = _search(judge, sources)
+    return Found(kernel, parts, everyone, numbers, best, combination)
+
+
+def _sources(parts: Sequence[Pairs], numbers: Array, labels: Sequence[str]) -> list[Source]:
+    """What each kernel gives among rows; equal kernels count once."""
+    sources = list[Source]()
+    for i, part in enumerate(parts):
+        if not any(part.kernel is parts[source.number].kernel for source in sources):
+            start = perf_counter()
+            raw = part.square(numbers)
+            seconds = perf_counter() - start
+            sources.append(Source(i, labels[i], raw, part.kernel.is_dissimilarity, seconds))
+    return sources
+
+
+# Searching
+
+
+def _search(judge: Judge, sources: Sequence[Source]) -> tuple[Sum, Combination]:
+    """The sum of smallest loss, and everything that was compared."""
+    of_each = [_candidates(judge, source) for source in sources]
+    best = [terms[0] for terms in of_each]
+    pool = sorted((term for terms in of_each for term in terms), key=lambda term: term.loss)
+    found, order = _grown(judge, pool[:POOL])
+    sums = {"grown": found.loss}
+    if len(best) > 1:
+        everything = _sum_of(judge, best, np.ones(len(best)))
+        sums["all"] = everything.loss
+        rise, error = judge.rise(everything.K, found.K)
+        found = everything if rise <= TIE_ERRORS * error else found
+    if len(found.terms) > 1 and (weighted := _weighted(judge, found)) is not None:
+        found = weighted
+        sums["weighted"] = found.loss
+    return found, Combination(
+        weights=_shares(sources, found),
+        similarities=_similarities(found),
+        order=list(dict.fromkeys(term.source.label for term in order)),
+        losses={term.source.label: term.loss for term in best},
+        sum_losses=sums,
+        seconds={source.label: source.seconds for source in sources},
+    )
+
+
+def _sum_of(judge: Judge, terms: list[Term], weights: Array) -> Sum:
+    made = Sum(terms, weights, np.nan)
+    return made._replace(loss=judge.loss(made.K))
+
+
+def _candidates(judge: Judge, source: Source) -> list[Term]:
+    """The best similarities that can be made of one kernel, the best one first."""
+    names: Sequence[str | None] = AUTO_TRANSFORMS if source.is_dissimilarity else (None,)
+
+    def term(name: str | None) -> Term:
+        K, unit = over_unit(_similarity(source.raw, name))
+        basis = judge.decomposed(K)
+        scale = _scale(basis)
+        return Term(source, name, K / scale, unit * scale, judge.tuned(basis)[0].loss)
+
+    terms = map_in_threads(term, names, judge.workers)
+    return sorted(terms, key=lambda term: term.loss)[:KEPT]
+
+
+def _similarity(raw: Array, name: str | None) -> Array:
+    """The similarities that a transformation makes of the values of a kernel."""
+    if name is None:
+        return symmetrised(raw)
+    transform = make_transform(name, raw)
+    a = transform.offsets(raw)
+    return symmetrised(transform.similarity(raw, a, a))
+
+
+def _scale(basis: Eigenbasis) -> float:
+    """A power of two near the mean |eigenvalue|, which keeps all digits of a similarity."""
+    mean = float(np.abs(basis.spectrum.D).sum()) / basis.n
+    return 2.0 ** round(np.log2(mean)) if mean > 0 else 1.0
+
+
+def _grown(judge: Judge, pool: Sequence[Term]) -> tuple[Sum, list[Term]]:
+    """A sum that grows from the best term while its loss falls, and the terms as they came."""
+    counts = np.zeros(len(pool))
+    counts[0] = 1
+    order, K, loss = [pool[0]], pool[0].K, pool[0].loss
+    for _ in range(STEPS):
+        losses = judge.losses([K + term.K for term in pool])
+        i = int(np.argmin(losses))
+        if losses[i] >= loss:
+            break
+        counts[i] += 1
+        order.append(pool[i])
+        K, loss = K + pool[i].K, losses[i]
+    used = np.flatnonzero(counts)
+    return Sum([pool[i] for i in used], counts[used], loss), order
+
+
+def _weighted(judge: Judge, found: Sum) -> Sum | None:
+    """Weights by the gradient of the cross-validated loss; None unless they pay."""
+    folds = [_fold(judge, found.terms, here) for here in _parts(judge.Y)]
+    weights = found.weights / found.weights.mean()
+    basis = judge.decomposed(mixed([term.K for term in found.terms], weights))
+    start = np.concatenate([judge.tuned(basis)[0].values, weights])
+    objective = MeanLoss(folds)
+    loss, gradient = objective(start)
+    if np.abs(gradient[N_PENALTIES:]).max() <= FLAT * loss:
+        return None
+    unknowns = Unknowns((None,) * len(start))
+    tuned = tune(objective, basis.scale, unknowns, start=start)
+    other = _sum_of(judge, found.terms, tuned.values[N_PENALTIES:])
+    fall, error = judge.rise(found.K, other.K)
+    return other if fall > PAYS_ERRORS * error else None
+
+
+def _parts(Y: Array) -> list[Array]:
+    """Places of the validation parts, with all targets in proportion."""
+    order = np.random.default_rng(len(Y)).permutation(len(Y))
+    order = order[np.lexsort(Y[order].T[::-1])]
+    return [order[k::FOLDS] for k in range(min(FOLDS, len(Y)))]
+
+
+def _fold(judge: Judge, terms: Sequence[Term], valid: Array) -> MixedFold:
+    train = np.setdiff1d(np.arange(len(judge.Y)), valid)
+    w = judge.weights
+    return MixedFold(
+        [term.K[np.ix_(train, train)] for term in terms],
+        [term.K[np.ix_(valid, train)] for term in terms],
+        judge.targets[train],
+        judge.targets[valid],
+        None if w is None else w[train],
+        None if w is None else w[valid],
+        rtol=judge.rtol,
+    )
+
+
+# What is said of it
+
+
+def _shares(sources: Sequence[Source], found: Sum) -> dict[str, float]:
+    """The share of each kernel in the weights of a sum."""
+    shares = dict.fromkeys((source.label for source in sources), 0.0)
+    for term, weight in zip(found.terms, found.weights, strict=True):
+        shares[term.source.label] += float(weight / found.weights.sum())
+    return shares
+
+
+def _similarities(found: Sum) -> dict[str, str]:
+    """How each dissimilarity of a sum became a similarity."""
+    names = dict[str, str]()
+    for term in found.terms:
+        label, name = term.source.label, term.transform
+        if name is not None:
+            names[label] = f"{names[label]} + {name}" if label in names else name
+    return names
