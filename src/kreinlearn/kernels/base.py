@@ -143,6 +143,11 @@ class Kernel(BaseEstimator):
         """Let the processes forget the objects of the fit."""
 
     @property
+    def inner(self) -> list[Kernel]:
+        """The kernels that this one is made of."""
+        return []
+
+    @property
     def untrusted(self) -> list[Kernel]:
         """The kernels in this one, or itself, whose values are checked because a person wrote
         them.

@@ -103,6 +103,10 @@ class Composite(ProcessKernel):
         return max(needed) if all(needed) else 0
 
     @property
+    def inner(self) -> list[Kernel]:
+        return list({id(part): part for part in self.parts}.values())
+
+    @property
     def untrusted(self) -> list[Kernel]:
         return _untrusted(self.parts)
 

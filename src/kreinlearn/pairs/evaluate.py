@@ -263,9 +263,14 @@ def _timed(kernel: Kernel, A: Objects, Z: Objects, most: int) -> float | None:
 
 
 def pair_seconds(kernel: Kernel, X: Objects) -> float:
-    """About how long one value takes: as declared, or measured and rounded to a power of ten."""
+    """About how long one value takes: as declared, or measured and rounded to a power of ten.
+
+    Of a kernel that is made of others, each part is measured by itself.
+    """
     if kernel.pair_seconds is not None:
         return kernel.pair_seconds
+    if kernel.inner:
+        return sum(pair_seconds(part, X) for part in kernel.inner)
     seconds = None
     with suppress(Exception):  # it will come again, with the number of the row
         seconds = _timed(kernel, X, X, MEASURED_PAIRS)
