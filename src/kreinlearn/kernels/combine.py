@@ -13,10 +13,10 @@ from sklearn.base import clone
 
 from kreinlearn.data.tiles import length
 from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, resolve
-from kreinlearn.kernels.columns import number
 from kreinlearn.kernels.domains import Anything, Domain
 from kreinlearn.kernels.keys import key_of
 from kreinlearn.kernels.processes import ProcessKernel
+from kreinlearn.kernels.vector_columns import number
 
 REMEDY = 'turn each dissimilarity into a similarity first: similarity_of(d, "exp")'
 
