@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -73,6 +74,30 @@ def _float(value: Any, i: int, place: Callable[[int], str]) -> float:
     if not _looks_like_a_number(value):
         raise ValueError(f"could not convert string to float: {place(i)} is {shown(value)}")
     return float(value)
+
+
+def hold_lists(values: Sequence[Any]) -> bool:
+    """Tell whether the fields of a text file are lists as JSON writes them, such as [1, 2.5]."""
+    known = [value.strip() for value in values if not is_missing(value)]
+    return bool(known) and all(text.startswith("[") and text.endswith("]") for text in known)
+
+
+def lists_of(values: Sequence[str], place: Callable[[int], str]) -> list[list[Any] | None]:
+    """Return fields as lists, None where one is missing; ``place`` names the one that is none."""
+    return [None if is_missing(text) else _list(text, i, place) for i, text in enumerate(values)]
+
+
+def _list(text: str, i: int, place: Callable[[int], str]) -> list[Any]:
+    try:
+        value = json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        value = None
+    if isinstance(value, list):
+        return value
+    raise ValueError(
+        f"{place(i)} is {shown(text)}, and others in this column are lists; write a list as JSON "
+        "does: [1, 2.5, 3]"
+    )
 
 
 def shown(value: Any) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Set
 from typing import Any
 
 from kreinlearn.kernels import (
+    Field,
     Kernel,
     LinearCombination,
     Normalized,
@@ -22,7 +23,7 @@ from kreinlearn.kernels.combine import Composite
 from kreinlearn.persist.errors import NotDataError, require
 
 Learned = dict[str, Any]  # what a kernel has learned
-MADE = (LinearCombination, Product, SimilarityOf, Normalized, SklearnKernel, SklearnMetric)
+MADE = (LinearCombination, Product, SimilarityOf, Normalized, Field, SklearnKernel, SklearnMetric)
 # Kernels that are not in the registry, because they are made of others or of parameters.
 UNNAMED: dict[str, type[Kernel]] = {cls.__name__: cls for cls in (*MADE, Precomputed)}
 DERIVED = {"parts_", "to_reference_", "processes"}  # made again from what is stored
@@ -39,6 +40,7 @@ LEARNED: dict[str, set[str]] = {
     "PrecomputedDissimilarity": {"c_", "diagonal_", "offsets_"},
     "SimilarityOf": {"reference_", "transform_"},
     "Normalized": {"least_"},
+    "Field": {"numeric_"},
 }
 REMEDY = (
     "register it with register(name, factory) and pass the name as kernel, or save with "
