@@ -18,7 +18,7 @@ Array = NDArray[Any]
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 INFINITE = re.compile(r"\s*[+-]?inf(inity)?\s*", re.IGNORECASE)
 DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
-MOSTLY = 0.9  # the share of numbers in a column of numbers; the others are reported as mistakes
+MOSTLY = 0.9  # the share of numbers, or lists, in a column of them; others are reported as mistakes
 MISSING = ("", "na", "nan", "n/a", "null", "none", "?")
 
 
@@ -79,7 +79,8 @@ def _float(value: Any, i: int, place: Callable[[int], str]) -> float:
 def hold_lists(values: Sequence[Any]) -> bool:
     """Tell whether the fields of a text file are lists as JSON writes them, such as [1, 2.5]."""
     known = [value.strip() for value in values if not is_missing(value)]
-    return bool(known) and all(text.startswith("[") and text.endswith("]") for text in known)
+    lists = sum(text.startswith("[") and text.endswith("]") for text in known)
+    return bool(known) and lists >= MOSTLY * len(known)
 
 
 def lists_of(values: Sequence[str], place: Callable[[int], str]) -> list[list[Any] | None]:

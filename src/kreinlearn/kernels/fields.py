@@ -130,7 +130,7 @@ def fields_in(kernel: Kernel) -> list[Field]:
     return [field for part in parts for field in fields_in(part)]
 
 
-def columns(kernels: Mapping[Hashable, object]) -> list[Kernel]:
+def columns(kernels: Mapping[Any, object]) -> list[Field]:
     """One kernel per field of a record, for records whose fields are of different kinds.
 
     Parameters
@@ -166,6 +166,6 @@ def columns(kernels: Mapping[Hashable, object]) -> list[Kernel]:
     return [_field(name, spec) for name, spec in kernels.items()]
 
 
-def _field(name: Hashable, spec: Any) -> Kernel:
+def _field(name: Hashable, spec: object) -> Field:
     with in_field(name):
         return Field(name, resolve(spec)).sound()
