@@ -278,8 +278,8 @@ class Records(Domain):
         return Records(self.fields) if isinstance(other, Anything) else None
 
     def _rows_of(self, data: Source | Table, border: Border, *, reset: bool) -> Any:
-        if not isinstance(data, Table):
-            return border.within(border.numbers(data, reset=reset) if data.ndim == 2 else data)
+        if not isinstance(data, Table):  # all rows are looked at in any case
+            return border.within(border.numbers(data, reset=reset) if data.ndim == 2 else data)[:]
         if self.whole:
             return data.load(border.budget)
         return data.pick(self.columns_in(data)).load_fields(border.budget, self.objects)

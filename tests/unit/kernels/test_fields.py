@@ -20,6 +20,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils import InputTags
 
 from kreinlearn import (
+    Blocks,
     KreinClassifier,
     KreinNystroem,
     KreinRegressor,
@@ -122,12 +123,13 @@ def together() -> Any:
 )
 def test_values_are_those_of_the_field_alone(name: str, inner: Any) -> None:
     field, alone = fitted(Field(name, inner)), resolve(inner)
-    X, new = column(name), column(name, NEW)
+    X: Any = column(name)
+    new: Any = column(name, NEW)
     if alone.domain.is_vectors:
         X, new = np.array(X), np.array(new)
     alone = alone.fit(X, np.random.default_rng(0).spawn(1)[0])
     for rows in (ROWS[:5], [dict(row) for row in NEW]):
-        values = [row[name] for row in rows]
+        values: Any = [row[name] for row in rows]
         values = np.array(values) if isinstance(X, np.ndarray) else values
         assert_array_equal(field(rows, ROWS), alone(values, X))
         assert_array_equal(field(rows), alone(values))
@@ -505,6 +507,29 @@ def test_a_missing_cell_of_a_file(tmp_path: Path) -> None:
         ):
             KreinRidge(together()).fit(path, "label")
         KreinRidge(Field("name", "jaro"), random_state=0).fit(path, "label")
+
+
+def test_blocks_of_records_and_arrays_on_disk(tmp_path: Path) -> None:
+    target = np.array(column("age"))
+    for kernel in (Field("name", "jaro"), similarity_of("gower") + Field("age", "gaussian")):
+        rows = [{"name": row["name"], "age": row["age"]} for row in ROWS]
+        model = KreinRidge(kernel, random_state=0)
+        expected = model.fit(rows, target).predict(rows)
+        blocks = Blocks([rows[:20], rows[20:]])
+        assert_array_equal(model.fit(blocks, target).predict(blocks), expected)
+    X = np.random.default_rng(0).normal(size=(N, 3))
+    np.save(tmp_path / "X.npy", X)
+    model = KreinRidge(Field(1, "gaussian"), random_state=0)
+    expected = model.fit(X, target).predict(X)
+    assert_array_equal(model.fit(tmp_path / "X.npy", target).predict(X), expected)
+
+
+def test_a_part_of_the_rows_at_a_time() -> None:
+    target = np.array(column("age"))
+    fixed = {"lambda_plus": 0.01, "lambda_minus": 0.01, "landmarks": 10, "random_state": 0}
+    model = KreinRidge(Field("age", Gaussian(width=50.0)), **fixed)
+    model.partial_fit(ROWS[:20], target[:20]).partial_fit(pd.DataFrame(ROWS[20:]), target[20:])
+    assert model.score(ROWS, target) > 0.9
 
 
 # Errors
