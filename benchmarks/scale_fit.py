@@ -17,7 +17,7 @@ from benchmarks.scale_sets import ABOUT, LABELS, NUMBERS, SETS, error, rows_at
 from benchmarks.timing import Timing, forget_peak, resident_megabytes, timed
 from kreinlearn import KreinRidge, KreinRidgeClassifier, KreinSVC, Resources
 from kreinlearn.kernels import DeltaGauss
-from kreinlearn.kernels.columns import DistanceColumns
+from kreinlearn.kernels.vector_columns import DistanceColumns
 from kreinlearn.sums.parallel import worker_count
 
 LEARNERS = {

@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from kreinlearn.estimators.variance import KreinVCRidge, KreinVCRidgeClassifier
     from kreinlearn.evaluation import Evaluation, evaluate
     from kreinlearn.inspection import Inspection, indefiniteness, inspect
-    from kreinlearn.kernels import dissimilarity, normalized, pairwise, register, similarity_of
+    from kreinlearn.kernels import (
+        columns,
+        dissimilarity,
+        normalized,
+        pairwise,
+        register,
+        similarity_of,
+    )
     from kreinlearn.nystrom.landmarks import Landmarks
     from kreinlearn.persist import ModelFormatError, load, save
 
@@ -42,6 +49,7 @@ __all__ = [
     "SimilarityRidge",
     "SimilarityRidgeClassifier",
     "SpectrumSVC",
+    "columns",
     "dissimilarity",
     "evaluate",
     "indefiniteness",
@@ -69,7 +77,14 @@ _PLACES = {
     "estimators.variance": ("KreinVCRidge", "KreinVCRidgeClassifier"),
     "evaluation": ("Evaluation", "evaluate"),
     "inspection": ("Inspection", "indefiniteness", "inspect"),
-    "kernels": ("dissimilarity", "normalized", "pairwise", "register", "similarity_of"),
+    "kernels": (
+        "columns",
+        "dissimilarity",
+        "normalized",
+        "pairwise",
+        "register",
+        "similarity_of",
+    ),
     "nystrom.landmarks": ("Landmarks",),
     "persist": ("ModelFormatError", "load", "save"),
     "estimators.predicting": ("predict_to",),

@@ -50,7 +50,7 @@ def _findings(model: Any, given: Any, options: argparse.Namespace) -> dict[str, 
     error = model.estimate_error(given.X, random_state=options.seed)
     return {
         "output": str(options.output),
-        "kernel": given.kernel,
+        "kernel": given.shown,
         "n_objects": given.n,
         "n_landmarks": model.n_landmarks_,
         "rank": model.rank_,

@@ -113,9 +113,13 @@ def estimator(text: str) -> str:
 
 
 def kernel_parameters(options: Namespace, verbose: int) -> dict[str, Any]:
-    """Return how a kernel is evaluated, by the names that all functions and estimators have."""
+    """Return how a kernel is evaluated, by the names that all functions and estimators have.
+
+    The kernel of a column has its parameters already.
+    """
+    of_column = any("=" in one for one in options.kernel or ())
     return {
-        "kernel_params": dict(options.kernel_param) or None,
+        "kernel_params": None if of_column else dict(options.kernel_param) or None,
         "n_jobs": options.jobs,
         "random_state": options.seed,
         "verbose": verbose,

@@ -21,7 +21,7 @@ from kreinlearn.data.targets import Target, target_of
 from kreinlearn.data.text import TextTable
 from kreinlearn.data.tiles import length
 from kreinlearn.kernels import Kernel
-from kreinlearn.kernels.strings import TextKernel
+from kreinlearn.kernels.domains import Records
 
 if TYPE_CHECKING:
     from kreinlearn.estimators.base import KreinEstimator
@@ -35,15 +35,17 @@ class Given:
     """Objects for a kernel, and where in the file they are: a column, or columns of numbers."""
 
     X: Any
-    kernel: str
+    kernel: Any  # a name, a field, or a list of either
     column: str | None = None
     names: tuple[str, ...] | None = None
     target: Target | None = None
+    shown: str = ""  # the kernel as it was written
 
     @property
     def n(self) -> int:
         n = length(self.X)
-        condensed = self.kernel.startswith("precomputed") and getattr(self.X, "ndim", 2) == 1
+        given = str(self.kernel).startswith("precomputed")
+        condensed = given and getattr(self.X, "ndim", 2) == 1
         return (1 + isqrt(1 + 8 * n)) // 2 if condensed else n
 
     @property
@@ -57,19 +59,20 @@ def load(options: argparse.Namespace, talk: Talk, *, streams: bool = False) -> G
         options.parser.error("--target is needed: what is to be predicted (or --labels FILE)")
     kernel = kernels.named(options)
     file = file_of(options, may_be_matrix=kernel is None or kernel.domain.is_matrix)
-    _require_names(file, options)
+    _require_names(file, options, [] if kernel is None else kernel.fields)
     if isinstance(file, ArrayFile):
         given = _from_arrays(file, options, kernel)
     else:
         if options.header and not file.stored.header:
             talk.note(f"{file.origin}: the first line holds numbers, so it is read as a row")
         given = _from_table(file, options, kernel, streams)
-    if options.kernel is None:
+    if kernel is None:
         talk.note(f"kernel: {given.kernel} (--kernel names another)")
-    if not options.column and given.columns:
+    if not options.column and given.columns and not (kernel is not None and kernel.fields):
         talk.note(f"columns: {listed(given.columns)} (--column names others)")
     talk.detail(f"{given.n:,} objects in {options.file}")
-    return replace(given, target=target_for(file, options, given.n))
+    shown = given.kernel if kernel is None else kernel.shown
+    return replace(given, target=target_for(file, options, given.n), shown=shown)
 
 
 def file_of(options: argparse.Namespace, *, may_be_matrix: bool) -> Table | ArrayFile:
@@ -88,11 +91,19 @@ def _opened(path: Path, options: argparse.Namespace, header: bool | None) -> Tab
     )
 
 
-def _require_names(file: Table | ArrayFile, options: argparse.Namespace) -> None:
+def _require_names(
+    file: Table | ArrayFile, options: argparse.Namespace, fields: Sequence[str]
+) -> None:
     """Look for the columns or arrays that the options name, before any of them is read."""
     inside = options.needs_target is None or options.labels is None
     what = "array" if isinstance(file, ArrayFile) else "column"
-    for name in (options.target if inside else None, options.id, *(options.column or ())):
+    if fields and isinstance(file, ArrayFile):
+        options.parser.error(
+            f"--kernel {options.kernel[0]}: {file.path} holds arrays and no columns; "
+            "leave the column out, and name an array with --column"
+        )
+    wanted = (options.target if inside else None, options.id, *(options.column or ()), *fields)
+    for name in wanted:
         if name is not None:
             require_column(name, file.names, options.file, what)
 
@@ -112,21 +123,22 @@ def write_report(given: Given, options: argparse.Namespace, talk: Talk, **findin
 
 
 def _from_table(
-    table: Table, options: argparse.Namespace, kernel: Kernel | None, streams: bool
+    table: Table, options: argparse.Namespace, kernel: kernels.Named | None, streams: bool
 ) -> Given:
     numbers, others = table.split([options.target, options.id])
-    rows = _Rows(table, options, streams)
+    rows = _Rows(table, options, kernel, streams)
     chosen = options.column
     if kernel is None:
         return _guessed(rows, chosen, numbers, others)
     if kernel.domain.is_matrix:
         return rows.numbers(chosen or _matrix_columns(table, numbers, others), in_memory=True)
-    if kernel.domain.is_records:
-        categorical = kernel.get_params()["categorical"]
-        return rows.records(chosen or [*numbers, *others], set(numbers) - set(categorical))
+    if isinstance(kernel.domain, Records):
+        if kernel.fields:
+            lists = table.pick(kernel.fields).list_columns()
+            return rows.records(kernel.fields, set(numbers) - kernel.domain.objects, lists)
+        return rows.records(chosen or [*numbers, *others], set(numbers) - kernel.categorical)
     if kernel.domain.is_objects:
-        text = isinstance(kernel, TextKernel)
-        chosen = chosen or object_columns(table, numbers, others, text)
+        chosen = chosen or object_columns(table, numbers, others, kernel.takes_texts)
         return rows.objects(chosen[0]) if len(chosen) == 1 else rows.numbers(chosen)
     if not chosen and not numbers:
         raise ValueError(
@@ -198,8 +210,10 @@ def _matrix_columns(table: Table, numbers: list[str], others: list[str]) -> list
 class _Rows:
     """Columns of a table as what a kernel takes: in memory, or on disk if they are too large."""
 
-    def __init__(self, table: Table, options: argparse.Namespace, streams: bool) -> None:
-        self.table, self.kernel = table, options.kernel or ""
+    def __init__(
+        self, table: Table, options: argparse.Namespace, kernel: kernels.Named | None, streams: bool
+    ) -> None:
+        self.table, self.kernel = table, "" if kernel is None else kernel.spec
         budget = budget_bytes(getattr(options, "memory", None))
         large = ROOM * options.file.stat().st_size > budget
         self.on_disk = streams and (large or not isinstance(table.stored, TextTable))
@@ -213,23 +227,29 @@ class _Rows:
         chosen = self.table.pick(name)
         return Given(chosen if self.on_disk else chosen.objects()[:], self.kernel, name)
 
-    def records(self, names: Sequence[str], numeric: Collection[str]) -> Given:
+    def records(
+        self, names: Sequence[str], numeric: Collection[str], lists: Collection[str] = ()
+    ) -> Given:
         chosen = self.table.pick(list(names))
-        rows = chain.from_iterable(chosen.as_records(one, numeric) for one in chosen.blocks())
-        return Given(list(rows), self.kernel, names=tuple(names))
+        blocks = (chosen.as_records(one, numeric, lists) for one in chosen.blocks())
+        return Given(list(chain.from_iterable(blocks)), self.kernel, names=tuple(names))
 
 
 # Arrays
 
 
-def _from_arrays(file: ArrayFile, options: argparse.Namespace, kernel: Kernel | None) -> Given:
+def _from_arrays(
+    file: ArrayFile, options: argparse.Namespace, kernel: kernels.Named | None
+) -> Given:
     X = file.get(variable(file, options, kernel))
     if kernel is not None:
-        return Given(X, options.kernel)
+        return Given(X, kernel.spec)
     return Given(X, "levenshtein" if isinstance(X, list) else kernels.for_numbers(X))
 
 
-def variable(file: ArrayFile, options: argparse.Namespace, kernel: Kernel | None) -> str:
+def variable(
+    file: ArrayFile, options: argparse.Namespace, kernel: Kernel | kernels.Named | None
+) -> str:
     """Return the array that holds the objects: the one that is named, or the only one that may."""
     if options.column:
         if len(options.column) > 1:

@@ -28,6 +28,8 @@ EPILOGS = {
   kreinlearn fit houses.csv --target price --column size --column age -o model.krein
   kreinlearn fit series.jsonl --target kind --column values --kernel dtw \\
       --kernel-param window=0.1 --estimator svc --landmarks 200 --store values -o model.krein
+  kreinlearn fit people.csv --target label --kernel name=jaro_winkler --kernel age=gaussian \\
+      -o model.krein
   kreinlearn fit distances.npz --kernel precomputed_dissimilarity --target y -o model.krein
   kreinlearn fit distances.csv --kernel precomputed_dissimilarity --labels classes.txt -o m.krein
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,10 @@ from kreinlearn.cli.arguments import ESTIMATORS, kernel_parameters
 from kreinlearn.cli.messages import Talk
 from kreinlearn.cli.output import require_free, show_findings
 from kreinlearn.data.memory import Resources
-from kreinlearn.data.targets import TASKS, Target
+from kreinlearn.data.targets import TASKS
+
+if TYPE_CHECKING:
+    from kreinlearn.cli.data import Given
 
 # What --param may set beside the parameters of an estimator: parts of those that have several.
 PARTS = {
@@ -28,10 +31,10 @@ PARTS = {
 def run(options: argparse.Namespace, talk: Talk) -> int:
     require_free(options, {"-o": options.output}, [options.file, options.labels])
     import kreinlearn
-    from kreinlearn.cli import data
+    from kreinlearn.cli import data, kernels
 
-    classes = _classes(options)
-    _built(list(classes.values()), options, options.kernel or "gaussian", talk)
+    classes, named = _classes(options), kernels.named(options)
+    _built(list(classes.values()), options, "gaussian" if named is None else named.spec, talk)
     given = data.load(options, talk, streams=True)
     target = given.target
     assert target is not None
@@ -50,7 +53,7 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     data.remember(model, given)
     model.set_params(verbose=0, resources=replace(model.resources, store=None))
     kreinlearn.save(model, options.output)
-    show_findings(_findings(model, given.n, target, seconds, options), options)
+    show_findings(_findings(model, given, seconds, options), options)
     return 0
 
 
@@ -75,7 +78,7 @@ def _classes(options: argparse.Namespace) -> dict[str, str]:
 # Estimators
 
 
-def _built(names: list[str], options: argparse.Namespace, kernel: str, talk: Talk) -> Any:
+def _built(names: list[str], options: argparse.Namespace, kernel: Any, talk: Talk) -> Any:
     """Return the first estimator that takes all parameters; if there is none, the call is wrong."""
     from kreinlearn.estimators.access import check_parameters
 
@@ -91,7 +94,7 @@ def _built(names: list[str], options: argparse.Namespace, kernel: str, talk: Tal
     return options.parser.error(refused[0])
 
 
-def _estimator(name: str, options: argparse.Namespace, kernel: str, talk: Talk) -> Any:
+def _estimator(name: str, options: argparse.Namespace, kernel: Any, talk: Talk) -> Any:
     import kreinlearn
 
     estimator = getattr(kreinlearn, name)
@@ -141,17 +144,19 @@ def fit_parameters(options: argparse.Namespace, talk: Talk) -> dict[str, Any]:
 
 
 def _findings(
-    model: Any, n: int, target: Target, seconds: float, options: argparse.Namespace
+    model: Any, given: Given, seconds: float, options: argparse.Namespace
 ) -> dict[str, Any]:
+    target = given.target
+    assert target is not None
     signature = getattr(model, "signature_", None)
     learned = ("decision", "similarity", "lambda_plus", "lambda_minus", "cv_loss", "part_weights")
     return {
         "output": str(options.output),
         "estimator": type(model).__name__,
-        "kernel": model.kernel,
+        "kernel": given.shown,
         "target": target.name,
         "task": target.task,
-        "n_objects": n,
+        "n_objects": given.n,
         "classes": getattr(model, "classes_", None),
         "n_landmarks": model.n_landmarks_,
         "rank": getattr(model, "rank_", None),

@@ -27,6 +27,6 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     if options.json:
         show_json({"file": str(options.file), **vars(inspection)})
     else:
-        show_table(f"{options.file.name}, {given.kernel}", inspection.rows())
+        show_table(f"{options.file.name}, {given.shown}", inspection.rows())
         print(inspection.advice)
     return 0

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
 from kreinlearn.data.validation import looks_like_distances
-from kreinlearn.kernels import Kernel, registered, resolve
+from kreinlearn.kernels import Kernel, columns, registered, resolve
 from kreinlearn.kernels.base import symmetry_rtol
+from kreinlearn.kernels.combine import common_domain
+from kreinlearn.kernels.domains import Domain
+from kreinlearn.kernels.fields import fields_in
 from kreinlearn.kernels.scikit import (
     SklearnKernel,
     SklearnMetric,
     sklearn_kernel_names,
     sklearn_metric_names,
 )
+from kreinlearn.kernels.strings import TextKernel
 
 CORNER = 300  # the rows and columns of a matrix that decide whether it is symmetric
 
@@ -25,13 +30,75 @@ def names() -> list[str]:
     return sorted({*registered(), *sklearn_kernel_names(), *sklearn_metric_names()})
 
 
-def named(options: argparse.Namespace) -> Kernel | None:
-    """Return the kernel of --kernel, or None without it; a wrong name is a wrong call."""
-    name, params = options.kernel, dict(options.kernel_param)
-    if name is None:
+@dataclass(frozen=True)
+class Named:
+    """What --kernel says, as estimators take it: a name, a field, or a list of either."""
+
+    spec: Any
+    parts: tuple[Kernel, ...]
+    shown: str  # as it was written
+
+    @property
+    def domain(self) -> Domain:
+        """What all kernels take as X."""
+        return self.parts[0].domain if len(self.parts) == 1 else common_domain(self.parts)
+
+    @property
+    def fields(self) -> list[str]:
+        """The columns that are compared one by one, if --kernel names them."""
+        fields = [one.name for part in self.parts for one in fields_in(part)]
+        return list(dict.fromkeys(map(str, fields)))
+
+    @property
+    def takes_texts(self) -> bool:
+        return all(isinstance(part, TextKernel) for part in self.parts)
+
+    @property
+    def categorical(self) -> set[Any]:
+        """Columns of numbers that hold categories, as parameters of "gower" say."""
+        return {name for part in self.parts for name in part.get_params().get("categorical", ())}
+
+
+def named(options: argparse.Namespace) -> Named | None:
+    """Return the kernels of --kernel, or None without it; a wrong name is a wrong call."""
+    given, params = options.kernel, dict(options.kernel_param)
+    if given is None:
         if params:
             options.parser.error("--kernel-param belongs to a kernel: give --kernel too")
         return None
+    if params and len(given) > 1:
+        options.parser.error("--kernel-param belongs to one kernel, and --kernel names several")
+    of_columns = [one for one in given if "=" in one]
+    if of_columns and len(of_columns) < len(given):
+        options.parser.error(
+            "--kernel: either each names a column, as in name=levenshtein, or none of them does"
+        )
+    pairs = [one.rpartition("=")[::2] for one in given]
+    parts = [_resolved(options, name, params) for _, name in pairs]
+    specs: list[Any] = [name for _, name in pairs]
+    if of_columns:
+        specs = parts = [_field(options, *one) for one in zip(pairs, parts, strict=True)]
+    return Named(specs if len(specs) > 1 else specs[0], tuple(parts), ", ".join(given))
+
+
+def _field(options: argparse.Namespace, pair: tuple[str, str], kernel: Kernel) -> Kernel:
+    """Return the kernel of one column."""
+    column, name = pair
+    if not column:
+        options.parser.error(f"--kernel ={name}: there is no column before the mark")
+    if options.column:
+        options.parser.error("--column: the columns are those that --kernel names; leave it out")
+    if column in (options.id, options.target):
+        options.parser.error(f"--kernel {column}={name}: {column} is the target or the id of rows")
+    try:
+        return columns({column: kernel})[0]
+    except ValueError as error:  # a given matrix
+        options.parser.error(f"--kernel {column}={name}: {error}")
+        raise  # never reached: the line above exits
+
+
+def _resolved(options: argparse.Namespace, name: str, params: dict[str, Any]) -> Kernel:
+    """Return the kernel of a name."""
     if name not in names():
         close = get_close_matches(name.lower(), names(), n=3)
         meant = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(names())}"

@@ -199,9 +199,10 @@ def _add_objects(command: Command) -> None:
     """Add the options of a command that reads objects and compares them."""
     _add_file(command)
     add = command.add_argument_group("the similarity").add_argument
-    add("--kernel", metavar="NAME",
+    add("--kernel", action="append", metavar="NAME",
         help="levenshtein, dtw, gaussian, ...; precomputed or precomputed_dissimilarity for a "
-        "matrix (without it, levenshtein for texts and gaussian for numbers)")  # fmt: skip
+        "matrix (without it, levenshtein for texts and gaussian for numbers). COLUMN=NAME is the "
+        "similarity of one column; repeat the flag for several similarities")  # fmt: skip
     add("--kernel-param", action="append", type=arguments.assignment, default=[],
         metavar="NAME=VALUE",
         help="a parameter of the kernel, such as width=2.5; may be repeated")  # fmt: skip

@@ -149,9 +149,7 @@ def _wanted(
 
     kernel, column = model.kernel_, options.column
     if kernel.domain.is_records:
-        names = list(kernel.columns_)
-        numeric = {name for name, one in zip(names, kernel.numeric_, strict=True) if one}
-        return names, partial(table.pick(names).as_records, numeric=numeric)
+        return _record_columns(kernel, table)
     if known is None and kernel.domain.is_objects:
         name = column[0] if column else column_name(model)
         name = name or object_columns(table, *table.split([options.id]), text=True)[0]
@@ -160,3 +158,17 @@ def _wanted(
         known, _ = table.split([options.id])
     names = column or list(known)
     return names, table.pick(names).as_numbers
+
+
+def _record_columns(kernel: Any, table: Table) -> tuple[list[str], Callable[[Block], Any]]:
+    """Return the columns of records, and what reads them: numbers where these were numbers."""
+    from kreinlearn.kernels.fields import fields_in
+
+    fields = fields_in(kernel)
+    if not fields:
+        names = list(kernel.columns_)
+        numeric = {name for name, one in zip(names, kernel.numeric_, strict=True) if one}
+        return names, partial(table.pick(names).as_records, numeric=numeric)
+    names = kernel.domain.columns_in(table)
+    numeric, picked = {field.name for field in fields if field.numeric_}, table.pick(names)
+    return names, partial(picked.as_records, numeric=numeric, lists=picked.list_columns())

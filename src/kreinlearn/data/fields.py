@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -17,7 +18,7 @@ Array = NDArray[Any]
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 INFINITE = re.compile(r"\s*[+-]?inf(inity)?\s*", re.IGNORECASE)
 DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
-MOSTLY = 0.9  # the share of numbers in a column of numbers; the others are reported as mistakes
+MOSTLY = 0.9  # the share of numbers, or lists, in a column of them; others are reported as mistakes
 MISSING = ("", "na", "nan", "n/a", "null", "none", "?")
 
 
@@ -73,6 +74,31 @@ def _float(value: Any, i: int, place: Callable[[int], str]) -> float:
     if not _looks_like_a_number(value):
         raise ValueError(f"could not convert string to float: {place(i)} is {shown(value)}")
     return float(value)
+
+
+def hold_lists(values: Sequence[Any]) -> bool:
+    """Tell whether the fields of a text file are lists as JSON writes them, such as [1, 2.5]."""
+    known = [value.strip() for value in values if not is_missing(value)]
+    lists = sum(text.startswith("[") and text.endswith("]") for text in known)
+    return bool(known) and lists >= MOSTLY * len(known)
+
+
+def lists_of(values: Sequence[str], place: Callable[[int], str]) -> list[list[Any] | None]:
+    """Return fields as lists, None where one is missing; ``place`` names the one that is none."""
+    return [None if is_missing(text) else _list(text, i, place) for i, text in enumerate(values)]
+
+
+def _list(text: str, i: int, place: Callable[[int], str]) -> list[Any]:
+    try:
+        value = json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        value = None
+    if isinstance(value, list):
+        return value
+    raise ValueError(
+        f"{place(i)} is {shown(text)}, and others in this column are lists; write a list as JSON "
+        "does: [1, 2.5, 3]"
+    )
 
 
 def shown(value: Any) -> str:

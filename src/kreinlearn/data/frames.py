@@ -35,6 +35,13 @@ def is_number(t: type) -> bool:
     return issubclass(t, Real | Decimal) and not issubclass(t, bool)
 
 
+def is_missing(x: object) -> bool:
+    """Whether a value is None, NaN, or what pandas uses for them."""
+    if isinstance(x, float | np.floating):
+        return bool(x != x)
+    return x is None or type(x).__name__ in ("NAType", "NaTType")
+
+
 def is_sequence(row: object) -> bool:
     """Whether a row is a sequence with one value per column; texts are not."""
     if isinstance(row, np.ndarray):
@@ -54,15 +61,15 @@ def column_names(X: Any) -> list[str] | None:
 def rows_of_frame(X: Any) -> list[tuple[Any, ...]]:
     """The rows of a frame of pandas, polars or pyarrow as tuples."""
     require_some(X.shape, "the table")
+    return list(zip(*(values_of_column(X, f) for f in range(X.shape[1])), strict=True))
+
+
+def values_of_column(X: Any, place: int) -> Sequence[Any]:
+    """The values of a column of a frame, numbers as categories if that is what its type says."""
     if hasattr(X, "iloc"):
-        columns = [X.iloc[:, f] for f in range(X.shape[1])]
+        column = X.iloc[:, place]
     else:
-        columns = X.get_columns() if hasattr(X, "get_columns") else X.columns
-    return list(zip(*map(_values_of, columns), strict=True))
-
-
-def _values_of(column: Any) -> Sequence[Any]:
-    """The values of a column, numbers as categories if that is what its type says."""
+        column = X.to_series(place) if hasattr(X, "to_series") else X.column(place)
     values = objects_of(column)
     kind = str(column.dtype if hasattr(column, "dtype") else column.type)
     if kind.startswith(("category", "dictionary")):  # pandas, pyarrow

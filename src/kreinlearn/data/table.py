@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property, partial
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from kreinlearn.data.errors import OptionError
-from kreinlearn.data.fields import floats_of
+from kreinlearn.data.fields import floats_of, hold_lists, lists_of
 from kreinlearn.data.memory import require_memory
 from kreinlearn.data.source import (
     Array,
@@ -185,7 +185,7 @@ class Table:
             kinds[self.text] = Kind("text", "text")
         return kinds
 
-    def split(self, besides: Collection[str | None] = ()) -> tuple[list[str], list[str]]:
+    def split(self, besides: Collection[Hashable] = ()) -> tuple[list[str], list[str]]:
         """Return the names of the columns of numbers, and those of the others; each name once."""
         names = [name for name in dict.fromkeys(self.names) if name not in besides]
         numbers = [n for n in names if n in self.kinds and self.kinds[n].what == "number"]
@@ -265,20 +265,43 @@ class Table:
             raise ValueError(f"Input X contains NaN: {where} is missing")
         return block.columns[0]
 
-    def as_records(self, block: Block, numeric: Collection[str]) -> list[dict[str, Any]]:
-        """Return the rows of a block as dicts, with None where a value is missing."""
+    def as_records(
+        self, block: Block, numeric: Collection[str], lists: Collection[str] = ()
+    ) -> list[dict[str, Any]]:
+        """Return the rows of a block as dicts, with None where a value is missing.
+
+        Fields of columns that are ``numeric`` are read as numbers, those of ``lists`` as JSON.
+        """
         columns = []
         for j, name in enumerate(self.names):
             values: list[Any] = block.columns[j]
             if name in numeric:
                 floats = self.stored.floats([values], [name], block.first)[:, 0]
                 values = [None if x != x else x for x in floats.tolist()]
-            columns.append([None if value == "" else value for value in values])
+            elif name in lists:
+                values = lists_of(values, partial(self.stored.place_after, block.first, name))
+            columns.append([None if _is_empty(value) else value for value in values])
         return [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def list_columns(self) -> list[str]:
+        """Return the columns of a text file whose fields are lists, judged by its first rows."""
+        first = None if self.stored.typed else next(self.blocks(), None)
+        each = [] if first is None else zip(self.names, first.columns, strict=True)
+        return [name for name, values in each if hold_lists(values)]
 
     def load(self, budget: int) -> Any:
         """Return the rows in memory, as kernels on records take them, if the budget allows it."""
+        return self._loaded(budget, self.split()[0], ())
 
+    def load_fields(self, budget: int, objects: Collection[Hashable]) -> Any:
+        """Do the same for kernels on single fields, which may hold lists.
+
+        The fields of ``objects`` stay texts even if they look like numbers.
+        """
+        numbers, _ = self.split(objects)
+        return self._loaded(budget, numbers, self.list_columns())
+
+    def _loaded(self, budget: int, numeric: Collection[str], lists: Collection[str]) -> Any:
         def require(size: int) -> None:
             require_memory(
                 size, budget, f"holding {self.origin}",
@@ -288,12 +311,15 @@ class Table:
         frame = self.stored.frame(self.names, require)
         if frame is not None:
             return frame
-        numeric, _ = self.split()
         rows: list[dict[str, Any]] = []
         for block in self.blocks():
-            rows += self.as_records(block, numeric)
+            rows += self.as_records(block, numeric, lists)
             require(FIELD_BYTES * len(rows) * len(self.names))
         return rows
+
+
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, str) and not value
 
 
 def _require_number(name: str, kind: Kind, origin: str) -> None:

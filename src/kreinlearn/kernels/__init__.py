@@ -6,6 +6,7 @@ from kreinlearn.kernels.base import Kernel, register, registered, resolve
 from kreinlearn.kernels.callables import pairwise
 from kreinlearn.kernels.combine import LinearCombination, Product
 from kreinlearn.kernels.dissimilarity import dissimilarity
+from kreinlearn.kernels.fields import Field, columns
 from kreinlearn.kernels.graphs import (
     GraphEdit,
     ShortestPath,
@@ -64,6 +65,7 @@ __all__ = [
     "DerivativeDTW",
     "EarthMover",
     "Epanechnikov",
+    "Field",
     "Gaussian",
     "GaussianCombination",
     "Gower",
@@ -99,6 +101,7 @@ __all__ = [
     "WLDistance",
     "WeightedDTW",
     "WeisfeilerLehman",
+    "columns",
     "dissimilarity",
     "double_centre",
     "normalized",

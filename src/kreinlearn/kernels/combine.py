@@ -13,10 +13,10 @@ from sklearn.base import clone
 
 from kreinlearn.data.tiles import length
 from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, resolve
-from kreinlearn.kernels.columns import number
-from kreinlearn.kernels.domains import Anything, Domain
+from kreinlearn.kernels.domains import Domain
 from kreinlearn.kernels.keys import key_of
 from kreinlearn.kernels.processes import ProcessKernel
+from kreinlearn.kernels.vector_columns import number
 
 REMEDY = 'turn each dissimilarity into a similarity first: similarity_of(d, "exp")'
 
@@ -145,8 +145,8 @@ def common_domain(parts: Sequence[Kernel]) -> Domain:
             "hold no k(x, x) and nothing of other parts; combine the matrices, as in K1 - K2, "
             'and pass kernel="precomputed", or "precomputed_dissimilarity" for distances'
         )
-    common: Domain = Anything()
-    for domain in domains:
+    common = domains[0]
+    for domain in domains[1:]:
         both = common.intersection(domain)
         if both is not None:
             common = both

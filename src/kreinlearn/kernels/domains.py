@@ -6,18 +6,28 @@ types of kernels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import InputTags, check_array
 
-from kreinlearn.data.frames import column_names, named_rows, rows_of_frame
+from kreinlearn.data.frames import (
+    Category,
+    column_names,
+    is_sequence,
+    named_rows,
+    rows_of_frame,
+)
 from kreinlearn.data.opening import as_path, opened
+from kreinlearn.data.records import field_values, records_of
 from kreinlearn.data.source import RowObjects
-from kreinlearn.data.table import Table
+from kreinlearn.data.table import Table, require_column
 from kreinlearn.data.tiles import Part, Source
 from kreinlearn.data.validation import (
     Border,
@@ -33,6 +43,11 @@ from kreinlearn.data.validation import (
 
 if TYPE_CHECKING:
     from kreinlearn.kernels.base import Kernel
+
+A_VECTOR = (
+    "this kernel takes a number, or a vector: a list or 1-D array of numbers; for texts there are "
+    'kernels such as "jaro_winkler", for categories "gower"'
+)
 
 
 @dataclass(frozen=True)
@@ -102,6 +117,13 @@ class Domain:
         """A matrix of finite numbers; ``square`` if its columns may be its rows."""
         raise TypeError(f"{self.in_words} are no matrix")
 
+    def of_values(self, values: list[Any]) -> Any:
+        """The values of one field of several records, as the kernel takes objects.
+
+        None of them is missing. An error names value i of n.
+        """
+        return values
+
     def in_single_precision(self, X: Any) -> bool:
         """Whether float32 values of X are multiplied as such; a given matrix is only read."""
         return str(getattr(X, "dtype", None)) == "float32" and not self.is_matrix
@@ -148,10 +170,43 @@ class Vectors(Domain):
         good = good and (dtype is None or values.dtype == dtype)
         return good and type(n_features) is int and objects.shape[1] == n_features > 0
 
+    def of_values(self, values: list[Any]) -> Any:
+        """A column of numbers, (n, 1), or vectors as rows, (n, d)."""
+        vectors = [_vector(x, i, len(values)) for i, x in enumerate(values)]
+        length = len(vectors[0]) if vectors else 1
+        for i, vector in enumerate(vectors):
+            if len(vector) != length:
+                raise ValueError(
+                    f"object {i} (of {len(values)}) is a vector of {len(vector)} numbers, the "
+                    f"first has {length}; all must have the same number"
+                )
+        X = np.array(vectors, dtype=np.float64).reshape(len(vectors), length)
+        finite = np.isfinite(X).all(axis=1)
+        if not finite.all():
+            i = int(np.argmin(finite))
+            raise ValueError(
+                f"object {i} (of {len(values)}) is {values[i]!r:.40}; numbers must be finite: "
+                "correct it or leave the row out"
+            )
+        return X
+
     def intersection(self, other: Domain) -> Domain | None:
         if isinstance(other, Vectors | Anything):
             return Vectors(self.sparse and other.sparse)
         return None
+
+
+def _vector(x: Any, i: int, n: int) -> Any:
+    """A number or a vector of numbers as a sequence of floats."""
+    if isinstance(x, Real | Decimal | np.bool_):
+        return [float(x)]
+    try:
+        vector = np.asarray(x)
+    except ValueError:  # rows of unequal length
+        vector = np.empty(0)
+    if vector.ndim != 1 or vector.dtype.kind not in "fiub" or not vector.size:
+        raise ValueError(f"object {i} (of {n}) is {type(x).__name__} {x!r:.40}; {A_VECTOR}")
+    return vector
 
 
 VECTORS = (Vectors(), Vectors(sparse=True))
@@ -181,17 +236,76 @@ class Objects(Domain):
 
 @dataclass(frozen=True)
 class Records(Domain):
-    """Rows of a table whose columns may be numbers or categories, and may miss values."""
+    """Rows of a table whose columns may be numbers or categories, and may miss values.
 
+    Parameters
+    ----------
+    fields : tuple of pairs, default=()
+        The fields that must be there: the name of each, or its place, and the domain of the kernel
+        that compares its values. The same field may be there twice.
+    whole : bool, default=True
+        Whether whole rows are compared too. If not, all other fields are left out.
+    """
+
+    fields: tuple[tuple[Hashable, Domain], ...] = ()
+    whole: bool = True
     is_records = True
     in_words = "records"
 
+    @property
+    def names(self) -> list[Hashable]:
+        """The names of the fields, each of them once."""
+        return list(dict.fromkeys(name for name, _ in self.fields))
+
+    @property
+    def objects(self) -> set[Hashable]:
+        """The fields whose values are objects, even if those in a text file look like numbers."""
+        return {name for name, domain in self.fields if domain.is_objects}
+
+    def tags(self, input_tags: InputTags, kernel: Kernel) -> None:
+        super().tags(input_tags, kernel)
+        input_tags.allow_nan = not self.fields
+
+    def of_values(self, values: list[Any]) -> list[Any]:
+        """Records as they are; a single value is a record with one field."""
+        one = [not (isinstance(x, Mapping | np.void) or is_sequence(x)) for x in values]
+        return [(x,) if single else x for x, single in zip(values, one, strict=True)]
+
+    def intersection(self, other: Domain) -> Domain | None:
+        if isinstance(other, Records):
+            fields = dict.fromkeys((*self.fields, *other.fields))
+            return Records(tuple(fields), self.whole or other.whole)
+        return Records(self.fields) if isinstance(other, Anything) else None
+
     def _rows_of(self, data: Source | Table, border: Border, *, reset: bool) -> Any:
-        if isinstance(data, Table):
+        if not isinstance(data, Table):  # all rows are looked at in any case
+            return border.within(border.numbers(data, reset=reset) if data.ndim == 2 else data)[:]
+        if self.whole:
             return data.load(border.budget)
-        return border.within(border.numbers(data, reset=reset) if data.ndim == 2 else data)
+        return data.pick(self.columns_in(data)).load_fields(border.budget, self.objects)
+
+    def columns_in(self, table: Table) -> list[str]:
+        """The columns of a table that hold the fields; an error if there is no such column."""
+        names = []
+        for name in self.names:
+            if not isinstance(name, str):
+                raise ValueError(
+                    f"there is no field {name!r} in {table.origin}, whose columns go by name; "
+                    f"fields are {table.names!r:.200}"
+                )
+            require_column(name, table.names, table.origin)
+            names.append(name)
+        return names
 
     def _checked(self, X: object, border: Border, *, reset: bool) -> list[Any]:
+        """Dicts of the fields that are compared; whole rows, if these are compared too."""
+        rows = self._whole_rows(X, border, reset) if self.whole else records_of(X, self.names)
+        for name, domain in self.fields:
+            with in_field(name):
+                domain.of_values(field_values(rows, name))
+        return rows
+
+    def _whole_rows(self, X: object, border: Border, reset: bool) -> list[Any]:
         """Rows as tuples or the like; as dicts if they are, or if columns had names in ``fit``."""
         names = column_names(X)
         rows = rows_of_frame(X) if hasattr(X, "columns") else list_of_objects(X)
@@ -202,6 +316,18 @@ class Records(Domain):
             known = border.feature_names
             names = None if known is None else list(known)
         return rows if names is None else named_rows(rows, names)
+
+
+@contextmanager
+def in_field(name: Hashable) -> Iterator[None]:
+    """Add a note with the name of a field to any error that is raised inside."""
+    try:
+        yield
+    except Exception as error:
+        note = f"in the field {name!r} of the records"
+        if note not in getattr(error, "__notes__", ()):
+            error.add_note(note)
+        raise
 
 
 @dataclass(frozen=True)
@@ -239,10 +365,13 @@ class Anything(Domain):
         listed = isinstance(objects, list)
         return listed or Vectors(self.sparse).holds(objects, n_features, None)
 
-    def intersection(self, other: Domain) -> Domain:
+    def of_values(self, values: list[Any]) -> list[Any]:
+        return [x.value if isinstance(x, Category) else x for x in values]
+
+    def intersection(self, other: Domain) -> Domain | None:
         if isinstance(other, Vectors | Anything):
             return type(other)(self.sparse and other.sparse)
-        return other
+        return other.intersection(self)
 
 
 @dataclass(frozen=True)

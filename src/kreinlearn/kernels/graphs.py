@@ -33,8 +33,8 @@ from kreinlearn.kernels._graphs import (
     overlap,
 )
 from kreinlearn.kernels.base import Array, ObjectKernel, Objects
-from kreinlearn.kernels.columns import not_negative
 from kreinlearn.kernels.processes import SlowKernel
+from kreinlearn.kernels.vector_columns import not_negative
 
 WL_METRICS = ("euclidean", "l1", "bray_curtis")
 SOURCES = 256  # nodes whose paths are sought at a time

@@ -71,7 +71,7 @@ class Processes:
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
-        self._fit: Shelf | None = None
+        self._fit: list[Shelf] = []  # the objects of the fit; one shelf per field of records
         self._functions: weakref.WeakKeyDictionary[Any, Shelf] = weakref.WeakKeyDictionary()
 
     def __reduce__(self) -> Any:  # a copy has not sent anything
@@ -82,15 +82,20 @@ class Processes:
         needed.
         """
         self._function(kernel).ticket()
-        if self._fit is None or self._fit.objects is not X:
-            self._fit = Shelf(X)
+        if not any(shelf.holds(X) for shelf in self._fit):
+            self._fit.append(Shelf(X))
 
     def end_fit(self) -> None:
         """Forget the objects of the fit; those for predictions are sent again when they are
         used.
         """
         self._remove()
-        self._fit = None
+        self._fit = []
+
+    def _ticket(self, A: Objects) -> Ticket | None:
+        """A ticket for objects of the fit; None if some of them are others."""
+        found = (shelf.find(A) for shelf in self._fit)
+        return next((ticket for ticket in found if ticket is not None), None)
 
     def rectangle(
         self, kernel: Kernel, A: Objects, Z: Shelf, spans: Sequence[tuple[int, int]]
@@ -100,7 +105,7 @@ class Processes:
         Rows of the fit are sent as tickets, others as they are.
         """
         blocks = (A[slice(*span)] for span in spans)
-        calls = (((self._fit and self._fit.find(block)) or block,) for block in blocks)
+        calls = ((self._ticket(block) or block,) for block in blocks)
         pairs = np.full(length(A), length(Z.objects))
         return self._map(kernel, "anew", calls, Z, spans, pairs)
 
@@ -127,7 +132,7 @@ class Processes:
         found = list[Array]()
         try:
             function = self._function(kernel).ticket()
-            columns = (self._fit and self._fit.find(Z.objects)) or Z.ticket()
+            columns = self._ticket(Z.objects) or Z.ticket()
             todo = (joblib.delayed(_called)(function, method, call, columns) for call in calls)
             how = {"backend": "loky", "max_nbytes": None, "return_as": "generator"}
             with closing(joblib.Parallel(n_jobs=self.jobs, **how)(todo)) as parts:
@@ -153,7 +158,7 @@ class Processes:
         return len({(type(k), getattr(k, "func", None)) for k in self._functions}) or 1
 
     def _remove(self) -> None:
-        for shelf in filter(None, [*self._functions.values(), self._fit]):
+        for shelf in [*self._functions.values(), *self._fit]:
             shelf.remove()
 
 
@@ -186,13 +191,21 @@ class Shelf:
         numbers = range(len(self.objects)) if isinstance(self.objects, list) else None
         return Ticket(self._folder(), numbers)
 
+    def holds(self, A: Objects) -> bool:
+        """Whether all of these objects are on the shelf."""
+        return A is self.objects or self._numbers(A) is not None
+
     def find(self, A: Objects) -> Ticket | None:
         """A ticket for these objects; None if some of them are not on the shelf."""
+        numbers = self._numbers(A)
+        return None if numbers is None else Ticket(self._folder(), numbers)
+
+    def _numbers(self, A: Objects) -> list[int] | None:
         if not isinstance(A, list) or not isinstance(self.objects, list):
             return None
         self._places = self._places or {id(x): i for i, x in enumerate(self.objects)}
         numbers = [self._places.get(id(a), -1) for a in A]
-        return None if -1 in numbers else Ticket(self._folder(), numbers)
+        return None if -1 in numbers else numbers
 
     def remove(self) -> None:
         if self._removal is not None:

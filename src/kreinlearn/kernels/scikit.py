@@ -17,7 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 from kreinlearn._warnings import warn
 from kreinlearn.data.tiles import first_not_finite
 from kreinlearn.kernels.base import Array, Columns, Objects
-from kreinlearn.kernels.columns import REMEDY, BlockColumns, floats, require_small, squared_norms
+from kreinlearn.kernels.vector_columns import (
+    REMEDY,
+    BlockColumns,
+    floats,
+    require_small,
+    squared_norms,
+)
 from kreinlearn.kernels.vectors import VectorKernel
 
 _SPARSE_NAMES = {

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from kreinlearn.kernels.base import Array, Objects
-from kreinlearn.kernels.columns import not_negative, number, positive
 from kreinlearn.kernels.series_base import Series, SeriesDistance
+from kreinlearn.kernels.vector_columns import not_negative, number, positive
 
 
 class DTW(SeriesDistance, names=["dtw"]):

@@ -19,7 +19,7 @@ from kreinlearn._warnings import warn
 from kreinlearn.data.tiles import length, library, objects_of
 from kreinlearn.kernels._compiled import cached_njit
 from kreinlearn.kernels.base import Array, ObjectKernel, Objects, given
-from kreinlearn.kernels.columns import number
+from kreinlearn.kernels.vector_columns import number
 
 GAPS = "fill the gap, or leave the time out (lengths may differ)"
 

@@ -11,8 +11,8 @@ import numpy as np
 from kreinlearn.data.tiles import length
 from kreinlearn.kernels._compiled import compiled
 from kreinlearn.kernels.base import Array, ObjectKernel, Objects, given
-from kreinlearn.kernels.columns import not_negative
 from kreinlearn.kernels.strings import as_tokens, distinct
+from kreinlearn.kernels.vector_columns import not_negative
 
 A_SET = "allowed are set, frozenset, or a list, tuple or 1-D array of hashable elements"
 UNSEEN = -1  # the code of an element that no column has

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from kreinlearn.data.frames import is_number, is_sequence
+from kreinlearn.data.frames import is_missing, is_number, is_sequence
 from kreinlearn.data.tiles import TILE, objects_of
 from kreinlearn.kernels._compiled import compiled
 from kreinlearn.kernels.base import Array, ObjectKernel, Objects, given
@@ -98,7 +98,7 @@ class Gower(ObjectKernel, names=["gower"]):
         for tile in gen_batches(len(X), TILE):
             cells = turned(X[tile], self.columns_, tile.start, len(X))
             for known, column in zip(types, cells, strict=True):
-                known.update(type(x) for x in column if not _is_missing(x))
+                known.update(type(x) for x in column if not is_missing(x))
         self.numeric_ = [self._is_numeric(*one) for one in zip(self.columns_, types, strict=True)]
         self.ranges_ = self._ranges(X)
         return self
@@ -233,7 +233,7 @@ def as_numbers(column: Sequence[Any], name: Hashable, first: int, n: int) -> Arr
     """Numbers, with NaN for missing; an error names the row whose value is not a finite number."""
     cells: Sequence[Any] = column
     if not all(t is type(None) or is_number(t) for t in set(map(type, column))):
-        cells = [None if _is_missing(x) else x for x in column]
+        cells = [None if is_missing(x) else x for x in column]
     for i, x in enumerate(cells if cells is not column else ()):
         if x is not None and not is_number(type(x)):
             raise ValueError(
@@ -252,7 +252,7 @@ def as_numbers(column: Sequence[Any], name: Hashable, first: int, n: int) -> Arr
 
 def as_categories(column: Sequence[Any], name: Hashable, first: int, n: int) -> list[Hashable]:
     """Categories, with None for missing; an error names the row whose value is not hashable."""
-    cells = [None if _is_missing(x) else x for x in column]
+    cells = [None if is_missing(x) else x for x in column]
     try:
         set(cells)
     except TypeError:
@@ -272,10 +272,3 @@ def coded(
     for f, (column, one) in enumerate(zip(categories, code_of, strict=True)):
         codes[:, f] = np.fromiter(map(one.get, column, repeat(UNSEEN)), dtype=np.int64, count=n)
     return codes
-
-
-def _is_missing(x: object) -> bool:
-    """Whether a value is None, NaN, or what pandas uses for them."""
-    if isinstance(x, float | np.floating):
-        return bool(x != x)
-    return x is None or type(x).__name__ in ("NAType", "NaTType")

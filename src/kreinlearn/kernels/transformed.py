@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.tiles import first_not_finite, length, take
 from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, delivered, resolve, symmetrised
-from kreinlearn.kernels.columns import number, positive, sample
 from kreinlearn.kernels.combine import Composite, common_domain, require_similarities
 from kreinlearn.kernels.dissimilarity import (
     TRANSFORMS,
@@ -24,6 +23,7 @@ from kreinlearn.kernels.dissimilarity import (
     check_dissimilarities,
     dissimilarity,
 )
+from kreinlearn.kernels.vector_columns import number, positive, sample
 
 SAMPLE = 1000  # objects whose sizes are compared
 FLOOR = 0.1  # the least size, as a share of the median size

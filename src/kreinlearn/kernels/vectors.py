@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.kernels.base import Array, Columns, Kernel, Objects
-from kreinlearn.kernels.columns import (
+from kreinlearn.kernels.vector_columns import (
     FINITE,
     DistanceColumns,
     ProductColumns,

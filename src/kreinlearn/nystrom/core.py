@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kreinlearn.data.tiles import TILE, Scratch
 from kreinlearn.kernels.base import Objects
-from kreinlearn.kernels.columns import squared_norms
+from kreinlearn.kernels.vector_columns import squared_norms
 from kreinlearn.pairs.evaluate import LandmarkColumns, evaluate, naming, require_finite, scaled
 from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.solvers.spectrum import signed_eigh

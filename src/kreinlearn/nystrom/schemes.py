@@ -19,7 +19,7 @@ from sklearn.utils import gen_batches
 
 from kreinlearn.data.tiles import TILE
 from kreinlearn.kernels.base import Array, Objects
-from kreinlearn.kernels.columns import squared_norms
+from kreinlearn.kernels.vector_columns import squared_norms
 from kreinlearn.nystrom.core import landmark_map, one_shot, weighted_draw
 from kreinlearn.pairs.evaluate import evaluate
 from kreinlearn.pairs.pairs import Pairs, Sample

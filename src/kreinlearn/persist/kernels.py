@@ -6,6 +6,7 @@ from collections.abc import Set
 from typing import Any
 
 from kreinlearn.kernels import (
+    Field,
     Kernel,
     LinearCombination,
     Normalized,
@@ -24,7 +25,8 @@ from kreinlearn.persist.errors import NotDataError, require
 
 Learned = dict[str, Any]  # what a kernel has learned
 MADE = (
-    LinearCombination, Product, Several, SimilarityOf, Normalized, SklearnKernel, SklearnMetric,
+    LinearCombination, Product, Several, SimilarityOf, Normalized, Field, SklearnKernel,
+    SklearnMetric,
 )  # fmt: skip
 # Kernels that are not in the registry, because they are made of others or of parameters.
 UNNAMED: dict[str, type[Kernel]] = {cls.__name__: cls for cls in (*MADE, Precomputed)}
@@ -43,6 +45,7 @@ LEARNED: dict[str, set[str]] = {
     "SimilarityOf": {"reference_", "transform_"},
     "Several": {"offsets_", "reference_", "transforms_"},
     "Normalized": {"least_"},
+    "Field": {"numeric_"},
 }
 REMEDY = (
     "register it with register(name, factory) and pass the name as kernel, or save with "

@@ -218,6 +218,19 @@ def test_a_value_that_is_no_number_is_named_by_its_line(
     assert_array_equal(other.as_numbers(next(other.blocks())), np.arange(20.0)[:, None])
 
 
+def test_lists_in_fields(tmp_path: Path) -> None:
+    file = opened(written(tmp_path, 'zip,steps,size\n01,"[1, 2]",3\n02,"[2.5]",4\n'))
+    assert file.list_columns() == ["steps"]
+    (block,) = file.blocks()
+    assert file.as_records(block, {"size"}, ["steps"])[0] == {
+        "zip": "01", "steps": [1, 2], "size": 3.0,
+    }  # fmt: skip
+    assert file.load_fields(10**6, {"zip"})[1] == {"zip": "02", "steps": [2.5], "size": 4.0}
+    assert file.load(10**6)[1] == {"zip": 2.0, "steps": "[2.5]", "size": 4.0}
+    with pytest.raises(MemoryError, match=r"x\.csv needs 600 B .*raise Resources\(memory_budget"):
+        file.load_fields(100, ())
+
+
 def test_records_keep_gaps(tmp_path: Path) -> None:
     file = opened(written(tmp_path, "age,kind\n3,red\n,NA\nNA,\n"))
     expected = [

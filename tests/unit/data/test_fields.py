@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kreinlearn.data.fields import floats_of, is_missing, is_number, kind_of
+from kreinlearn.data.fields import (
+    floats_of,
+    hold_lists,
+    is_missing,
+    is_number,
+    kind_of,
+    lists_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -60,3 +67,26 @@ def test_fields_as_numbers() -> None:
     for bad in ("x", "1_0", [1], "0x1f"):
         with pytest.raises(ValueError, match="could not convert string to float: 1 is "):
             floats_of(["1", bad], str)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["[1, 2]", " [] ", "", "NA"], True),
+        (["[1, 2]"] * 9 + ["1;2"], True),  # one is a mistake
+        (["[1, 2]"] * 8 + ["1;2"], False),
+        (["1", "2"], False),
+        (["", "NA"], False),
+        ([], False),
+    ],
+)
+def test_which_columns_hold_lists(values: list[str], expected: bool) -> None:
+    assert hold_lists(values) == expected
+
+
+def test_fields_as_lists() -> None:
+    found = lists_of(["[1, 2.5]", "", '[["a"], []]', "null"], str)
+    assert found == [[1, 2.5], None, [["a"], []], None]
+    for bad in ("[1, 2", "1;2", '{"a": 1}', "[" * 100_000):
+        with pytest.raises(ValueError, match=r"^row 1 is .*, and others in this column are lists;"):
+            lists_of(["[]", bad], lambda i: f"row {i}")

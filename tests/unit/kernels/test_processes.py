@@ -20,7 +20,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from kreinlearn import KreinNystroem, KreinRidgeClassifier, SpectrumSVC, dissimilarity, pairwise
-from kreinlearn.kernels import processes, remembering, resolve
+from kreinlearn.kernels import Field, processes, remembering, resolve
 from kreinlearn.kernels.combine import LinearCombination
 from kreinlearn.kernels.processes import PART, Processes, Shelf, _sendable, chunks
 
@@ -131,6 +131,17 @@ def test_kernels_of_one_fit_share_its_objects(log: Log) -> None:
     assert {packed[str(i)] for i in range(N)} == {1}
 
 
+def test_objects_in_several_fields_of_records_travel_once(log: Log, folder: Path) -> None:
+    left, right, y = log.parcels(N), log.parcels(N, first=N), np.arange(N) % 2
+    X = [{"left": a, "right": b, "more": object()} for a, b in zip(left, right, strict=True)]
+    kernel = Field("left", pairwise(near)) + Field("right", pairwise(near))
+    KreinRidgeClassifier(kernel, landmarks=12, n_jobs=2, random_state=0).fit(X, y)
+    packed, unpacked = log.taken()
+    assert packed == Counter(map(str, range(2 * N)))
+    assert once_elsewhere(unpacked)
+    assert list(folder.iterdir()) == []
+
+
 @pytest.mark.parametrize("make", [KreinNystroem, SpectrumSVC])
 def test_other_estimators_end_their_fit_too(make: Any, log: Log, folder: Path) -> None:
     X = log.parcels(N)
@@ -176,6 +187,9 @@ def test_objects_are_found_by_identity() -> None:
     assert ticket.objects() == chosen
     assert shelf.find([*chosen, [3]]) is None  # equal, but another
     assert shelf.find(np.ones((2, 2))) is None
+    assert [shelf.holds(X) for X in (chosen, shelf.objects, [[3]], np.eye(2))] == [
+        True, True, False, False,
+    ]  # fmt: skip
     assert shelf.ticket().objects() == shelf.objects
     table = Shelf(np.eye(3))
     assert_array_equal(table.ticket().objects(), np.eye(3))

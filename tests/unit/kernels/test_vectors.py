@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from kreinlearn.kernels import SklearnKernel, SklearnMetric, resolve
-from kreinlearn.kernels.columns import SAMPLE
+from kreinlearn.kernels.vector_columns import SAMPLE
 from kreinlearn.kernels.vectors import (
     DeltaGauss,
     Epanechnikov,

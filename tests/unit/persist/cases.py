@@ -22,6 +22,7 @@ from kreinlearn import (
 from kreinlearn.datasets import Graph
 from kreinlearn.kernels import (
     DTW,
+    Field,
     Gaussian,
     LinearCombination,
     Product,
@@ -135,6 +136,8 @@ KINDS: dict[str, Kind] = {
     "records": Kind(records, "gower"),
     "frame": Kind(frame, "gower"),
     "rows": Kind(rows, "gower", {"kernel_params": {"categorical": [0]}}),
+    "fields": Kind(frame, Field("x", "gaussian") + similarity_of(Field("number", "gower"))),
+    "fields_few": Kind(rows, Field(1, "levenshtein"), {"landmarks": 7}),
     "sum": Kind(vectors, Gaussian() - 0.5 * Gaussian(width=0.3) + Gaussian()),
     "product": Kind(vectors, Product([Gaussian(), Sigmoid(), "rbf"])),
     "of_distances": Kind(strings, similarity_of("levenshtein", "local3", n_reference=9)),
