@@ -22,6 +22,10 @@ FAMILIES = {
     "strings": ("Strings and token sequences", "Extra: ``strings``."),
     "alignment": ("Proteins and DNA", "Extra: ``bio``."),
     "series": ("Time series", "Extra: ``timeseries``."),
+    "subsequences": (
+        "Time series, by their subsequences",
+        "Extra for series of unequal lengths: ``shapes``.",
+    ),
     "objects": ("Point sets", ""),
     "shapes": ("Contours and point sets", "Extra for ``earth_mover``: ``shapes``."),
     "graphs": ("Graphs", "Extra for graphs of networkx: ``graphs``."),

@@ -38,6 +38,7 @@ from kreinlearn.kernels.strings import (
     JaroWinkler,
     Levenshtein,
 )
+from kreinlearn.kernels.subsequences import WassersteinSubsequence
 from kreinlearn.kernels.tables import Gower
 from kreinlearn.kernels.transformed import Normalized, SimilarityOf, normalized, similarity_of
 from kreinlearn.kernels.vectors import (
@@ -97,6 +98,7 @@ __all__ = [
     "Tversky",
     "WLAssignment",
     "WLDistance",
+    "WassersteinSubsequence",
     "WeightedDTW",
     "WeisfeilerLehman",
     "dissimilarity",
