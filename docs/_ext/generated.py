@@ -20,6 +20,7 @@ RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 FAMILIES = {
     "vectors": ("Vectors", ""),
     "strings": ("Strings and token sequences", "Extra: ``strings``."),
+    "ngrams": ("Strings and token sequences, by their n-grams", ""),
     "alignment": ("Proteins and DNA", "Extra: ``bio``."),
     "series": ("Time series", "Extra: ``timeseries``."),
     "subsequences": (

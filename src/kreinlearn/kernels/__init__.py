@@ -13,6 +13,7 @@ from kreinlearn.kernels.graphs import (
     WLAssignment,
     WLDistance,
 )
+from kreinlearn.kernels.ngrams import NGrams
 from kreinlearn.kernels.objects import Hausdorff, ModifiedHausdorff
 from kreinlearn.kernels.precomputed import Precomputed, PrecomputedDissimilarity, double_centre
 from kreinlearn.kernels.scikit import SklearnKernel, SklearnMetric
@@ -80,6 +81,7 @@ __all__ = [
     "LinearCombination",
     "ModifiedHausdorff",
     "Multiquadric",
+    "NGrams",
     "NeedlemanWunsch",
     "Normalized",
     "Precomputed",
