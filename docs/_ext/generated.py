@@ -20,8 +20,13 @@ RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 FAMILIES = {
     "vectors": ("Vectors", ""),
     "strings": ("Strings and token sequences", "Extra: ``strings``."),
+    "ngrams": ("Strings and token sequences, by their n-grams", ""),
     "alignment": ("Proteins and DNA", "Extra: ``bio``."),
     "series": ("Time series", "Extra: ``timeseries``."),
+    "subsequences": (
+        "Time series, by their subsequences",
+        "Extra for series of unequal lengths: ``shapes``.",
+    ),
     "objects": ("Point sets", ""),
     "shapes": ("Contours and point sets", "Extra for ``earth_mover``: ``shapes``."),
     "graphs": ("Graphs", "Extra for graphs of networkx: ``graphs``."),

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from kreinlearn.data.tiles import TILE
 from kreinlearn.distributed import delayed
 from kreinlearn.distributed.delayed import Check, ColumnLike, Delayed
 from kreinlearn.distributed.hinge import ValuesOnWorkers, room
 from kreinlearn.distributed.rows import DaskRows, rows_of, spread
 from kreinlearn.distributed.sums import Span
 from kreinlearn.kernels.base import Array, Kernel, Objects
+from kreinlearn.kernels.columns import evenly
 from kreinlearn.learn.folds import TileFolds
 from kreinlearn.pairs.rows import Rows, Session, Work
 from kreinlearn.sums.moments import Targets
@@ -35,7 +35,7 @@ class WorkerRows(Rows):
         """Fit kernels on objects to a sample of them; every object is checked on its worker."""
         if not kernel.domain.is_objects:
             return kernel.fit(self.X, rng)
-        return kernel.fit(self.X.take(np.linspace(0, len(self) - 1, TILE).astype(np.intp)), rng)
+        return kernel.fit(self.X.take(evenly(len(self))), rng)
 
     def sum(
         self, work: Work, targets: Targets, left_out: Array, *, workers: int = 1,

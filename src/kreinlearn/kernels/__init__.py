@@ -14,6 +14,7 @@ from kreinlearn.kernels.graphs import (
     WLAssignment,
     WLDistance,
 )
+from kreinlearn.kernels.ngrams import NGrams
 from kreinlearn.kernels.objects import Hausdorff, ModifiedHausdorff
 from kreinlearn.kernels.precomputed import Precomputed, PrecomputedDissimilarity, double_centre
 from kreinlearn.kernels.scikit import SklearnKernel, SklearnMetric
@@ -39,6 +40,7 @@ from kreinlearn.kernels.strings import (
     JaroWinkler,
     Levenshtein,
 )
+from kreinlearn.kernels.subsequences import WassersteinSubsequence
 from kreinlearn.kernels.tables import Gower
 from kreinlearn.kernels.transformed import Normalized, SimilarityOf, normalized, similarity_of
 from kreinlearn.kernels.vectors import (
@@ -81,6 +83,7 @@ __all__ = [
     "LinearCombination",
     "ModifiedHausdorff",
     "Multiquadric",
+    "NGrams",
     "NeedlemanWunsch",
     "Normalized",
     "Precomputed",
@@ -99,6 +102,7 @@ __all__ = [
     "Tversky",
     "WLAssignment",
     "WLDistance",
+    "WassersteinSubsequence",
     "WeightedDTW",
     "WeisfeilerLehman",
     "columns",

@@ -20,6 +20,11 @@ def compiled(function: F) -> F:
     return cast(F, Compiled(function))
 
 
+def as_written(function: F) -> F:
+    """The same, with the roundings that are written down: no fused multiply-adds."""
+    return cast(F, Compiled(function, {"error_model": "numpy"}))
+
+
 def cached_njit(function: F, **options: Any) -> F:
     """numba.njit, cached on disk wherever some cache directory can be written."""
     from numba import njit
@@ -38,12 +43,13 @@ def optimised(function: F) -> F:
 class Compiled:
     """A function that can be called from Python and from other compiled functions."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any] | None = None) -> None:
         self.py_func = function
+        self.options = OPTIONS if options is None else options
 
     @cached_property
     def dispatcher(self) -> Any:
-        return optimised(self.py_func)
+        return cached_njit(self.py_func, **self.options)
 
     @property
     def _numba_type_(self) -> Any:

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from hashlib import blake2b
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kreinlearn.data.tiles import length, library, objects_of
-from kreinlearn.kernels._compiled import compiled
+from kreinlearn.kernels._counts import BITS, Counts, owner_of, text_code
 from kreinlearn.kernels.base import Array, Objects, given
 
-BITS = 2**64 - 1
-
-
 # From objects to arrays
-
-
-def owner_of(start: Array) -> Array:
-    """The number of the graph that each node, or part, belongs to."""
-    return np.repeat(np.arange(len(start) - 1), np.diff(start))
 
 
 class Graphs(NamedTuple):
@@ -119,45 +109,11 @@ def _codes(labels: Any, which: str) -> Array:  # -> (k,) uint64
                 f"{which} has at node {i} the label {given(label)}; a label is an integer or a "
                 "text: give every node one, and sort real numbers into bins"
             )
-    codes = [_text_code(v) if isinstance(v, str) else int(v) & BITS for v in values]
+    codes = [text_code(v) if isinstance(v, str) else int(v) & BITS for v in values]
     return np.array(codes, dtype=np.uint64)
 
 
-@lru_cache(maxsize=2**16)
-def _text_code(text: str) -> int:
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
-
-
-def hashed(x: Array, salt: int) -> Array:
-    """Splitmix64 of uint64: numbers as good as random, the same in every block and process."""
-    x = x + np.uint64(salt * 0x9E3779B97F4A7C15 & BITS)
-    x = (x ^ (x >> 30)) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> 27)) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(x ^ (x >> 31))
-
-
 # Counts of parts
-
-
-class Counts(NamedTuple):
-    """How often parts occur: ``part[start[i]:start[i + 1]]`` are those of graph i."""
-
-    start: Array  # (n + 1,)
-    part: Array  # uint64, ascending within a graph
-    times: Array  # float64, whole numbers
-
-    def total(self, weights: Array) -> Array:  # (n,)
-        total = np.bincount(owner_of(self.start), weights, len(self.start) - 1)
-        return total.astype(np.float64)  # integers, if there are no parts
-
-
-class Index(NamedTuple):
-    """Counts by part: ``column[start[p]:start[p + 1]]`` are the graphs that hold ``part[p]``."""
-
-    part: Array  # ascending
-    start: Array
-    column: Array
-    times: Array
 
 
 def counted(owner: Array, part: Array, times: Array, n: int) -> Counts:
@@ -167,39 +123,3 @@ def counted(owner: Array, part: Array, times: Array, n: int) -> Counts:
     new = np.flatnonzero(np.diff(owner, prepend=-1) | (part != np.roll(part, 1)))
     total = np.add.reduceat(times, new) if len(new) else times
     return Counts(np.searchsorted(owner[new], np.arange(n + 1)), part[new], total)
-
-
-def by_part(Z: Counts) -> Index:
-    """Counts sorted by part."""
-    part, which = np.unique(Z.part, return_inverse=True)
-    order = np.argsort(which, kind="stable")
-    start = np.searchsorted(which[order], np.arange(len(part) + 1))
-    return Index(part, start, owner_of(Z.start)[order], Z.times[order])
-
-
-def overlap(A: Counts, Z: Index, m: int, smaller: bool) -> Array:  # (n, m)
-    """The sum over parts of a z, or of min(a, z): whole numbers, so exact in any order."""
-    S = np.zeros((len(A.start) - 1, m))
-    known = np.isin(A.part, Z.part)
-    start = np.append(0, np.cumsum(known))[A.start]
-    at = np.searchsorted(Z.part, A.part[known])
-    _overlap(start, at, A.times[known], Z.start, Z.column, Z.times, smaller, S)
-    return S
-
-
-@compiled
-def _overlap(
-    start: Array,
-    at: Array,
-    times: Array,
-    z_start: Array,
-    column: Array,
-    z_times: Array,
-    smaller: bool,
-    S: Array,
-) -> None:
-    for i in range(len(start) - 1):
-        for s in range(start[i], start[i + 1]):
-            for t in range(z_start[at[s]], z_start[at[s] + 1]):
-                a, z = times[s], z_times[t]
-                S[i, column[t]] += min(a, z) if smaller else a * z

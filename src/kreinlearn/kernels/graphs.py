@@ -22,16 +22,8 @@ from sklearn.utils import check_scalar, gen_batches
 
 from kreinlearn.data.tiles import TILE, length, objects_of
 from kreinlearn.kernels._compiled import compiled
-from kreinlearn.kernels._graphs import (
-    Counts,
-    Graphs,
-    Index,
-    by_part,
-    counted,
-    hashed,
-    join,
-    overlap,
-)
+from kreinlearn.kernels._counts import CountKernel, Counts, hashed
+from kreinlearn.kernels._graphs import Graphs, counted, join
 from kreinlearn.kernels.base import Array, ObjectKernel, Objects
 from kreinlearn.kernels.processes import SlowKernel
 from kreinlearn.kernels.vector_columns import not_negative
@@ -51,45 +43,14 @@ class _GraphKernel(ObjectKernel):
         return self
 
 
-class _CountKernel(_GraphKernel):
-    """A function of S = sum_p a_p z_p or sum_p min(a_p, z_p), of S(x, x) and of S(z, z).
-
-    a_p and z_p count the parts p of two graphs. A subclass gives the counts, whether products or
-    minima are summed, and the function.
-    """
-
-    splits_squares = False  # packing the graphs anew for each strip costs more than it saves
-    _smaller = False  # whether minima are summed
+class _CountKernel(CountKernel, _GraphKernel):
+    """A function of the counts of the parts of two graphs, which a subclass gives."""
 
     def _counts(self, graphs: Graphs) -> Counts:
         raise NotImplementedError
 
-    def _value(self, S: Array, S_x: Array, S_z: Array) -> Array:
-        raise NotImplementedError
-
     def packed(self, X: Objects, first: int = 0, n: int = 0, like: object = None) -> Counts:
         return self._counts(join(X, first, n))
-
-    def packed_columns(self, Z: Objects) -> tuple[Index, Array]:
-        counts = self.packed(Z)
-        return by_part(counts), self._own(counts)
-
-    def _own(self, A: Counts) -> Array:
-        return A.total(A.times if self._smaller else A.times**2)
-
-    def values(self, A: Counts, Z: tuple[Index, Array]) -> Array:
-        index, own = Z
-        S = overlap(A, index, len(own), self._smaller)
-        return self._value(S, self._own(A)[:, None], own)
-
-    def square(self, Z: Objects) -> Array:
-        """k(Z, Z) by all pairs at once, which is exactly symmetric; the graphs are packed once."""
-        A = self.packed(Z)
-        return self.values(A, (by_part(A), self._own(A)))
-
-    def diagonal(self, A: Objects) -> Array:
-        own = self._own(self.packed(A))
-        return self._value(own, own, own)
 
 
 class _CountSimilarity(_CountKernel):
@@ -97,11 +58,9 @@ class _CountSimilarity(_CountKernel):
 
     normalized: bool
 
-    def _value(self, S: Array, S_x: Array, S_z: Array) -> Array:
-        if not self.normalized:
-            return S
-        scale = np.sqrt(S_x * S_z)
-        return np.asarray(np.divide(S, scale, out=S, where=scale > 0))
+    @property
+    def _divided(self) -> bool:  # type: ignore[override]
+        return self.normalized
 
 
 def _subtrees(graphs: Graphs, h: int) -> Counts:
@@ -214,9 +173,10 @@ class WLDistance(_CountKernel, names=["wl_distance"]):
         return self.metric != "euclidean"
 
     def _value(self, S: Array, S_x: Array, S_z: Array) -> Array:
-        D = S_x + S_z - 2 * S
+        total = S_x[:, None] + S_z
+        D = total - 2 * S
         if self.metric == "bray_curtis":
-            return np.asarray(D / np.maximum(S_x + S_z, 1))  # of graphs without nodes: 0
+            return np.asarray(D / np.maximum(total, 1))  # of graphs without nodes: 0
         return D if self.metric == "l1" else np.asarray(np.sqrt(D))
 
 

@@ -147,10 +147,11 @@ class Processes:
         return np.concatenate(found)
 
     def _function(self, kernel: Kernel) -> Shelf:
-        params, known = kernel.get_params(deep=False), self._functions.get(kernel)
-        if known is None or any(params[name] is not known.objects[1][name] for name in params):
+        known = self._functions.get(kernel)
+        params, learned = kernel.get_params(deep=False), learned_by(kernel)
+        if known is None or not _same(known.objects[1:], (params, learned)):
             what = f"the kernel {getattr(kernel, 'func', kernel)!r}"
-            known = self._functions[kernel] = Shelf((type(kernel), params), what)
+            known = self._functions[kernel] = Shelf((type(kernel), params, learned), what)
         return known
 
     def _sharing(self) -> int:
@@ -160,6 +161,19 @@ class Processes:
     def _remove(self) -> None:
         for shelf in [*self._functions.values(), *self._fit]:
             shelf.remove()
+
+
+def learned_by(kernel: Kernel) -> dict[str, Any]:
+    """What a kernel has learned from data."""
+    return {name: value for name, value in vars(kernel).items() if name.endswith("_")}
+
+
+def _same(known: Sequence[dict[str, Any]], here: Sequence[dict[str, Any]]) -> bool:
+    """Whether dicts have the same keys and refer to the same values."""
+    return all(
+        old.keys() == new.keys() and all(old[name] is new[name] for name in new)
+        for old, new in zip(known, here, strict=True)
+    )
 
 
 def chunks(pairs: Array, jobs: int, fewest: int = 1) -> list[tuple[int, int]]:
@@ -268,11 +282,13 @@ class Ticket(NamedTuple):
 def _called(function: Ticket, method: str, call: tuple[Any, ...], columns: Ticket) -> Array:
     for folder in [folder for folder in _READ if not Path(folder).exists()]:
         del _READ[folder]
-    kind, params = function.objects()
+    kind, params, learned = function.objects()
+    kernel = kind(**params)
+    vars(kernel).update(learned)
     given = [item.objects() if isinstance(item, Ticket) else item for item in call]
     try:
         with serial_blas():
-            K: Array = getattr(kind(**params), method)(*given, columns.objects())
+            K: Array = getattr(kernel, method)(*given, columns.objects())
     except Exception as error:
         raise _sendable(error) from None
     return K

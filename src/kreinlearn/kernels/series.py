@@ -29,6 +29,9 @@ class DTW(SeriesDistance, names=["dtw"]):
         None means that there is no limit.
     channels_first : bool, default=False
         Whether series with several channels are given as (channels, length).
+    znormalize : bool, default=False
+        Whether every channel of every series is compared without its mean and divided by its
+        standard deviation. A constant channel becomes zero.
 
     Examples
     --------
@@ -50,6 +53,9 @@ class DerivativeDTW(DTW, names=["ddtw", "derivative_dtw"]):
         None means that there is no limit.
     channels_first : bool, default=False
         Whether series with several channels are given as (channels, length).
+    znormalize : bool, default=False
+        Whether every channel of every series is compared without its mean and divided by its
+        standard deviation. A constant channel becomes zero.
 
     Examples
     --------
@@ -80,6 +86,9 @@ class WeightedDTW(SeriesDistance, names=["wdtw"]):
         How steeply the weight grows with the shift, 0 or more.
     channels_first : bool, default=False
         Whether series with several channels are given as (channels, length).
+    znormalize : bool, default=False
+        Whether every channel of every series is compared without its mean and divided by its
+        standard deviation. A constant channel becomes zero.
 
     Examples
     --------
@@ -91,9 +100,13 @@ class WeightedDTW(SeriesDistance, names=["wdtw"]):
     _distance = "wdtw"
 
     def __init__(
-        self, window: float | None = None, g: float = 0.05, channels_first: bool = False
+        self,
+        window: float | None = None,
+        g: float = 0.05,
+        channels_first: bool = False,
+        znormalize: bool = False,
     ) -> None:
-        super().__init__(window, channels_first)
+        super().__init__(window, channels_first, znormalize)
         self.g = g
 
     def _arguments(self) -> tuple[Any, ...]:
@@ -117,6 +130,9 @@ class ShapeDTW(DTW, names=["shape_dtw"]):
         The number of points on either side that belong to a stretch.
     channels_first : bool, default=False
         Whether series with several channels are given as (channels, length).
+    znormalize : bool, default=False
+        Whether every channel of every series is compared without its mean and divided by its
+        standard deviation. A constant channel becomes zero.
 
     Examples
     --------
@@ -126,9 +142,13 @@ class ShapeDTW(DTW, names=["shape_dtw"]):
     """
 
     def __init__(
-        self, window: float | None = None, reach: int = 15, channels_first: bool = False
+        self,
+        window: float | None = None,
+        reach: int = 15,
+        channels_first: bool = False,
+        znormalize: bool = False,
     ) -> None:
-        super().__init__(window, channels_first)
+        super().__init__(window, channels_first, znormalize)
         self.reach = reach
 
     def _arguments(self) -> tuple[Any, ...]:
@@ -157,6 +177,9 @@ class MSM(SeriesDistance, names=["msm"]):
         at once, and squares are added.
     channels_first : bool, default=False
         Whether series with several channels are given as (channels, length).
+    znormalize : bool, default=False
+        Whether every channel of every series is compared without its mean and divided by its
+        standard deviation. A constant channel becomes zero.
 
     Examples
     --------
@@ -173,8 +196,9 @@ class MSM(SeriesDistance, names=["msm"]):
         c: float = 1.0,
         independent: bool = True,
         channels_first: bool = False,
+        znormalize: bool = False,
     ) -> None:
-        super().__init__(window, channels_first)
+        super().__init__(window, channels_first, znormalize)
         self.c = c
         self.independent = independent
 
@@ -198,6 +222,9 @@ class ERP(SeriesDistance, names=["erp"]):
         The value that stands in a gap, one number or one per channel.
     channels_first : bool, default=False
         Whether series with several channels are given as (channels, length).
+    znormalize : bool, default=False
+        Whether every channel of every series is compared without its mean and divided by its
+        standard deviation. A constant channel becomes zero.
 
     Examples
     --------
@@ -213,8 +240,9 @@ class ERP(SeriesDistance, names=["erp"]):
         window: float | None = None,
         g: float | Sequence[float] | Array = 0.0,
         channels_first: bool = False,
+        znormalize: bool = False,
     ) -> None:
-        super().__init__(window, channels_first)
+        super().__init__(window, channels_first, znormalize)
         self.g = g
 
     def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Series:
@@ -249,6 +277,9 @@ class TWE(SeriesDistance, names=["twe"]):
         The cost of a deletion, 0 or more.
     channels_first : bool, default=False
         Whether series with several channels are given as (channels, length).
+    znormalize : bool, default=False
+        Whether every channel of every series is compared without its mean and divided by its
+        standard deviation. A constant channel becomes zero.
 
     Examples
     --------
@@ -265,8 +296,9 @@ class TWE(SeriesDistance, names=["twe"]):
         nu: float = 0.001,
         lmbda: float = 1.0,
         channels_first: bool = False,
+        znormalize: bool = False,
     ) -> None:
-        super().__init__(window, channels_first)
+        super().__init__(window, channels_first, znormalize)
         self.nu = nu
         self.lmbda = lmbda
 
@@ -290,6 +322,9 @@ class EDR(SeriesDistance, names=["edr"]):
         A positive number. None means a quarter of the larger standard deviation of x and z.
     channels_first : bool, default=False
         Whether series with several channels are given as (channels, length).
+    znormalize : bool, default=False
+        Whether every channel of every series is compared without its mean and divided by its
+        standard deviation. A constant channel becomes zero.
 
     Examples
     --------
@@ -305,8 +340,9 @@ class EDR(SeriesDistance, names=["edr"]):
         window: float | None = None,
         epsilon: float | None = None,
         channels_first: bool = False,
+        znormalize: bool = False,
     ) -> None:
-        super().__init__(window, channels_first)
+        super().__init__(window, channels_first, znormalize)
         self.epsilon = epsilon
 
     def _arguments(self) -> tuple[Any, ...]:
@@ -340,6 +376,9 @@ class LCSS(SeriesDistance, names=["lcss"]):
         The largest difference of common points, 0 or more.
     channels_first : bool, default=False
         Whether series with several channels are given as (channels, length).
+    znormalize : bool, default=False
+        Whether every channel of every series is compared without its mean and divided by its
+        standard deviation. A constant channel becomes zero.
 
     Examples
     --------
@@ -351,9 +390,13 @@ class LCSS(SeriesDistance, names=["lcss"]):
     _distance = "lcss"
 
     def __init__(
-        self, window: float | None = None, epsilon: float = 1.0, channels_first: bool = False
+        self,
+        window: float | None = None,
+        epsilon: float = 1.0,
+        channels_first: bool = False,
+        znormalize: bool = False,
     ) -> None:
-        super().__init__(window, channels_first)
+        super().__init__(window, channels_first, znormalize)
         self.epsilon = epsilon
 
     def _arguments(self) -> tuple[Any, ...]:

@@ -39,62 +39,26 @@ class JoinedSeries(NamedTuple):
     channels: int  # of the series given
 
 
-def _row(x: Array, points: Array, start: Array, args: Any, first: int, out: Array) -> None:
-    """The distances of one series from all columns from ``first`` on."""
-    for j in range(first, len(start) - 1):
-        out[j] = distance(x.T, points[start[j] : start[j + 1]].T, *args)  # type: ignore[name-defined]  # noqa: F821
-
-
-@cache
-def _row_of(distance: str) -> Callable[..., None]:
-    """``_row`` compiled for a distance of aeon.
-
-    numba would not notice a new aeon. So the compiled code is cached under a name with its version.
-    """
-    found = getattr(library("aeon.distances", "timeseries"), f"{distance}_distance")
-    row = FunctionType(_row.__code__, {"__name__": __name__, "distance": found})
-    row.__qualname__ = f"row_{distance}_aeon_{version('aeon').replace('.', '_')}"
-    return cached_njit(row)
-
-
-class SeriesDistance(ObjectKernel):
-    """A distance of aeon between series (length,) or (length, channels), whose lengths may differ.
+class SeriesKernel(ObjectKernel):
+    """A dissimilarity of series (length,) or (length, channels), whose lengths may differ.
 
     Parameters
     ----------
-    window : float, default=None
-        The share of the shorter length, from 0 to 1, by which an alignment may leave the diagonal.
-        None means that there is no limit.
     channels_first : bool, default=False
         Whether series with several channels are given as (channels, length).
+    znormalize : bool, default=False
+        Whether every channel of every series is compared without its mean and divided by its
+        standard deviation. A constant channel becomes zero.
     """
 
     is_dissimilarity = True
-    pair_seconds = 2e-5
-    _distance = "dtw"
     _shortest = 1
 
-    def __init__(self, window: float | None = None, channels_first: bool = False) -> None:
-        self.window = window
+    def __init__(self, channels_first: bool = False, znormalize: bool = False) -> None:
         self.channels_first = channels_first
-
-    def _arguments(self) -> tuple[Any, ...]:
-        """The arguments of aeon's function after the two series."""
-        return (self._window(),)
-
-    def _window(self) -> float:
-        if self.window is None:
-            return 1.0
-        what = "pass a share of the length from 0 to 1, or None for no limit"
-        return number(self.window, "window", what, least=0.0, most=1.0)
-
-    def _prepared(self, x: Array) -> Array:
-        """What is compared in place of x: (length, channels) -> (length', width), in C order."""
-        return x
+        self.znormalize = znormalize
 
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
-        self._arguments()
-        _row_of(self._distance)
         super().fit(X, rng)
         self._warn_if_turned(X)
         return self
@@ -119,7 +83,7 @@ class SeriesDistance(ObjectKernel):
                     f"object {first + i} (of {n}) has {x.shape[1]} channels, the others have "
                     f"{channels}; all series must have the same number ({self._shape()})"
                 )
-        return Series(items, channels)
+        return Series(list(map(znormalized, items)) if self.znormalize else items, channels)
 
     def _checked(self, x: object, name: str) -> Array:
         """One series as an array of shape (length, channels); an error names it."""
@@ -156,6 +120,82 @@ class SeriesDistance(ObjectKernel):
         """The shapes that are accepted, for an error."""
         order = "(channels, length) as channels_first=True"
         return f"(length,) or {order if self.channels_first else '(length, channels)'}"
+
+
+def znormalized(x: Array) -> Array:  # (length, channels) -> the same
+    """Every channel minus its mean, divided by its standard deviation; zeros if it is constant.
+
+    Channels are first divided by a power of two, which is exact, so that no square overflows.
+    """
+    x = np.ldexp(x, -np.frexp(np.abs(x).max(axis=0))[1])
+    scale = x.std(axis=0)
+    differs = (x != x[0]).any(axis=0) & (scale > 0)  # rounding may give constants a scale
+    return np.where(differs, (x - x.mean(axis=0)) / np.where(differs, scale, 1.0), 0.0)
+
+
+def _row(x: Array, points: Array, start: Array, args: Any, first: int, out: Array) -> None:
+    """The distances of one series from all columns from ``first`` on."""
+    for j in range(first, len(start) - 1):
+        out[j] = distance(x.T, points[start[j] : start[j + 1]].T, *args)  # type: ignore[name-defined]  # noqa: F821
+
+
+@cache
+def _row_of(distance: str) -> Callable[..., None]:
+    """``_row`` compiled for a distance of aeon.
+
+    numba would not notice a new aeon. So the compiled code is cached under a name with its version.
+    """
+    found = getattr(library("aeon.distances", "timeseries"), f"{distance}_distance")
+    row = FunctionType(_row.__code__, {"__name__": __name__, "distance": found})
+    row.__qualname__ = f"row_{distance}_aeon_{version('aeon').replace('.', '_')}"
+    return cached_njit(row)
+
+
+class SeriesDistance(SeriesKernel):
+    """A distance of aeon between series (length,) or (length, channels), whose lengths may differ.
+
+    Parameters
+    ----------
+    window : float, default=None
+        The share of the shorter length, from 0 to 1, by which an alignment may leave the diagonal.
+        None means that there is no limit.
+    channels_first : bool, default=False
+        Whether series with several channels are given as (channels, length).
+    znormalize : bool, default=False
+        Whether every channel of every series is compared without its mean and divided by its
+        standard deviation. A constant channel becomes zero.
+    """
+
+    pair_seconds = 2e-5
+    _distance = "dtw"
+
+    def __init__(
+        self,
+        window: float | None = None,
+        channels_first: bool = False,
+        znormalize: bool = False,
+    ) -> None:
+        super().__init__(channels_first, znormalize)
+        self.window = window
+
+    def _arguments(self) -> tuple[Any, ...]:
+        """The arguments of aeon's function after the two series."""
+        return (self._window(),)
+
+    def _window(self) -> float:
+        if self.window is None:
+            return 1.0
+        what = "pass a share of the length from 0 to 1, or None for no limit"
+        return number(self.window, "window", what, least=0.0, most=1.0)
+
+    def _prepared(self, x: Array) -> Array:
+        """What is compared in place of x: (length, channels) -> (length', width), in C order."""
+        return x
+
+    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        self._arguments()
+        _row_of(self._distance)
+        return super().fit(X, rng)
 
     def packed_columns(self, Z: Objects) -> JoinedSeries:
         self._arguments()  # before they are used

@@ -67,11 +67,11 @@ class EarthMover(SlowKernel, names=["earth_mover", "emd"]):
         for i in range(len(D) if D.size else 0):
             costs = cdist(A.points[A.start[i] : A.start[i + 1]], Z.points)
             for j, cost in enumerate(np.split(costs, Z.start[1:-1], axis=1)[: D.shape[1]]):
-                D[i, j] = _transport(cost)
+                D[i, j] = transport(cost)
         return D
 
 
-def _transport(cost: Array) -> float:  # (k, l)
+def transport(cost: Array) -> float:  # (k, l)
     """The least cost of transport between uniform weights.
 
     The smaller set comes first and sums are in order, so that (l, k) gives the same value.
@@ -80,7 +80,7 @@ def _transport(cost: Array) -> float:  # (k, l)
     if k == l:
         return float(np.sort(cost[linear_sum_assignment(cost)]).sum() / k)
     if k > l:
-        return _transport(cost.T)
+        return transport(cost.T)
     if k == 1:
         return float(cost.sum() / l)
     a, b = np.full(k, 1 / k), np.full(l, 1 / l)

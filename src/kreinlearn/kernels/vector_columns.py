@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import pdist
 from sklearn.utils.extmath import row_norms
 
-from kreinlearn.data.tiles import Source, take
+from kreinlearn.data.tiles import TILE, Source, take
 from kreinlearn.kernels.base import Array, Objects
 
 REMEDY = "scale the data, with StandardScaler say"
@@ -224,6 +224,11 @@ def spread(value: Any, name: str, X: Objects, rng: np.random.Generator, l1: bool
 def sample(n: int, size: int, rng: np.random.Generator) -> Array:
     """Row numbers in rising order: ``size`` of n, or all of them if there are fewer."""
     return np.sort(rng.choice(n, size, replace=False)) if n > size else np.arange(n)
+
+
+def evenly(n: int) -> Array:
+    """Up to TILE row numbers, evenly spaced: kernels on objects are fitted to these on Dask."""
+    return np.unique(np.linspace(0, n - 1, TILE).astype(np.intp))
 
 
 def _median_distance(X: Objects, rng: np.random.Generator, l1: bool) -> float:

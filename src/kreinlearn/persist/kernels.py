@@ -40,6 +40,8 @@ LEARNED: dict[str, set[str]] = {
     "SklearnKernel": {"params_"},
     "SklearnMetric": {"params_"},
     "Gower": {"columns_", "numeric_", "ranges_"},
+    "NGrams": {"idf_", "ngrams_"},
+    "WassersteinSubsequence": {"window_"},
     "Precomputed": {"diagonal_"},
     "PrecomputedDissimilarity": {"c_", "diagonal_", "offsets_"},
     "SimilarityOf": {"reference_", "transform_"},

@@ -20,7 +20,7 @@ from sklearn.base import clone
 from kreinlearn import KreinRidgeClassifier
 from kreinlearn.datasets import Graph
 from kreinlearn.kernels import graphs as module
-from kreinlearn.kernels._graphs import hashed
+from kreinlearn.kernels._counts import hashed
 from kreinlearn.kernels.base import resolve
 from kreinlearn.kernels.domains import Objects
 from kreinlearn.kernels.graphs import (

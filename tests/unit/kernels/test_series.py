@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import subprocess
@@ -36,6 +37,7 @@ from kreinlearn.kernels.series import (
     ShapeDTW,
     WeightedDTW,
 )
+from kreinlearn.kernels.series_base import znormalized
 from tests.unit.kernels.object_checks import check_pieces
 
 Points = NDArray[np.float64]  # (length, channels)
@@ -290,6 +292,85 @@ def test_pickled_and_cloned_kernels_give_the_same(kernel: SeriesDistance) -> Non
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(kernel))(A, Z), expected)
     np.testing.assert_array_equal(clone(kernel)(A, Z), expected)
     assert clone(kernel).get_params() == kernel.get_params()
+
+
+# z-normalisation
+
+
+def by_hand(x: Points) -> Points:
+    """Channel by channel in plain Python, with exact sums."""
+    channels = []
+    for values in x.T.tolist():
+        mean = math.fsum(values) / len(values)
+        scale = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / len(values))
+        channels.append([0.0 if min(values) == max(values) else (v - mean) / scale for v in values])
+    return np.array(channels).T
+
+
+def off_scale(n: int, channels: int, seed: int) -> list[Points]:
+    """Series whose means and scales differ by orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    X = ragged(n, channels, seed)
+    return [x * 10.0 ** rng.uniform(-3, 3) + rng.normal(scale=2.0, size=channels) for x in X]
+
+
+@pytest.mark.parametrize("channels", [1, 2])
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_znormalize_does_as_series_that_were_normalized_by_hand(
+    kernel: SeriesDistance, channels: int
+) -> None:
+    """Means that are a thousand times the scale cost three digits of sixteen."""
+    A, B = off_scale(6, channels, seed=31), off_scale(7, channels, seed=32)
+    expected = kernel([by_hand(a) for a in A], [by_hand(b) for b in B])
+    inside = clone(kernel).set_params(znormalize=True)
+    np.testing.assert_allclose(inside(A, B), expected, rtol=1e-9, atol=1e-10)
+    assert not np.allclose(inside(A, B), kernel(A, B), rtol=1e-3)
+    np.testing.assert_array_equal(inside(A, A), inside(A))
+    turned = clone(inside).set_params(channels_first=True)
+    np.testing.assert_array_equal(turned([a.T for a in A], [b.T for b in B]), inside(A, B))
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_without_znormalize_series_are_taken_to_the_bit(kernel: SeriesDistance) -> None:
+    assert kernel.znormalize is False
+    X = off_scale(4, 2, seed=33)
+    for x, packed in zip(X, kernel.packed(X).items, strict=True):
+        np.testing.assert_array_equal(packed, x)
+    np.testing.assert_array_equal(kernel(X), clone(kernel).set_params(znormalize=False)(X))
+
+
+def test_znormalized_series_have_mean_zero_and_scale_one() -> None:
+    """Powers of two change no bit, and neither size nor a constant leads out of the numbers."""
+    rng = np.random.default_rng(34)
+    x = rng.normal([0.0, 5.0, -9.0], size=(50, 3))
+    z = znormalized(x)
+    np.testing.assert_allclose(z.mean(axis=0), 0.0, atol=50 * 9 * np.finfo(float).eps)
+    np.testing.assert_allclose(z.std(axis=0), 1.0, rtol=1e-14)
+    for exponent in (-1000, 900):
+        np.testing.assert_array_equal(znormalized(np.ldexp(x, exponent)), z)
+    mixed = np.column_stack([np.full(10, 0.1), np.zeros(10), np.arange(10.0)])
+    assert (znormalized(mixed)[:, :2] == 0.0).all()
+    assert znormalized(mixed)[:, 2].std() == pytest.approx(1.0, rel=1e-15)
+    assert znormalized(np.array([[7.0]])).tolist() == [[0.0]]
+
+
+def test_znormalized_series_are_of_the_type_that_was_compiled() -> None:
+    X = off_scale(5, 2, seed=35)
+    DTW()(X)
+    DTW(znormalize=True)(X)
+    assert len(series_base._row_of("dtw").signatures) == 1
+
+
+def test_znormalize_through_an_estimator() -> None:
+    X, y = waves(24, seed=36)
+    scales = np.random.default_rng(37).uniform(0.1, 10.0, (24, 2))
+    shifted = [a * x + b for x, (a, b) in zip(X, scales, strict=True)]
+    model = KreinRidgeClassifier("dtw", kernel_params={"znormalize": True}, random_state=0)
+    plain, moved = clone(model).fit(X, y), clone(model).fit(shifted, y)
+    np.testing.assert_allclose(
+        plain.kernel_([X[0]], X), moved.kernel_([shifted[0]], shifted), rtol=1e-9, atol=1e-12
+    )
+    assert moved.score(shifted, y) == 1.0
 
 
 # What a series may be

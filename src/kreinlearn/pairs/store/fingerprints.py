@@ -6,6 +6,7 @@ import functools
 import reprlib
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from hashlib import blake2b
 from importlib import metadata
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, NoneType
@@ -22,7 +23,7 @@ CODE = ("co_code", "co_consts", "co_names", "co_varnames", "co_freevars")
 IMMUTABLE = (str, tuple, frozenset, np.ndarray, np.generic, FunctionType, *PLAIN)
 # the package that evaluates a kernel, by the module or the class of the kernel
 LIBRARIES = {"strings": "rapidfuzz", "series": "aeon", "alignment": "parasail"}
-LIBRARIES |= {"scikit": "scikit-learn", "EarthMover": "POT"}
+LIBRARIES |= {"scikit": "scikit-learn", "EarthMover": "POT", "WassersteinSubsequence": "POT"}
 
 
 def fingerprint(X: Objects) -> str:
@@ -179,7 +180,8 @@ def _versions(kernel: Kernel) -> dict[str, str]:
         if package != "kreinlearn":
             versions |= _version_of(part)
         elif library:
-            versions[library] = metadata.version(library)
+            with suppress(metadata.PackageNotFoundError):  # of POT, if no two objects need it
+                versions[library] = metadata.version(library)
     return dict(sorted(versions.items()))
 
 
