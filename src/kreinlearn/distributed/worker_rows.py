@@ -15,7 +15,7 @@ from kreinlearn.distributed.hinge import ValuesOnWorkers, room
 from kreinlearn.distributed.rows import DaskRows, rows_of, spread
 from kreinlearn.distributed.sums import Span
 from kreinlearn.kernels.base import Array, Kernel, Objects
-from kreinlearn.kernels.columns import evenly
+from kreinlearn.kernels.vector_columns import evenly
 from kreinlearn.learn.folds import TileFolds
 from kreinlearn.pairs.rows import Rows, Session, Work
 from kreinlearn.sums.moments import Targets

@@ -141,6 +141,10 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
             return Precomputed(is_dissimilarity=True)
         return kernel
 
+    def _kernel_for(self, X: Objects) -> Kernel:
+        """The kernel for X, not fitted: that of the parameters, unless they leave it to X."""
+        return self._resolved_kernel()
+
     def _border(self, dtype: str | None) -> Border:
         types = [np.float64, np.float32] if dtype is None else [np.dtype(dtype)]
         return Border(self, types, dtype, budget_bytes(self._resources.memory_budget))
@@ -164,7 +168,7 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         Landmarks that are given as objects are there beside the rows of X.
         """
         self._forget()
-        kernel, border = self._resolved_kernel(), self._border(dtype)
+        kernel, border = self._kernel_for(X), self._border(dtype)
         rows, y, w = receive(X, y, sample_weight, kernel, border, partial(refuse, self))
         if isinstance(kernel, Precomputed):
             rows, kernel = self._training_matrix(rows.X, kernel)

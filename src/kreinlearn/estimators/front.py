@@ -16,8 +16,10 @@ from kreinlearn.distributed.entrance import lazy_result
 from kreinlearn.estimators.learner import KreinClassifierBase, KreinRegressorBase, Learner
 from kreinlearn.estimators.ridge import RandomState
 from kreinlearn.kernels.base import Array, Kernel, Objects, resolve
+from kreinlearn.kernels.candidates import candidates_for
 from kreinlearn.kernels.combine import alike
 from kreinlearn.kernels.several import Several
+from kreinlearn.kernels.vectors import Gaussian
 from kreinlearn.learn.coding import Classes, Coding, Regression
 from kreinlearn.learn.combination import Combination
 from kreinlearn.learn.fit import Model, Recipe
@@ -58,6 +60,8 @@ class FrontDoor(Learner):
 
     def _resolved_kernel(self) -> Kernel:
         """One kernel, or several of which a sum is learned; equal ones count once."""
+        if self._is_automatic:
+            return Gaussian()  # until there are objects
         if not isinstance(self.kernel, list):
             return super()._resolved_kernel()
         if self.kernel_params is not None:
@@ -72,6 +76,16 @@ class FrontDoor(Learner):
                 distinct.append(spec)
                 kernels.append(kernel)
         return kernels[0] if len(kernels) == 1 else Several(distinct).sound()
+
+    @property
+    def _is_automatic(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "auto"
+
+    def _kernel_for(self, X: Objects) -> Kernel:
+        if not self._is_automatic:
+            return self._resolved_kernel()
+        kernels = candidates_for(X)
+        return kernels[0] if isinstance(kernels[0], Gaussian) else Several(kernels).sound()
 
     def _made_of(self, coding: Coding) -> Recipe:
         seconds = None if self.time_limit is None else float(self.time_limit)
@@ -88,14 +102,17 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
 
     Parameters
     ----------
-    kernel : str, callable or Kernel, default="gaussian"
+    kernel : str, callable, Kernel or list of these, default="auto"
         The similarity or dissimilarity: a name such as "gaussian" or "levenshtein", a function
         k(A, B) that returns a matrix, ``pairwise(f)`` of a function of two objects,
         ``dissimilarity(...)``, or an object of ``kreinlearn.kernels``. "precomputed" and
-        "precomputed_dissimilarity" take a matrix as X.
+        "precomputed_dissimilarity" take a matrix as X. Of a list of kernels, or of matrices, a
+        weighted sum is learned. "auto" compares a few kernels that suit the kind of objects: see
+        "Several similarities" in the manual.
     kernel_params : dict, list of dict, "auto" or None, default=None
         Parameters of the kernel, by name; None leaves its own defaults. Of a list of dicts the one
-        with the smallest squared error is used. "auto" tries five widths.
+        with the smallest squared error is used. "auto" tries five widths. Kernels of a list have
+        their own parameters.
     landmarks : int, float, None, str, array-like or Landmarks, default="auto"
         The objects by which all others are described: how many (a number, or a fraction of the
         training objects; None takes all, which is exact), the name of a scheme that chooses them,
@@ -129,7 +146,23 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
         How many landmarks were decided on, and why. Exists if ``landmarks`` is "auto" and the
         objects are in memory.
     similarity_ : str
-        How the dissimilarity was turned into a similarity. Exists for dissimilarities.
+        How the dissimilarity was turned into a similarity; names that are joined by "+" are the
+        mean of several. Exists for one dissimilarity.
+    kernel_weights_ : dict
+        The weight of each kernel in the sum, on one scale; they add up to one. This and the
+        following attributes exist for several kernels.
+    kernel_similarities_ : dict
+        How each dissimilarity with a weight was turned into a similarity.
+    kernel_order_ : list
+        The kernels in the order in which they were added to the sum.
+    kernel_losses_ : dict
+        The leave-one-out squared error of each kernel alone, on the objects on which kernels were
+        compared.
+    kernel_sum_losses_ : dict
+        The same for sums: "grown", to which one kernel after the other was added, "all", the plain
+        sum of all kernels, and "weighted", whose weights follow the gradient.
+    kernel_seconds_ : dict
+        How long the values of each kernel took, on the objects on which kernels were compared.
     choices_ : list of Choice
         The similarities that were compared, the best one first: (kernel_params, similarity, loss,
         tuned). Exists if there was more than one; a saved model does not have it.
@@ -193,7 +226,7 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
 
     def __init__(
         self,
-        kernel: Any = "gaussian",
+        kernel: Any = "auto",
         *,
         kernel_params: dict[str, Any] | list[dict[str, Any]] | str | None = None,
         landmarks: Any = "auto",
@@ -263,14 +296,17 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
 
     Parameters
     ----------
-    kernel : str, callable or Kernel, default="gaussian"
+    kernel : str, callable, Kernel or list of these, default="auto"
         The similarity or dissimilarity: a name such as "gaussian" or "levenshtein", a function
         k(A, B) that returns a matrix, ``pairwise(f)`` of a function of two objects,
         ``dissimilarity(...)``, or an object of ``kreinlearn.kernels``. "precomputed" and
-        "precomputed_dissimilarity" take a matrix as X.
+        "precomputed_dissimilarity" take a matrix as X. Of a list of kernels, or of matrices, a
+        weighted sum is learned. "auto" compares a few kernels that suit the kind of objects: see
+        "Several similarities" in the manual.
     kernel_params : dict, list of dict, "auto" or None, default=None
         Parameters of the kernel, by name; None leaves its own defaults. Of a list of dicts the one
-        with the smallest squared error is used. "auto" tries five widths.
+        with the smallest squared error is used. "auto" tries five widths. Kernels of a list have
+        their own parameters.
     landmarks : int, float, None, str, array-like or Landmarks, default="auto"
         The objects by which all others are described: how many (a number, or a fraction of the
         training objects; None takes all, which is exact), the name of a scheme that chooses them,
@@ -317,7 +353,23 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         How many landmarks were decided on, and why. Exists if ``landmarks`` is "auto" and the
         objects are in memory.
     similarity_ : str
-        How the dissimilarity was turned into a similarity. Exists for dissimilarities.
+        How the dissimilarity was turned into a similarity; names that are joined by "+" are the
+        mean of several. Exists for one dissimilarity.
+    kernel_weights_ : dict
+        The weight of each kernel in the sum, on one scale; they add up to one. This and the
+        following attributes exist for several kernels.
+    kernel_similarities_ : dict
+        How each dissimilarity with a weight was turned into a similarity.
+    kernel_order_ : list
+        The kernels in the order in which they were added to the sum.
+    kernel_losses_ : dict
+        The leave-one-out squared error of each kernel alone, on the objects on which kernels were
+        compared.
+    kernel_sum_losses_ : dict
+        The same for sums: "grown", to which one kernel after the other was added, "all", the plain
+        sum of all kernels, and "weighted", whose weights follow the gradient.
+    kernel_seconds_ : dict
+        How long the values of each kernel took, on the objects on which kernels were compared.
     choices_ : list of Choice
         The similarities that were compared, the best one first: (kernel_params, similarity, loss,
         tuned). Exists if there was more than one; a saved model does not have it.
@@ -394,7 +446,7 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
 
     def __init__(
         self,
-        kernel: Any = "gaussian",
+        kernel: Any = "auto",
         *,
         kernel_params: dict[str, Any] | list[dict[str, Any]] | str | None = None,
         landmarks: Any = "auto",

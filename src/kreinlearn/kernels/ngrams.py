@@ -15,8 +15,8 @@ from kreinlearn.data.tiles import TILE, length, objects_of, take
 from kreinlearn.kernels._compiled import compiled
 from kreinlearn.kernels._counts import BITS, ODD, CountKernel, Counts, hashed, places, text_code
 from kreinlearn.kernels.base import Array, Objects, given
-from kreinlearn.kernels.columns import evenly
 from kreinlearn.kernels.strings import TextKernel, checked, distinct
+from kreinlearn.kernels.vector_columns import evenly
 
 KINDS = ("cosine", "counts", "min")
 

@@ -234,6 +234,7 @@ class ERP(SeriesDistance, names=["erp"]):
     """
 
     _distance = "erp"
+    _cell_seconds = 9e-9
 
     def __init__(
         self,
@@ -289,6 +290,7 @@ class TWE(SeriesDistance, names=["twe"]):
     """
 
     _distance = "twe"
+    _cell_seconds = 6e-8
 
     def __init__(
         self,
@@ -334,6 +336,7 @@ class EDR(SeriesDistance, names=["edr"]):
     """
 
     _distance = "edr"
+    _cell_seconds = 9e-9
 
     def __init__(
         self,
@@ -388,6 +391,7 @@ class LCSS(SeriesDistance, names=["lcss"]):
     """
 
     _distance = "lcss"
+    _cell_seconds = 9e-9
 
     def __init__(
         self,

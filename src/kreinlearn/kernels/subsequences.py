@@ -11,10 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.tiles import length, objects_of, take
 from kreinlearn.kernels.base import Array, Objects
-from kreinlearn.kernels.columns import evenly, number
 from kreinlearn.kernels.processes import SlowKernel
 from kreinlearn.kernels.series_base import Series, SeriesKernel, znormalized
 from kreinlearn.kernels.shapes import transport
+from kreinlearn.kernels.vector_columns import evenly, number
 
 FEWEST = 3  # points of a window that is given as a share, unless a series has fewer
 WINDOW = "pass a number of points, 1 or more, or a share of the shortest series, from 0 to 1"

@@ -30,7 +30,7 @@ MADE = (
 )  # fmt: skip
 # Kernels that are not in the registry, because they are made of others or of parameters.
 UNNAMED: dict[str, type[Kernel]] = {cls.__name__: cls for cls in (*MADE, Precomputed)}
-DERIVED = {"parts_", "to_reference_", "processes"}  # made again from what is stored
+DERIVED = {"parts_", "to_reference_", "processes", "_cells", "_width"}  # not stored
 # What kernels of this library learn from data: all of it is stored, and nothing else is read.
 LEARNED: dict[str, set[str]] = {
     **{key: {"width_"} for key in ("Gaussian", "DeltaGauss", "Epanechnikov", "Multiquadric")},

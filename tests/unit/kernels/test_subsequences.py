@@ -19,9 +19,9 @@ from sklearn.exceptions import NotFittedError
 from kreinlearn import KreinRidgeClassifier
 from kreinlearn.data.tiles import TILE
 from kreinlearn.kernels import resolve
-from kreinlearn.kernels.columns import evenly
 from kreinlearn.kernels.domains import Objects
 from kreinlearn.kernels.subsequences import WassersteinSubsequence
+from kreinlearn.kernels.vector_columns import evenly
 from tests.unit.kernels.object_checks import (
     check_bad_object,
     check_copies,

@@ -1,0 +1,196 @@
+"""The kernels that ``kernel="auto"`` compares, by the kind of objects.
+
+Which distance suits some objects is not known before a fit. So every kind of objects has a short
+list of kernels that see different things in them. A learner compares these, and adds up those that
+help. Kernels whose library is not installed are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Set
+from importlib.util import find_spec
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from kreinlearn.data.frames import column_names
+from kreinlearn.data.records import frame_column
+from kreinlearn.data.tiles import length, objects_of, take
+from kreinlearn.kernels.base import Kernel, given
+from kreinlearn.kernels.fields import Field
+from kreinlearn.kernels.graphs import ShortestPath, WeisfeilerLehman, WLDistance
+from kreinlearn.kernels.ngrams import NGrams
+from kreinlearn.kernels.objects import ModifiedHausdorff
+from kreinlearn.kernels.scikit import SklearnMetric
+from kreinlearn.kernels.series import DTW, ERP, MSM, DerivativeDTW, ShapeDTW
+from kreinlearn.kernels.sets import JaccardSets, Tversky
+from kreinlearn.kernels.shapes import Procrustes, Turning
+from kreinlearn.kernels.strings import JaroWinkler, Levenshtein
+from kreinlearn.kernels.tables import Gower
+from kreinlearn.kernels.transformed import normalized
+from kreinlearn.kernels.vectors import Gaussian
+
+LOOKED_AT = 100  # objects that say of what kind all are
+MANY = 20_000  # vectors from which on "auto" is the Gaussian kernel, whose values are fast
+WINDOW = 0.1  # of elastic distances
+SHORT = 3  # points that the derivative of a series needs
+FLAT = (2, 3)  # coordinates of points: such arrays may be series, sets of points or contours
+
+KINDS: dict[str, tuple[str | None, Callable[[], list[Kernel]]]] = {  # library, kernels
+    "vectors": (None, lambda: [SklearnMetric(name) for name in ("euclidean", "manhattan")]),
+    "texts": (
+        "rapidfuzz",
+        lambda: [Levenshtein(), Levenshtein(normalized=True), JaroWinkler()],
+    ),
+    "n-grams": (None, lambda: [NGrams(), NGrams(idf=True, sublinear=True)]),
+    "series": (
+        "aeon",
+        lambda: [kind(window=WINDOW) for kind in (DTW, DerivativeDTW, ShapeDTW, MSM, ERP)],
+    ),
+    "points": (None, lambda: [ModifiedHausdorff()]),
+    "contours": (None, lambda: [Procrustes(reflect=True), Turning()]),
+    "graphs": (
+        None,
+        lambda: [
+            WLDistance(metric="bray_curtis"), normalized(WeisfeilerLehman()),
+            normalized(ShortestPath()),
+        ],
+    ),
+    "sets": (None, lambda: [JaccardSets(), Tversky()]),
+}  # fmt: skip
+
+
+def candidates_for(X: Any) -> list[Kernel]:
+    """Kernels that are worth comparing on X: whatever ``fit`` takes."""
+    if isinstance(X, list | tuple) or getattr(X, "ndim", 2) == 1 or hasattr(X, "to_list"):
+        return _for_objects(X)
+    if hasattr(X, "columns") and not _is_numeric(X):
+        return _for_fields({name: frame_column(X, name) for name in column_names(X) or ()})
+    in_memory = isinstance(X, np.ndarray) or sp.issparse(X) or hasattr(X, "columns")
+    if in_memory and X.shape[0] <= MANY:
+        return _of("vectors")
+    return [Gaussian()]  # vectors in files, on workers, or very many
+
+
+def _is_numeric(X: Any) -> bool:
+    """Whether all columns of a frame hold numbers."""
+    return np.asarray(X).dtype.kind in "fiub"
+
+
+def _of(kind: str) -> list[Kernel]:
+    """The kernels of a kind whose library is installed."""
+    needed, made = KINDS[kind]
+    return made() if needed is None or find_spec(needed) is not None else []
+
+
+def _for_objects(X: Any) -> list[Kernel]:
+    """Kernels for a sequence of objects, all of one kind."""
+    n = length(X)
+    places = np.unique(np.linspace(0, max(n - 1, 0), min(n, LOOKED_AT)).astype(np.intp))
+    some = list(objects_of(take(X, places)))
+    kinds = {kind_of(x): i for i, x in zip(places, some, strict=True)}
+    if len(kinds) != 1:
+        said = ", ".join(f"object {i} is {given(X[int(i)])}" for i in kinds.values())
+        raise ValueError(
+            f'kernel="auto" takes objects of one kind, and {said or "there are none"}; name a '
+            "kernel that takes all of them, or pass pairwise(f) of a function of your own"
+        )
+    (kind,) = kinds
+    if kind == "records":
+        return _for_fields(_columns_of(list(objects_of(X))))
+    if kind == "texts":
+        kernels = _of("texts") + _of("n-grams")
+    elif kind == "arrays":
+        kernels = _for_arrays([np.asarray(x, dtype=np.float64) for x in some])
+    else:
+        kernels = _of(kind)
+    if not kernels:
+        raise ImportError(
+            f'kernel="auto" knows no kernel for {kind} without an optional package; '
+            'pip install "kreinlearn[all]"'
+        )
+    return kernels
+
+
+def kind_of(x: Any) -> str:
+    """What an object is: "texts", "sets", "records", "graphs" or "arrays" of numbers."""
+    if isinstance(x, str | bytes):
+        return "texts"
+    if isinstance(x, Set) and not isinstance(x, Mapping):
+        return "sets"
+    if isinstance(x, Mapping):
+        return "records"
+    if hasattr(x, "adj") or (isinstance(x, tuple) and len(x) == 2 and np.ndim(x[1]) == 2):
+        return "graphs"  # of networkx, or (labels, edges)
+    if isinstance(x, list | tuple | np.ndarray):
+        if len(x) and all(isinstance(token, str) for token in x):
+            return "texts"  # a sequence of tokens
+        if _is_array(x):
+            return "arrays"
+    raise ValueError(
+        f'kernel="auto" does not know objects such as {given(x)}; it knows texts, sequences of '
+        "tokens, sets, records, graphs, and arrays of numbers (series, sets of points, contours); "
+        "pass pairwise(f) of a function of your own as kernel"
+    )
+
+
+def _is_array(x: Any) -> bool:
+    try:
+        values = np.asarray(x)
+    except ValueError:  # rows of unequal length
+        return False
+    return values.ndim in (1, 2) and values.dtype.kind in "fiub" and values.size > 0
+
+
+def _for_arrays(arrays: list[Any]) -> list[Kernel]:
+    """Series; arrays of a few columns may also be sets of points, and of two columns contours."""
+    kernels = _of("series") if min(map(len, arrays)) >= SHORT else []
+    columns = {x.shape[1] if x.ndim == 2 else 1 for x in arrays}
+    if columns <= set(FLAT):
+        kernels += _of("points")
+    if columns == {2} and min(map(len, arrays)) >= SHORT:
+        kernels += _of("contours")
+    if kernels or any(x.ndim == 2 for x in arrays):
+        return kernels
+    return [DTW()] if find_spec("aeon") else []
+
+
+# Records
+
+
+def _columns_of(rows: list[Any]) -> dict[Hashable, list[Any]]:
+    """The values of each field of records, None where it is missing."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _for_fields(columns: Mapping[Hashable, list[Any]]) -> list[Kernel]:
+    """Whole rows by Gower's distance, and one or more kernels for each field without gaps."""
+    kernels: list[Kernel] = []
+    for name, values in columns.items():
+        if not any(_is_missing(value) for value in values):
+            kernels += [Field(name, kernel) for kernel in _for_values(values)]
+    plain = all(_is_plain(v) for values in columns.values() for v in values[:LOOKED_AT])
+    return [*kernels, Gower()] if plain else kernels
+
+
+def _for_values(values: list[Any]) -> list[Kernel]:
+    """Kernels for the values of one field; texts that come again and again are categories."""
+    if all(isinstance(value, Real) for value in values):
+        return [SklearnMetric("manhattan")]
+    if all(isinstance(value, str) for value in values):
+        if len(set(values)) <= len(values) // 10:
+            return [Gower()]
+        return [*_of("texts")[:1], *_of("n-grams")[:1]]
+    return _for_objects(values)[:2]
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and np.isnan(value))
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether Gower's distance takes a value."""
+    return isinstance(value, str | Real | None)
