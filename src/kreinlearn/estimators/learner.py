@@ -25,7 +25,7 @@ from kreinlearn.estimators.base import KreinEstimator, feature_attributes
 from kreinlearn.estimators.calibration import probabilities
 from kreinlearn.estimators.refusals import refuse
 from kreinlearn.kernels.base import Array, Objects
-from kreinlearn.kernels.dissimilarity import TRANSFORMS
+from kreinlearn.kernels.dissimilarity import PLUS, TRANSFORMS
 from kreinlearn.kernels.several import Several
 from kreinlearn.learn.coding import Encoded, class_scores, read_targets
 from kreinlearn.learn.combination import learn_combination
@@ -41,13 +41,21 @@ T = TypeVar("T")
 PENALTY = [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})]
 
 
+class SimilarityNames(StrOptions):
+    """One of the names, or several that are joined by "+", which means the mean of these."""
+
+    def is_satisfied_by(self, val: object) -> bool:
+        names = val.split(PLUS) if isinstance(val, str) else [val]
+        return all(super(SimilarityNames, self).is_satisfied_by(name) for name in names)
+
+
 class Learner(KreinEstimator):
     """An estimator with targets; a subclass says which loss, coding and features it has."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KreinEstimator._parameter_constraints,
         "kernel_params": [dict, list, StrOptions({"auto"}), None],
-        "similarity": [StrOptions({"auto", *TRANSFORMS})],
+        "similarity": [SimilarityNames({"auto", *TRANSFORMS})],
         "lambda_plus": PENALTY,
         "lambda_minus": [*PENALTY, StrOptions({"equal"})],
         "cv": ["cv_object", StrOptions({"loo"})],

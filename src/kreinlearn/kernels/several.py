@@ -100,7 +100,7 @@ class Several(Composite):
         if any(t is not None and not isinstance(t, OfDistanceAlone) for t in other.transforms_):
             other.reference_ = reference
         else:
-            other.reference_ = take(reference, [])
+            other.reference_ = take(reference, np.empty(0, dtype=np.intp))
         other.offsets_ = other.offsets([values[i] for i in used])
         return other
 

@@ -20,7 +20,6 @@ NEIGHBOURS = (1, 3, 10)  # the numbers k of neighbours, one array of scores each
 FLOOR = 1e-3  # added to distances, in units of the median distance
 MEDIAN_ROWS = 1024  # training objects whose distances give the median, at the most
 BLOCK = 512  # rows whose distances are copied at once
-TINY = float(np.finfo(np.float64).tiny)
 NOBODY = -1  # in place of a class: the object is nobody's neighbour; in place of an object: none
 
 
@@ -40,7 +39,6 @@ class NeighbourScores:
     floor: float  # added to distances before the logarithm
     default: float  # the distance to a class if nothing is known about any class
     top: float | None = None  # the largest training similarity; None if values are distances
-    positive: bool = False  # whether all training similarities are positive
 
     @classmethod
     def fit(
@@ -56,10 +54,9 @@ class NeighbourScores:
         labels = np.array(labels if weights is None else np.where(weights > 0, labels, NOBODY))
         counted = np.flatnonzero(labels != NOBODY)
         counts = np.bincount(labels[counted], minlength=n_classes)
-        least, top = extremes(D, counted) if similarities else (0.0, None)
-        positive = least > 0
-        median = median_distance(D, counted, top, positive=positive)
-        return cls(labels, counts, FLOOR * median, median, top, positive)
+        top = largest(D, counted) if similarities else None
+        median = median_distance(D, counted, top)
+        return cls(labels, counts, FLOOR * median, median, top)
 
     def left_out(self, D: Array) -> Array:  # (n, n) -> (K, n, n_classes)
         """Scores of the training objects, of which none is a neighbour of itself."""
@@ -77,7 +74,7 @@ class NeighbourScores:
         means = np.empty((len(NEIGHBOURS), len(D), len(self.counts)))
         for start in range(0, len(D), BLOCK):
             rows = slice(start, start + BLOCK)
-            block = distances(D[rows][:, by_class], self.top, positive=self.positive)
+            block = distances(D[rows][:, by_class], self.top)
             if own is not None:
                 column = np.where(own[rows] == NOBODY, NOBODY, place[own[rows]])
                 known = np.flatnonzero(column != NOBODY)
@@ -113,32 +110,26 @@ def nearest_means(D: Array) -> Array:  # (b, m) -> (K, b)
         return np.asarray(sums[:, last] / numbers[:, last]).T
 
 
-def as_distances(K: Array, top: float, *, positive: bool) -> Array:
+def as_distances(K: Array, top: float) -> Array:
     """Similarities as distances from the largest training similarity.
 
-    If all training similarities are positive, the distance is log(top / k), which undoes the
-    exponential of most similarities; otherwise it is top - k. New objects may be more similar than
-    any two training objects. Their distances are negative, and scores take them as zero.
+    New objects may be more similar than any two training objects. Their distances are negative,
+    and scores take them as zero.
     """
-    if not positive:
-        return np.asarray(top - K)
-    return np.asarray(np.log(top) - np.log(np.maximum(K, TINY)))
+    return np.asarray(top - K)
 
 
-def distances(values: Array, top: float | None, *, positive: bool = False) -> Array:
+def distances(values: Array, top: float | None) -> Array:
     """Training values, or those of new rows, as distances in double precision."""
     values = values.astype(np.float64, copy=False)
-    return values if top is None else as_distances(values, top, positive=positive)
+    return values if top is None else as_distances(values, top)
 
 
-def extremes(K: Array, counted: Array) -> tuple[float, float]:
-    """The smallest and the largest finite similarity among the objects that count."""
-    low, high = np.inf, -np.inf
-    for block in row_blocks(K, counted):
-        finite = np.isfinite(block)
-        low = min(low, float(np.min(block, where=finite, initial=np.inf)))
-        high = max(high, float(np.max(block, where=finite, initial=-np.inf)))
-    return (low, high) if np.isfinite(high) else (0.0, 0.0)
+def largest(K: Array, counted: Array) -> float:
+    """The largest finite similarity among the objects that count."""
+    tops = [np.max(B, where=np.isfinite(B), initial=-np.inf) for B in row_blocks(K, counted)]
+    top = max(tops, default=-np.inf)
+    return float(top) if np.isfinite(top) else 0.0
 
 
 def row_blocks(D: Array, counted: Array) -> Iterator[Array]:
@@ -147,9 +138,7 @@ def row_blocks(D: Array, counted: Array) -> Iterator[Array]:
         yield D[np.ix_(counted[start : start + BLOCK], counted)]
 
 
-def median_distance(
-    D: Array, counted: Array, top: float | None, *, positive: bool = False
-) -> float:
+def median_distance(D: Array, counted: Array, top: float | None) -> float:
     """The median of the distances between two different objects; always positive.
 
     Of many objects it is the median of the distances from ``MEDIAN_ROWS`` of them, evenly spaced.
@@ -158,10 +147,10 @@ def median_distance(
     m = len(counted)
     chosen = np.linspace(0, m - 1, min(m, MEDIAN_ROWS)).astype(np.intp)
     others = chosen[:, None] != np.arange(m)
-    values = distances(D[np.ix_(counted[chosen], counted)][others], top, positive=positive)
+    values = distances(D[np.ix_(counted[chosen], counted)][others], top)
     values = np.maximum(values[np.isfinite(values)], 0.0)
     median = float(np.median(values)) if len(values) else 0.0
     if median > 0:
         return median
-    above = values[values > 0]
-    return float(above.mean()) if len(above) else 1.0
+    positive = values[values > 0]
+    return float(positive.mean()) if len(positive) else 1.0

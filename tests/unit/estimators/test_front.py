@@ -21,6 +21,7 @@ from kreinlearn import (
     pairwise,
 )
 from kreinlearn.kernels import Gaussian
+from kreinlearn.learn.combination import Combination
 from kreinlearn.learn.neighbours import NEIGHBOURS
 from tests.unit.estimators.first import (
     EPS,
@@ -248,26 +249,26 @@ def test_one_class_is_refused() -> None:
 @front
 def test_landmarks_in_every_form(learner: Any) -> None:
     y, rows = target_of(learner), np.arange(0, N, 4)
-    by_number = learner(landmarks=rows, random_state=0).fit(X, y)
+    by_number = learner("gaussian", landmarks=rows, random_state=0).fit(X, y)
     assert by_number.n_landmarks_ == len(rows)
     assert not hasattr(by_number, "decision_")
-    by_list = learner(landmarks=rows.tolist(), random_state=0).fit(X, y)
+    by_list = learner("gaussian", landmarks=rows.tolist(), random_state=0).fit(X, y)
     assert_array_equal(scores(by_list, NEW), scores(by_number, NEW))
-    in_landmarks = learner(landmarks=Landmarks(rows), random_state=0).fit(X, y)
+    in_landmarks = learner("gaussian", landmarks=Landmarks(rows), random_state=0).fit(X, y)
     assert_array_equal(scores(in_landmarks, NEW), scores(by_number, NEW))
-    outside = learner(landmarks=X[rows], random_state=0).fit(X, y)
+    outside = learner("gaussian", landmarks=X[rows], random_state=0).fit(X, y)
     assert outside.landmark_indices_ is None
     assert outside.expected_error_ > 0
     if learner is KreinClassifier:
         assert [*outside.part_weights_] == ["krein"]
     for given, n in ((10, 10), (0.5, N // 2), ("uniform", N), (None, N)):
-        assert learner(landmarks=given, random_state=0).fit(X, y).n_landmarks_ == n
+        assert learner("gaussian", landmarks=given, random_state=0).fit(X, y).n_landmarks_ == n
 
 
 @front
 def test_auto_is_all_objects_if_these_are_few(learner: Any) -> None:
-    auto = learner(random_state=0).fit(X, target_of(learner))
-    exact = learner(landmarks=None, random_state=0).fit(X, target_of(learner))
+    auto = learner("gaussian", random_state=0).fit(X, target_of(learner))
+    exact = learner("gaussian", landmarks=None, random_state=0).fit(X, target_of(learner))
     assert auto.decision_.startswith("all 60 objects are landmarks: that takes about")
     assert_array_equal(scores(auto, NEW), scores(exact, NEW))
 
@@ -278,7 +279,7 @@ def test_a_smaller_time_limit_means_fewer_landmarks(learner: Any) -> None:
     y = rows[:, 0] if learner is KreinRegressor else rows[:, 0] > 0
     counts = []
     for limit in (0.4, 0.05, 1e-9):
-        model = learner(time_limit=limit, random_state=0).fit(rows, y)
+        model = learner("gaussian", time_limit=limit, random_state=0).fit(rows, y)
         counts.append(model.n_landmarks_)
         assert model.decision_.startswith(f"{model.n_landmarks_} of 3000 objects are landmarks: ")
         assert model.decision_.endswith(f"of one core, and the limit is {limit:.2g} s")
@@ -289,7 +290,7 @@ def test_a_smaller_time_limit_means_fewer_landmarks(learner: Any) -> None:
 @pytest.mark.parametrize("limit", [0, -1.0, "short"])
 def test_a_time_limit_is_a_positive_number(learner: Any, limit: Any) -> None:
     with pytest.raises(ValueError, match=r"'time_limit' parameter of .* in the range \(0"):
-        learner(time_limit=limit).fit(X, target_of(learner))
+        learner("gaussian", time_limit=limit).fit(X, target_of(learner))
 
 
 @front
@@ -390,6 +391,10 @@ def test_parameters_and_attributes_are_documented(learner: Any) -> None:
     public = {name for name in learner._fitted if not name.startswith("_")} - never
     assert {*documented(learner, "Attributes")} == public
     model = learner("euclidean", random_state=0).fit(X, target_of(learner))
+    of_several = {f"kernel_{name}_" for name in Combination._fields}
     optional = {"kernel_params_", "feature_names_in_"}
-    assert {name for name in public if not hasattr(model, name)} == optional
+    assert {name for name in public if not hasattr(model, name)} == optional | of_several
+    model = learner(["euclidean", "manhattan"], random_state=0).fit(X, target_of(learner))
+    of_one = {"similarity_", "choices_"}
+    assert {name for name in public if not hasattr(model, name)} == optional | of_one
     assert not [name for name in never if hasattr(model, name)]

@@ -40,8 +40,8 @@ from tests.unit.estimators.first import (
 @front
 def test_sparse_rows_are_dense_rows(learner: Any) -> None:
     y = target_of(learner)
-    dense = learner(random_state=0).fit(X, y)
-    found = learner(random_state=0).fit(sp.csr_array(X), y)
+    dense = learner("gaussian", random_state=0).fit(X, y)
+    found = learner("gaussian", random_state=0).fit(sp.csr_array(X), y)
     size = np.abs(scores(dense, NEW)).max()
     assert_allclose(scores(found, sp.csr_array(NEW)), scores(dense, NEW), rtol=0, atol=1e-6 * size)
 
@@ -64,7 +64,7 @@ def test_columns_of_landmarks_are_enough(learner: Any) -> None:
 def test_rows_that_are_streamed(learner: Any, tmp_path: Path) -> None:
     rows = np.random.default_rng(4).normal(size=(9000, 2))
     y = rows[:, 0] if learner is KreinRegressor else (rows[:, 0] > 0).astype(int)
-    model = learner(landmarks=20, random_state=0)
+    model = learner("gaussian", landmarks=20, random_state=0)
     wanted = scores(model.fit(rows, y), NEW)
     error = model.expected_error_
     np.save(tmp_path / "X.npy", rows)
@@ -85,11 +85,11 @@ def test_frames_and_targets_that_are_columns_of_them(learner: Any) -> None:
     pd, pa = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
     y = target_of(learner)
     frame = pd.DataFrame(X, columns=["a", "b"]).assign(y=y)
-    model = learner(random_state=0).fit(frame[["a", "b"]], frame["y"])
+    model = learner("gaussian", random_state=0).fit(frame[["a", "b"]], frame["y"])
     assert [*model.feature_names_in_] == ["a", "b"]
     wanted = scores(model, frame[["a", "b"]])
-    assert_array_equal(wanted, scores(learner(random_state=0).fit(X, y), X))
-    by_name = learner(random_state=0).fit(pa.Table.from_pandas(frame), "y")
+    assert_array_equal(wanted, scores(learner("gaussian", random_state=0).fit(X, y), X))
+    by_name = learner("gaussian", random_state=0).fit(pa.Table.from_pandas(frame), "y")
     assert_array_equal(scores(by_name, frame[["a", "b"]]), wanted)
     with pytest.raises(ValueError, match="pass the targets themselves"):
         learner().fit(frame, "y")
@@ -144,7 +144,7 @@ def test_a_fitted_model_keeps_a_fold_per_row_and_no_kernel_values(learner: Any) 
     rows = np.random.default_rng(8).normal(size=(4000, 2))
     y = rows[:, 0] if learner is KreinRegressor else rows[:, 0] > 0
     sizes = [
-        len(pickle.dumps(learner(landmarks=15, random_state=0).fit(rows[:n], y[:n])))
+        len(pickle.dumps(learner("gaussian", landmarks=15, random_state=0).fit(rows[:n], y[:n])))
         for n in (1000, 4000)
     ]
     assert sizes[1] - sizes[0] < 3000 * 15 * 8 / 4  # a value of each landmark is 15 x 8 bytes
@@ -153,8 +153,10 @@ def test_a_fitted_model_keeps_a_fold_per_row_and_no_kernel_values(learner: Any) 
 @front
 def test_a_second_fit_leaves_nothing_of_the_first(learner: Any) -> None:
     y = target_of(learner)
-    model = learner(random_state=0).fit(X, y).set_params(landmarks=X[:9].copy()).fit(X, y)
-    once = learner(landmarks=X[:9].copy(), random_state=0).fit(X, y)
+    model = (
+        learner("gaussian", random_state=0).fit(X, y).set_params(landmarks=X[:9].copy()).fit(X, y)
+    )
+    once = learner("gaussian", landmarks=X[:9].copy(), random_state=0).fit(X, y)
     assert {*vars(model)} == {*vars(once)}
     with pytest.raises(ValueError, match="NaN"):
         model.fit(np.full((N, 2), np.nan), y)
@@ -194,7 +196,7 @@ def levenshtein(a: str, b: str) -> int:
 @front
 def test_of_several_kernel_parameters_one_is_chosen(learner: Any) -> None:
     widths = [{"width": 1e-4}, {"width": 3.0}]
-    model = learner(kernel_params=widths, random_state=0).fit(X, target_of(learner))
+    model = learner("gaussian", kernel_params=widths, random_state=0).fit(X, target_of(learner))
     assert model.kernel_params_ == {"width": 3.0}
     assert [choice.kernel_params for choice in model.choices_] == widths[::-1]
 
