@@ -29,7 +29,7 @@ class WassersteinSubsequence(SlowKernel, SeriesKernel, names=["wtk"]):
     matter.
 
     Series of one length are matched with scipy, others are transported with POT. A value takes
-    about 2 ms for series of 150 points and 50 ms for 600 points.
+    about 2 ms for series of 150 points and 60 ms for 600 points.
 
     Parameters
     ----------
