@@ -147,11 +147,15 @@ def is_a(value: object, wanted: str) -> bool:
     if " | " in wanted:
         return any(is_a(value, one) for one in wanted.split(" | "))
     if wanted.startswith("list["):
-        return isinstance(value, list) and all(type(x).__name__ == wanted[5:-1] for x in value)
+        return isinstance(value, list) and all(is_a(x, wanted[5:-1]) for x in value)
+    if wanted.startswith("tuple["):  # of any length
+        inside = wanted.removeprefix("tuple[").removesuffix(", ...]")
+        return isinstance(value, tuple) and all(is_a(x, inside) for x in value)
     plain = value.item() if isinstance(value, np.integer | np.floating) else value
     kind = type(plain).__name__
     known = {"ndarray": "Array", "Generator": "np.random.Generator", "NoneType": "None"}
-    return wanted in ("Any", "Objects", kind, known.get(kind))
+    bases = [base.__name__ for base in type(value).__mro__] if kind in RECORDS else []
+    return wanted in ("Any", "Objects", kind, known.get(kind), *bases)
 
 
 def _parts_of_record(x: object) -> list[object]:

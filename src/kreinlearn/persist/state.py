@@ -185,12 +185,24 @@ def require_columns(kernel: Kernel, parts: State, state: State) -> None:
     if not kernel.is_dissimilarity:
         require(places is transform is offsets is None, "its similarities are transformed")
         return
-    known = isinstance(transform, Transform)
-    good = known and all(isinstance(x, str) or np.isfinite(x) for x in vars(transform).values())
+    good = isinstance(transform, Transform) and _is_sound(transform, transform.n_reference)
     require(good and 0 < transform.n_reference <= n, "the transformation of its distances is lost")
     one_row = transform.offsets(np.zeros((1, transform.n_reference)))
     wanted = (n if places is None else len(places), *one_row.shape[1:])
     require(_is_finite(offsets, wanted), "the transformation of its distances is damaged")
+
+
+def _is_sound(transform: Transform, n_reference: int) -> bool:
+    """Whether all numbers of a transformation, and of its parts, are finite."""
+    values = [x for value in vars(transform).values() for x in _each(value)]
+    parts = [x for x in values if isinstance(x, Transform)]
+    numbers = [x for x in values if not isinstance(x, str | Transform)]
+    good = transform.n_reference == n_reference and bool(np.isfinite(numbers).all())
+    return good and all(_is_sound(part, n_reference) for part in parts)
+
+
+def _each(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
 
 
 def _are_objects(kernel: Kernel, objects: Any, state: State) -> bool:

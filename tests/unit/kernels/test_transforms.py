@@ -15,6 +15,7 @@ from kreinlearn.kernels.dissimilarity import (
     LOCAL_WIDTH_RTOL,
     LOCAL_ZERO_RTOL,
     TRANSFORMS,
+    make_transform,
     median_distance,
     refit,
 )
@@ -333,3 +334,23 @@ def test_what_is_left_out_has_no_part_in_a_refit(name: str) -> None:
         strict=True,
     ):
         assert_array_equal(got, expected)
+
+
+def test_a_blend_is_the_mean_of_its_parts_on_one_scale() -> None:
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(40, 2))
+    D = np.abs(x[:, None] - x).sum(axis=2)
+    names = ["local3", "squared", "rank3", "exp"]
+    blend = make_transform(" + ".join(names), D[:30, :30])
+    a = blend.offsets(D)
+    found = blend.similarity(D[:, :30], a, a[:30])
+    expected, own = np.zeros((40, 30)), np.zeros(40)
+    for name in names:
+        part = TRANSFORMS[name](D[:30, :30])
+        b = part.offsets(D)
+        size = np.abs(part.diagonal(b[:30])).mean()
+        expected += part.similarity(D[:, :30], b, b[:30]) / size / len(names)
+        own += part.diagonal(b) / size / len(names)
+    np.testing.assert_allclose(found, expected, atol=16 * np.finfo(float).eps)
+    np.testing.assert_allclose(blend.diagonal(a), own, atol=16 * np.finfo(float).eps)
+    assert make_transform("exp", D) == TRANSFORMS["exp"](D)

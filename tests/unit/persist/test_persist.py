@@ -84,6 +84,9 @@ def tuned() -> dict[str, Any]:
         "few": kreinlearn.KreinRidgeClassifier("gaussian", landmarks=8, random_state=0)
         .fit(X, LABELS),
         "front": kreinlearn.KreinClassifier("levenshtein", random_state=0).fit(words(), LABELS),
+        "several": kreinlearn.KreinClassifier(["levenshtein", "lcs"], random_state=0).fit(
+            words(), LABELS
+        ),
         "numbers": kreinlearn.KreinRegressor("gaussian", random_state=0).fit(X, TARGETS),
         "parts": parts, "single": single, "column": column,
     }  # fmt: skip
@@ -95,7 +98,7 @@ def fits() -> dict[str, Any]:
 
 
 FITS = ("nystroem", "pca", "grid", "score", "classes", "l1", "spectrum", "given", "parts", "single")
-FITS = (*FITS, "column", "weights", "outside", "few", "front", "numbers")
+FITS = (*FITS, "column", "weights", "outside", "few", "front", "several", "numbers")
 
 
 def equal(a: Any, b: Any) -> bool:
