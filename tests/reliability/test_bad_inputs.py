@@ -1416,3 +1416,43 @@ def test_bad_input_89_sums_of_very_many_classes() -> None:
     params = {"landmarks": np.arange(200), "cv": 3, "resources": resources, "multi_class": "ovr"}
     with pytest.raises(MemoryError, match="sums of 2000 outputs at 200 landmarks needs 32 MB"):
         KreinRidgeClassifier(**params).fit(np.arange(4000.0)[:, None], np.arange(4000) // 2)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kernel", ["sigmoid", "gaussian"])
+@pytest.mark.parametrize("landmarks", ["auto", 12])
+@pytest.mark.parametrize("radius", ["auto", "tuned"])
+def test_bad_input_91_penalties_out_of_all_proportion(
+    kernel: str, landmarks: Any, radius: str
+) -> None:
+    """The spread of the predictions is what it should be, without warnings of numpy."""
+    for one in (1e-300, 1e-40, 1e300):
+        for other in (one, 1.0, 1 / one, "auto", "equal"):
+            model = KreinVCRidge(
+                kernel, landmarks=landmarks, lambda_plus=one, lambda_minus=other, radius=radius,
+                random_state=0,
+            )  # fmt: skip
+            predicted = model.fit(X, VALUES).predict(X)
+            assert_allclose(predicted.std(), model.radius_[0], rtol=1e-3)
+    model = KreinVCRidgeClassifier(kernel, lambda_plus=1e-300, lambda_minus=1e300, random_state=0)
+    assert model.fit(X, LABELS).score(X, LABELS) > 0.6
+
+
+def test_bad_input_91_the_smallest_penalties_are_all_alike() -> None:
+    found = [
+        KreinVCRidge("sigmoid", landmarks=12, lambda_plus=a, lambda_minus=1.0, random_state=0)
+        .fit(X, VALUES)
+        .predict(X)
+        for a in (1e-15, 1e-20, 1e-300)
+    ]
+    assert_allclose(found[1], found[2], rtol=1e-12)
+    assert_allclose(found[0], found[2], rtol=1e-3, atol=1e-3)
+
+
+def test_bad_input_91_only_the_radius_is_tuned() -> None:
+    model = KreinVCRidge(lambda_plus=0.01, lambda_minus=0.1, radius="tuned", random_state=0)
+    model.fit(X, VALUES)
+    assert (model.lambda_plus_, model.lambda_minus_) == (0.01, 0.1)
+    trials = model.cv_trials_
+    assert model.cv_loss_ == trials[:, -1].min()
+    assert len(np.unique(trials[:, 2])) > 1

@@ -15,7 +15,7 @@ from kreinlearn.learn.losses.squared import SquaredError
 from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, one_penalty, tune, tune_apart
 from kreinlearn.learn.task import Features, Linear, Task
 from kreinlearn.solvers.least_squares import Fold, in_span, signed_penalty
-from kreinlearn.solvers.variance import VarianceFold, variance_constrained
+from kreinlearn.solvers.variance import VarianceFold, bounded, variance_constrained
 from kreinlearn.sums.moments import Centred, FeatureMoments
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ class VarianceConstrained(SquaredError):
         """From the penalties of least squares, which are cheap to find, on to its own."""
         scale = features.scale(intercept=task.intercept)
         folds = task.folds_of(features)
+        if not unknowns.penalties:  # only the radius
+            return tune(self.objective(folds), scale, unknowns)
         first = Unknowns(unknowns.fixed[:2], unknowns.equal)
         start = None if loo else task.tuned_before(first)
         if start is None:
@@ -97,7 +99,7 @@ class VarianceConstrained(SquaredError):
 
     def solve_sums(self, whole: Centred, S: Array, values: Array) -> Linear:
         assert self.radii is not None
-        penalty = whole.n * signed_penalty(S, *values[:2])
+        penalty = bounded(whole.n * signed_penalty(S, *values[:2]), np.diagonal(whole.G))
         solution = variance_constrained(whole.G, whole.B, penalty, self.radii * np.sqrt(whole.n))
         if not solution.converged and len(S):
             warn("the variance constraint cannot be met: the features do not vary")
@@ -109,7 +111,8 @@ class VarianceConstrained(SquaredError):
 
     def solve_rows(self, Phi: Array, Y: Array, w: Array, penalty: Array, intercept: bool) -> Linear:
         assert self.radii is not None
-        F, unit, back = in_span(Phi, penalty)
+        squares = np.einsum("ij,ij,i->j", Phi, Phi, w)
+        F, unit, back = in_span(Phi, bounded(penalty, squares))
         part = FeatureMoments.of_rows(F, Y, w).centred(intercept=intercept)
         radii = np.sqrt(np.maximum(part.yy, 0))  # a pair of classes has a deviation of its own
         if Y.shape[1] == len(self.radii):
