@@ -1456,3 +1456,45 @@ def test_bad_input_91_only_the_radius_is_tuned() -> None:
     trials = model.cv_trials_
     assert model.cv_loss_ == trials[:, -1].min()
     assert len(np.unique(trials[:, 2])) > 1
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "precomputed", "dtw", products])
+def test_bad_input_94_masked_entries(kernel: Any) -> None:
+    """Whatever is behind the mask is no value."""
+    good = K if kernel == "precomputed" else X
+    masked = np.ma.masked_array(good, mask=np.zeros(good.shape, bool))
+    model = penalised(KreinRidge, kernel=kernel)
+    assert_array_equal(model.fit(masked, VALUES).predict(masked), model.predict(good))
+    masked.mask[3, 1] = masked.mask[4, 0] = True
+    message = r"X is a masked array, and 2 of its entries are masked; .* X.filled"
+    for act in (lambda: model.predict(masked), lambda: model.fit(masked, VALUES)):
+        with pytest.raises(ValueError, match=message):
+            act()
+
+
+def test_bad_input_94_masked_targets_and_weights() -> None:
+    mask = np.arange(30) == 7
+    for learner, y in ((KreinRidge, VALUES), (KreinRidgeClassifier, LABELS)):
+        with pytest.raises(ValueError, match="y is a masked array, and 1 of its entries"):
+            learner().fit(X, np.ma.masked_array(y, mask))
+        with pytest.raises(ValueError, match="sample_weight is a masked array"):
+            learner().fit(X, y, sample_weight=np.ma.masked_array(np.ones(30), mask))
+
+
+@pytest.mark.parametrize("learner", [*CLASSIFIERS, KreinClassifier])
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["a", 1], r"y holds labels of several types \(int, str\), of which some are texts"),
+        (["a", 1.5], r"y holds labels of several types \(float, str\)"),
+        (["a", None], "Input y contains NaN: label 1 is None; every row needs a class"),
+        ([0, None], "Input y contains NaN: label 1 is None"),
+        (["a", pd.NA], "Input y? ?contains NaN"),
+        ([0, np.nan], "Input y contains NaN"),
+    ],
+)
+def test_bad_input_95_labels_of_several_types(learner: Any, labels: Any, message: str) -> None:
+    array = np.array(labels * 15, dtype=object)
+    for y in (labels * 15, array, pd.Series(array)):
+        with pytest.raises(ValueError, match=message):
+            learner().fit(X, y)

@@ -388,6 +388,8 @@ def test_bad_input_90_numbers_of_one_hash_are_refused(node: Any, tmp_path: Path)
 def test_a_few_numbers_of_one_hash_are_numbers(tmp_path: Path) -> None:
     few = {i * (2**61 - 1) for i in range(90)}
     X = [few, {1, 2}, {2**61}, {1, 5}]
-    model = kreinlearn.KreinRidge("jaccard_sets", lambda_plus=1, lambda_minus=1).fit(X, [0, 1, 2, 1])
+    model = kreinlearn.KreinRidge("jaccard_sets", lambda_plus=1, lambda_minus=1).fit(
+        X, [0, 1, 2, 1]
+    )
     model.save(tmp_path / "m.krein")
     assert kreinlearn.load(tmp_path / "m.krein").landmarks_ == X
