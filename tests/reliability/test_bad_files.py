@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from kreinlearn import cli, load
+from kreinlearn import cli, load, predict_to
 from kreinlearn.cli import fit
 from kreinlearn.datasets import make_noisy_strings
 
@@ -249,6 +249,17 @@ def test_bad_input_84_output_file_exists(
     assert Path(name).read_text() == "mine"
 
 
+def test_bad_input_84_a_link_to_nothing_is_there(capsys: pytest.CaptureFixture[str]) -> None:
+    file = written(TABLE)
+    assert cli.main(["fit", file, *FIT, "--quiet"]) == 0
+    Path("out.csv").symlink_to("nowhere.csv")
+    capsys.readouterr()
+    error = error_of(["predict", "model.krein", file, "-o", "out.csv"], capsys)
+    assert "out.csv exists; give it another name, or --force to replace it" in error
+    assert Path("out.csv").is_symlink()
+    assert not Path("nowhere.csv").exists()
+
+
 def test_bad_input_84_force_replaces_and_never_what_is_read(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -403,3 +414,50 @@ for name in sys.argv[1:]:
     assert second - first < Path("8000.csv").stat().st_size / 4
     with Path("out-8000.csv").open() as out:
         assert sum(1 for _ in out) == 30 * 8000 + 1
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"text": "a", "label": 1, "text": "b"}', "x.jsonl, line 2: no JSON: the key 'text' is"),
+        ('{"text": {"k": 1, "k": 2}, "label": 1}', "x.jsonl, line 2: no JSON: the key 'k' is th"),
+        (f'{{"text": "a", "label": {"9" * 5000}}}', "x.jsonl, line 2: no JSON: Exceeds the limit"),
+        (f'{{"text": "a", "label": {"9" * 400}}}', "of x.jsonl (line 2) is 999"),
+    ],
+    ids=["twice", "twice inside", "5000 digits", "400 digits"],
+)
+def test_bad_input_92_lines_of_json(
+    line: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = "".join(f'{{"text": "w{i}", "label": {i}.5}}\n' for i in range(30))
+    file = written(f'{{"text": "a", "label": 1}}\n{line}\n{more}', "x.jsonl")
+    error = error_of(["fit", file, *FIT, "--task", "regression"], capsys)
+    assert message in error
+
+
+def test_bad_input_93_digits_of_another_script(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = "".join(f"{i},{i / 2},{i % 2}\n" for i in range(30))
+    file = written(f"a,b,label\n{rows}\u0661\u0662,3,1\n")
+    words = ["fit", file, "--target", "label", "-o", "model.krein"]
+    assert "column 'a' of x.csv (line 32) is '\u0661\u0662'" in error_of(words, capsys)
+
+
+def test_bad_input_96_formulas_of_a_spreadsheet(capsys: pytest.CaptureFixture[str]) -> None:
+    labels = ["=1+1", "@SUM(A1)", "-2", "+cmd", "plain"]
+    rows = "".join(f"{label[:2] * (i % 3 + 1)},{label}\n" for i in range(8) for label in labels)
+    file = written(f"text,label\n{rows}")
+    assert cli.main(["fit", file, *FIT, "--quiet"]) == 0
+    known = set(load("model.krein").classes_.tolist())
+    assert known == set(labels)
+    safe = ["--spreadsheet"]
+    for name, flags in (("as.csv", []), ("safe.csv", safe), ("safe.tsv", safe)):
+        assert cli.main(["predict", "model.krein", file, "-o", name, "--quiet", *flags]) == 0
+        found = set(Path(name).read_text().splitlines()[1:])
+        wanted = {f"'{one}" if flags and one[0] in "=@+" else one for one in known}
+        assert found <= wanted
+        assert any(one.startswith("'") for one in found) == bool(flags)
+    capsys.readouterr()
+    assert cli.main(["predict", "model.krein", file, "--quiet", "--spreadsheet"]) == 0
+    assert "\n'=1+1\n" in capsys.readouterr().out
+    predict_to(load("model.krein"), ["=1", "@S"], "to.csv", spreadsheet=True)
+    assert Path("to.csv").read_text().startswith("prediction\n'")

@@ -25,6 +25,8 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, NotFit
 from sklearn.utils._param_validation import InvalidParameterError
 
 from kreinlearn import (
+    KreinClassifier,
+    KreinRegressor,
     KreinRidge,
     KreinRidgeClassifier,
     KreinSVC,
@@ -39,6 +41,7 @@ from kreinlearn import (
 )
 from kreinlearn.kernels import Gaussian
 from tests.models import (
+    CLASSIFIERS,
     REGRESSORS,
     both,
     classifiers,
@@ -1345,3 +1348,153 @@ def test_bad_input_64_a_fit_that_fails_leaves_nothing(model: Fit) -> None:
         fit.fit(changed(X, (0, 0), np.nan))
     with pytest.raises(NotFittedError):
         fit.transform(X)
+
+
+# Sizes
+
+
+@pytest.mark.parametrize("landmarks", ["auto", 12])
+@pytest.mark.parametrize("learner", [*REGRESSORS, KreinRegressor])
+def test_bad_input_88_targets_whose_squares_underflow(learner: Any, landmarks: Any) -> None:
+    """Targets times a power of two: the same penalties, and predictions times that power."""
+    wanted = learner(landmarks=landmarks, random_state=0).fit(X, VALUES)
+    for power in (-520, -560, -800, -1000, 300, 400):
+        unit = 2.0**power
+        found = learner(landmarks=landmarks, random_state=0).fit(X, VALUES * unit)
+        assert_allclose(found.lambda_plus_, wanted.lambda_plus_, rtol=1e-6)
+        assert_allclose(found.predict(X) / unit, wanted.predict(X), rtol=1e-7, atol=1e-7)
+        assert_allclose(found.coef_ / unit, wanted.coef_, rtol=1e-5, atol=1e-7)
+        loss = wanted.cv_loss_ * unit * unit
+        assert_allclose(found.cv_loss_, loss, rtol=1e-6, atol=5e-324)
+        assert_allclose(found.cv_trials_[0, -1], wanted.cv_trials_[0, -1] * unit * unit, rtol=1e-6)
+        if hasattr(wanted, "expected_error_"):
+            assert_allclose(found.expected_error_, wanted.expected_error_ * unit, rtol=1e-6)
+
+
+def test_bad_input_88_the_radius_of_tiny_targets() -> None:
+    unit = 2.0**-600
+    wanted = penalised(KreinVCRidge, radius=0.3).fit(X, VALUES)
+    found = penalised(KreinVCRidge, radius=0.3 * unit).fit(X, VALUES * unit)
+    assert_allclose(found.radius_, 0.3 * unit, rtol=1e-12)
+    assert_allclose(found.predict(X) / unit, wanted.predict(X), rtol=1e-9)
+    with pytest.raises(ValueError, match="the target is constant"):
+        KreinVCRidge().fit(X, np.full(len(X), 1e-200))
+
+
+def test_bad_input_88_similarities_of_tiny_targets_are_compared_in_their_unit() -> None:
+    wanted = KreinRidge("manhattan", landmarks=12, random_state=0).fit(X, VALUES)
+    found = KreinRidge("manhattan", landmarks=12, random_state=0).fit(X, VALUES * 2.0**-200)
+    assert found.similarity_ == wanted.similarity_
+    losses = [choice.loss * 2.0**400 for choice in found.choices_]
+    assert_allclose(losses, [choice.loss for choice in wanted.choices_], rtol=1e-6)
+
+
+def test_bad_input_88_scorers_see_the_targets_themselves() -> None:
+    model = KreinRidge(scoring="neg_mean_absolute_error", landmarks=12, random_state=0)
+    wanted = model.fit(X, VALUES).cv_score_
+    assert_allclose(model.fit(X, VALUES * 2.0**-600).cv_score_, wanted * 2.0**-600, rtol=1e-6)
+
+
+@pytest.mark.parametrize("learner", [*CLASSIFIERS, KreinClassifier])
+def test_bad_input_89_targets_of_very_many_classes(learner: Any) -> None:
+    """They are refused before they are made."""
+    n, budget = 6000, 10**7
+    rows, labels = np.arange(n * 1.0)[:, None], np.arange(n) // 2
+    model = learner(Gaussian(1.0), resources=Resources(memory_budget=budget), landmarks=20)
+    tracemalloc.start()
+    try:
+        with pytest.raises(MemoryError, match=r"6000 x 3000 targets, .* needs 18 MB but") as found:
+            model.fit(rows, labels)
+        assert tracemalloc.get_traced_memory()[1] < budget
+    finally:
+        tracemalloc.stop()
+    assert "merge rare classes" in str(found.value)
+
+
+def test_bad_input_89_sums_of_very_many_classes() -> None:
+    resources = Resources(memory_budget=2 * 10**7)
+    params = {"landmarks": np.arange(200), "cv": 3, "resources": resources, "multi_class": "ovr"}
+    with pytest.raises(MemoryError, match="sums of 2000 outputs at 200 landmarks needs 32 MB"):
+        KreinRidgeClassifier(**params).fit(np.arange(4000.0)[:, None], np.arange(4000) // 2)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kernel", ["sigmoid", "gaussian"])
+@pytest.mark.parametrize("landmarks", ["auto", 12])
+@pytest.mark.parametrize("radius", ["auto", "tuned"])
+def test_bad_input_91_penalties_out_of_all_proportion(
+    kernel: str, landmarks: Any, radius: str
+) -> None:
+    """The spread of the predictions is what it should be, without warnings of numpy."""
+    for one in (1e-300, 1e-40, 1e300):
+        for other in (one, 1.0, 1 / one, "auto", "equal"):
+            model = KreinVCRidge(
+                kernel, landmarks=landmarks, lambda_plus=one, lambda_minus=other, radius=radius,
+                random_state=0,
+            )  # fmt: skip
+            predicted = model.fit(X, VALUES).predict(X)
+            assert_allclose(predicted.std(), model.radius_[0], rtol=1e-3)
+    model = KreinVCRidgeClassifier(kernel, lambda_plus=1e-300, lambda_minus=1e300, random_state=0)
+    assert model.fit(X, LABELS).score(X, LABELS) > 0.6
+
+
+def test_bad_input_91_the_smallest_penalties_are_all_alike() -> None:
+    found = [
+        KreinVCRidge("sigmoid", landmarks=12, lambda_plus=a, lambda_minus=1.0, random_state=0)
+        .fit(X, VALUES)
+        .predict(X)
+        for a in (1e-15, 1e-20, 1e-300)
+    ]
+    assert_allclose(found[1], found[2], rtol=1e-12)
+    assert_allclose(found[0], found[2], rtol=1e-3, atol=1e-3)
+
+
+def test_bad_input_91_only_the_radius_is_tuned() -> None:
+    model = KreinVCRidge(lambda_plus=0.01, lambda_minus=0.1, radius="tuned", random_state=0)
+    model.fit(X, VALUES)
+    assert (model.lambda_plus_, model.lambda_minus_) == (0.01, 0.1)
+    trials = model.cv_trials_
+    assert model.cv_loss_ == trials[:, -1].min()
+    assert len(np.unique(trials[:, 2])) > 1
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "precomputed", "dtw", products])
+def test_bad_input_94_masked_entries(kernel: Any) -> None:
+    """Whatever is behind the mask is no value."""
+    good = K if kernel == "precomputed" else X
+    masked = np.ma.masked_array(good, mask=np.zeros(good.shape, bool))
+    model = penalised(KreinRidge, kernel=kernel)
+    assert_array_equal(model.fit(masked, VALUES).predict(masked), model.predict(good))
+    masked.mask[3, 1] = masked.mask[4, 0] = True
+    message = r"X is a masked array, and 2 of its entries are masked; .* X.filled"
+    for act in (lambda: model.predict(masked), lambda: model.fit(masked, VALUES)):
+        with pytest.raises(ValueError, match=message):
+            act()
+
+
+def test_bad_input_94_masked_targets_and_weights() -> None:
+    mask = np.arange(30) == 7
+    for learner, y in ((KreinRidge, VALUES), (KreinRidgeClassifier, LABELS)):
+        with pytest.raises(ValueError, match="y is a masked array, and 1 of its entries"):
+            learner().fit(X, np.ma.masked_array(y, mask))
+        with pytest.raises(ValueError, match="sample_weight is a masked array"):
+            learner().fit(X, y, sample_weight=np.ma.masked_array(np.ones(30), mask))
+
+
+@pytest.mark.parametrize("learner", [*CLASSIFIERS, KreinClassifier])
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["a", 1], r"y holds labels of several types \(int, str\), of which some are texts"),
+        (["a", 1.5], r"y holds labels of several types \(float, str\)"),
+        (["a", None], "Input y contains NaN: label 1 is None; every row needs a class"),
+        ([0, None], "Input y contains NaN: label 1 is None"),
+        (["a", pd.NA], "Input y? ?contains NaN"),
+        ([0, np.nan], "Input y contains NaN"),
+    ],
+)
+def test_bad_input_95_labels_of_several_types(learner: Any, labels: Any, message: str) -> None:
+    array = np.array(labels * 15, dtype=object)
+    for y in (labels * 15, array, pd.Series(array)):
+        with pytest.raises(ValueError, match=message):
+            learner().fit(X, y)

@@ -25,6 +25,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from kreinlearn import KreinRidge, Resources
+from kreinlearn.cli.main import main
 from kreinlearn.kernels import pairwise
 from kreinlearn.pairs.store import blocks, evaluation
 from tests.reliability.slow_fit import Slow, X, Y, mark, model
@@ -336,6 +337,24 @@ def test_bad_input_63_a_full_disk(
     assert found == alone
     assert kept.isdisjoint(met)
     assert met
+
+
+@pytest.mark.parametrize("limit", [small_files, small_disk])
+def test_bad_input_63_a_full_disk_under_a_store_is_not_blamed_on_the_model(
+    limit: Any, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if shutil.which("mount") is None and limit is small_disk:
+        pytest.skip("no mount here")
+    table, store, output = tmp_path / "words.csv", folder / "store", tmp_path / "m.krein"
+    rows = "".join(f"{'ab' * (i % 9)}{'c' * (i % 7)},{i % 2}\n" for i in range(200))
+    table.write_text(f"text,label\n{rows}")
+    words = ["fit", table, "--target", "label", "--kernel", "levenshtein", "--quiet"]
+    with limit(folder):
+        assert main([*map(str, words), "--store", str(store), "-o", str(output)]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"kreinlearn: {store}")
+    assert any(text in error for text in ("File too large", "No space left"))
+    assert str(output) not in error
 
 
 def test_a_folder_that_is_not_ours(tmp_path: Path) -> None:

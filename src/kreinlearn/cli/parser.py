@@ -111,6 +111,8 @@ def _add_predict(commands: Commands) -> None:
         "--probabilities")  # fmt: skip
     add("-o", "--output", type=Path, default=Path("-"), metavar="FILE",
         help="a .csv, .tsv, .jsonl or .parquet file, or - for stdout (the default)")  # fmt: skip
+    add("--spreadsheet", action="store_true",
+        help="write an apostrophe before labels that a spreadsheet would run, as =1+1")  # fmt: skip
     _add_work(command, seed=False)
     _add_talk(command)
 

@@ -19,7 +19,7 @@ from kreinlearn.cli.output import STDOUT, require_free
 from kreinlearn.data.arrays import ArrayFile
 from kreinlearn.data.source import BATCH
 from kreinlearn.data.table import Block, Table
-from kreinlearn.data.writing import TABLES, Write, comma_separated, table_file
+from kreinlearn.data.writing import TABLES, Write, comma_separated, harmless, table_file
 
 
 class Rows(NamedTuple):
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     # Columns are found by name here, and rows are passed without names.
     known = vars(model).pop("feature_names_in_", None)
     n = 0
-    with _written(output) as write:
+    with _written(output, options.spreadsheet) as write:
         for rows in rows_of(model, known, options):
             write(_columns(model, rows, options))
             n += len(rows.X)
@@ -64,15 +64,16 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
 
 
 @contextmanager
-def _written(output: Path) -> Iterator[Write]:
+def _written(output: Path, spreadsheet: bool) -> Iterator[Write]:
     """Write blocks of rows to a file, or to stdout as soon as they are there."""
     if output != STDOUT:
-        with table_file(output) as write:
+        with table_file(output, spreadsheet=spreadsheet) as write:
             yield write
         return
     text = io.TextIOWrapper(sys.stdout.buffer, "utf-8", newline="", write_through=True)
     try:
-        yield comma_separated(text)
+        write = comma_separated(text)
+        yield harmless(write) if spreadsheet else write
     finally:
         text.detach()
 

@@ -26,7 +26,10 @@ def is_number(value: Any) -> bool:
     """Tell whether a field is a finite number, or a text that reads as one."""
     if isinstance(value, str):
         return NUMBER.fullmatch(value) is not None
-    return isinstance(value, Real | Decimal) and math.isfinite(value)
+    try:
+        return isinstance(value, Real | Decimal) and math.isfinite(value)
+    except OverflowError:  # an integer of 400 digits
+        return False
 
 
 def is_missing(value: Any) -> bool:
@@ -63,9 +66,16 @@ def floats_of(values: Sequence[Any], place: Callable[[int], str]) -> Array:
     except (TypeError, ValueError, OverflowError):
         pass
     else:
-        if not any(isinstance(value, str) and "_" in value for value in values):
+        if not any(isinstance(value, str) and _only_python_reads(value) for value in values):
             return numbers
     return np.array([_float(value, i, place) for i, value in enumerate(values)])
+
+
+def _only_python_reads(text: str) -> bool:
+    """Tell whether ``float`` may take a text that is no number in a table: 1_000, or digits of
+    another script.
+    """
+    return "_" in text or not text.isascii()
 
 
 def _float(value: Any, i: int, place: Callable[[int], str]) -> float:

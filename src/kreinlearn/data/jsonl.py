@@ -26,8 +26,8 @@ class JsonLines(TextTable):
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
-            except (json.JSONDecodeError, RecursionError) as error:
+                record = json.loads(line, object_pairs_hook=_unique)
+            except (ValueError, RecursionError) as error:  # also an integer of 5,000 digits
                 raise ValueError(f"{self.path}, line {number}: no JSON: {error}") from None
             if not isinstance(record, dict):
                 raise ValueError(
@@ -35,3 +35,13 @@ class JsonLines(TextTable):
                     '{"column": value, ...}'
                 )
             yield number, record
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, none of whose keys is there twice."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {shown(twice)} is there twice; write every key once")
+    return fields

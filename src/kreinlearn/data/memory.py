@@ -55,7 +55,7 @@ def in_words(n_bytes: float) -> str:
     return f"{n_bytes:.3g} TB"
 
 
-def require_memory(needed: int, budget: int, what: str, remedy: str) -> None:
+def require_memory(needed: float, budget: float, what: str, remedy: str) -> None:
     """Raise a MemoryError before an allocation that would exceed the budget, never after it."""
     if needed > budget:
         raise MemoryError(

@@ -266,6 +266,7 @@ def looks_like_distances(K: NDArray[Any]) -> bool:
 
 def checked_numbers(y: Any, estimator: str) -> NDArray[Any]:
     """Targets of a regression."""
+    require_unmasked(y, "y")
     if np.asarray(y).dtype.kind in "mM":  # scikit-learn would take them as numbers
         raise TypeError("y must hold numbers, got dates; convert them first")
     y = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y", estimator=estimator)
@@ -277,9 +278,49 @@ def checked_numbers(y: Any, estimator: str) -> NDArray[Any]:
 
 def checked_labels(y: Any, estimator: str) -> NDArray[Any]:
     """Targets of a classification."""
+    require_unmasked(y, "y")
+    _require_one_kind(y)
     y = _check_y(y, estimator=estimator)
     check_classification_targets(y)
     return np.asarray(y)
+
+
+def _require_one_kind(y: Any) -> None:
+    """Refuse labels of which some are texts and some are not, or which are missing."""
+    if getattr(y, "dtype", None) != object and not isinstance(y, list | tuple):
+        return
+    labels = np.asarray(y, dtype=object)
+    if labels.ndim != 1:
+        return
+    missing = [i for i, label in enumerate(labels) if _is_missing(label)]
+    if missing:
+        raise ValueError(
+            f"Input y contains NaN: label {missing[0]} is {labels[missing[0]]}; every row needs "
+            "a class"
+        )
+    texts = [isinstance(label, str) for label in labels]
+    if any(texts) and not all(texts):
+        kinds = ", ".join(sorted({type(label).__name__ for label in labels}))
+        raise ValueError(
+            f"y holds labels of several types ({kinds}), of which some are texts; write all "
+            "classes as texts, or all as numbers"
+        )
+
+
+def _is_missing(label: object) -> bool:
+    """Whether a label is None, NaN, or what pandas has for them."""
+    if isinstance(label, float):
+        return label != label
+    return label is None or type(label).__name__ in ("NAType", "NaTType")
+
+
+def require_unmasked(values: Any, name: str) -> None:
+    """Refuse a masked array of which entries are masked: what is behind a mask is no value."""
+    if np.ma.isMaskedArray(values) and np.ma.is_masked(values):
+        raise ValueError(
+            f"{name} is a masked array, and {int(np.ma.getmaskarray(values).sum())} of its entries "
+            f"are masked; leave out these rows, or fill them: {name}.filled(...)"
+        )
 
 
 def labels_of_block(y: Any, estimator: str) -> NDArray[Any]:
@@ -293,6 +334,7 @@ def checked_weights(
     w: Any, *, n: int | None = None, all_zero: bool = True, block: bool = True
 ) -> NDArray[Any]:
     """One weight for each of n rows, none of them negative; of a block, all may be zero."""
+    require_unmasked(w, "sample_weight")
     rows = np.empty((length(w) if block or n is None else n, 1))
     return np.asarray(
         _check_sample_weight(

@@ -19,11 +19,13 @@ from zipfile import ZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from kreinlearn.data.fields import is_number
 from kreinlearn.data.tiles import library
 
 Array = NDArray[Any]
 Block = Mapping[str, Sequence[Any] | Array]  # columns by name, the same names every time
 Write = Callable[[Block], object]
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # beginnings of what a spreadsheet may run
 CHUNK = 2**20  # bytes in a chunk of a zarr array, about
 
 
@@ -73,15 +75,20 @@ def sync(path: Path) -> None:
 
 
 @contextmanager
-def table_file(path: Path) -> Iterator[Write]:
-    """Write a table, a block of rows at a time; the file comes into being when all is written."""
+def table_file(path: Path, *, spreadsheet: bool = False) -> Iterator[Write]:
+    """Write a table, a block of rows at a time; the file comes into being when all is written.
+
+    With ``spreadsheet``, texts of CSV and TSV files that a spreadsheet would run begin with an
+    apostrophe.
+    """
     with replacing(path) as temporary:
         if path.suffix == ".parquet":
             with _parquet_file(temporary) as write:
                 yield write
         else:
             with temporary.open("x", newline="", encoding="utf-8") as file:
-                yield TEXTS[path.suffix](file)
+                write = TEXTS[path.suffix](file)
+                yield harmless(write) if spreadsheet and path.suffix != ".jsonl" else write
 
 
 def comma_separated(file: IO[str], delimiter: str = ",") -> Write:
@@ -97,6 +104,21 @@ def comma_separated(file: IO[str], delimiter: str = ",") -> Write:
         writer.writerows(zip(*map(_list, block.values()), strict=True))
 
     return write
+
+
+def harmless(write: Write) -> Write:
+    """Return the same function, with an apostrophe before texts that a spreadsheet would run."""
+
+    def written(block: Block) -> None:
+        columns = ([_harmless(cell) for cell in _list(column)] for column in block.values())
+        write(dict(zip(map(_harmless, block), columns, strict=True)))
+
+    return written
+
+
+def _harmless(cell: Any) -> Any:
+    runs = isinstance(cell, str) and cell.startswith(FORMULA) and not is_number(cell)
+    return f"'{cell}" if runs else cell
 
 
 def _json_lines(file: IO[str]) -> Write:

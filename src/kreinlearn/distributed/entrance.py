@@ -41,7 +41,7 @@ from kreinlearn.pairs.rows import Rows, joined
 
 HERE = 8192  # a collection of at most so many rows is computed, and fitted in memory
 # attributes that prediction does not need, and that are not sent to workers
-LEFT_HERE = ("folds_", "cv_trials_", "choices_", "_sums", "_skl_callbacks")
+LEFT_HERE = ("folds_", "cv_trials_", "choices_", "_sums", "_fit_sums", "_skl_callbacks")
 MOST_BLOCKS = 64  # blocks whose results are computed at a time
 DaskArray = Any  # a dask array, whose type cannot be imported without dask
 

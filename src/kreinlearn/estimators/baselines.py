@@ -186,7 +186,7 @@ class SimilarityRidge(IncrementalRegressor):
 
     @property
     def _recipe(self) -> Recipe:
-        return Recipe(SquaredError(), Regression(), SimilarityFeatures())
+        return Recipe(SquaredError(), Regression(), SimilarityFeatures(), in_parts=True)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
@@ -254,7 +254,7 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
         More than two classes: one column for each class against the rest ("ovr"), or one for each
         pair of classes ("ovo"), with the penalties that are best for "ovr". "auto" takes what has
         fewer errors in the folds, and "ovr" if all objects are landmarks, or if there are more than
-        8192 objects.
+        32 classes or 8192 objects.
     probability : bool, default=False
         Whether ``predict_proba`` is available. It needs further fits: a sigmoid is fitted to the
         decision values of objects that were left out, by scikit-learn's ``CalibratedClassifierCV``.
@@ -393,9 +393,8 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
 
     @property
     def _recipe(self) -> Recipe:
-        return Recipe(
-            SquaredError(), Classes(self.multi_class, self.class_weight), SimilarityFeatures()
-        )
+        coding = Classes(self.multi_class, self.class_weight)
+        return Recipe(SquaredError(), coding, SimilarityFeatures(), in_parts=True)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:

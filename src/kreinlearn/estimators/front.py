@@ -278,8 +278,9 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
         if len(held.scores):
             squares = np.square(held.scores - held.Y).mean(axis=1)
             mean, std = mean_and_error(squares, held.weights)
-            self.expected_error_ = float(np.sqrt(mean))
-            self.expected_error_std_ = std / (2 * self.expected_error_) if mean else 0.0
+            root, unit = float(np.sqrt(mean)), model.solved.encoded.unit
+            self.expected_error_ = root * unit
+            self.expected_error_std_ = std / (2 * root) * unit if mean else 0.0
 
 
 class KreinClassifier(FrontDoor, KreinClassifierBase):

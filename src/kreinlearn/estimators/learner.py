@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
+from kreinlearn.data.memory import budget_bytes
 from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator
 from kreinlearn.data.validation import TargetLike, WeightLike
@@ -30,14 +31,14 @@ from kreinlearn.kernels.several import Several
 from kreinlearn.learn.coding import Encoded, class_scores, read_targets
 from kreinlearn.learn.combination import learn_combination
 from kreinlearn.learn.fit import LearnSpec, Model, Recipe, Solved, fit_model, make_spec
-from kreinlearn.learn.incremental import Sums, first_part, next_part
-from kreinlearn.learn.search import Tuned
+from kreinlearn.learn.incremental import FitSums, Sums, first_part, going_on, next_part
 from kreinlearn.nystrom.landmarks import MapSpec, are_row_numbers
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.progress import fit_task
 
 T = TypeVar("T")
+LARGEST_TARGET = 2.0**500  # in the unit of those before
 PENALTY = [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})]
 
 
@@ -66,13 +67,16 @@ class Learner(KreinEstimator):
         *KreinEstimator._fitted, "coef_", "dual_coef_", "intercept_", "lambda_plus_",
         "lambda_minus_", "cv_loss_", "cv_score_", "cv_trials_", "folds_", "similarity_",
         "kernel_params_", "choices_", "decision_", "signature_", "eigenvalues_", "rank_", "_map",
-        "_intercept", "_shift", "_one_output", "_sums",
+        "_intercept", "_shift", "_one_output", "_sums", "_fit_sums",
+        "_target_unit",
     )  # fmt: skip
 
     _works_elsewhere: ClassVar[bool] = True
     _transforms = True
     _sums: Sums  # what partial_fit goes on from
     _sum: Several  # of several kernels, before it was fitted: with numbers of those in a list
+    _fit_sums: FitSums  # the same of a fit before
+    _target_unit: float = 1.0  # by which targets are divided before they are summed
     _n_chosen: int
     classes_: Array
     multi_class_: str
@@ -95,6 +99,8 @@ class Learner(KreinEstimator):
             if keep is not None:
                 keep(model)
             self._keep(model)
+            if isinstance(model.sums, FitSums):
+                self._fit_sums = model.sums
 
     def _learned(
         self, X: Objects, y: TargetLike, sample_weight: WeightLike, recipe: Recipe,
@@ -112,6 +118,7 @@ class Learner(KreinEstimator):
         encoded = read_targets(
             recipe.coding, rows, y, w, name,
             intercept=self.fit_intercept, classes=classes, part=classes is not None,
+            budget=budget_bytes(self._resources.memory_budget),
         )  # fmt: skip
         if recipe.held_out:
             _require_two(rows, encoded, name)
@@ -149,48 +156,62 @@ class Learner(KreinEstimator):
         self, X: Objects, y: TargetLike, sample_weight: WeightLike, recipe: Recipe,
         classes: ArrayLike | None = None,
     ) -> None:  # fmt: skip
-        """Learn from a further part of the data; landmarks are those of the first part."""
+        """Learn from a further part of the data; landmarks are those of the first part or fit."""
         require_in_memory(
             X, "partial_fit takes parts in memory; give fit the whole dask collection"
         )
-        if hasattr(self, "_sums"):
+        refuse(self, "partial_fit")
+        if hasattr(self, "_columns"):
             with fit_task(self, X, y, sample_weight):
                 self._next_part(X, y, sample_weight, recipe, classes)
             return
-        refuse(self, "partial_fit")
         learn = partial(
             self._learned, X, y, sample_weight, recipe, first_part, classes=classes, part=True
         )
         with self._fitting(X, y, sample_weight):
             model = self._coarsely(learn) if self._is_single else learn(self._resources.dtype)
             self._keep(model)
-            assert model.sums is not None
+            assert isinstance(model.sums, Sums)
             self._sums = model.sums
 
     def _next_part(
         self, X: Objects, y: TargetLike, sample_weight: WeightLike, recipe: Recipe,
         classes: ArrayLike | None,
     ) -> None:  # fmt: skip
-        check_is_fitted(self)
+        fitted = getattr(self, "_fit_sums", None)
+        if fitted is None and not hasattr(self, "_sums"):
+            raise ValueError(
+                "this model was saved by a version of kreinlearn that kept no sums of a fit, so "
+                "that partial_fit cannot go on from it; fit it again, or clone it and begin with "
+                "partial_fit"
+            )
         X, y = with_target(X, y)
         X, columns = self._new_rows(X)
         known: Any = getattr(self, "classes_", None)
         if classes is not None and not np.array_equal(np.unique(classes), known):
             raise ValueError(f"classes={classes!r} differ from those of the first part, {known}")
-        rows, coding, sums = Rows(X), recipe.coding, self._sums
+        rows, coding = Rows(X), recipe.coding
         encoded = read_targets(
             coding, rows, y, sample_weight, type(self).__name__,
-            intercept=False, classes=known, part=True,
+            intercept=self.fit_intercept, classes=known, part=True,
+            before=(self._shift, self._target_unit),
         )  # fmt: skip
-        q = len(sums.groups[0].y_sums)
+        q = len(self._sums.groups[0].y_sums if fitted is None else fitted.t)
         if encoded.Y.shape[1] != q:
             raise ValueError(f"y has {encoded.Y.shape[1]} outputs, but the first part had {q}")
         encoded = encoded._replace(one_output=self._one_output)
-        encoded = coding.shifted_by(rows, encoded, self._shift)
-        with self._pairs(self.kernel_, rows, self._dtype, sums.rng) as pairs:
+        if self._target_unit != 1:
+            _require_near(encoded.Y, self._target_unit)
+        rng = self._sums.rng if hasattr(self, "_sums") else as_generator(self.random_state)
+        with self._pairs(self.kernel_, rows, self._dtype, rng) as pairs:
             known_map = MapSpec(self.n_landmarks_)
             spec = make_spec(self, recipe, pairs, encoded, known=known_map)
-            self._sums, solved = next_part(pairs, encoded, spec, sums, columns)
+            sums = getattr(self, "_sums", None)
+            if sums is None:
+                assert fitted is not None
+                sums = going_on(pairs, fitted, self._map, spec, rng)
+            self._sums, solved = next_part(pairs, encoded, spec, sums, columns, fitted)
+        self.__dict__.pop("multi_class_errors_", None)  # further parts are one class against all
         self._keep_solution(solved)
 
     # Attributes
@@ -204,10 +225,13 @@ class Learner(KreinEstimator):
             self._n_chosen = model.n_chosen
         if model.reason:
             self.decision_ = model.reason
-        for name in ("kernel_params", "similarity", "choices"):
+        for name in ("kernel_params", "similarity"):
             value = getattr(model.chosen, name)
             if value is not None:
                 setattr(self, f"{name}_", value)
+        if model.chosen.choices is not None:
+            square = self._target_unit * self._target_unit
+            self.choices_ = [one._replace(loss=one.loss * square) for one in model.chosen.choices]
         for name, value in feature_attributes(model.map).items():
             if model.signed or name in ("rank_", "_map"):
                 setattr(self, name, value)
@@ -219,11 +243,13 @@ class Learner(KreinEstimator):
         """Coefficients and penalties, which a further part of the data changes."""
         encoded, solution = solved.encoded, solved.solution
         self._one_output, self._shift = encoded.one_output, encoded.shift
+        if encoded.unit != 1:
+            self._target_unit = encoded.unit
         self.coef_ = self._shaped(solved.coef.T)
         self.dual_coef_ = self._shaped(solved.dual.T).T
         self._intercept = solved.intercept
         self.intercept_ = self._shaped(self._intercept)
-        self._keep_penalties(solved.tuned, solved.penalties, solved.root)
+        self._keep_penalties(solved)
         for name, value in solution.attributes.items():
             setattr(self, name, value)
         if encoded.classes is not None:
@@ -244,18 +270,22 @@ class Learner(KreinEstimator):
                 ConvergenceWarning,
             )
 
-    def _keep_penalties(self, tuned: Tuned, penalties: Array, root: float) -> None:
-        self.lambda_plus_ = float(penalties[0])
+    def _keep_penalties(self, solved: Solved) -> None:
+        tuned, root, unit = solved.tuned, solved.root, solved.encoded.unit
+        self.lambda_plus_ = float(solved.penalties[0])
         if "lambda_minus_" in self._fitted:
-            self.lambda_minus_ = float(penalties[1])
+            self.lambda_minus_ = float(solved.penalties[1])
         if not len(tuned.trials):
             return
         self.cv_trials_ = tuned.trials.copy()
-        with np.errstate(over="ignore"):  # of squared similarities it may be out of range
+        with np.errstate(over="ignore", under="ignore"):  # squares may be out of range
             self.cv_trials_[:, :2] *= root
             self.cv_trials_[:, :2] *= root
+            if self.scoring is None:
+                self.cv_trials_[:, -1] *= unit
+                self.cv_trials_[:, -1] *= unit
         if self.scoring is None:
-            self.cv_loss_ = tuned.loss
+            self.cv_loss_ = float(tuned.loss * unit * unit)
         else:
             self.cv_trials_[:, -1] *= -1
             self.cv_score_ = -tuned.loss
@@ -286,6 +316,16 @@ def _require_two(rows: Rows, encoded: Encoded, name: str) -> None:
         raise ValueError(
             f"n_samples={n} of positive weight, and {name} decides by objects that are left out; "
             "pass at least two, or take KreinRidge and give its penalties"
+        )
+
+
+def _require_near(Y: Array, unit: float) -> None:
+    """Raise ValueError if targets over the unit of earlier ones are too large to be squared."""
+    largest = float(np.max(np.abs(Y), initial=0.0))
+    if largest > LARGEST_TARGET:
+        raise ValueError(
+            f"y is as large as {largest * unit:.2g}, and the targets before were about "
+            f"{unit:.2g}, which is too far apart for sums; fit all rows at once"
         )
 
 

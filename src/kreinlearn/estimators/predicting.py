@@ -28,8 +28,9 @@ Method = Callable[[Any], Any]  # of a fitted estimator
 
 
 def predict_to(
-    estimator: KreinEstimator, X: Any, path: str | os.PathLike[str], method: str = "predict"
-) -> Path:
+    estimator: KreinEstimator, X: Any, path: str | os.PathLike[str], method: str = "predict", *,
+    spreadsheet: bool = False,
+) -> Path:  # fmt: skip
     """Predict for X and write the results to a file, one part at a time.
 
     The values are those of ``estimator.predict(X)``. A file of that name is replaced at the end,
@@ -48,6 +49,10 @@ def predict_to(
         .parquet.
     method : {"predict", "decision_function", "predict_proba", "transform"}, default="predict"
         The method of the estimator that is called.
+    spreadsheet : bool, default=False
+        Whether a .csv or .tsv file is meant for a spreadsheet, which would run a label such as
+        "=1+1" or "@SUM(A1)" as a formula. If True, texts that begin so are written with an
+        apostrophe before them.
 
     Returns
     -------
@@ -79,7 +84,7 @@ def predict_to(
                 write(part)
         return path
     names = _names(estimator, method, first)
-    with table_file(path) as write_block:
+    with table_file(path, spreadsheet=spreadsheet) as write_block:
         for part in chain([first], values):
             columns = part.reshape(len(part), -1).T
             write_block(dict(zip(names, columns, strict=True)))

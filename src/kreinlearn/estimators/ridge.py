@@ -26,7 +26,11 @@ class IncrementalRegressor(KreinRegressorBase):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
-        """Learn from a further part of the data; landmarks are those of the first part.
+        """Learn from a further part of the data.
+
+        Landmarks, similarity and kernel parameters are those of the first part. That may be the
+        data of a ``fit``, from which ``partial_fit`` goes on; it keeps the penalties of the fit
+        until a fifth of all weight is that of further rows, and then tunes them again.
 
         Parameters
         ----------
@@ -57,7 +61,11 @@ class IncrementalClassifier(KreinClassifierBase):
         classes: ArrayLike | None = None,
         sample_weight: WeightLike = None,
     ) -> Self:
-        """Learn from a further part of the data; landmarks are those of the first part.
+        """Learn from a further part of the data.
+
+        Landmarks, similarity and kernel parameters are those of the first part. That may be the
+        data of a ``fit``, from which ``partial_fit`` goes on; it keeps the penalties of the fit
+        until a fifth of all weight is that of further rows, and then tunes them again.
 
         Parameters
         ----------
@@ -243,7 +251,7 @@ class KreinRidge(IncrementalRegressor):
 
     @property
     def _recipe(self) -> Recipe:
-        return Recipe(SquaredError(), Regression())
+        return Recipe(SquaredError(), Regression(), in_parts=True)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
@@ -314,7 +322,7 @@ class KreinRidgeClassifier(IncrementalClassifier):
         More than two classes: one column for each class against the rest ("ovr"), or one for each
         pair of classes ("ovo"), with the penalties that are best for "ovr". "auto" takes what has
         fewer errors in the folds, and "ovr" if all objects are landmarks, or if there are more than
-        8192 objects.
+        32 classes or 8192 objects.
     probability : bool, default=False
         Whether ``predict_proba`` is available. It needs further fits: a sigmoid is fitted to the
         decision values of objects that were left out, by scikit-learn's ``CalibratedClassifierCV``.
@@ -457,7 +465,8 @@ class KreinRidgeClassifier(IncrementalClassifier):
 
     @property
     def _recipe(self) -> Recipe:
-        return Recipe(SquaredError(), Classes(self.multi_class, self.class_weight))
+        coding = Classes(self.multi_class, self.class_weight)
+        return Recipe(SquaredError(), coding, in_parts=True)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:

@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kreinlearn._warnings import warn
-from kreinlearn.data.memory import Resources
+from kreinlearn.data.memory import Resources, budget_bytes
 from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import as_generator
 from kreinlearn.data.validation import TargetLike, WeightLike
@@ -259,7 +259,10 @@ class SpectrumSVC(KreinClassifierBase):
         dtype, name = self._resources.dtype, type(self).__name__
         first = np.random.default_rng(seed)
         rows, kernel, y, given = self._received(X, y, sample_weight, dtype, first)
-        encoded = read_targets(self._recipe.coding, rows, y, given, name, intercept=True)
+        encoded = read_targets(
+            self._recipe.coding, rows, y, given, name, intercept=True,
+            budget=budget_bytes(self._resources.memory_budget),
+        )  # fmt: skip
         assert encoded.labels is not None
         assert encoded.classes is not None
         self.classes_ = encoded.classes

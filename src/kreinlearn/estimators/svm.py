@@ -72,7 +72,7 @@ class KreinSVC(KreinClassifierBase):
         More than two classes: one column for each class against the rest ("ovr"), or one for each
         pair of classes ("ovo"), with the penalties that are best for "ovr". "auto" takes what has
         fewer errors in the folds, and "ovr" if all objects are landmarks, or if there are more than
-        8192 objects.
+        32 classes or 8192 objects.
     probability : bool, default=False
         Whether ``predict_proba`` is available. It needs further fits: a sigmoid is fitted to the
         decision values of objects that were left out, by scikit-learn's ``CalibratedClassifierCV``.

@@ -206,7 +206,7 @@ class KreinVCRidge(IncrementalRegressor):
 
     @property
     def _recipe(self) -> Recipe:
-        return Recipe(VarianceConstrained(self.radius), Regression())
+        return Recipe(VarianceConstrained(self.radius), Regression(), in_parts=True)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
@@ -281,7 +281,7 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
     multi_class : {"auto", "ovr", "ovo"}, default="auto"
         More than two classes: one column for each class against the rest ("ovr"), or one for each
         pair of classes ("ovo"). "auto" takes what has fewer errors in the folds, and "ovr" if there
-        are more than 8192 objects.
+        are more than 32 classes or 8192 objects.
     probability : bool, default=False
         Whether ``predict_proba`` is available. It needs further fits: a sigmoid is fitted to the
         decision values of objects that were left out, by scikit-learn's ``CalibratedClassifierCV``.
@@ -430,9 +430,8 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
 
     @property
     def _recipe(self) -> Recipe:
-        return Recipe(
-            VarianceConstrained(self.radius), Classes(self.multi_class, self.class_weight)
-        )
+        coding = Classes(self.multi_class, self.class_weight)
+        return Recipe(VarianceConstrained(self.radius), coding, in_parts=True)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:

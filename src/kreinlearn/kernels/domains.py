@@ -38,6 +38,7 @@ from kreinlearn.data.validation import (
     require_finite_matrix,
     require_numbers,
     require_one_dimension,
+    require_unmasked,
     square_from_condensed,
 )
 
@@ -85,6 +86,7 @@ class Domain:
             A ``Source`` reads its rows when they are wanted. What has been validated before (a
             ``Part``) is returned as it is.
         """
+        require_unmasked(X, "X")
         X = self.read(X, border, reset=reset)
         return X if isinstance(X, Source) else self._checked(X, border, reset=reset)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import repeat
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
@@ -12,6 +13,7 @@ import numpy as np
 from kreinlearn.data.tiles import library
 from kreinlearn.kernels.base import Array, ObjectKernel, Objects, given
 
+LONG = 1000  # letters, from which on equal sequences are looked for
 OTHER = "\0"  # the character of every token that no column has
 ALLOWED = "allowed are str, bytes, or a list, tuple or 1-D array of hashable tokens, all of a kind"
 
@@ -66,8 +68,8 @@ class StringDistance(TextKernel):
         scorer = metric.normalized_distance if self.normalized else metric.distance
         rows = A.items if Z.codes is None else spelled(A.items, Z.codes)
         cdist = library("rapidfuzz.process", "strings").cdist
-        D = cdist(rows, Z.items, scorer=scorer, dtype=np.float64, scorer_kwargs=self._keywords())
-        return np.asarray(D)
+        distances = partial(cdist, scorer=scorer, dtype=np.float64, scorer_kwargs=self._keywords())
+        return long_and_equal_skipped(distances, rows, Z.items)
 
     def _keywords(self) -> dict[str, Any]:
         """Keyword arguments of rapidfuzz's function, checked."""
@@ -263,6 +265,27 @@ class JaroWinkler(Jaro, names=["jaro_winkler"]):
                 "common prefix would make unlike strings equal"
             )
         return {"prefix_weight": float(weight)}
+
+
+def long_and_equal_skipped(
+    distances: Callable[[list[Any], list[Any]], Array], rows: list[Any], columns: list[Any]
+) -> Array:
+    """All distances, where those of a long sequence to itself are zero without being evaluated.
+
+    Their time would grow with the square of the length.
+    """
+    known = {z for z in columns if len(z) >= LONG}
+    twice = [i for i, x in enumerate(rows) if len(x) >= LONG and x in known]
+    if not twice:
+        return np.asarray(distances(rows, columns))
+    D, once = np.zeros((len(rows), len(columns))), np.ones(len(rows), dtype=bool)
+    once[twice] = False
+    D[once] = distances([x for x, here in zip(rows, once, strict=True) if here], columns)
+    for i in twice:
+        others = [j for j, z in enumerate(columns) if z != rows[i]]
+        if others:
+            D[i, others] = distances([rows[i]], [columns[j] for j in others])[0]
+    return D
 
 
 # Sequences and tokens

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import _ovr_decision_function
 
+from kreinlearn.data.memory import require_memory
 from kreinlearn.data.validation import (
     checked_labels,
     checked_numbers,
@@ -23,9 +24,11 @@ from kreinlearn.learn.folds import MANY_ROWS, FoldRows
 from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.scoring import FoldClassifier, FoldRegressor
 from kreinlearn.learn.task import Features, Linear, Task, weighted
+from kreinlearn.pairs.pairs import unit_near
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.solvers.least_squares import signed_penalty
 
+MOST_COMPARED = 32  # classes: the time of one-vs-one grows with the square of their number
 COMPARED_ROWS = 4096  # by which one-vs-rest and one-vs-one are compared, at the most
 
 
@@ -38,6 +41,7 @@ class Encoded(NamedTuple):
     counts: Array | None = None  # rows of each class
     classes: Array | None = None
     shift: Array | float = 0.0  # taken from the targets before anything is learned
+    unit: float = 1.0  # a power of two by which they are divided then, so that they can be squared
     one_output: bool = False  # y has one dimension, and so have coefficients
     weights: Any = None  # (n,), or None if all are 1
     weighted: Array | None = None  # the rows of positive weight; None if all rows have one
@@ -49,8 +53,11 @@ class Coding(Protocol):
     def check(self, y: Any, estimator: str, *, block: bool = False) -> Array:
         """Targets checked as scikit-learn does; ``block`` if they are those of a few rows."""
 
-    def encode(self, rows: Rows, y: Any, classes: Any = None) -> Encoded:
-        """Checked targets as columns; ``classes`` are all labels, if they are known."""
+    def encode(self, rows: Rows, y: Any, classes: Any = None, budget: float = np.inf) -> Encoded:
+        """Checked targets as columns, within a memory budget in bytes.
+
+        ``classes`` are all labels, if they are known.
+        """
 
     def weights(self, rows: Rows, encoded: Encoded, w: Any, *, part: bool = False) -> Any:
         """The weights of the rows; ``part`` if other rows were seen before."""
@@ -58,8 +65,10 @@ class Coding(Protocol):
     def shifted(self, rows: Rows, encoded: Encoded, w: Any, *, intercept: bool) -> Encoded:
         """Targets about a mean that would drown what is learned when they are squared."""
 
-    def shifted_by(self, rows: Rows, encoded: Encoded, shift: Array | float) -> Encoded:
-        """The same about the mean of other rows, which were seen before."""
+    def shifted_by(
+        self, rows: Rows, encoded: Encoded, shift: Array | float, unit: float
+    ) -> Encoded:
+        """The same about the mean and in the unit of other rows, which were seen before."""
 
     def compares(self, encoded: Encoded) -> bool:
         """Whether ways of dealing with many classes are compared on a pool of rows."""
@@ -80,7 +89,7 @@ class Regression:
     def check(self, y: Any, estimator: str, *, block: bool = False) -> Array:
         return checked_numbers(y, estimator)
 
-    def encode(self, rows: Rows, y: Any, classes: Any = None) -> Encoded:
+    def encode(self, rows: Rows, y: Any, classes: Any = None, budget: float = np.inf) -> Encoded:
         one = y.ndim == 1
         return Encoded(y, rows.mapped(y, as_columns, y.dtype, 1) if one else y, one_output=one)
 
@@ -88,14 +97,16 @@ class Regression:
         return w
 
     def shifted(self, rows: Rows, encoded: Encoded, w: Any, *, intercept: bool) -> Encoded:
-        if not intercept:
-            return self.shifted_by(rows, encoded, np.zeros(encoded.Y.shape[1]))
-        sums = rows.column_sums(encoded.Y, w)
-        return self.shifted_by(rows, encoded, sums.targets / sums.weight)
+        sums, q = rows.column_sums(encoded.Y, w), encoded.Y.shape[1]
+        shift = sums.targets / sums.weight if intercept else np.zeros(q)
+        return self.shifted_by(rows, encoded, shift, unit_near(sums.largest))
 
-    def shifted_by(self, rows: Rows, encoded: Encoded, shift: Array | float) -> Encoded:
-        Y = rows.mapped(encoded.Y, partial(less, shift=shift), np.float64, encoded.Y.shape[1])
-        return encoded._replace(Y=Y, shift=shift)
+    def shifted_by(
+        self, rows: Rows, encoded: Encoded, shift: Array | float, unit: float
+    ) -> Encoded:
+        change = partial(less, shift=shift, unit=unit)
+        Y = rows.mapped(encoded.Y, change, np.float64, encoded.Y.shape[1])
+        return encoded._replace(Y=Y, shift=shift, unit=unit)
 
     def compares(self, encoded: Encoded) -> bool:
         return False
@@ -106,7 +117,8 @@ class Regression:
         return None, None
 
     def fold_model(self, encoded: Encoded, model: Linear) -> Any:
-        return FoldRegressor(model.coef, model.intercept + encoded.shift, encoded.one_output)
+        constant = model.intercept * encoded.unit + encoded.shift
+        return FoldRegressor(model.coef * encoded.unit, constant, encoded.one_output)
 
 
 @dataclass(frozen=True)
@@ -119,7 +131,7 @@ class Classes:
     def check(self, y: Any, estimator: str, *, block: bool = False) -> Array:
         return (labels_of_block if block else checked_labels)(y, estimator)
 
-    def encode(self, rows: Rows, y: Any, classes: Any = None) -> Encoded:
+    def encode(self, rows: Rows, y: Any, classes: Any = None, budget: float = np.inf) -> Encoded:
         tally = rows.tally(y, None)
         every = tally.labels if classes is None else np.unique(classes)
         unknown = np.setdiff1d(tally.labels, every)
@@ -127,6 +139,12 @@ class Classes:
             raise ValueError(f"y has labels {unknown} that are not among classes={classes!r}")
         require_two(every)
         k = len(every)
+        if rows.here:
+            require_memory(
+                rows.n * k, budget, f"{rows.n} x {k} targets, one for each object and class,",
+                "raise Resources(memory_budget=...), or merge rare classes; numbers are predicted "
+                "by a regressor",
+            )  # fmt: skip
         Y = rows.mapped(y, partial(targets_of, classes=every), np.int8, 1 if k == 2 else k)
         labels = rows.mapped(y, partial(numbers_of, classes=every), np.intp, None)
         counts = np.zeros(k, dtype=np.intp)
@@ -165,12 +183,14 @@ class Classes:
     def shifted(self, rows: Rows, encoded: Encoded, w: Any, *, intercept: bool) -> Encoded:
         return encoded
 
-    def shifted_by(self, rows: Rows, encoded: Encoded, shift: Array | float) -> Encoded:
+    def shifted_by(
+        self, rows: Rows, encoded: Encoded, shift: Array | float, unit: float
+    ) -> Encoded:
         return encoded
 
     def compares(self, encoded: Encoded) -> bool:
         assert encoded.classes is not None
-        return self.multi_class == "auto" and len(encoded.classes) > 2
+        return self.multi_class == "auto" and 2 < len(encoded.classes) <= MOST_COMPARED
 
     def way(
         self, task: Task, features: Features, loss: Loss, values: Array
@@ -179,7 +199,8 @@ class Classes:
             return "ovr", None
         if self.multi_class == "ovo":
             return "ovo", None
-        if task.n > MANY_ROWS or features.basis is not None:
+        few = task.Y.shape[1] <= MOST_COMPARED and task.n <= MANY_ROWS
+        if not few or features.basis is not None:
             return "ovr", None  # it streams, and has one eigenbasis for all classes
         errors = compared_errors(task, features, loss, values)
         return min(errors, key=lambda name: errors[name]), errors
@@ -192,23 +213,27 @@ class Classes:
 def read_targets(
     coding: Coding, rows: Rows, y: Any, sample_weight: Any, estimator: str,
     *, intercept: bool, classes: Any = None, part: bool = False,
+    before: tuple[Array | float, float] | None = None, budget: float = np.inf,
 ) -> Encoded:  # fmt: skip
     """Targets and weights checked, and as a learner takes them.
 
-    A ``part`` of the rows may lack classes and weight.
+    A ``part`` of the rows may lack classes and weight. If other rows came ``before``, that is the
+    mean and the unit of their targets.
     """
     if y is None:
         raise ValueError(
             f"This {estimator} estimator requires y to be passed, but the target y is None."
         )
     y = rows.column(y, partial(coding.check, estimator=estimator), "y")
-    encoded, w = coding.encode(rows, y, classes), None
+    encoded, w = coding.encode(rows, y, classes, budget), None
     if sample_weight is not None:
         check = partial(checked_weights, n=rows.n, all_zero=part, block=False)
         w = rows.column(sample_weight, check, "sample_weight")
         rows.require_weight(rows.column_sums(w, w).without)
     w = coding.weights(rows, encoded, w, part=part)
     encoded = encoded._replace(weights=w, weighted=rows.weighted_rows(w))
+    if before is not None:
+        return coding.shifted_by(rows, encoded, *before)
     return coding.shifted(rows, encoded, w, intercept=intercept)
 
 
@@ -216,8 +241,8 @@ def as_columns(y: Array) -> Array:  # (n,) or (n, q) -> (n, q)
     return y.reshape(len(y), -1)
 
 
-def less(Y: Array, shift: Array | float) -> Array:
-    return np.asarray(Y - shift)
+def less(Y: Array, shift: Array | float, unit: float) -> Array:
+    return np.asarray((Y - shift) / unit)
 
 
 def require_two(classes: Array, which: str = "") -> None:
@@ -235,8 +260,11 @@ def penalties(values: Array, S: Array) -> Array:
 
 def one_vs_rest(labels: Array, n_classes: int, dtype: Any = np.float64) -> Array:
     """+-1, one column per class; of two classes one column, + for the second."""
-    numbers = np.arange(n_classes) if n_classes > 2 else np.array([1])
-    return np.where(labels[:, None] == numbers, dtype(1), dtype(-1))
+    if n_classes == 2:
+        return np.where(labels[:, None] == 1, dtype(1), dtype(-1))
+    Y = np.full((len(labels), n_classes), -1, dtype)
+    Y[np.arange(len(labels)), labels] = 1
+    return Y
 
 
 def numbers_of(y: Array, classes: Array) -> Array:

@@ -19,11 +19,12 @@ def criterion_of(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Criterion:
     chosen = choose_similarity(make_task(pairs, encoded, spec), spec.similarity)
     by_fold = not chosen.task.honest and not spec.loo
     task, features = make_features(chosen.task, spec, by_fold=by_fold)
-    loss = spec.loss.prepared(features, encoded.shift, intercept=spec.intercept)
+    loss = spec.loss.prepared(features, encoded, intercept=spec.intercept)
     objective = loss.criterion(task, features, loo=spec.loo)
 
     def loss_at(lambda_plus: float, lambda_minus: float) -> float:
         fixed = replace(spec, penalties=Unknowns((lambda_plus, lambda_minus)))
-        return float(objective(given(fixed.unknowns(features.unit)).values)[0])
+        loss = objective(given(fixed.unknowns(features.unit)).values)[0]
+        return float(loss * encoded.unit * encoded.unit)
 
     return loss_at

@@ -41,6 +41,7 @@ SUM_UP = 1e-10  # for each n m^2: sums over all rows
 FEW, PAST = 1000, 100_000  # landmarks of similarities that cost nothing, beyond so many rows
 GROWTH = 0.1  # the power of the number of rows by which they grow
 SLOW = 1e-4  # seconds of a similarity from which on its cost decides, however many rows there are
+CLEARLY = 3.0  # times the time of all objects, from which on landmarks are not worth it
 LEAST = 20  # landmarks, whatever they cost
 MATRICES = 7  # n x n matrices that are held at once if all objects are landmarks
 NODES = 320  # numbers for each object and target that leave-one-out holds beside them
@@ -233,6 +234,10 @@ def landmarks_by_cost(
         m = _affordable(n, pair, limit, n_outputs if machines else 0)
     if seconds is not None:
         why += f", and the limit is {_rounded(limit)}"
+    outputs = n_outputs if machines else 0
+    if needed <= memory and landmark_seconds(n, m, pair, outputs) > CLEARLY * max(exact, limit):
+        about = f"that takes about {_rounded(exact)} of one core, and {m} landmarks take longer"
+        return Size(n, f"all {n} objects are landmarks: {about}")
     m = min(m, n // 2)  # of more, every fold would make its own map
     if exact <= limit:
         why = f"all {n} would take {in_words(needed)}, and the budget is {in_words(memory)}"

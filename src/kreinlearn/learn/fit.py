@@ -14,7 +14,7 @@ from kreinlearn.learn.coding import Coding, Encoded, solve_pairs
 from kreinlearn.learn.exact import exact_features, landmarks_by_cost
 from kreinlearn.learn.folds import draw_folds
 from kreinlearn.learn.held_out import HeldOut, held_out
-from kreinlearn.learn.incremental import Sums
+from kreinlearn.learn.incremental import FitSums, Sums, fit_sums
 from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.precision import require_learned
 from kreinlearn.learn.scoring import cross_validated_score
@@ -59,6 +59,7 @@ class Recipe(NamedTuple):
     seconds: float | None = None  # of one core that a fit may take; None is the default
     held_out: bool = False  # whether scores of objects by models without them are kept
     blends: bool = False  # whether several similarities of one distance may be added
+    in_parts: bool = False  # whether partial_fit may go on from a fit
     excludes: str = ""  # what the table of refusals calls it, if some options do not go with it
 
 
@@ -76,6 +77,7 @@ class LearnSpec:
     scoring: Any = None
     intercept: bool = True
     held_out: bool = False  # whether scores of objects by models without them are kept
+    in_parts: bool = False  # whether partial_fit may go on from a fit
 
     @property
     def loo(self) -> bool:
@@ -140,6 +142,7 @@ def make_spec(
         asked.scoring,
         asked.fit_intercept,
         recipe.held_out,
+        recipe.in_parts,
     )
 
 
@@ -190,7 +193,7 @@ class Model:
     signed: bool  # whether coefficients are those of features with signs
     reason: str = ""  # why there are so many landmarks
     held_out: HeldOut | None = None
-    sums: Sums | None = None  # what partial_fit goes on from
+    sums: Sums | FitSums | None = None  # what partial_fit goes on from
 
 
 def fit_model(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Model:
@@ -202,7 +205,7 @@ def fit_model(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Model:
     if not spec.is_exact(chosen.task):
         kept = spec.loss.keeping(chosen.task, by_fold=by_fold)
     task, features = make_features(chosen.task, spec, by_fold=by_fold, keep=kept)
-    loss = spec.loss.prepared(features, encoded.shift, intercept=spec.intercept)
+    loss = spec.loss.prepared(features, encoded, intercept=spec.intercept)
     tuned = tune_penalties(task, features, loss, spec, encoded)  # folds -> penalties
     loss = loss.settled(tuned.values)
     way, errors = spec.coding.way(task, features, loss, tuned.values)
@@ -213,6 +216,8 @@ def fit_model(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Model:
     if pairs.session.single:
         require_learned(task, tuned.values)
     model = make_model(task, features, spec, encoded, tuned, Decided(solution, way, errors), chosen)
+    if spec.in_parts:
+        model = replace(model, sums=fit_sums(task, features, tuned.values))
     if not spec.held_out:
         return model
     return replace(model, held_out=held_out(task, features, loss, tuned.values))
@@ -302,14 +307,14 @@ def solved(
     decided: Decided,
 ) -> Solved:  # fmt: skip
     """Coefficients and penalties in the units of the kernel itself."""
-    solution, root = decided.model, spec.kind.root(unit)
-    dual = feature_map.W @ solution.coef / unit
+    solution, root, of_targets = decided.model, spec.kind.root(unit), encoded.unit
+    dual = feature_map.W @ solution.coef / unit * of_targets
     with np.errstate(over="ignore"):  # of squared similarities they may be out of range
         penalties = tuned.values[:2] * root * root
     return Solved(
-        coef=solution.coef / root if solution.landmarks is None else dual,
+        coef=solution.coef / root * of_targets if solution.landmarks is None else dual,
         dual=dual,
-        intercept=solution.intercept + encoded.shift,
+        intercept=solution.intercept * of_targets + encoded.shift,
         tuned=tuned,
         penalties=penalties,
         root=root,

@@ -1,4 +1,7 @@
-"""partial_fit: landmarks are those of the first part, and sums of later parts are added to it."""
+"""partial_fit: landmarks are those of the first part, and sums of later parts are added to it.
+
+The first part may be all rows of a ``fit``, of which only sums over the features are kept.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,16 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.coding import Encoded
-from kreinlearn.learn.folds import downdated
+from kreinlearn.learn.folds import MAX_FOLDS, downdated
 from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.precision import require_learned
 from kreinlearn.learn.search import Tuned, given, tune_apart
-from kreinlearn.learn.task import Features, gram_scale
+from kreinlearn.learn.task import Features, Task, gram_scale
 from kreinlearn.nystrom.core import FeatureMap, RowWork
 from kreinlearn.pairs.evaluate import LandmarkColumns
 from kreinlearn.pairs.pairs import Pairs
-from kreinlearn.sums.moments import Moments, Targets, spare_for
+from kreinlearn.solvers.exact import Eigenbasis
+from kreinlearn.sums.moments import FeatureMoments, Moments, Targets, spare_for, total_moments
 
 if TYPE_CHECKING:
     from kreinlearn.learn.fit import Decided, LearnSpec, Model, Solved
@@ -36,6 +40,75 @@ class Sums:
     values: Array  # penalties last used, in the units of C / unit
 
 
+@dataclass(frozen=True)
+class FitSums:
+    """What a fit leaves for parts that come later: sums over the features of its rows."""
+
+    gram: Array  # of Phi' w Phi: the diagonal (r,), if that is all; or else the upper triangle
+    s: Array  # (r,): Phi' w 1
+    B: Array  # (r, q): Phi' w Y
+    t: Array  # (q,): 1' w Y
+    yy: Array  # (q,): Y' w Y
+    weight: float
+    unit: float  # of the kernel values
+    values: Array  # penalties, in the units of C / unit
+
+    @property
+    def terms(self) -> FeatureMoments:
+        r = len(self.s)
+        G = np.zeros((r, r))
+        at = np.diag_indices(r) if self.gram.shape == (r,) else np.triu_indices(r)
+        G[at] = G[at[::-1]] = self.gram
+        return FeatureMoments(G, self.s, self.B, self.t, self.yy, self.weight)
+
+
+def fit_sums(task: Task, features: Features, values: Array) -> FitSums:
+    """The sums over all rows of a fit."""
+    if features.basis is None:
+        moments = total_moments(features.terms)
+        gram = moments.G[np.triu_indices(len(moments.s))]
+    else:
+        gram, moments = _exact_sums(task, features.basis)
+    return FitSums(gram, *moments[1:5], float(moments.n), features.unit, values)
+
+
+def _exact_sums(task: Task, basis: Eigenbasis) -> tuple[Array, FeatureMoments]:
+    """The same if all objects are landmarks: with K = U D U', sums of features are diagonal."""
+    U, D, root = basis.spectrum.U, basis.spectrum.D, basis.root[:, None]
+    Y = np.asarray(task.Y[task.sample.landmarks], dtype=np.float64)
+    wY = root * Y
+    ones, cross = U.T @ basis.root, U.T @ wY
+    t, yy = basis.root @ wY, np.square(wY).sum(axis=0)
+    if basis.signed:  # root Phi = U |D|^1/2
+        size = np.sqrt(np.abs(D))
+        s, B, gram = size * ones, size[:, None] * cross, np.abs(D)
+    else:  # Phi = K, and root K = U D U' / root
+        back = (U * D) / root
+        s, B = back @ ones, back @ cross
+        gram = (back @ back.T)[np.triu_indices(len(s))]
+    return gram, FeatureMoments(np.empty(0), s, B, t, yy, basis.n)
+
+
+def going_on(
+    pairs: Pairs,
+    fitted: FitSums,
+    feature_map: FeatureMap,
+    spec: LearnSpec,
+    rng: np.random.Generator,
+) -> Sums:
+    """Sums without any rows yet, for parts that come after a fit with this map."""
+    m, q = len(feature_map.W), len(fitted.t)
+    k = 1
+    if spec.tunes:
+        k += MAX_FOLDS if spec.cv is None else int(spec.cv)
+    pairs.require_memory(
+        8 * (2 * k + 1) * m * m, f"adding rows to a fit of {m} landmarks",
+        "fit with fewer landmarks, or raise Resources(memory_budget=...)",
+    )  # fmt: skip
+    groups = [Moments.zeros(m, q) for _ in range(k)]
+    return Sums(groups, feature_map.rescaled(1 / fitted.unit), fitted.unit, rng, fitted.values)
+
+
 def first_part(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Model:
     """The model of the first part of the data, with the sums that later parts are added to."""
     from kreinlearn.learn.fit import make_model, make_task, tune_penalties
@@ -45,7 +118,7 @@ def first_part(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Model:
     task = chosen.task
     swept, features = task.with_landmarks_trained().swept(by_fold=spec.tunes)
     task = replace(task, sample=swept.sample)
-    loss = spec.loss.prepared(features, encoded.shift, intercept=spec.intercept)
+    loss = spec.loss.prepared(features, encoded, intercept=spec.intercept)
     tuned = tune_penalties(task, features, loss, spec, encoded)
     if pairs.session.single:
         require_learned(task, tuned.values)
@@ -57,14 +130,21 @@ def first_part(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Model:
 
 
 def next_part(
-    pairs: Pairs, encoded: Encoded, spec: LearnSpec, sums: Sums, columns: LandmarkColumns
-) -> tuple[Sums, Solved]:
-    """The sums with a further part of the data, and the solution that follows from them."""
+    pairs: Pairs, encoded: Encoded, spec: LearnSpec, sums: Sums, columns: LandmarkColumns,
+    fitted: FitSums | None = None,
+) -> tuple[Sums, Solved]:  # fmt: skip
+    """The sums with a further part of the data, and the solution that follows from them.
+
+    ``fitted`` are the sums of a fit that came before the first part, if there was one.
+    """
     from kreinlearn.learn.fit import solved
 
     groups = _added(pairs, Targets(encoded.Y, encoded.weights), sums, columns)
     features = Features(groups, columns, sums.unit, sums.map)
-    loss = spec.loss.prepared(features, encoded.shift, intercept=spec.intercept)
+    if fitted is not None:
+        *parts, last = features.terms
+        features = replace(features, exact_terms=[*parts, last.plus(fitted.terms)])
+    loss = spec.loss.prepared(features, encoded, intercept=spec.intercept)
     tuned = _tuned_again(features, loss, spec, sums)
     decided = _decided(features, loss, spec, encoded, tuned)
     sums = replace(sums, groups=groups, values=tuned.values)

@@ -323,6 +323,7 @@ def sweep(
     takes C / unit of all rows, by number.
     """
     columns, unit = pairs.evaluator(sample), sample.unit
+    _require_outputs(pairs, len(sample.landmarks), targets)
     inside = sample.rows[sample.rows >= 0]
     C = sample.scaled[len(sample.rows) - len(inside) :]
     groups = moments_of(C, targets, inside, pairs.workers)
@@ -363,12 +364,23 @@ def _pilot(groups: list[Moments], rng: np.random.Generator) -> Array:  # (m, LEV
     return T @ rng.standard_normal((T.shape[1], LEVERAGE_PROBES))
 
 
+def _require_outputs(pairs: Pairs, m: int, targets: Targets) -> None:
+    """Raise MemoryError if the products of kernel values with very many targets do not fit."""
+    q = targets.Y.shape[1]
+    if q > m:  # the budget has room for m x m numbers, which is checked elsewhere
+        pairs.require_memory(
+            8 * (2 * targets.n_groups + 2) * m * q, f"sums of {q} outputs at {m} landmarks",
+            "raise Resources(memory_budget=...), or use fewer landmarks, outputs or classes",
+        )  # fmt: skip
+
+
 def _affordable_workers(pairs: Pairs, sample: Sample, work: RowWork) -> int:
     """As many workers as the budget has room for; MemoryError if it has room for none."""
-    m, width, size = len(sample.landmarks), work.width, work.size
-    total = 8 * (work.n_groups * m * m + size * width)  # sums and a reservoir
+    m, width, size, q = len(sample.landmarks), work.width, work.size, work.n_outputs
+    total = 8 * (work.n_groups * m * (m + q) + size * width)  # sums and a reservoir
     fixed = depth_of(pairs.n) * total + 3 * 8 * m * m
     each = total + 8 * TILE * (width + (m if sample.transform is not None else 0)) + 8 * m
+    each += 8 * min(TILE, pairs.n) * q  # targets as numbers
     each += 8 * (TILE + 2 * size) * width if size else 0  # a reservoir while it takes in a tile
     pairs.require_memory(
         fixed + each,

@@ -195,7 +195,12 @@ class Sample:
 
 def unit_of(C: Array) -> float:
     """A power of four near the largest magnitude, and 1 unless squares might over- or underflow."""
-    exponent = int(np.frexp(max(np.max(C, initial=0.0), -np.min(C, initial=0.0)))[1])
+    return unit_near(max(np.max(C, initial=0.0), -np.min(C, initial=0.0)))
+
+
+def unit_near(largest: float) -> float:
+    """A power of four near a magnitude, and 1 unless its square might over- or underflow."""
+    exponent = int(np.frexp(largest)[1])
     return 1.0 if abs(exponent) <= SAFE_EXPONENT else 2.0 ** (2 * (exponent // 2))
 
 

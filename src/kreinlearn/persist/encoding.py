@@ -21,6 +21,8 @@ Array = NDArray[Any]
 INT64 = range(-(2**63), 2**63)
 HALVES = re.compile("[\ud800-\udfff]")  # of characters: texts of UTF-8 have none
 DTYPE = re.compile(r"\|[biu]1|<[iu][248]|<f[248]|<U[1-9]\d{0,8}|<[mM]8(\[\d*[a-zA-Z]+\])?")
+HASHED = {"int", "tuple", "frozenset", "Decimal", "Category", "timedelta"}  # by known rules
+ALIKE = 100  # different values with the same hash, which no honest file has
 LAST = 0x10FFFF  # the number of the last character
 
 
@@ -71,6 +73,8 @@ class Reader:
 
     def __init__(self, file: BufferedReader, left: int) -> None:
         self.file, self.left = file, left
+        self.first: dict[int, object] = {}  # a value of each hash
+        self.others: dict[int, list[object]] = {}  # different values of the same hash
 
     def value(self, node: Any) -> Any:
         """The value of a part of the JSON; parts must be read in the order of the file."""
@@ -87,7 +91,22 @@ class Reader:
         require(isinstance(name, str) and name in KINDS, f"it has a value of type {name!r:.80}")
         parts = self.value(node["of"])
         require(type(parts) is KINDS[name].of, f"it has a {name!r:.80} of {parts!r:.80}")
-        return KINDS[name].make(parts)
+        made = KINDS[name].make(parts)
+        if name in HASHED:
+            self._require_spread(made)
+        return made
+
+    def _require_spread(self, value: object) -> None:
+        """Refuse many different values of one hash: a set of them takes the square of its size."""
+        try:
+            key = hash(value)
+        except TypeError:  # a tuple of lists
+            return
+        if self.first.setdefault(key, value) != value:
+            others = self.others.setdefault(key, [])
+            if value not in others:
+                others.append(value)
+            require(len(others) < ALIKE, f"it has {ALIKE} different values that have one hash")
 
     def _array(self, name: object, shape: Any, order: object) -> Array:
         """The next array; no memory is allocated for what is not in the file."""

@@ -52,7 +52,7 @@ def save(
     The attributes ``folds_`` and ``choices_`` are left out, and so is the folder ``store`` of
     ``resources``. Values of ``cv`` and ``scoring`` that are objects (a splitter, a function) become
     None with a warning, because predictions do not use them. Everything that ``partial_fit`` needs
-    is stored.
+    to go on is stored.
 
     Examples
     --------

@@ -37,7 +37,7 @@ KINDS = {
     "int": "n_features_in_ n_landmarks_ rank_ n_active_landmarks_ n_iter_ _n_chosen",
     "float": (
         "lambda_plus_ lambda_minus_ lambda_l1_ C_ cv_loss_ cv_score_ expected_error_ "
-        "expected_error_std_"
+        "expected_error_std_ _target_unit"
     ),
     "bool": "_one_output",
     "str": "similarity_ multi_class_ decision_ _column",
@@ -51,6 +51,7 @@ KINDS = {
     "ErrorEstimate": "error_",
     "FeatureMap": "_map",
     "Sums": "_sums",
+    "FitSums": "_fit_sums",
     "NeighbourScores": "_neighbours",
     "labels: c": "classes_",
     "labels: d": "feature_names_in_",
@@ -142,6 +143,9 @@ def require_consistent(estimator: BaseEstimator, state: State, columns: Landmark
         _require_map_of(state)
     if "_sums" in state:
         _require_sums(state["_sums"], m, sizes["q"])
+    if "_fit_sums" in state:
+        _require_fit_sums(state["_fit_sums"], state["_map"], state.get("_sums"))
+    require(0 < state.get("_target_unit", 1.0) < np.inf, "the unit of its targets is no number")
     if "part_weights_" in state:
         _require_parts(state, m, sizes["c"])
     shown = state.get("_sklearn_output_config", {})
@@ -254,6 +258,17 @@ def _require_sums(sums: Any, m: int, q: int | None) -> None:
         good = good and _are_finite(group, cross=(m, q), y_sums=(q,), y_squares=(q,))
         good = good and _are_finite(group.gram, triangle=(m, m), sums=(m,)) and group.weight >= 0
     require(good, "the sums that its partial_fit goes on from are damaged")
+
+
+def _require_fit_sums(sums: Any, map: FeatureMap, later: Any) -> None:
+    """Require sums over the features of a fit, to which those of later parts can be added."""
+    r, q = len(map.S), len(sums.t) if isinstance(sums.t, np.ndarray) and sums.t.ndim == 1 else -1
+    good = _are_finite(sums, s=(r,), B=(r, q), t=(q,), yy=(q,))
+    good = good and any(_is_finite(sums.gram, (size,)) for size in (r, r * (r + 1) // 2))
+    good = good and (_is_finite(sums.values, (2,)) or _is_finite(sums.values, (3,)))
+    good = good and 0 < sums.unit < np.inf and 0 <= sums.weight < np.inf
+    good = good and (later is None or later.groups[0].y_sums.shape == (q,))
+    require(good, "the sums of its fit are damaged")
 
 
 def _require_parts(state: State, m: int, c: int | None) -> None:

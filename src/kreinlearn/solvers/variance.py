@@ -26,6 +26,8 @@ LARGEST = float(np.finfo(np.float64).max)
 ROUNDING = 8 * EPS  # times sqrt(r): the error of an eigendecomposition in equal tau and zero d
 PIVOT_RTOL = 1e-6  # entries of an eigenvector that count as equally large when its sign is fixed
 SECULAR_RTOL = 1e-14  # norm of the predictions against r
+LEAST_PENALTY = 1e-14  # against the largest entry of G: smaller ones make no difference but errors
+MOST_PENALTY = 1e100  # against it: features of larger ones are of no use
 RADIUS_RTOL = 1e-60  # r against the norm at mu = 0; below it r is zero, as its square underflows
 MAX_ITER = 100  # steps of the secular equation; two to eight are usual, and 26 the most seen
 
@@ -101,7 +103,7 @@ def variance_fold(fold: Fold, values: Array, radii: Array) -> tuple[float, Array
     ``values`` (p,) is one penalty per group, and ``radii`` (q,) are the norms of the predictions of
     the training part, of which c is a common factor.
     """
-    spectrum = _decompose(fold.G, fold.penalty(values))
+    spectrum = _decompose(fold.G, bounded(fold.penalty(values), np.diagonal(fold.G)))
     minimum = _minimise(spectrum, fold.B, radii)
     Y = spectrum.V @ minimum.u.T  # (r, q)
     Z = spectrum.W * Y
@@ -109,6 +111,18 @@ def variance_fold(fold: Fold, values: Array, radii: Array) -> tuple[float, Array
     slope = np.einsum("iq,iq->i", spectrum.V @ x.T, Y)  # dF / dlog penalty
     slopes = group_sums(slope, fold.groups, len(values))
     return fold.loss(Z), np.append(slopes, radii**2 @ rho)
+
+
+def bounded(penalty: Array, squares: Array) -> Array:  # (r,), (r,) -> (r,)
+    """Penalties of least squares, within bounds beyond which they decide nothing.
+
+    They are compared with the largest sum of squares of a feature. Without bounds, the smallest
+    penalties would make errors of eigenvectors large, and the largest ones would overflow.
+    """
+    largest = float(np.max(squares, initial=0.0))
+    if largest <= 0:
+        return penalty
+    return np.clip(penalty, LEAST_PENALTY * largest, MOST_PENALTY * largest)
 
 
 def _decompose(G: Array, penalty: Array) -> _Spectrum:

@@ -200,19 +200,18 @@ def moments_of(C: Array, targets: Targets, numbers: Array, workers: int = 1) -> 
     order = None if grouped is None else np.argsort(grouped[numbers], kind="stable")
     m, q = C.shape[1], targets.Y.shape[1]
     moments = [Moments.zeros(m, q) for _ in range(targets.n_groups)]
-    Y, w = targets.of(numbers)
     for g, span in targets.spans(numbers if order is None else numbers[order]):
         here = span if order is None else order[span]
-        moments[g] = _moments(C[here], Y[here], None if w is None else w[here], workers)
+        moments[g] = _moments(C[here], targets, numbers[here], workers)
     return moments
 
 
-def _moments(C: Array, Y: Array, w: Array | None, workers: int) -> Moments:
+def _moments(C: Array, targets: Targets, numbers: Array, workers: int) -> Moments:
     def add(total: Moments, here: slice) -> None:
-        total.add(C[here], Y[here], None if w is None else w[here])
+        total.add(C[here], *targets.of(numbers[here]))
 
     m, tiles = C.shape[1], gen_batches(len(C), TILE)
-    zero, spare = partial(Moments.zeros, m, Y.shape[1]), spare_for(m, 1, workers)
+    zero, spare = partial(Moments.zeros, m, targets.Y.shape[1]), spare_for(m, 1, workers)
     return sum_over_blocks(add, tiles, zero, len(C), workers=workers, spare=spare)
 
 

@@ -64,7 +64,7 @@ def test_fields_as_numbers() -> None:
     values = ["1", " 2.5 ", "", "NA", None, "inf", "-Infinity", 3, True]
     expected = [1, 2.5, np.nan, np.nan, np.nan, np.inf, -np.inf, 3, 1]
     np.testing.assert_array_equal(floats_of(values, str), expected)
-    for bad in ("x", "1_0", [1], "0x1f"):
+    for bad in ("x", "1_0", [1], "0x1f", "\u0661\u0662", "\uff11", 10**400):
         with pytest.raises(ValueError, match="could not convert string to float: 1 is "):
             floats_of(["1", bad], str)
 

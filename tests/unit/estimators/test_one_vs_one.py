@@ -329,3 +329,13 @@ def test_signs_of_classes():
     np.testing.assert_array_equal(one_vs_rest(labels, 3), expected)
     np.testing.assert_array_equal(one_vs_rest(np.array([0, 1, 1]), 2), [[-1], [1], [1]])
     assert one_vs_rest(labels, 5).shape == (3, 5)
+
+
+@classifiers
+def test_auto_is_one_vs_rest_for_very_many_classes(learner):
+    labels = np.arange(N) % 33
+    model = learner(KERNEL, landmarks=10, random_state=0, cv=2).fit(X, labels)
+    assert model.multi_class_ == "ovr"
+    assert not hasattr(model, "multi_class_errors_")
+    model.fit(X, labels % 32)
+    assert set(model.multi_class_errors_) == {"ovr", "ovo"}

@@ -265,9 +265,134 @@ def test_fit_starts_anew():
     model.fit(X[:30], Y[:30])
     fresh = make(KreinRidge).fit(X[:30], Y[:30])
     np.testing.assert_array_equal(model.predict(X_NEW), fresh.predict(X_NEW))
-    model.partial_fit(X[30:90], Y[30:90])
-    first = make(KreinRidge).partial_fit(X[30:90], Y[30:90])
-    np.testing.assert_array_equal(model.predict(X_NEW), first.predict(X_NEW))
+
+
+# After a fit
+
+
+@weights
+@pytest.mark.parametrize("learner", [*REGRESSORS, *CLASSIFIERS])
+def test_partial_fit_goes_on_from_a_fit(learner, w):
+    y, first, rest = LABELS if learner in CLASSIFIERS else Y, slice(0, 60), slice(60, N)
+    w_first, w_rest = (None, None) if w is None else (w[first], w[rest])
+    whole = make(learner).fit(X, y, sample_weight=w)
+    model = make(learner).fit(X[first], y[first], sample_weight=w_first)
+    model.partial_fit(X[rest], y[rest], sample_weight=w_rest)
+    assert_same(scores(whole), scores(model))
+    again = pickle.loads(pickle.dumps(make(learner).fit(X[first], y[first], w_first)))
+    again.partial_fit(X[60:100], y[60:100], sample_weight=None if w is None else w[60:100])
+    again.partial_fit(X[100:], y[100:], sample_weight=None if w is None else w[100:])
+    assert_same(scores(whole), scores(again))
+
+
+@weights
+@pytest.mark.parametrize("unit", [1.0, 2.0**-300])
+def test_it_goes_on_from_a_fit_with_all_objects_as_landmarks(w, unit):
+    """The definition, with the objects of the fit as landmarks, for kernels of any size."""
+
+    def k(A, B):
+        return similarity(A, B) * unit
+
+    n, kept = 40, np.arange(40) if w is None else np.flatnonzero(W[:40])
+    K = similarity(X, X[kept])
+    first, rest = (None, None) if w is None else (w[:n], w[n:])
+    penalties = {"lambda_plus": 2e-3 * unit, "lambda_minus": 3e-2 * unit}
+    model = KreinRidge(k, landmarks=None, **penalties).fit(X[:n], Y[:n], sample_weight=first)
+    assert model.n_landmarks_ == len(kept)
+    model.partial_fit(X[n:], Y[n:], sample_weight=rest)
+    root = np.ones(len(kept)) if w is None else np.sqrt(w[kept])
+    D, U = np.linalg.eigh(root[:, None] * K[kept] * root)  # weights are repetitions
+    Phi = K @ (root[:, None] * U * np.sign(D) / np.sqrt(np.abs(D)))
+    weight = np.ones(N) if w is None else w
+    A = np.column_stack([Phi, np.ones(N)])
+    penalty = np.append(np.where(D > 0, 2e-3, 3e-2), 0.0) * weight.sum()
+    wA = weight[:, None] * A
+    coef = np.linalg.solve(A.T @ wA + np.diag(penalty), wA.T @ Y)
+    assert_same(A @ coef, model.predict(X), rtol=1e-6)
+
+
+@weights
+def test_a_baseline_goes_on_from_a_fit_with_all_objects(w):
+    n, kept = 40, np.arange(40) if w is None else np.flatnonzero(W[:40])
+    first, rest = (None, None) if w is None else (w[:n], w[n:])
+    model = SimilarityRidge(KERNEL, landmarks=None, lambda_plus=1e-2)
+    model.fit(X[:n], Y[:n], sample_weight=first).partial_fit(X[n:], Y[n:], sample_weight=rest)
+    given = SimilarityRidge(KERNEL, landmarks=X[kept], lambda_plus=1e-2).fit(X, Y, sample_weight=w)
+    assert_same(given.predict(X_NEW), model.predict(X_NEW), rtol=1e-7)
+
+
+def test_a_tuned_fit_goes_on_with_its_landmarks_similarity_and_penalties():
+    words = [f"{'ab' * (i % 7)}{'c' * (i % 5)}" for i in range(60)]
+    lengths = np.array([len(word) + word.count("c") for word in words], dtype=float)
+    model = KreinRidge("levenshtein", random_state=0).fit(words[:50], lengths[:50])
+    before = model.similarity_, model.lambda_plus_, model.landmarks_
+    model.partial_fit(words[50:53], lengths[50:53])
+    assert (model.similarity_, model.landmarks_) == (before[0], before[2])
+    assert model.lambda_plus_ == pytest.approx(before[1], rel=1e-12)
+    np.testing.assert_allclose(model.predict(words), lengths, atol=0.5)
+    model.partial_fit(words * 2, np.concatenate([lengths, lengths]))
+    assert model.lambda_plus_ != pytest.approx(before[1], rel=1e-3)
+
+
+def test_a_fit_of_pairs_of_classes_goes_on_with_each_class_against_the_rest():
+    model = KreinRidgeClassifier(KERNEL, landmarks=Z, random_state=0, **TWO)
+    model.fit(X[:60], LABELS[:60])
+    assert model.multi_class_errors_.keys() == {"ovr", "ovo"}
+    model.partial_fit(X[60:], LABELS[60:])
+    assert model.multi_class_ == "ovr"
+    assert not hasattr(model, "multi_class_errors_")
+    assert_same(scores(make(KreinRidgeClassifier).fit(X, LABELS)), scores(model))
+
+
+def test_a_precomputed_fit_goes_on():
+    n = 40
+    K = similarity(X, X[:n])
+    model = KreinRidge("precomputed", landmarks=None, **TWO).fit(K[:n], Y[:n])
+    model.partial_fit(K[n:], Y[n:])
+    a, b = oracles.krein_ridge(K, K[:n], Y, (2e-3, 3e-2))
+    assert_same(K @ a + b, model.predict(K), rtol=1e-6)
+
+
+def test_targets_of_any_size_in_parts():
+    """Targets whose squares underflow are summed in a unit of their own."""
+    whole = make(KreinRidge).fit(X, Y)
+    for unit in (2.0**-700, 2.0**400):
+        model = in_parts(make(KreinRidge), [50, 70], y=Y * unit)
+        assert_same(scores(whole), scores(model) / unit)
+        model = make(KreinRidge).fit(X[:50], Y[:50] * unit).partial_fit(X[50:], Y[50:] * unit)
+        assert_same(scores(whole), scores(model) / unit)
+    model = make(KreinRidge).fit(X[:50], Y[:50] * 2.0**-700)
+    with pytest.raises(ValueError, match=r"y is as large as .*, and the targets before were about"):
+        model.partial_fit(X[50:], Y[50:])
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"cv": "loo"}, "partial_fit draws its folds"),
+        ({"scoring": "r2"}, "partial_fit tunes for the squared error"),
+    ],
+)
+def test_a_fit_that_cannot_be_continued_is_not_forgotten(params, message):
+    model = KreinRidge(KERNEL, landmarks=Z, random_state=0, **params).fit(X, Y)
+    before = model.predict(X_NEW)
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(X, Y)
+    np.testing.assert_array_equal(model.predict(X_NEW), before)
+
+
+def test_a_fit_without_sums_is_not_forgotten():
+    model = make(KreinRidge).fit(X, Y)
+    del model._fit_sums
+    with pytest.raises(ValueError, match="kept no sums of a fit"):
+        model.partial_fit(X, Y)
+
+
+def test_adding_to_very_many_landmarks_keeps_to_the_memory_budget():
+    model = make(KreinRidge, landmarks=None).fit(X, Y)
+    model.set_params(resources=Resources(memory_budget=10**5))
+    with pytest.raises(MemoryError, match="adding rows to a fit of 120 landmarks needs"):
+        model.partial_fit(X, Y)
 
 
 # Tuned

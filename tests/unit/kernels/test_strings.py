@@ -256,6 +256,30 @@ def test_a_million_characters_of_vocabulary_are_not_needed_by_rows() -> None:
 # Through an estimator
 
 
+@pytest.mark.parametrize("kernel", [kernel() for kernel in (*EDITS, Jaro, JaroWinkler)], ids=str)
+def test_a_long_string_and_itself_cost_nothing(kernel: Any) -> None:
+    """A million letters; before, the time grew with the square of the length."""
+    text = "abcde" * 200_000
+    tokens = list(text)
+    for objects in ([text], [text, str(text)], [text.encode()], [tokens, tokens.copy()]):
+        n = len(objects)
+        for values in (kernel(objects), kernel(objects, objects), kernel.symmetric(objects)):
+            np.testing.assert_array_equal(values, np.zeros((n, n)))
+    model = KreinRidgeClassifier(kernel, lambda_plus=1, lambda_minus=1).fit([text, "a"], [0, 1])
+    assert model.predict([text])[0] == 0
+
+
+@pytest.mark.parametrize("kernel", [kernel() for kernel in (*EDITS, Jaro, JaroWinkler)], ids=str)
+def test_long_strings_beside_equal_ones_are_compared_as_any_others(kernel: Any) -> None:
+    rng = np.random.default_rng(0)
+    letters = ["".join(rng.choice(list("abc"), 1500)) for _ in range(3)]
+    A = [letters[0], "short", letters[1], letters[0], letters[2]]
+    Z = [letters[1], letters[0], "shirt", letters[1] + "c"]
+    wanted = [[by_rapidfuzz(kernel)(a, z) for z in Z] for a in A]
+    np.testing.assert_array_equal(kernel(A, Z), wanted)
+    np.testing.assert_array_equal(kernel([list(a) for a in A], [list(z) for z in Z]), wanted)
+
+
 def two_kinds(n: int, seed: int) -> tuple[list[str], Any]:
     """Words whose first half is of other letters."""
     y = np.arange(n) % 2

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kreinlearn.learn.coding import (
+    MOST_COMPARED,
     Classes,
     Regression,
     class_scores,
@@ -59,6 +60,15 @@ def test_targets_are_shifted_by_their_weighted_mean(w):
     same = Regression().shifted(ROWS, encoded, w, intercept=False)
     np.testing.assert_array_equal(same.Y, Y + 1e9)
     np.testing.assert_array_equal(same.shift, [0.0, 0.0])
+
+
+def test_targets_that_cannot_be_squared_are_divided_by_a_power_of_two():
+    encoded = Regression().encode(ROWS, Y * 2.0**-700)
+    shifted = Regression().shifted(ROWS, encoded, None, intercept=True)
+    assert np.frexp(shifted.unit)[0] == 0.5
+    assert 0.1 < np.abs(shifted.Y).max() < 10
+    np.testing.assert_array_equal(shifted.Y, (Y * 2.0**-700 - shifted.shift) / shifted.unit)
+    assert Regression().shifted(ROWS, encoded._replace(Y=Y), None, intercept=True).unit == 1
 
 
 def test_a_fold_predicts_in_the_units_of_the_targets():
@@ -229,3 +239,10 @@ def test_two_classes_have_one_column():
     np.testing.assert_allclose(found, K[:, FEW] @ a + b, rtol=0, atol=1e-8)
     assert not Classes("auto").compares(Classes("auto").encode(ROWS, NUMBERED > 0))
     assert Classes("auto").compares(Classes("auto").encode(ROWS, NUMBERED))
+
+
+def test_very_many_classes_are_not_compared_by_pairs():
+    few, many = (Classes().encode(Rows(np.arange(n)), np.arange(n)) for n in (32, 33))
+    assert MOST_COMPARED == 32
+    assert Classes().compares(few)
+    assert not Classes().compares(many)

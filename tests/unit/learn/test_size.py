@@ -74,6 +74,18 @@ def test_the_landmarks_beyond_the_border_are_those_that_the_time_allows(pair):
         assert allowed or usual or m == LEAST, (n, m)
 
 
+def test_landmarks_that_would_take_longer_than_all_objects_are_not_chosen():
+    """With a machine for each of 100 classes, 1,000 landmarks cost more than an eigenbasis."""
+    n, q = 2000, 100
+    exact = exact_seconds(n, q, CHEAP, machines=True)
+    assert SECONDS < exact < landmark_seconds(n, 1000, CHEAP, q) / 3
+    size = landmarks_by_cost(n, q, CHEAP, PLENTY, machines=True)
+    assert size.n_landmarks == n
+    assert size.reason.endswith("of one core, and 1000 landmarks take longer")
+    assert landmarks(n, n_outputs=q, machines=True, memory=10**8) < n
+    assert landmarks(n, n_outputs=q) == n
+
+
 # Monotone
 
 

@@ -356,3 +356,40 @@ def test_cases_are_sound_without_the_change(tmp_path: Path) -> None:
     for make in (strings, vectors, given, sparse, front):
         found = kreinlearn.load(changed(make(), tmp_path / "m.krein", lambda *_: None))
         assert cases.answers(found, found.landmarks_ if make is not given else np.eye(9))
+
+
+# Time
+
+
+def colliding(n: int) -> list[Any]:
+    """Whole numbers with the same hash, as they are written."""
+    return [typed("int", hex(2**70 + i * (2**61 - 1))) for i in range(n)]
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        typed("set", colliding(5000)),
+        typed("frozenset", colliding(5000)),
+        typed("dict", [colliding(5000), [0] * 5000]),
+        colliding(5000),
+        typed("set", [typed("tuple", [one]) for one in colliding(5000)]),
+        typed("set", [typed("Decimal", str(i * (2**61 - 1))) for i in range(5000)]),
+    ],
+    ids=["set", "frozenset", "dict", "tokens", "tuples", "decimals"],
+)
+def test_bad_input_90_numbers_of_one_hash_are_refused(node: Any, tmp_path: Path) -> None:
+    """A set of them would take the square of their number."""
+    path = changed(strings(), tmp_path / "m.krein", parameter({"x": node}))
+    with pytest.raises(ModelFormatError, match="100 different values that have one hash"):
+        kreinlearn.load(path)
+
+
+def test_a_few_numbers_of_one_hash_are_numbers(tmp_path: Path) -> None:
+    few = {i * (2**61 - 1) for i in range(90)}
+    X = [few, {1, 2}, {2**61}, {1, 5}]
+    model = kreinlearn.KreinRidge("jaccard_sets", lambda_plus=1, lambda_minus=1).fit(
+        X, [0, 1, 2, 1]
+    )
+    model.save(tmp_path / "m.krein")
+    assert kreinlearn.load(tmp_path / "m.krein").landmarks_ == X

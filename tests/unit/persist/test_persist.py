@@ -7,6 +7,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -88,6 +89,7 @@ def tuned() -> dict[str, Any]:
             words(), LABELS
         ),
         "numbers": kreinlearn.KreinRegressor("gaussian", random_state=0).fit(X, TARGETS),
+        "tiny": kreinlearn.KreinRidge("gaussian", random_state=0).fit(X, TARGETS * 1e-200),
         "parts": parts, "single": single, "column": column,
     }  # fmt: skip
 
@@ -98,7 +100,7 @@ def fits() -> dict[str, Any]:
 
 
 FITS = ("nystroem", "pca", "grid", "score", "classes", "l1", "spectrum", "given", "parts", "single")
-FITS = (*FITS, "column", "weights", "outside", "few", "front", "several", "numbers")
+FITS = (*FITS, "column", "weights", "outside", "few", "front", "several", "numbers", "tiny")
 
 
 def equal(a: Any, b: Any) -> bool:
@@ -116,6 +118,37 @@ def equal(a: Any, b: Any) -> bool:
     if hasattr(a, "__dict__") and not isinstance(a, type | np.dtype):
         return equal(vars(a), vars(b))
     return bool(a == b)
+
+
+@pytest.mark.parametrize("name", ["grid", "few", "outside", "tiny", "column", "parts"])
+def test_partial_fit_goes_on_from_a_loaded_fit(
+    name: str, fits: dict[str, Any], tmp_path: Path
+) -> None:
+    X, y = (words() if name == "column" else numbers()), TARGETS
+    if name in ("few", "parts"):
+        y = LABELS
+    if name == "tiny":
+        y = TARGETS * 1e-200
+    model = copy.deepcopy(fits[name])
+    found = loaded(model, tmp_path / "m.krein")
+    before = found.dual_coef_
+    for one in (model, found):
+        one.partial_fit(X[:20], y[:20])
+    np.testing.assert_array_equal(found.dual_coef_, model.dual_coef_)
+    assert not np.array_equal(before, found.dual_coef_)
+
+
+def test_damaged_sums_of_a_fit_are_refused(tmp_path: Path) -> None:
+    for change in (
+        {"s": np.zeros(3)}, {"gram": np.zeros((2, 2))}, {"weight": float("nan")}, {"unit": 0.0},
+        {"t": np.zeros(2)}, {"values": np.zeros(5)},
+    ):  # fmt: skip
+        model = kreinlearn.KreinRidge("gaussian", landmarks=8, random_state=0)
+        model.fit(numbers(), TARGETS)
+        model._fit_sums = replace(model._fit_sums, **change)
+        model.save(tmp_path / "m.krein")
+        with pytest.raises(ModelFormatError, match="the sums of its fit are damaged"):
+            kreinlearn.load(tmp_path / "m.krein")
 
 
 @pytest.mark.parametrize("name", FITS)

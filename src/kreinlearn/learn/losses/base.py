@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns
 from kreinlearn.learn.task import Features, Linear, Task
 from kreinlearn.solvers.least_squares import Fold
 from kreinlearn.sums.moments import Centred
+
+if TYPE_CHECKING:
+    from kreinlearn.learn.coding import Encoded
 
 
 class Loss(Protocol):
@@ -26,7 +29,7 @@ class Loss(Protocol):
     iterates: bool  # every output takes steps of an iterative solver
     diagonal: bool  # solved in the eigenbasis of the kernel matrix, if all objects are landmarks
 
-    def prepared(self, features: Features, shift: Array | float, *, intercept: bool) -> Loss:
+    def prepared(self, features: Features, encoded: Encoded, *, intercept: bool) -> Loss:
         """The loss for given data: what it has to know of the targets first."""
 
     def objective(self, folds: Sequence[Fold]) -> MeanLoss:

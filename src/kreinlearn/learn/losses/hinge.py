@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from kreinlearn.solvers.margins import DenseRows, HingeState, Margins, RowMargin
 from kreinlearn.solvers.squared_hinge import finite_newton, hinge_gradient, newton
 from kreinlearn.sums.moments import Centred, total_moments
 
+if TYPE_CHECKING:
+    from kreinlearn.learn.coding import Encoded
+
 TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
 
 
@@ -42,7 +45,7 @@ class SquaredHinge:
     def unknowns(self, penalties: Unknowns) -> Unknowns:
         return penalties
 
-    def prepared(self, features: Features, shift: Array | float, *, intercept: bool) -> Self:
+    def prepared(self, features: Features, encoded: Encoded, *, intercept: bool) -> Self:
         return self
 
     def settled(self, values: Array) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.exact import solve_exact, tuning_loss
@@ -12,6 +12,9 @@ from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns, tune,
 from kreinlearn.learn.task import Features, Linear, Task
 from kreinlearn.solvers.least_squares import Fold, ridge, ridge_rows, signed_penalty
 from kreinlearn.sums.moments import Centred, FeatureMoments
+
+if TYPE_CHECKING:
+    from kreinlearn.learn.coding import Encoded
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class SquaredError:
     def keeping(self, task: Task, *, by_fold: bool) -> Any:
         return None
 
-    def prepared(self, features: Features, shift: Array | float, *, intercept: bool) -> Self:
+    def prepared(self, features: Features, encoded: Encoded, *, intercept: bool) -> Self:
         return self
 
     def settled(self, values: Array) -> Self:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +15,11 @@ from kreinlearn.learn.losses.squared import SquaredError
 from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, one_penalty, tune, tune_apart
 from kreinlearn.learn.task import Features, Linear, Task
 from kreinlearn.solvers.least_squares import Fold, in_span, signed_penalty
-from kreinlearn.solvers.variance import VarianceFold, variance_constrained
+from kreinlearn.solvers.variance import VarianceFold, bounded, variance_constrained
 from kreinlearn.sums.moments import Centred, FeatureMoments
+
+if TYPE_CHECKING:
+    from kreinlearn.learn.coding import Encoded
 
 CONSTANT_RTOL = 1e-12  # deviation of a target, of its size, below which it is constant
 
@@ -25,22 +28,25 @@ CONSTANT_RTOL = 1e-12  # deviation of a target, of its size, below which it is c
 class VarianceConstrained(SquaredError):
     """The loss of ``KreinVCRidge``: -2 mean(y f) with a given root mean square of f.
 
-    ``radius`` is the parameter of the estimator; ``radii`` are the numbers, one per output.
+    ``radius`` is the parameter of the estimator; ``radii`` are the numbers, one per output, in the
+    unit of the targets.
     """
 
     diagonal = False  # the spread of the predictions couples all eigenvectors
 
     radius: Any = "auto"
     radii: Array | None = None  # (q,)
+    unit: float = 1.0  # of the targets
 
     def unknowns(self, penalties: Unknowns) -> Unknowns:
         factor = None if isinstance(self.radius, str) and self.radius == "tuned" else 1.0
         return replace(penalties, fixed=(*penalties.fixed, factor))
 
     def prepared(
-        self, features: Features, shift: Array | float, *, intercept: bool
+        self, features: Features, encoded: Encoded, *, intercept: bool
     ) -> VarianceConstrained:
-        whole = features.whole(intercept=intercept)
+        whole, unit = features.whole(intercept=intercept), encoded.unit
+        shift = encoded.shift / unit
         deviation = np.sqrt(np.maximum(whole.yy, 0) / whole.n)
         size = np.sqrt(np.maximum(whole.yy / whole.n, 0) + (whole.ybar + shift) ** 2)
         if (deviation <= CONSTANT_RTOL * size).any():
@@ -48,8 +54,9 @@ class VarianceConstrained(SquaredError):
                 f"the target is constant (n_samples={whole.n:g}): the variance constraint is "
                 "undefined; drop that output, or use KreinRidge"
             )
-        radii = deviation if isinstance(self.radius, str) else self._given_radii(len(deviation))
-        return replace(self, radii=radii)
+        if isinstance(self.radius, str):
+            return replace(self, radii=deviation, unit=unit)
+        return replace(self, radii=self._given_radii(len(deviation)) / unit, unit=unit)
 
     def _given_radii(self, q: int) -> Array:
         given = np.asarray(self.radius, dtype=np.float64)
@@ -78,6 +85,8 @@ class VarianceConstrained(SquaredError):
         """From the penalties of least squares, which are cheap to find, on to its own."""
         scale = features.scale(intercept=task.intercept)
         folds = task.folds_of(features)
+        if not unknowns.penalties:  # only the radius
+            return tune(self.objective(folds), scale, unknowns)
         first = Unknowns(unknowns.fixed[:2], unknowns.equal)
         start = None if loo else task.tuned_before(first)
         if start is None:
@@ -90,18 +99,20 @@ class VarianceConstrained(SquaredError):
 
     def solve_sums(self, whole: Centred, S: Array, values: Array) -> Linear:
         assert self.radii is not None
-        penalty = whole.n * signed_penalty(S, *values[:2])
+        penalty = bounded(whole.n * signed_penalty(S, *values[:2]), np.diagonal(whole.G))
         solution = variance_constrained(whole.G, whole.B, penalty, self.radii * np.sqrt(whole.n))
         if not solution.converged and len(S):
             warn("the variance constraint cannot be met: the features do not vary")
         constant = whole.intercept(solution.coef)
         return Linear(
-            solution.coef, constant, singular=solution.singular, attributes={"radius_": self.radii}
-        )
+            solution.coef, constant, singular=solution.singular,
+            attributes={"radius_": self.radii * self.unit},
+        )  # fmt: skip
 
     def solve_rows(self, Phi: Array, Y: Array, w: Array, penalty: Array, intercept: bool) -> Linear:
         assert self.radii is not None
-        F, unit, back = in_span(Phi, penalty)
+        squares = np.einsum("ij,ij,i->j", Phi, Phi, w)
+        F, unit, back = in_span(Phi, bounded(penalty, squares))
         part = FeatureMoments.of_rows(F, Y, w).centred(intercept=intercept)
         radii = np.sqrt(np.maximum(part.yy, 0))  # a pair of classes has a deviation of its own
         if Y.shape[1] == len(self.radii):
@@ -110,4 +121,6 @@ class VarianceConstrained(SquaredError):
             radii = np.full(Y.shape[1], float(self.radius) * np.sqrt(part.n))
         solution = variance_constrained(part.G, part.B, unit, radii)
         constant = part.intercept(solution.coef)
-        return Linear(back @ solution.coef, constant, attributes={"radius_": self.radii})
+        return Linear(
+            back @ solution.coef, constant, attributes={"radius_": self.radii * self.unit}
+        )

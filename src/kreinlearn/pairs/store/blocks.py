@@ -169,6 +169,7 @@ class StoredBlocks:
             except OSError as error:
                 self._failed = True  # the disk is full; what is in the log stays valid
                 setattr(error, STORED, True)
+                error.filename = error.filename or str(self.folder.path)
                 error.add_note(
                     f"what was written before is kept in the store {str(self.folder.path)!r}; free "
                     "some disk space and fit again with this store to continue from there"

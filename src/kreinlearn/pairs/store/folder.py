@@ -42,8 +42,11 @@ class Folder:
         if not (self.path / "run.json").exists():
             self._require_empty()
             text = json.dumps({"format": FORMAT, **fresh()}, indent=1)
-            with replacing(self.path / "run.json") as new:
-                new.write_text(text, encoding="utf8")
+            try:
+                with replacing(self.path / "run.json") as new:
+                    new.write_text(text, encoding="utf8")
+            except OSError as error:
+                raise _opening(error, self.path) from error
         try:
             text = (self.path / "run.json").read_text(encoding="utf8")
             recorded: dict[str, Any] = json.loads(text)
@@ -140,4 +143,4 @@ def _locked(path: Path) -> int:
 def _opening(error: OSError, path: Path) -> OSError:
     """The same error, with the path of the store and a remedy."""
     what = f"store={str(path)!r} cannot be written ({error.strerror}); pass a folder that can be"
-    return type(error)(error.errno, what)
+    return type(error)(error.errno, what, str(path))

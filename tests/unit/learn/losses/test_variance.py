@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kreinlearn.learn.coding import Encoded
 from kreinlearn.learn.losses import VarianceConstrained
 from kreinlearn.learn.search import Unknowns
 from kreinlearn.sums.moments import FeatureMoments
@@ -21,7 +22,7 @@ def swept(radius="auto", *, by_fold=True, **params):
     """A task, its features, and the loss as it is for their targets."""
     loss = VarianceConstrained(radius)
     task, features, _ = one_pass(loss, of_vectors(FEW, **params), by_fold=by_fold)
-    return task, features, loss.prepared(features, 0.0, intercept=True)
+    return task, features, loss.prepared(features, Encoded(None, Y), intercept=True)
 
 
 def deviation(w):
@@ -51,7 +52,8 @@ def test_a_constant_target_is_refused():
     def prepared(targets, shift):
         part = FeatureMoments.of_rows(RNG.normal(size=(N, 3)), targets, None)
         features = replace(swept()[1], exact_terms=[part])
-        return VarianceConstrained().prepared(features, shift, intercept=True)
+        encoded = Encoded(None, targets, shift=shift)
+        return VarianceConstrained().prepared(features, encoded, intercept=True)
 
     with pytest.raises(ValueError, match="the target is constant"):
         prepared(np.full((N, 1), 7.0), 0.0)
