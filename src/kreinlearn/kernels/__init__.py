@@ -16,7 +16,12 @@ from kreinlearn.kernels.graphs import (
 )
 from kreinlearn.kernels.ngrams import NGrams
 from kreinlearn.kernels.objects import Hausdorff, ModifiedHausdorff
-from kreinlearn.kernels.precomputed import Precomputed, PrecomputedDissimilarity, double_centre
+from kreinlearn.kernels.precomputed import (
+    GivenMatrix,
+    Precomputed,
+    PrecomputedDissimilarity,
+    double_centre,
+)
 from kreinlearn.kernels.scikit import SklearnKernel, SklearnMetric
 from kreinlearn.kernels.series import (
     DTW,
@@ -70,6 +75,7 @@ __all__ = [
     "Field",
     "Gaussian",
     "GaussianCombination",
+    "GivenMatrix",
     "Gower",
     "GraphEdit",
     "Hamming",

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import gen_batches
 
 from kreinlearn.data.tiles import TILE, length, objects_of, take
+from kreinlearn.data.validation import looks_like_distances
 from kreinlearn.kernels import _memory, domains
 from kreinlearn.kernels.domains import Domain
 
@@ -429,6 +430,11 @@ def resolve(spec: object, params: Mapping[str, Any] | None = None) -> Kernel:
         return kernel.set_params(**params) if params else kernel
     if isinstance(spec, str):
         return _by_name(spec, params)
+    if isinstance(spec, np.ndarray):
+        from kreinlearn.kernels.precomputed import GivenMatrix
+
+        square = spec.ndim == 2 and spec.shape[0] == spec.shape[1]
+        return GivenMatrix(spec, is_dissimilarity=square and looks_like_distances(spec))
     if callable(spec):
         from kreinlearn.kernels.callables import CallableKernel
 

@@ -5,11 +5,21 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kreinlearn.data.tiles import is_everything
-from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, register
+from kreinlearn.kernels.base import (
+    Array,
+    Columns,
+    Kernel,
+    Objects,
+    delivered,
+    register,
+    symmetrised,
+)
 from kreinlearn.kernels.dissimilarity import require_squares
-from kreinlearn.kernels.domains import Matrix
+from kreinlearn.kernels.domains import Domain, Matrix
+from kreinlearn.kernels.domains import Objects as AnyObjects
 
 
 class Precomputed(Kernel):
@@ -166,3 +176,80 @@ def _no_params(**params: Any) -> Precomputed:
 
 
 register("precomputed", _no_params, replace=True)
+
+
+class GivenMatrix(Kernel):
+    """A given matrix as a kernel of row numbers: k(i, j) = matrix[i, j].
+
+    The objects are the row numbers of the matrix. So one X serves several matrices, and X can be
+    divided into parts, as cross-validation does. The matrix holds all objects that will ever be
+    asked for. In a list ``kernel=[K, D]`` a matrix stands for this kernel.
+
+    Parameters
+    ----------
+    matrix : array-like of shape (n, n)
+        Similarities or dissimilarities of all objects. If it is not symmetric, it is averaged with
+        its transpose.
+    is_dissimilarity : bool, default=False
+        Whether it holds dissimilarities. In a list, a matrix with a zero diagonal and no negative
+        entry is taken for one.
+
+    Examples
+    --------
+    >>> from kreinlearn.kernels import GivenMatrix
+    >>> GivenMatrix([[0.0, 2.0], [2.0, 0.0]], is_dissimilarity=True)([0], [0, 1])
+    array([[0., 2.]])
+    """
+
+    domain: Domain = AnyObjects()
+    costly = False
+
+    def __init__(self, matrix: ArrayLike, is_dissimilarity: bool = False) -> None:
+        self.matrix = matrix
+        self.is_dissimilarity = is_dissimilarity
+
+    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        K = self.values
+        if not np.isfinite(K).all():
+            i, j = np.argwhere(~np.isfinite(K))[0]
+            raise ValueError(f"the matrix is {K[i, j]} at ({i}, {j}); all values must be finite")
+        self._numbers(X)
+        return self
+
+    @property
+    def values(self) -> Array:
+        """The matrix, checked and made symmetric."""
+        K = np.asarray(self.matrix, dtype=np.float64)
+        if K.ndim != 2 or K.shape[0] != K.shape[1]:
+            raise ValueError(
+                f"a given matrix must be square, got an array of shape {K.shape}; pass the values "
+                "of all pairs of objects, and their row numbers as X"
+            )
+        return K if np.array_equal(K, K.T) else symmetrised(K)
+
+    def _numbers(self, X: Objects) -> Array:
+        """Objects as row numbers, checked."""
+        n, given = len(np.asarray(self.matrix)), np.asarray(X)
+        if given.dtype.kind not in "iu" or given.ndim != 1:
+            raise ValueError(
+                f"the objects of a given matrix are its row numbers, 0 to {n - 1}, got "
+                f"{X[0]!r:.60} as the first; pass X = np.arange({n}), or a part of it"
+            )
+        wrong = np.flatnonzero((given < 0) | (given >= n))
+        if len(wrong):
+            raise ValueError(
+                f"object {wrong[0]} is row number {given[wrong[0]]}, and a given matrix has {n} "
+                "rows; all matrices must hold all objects"
+            )
+        return given.astype(np.intp)
+
+    def columns(self, Z: Objects) -> Columns:
+        K, numbers = self.values, self._numbers(Z)
+
+        def picked(A: Objects, out: Array | None = None) -> Array:
+            return delivered(K[np.ix_(self._numbers(A), numbers)], out)
+
+        return picked
+
+    def diagonal(self, A: Objects) -> Array:
+        return np.asarray(np.diagonal(self.values)[self._numbers(A)])

@@ -12,7 +12,9 @@ from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, delivered, 
 from kreinlearn.kernels.callables import CallableKernel
 from kreinlearn.kernels.combine import Composite
 from kreinlearn.kernels.dissimilarity import OfDistanceAlone, check_dissimilarities, make_transform
+from kreinlearn.kernels.fields import Field
 from kreinlearn.kernels.keys import Key, keys_of
+from kreinlearn.kernels.precomputed import GivenMatrix
 
 HOW = (
     'pass a list of kernels such as ["levenshtein", "jaro_winkler"]: names, functions, pairwise(f) '
@@ -60,7 +62,7 @@ class Several(Composite):
     --------
     >>> from kreinlearn.kernels.several import Several
     >>> Several(["levenshtein", "jaro_winkler", "levenshtein"]).labels
-    ['levenshtein', 'jaro_winkler', 'levenshtein']
+    ['levenshtein', 'jaro_winkler', 'levenshtein (3)']
     """
 
     def __init__(
@@ -79,8 +81,12 @@ class Several(Composite):
 
     @property
     def labels(self) -> list[str]:
-        """What the kernels are called in attributes and reports."""
-        return [label_of(spec) for spec in self._named().values()]
+        """What the kernels are called in attributes and reports, each by a name of its own."""
+        labels = list[str]()
+        for number, spec in enumerate(self._named().values(), 1):
+            label = label_of(spec, number)
+            labels.append(f"{label} ({number})" if label in labels else label)
+        return labels
 
     def learned(
         self, terms: Sequence[Term], reference: Objects, values: Mapping[int, Array]
@@ -193,10 +199,14 @@ class SumColumns:
         return delivered(self.kernel.summed(values, self.kernel.offsets(D), self.of_columns), out)
 
 
-def label_of(spec: Any) -> str:
-    """What a kernel is called: its name, or what it looks like in code."""
+def label_of(spec: Any, number: int) -> str:
+    """What a kernel is called: its name, that of its field, or what it looks like in code."""
     if isinstance(spec, str):
         return spec
+    if isinstance(spec, np.ndarray | GivenMatrix):
+        return f"matrix {number}"
+    if isinstance(spec, Field):
+        return str(spec.name)
     function = spec.func if isinstance(spec, CallableKernel) else spec
     if not isinstance(function, Kernel):
         return str(getattr(function, "__name__", function))

@@ -7,6 +7,7 @@ from typing import Any
 
 from kreinlearn.kernels import (
     Field,
+    GivenMatrix,
     Kernel,
     LinearCombination,
     Normalized,
@@ -29,7 +30,7 @@ MADE = (
     SklearnMetric,
 )  # fmt: skip
 # Kernels that are not in the registry, because they are made of others or of parameters.
-UNNAMED: dict[str, type[Kernel]] = {cls.__name__: cls for cls in (*MADE, Precomputed)}
+UNNAMED: dict[str, type[Kernel]] = {cls.__name__: cls for cls in (*MADE, GivenMatrix, Precomputed)}
 DERIVED = {"parts_", "to_reference_", "processes", "_cells", "_width"}  # not stored
 # What kernels of this library learn from data: all of it is stored, and nothing else is read.
 LEARNED: dict[str, set[str]] = {

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.model_selection import cross_val_score
 
 from kreinlearn import KreinClassifier, KreinRegressor, Resources, load
 from kreinlearn.kernels import Gaussian, dissimilarity, pairwise
@@ -210,3 +211,39 @@ def test_an_object_on_which_one_kernel_fails_is_named() -> None:
     X = ["ab", "cd", 3, "gh"]
     with pytest.raises((TypeError, ValueError), match="object 2"):
         KreinClassifier(["levenshtein", "jaro_winkler"]).fit(X, [0, 0, 1, 1])
+
+
+# Given matrices
+
+
+def given_matrices(n: int = 120) -> tuple[list[Any], Any]:
+    X, y = objects(9, n)
+    values = np.array(X)
+    return [np.abs(values[:, i, None] - values[:, i]) for i in range(3)], y
+
+
+def test_a_list_of_matrices_is_a_list_of_kernels_on_row_numbers() -> None:
+    matrices, y = given_matrices()
+    numbers = np.arange(len(y))
+    model = KreinClassifier(matrices, random_state=0).fit(numbers[:N], y[:N])
+    assert list(model.kernel_weights_) == ["matrix 1", "matrix 2", "matrix 3"]
+    X, _ = objects(9, len(y))
+    by_function = KreinClassifier(KERNELS, random_state=0).fit(X[:N], y[:N])
+    assert [*model.kernel_weights_.values()] == [*by_function.kernel_weights_.values()]
+    assert_allclose(model.predict_proba(numbers[N:]), by_function.predict_proba(X[N:]), atol=1e-9)
+    scores = cross_val_score(KreinClassifier(matrices, random_state=0), numbers, y, cv=3)
+    assert scores.mean() > 0.8
+
+
+def test_matrices_that_do_not_fit() -> None:
+    matrices, y = given_matrices(20)
+    numbers = np.arange(20)
+    with pytest.raises(ValueError, match=r"row number 10, and a given matrix has 10 rows"):
+        KreinClassifier([matrices[0], matrices[1][:10, :10]]).fit(numbers, y)
+    with pytest.raises(ValueError, match=r"must be square, got an array of shape \(20, 10\)"):
+        KreinClassifier([matrices[0], matrices[1][:, :10]]).fit(numbers, y)
+    with pytest.raises(ValueError, match="are its row numbers, 0 to 19"):
+        KreinClassifier(matrices).fit(["a"] * 20, y)
+    matrices[1][3, 4] = np.nan
+    with pytest.raises(ValueError, match=r"the matrix is nan at \(3, 4\)"):
+        KreinClassifier(matrices).fit(numbers, y)
