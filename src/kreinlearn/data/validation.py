@@ -114,6 +114,10 @@ def _is_missing(value: object) -> bool:
     return value is None or type(value).__name__ == "NAType"
 
 
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and value != value
+
+
 def _holds_texts(X: Any) -> bool:
     """Whether a frame or an array holds anything but numbers, categories and dates."""
     names = [name for name in _names_of_types(X) if name.startswith(TEXTS)]
@@ -287,12 +291,13 @@ def checked_labels(y: Any, estimator: str) -> NDArray[Any]:
 
 def _require_one_kind(y: Any) -> None:
     """Refuse labels of which some are texts and some are not, or which are missing."""
-    if getattr(y, "dtype", None) != object and not isinstance(y, list | tuple):
+    kind = getattr(getattr(y, "dtype", None), "kind", "")
+    if kind != "O" and not isinstance(y, list | tuple):
         return
     labels = np.asarray(y, dtype=object)
     if labels.ndim != 1:
         return
-    missing = [i for i, label in enumerate(labels) if _is_missing(label)]
+    missing = [i for i, label in enumerate(labels) if _is_missing(label) or _is_nan(label)]
     if missing:
         raise ValueError(
             f"Input y contains NaN: label {missing[0]} is {labels[missing[0]]}; every row needs "
@@ -305,13 +310,6 @@ def _require_one_kind(y: Any) -> None:
             f"y holds labels of several types ({kinds}), of which some are texts; write all "
             "classes as texts, or all as numbers"
         )
-
-
-def _is_missing(label: object) -> bool:
-    """Whether a label is None, NaN, or what pandas has for them."""
-    if isinstance(label, float):
-        return label != label
-    return label is None or type(label).__name__ in ("NAType", "NaTType")
 
 
 def require_unmasked(values: Any, name: str) -> None:
