@@ -304,3 +304,21 @@ def test_a_cluster_of_threads(undisturbed):
         found = model.predict(rows()[0]).compute()
     np.testing.assert_array_equal(model.dual_coef_, undisturbed[0])
     np.testing.assert_allclose(found, undisturbed[1], rtol=0, atol=1e-10)
+
+
+def test_bad_input_97_a_client_closed_amidst_a_fit(tmp_path):
+    """An error in words, and neither a hang nor a bare FutureCancelledError."""
+    log = tmp_path / "log"
+    with start() as cluster:
+        client = distributed.Client(cluster)
+
+        def close():
+            while not evaluated(log):
+                time.sleep(0.01)
+            client.close()
+
+        closing = threading.Thread(target=close, daemon=True)
+        closing.start()
+        with pytest.raises(RuntimeError, match="keep the client open until the call returns"):
+            model_with(kernel_with(log, os.getpid())).fit(*rows())
+        closing.join()

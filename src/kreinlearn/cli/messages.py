@@ -21,6 +21,11 @@ FLAGS = {
     "probability": "--probabilities",
     "time_limit": "--time-limit",
 }
+# "no --store" stands for store=None; of landmarks None is a value of its own.
+ABSENT = re.compile(
+    rf"\b({'|'.join(name for name in FLAGS if name != 'landmarks')})=(None|False)\b"
+)
+PRESENT = re.compile(rf"\b({'|'.join(FLAGS)})=True\b")
 GIVEN = re.compile(rf"\b({'|'.join(FLAGS)})=(\.{{3}}|(?=\S))")
 # Values that stand for several parameters: only what is in them has flags.
 WHOLE = re.compile(r"\b(?:(?:landmarks|resources)=)?(?:Landmarks|Resources)\((?:\.{3}, )?(.*?)\)")
@@ -37,6 +42,8 @@ OPTIONS = {
 def in_flags(text: str) -> str:
     """Return a text of the library with the names of flags in the place of parameters."""
     text = WHOLE.sub(r"\1", text)
+    text = ABSENT.sub(lambda match: f"no {FLAGS[match[1]]}", text)
+    text = PRESENT.sub(lambda match: FLAGS[match[1]], text)
     text = GIVEN.sub(lambda match: FLAGS[match[1]] + ("" if match[2] else " "), text)
     return NAMED.sub(lambda match: FLAGS[match[1]], text)
 

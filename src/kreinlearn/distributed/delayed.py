@@ -6,6 +6,7 @@ import copy
 import pickle
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
@@ -88,10 +89,16 @@ def persist(results: Sequence[Delayed], total: Delayed) -> tuple[list[Delayed], 
 
 @contextmanager
 def _scheduling() -> Iterator[None]:
-    """One BLAS thread per task, and no warning about the size of the graph."""
+    """One BLAS thread per task, no warning about the size of the graph, and an error in words."""
     with warnings.catch_warnings(), serial_blas():
         warnings.filterwarnings("ignore", message="Sending large graph")
-        yield
+        try:
+            yield
+        except CancelledError as error:
+            raise RuntimeError(
+                "the Dask client was closed, or its tasks were cancelled, before the result was "
+                f"there ({error!s:.200}); keep the client open until the call returns"
+            ) from error
 
 
 def require_sendable(kernel: Kernel) -> None:

@@ -372,6 +372,16 @@ class KreinRegressorBase(RegressorMixin, MultiOutputMixin, Learner):
         return scored(self, X, y, sample_weight, self._check_block, super().score, self._shift)
 
 
+def _has_probability(estimator: KreinClassifierBase) -> bool:
+    """Whether there is ``predict_proba``; the error says how to get it."""
+    if not estimator.probability:
+        raise AttributeError(
+            f"predict_proba needs {type(estimator).__name__}(probability=True, ...), which is to "
+            "be given before fit; KreinClassifier has probabilities without being asked"
+        )
+    return True
+
+
 class KreinClassifierBase(ClassifierMixin, Learner):
     """Labels as targets +-1; of many classes one column per class, or per pair of classes."""
 
@@ -425,7 +435,7 @@ class KreinClassifierBase(ClassifierMixin, Learner):
             return lazy
         return class_scores(self._scores(X), len(self.classes_), self.multi_class_)
 
-    @available_if(lambda self: self.probability)
+    @available_if(_has_probability)
     def predict_proba(self, X: Objects) -> Any:
         """Probabilities of the classes, which rise with their decision values.
 

@@ -86,7 +86,8 @@ class Run:
         train = spread(rows, self.targets.labels, FIRST, rng)
         test = spread(np.setdiff1d(rows, train), self.targets.labels, FIRST, rng)
         errors = {}
-        with self._sharing(len(train)) as share, self.bar.step("first answer", len(learners)):
+        step = self.bar.step("first answer", len(learners), seconds=max(cost, 1.0))
+        with self._sharing(len(train)) as share, step:
             for learner in learners:
                 with suppress(Exception):  # the fits to come will say what is wrong
                     fit = self._fit(learner, train, test, self.seed, share)

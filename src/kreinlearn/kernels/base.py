@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from numbers import Real
 from typing import Any, Protocol, Self, cast
 
@@ -454,9 +456,12 @@ def _by_name(name: str, params: dict[str, Any]) -> Kernel:
         return scikit.SklearnKernel(name, params)
     if name in scikit.sklearn_metric_names():
         return scikit.SklearnMetric(name, params)
+    everything = {*REGISTRY, *scikit.sklearn_kernel_names(), *scikit.sklearn_metric_names()}
+    near = get_close_matches(name, sorted(everything), 1)
+    meant = f" (did you mean {near[0]!r}?)" if near else ""
     raise ValueError(
-        f"kernel={name!r} is unknown; registered are {registered()}, beside every kernel and "
-        "metric name of scikit-learn; register(name, factory) adds one of your own"
+        f"kernel={name!r} is unknown{meant}; registered are {registered()}, beside every kernel "
+        "and metric name of scikit-learn; register(name, factory) adds one of your own"
     )
 
 
@@ -465,10 +470,21 @@ def _called(name: str, factory: Callable[..., Kernel], params: dict[str, Any]) -
         kernel: Any = factory(**params)
     except TypeError as error:
         what = f"does not take kernel_params={params}"
-        hint = "" if params else f"; if what was registered is not a factory, {FACTORY}"
+        hint = f"; if what was registered is not a factory, {FACTORY}"
+        hint = _parameters_of(factory) if params else hint
         raise TypeError(f"kernel {name!r} {what}: {error}{hint}") from error
     if isinstance(kernel, Kernel):
         return kernel
     if not callable(kernel):
         raise TypeError(f"the factory of kernel {name!r} returned {kernel!r}; {FACTORY}")
     return resolve(kernel)
+
+
+def _parameters_of(factory: Callable[..., Kernel]) -> str:
+    """The names of the parameters of a kernel, for the end of an error."""
+    try:
+        known = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):
+        return ""
+    names = [one.name for one in known if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    return f"; it takes {', '.join(names)}" if names else "; it takes none"

@@ -76,9 +76,26 @@ class CallableKernel(ProcessKernel):
 
     def block(self, A: Objects, B: Objects) -> Array:
         """k(A, B) by one call of the function, checked."""
-        with np.errstate(over="ignore", invalid="ignore"):  # checked by the caller
-            K = self.func(A, B, **(self.params or {}))
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # checked by the caller
+                K = self.func(A, B, **(self.params or {}))
+        except Exception as error:
+            if self._takes_single_objects(A, B):
+                raise TypeError(
+                    f"kernel={self.func!r} takes two single objects, and was given two blocks of "
+                    f"{length(A)} and {length(B)} objects; pass kernel=pairwise(f), or "
+                    "dissimilarity(pairwise(f)) if small values mean alike"
+                ) from error
+            raise
         return as_block(K, length(A), length(B))
+
+    def _takes_single_objects(self, A: Objects, B: Objects) -> bool:
+        """Whether the function returns a number for the first two objects."""
+        try:
+            as_number(self.func(A[0], B[0], **(self.params or {})))
+        except Exception:  # whatever the function of a person raises
+            return False
+        return True
 
     def anew(self, A: Objects, B: Objects) -> Array:
         return self.block(A, B)

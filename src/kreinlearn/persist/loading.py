@@ -102,6 +102,8 @@ def _rebuilt(content: dict[str, Any], given: GivenKernel) -> BaseEstimator:
     fresh = fresh_kernel(estimator, state, few_columns=few_columns)
     kernel = with_processes(estimator, fresh)
     teach(kernel, known)
+    if external:
+        _require_same_direction(kernel, content["columns"])
     require_columns(kernel, content["columns"], state)
     objects, places = content["columns"]["objects"], content["columns"]["landmarks"]
     columns = LandmarkColumns(raw=kernel.columns(objects), **content["columns"])
@@ -116,6 +118,21 @@ def _rebuilt(content: dict[str, Any], given: GivenKernel) -> BaseEstimator:
     require_same_kernel(kernel, objects, before["kernel"])
     require_same_outputs(outputs(estimator), before["outputs"])
     return estimator
+
+
+def _require_same_direction(kernel: Kernel, columns: Any) -> None:
+    """Raise an error if a dissimilarity was given for a model of similarities, or the reverse."""
+    fitted = isinstance(columns, dict) and columns.get("transform") is not None
+    if fitted and not kernel.is_dissimilarity:
+        raise GivenError(
+            "the model was fitted to a dissimilarity, and the kernel that was given is a "
+            "similarity; pass load(path, kernel=dissimilarity(...))"
+        )
+    if kernel.is_dissimilarity and not fitted:
+        raise GivenError(
+            "the model was fitted to a similarity, and the kernel that was given is a "
+            "dissimilarity; pass it without dissimilarity(...)"
+        )
 
 
 def _parameters(

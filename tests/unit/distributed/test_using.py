@@ -117,3 +117,13 @@ def test_bad_input_08_columns_that_are_known_to_be_others_are_refused_at_once():
         model.predict(dd.from_pandas(frame[["a", "b"]], 3))
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(dd.from_pandas(frame[["c", "b", "a"]], 3))
+
+
+def test_a_part_of_predictions_for_blocks_of_unknown_length():
+    """Nothing is counted before it is asked for; ``compute_chunk_sizes`` is how to ask."""
+    model = kl.KreinRidge(**GIVEN).fit(X, Y)
+    blocks = [dask.delayed(X[:40]), dask.delayed(X[40:])]
+    found = model.predict(blocks)
+    assert np.isnan(found.shape[0])
+    close(found.compute_chunk_sizes()[:5].compute(), model.predict(X[:5]))
+    close(model.predict(array(X))[:5].compute(), model.predict(X[:5]))

@@ -244,6 +244,13 @@ def test_pickled_and_cloned(learner):
         clone(model).predict_proba(X_NEW)
 
 
+def test_the_error_says_how_to_get_probabilities():
+    model = KreinRidgeClassifier().fit(X, LABELS)
+    with pytest.raises(AttributeError) as caught:
+        model.predict_proba(X)
+    assert "KreinRidgeClassifier(probability=True, ...)" in str(caught.value.__cause__)
+
+
 def test_fit_without_probabilities_forgets_them():
     model = make().fit(X, BINARY).set_params(probability=False).fit(X, BINARY)
     assert not hasattr(model, "_calibration")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import time
 from collections import Counter
 from typing import Any
@@ -30,6 +31,7 @@ from kreinlearn.evaluation.targets import targets_of
 from kreinlearn.evaluation.verdict import BASELINE, KREIN
 from kreinlearn.inspection.prepared import prepare
 from kreinlearn.progress import Progress
+from tests.unit.test_progress import open_terminal
 
 
 def blobs(n: int, seed: int = 0) -> tuple[Any, Any]:
@@ -317,3 +319,16 @@ def test_values_that_are_not_remembered_are_noted() -> None:
         resources=Resources(memory_budget=20_000), random_state=0,
     )  # fmt: skip
     assert any(note.startswith("Values of pairs exceed memory_budget") for note in found.notes)
+
+
+def test_the_bar_of_the_first_answer_counts_fits_and_not_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = open_terminal(monkeypatch)
+    X, y = blobs(1300)
+    names = ["k nearest neighbours", "always the most frequent class"]
+    evaluate(X, y, learners=names, cv=2, random_state=0, verbose=1)
+    shown = terminal.getvalue()
+    assert "first answer" in shown
+    assert re.search(r"/2, \d+ s left", shown)
+    assert " rows" not in shown

@@ -284,6 +284,25 @@ def test_what_is_a_number(good: Any) -> None:
     assert as_number(good) == float(good)
 
 
+def longest(a: str, b: str) -> float:
+    return float(len(a.strip()) == len(b.strip()))
+
+
+def test_a_function_of_two_objects_is_told_of_pairwise() -> None:
+    words, y = ["a", "bb", "cc", "d"], [0, 1, 1, 0]
+    given = {"lambda_plus": 1, "lambda_minus": 1}
+    for kernel in (longest, dissimilarity(longest)):
+        with pytest.raises(TypeError, match=r"takes two single objects, .* pass kernel=pairwise"):
+            KreinRidgeClassifier(kernel, **given).fit(words, y)
+    assert KreinRidgeClassifier(pairwise(longest), **given).fit(words, y).score(words, y) == 1
+
+    def broken(A: object, B: object) -> float:
+        raise AttributeError("mine")
+
+    with pytest.raises(AttributeError, match="mine"):
+        KreinRidgeClassifier(broken, **given).fit(words, y)
+
+
 def test_pairwise_takes_a_function() -> None:
     with pytest.raises(TypeError, match="pairwise takes a function"):
         pairwise("levenshtein")  # type: ignore[arg-type]

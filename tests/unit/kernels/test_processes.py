@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import copyreg
 import gc
 import os
 import pickle
@@ -371,7 +372,11 @@ def no_such_thing(kind: Any, *args: Any) -> None:
         (Forgetful("not"), "Forgetful: not"),
     ],
 )
-def test_an_error_that_would_not_come_back(error: Exception, said: str) -> None:
+def test_an_error_that_would_not_come_back(
+    error: Exception, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By pickle itself: distributed, once it is imported, teaches pickle any error there is."""
+    monkeypatch.delitem(copyreg.dispatch_table, type(error), raising=False)
     error.add_note("of these two")
     other = _sendable(error)
     assert type(other) is RuntimeError

@@ -125,8 +125,26 @@ def test_a_kernel_instead_of_a_factory_gets_a_hint() -> None:
 
 
 def test_unknown_names_list_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"'gausian' is unknown; registered are .*'gaussian'"):
+    with pytest.raises(ValueError, match=r"'gausian' is unknown .*registered are .*'gaussian'"):
         KreinNystroem("gausian").fit(X)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("gausian", "gaussian"), ("Levenshtein", "levenshtein"), ("euclidian", "euclidean")],
+)
+def test_unknown_names_have_a_suggestion(name: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=rf"is unknown \(did you mean '{meant}'\?\); registered"):
+        resolve(name)
+    with pytest.raises(ValueError, match=r"kernel='zzzzzz' is unknown; registered are"):
+        resolve("zzzzzz")
+
+
+def test_unknown_parameters_are_told_the_known_ones() -> None:
+    with pytest.raises(TypeError, match=r"argument 'widht'; it takes weights, normalized$"):
+        resolve("levenshtein", {"widht": 1.0})
+    with pytest.raises(TypeError, match=r"; it takes none$"):
+        resolve("jaro", {"widht": 1.0})
 
 
 def test_unknown_parameters_name_the_kernel() -> None:

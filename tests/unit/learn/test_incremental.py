@@ -25,7 +25,7 @@ def read_part(spec, part, weights, shift=None, **session):
     params = {"intercept": spec.intercept and shift is None}
     encoded = read_targets(spec.coding, pairs.rows, Y[part], w, "a test", **params)
     if shift is not None:
-        encoded = spec.coding.shifted_by(pairs.rows, encoded, shift)
+        encoded = spec.coding.shifted_by(pairs.rows, encoded, shift, 1.0)
     return pairs, encoded
 
 

@@ -362,7 +362,7 @@ def test_a_function_is_left_out_and_given_again(name: str, tmp_path: Path) -> No
     assert same(found.predict(X), model.predict(X))
     with pytest.raises(ValueError, match="saved without its kernel"):
         kreinlearn.load(tmp_path / "m.krein")
-    with pytest.raises(ValueError, match=r"cannot be loaded|gives .* now and gave"):
+    with pytest.raises(ValueError, match=r"cannot be loaded|fitted to a dis|gives .* now and gave"):
         kreinlearn.load(tmp_path / "m.krein", kernel=pairwise(lambda a, b: float(len(a + b))))
 
 
@@ -521,3 +521,26 @@ def test_loading_a_model_of_a_thousand_landmarks_is_no_fit(tmp_path: Path) -> No
     loading = least_cpu_seconds(lambda: kreinlearn.load(tmp_path / "m.krein"))
     assert loading < least_cpu_seconds(lambda: clone(model).fit(X), times=1) / 3
     assert kreinlearn.load(tmp_path / "m.krein").n_landmarks_ == 1000
+
+
+def apart(a: float, b: float) -> float:
+    return abs(float(a) - float(b))
+
+
+def alike(a: float, b: float) -> float:
+    return float(a * b)
+
+
+def test_a_similarity_that_is_given_for_a_dissimilarity_is_named(tmp_path: Path) -> None:
+    path, kernel = tmp_path / "m.krein", dissimilarity(pairwise(apart))
+    X, y = [1.0, 2.0, 4.0, 7.0], [0.0, 1.0, 0.0, 1.0]
+    for mine, other, message in (
+        (kernel, pairwise(alike), r"fitted to a dissimilarity, .*kernel=dissimilarity\("),
+        (pairwise(alike), kernel, r"fitted to a similarity, .*without dissimilarity\("),
+    ):
+        model = kreinlearn.KreinRidge(mine, lambda_plus=1, lambda_minus=1).fit(X, y)
+        model.save(path, external_kernel=True)
+        with pytest.raises(ValueError, match=message):
+            kreinlearn.load(path, kernel=other)
+        found = kreinlearn.load(path, kernel=mine)
+        np.testing.assert_array_equal(found.predict(X), model.predict(X))
