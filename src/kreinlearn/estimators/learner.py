@@ -29,7 +29,7 @@ from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.kernels.dissimilarity import PLUS, TRANSFORMS
 from kreinlearn.kernels.several import Several
 from kreinlearn.learn.coding import Encoded, class_scores, read_targets
-from kreinlearn.learn.combination import learn_combination
+from kreinlearn.learn.combination import SECONDS, learn_combination
 from kreinlearn.learn.fit import LearnSpec, Model, Recipe, Solved, fit_model, make_spec
 from kreinlearn.learn.incremental import FitSums, Sums, first_part, going_on, next_part
 from kreinlearn.nystrom.landmarks import MapSpec, are_row_numbers
@@ -138,7 +138,10 @@ class Learner(KreinEstimator):
         given = self._landmarks.given
         with self._pairs(several, rows, dtype, rng, stored=False) as pairs:
             among = np.asarray(given) if are_row_numbers(given) else None
-            found = learn_combination(pairs, several, encoded, among)
+            limit = None
+            if not isinstance(self.kernel, list):  # "auto": nobody has asked for each of them
+                limit = SECONDS if recipe.seconds is None else recipe.seconds / len(several.kernels)
+            found = learn_combination(pairs, several, encoded, among, limit=limit)
             sample = found.learned(MapSpec(len(found.numbers)), rng, chosen=True)
             spec = make_spec(self, recipe, Pairs(sample.kernel, rows, pairs.session), encoded)
             learned = found.learned(spec.map, rng, chosen=self._landmarks.scheme != "auto")

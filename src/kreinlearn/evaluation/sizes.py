@@ -15,7 +15,7 @@ import numpy as np
 from kreinlearn.inspection.arguments import Array
 from kreinlearn.learn.exact import (
     SECONDS,
-    SKETCHED,
+    comparing_seconds,
     exact_seconds,
     landmark_seconds,
     landmarks_by_cost,
@@ -42,11 +42,6 @@ class Cost(Protocol):
     def __call__(self, n: int, problem: Problem) -> float: ...
 
 
-def _choosing(problem: Problem) -> float:
-    """The comparison of similarities on small samples."""
-    return 0.2 + 0.08 * min(problem.n_outputs, SKETCHED)
-
-
 def _least_squares(n: int, problem: Problem, *, machines: bool = False) -> float:
     q, pair, given = problem
     m = given or landmarks_by_cost(n, q, pair, MEMORY, machines=machines).n_landmarks
@@ -57,7 +52,7 @@ def _least_squares(n: int, problem: Problem, *, machines: bool = False) -> float
 
 def stacked(n: int, problem: Problem) -> float:
     """KreinClassifier and KreinRegressor."""
-    return _choosing(problem) + _least_squares(n, problem)
+    return comparing_seconds(problem.n_outputs) + _least_squares(n, problem)
 
 
 def repeated(n: int, problem: Problem) -> float:
@@ -78,7 +73,7 @@ def variance_constrained(n: int, problem: Problem) -> float:
 def machines(n: int, problem: Problem) -> float:
     """KreinSVC, which is slow with many classes if it cannot have all objects as landmarks."""
     q = problem.n_outputs
-    shared = _choosing(problem) + _least_squares(n, problem, machines=True)
+    shared = comparing_seconds(q) + _least_squares(n, problem, machines=True)
     if exact_seconds(n, q, problem.pair, machines=True) <= SECONDS and not problem.landmarks:
         return shared + 1.5e-10 * n**3 * q
     m = min(n, problem.landmarks or 1000)

@@ -29,7 +29,6 @@ from kreinlearn.kernels.sets import JaccardSets, Tversky
 from kreinlearn.kernels.shapes import Procrustes, Turning
 from kreinlearn.kernels.strings import JaroWinkler, Levenshtein
 from kreinlearn.kernels.tables import Gower
-from kreinlearn.kernels.transformed import normalized
 from kreinlearn.kernels.vectors import Gaussian
 
 LOOKED_AT = 100  # objects that say of what kind all are
@@ -54,8 +53,7 @@ KINDS: dict[str, tuple[str | None, Callable[[], list[Kernel]]]] = {  # library, 
     "graphs": (
         None,
         lambda: [
-            WLDistance(metric="bray_curtis"), normalized(WeisfeilerLehman()),
-            normalized(ShortestPath()),
+            WLDistance(metric="bray_curtis"), WeisfeilerLehman(), ShortestPath(),
         ],
     ),
     "sets": (None, lambda: [JaccardSets(), Tversky()]),

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kreinlearn._warnings import warn
 from kreinlearn.kernels.base import Array, symmetrised
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, make_transform
 from kreinlearn.kernels.several import Several
@@ -29,12 +30,14 @@ from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, tune
 from kreinlearn.nystrom.core import CORE_RTOL
 from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.pairs.pairs import EPS, Pairs, over_unit
+from kreinlearn.progress import time_in_words
 from kreinlearn.solvers.exact import Eigenbasis
 from kreinlearn.solvers.mixing import N_PENALTIES, MixedFold, mixed
 from kreinlearn.solvers.resolvent import LeaveOneOutLoss
 from kreinlearn.sums.moments import Targets
 from kreinlearn.sums.parallel import map_in_threads
 
+SECONDS = 120.0  # of one kernel on the sample, from which on "auto" leaves it out
 COMPARED = 300  # objects that kernels and their sums are compared on
 ALMOST_ALL = 1.2  # all objects are looked at if there are not so many times more
 ACCURACY = 1e-5  # of the integrals behind leave-one-out
@@ -186,6 +189,7 @@ class Found:
         if n == len(self.numbers):
             return raw
         for i, K in raw.items():
+            self.parts[i].announce(self.parts[i].among(n) - self.parts[i].among(len(self.numbers)))
             self.parts[i].known.add(self.numbers, K)
         return {i: self.parts[i].square(self.everyone) for i in raw}
 
@@ -199,9 +203,13 @@ class Found:
 
 
 def learn_combination(
-    pairs: Pairs, kernel: Several, encoded: Encoded, among: Array | None = None
-) -> Found:
-    """Choose kernels, similarities and weights on a sample of the objects, or ``among`` some."""
+    pairs: Pairs, kernel: Several, encoded: Encoded, among: Array | None = None,
+    *, limit: float | None = None,
+) -> Found:  # fmt: skip
+    """Choose kernels, similarities and weights on a sample of the objects, or ``among`` some.
+
+    Kernels that would take more than ``limit`` seconds on the sample are left out; None keeps all.
+    """
     everyone = np.arange(pairs.n) if encoded.weighted is None else encoded.weighted
     among = everyone if among is None else np.sort(among)
     Y, w = Targets(encoded.Y, encoded.weights).of(among)
@@ -210,18 +218,31 @@ def learn_combination(
     numbers = among[places]
     pairs.sample(numbers)  # rows that are elsewhere are fetched at once
     parts = [Pairs(part, pairs.rows, pairs.session) for part in kernel.parts]
-    sources = _sources(parts, numbers, kernel.labels)
+    sources = _sources(parts, numbers, kernel.labels, limit)
     rtol = max(CORE_RTOL, len(numbers) * EPS)
     judge = Judge(Y[places], None if w is None else w[places], pairs.session.workers, rtol)
     best, combination = _search(judge, sources)
     return Found(kernel, parts, everyone, numbers, best, combination)
 
 
-def _sources(parts: Sequence[Pairs], numbers: Array, labels: Sequence[str]) -> list[Source]:
-    """What each kernel gives among rows; equal kernels count once."""
-    sources = list[Source]()
+def _sources(
+    parts: Sequence[Pairs], numbers: Array, labels: Sequence[str], limit: float | None
+) -> list[Source]:
+    """What each kernel gives among rows; equal kernels count once.
+
+    The cheapest kernel is always there, and the others if they do not take longer than ``limit``.
+    """
+    sources, count = list[Source](), parts[0].among(len(numbers))
+    costs = [count * part.seconds() for part in parts]
+    allowed = np.inf if limit is None else max(limit, min(costs))
     for i, part in enumerate(parts):
-        if not any(part.kernel is parts[source.number].kernel for source in sources):
+        if costs[i] > allowed:
+            warn(
+                f"{labels[i]} was left out: it would take about {time_in_words(costs[i])} on "
+                f"{len(numbers)} objects; raise time_limit, or name the kernels in a list"
+            )
+        elif not any(part.kernel is parts[source.number].kernel for source in sources):
+            part.announce(count)
             start = perf_counter()
             raw = part.square(numbers)
             seconds = perf_counter() - start

@@ -42,6 +42,7 @@ FEW, PAST = 1000, 100_000  # landmarks of similarities that cost nothing, beyond
 GROWTH = 0.1  # the power of the number of rows by which they grow
 SLOW = 1e-4  # seconds of a similarity from which on its cost decides, however many rows there are
 CLEARLY = 3.0  # times the time of all objects, from which on landmarks are not worth it
+COMPARE, COMPARE_OUTPUT = 0.2, 0.08  # seconds: similarities on a sample, and for each output
 LEAST = 20  # landmarks, whatever they cost
 MATRICES = 7  # n x n matrices that are held at once if all objects are landmarks
 NODES = 320  # numbers for each object and target that leave-one-out holds beside them
@@ -213,16 +214,18 @@ class Size(NamedTuple):
 
 def landmarks_by_cost(
     n: int, n_outputs: int, pair: float, memory: int, *, machines: bool,
-    seconds: float | None = None,
+    seconds: float | None = None, compares: bool = False,
 ) -> Size:  # fmt: skip
     """All objects if that takes at most ``seconds`` and fits the memory, or else fewer.
 
     ``pair`` are the seconds that one value of the similarity takes, and ``machines`` says that
     every output needs an iterative solver. If ``seconds`` is None, they are ``SECONDS``, and more
-    where rows are so many that the usual number of landmarks takes longer.
+    where rows are so many that the usual number of landmarks takes longer. ``compares`` says that
+    similarities are compared before one is chosen.
     """
     limit = SECONDS if seconds is None else seconds
     exact = exact_seconds(n, n_outputs, pair, machines=machines)
+    exact += comparing_seconds(n_outputs) if compares else 0.0
     needed = exact_bytes(n, n_outputs)
     if exact <= limit and needed <= memory:
         reason = f"all {n} objects are landmarks: that takes about {_rounded(exact)} of one core"
@@ -253,6 +256,11 @@ def exact_seconds(n: int, n_outputs: int, pair: float, *, machines: bool) -> flo
     own = (MACHINES + MACHINE * n_outputs) * n**3 if machines else 0.0
     pairs = pair * n * (n + 1) / 2
     return pairs + DECOMPOSE * n**3 + LEAVE_OUT * n**2 * (n_outputs + 2) + own
+
+
+def comparing_seconds(n_outputs: int) -> float:
+    """An estimate of the time in which similarities of one distance are compared on a sample."""
+    return COMPARE + COMPARE_OUTPUT * min(n_outputs, SKETCHED)
 
 
 def exact_bytes(n: int, n_outputs: int) -> int:

@@ -153,9 +153,13 @@ def _map_spec(
     default, reason = min(pairs.n, MOST_LANDMARKS), ""
     automatic = isinstance(wanted.n, str) and not wanted.rank and not wanted.core
     if automatic and exact and pairs.rows.here:
+        pair = pairs.seconds()
+        if recipe.seconds is None:  # the time is that of each kernel in a sum
+            pair /= max(len(pairs.kernel.inner), 1)
         default, reason = landmarks_by_cost(
-            pairs.n, encoded.Y.shape[1], pairs.seconds(), pairs.session.budget,
+            pairs.n, encoded.Y.shape[1], pair, pairs.session.budget,
             machines=recipe.loss.iterates, seconds=recipe.seconds,
+            compares=pairs.kernel.is_dissimilarity,
         )  # fmt: skip
     core, rank = wanted.core or "plain", wanted.rank
     default = max(default, rank or 0)
