@@ -83,15 +83,15 @@ def fitted(here: Objects, kernel: Any) -> Fitted:
 
 
 def _texts(labels: Array, seed: int) -> list[Any]:
-    made = make_noisy_strings(len(labels), n_classes=CLASSES, noise=18, random_state=seed)
-    return _dealt(*made, labels)
+    X, own = make_noisy_strings(len(labels), n_classes=CLASSES, noise=18, random_state=seed)
+    return _dealt(X, own, labels)
 
 
 def _curves(labels: Array, seed: int) -> list[Any]:
-    made = make_warped_series(
+    X, own = make_warped_series(
         len(labels), n_classes=CLASSES, length=40, noise=2.0, random_state=seed
     )
-    return _dealt(*made, labels)
+    return _dealt(X, own, labels)
 
 
 def _numbers(labels: Array, seed: int) -> list[float]:
@@ -308,7 +308,11 @@ def costs(quick: bool) -> list[Cost]:
         f"{series} series of length 150": partial(make_warped_series, series, length=150),
         f"{graphs} graphs": partial(make_graphs, graphs),
     }
-    return [cost(name, *make(random_state=0), repetitions) for name, make in made.items()]
+    found = []
+    for name, make in made.items():
+        X, y = make(random_state=0)
+        found.append(cost(name, X, y, repetitions))
+    return found
 
 
 def cost_table(found: Sequence[Cost]) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,7 @@ import pytest
 from sklearn.svm import SVC
 
 from benchmarks import alternatives
-from kreinlearn.datasets import Graph, make_graphs, make_noisy_strings, make_polygons
-from kreinlearn.kernels.graphs import WeisfeilerLehman
+from kreinlearn.datasets import Graph, make_graphs, make_noisy_strings
 
 RNG = np.random.default_rng(3)
 BLOB = np.cumsum(RNG.normal(size=(12, 2)), axis=0)
@@ -44,19 +44,42 @@ def test_descriptors_of_a_circle_have_one_frequency() -> None:
     assert flat[-1] > 0.2  # the ellipse turns the other way, too
 
 
-def test_graphs_are_given_to_grakel_as_they_are() -> None:
-    pytest.importorskip("grakel")
+@pytest.mark.parametrize("library", ["GraKeLKernel", "OwnKernel"])
+def test_graphs_are_compared_by_their_subtrees(
+    library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if library == "OwnKernel":
+        monkeypatch.setattr(alternatives, "find_spec", lambda name: None)
+    else:
+        pytest.importorskip("grakel")
     X, y = make_graphs(40, random_state=0)
     X[0] = Graph(np.array([0, 1, 2]), np.array([[0, 1]]))  # the third node stands alone
     train, test = slice(0, 30), slice(30, 40)
     model = alternatives.alternative("graphs", y[train]).fit(X[train], y[train])
-    kernel = WeisfeilerLehman(n_iter=5).fit(X, np.random.default_rng(0))
-    K = np.asarray(kernel(X, X), dtype=np.float64)
+    counts = [subtree_counts(x, 5) for x in X]
+    K = np.array([[sum(a[c] * b[c] for c in a) for b in counts] for a in counts], dtype=float)
     K /= np.sqrt(np.outer(K.diagonal(), K.diagonal()))
-    own = SVC(kernel="precomputed", **model.best_params_).fit(K[train, train], y[train])
-    found = model.kernel_.transform([alternatives._for_grakel(x) for x in X[test]])
-    np.testing.assert_allclose(found, K[test, train], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(model.kernel_(X[test]), K[test, train], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(model.kernel_.among, K[train, train], rtol=0, atol=1e-12)
+    own = SVC(kernel="precomputed", C=model.best_params_["C"]).fit(K[train, train], y[train])
     np.testing.assert_array_equal(model.predict(X[test]), own.predict(K[test, train]))
+    assert model.best_params_["kernel"] == library
+
+
+def subtree_counts(graph: Graph, rounds: int) -> Counter[Any]:
+    """How often each label of each round comes; a label is spelt out, with its neighbours."""
+    labels: list[Any] = graph.node_labels.tolist()
+    counts = Counter((0, label) for label in labels)
+    for k in range(1, rounds + 1):
+        around: list[list[Any]] = [[] for _ in labels]
+        for i, j in graph.edges.tolist():
+            around[i].append(labels[j])
+            around[j].append(labels[i])
+        labels = [
+            repr((own, sorted(near, key=repr))) for own, near in zip(labels, around, strict=True)
+        ]
+        counts.update((k, label) for label in labels)
+    return counts
 
 
 def test_series_of_unequal_length_are_filled_up_with_zeros_or_cut() -> None:
@@ -69,11 +92,19 @@ def test_series_of_unequal_length_are_filled_up_with_zeros_or_cut() -> None:
     np.testing.assert_array_equal(model._padded(wide), [[[1, 2, 0], [5, 6, 0]]])
 
 
-@pytest.mark.parametrize(("kind", "make"), [
-    ("strings", make_noisy_strings), ("contours", make_polygons),
-])  # fmt: skip
+def lobes(n_samples: int, random_state: int) -> tuple[list[Any], Any]:
+    """Outlines with three or four lobes, turned and scaled at random."""
+    rng = np.random.default_rng(random_state)
+    y = rng.permutation(np.arange(n_samples) % 2)
+    t = 2 * np.pi * np.arange(60) / 60
+    sizes, turns = rng.uniform(1, 9, n_samples), rng.uniform(0, 7, n_samples)
+    radii = [1 + 0.3 * np.cos((3 + k) * t) + rng.normal(0, 0.1, 60) for k in y]
+    z = [s * r * np.exp(1j * (t + a)) for s, r, a in zip(sizes, radii, turns, strict=True)]
+    return [np.column_stack([x.real, x.imag]) for x in z], y
+
+
+@pytest.mark.parametrize(("kind", "make"), [("strings", make_noisy_strings), ("contours", lobes)])
 def test_alternatives_learn(kind: str, make: Any) -> None:
     X, y = make(160, random_state=1)
     model = alternatives.alternative(kind, y[:80]).fit(X[:80], y[:80])
-    wrong = np.mean(model.predict(X[80:]) != y[80:])
-    assert wrong < 0.5 * (1 - np.bincount(np.unique(y, return_inverse=True)[1]).max() / len(y))
+    assert np.mean(model.predict(X[80:]) != y[80:]) < 0.15  # chance: three quarters, or a half
