@@ -53,9 +53,19 @@ class Parts(NamedTuple):
 @dataclass(frozen=True)
 class ObjectSet:
     name: str
+    kind: str  # strings, series, contours or graphs
     distance: str  # in words
     kernel: Kernel
     parts: Callable[[int], Parts]  # of a seed
+
+
+class Objects(NamedTuple):
+    """One split: training objects and test objects."""
+
+    X: Any
+    y: Array
+    X_test: Any
+    y_test: Array
 
 
 class Matrices(NamedTuple):
@@ -138,10 +148,10 @@ def _made(make: Callable[..., Any], **params: Any) -> Callable[[int], Parts]:
 
 # The table
 
-LEVENSHTEIN = ("Levenshtein", Levenshtein())
-WARPING = ("DTW, window 0.1", DTW(window=0.1))
-CONTOURS = ("Procrustes, mirrored too", Procrustes(reflect=True))
-SUBTREES = ("Weisfeiler-Lehman, Bray-Curtis", WLDistance(metric="bray_curtis"))
+LEVENSHTEIN = ("strings", "Levenshtein", Levenshtein())
+WARPING = ("series", "DTW, window 0.1", DTW(window=0.1))
+CONTOURS = ("contours", "Procrustes, mirrored too", Procrustes(reflect=True))
+SUBTREES = ("graphs", "Weisfeiler-Lehman, Bray-Curtis", WLDistance(metric="bray_curtis"))
 
 SETS = {
     s.name: s
@@ -181,18 +191,22 @@ def n_splits(name: str, seed: int) -> int:
     return len(_loaded(name, seed).splits)
 
 
+def objects_of_split(name: str, seed: int, split: int) -> Objects:
+    X, y, splits = _loaded(name, seed)
+    train, test = splits[split]
+    return Objects(take(X, train), y[train], take(X, test), y[test])
+
+
 @lru_cache(maxsize=1)
 def matrices(name: str, seed: int, split: int) -> Matrices:
     """All distances of a split, in one thread; each pair of training objects once."""
-    X, y, splits = _loaded(name, seed)
-    train, test = splits[split]
-    A, B = take(X, train), take(X, test)
+    A, y, B, y_test = objects_of_split(name, seed, split)
     kernel = ALL_SETS[name].kernel.fit(A, np.random.default_rng(seed))
     kernel(A[:2], A[:2])  # compiled before it is timed
     wall, cpu = time.perf_counter(), time.process_time()
     D, D_test = kernel.symmetric(A), kernel(B, A)
     seconds = time.perf_counter() - wall, time.process_time() - cpu
-    return Matrices(D, y[train], D_test, y[test], *seconds)
+    return Matrices(D, y, D_test, y_test, *seconds)
 
 
 def available(names: Iterable[str], seed: int) -> tuple[list[str], list[str]]:

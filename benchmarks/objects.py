@@ -3,6 +3,10 @@
 Every set has one distance, fixed in benchmarks/object_sets.py. All methods get the same distances
 and choose their parameters from the training part alone. Errors are those on the test parts.
 Standard errors are paired: over the objects of a given split, or over random splits.
+Two methods get the objects themselves, and their seconds include whatever they evaluate:
+"KreinClassifier auto" is `KreinClassifier("auto")`, which compares several kernels and adds up
+those that help, and "alternative" is what one would take for objects of that kind instead of a
+distance, see benchmarks/alternatives.py. The best of all is looked for among the others.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,11 +24,23 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
-from benchmarks import object_sets, tables
+from benchmarks import alternatives, object_sets, tables
+from benchmarks.alternatives import alternative
 from benchmarks.learners import NearestNeighbour, RawSVC, fitted_quietly
-from benchmarks.object_sets import ALL_SETS, QUICK_SETS, SETS, available, matrices, n_splits
+from benchmarks.object_sets import (
+    ALL_SETS,
+    QUICK_SETS,
+    SETS,
+    Objects,
+    available,
+    matrices,
+    n_splits,
+    objects_of_split,
+)
 from benchmarks.verdicts import best_of
 from kreinlearn import KreinClassifier, KreinRidgeClassifier, KreinSVC, SpectrumSVC
+from kreinlearn.data.tiles import take
+from kreinlearn.evaluation.paired import Difference
 from kreinlearn.paper.classifying import chosen
 from kreinlearn.paper.paired import ALL, Errors, Figure, difference, errors_of
 from kreinlearn.paper.tasks import Journal, Outcome, Task, outcome
@@ -35,10 +51,14 @@ RESULTS, JOURNAL = FOLDER / "objects.md", FOLDER / "objects.jsonl"
 HEADING = "Learning on objects"
 FRONT = "KreinClassifier"
 OURS = (FRONT, "KreinRidgeClassifier", "KreinSVC")
+AUTO, OTHER = f"{FRONT} auto", "alternative"
 NEIGHBOUR = "1-NN"
 NEIGHBOURS = (1, 3, 5, 7, 9, 15, 25)
 MATRIX = {"kernel": "precomputed_dissimilarity", "random_state": 0, "n_jobs": 1}
 BEATS, WITHIN = 11, 11  # of the 13 sets
+AUTO_BEATS, AUTO_WITHIN = 9, 9
+AUTO_ERRORS = {"ArrowHead": 15.0, "ItalyPowerDemand": 3.4, "OSULeaf": 13.0, "PLAID": 8.0}  # %
+FEW = 3  # objects of each class that a method is tried on before it is timed
 
 
 # The methods: (name of the set, seed, split) -> unfitted
@@ -70,7 +90,7 @@ def _spectrum(spectrum: str, split: Split) -> Any:
     return SpectrumSVC(spectrum=spectrum, similarity=_similarity(split), **MATRIX)
 
 
-METHODS = {
+BY_DISTANCES: dict[str, Callable[[Split], Any]] = {
     FRONT: lambda split: KreinClassifier(**MATRIX),
     "KreinRidgeClassifier": lambda split: KreinRidgeClassifier(**MATRIX),
     "KreinSVC": lambda split: KreinSVC(**MATRIX),
@@ -80,25 +100,51 @@ METHODS = {
     "SpectrumSVC clip": partial(_spectrum, "clip"),
     "SVC raw": lambda split: RawSVC(dissimilarity=True, seed=0),
 }
+BY_OBJECTS: dict[str, Callable[[str, Any], Any]] = {  # (kind of objects, labels) -> unfitted
+    AUTO: lambda kind, y: KreinClassifier("auto", random_state=0, n_jobs=1),
+    OTHER: alternative,
+}
+METHODS = (*BY_DISTANCES, *BY_OBJECTS)
 
 
 # Measuring
 
 
 def measured(split: Split, method: str) -> list[dict[str, Any]]:
-    """One fit and its predictions from given distances, timed together."""
-    M = matrices(*split)
-    model = METHODS[method](split)
+    """One fit and its predictions, from given distances or from the objects, timed together."""
+    if method in BY_OBJECTS:
+        here, model, distances = _by_objects(split, method)
+    else:
+        M = matrices(*split)
+        here, distances = Objects(M.D, M.y, M.D_test, M.y_test), M.cpu
+        model = BY_DISTANCES[method](split)
     wall, cpu = time.perf_counter(), time.process_time()
-    model = fitted_quietly(model, M.D, M.y)
-    wrong = np.flatnonzero(model.predict(M.D_test) != M.y_test)
+    model = fitted_quietly(model, here.X, here.y)
+    wrong = np.flatnonzero(model.predict(here.X_test) != here.y_test)
     seconds = time.perf_counter() - wall, time.process_time() - cpu
     figure = Figure(
-        split.name, len(M.y) + len(M.y_test), ALL, method, n_splits(split.name, split.seed),
-        split.seed, split.number, len(M.y), len(M.y_test), len(wrong), *seconds,
-        " ".join(map(str, wrong)), chosen(model), "",
+        split.name, len(here.y) + len(here.y_test), ALL, method, n_splits(split.name, split.seed),
+        split.seed, split.number, len(here.y), len(here.y_test), len(wrong), *seconds,
+        " ".join(map(str, wrong)), _chosen(model), "",
     )  # fmt: skip
-    return [{**figure._asdict(), "distances": M.cpu}]
+    return [{**figure._asdict(), "distances": distances}]
+
+
+def _by_objects(split: Split, method: str) -> tuple[Objects, Any, None]:
+    """The objects of a split and an unfitted model; all that it calls is compiled already."""
+    here, kind = objects_of_split(*split), ALL_SETS[split.name].kind
+    few = np.concatenate([np.flatnonzero(here.y == c)[:FEW] for c in np.unique(here.y)])
+    tried = fitted_quietly(BY_OBJECTS[method](kind, here.y[few]), take(here.X, few), here.y[few])
+    tried.predict(take(here.X_test, np.arange(FEW)))
+    return here, BY_OBJECTS[method](kind, here.y), None
+
+
+def _chosen(model: Any) -> str:
+    """What a fitted model chose for itself, in one line."""
+    weights = getattr(model, "kernel_weights_", {})
+    values = {**getattr(model, "best_params_", {}), **{k: w for k, w in weights.items() if w}}
+    shown = {k: v if isinstance(v, str) else f"{v:.3g}" for k, v in values.items()}
+    return " ".join([chosen(model), *(f"{k}: {v}" for k, v in shown.items())]).strip()
 
 
 def key(split: Split, method: str) -> str:
@@ -142,9 +188,11 @@ def found(journal: Journal, splits: Sequence[Split]) -> dict[str, Found]:
             rows = [row for s in mine for row in journal.measurements([key(s, method)]).values()]
             if len(rows) == len(mine):
                 figures[method] = [Figure(**{f: r[f] for f in Figure._fields}) for (r,) in rows]
-                seconds = [row["distances"] for (row,) in rows]
+                if method in BY_DISTANCES:
+                    seconds = [row["distances"] for (row,) in rows]
         errors = {method: errors_of(rows) for method, rows in figures.items()}
-        results[name] = Found(errors, figures, float(np.median(seconds)))
+        if figures:
+            results[name] = Found(errors, figures, float(np.median(seconds)))
     return results
 
 
@@ -165,8 +213,12 @@ def seconds_table(results: dict[str, Found]) -> Table:
     table = Table(title, ("set", "all distances", *METHODS))
     for name, one in results.items():
         seconds = [f"{one.errors[m].cpu:.2f}" if m in one.errors else "" for m in METHODS]
-        table.rows.append([name, f"{one.distances:.1f}", *seconds])
-    table.notes.append("One thread; of several splits the median. Distances are not in the others.")
+        distances = "" if np.isnan(one.distances) else f"{one.distances:.1f}"
+        table.rows.append([name, distances, *seconds])
+    table.notes.append(
+        f"One thread; of several splits the median. {AUTO} and {OTHER} include what they evaluate "
+        "of the objects; the distances are not in the others."
+    )
     return table
 
 
@@ -182,42 +234,83 @@ def difference_table(results: dict[str, Found]) -> Table:
     for name, one in results.items():
         if not {*OURS, NEIGHBOUR} <= set(one.errors):
             continue
-        best = best_of(one.errors, METHODS) or FRONT
+        best = best_of(one.errors, BY_DISTANCES) or FRONT
         cells = [str(difference(one.errors[m], one.errors[NEIGHBOUR])) for m in OURS]
         gap = difference(one.errors[FRONT], one.errors[best])
         table.rows.append([name, *cells, best, str(gap)])
     return table
 
 
+def auto_table(results: dict[str, Found]) -> Table:
+    others = (FRONT, OTHER)
+    title = "Differences of errors of several kernels, percentage points ± paired standard error"
+    table = Table(title, ("set", *(f"{AUTO} less {other}" for other in others)))
+    for name, one in results.items():
+        if AUTO in one.errors and (FRONT in one.errors or OTHER in one.errors):
+            table.rows.append([name, *(str(_gap(one, AUTO, m) or "") for m in others)])
+    return table
+
+
+def _gap(one: Found, a: str, b: str) -> Difference | None:
+    """The errors of one method less those of another; None if one was not measured."""
+    return difference(one.errors[a], one.errors[b]) if {a, b} <= set(one.errors) else None
+
+
 def checks(results: dict[str, Found]) -> Iterator[Check]:
-    complete = {name: one for name, one in results.items() if set(METHODS) <= set(one.errors)}
-    n, whole = len(complete), len(complete) == len(SETS)
+    complete = {name: one for name, one in results.items() if set(BY_DISTANCES) <= set(one.errors)}
     for mine in OURS:
-        gaps = {
-            name: difference(one.errors[mine], one.errors[NEIGHBOUR])
-            for name, one in complete.items()
-        }
-        below = sum(gap.mean < 0 for gap in gaps.values())
-        worse = [name for name, gap in gaps.items() if gap.mean > gap.standard_error]
-        yield Check(
-            f"{mine} beats {NEIGHBOUR}", f"on {below} of {n} sets",
-            f"at least {BEATS} of {len(SETS)}", below >= BEATS if whole else None,
-        )  # fmt: skip
-        yield Check(
-            f"{mine} is never worse than {NEIGHBOUR} by more than a standard error",
-            ", ".join(worse) or "never", "never", not worse if whole else None,
-        )  # fmt: skip
+        gaps = [(name, difference(one.errors[mine], one.errors[NEIGHBOUR]))
+                for name, one in complete.items()]  # fmt: skip
+        yield from _compared(gaps, mine, NEIGHBOUR, BEATS)
     close = [name for name, one in complete.items() if _within(one)]
+    yield _counted(f"{FRONT} is within a standard error of the best of all", len(close),
+                   len(complete), WITHIN)  # fmt: skip
+    yield from auto_checks(results)
+
+
+def auto_checks(results: dict[str, Found]) -> Iterator[Check]:
+    """What the sum of several kernels must reach."""
+    single, other = (
+        [(name, gap) for name, one in results.items() if (gap := _gap(one, AUTO, m)) is not None]
+        for m in (FRONT, OTHER)
+    )
+    yield from _compared(single, AUTO, FRONT, AUTO_BEATS)
+    close = sum(not _is_worse(gap) for _, gap in other)
+    what = f"{AUTO} is better than the {OTHER} or within a standard error of it"
+    yield _counted(what, close, len(other), AUTO_WITHIN)
+    for name, limit in AUTO_ERRORS.items():
+        measured = name in results and AUTO in results[name].errors
+        error = results[name].errors[AUTO].mean if measured else np.nan
+        yield Check(
+            f"error of {AUTO} on {name}", f"{error:.2f} %" if measured else "",
+            f"at most {limit:g} %", bool(error <= limit) if measured else None,
+        )  # fmt: skip
+
+
+def _compared(
+    gaps: Sequence[tuple[str, Difference]], a: str, b: str, limit: int
+) -> Iterator[Check]:
+    """On how many sets a has fewer errors than b, and where it is worse."""
+    yield _counted(f"{a} beats {b}", sum(gap.mean < 0 for _, gap in gaps), len(gaps), limit)
+    worse = [name for name, gap in gaps if _is_worse(gap)]
     yield Check(
-        f"{FRONT} is within a standard error of the best of all",
-        f"on {len(close)} of {n} sets", f"at least {WITHIN} of {len(SETS)}",
-        len(close) >= WITHIN if whole else None,
+        f"{a} is never worse than {b} by more than a standard error",
+        ", ".join(worse) or "never", "never", not worse if len(gaps) == len(SETS) else None,
     )  # fmt: skip
 
 
+def _counted(what: str, count: int, n: int, limit: int) -> Check:
+    found, wanted = f"on {count} of {n} sets", f"at least {limit} of {len(SETS)}"
+    return Check(what, found, wanted, count >= limit if n == len(SETS) else None)
+
+
+def _is_worse(gap: Difference) -> bool:
+    return gap.mean > gap.standard_error
+
+
 def _within(one: Found) -> bool:
-    gap = difference(one.errors[FRONT], one.errors[str(best_of(one.errors, METHODS))])
-    return gap.mean <= gap.standard_error
+    best = str(best_of(one.errors, BY_DISTANCES))
+    return not _is_worse(difference(one.errors[FRONT], one.errors[best]))
 
 
 def chosen_table(results: dict[str, Found]) -> Table:
@@ -259,12 +352,10 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Found]:
         results = found(journal, splits)
     section = Section(HEADING, checks=list(checks(results)))
     made = [section.checked, error_table(results), difference_table(results)]
-    made += [seconds_table(results), chosen_table(results)]
-    made[0].notes += [
-        *missing,
-        *__doc__.splitlines()[2:],
-        *(object_sets.__doc__ or "").splitlines()[2:],
-    ]
+    made += [auto_table(results), seconds_table(results), chosen_table(results)]
+    made[0].notes += missing
+    for text in (__doc__, object_sets.__doc__, alternatives.__doc__):
+        made[0].notes += (text or "").splitlines()[2:]
     for table in made:
         table.show(tables.console())
     words = sys.argv[1:] if arguments is None else arguments

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -45,7 +46,7 @@ def command_line(module: str, arguments: Sequence[str] | None) -> str:
     """The command as it was given (None: to this process), without the folders of files."""
     words = sys.argv[1:] if arguments is None else arguments
     named = [Path(word).name if Path(word).is_absolute() else word for word in words]
-    return " ".join(["python", "-m", module, *named])
+    return shlex.join(["python", "-m", module, *named])
 
 
 def write_markdown(path: Path, heading: str, command: str, tables: Iterable[Table]) -> None:

@@ -52,6 +52,18 @@ def test_what_was_measured_is_not_measured_again(journal: Path) -> None:
     assert journal.read_bytes() == before
 
 
+def test_one_method_after_the_other_fills_one_journal(tmp_path: Path) -> None:
+    path = tmp_path / "measurements.jsonl"
+    command = ["--sets", "graphs", "--journal", str(path), "--methods"]
+    alone = objects.main([*command, objects.AUTO])["graphs"]
+    assert set(alone.errors) == {objects.AUTO}
+    assert np.isnan(alone.distances)
+    both = objects.main([*command, "KreinClassifier"])["graphs"]
+    assert set(both.errors) == {objects.AUTO, "KreinClassifier"}
+    assert both.figures[objects.AUTO] == alone.figures[objects.AUTO]
+    assert both.distances > 0
+
+
 def test_the_page_holds_the_errors(journal: Path) -> None:
     page = journal.with_suffix(".md").read_text("utf8")
     for name in SETS:
@@ -76,16 +88,51 @@ def test_the_checks_count_sets() -> None:
     good = dict.fromkeys(objects.METHODS, 10) | ours
     bad = dict.fromkeys(objects.METHODS, 10) | {name: 6 * k for name, k in ours.items()}
     results = {name: found(good) for name in object_sets.SETS}
-    assert [check.holds for check in objects.checks(results)] == [True] * 7
+    assert [check.holds for check in objects.checks(results)][:7] == [True] * 7
     for name in list(results)[:3]:
         results[name] = found(bad)
-    front, never, ridge, never_ridge, svc, never_svc, close = objects.checks(results)
+    front, never, ridge, never_ridge, svc, never_svc, close, *_ = objects.checks(results)
     assert front.found == ridge.found == svc.found == "on 10 of 13 sets"
     assert front.holds is ridge.holds is svc.holds is False
     assert never.holds is never_ridge.holds is never_svc.holds is False
     assert never.found == ", ".join(list(results)[:3])
     assert close.holds is False
     assert close.found == "on 10 of 13 sets"
+
+
+def of_auto(auto: int, single: int, other: int) -> objects.Found:
+    return found({objects.AUTO: auto, "KreinClassifier": single, objects.OTHER: other})
+
+
+def test_the_checks_of_several_kernels() -> None:
+    names = list(object_sets.SETS)
+    results = {name: of_auto(2, 5, 2) for name in names}
+    assert [check.holds for check in objects.auto_checks(results)] == [True] * 7
+    for name in ["chromosomes", "surnames18", "MUTAG", "NCI1"]:
+        results[name] = of_auto(5, 5, 4)  # one object more than the alternative
+    beats, never, close, *_ = objects.auto_checks(results)
+    assert (beats.found, beats.holds, never.holds) == ("on 9 of 13 sets", True, True)
+    assert (close.found, close.holds) == ("on 13 of 13 sets", True)
+    for name in ["ArrowHead", "ItalyPowerDemand", "OSULeaf", "PLAID", "ENZYMES"]:
+        results[name] = of_auto(14, 9, 5)
+    beats, never, close, *errors = objects.auto_checks(results)
+    assert (beats.found, beats.holds) == ("on 4 of 13 sets", False)
+    assert never.found == "ArrowHead, ItalyPowerDemand, OSULeaf, PLAID, ENZYMES"
+    assert never.holds is False
+    assert (close.found, close.holds) == ("on 8 of 13 sets", False)
+    assert [check.holds for check in errors] == [True, False, False, False]
+    assert [check.found for check in errors] == ["14.00 %"] * 4
+    some = {"PLAID": results["PLAID"]}
+    assert [check.holds for check in objects.auto_checks(some)] == [None] * 6 + [False]
+
+
+def test_the_best_of_all_sees_the_same_distances() -> None:
+    errors = dict.fromkeys(objects.BY_DISTANCES, 10) | {"KreinClassifier": 8}
+    one = found(errors | {objects.AUTO: 0, objects.OTHER: 0})
+    (row,) = objects.difference_table({"MUTAG": one}).rows
+    assert row[-2:] == ["KreinClassifier", "+0.00 ± 0.00"]
+    close = list(objects.checks(dict.fromkeys(object_sets.SETS, one)))[6]
+    assert (close.found, close.holds) == ("on 13 of 13 sets", True)
 
 
 def test_splits_do_not_meet() -> None:
