@@ -16,7 +16,7 @@ from kreinlearn.distributed.entrance import lazy_result
 from kreinlearn.estimators.learner import KreinClassifierBase, KreinRegressorBase, Learner
 from kreinlearn.estimators.ridge import RandomState
 from kreinlearn.kernels.base import Array, Kernel, Objects, resolve
-from kreinlearn.kernels.candidates import candidates_for
+from kreinlearn.kernels.candidates import AUTO, candidates_for
 from kreinlearn.kernels.combine import alike
 from kreinlearn.kernels.several import Several
 from kreinlearn.kernels.vectors import Gaussian
@@ -79,7 +79,7 @@ class FrontDoor(Learner):
 
     @property
     def _is_automatic(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "auto"
+        return isinstance(self.kernel, str) and self.kernel == AUTO
 
     def _kernel_for(self, X: Objects) -> Kernel:
         if not self._is_automatic:

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from kreinlearn.data.frames import column_names
-from kreinlearn.data.records import frame_column
+from kreinlearn.data.frames import column_names, values_of_column
 from kreinlearn.data.tiles import length, objects_of, take
 from kreinlearn.kernels.base import Kernel, given
 from kreinlearn.kernels.fields import Field
@@ -31,6 +30,7 @@ from kreinlearn.kernels.strings import JaroWinkler, Levenshtein
 from kreinlearn.kernels.tables import Gower
 from kreinlearn.kernels.vectors import Gaussian
 
+AUTO = "auto"  # in place of a kernel
 LOOKED_AT = 100  # objects that say of what kind all are
 MANY = 20_000  # vectors from which on "auto" is the Gaussian kernel, whose values are fast
 WINDOW = 0.1  # of elastic distances
@@ -62,14 +62,27 @@ KINDS: dict[str, tuple[str | None, Callable[[], list[Kernel]]]] = {  # library, 
 
 def candidates_for(X: Any) -> list[Kernel]:
     """Kernels that are worth comparing on X: whatever ``fit`` takes."""
+    if isinstance(X, list | tuple) and _are_rows(X):
+        X = np.asarray(X)
     if isinstance(X, list | tuple) or getattr(X, "ndim", 2) == 1 or hasattr(X, "to_list"):
         return _for_objects(X)
     if hasattr(X, "columns") and not _is_numeric(X):
-        return _for_fields({name: frame_column(X, name) for name in column_names(X) or ()})
+        names = column_names(X) or range(X.shape[1])
+        return _for_fields({name: list(values_of_column(X, i)) for i, name in enumerate(names)})
     in_memory = isinstance(X, np.ndarray) or sp.issparse(X) or hasattr(X, "columns")
     if in_memory and X.shape[0] <= MANY:
         return _of("vectors")
     return [Gaussian()]  # vectors in files, on workers, or very many
+
+
+def _are_rows(X: Any) -> bool:
+    """Whether X is a list of lists of numbers, all of one length: a matrix, as scikit-learn has it.
+
+    A list of arrays is a list of series.
+    """
+    if not all(isinstance(x, list | tuple) for x in X) or len({len(x) for x in X}) != 1:
+        return False
+    return all(isinstance(value, Real) for x in X for value in x)
 
 
 def _is_numeric(X: Any) -> bool:

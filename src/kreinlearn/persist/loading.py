@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 
 from kreinlearn.data.tiles import take
 from kreinlearn.kernels import Kernel
+from kreinlearn.kernels.candidates import AUTO
 from kreinlearn.pairs.evaluate import LandmarkColumns
 from kreinlearn.persist.checking import outputs, require_same_kernel, require_same_outputs
 from kreinlearn.persist.errors import GivenError, ModelFormatError, require
@@ -154,6 +155,6 @@ def _parameters(
     kernel = values["kernel"]
     for one in kernel if isinstance(kernel, list) else [kernel]:
         require(external or isinstance(one, str | Kernel), f"its kernel is {one!r:.80}")
-        if isinstance(one, str):
+        if isinstance(one, str) and one != AUTO:
             require_registered(one)
     return values

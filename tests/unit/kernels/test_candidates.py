@@ -1,0 +1,100 @@
+"""Which kernels "auto" compares, by the kind of objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from kreinlearn import KreinClassifier, KreinRegressor, load
+from kreinlearn.datasets import make_graphs, make_polygons, make_warped_series
+from kreinlearn.kernels import candidates
+from kreinlearn.kernels.candidates import candidates_for
+from kreinlearn.kernels.fields import Field
+from kreinlearn.kernels.vectors import Gaussian
+
+RNG = np.random.default_rng(0)
+WORDS = ["".join(RNG.choice(list("abcde"), 5)) for _ in range(40)]
+NUMBERS = RNG.normal(size=(40, 3))
+KIND = np.arange(40) % 2
+
+
+def names(X: Any) -> set[str]:
+    return {type(kernel).__name__ for kernel in candidates_for(X)}
+
+
+@pytest.mark.parametrize(
+    ("X", "some"),
+    [
+        (WORDS, {"Levenshtein", "JaroWinkler", "NGrams"}),
+        (np.array(WORDS), {"Levenshtein", "NGrams"}),
+        (pd.Series(WORDS), {"Levenshtein", "NGrams"}),
+        ([list(word) for word in WORDS], {"Levenshtein", "NGrams"}),
+        ([set(word) for word in WORDS], {"JaccardSets", "Tversky"}),
+        (make_warped_series(20, random_state=0)[0], {"DTW", "DerivativeDTW", "MSM"}),
+        (make_polygons(20, random_state=0)[0], {"Procrustes", "Turning", "DTW"}),
+        (make_graphs(20, random_state=0)[0], {"WLDistance", "WeisfeilerLehman"}),
+        ([networkx.path_graph(k) for k in (3, 4, 5)], {"WLDistance", "ShortestPath"}),
+        (NUMBERS, {"SklearnMetric"}),
+        (NUMBERS.tolist(), {"SklearnMetric"}),
+        (sp.csr_array(NUMBERS), {"SklearnMetric"}),
+        (pd.DataFrame(NUMBERS), {"SklearnMetric"}),
+        ("vectors.npy", {"Gaussian"}),
+    ],
+)
+def test_every_kind_of_objects_has_its_kernels(X: Any, some: set[str]) -> None:
+    assert some <= names(X)
+
+
+def test_very_many_vectors_have_the_kernel_that_is_fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(NUMBERS) < candidates.MANY
+    many = np.zeros((candidates.MANY + 1, 1))
+    (only,) = candidates_for(many)
+    assert isinstance(only, Gaussian)
+
+
+def test_each_field_of_a_table_has_its_kernels() -> None:
+    frame = pd.DataFrame({"word": WORDS, "size": NUMBERS[:, 0], "group": np.where(KIND, "a", "b")})
+    frame["gaps"] = np.where(np.arange(40) % 3, NUMBERS[:, 1], np.nan)
+    for X in (frame, frame.to_dict("records")):
+        kernels = candidates_for(X)
+        fields = [kernel for kernel in kernels if isinstance(kernel, Field)]
+        assert {field.name for field in fields} == {"word", "size", "group"}  # no gaps
+        assert len(kernels) == len(fields) + 1  # and Gower's distance of whole rows
+
+
+def test_objects_that_are_not_known() -> None:
+    with pytest.raises(ValueError, match="does not know objects such as object"):
+        candidates_for([object(), object()])
+    with pytest.raises(ValueError, match="objects of one kind, and object 0 is str 'a'"):
+        candidates_for(["a", {1, 2}])
+    with pytest.raises(ValueError, match="there are none"):
+        candidates_for([])
+
+
+def test_kernels_whose_library_is_missing_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(candidates, "find_spec", lambda name: None)
+    assert names(WORDS) == {"NGrams"}
+    with pytest.raises(ImportError, match=r'pip install "kreinlearn\[all\]"'):
+        candidates_for([np.arange(5.0)] * 3)
+
+
+@pytest.mark.parametrize("front", [KreinClassifier, KreinRegressor])
+def test_the_front_door_compares_them_by_default(front: Any, tmp_path: Any) -> None:
+    y = np.array([word.count("a") > 0 for word in WORDS]).astype(int)
+    model = front(random_state=0).fit(WORDS, y)
+    assert set(model.kernel_losses_) == set(model.kernel_weights_)
+    assert len(model.kernel_weights_) == 5
+    model.save(tmp_path / "m.krein")
+    np.testing.assert_array_equal(load(tmp_path / "m.krein").predict(WORDS), model.predict(WORDS))
+
+
+def test_kernels_that_would_take_too_long_are_left_out() -> None:
+    series, y = make_warped_series(60, random_state=0)
+    with pytest.warns(UserWarning, match="was left out: it would take about"):
+        model = KreinClassifier(time_limit=0.001, random_state=0).fit(series, y)
+    assert len(model.kernel_losses_) < 5
