@@ -137,6 +137,6 @@ def _parameters(
     kernel = values["kernel"]
     for one in kernel if isinstance(kernel, list) else [kernel]:
         require(external or isinstance(one, str | Kernel), f"its kernel is {one!r:.80}")
-        if isinstance(one, str):
+        if isinstance(one, str) and kernel != "auto":
             require_registered(one)
     return values
