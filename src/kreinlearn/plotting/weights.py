@@ -135,4 +135,4 @@ def _in_lines(name: str) -> str:
     """The name of a kernel in short lines; that of a field comes first."""
     field = FIELD.fullmatch(name)
     said = name if field is None else f"{field[2].strip(QUOTES)}: {field[1]}"
-    return "\n".join(wrap(said, WIDEST))
+    return "\n".join(wrap(said, WIDEST, max_lines=2, placeholder="…"))

@@ -139,7 +139,7 @@ def _weights(score: Score) -> Block:
         "the leave-one-out loss of each kernel alone."
     )
     shown = ", ".join(f"{name} {weight:.2g}" for name, weight in weights.items())
-    alt = f"Bar chart of the weights of kernels: {shown}."
+    alt = f"Bar plot of the weights of kernels: {shown}."
     return _drawn("weights", caption, alt, display, display.size[1])
 
 

@@ -191,7 +191,7 @@ def test_evaluate_several_kernels(capsys: pytest.CaptureFixture[str]) -> None:
     run("evaluate", "things.csv", *flags, "--kernel", "auto", "--html", "report.html")
     assert "name='name'" in capsys.readouterr().out
     pytest.importorskip("matplotlib")
-    assert "Bar chart of the weights of kernels" in Path("report.html").read_text()
+    assert "Bar plot of the weights of kernels" in Path("report.html").read_text()
 
 
 @pytest.mark.parametrize(
