@@ -167,7 +167,7 @@ def _record_columns(kernel: Any, table: Table) -> tuple[list[str], Callable[[Blo
     fields, whole = fields_in(kernel), _of_whole_rows(kernel)
     names = kernel.domain.columns_in(table) if fields else []
     names = list(dict.fromkeys([*names, *(name for one in whole for name in one.columns_)]))
-    numeric = {field.name for field in fields if field.numeric_}
+    numeric = {str(field.name) for field in fields if field.numeric_}
     for one in whole:
         numeric |= {name for name, known in zip(one.columns_, one.numeric_, strict=True) if known}
     picked = table.pick(names)

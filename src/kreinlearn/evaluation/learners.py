@@ -63,7 +63,8 @@ def one_or_several(kernel: KernelLike | list[Any], params: KernelParams, X: Obje
     """One kernel, or the list of those of which a sum is learned; "auto" depends on X."""
     if not isinstance(kernel, list) and not (isinstance(kernel, str) and kernel == "auto"):
         return kernel
-    found = kernel_for(KreinClassifier(kernel, kernel_params=params), X)
+    given = None if params is None else dict(params)
+    found = kernel_for(KreinClassifier(kernel, kernel_params=given), X)
     return list(found.kernels) if isinstance(found, Several) else found
 
 

@@ -36,7 +36,7 @@ from kreinlearn.evaluation.sizes import ALLOWED, Plan, Problem, affordable_objec
 from kreinlearn.evaluation.targets import Targets, targets_of
 from kreinlearn.inspection.arguments import CHECKS, Array, KernelLike, KernelParams, Objects, Seed
 from kreinlearn.inspection.prepared import Prepared, described, prepare
-from kreinlearn.kernels import remembering, resolve
+from kreinlearn.kernels import Kernel, remembering, resolve
 from kreinlearn.kernels.keys import key_of
 from kreinlearn.kernels.several import Several
 from kreinlearn.learn.folds import random_folds
@@ -53,7 +53,7 @@ CrossValidation: TypeAlias = int | Iterable[tuple[Array, Array]] | BaseCrossVali
 @validate_params(
     {
         **CHECKS,
-        "kernel": [*CHECKS["kernel"], list],
+        "kernel": [str, callable, Kernel, list],
         "learners": [str, "array-like"],
         "cv": ["cv_object"],
         "landmarks": [*N_LANDMARKS, StrOptions({"auto", *SCHEMES}), Landmarks],

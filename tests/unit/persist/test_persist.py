@@ -85,7 +85,6 @@ def tuned() -> dict[str, Any]:
         .fit(X, LABELS),
         "front": kreinlearn.KreinClassifier("levenshtein", random_state=0).fit(words(), LABELS),
         "numbers": kreinlearn.KreinRegressor("gaussian", random_state=0).fit(X, TARGETS),
-        "auto": kreinlearn.KreinClassifier(random_state=0).fit(words(), LABELS),
         "parts": parts, "single": single, "column": column,
     }  # fmt: skip
 
@@ -96,7 +95,7 @@ def fits() -> dict[str, Any]:
 
 
 FITS = ("nystroem", "pca", "grid", "score", "classes", "l1", "spectrum", "given", "parts", "single")
-FITS = (*FITS, "column", "weights", "outside", "few", "front", "numbers", "auto")
+FITS = (*FITS, "column", "weights", "outside", "few", "front", "numbers")
 
 
 def equal(a: Any, b: Any) -> bool:
