@@ -15,7 +15,7 @@ from kreinlearn.estimators.access import border_of, receive
 from kreinlearn.estimators.transformer import KreinNystroem
 from kreinlearn.inspection.arguments import Array, KernelLike, KernelParams, Objects
 from kreinlearn.kernels import Kernel
-from kreinlearn.kernels.several import label_of
+from kreinlearn.kernels.several import Several
 from kreinlearn.pairs.evaluate import announce, evaluate_square, pairs_among
 from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.progress import Progress, name_of
@@ -92,5 +92,5 @@ def prepare(
 def described(kernel: KernelLike | list[Any], params: KernelParams) -> str:
     """A kernel in words, such as "levenshtein, normalized=True"; several one after the other."""
     if isinstance(kernel, list):
-        return ", ".join(map(label_of, kernel))
+        return ", ".join(Several(kernel).labels)
     return ", ".join([name_of(kernel), *(f"{k}={v!r:.40}" for k, v in (params or {}).items())])

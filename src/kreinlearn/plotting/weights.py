@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from textwrap import wrap
 from typing import TYPE_CHECKING, Self
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.container import BarContainer
 
 WIDEST = 36  # characters of a line of a name
-QUOTES = "'\""
-FIELD = re.compile(r"Field\(kernel=(.*), name=(.*)\)")  # how a kernel of one field is called
 
 
 class KernelWeightsDisplay(Display):
@@ -132,7 +129,5 @@ def _in_short(value: float) -> str:
 
 
 def _in_lines(name: str) -> str:
-    """The name of a kernel in short lines; that of a field comes first."""
-    field = FIELD.fullmatch(name)
-    said = name if field is None else f"{field[2].strip(QUOTES)}: {field[1]}"
-    return "\n".join(wrap(said, WIDEST, max_lines=2, placeholder="…"))
+    """The name of a kernel in at most two short lines."""
+    return "\n".join(wrap(name, WIDEST, max_lines=2, placeholder="…"))

@@ -135,7 +135,7 @@ def test_fit_says_the_weights_and_predict_reads_the_columns_that_are_needed(
     assert found["kernel_weights"] == model.kernel_weights_
     assert sum(found["kernel_weights"].values()) == pytest.approx(1)
     largest = max(found["kernel_weights"], key=found["kernel_weights"].get)
-    assert "name='name'" in largest
+    assert "name" in largest
     run("predict", "m.krein", "things.csv", "-o", "out.csv", "--quiet")
     things = read_csv(Path("things.csv"))
     right = [a == b for a, b in zip(read_csv(Path("out.csv"))["prediction"], things["label"],
@@ -189,7 +189,7 @@ def test_evaluate_several_kernels(capsys: pytest.CaptureFixture[str]) -> None:
     assert failed["KreinClassifier"] is None
     assert failed["KreinSVC"] == "takes one kernel"
     run("evaluate", "things.csv", *flags, "--kernel", "auto", "--html", "report.html")
-    assert "name='name'" in capsys.readouterr().out
+    assert "on the first fold: " in capsys.readouterr().out
     pytest.importorskip("matplotlib")
     assert "Bar plot of the weights of kernels" in Path("report.html").read_text()
 

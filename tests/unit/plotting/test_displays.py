@@ -423,7 +423,7 @@ def test_weights_are_those_of_the_model_and_the_largest_is_at_the_top() -> None:
     assert [model.kernel_weights_[name] for name in display.names_] == weights
     ax = display.ax_
     first = ax.get_yticklabels()[0].get_text()
-    assert first.startswith("size:")
+    assert "size" in first
     assert ax.transData.transform((0, 0))[1] > ax.transData.transform((0, 1))[1]
     losses = [f"{model.kernel_losses_[name]:.3g}" for name in display.names_]
     assert set(losses) <= set(drawn_text(ax).split("\n"))
