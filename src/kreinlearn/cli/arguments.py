@@ -10,8 +10,9 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-ESTIMATORS = {  # the classifier and the regressor of each name; the first is the default
-    "krein": ("KreinClassifier", "KreinRegressor"),
+FRONT = "krein"  # the estimator that is used unless another one is named
+ESTIMATORS = {  # the classifier and the regressor of each name
+    FRONT: ("KreinClassifier", "KreinRegressor"),
     "ridge": ("KreinRidgeClassifier", "KreinRidge"),
     "vc-ridge": ("KreinVCRidgeClassifier", "KreinVCRidge"),
     "svc": ("KreinSVC", None),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from kreinlearn.estimators.base import KreinEstimator
 
 ROOM = 4  # a file is read into memory if that many times its size fits the budget
+IDENTIFIER = re.compile(  # what a column that names the rows may be called; pandas writes the last
+    r"(?i:(^|[_\W])(id|ids|index|idx|key|uuid|guid)$)|[a-z]I[dD]$|^Unnamed: 0$|^$"
+)
 BARE = "1"  # the first column of a file without names
 
 
@@ -65,7 +69,7 @@ def load(options: argparse.Namespace, talk: Talk, *, streams: bool = False) -> G
     else:
         if options.header and not file.stored.header:
             talk.note(f"{file.origin}: the first line holds numbers, so it is read as a row")
-        given = _from_table(file, options, kernel, streams)
+        given = _from_table(file, options, kernel, streams, talk)
     if kernel is None:
         talk.note(f"kernel: {given.kernel} (--kernel names another)")
     if not options.column and given.columns and not (kernel is not None and kernel.fields):
@@ -123,12 +127,17 @@ def write_report(given: Given, options: argparse.Namespace, talk: Talk, **findin
 
 
 def _from_table(
-    table: Table, options: argparse.Namespace, kernel: kernels.Named | None, streams: bool
-) -> Given:
+    table: Table, options: argparse.Namespace, kernel: kernels.Named | None, streams: bool,
+    talk: Talk,
+) -> Given:  # fmt: skip
     numbers, others = table.split([options.target, options.id])
     rows = _Rows(table, options, kernel, streams)
     chosen = options.column
     if kernel is None:
+        if not chosen and (matrix := _matrix(rows, numbers, others)) is not None:
+            return matrix
+        if kernels.is_automatic(options):
+            return _automatic(rows, chosen, numbers, others, talk)
         return _guessed(rows, chosen, numbers, others)
     if kernel.domain.is_matrix:
         return rows.numbers(chosen or _matrix_columns(table, numbers, others), in_memory=True)
@@ -149,9 +158,7 @@ def _from_table(
 
 
 def _guessed(rows: _Rows, column: list[str] | None, numbers: list[str], others: list[str]) -> Given:
-    """Without --kernel, take a matrix if it is one, else the one column of texts, else numbers."""
-    if not column and (matrix := _matrix(rows, numbers, others)) is not None:
-        return matrix
+    """Without --kernel, take the one column of texts, or else the columns of numbers."""
     chosen = column or (others if len(others) == 1 else numbers)
     if len(chosen) == 1 and chosen[0] not in numbers:
         _require_texts(rows.table, chosen[0])
@@ -159,6 +166,47 @@ def _guessed(rows: _Rows, column: list[str] | None, numbers: list[str], others: 
     if not chosen:
         object_columns(rows.table, numbers, others, text=True)
     return replace(rows.numbers(chosen), kernel="gaussian")
+
+
+def _automatic(
+    rows: _Rows, column: list[str] | None, numbers: list[str], others: list[str], talk: Talk
+) -> Given:
+    """Take one column of objects, columns of numbers, or all columns as records of any kinds."""
+    chosen = column or _without_identifiers(rows.table, numbers, others, talk)
+    if len(chosen) == 1 and chosen[0] not in numbers:
+        if rows.large:  # objects that stay in a file cannot be looked at before
+            return _guessed(rows, chosen, numbers, others)
+        given = rows.objects(chosen[0], in_memory=True)
+    elif set(chosen) <= set(numbers):
+        given = rows.numbers(chosen, in_memory=not rows.large)
+    else:
+        lists = rows.table.pick(chosen).list_columns()
+        given = rows.records(chosen, set(numbers), lists)
+    return replace(given, kernel=kernels.AUTO)
+
+
+def _without_identifiers(
+    table: Table, numbers: list[str], others: list[str], talk: Talk
+) -> list[str]:
+    """Return all columns but those that only name the rows, and say which these are."""
+    everything = [name for name in table.names if name in {*numbers, *others}]
+    left_out = [name for name in everything if _is_identifier(table, name)]
+    if not left_out or len(left_out) == len(everything):
+        return everything
+    talk.note(f"left out, because they only name the rows: {listed(left_out)} (--column takes any)")
+    return [name for name in everything if name not in left_out]
+
+
+def _is_identifier(table: Table, name: str) -> bool:
+    """Whether a column that is called like an identifier holds distinct texts, or row numbers."""
+    if not IDENTIFIER.search(name):
+        return False
+    values = table.column(name)
+    if table.kinds[name].what == "number":
+        distinct = {float(value) for value in values if value not in (None, "")}
+        n = len(values)
+        return distinct in (set(map(float, range(n))), set(map(float, range(1, n + 1))))
+    return all(isinstance(value, str) for value in values) and len(set(values)) == len(values)
 
 
 def _matrix(rows: _Rows, numbers: list[str], others: list[str]) -> Given | None:
@@ -215,17 +263,18 @@ class _Rows:
     ) -> None:
         self.table, self.kernel = table, "" if kernel is None else kernel.spec
         budget = budget_bytes(getattr(options, "memory", None))
-        large = ROOM * options.file.stat().st_size > budget
-        self.on_disk = streams and (large or not isinstance(table.stored, TextTable))
+        self.large = streams and ROOM * options.file.stat().st_size > budget
+        self.on_disk = self.large or (streams and not isinstance(table.stored, TextTable))
 
     def numbers(self, names: Sequence[str], in_memory: bool = False) -> Given:
         chosen = self.table.pick(list(names))
         X = chosen if self.on_disk and not in_memory else chosen.numbers()[:]
         return Given(X, self.kernel, names=tuple(names) if self.table.stored.header else None)
 
-    def objects(self, name: str) -> Given:
+    def objects(self, name: str, in_memory: bool = False) -> Given:
         chosen = self.table.pick(name)
-        return Given(chosen if self.on_disk else chosen.objects()[:], self.kernel, name)
+        X = chosen if self.on_disk and not in_memory else chosen.objects()[:]
+        return Given(X, self.kernel, name)
 
     def records(
         self, names: Sequence[str], numeric: Collection[str], lists: Collection[str] = ()
@@ -244,7 +293,9 @@ def _from_arrays(
     X = file.get(variable(file, options, kernel))
     if kernel is not None:
         return Given(X, kernel.spec)
-    return Given(X, "levenshtein" if isinstance(X, list) else kernels.for_numbers(X))
+    guessed = "levenshtein" if isinstance(X, list) else kernels.for_numbers(X)
+    automatic = kernels.is_automatic(options) and not guessed.startswith("precomputed")
+    return Given(X, kernels.AUTO if automatic else guessed)
 
 
 def variable(

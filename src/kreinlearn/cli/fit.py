@@ -149,7 +149,10 @@ def _findings(
     target = given.target
     assert target is not None
     signature = getattr(model, "signature_", None)
-    learned = ("decision", "similarity", "lambda_plus", "lambda_minus", "cv_loss", "part_weights")
+    learned = (
+        "decision", "similarity", "kernel_weights", "kernel_similarities", "lambda_plus",
+        "lambda_minus", "cv_loss", "part_weights",
+    )  # fmt: skip
     return {
         "output": str(options.output),
         "estimator": type(model).__name__,

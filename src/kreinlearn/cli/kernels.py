@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kreinlearn.cli.arguments import ESTIMATORS, FRONT
 from kreinlearn.data.validation import looks_like_distances
 from kreinlearn.kernels import Kernel, columns, registered, resolve
 from kreinlearn.kernels.base import symmetry_rtol
@@ -23,6 +24,7 @@ from kreinlearn.kernels.scikit import (
 )
 from kreinlearn.kernels.strings import TextKernel
 
+AUTO = "auto"
 CORNER = 300  # the rows and columns of a matrix that decide whether it is symmetric
 
 
@@ -59,12 +61,24 @@ class Named:
         return {name for part in self.parts for name in part.get_params().get("categorical", ())}
 
 
+def is_automatic(options: argparse.Namespace) -> bool:
+    """Whether the learner compares kernels itself: "auto", which is the default of fit."""
+    is_front = getattr(options, "estimator", None) in (FRONT, *ESTIMATORS[FRONT])
+    if options.kernel != [AUTO]:
+        return is_front and options.kernel is None
+    if not is_front and options.command != "evaluate":
+        options.parser.error(
+            "--kernel auto is for fit with --estimator krein, and for evaluate; name a kernel"
+        )
+    return True
+
+
 def named(options: argparse.Namespace) -> Named | None:
     """Return the kernels of --kernel, or None without it; a wrong name is a wrong call."""
     given, params = options.kernel, dict(options.kernel_param)
-    if given is None:
+    if given is None or is_automatic(options):
         if params:
-            options.parser.error("--kernel-param belongs to a kernel: give --kernel too")
+            options.parser.error("--kernel-param belongs to a kernel: give --kernel NAME too")
         return None
     if params and len(given) > 1:
         options.parser.error("--kernel-param belongs to one kernel, and --kernel names several")

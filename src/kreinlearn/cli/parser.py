@@ -77,7 +77,7 @@ def _add_fit(commands: Commands) -> None:
     _add_objects(command)
     _add_target(command, "that is to be predicted", needed=True)
     learner = command.add_argument_group("the learner").add_argument
-    learner("--estimator", type=arguments.estimator, default="krein", metavar="NAME",
+    learner("--estimator", type=arguments.estimator, default=arguments.FRONT, metavar="NAME",
             help=f"{', '.join(arguments.ESTIMATORS)}, or the name of a class (krein)")  # fmt: skip
     _add_task(learner)
     learner("--time-limit", type=arguments.seconds, metavar="SECONDS",
@@ -203,8 +203,10 @@ def _add_objects(command: Command) -> None:
     add = command.add_argument_group("the similarity").add_argument
     add("--kernel", action="append", metavar="NAME",
         help="levenshtein, dtw, gaussian, ...; precomputed or precomputed_dissimilarity for a "
-        "matrix (without it, levenshtein for texts and gaussian for numbers). COLUMN=NAME is the "
-        "similarity of one column; repeat the flag for several similarities")  # fmt: skip
+        "matrix; auto for the kernels that suit the objects, which fit compares without this flag, "
+        "too (other commands and estimators: levenshtein for texts and gaussian for numbers). "
+        "COLUMN=NAME is the similarity of one column; repeat the flag for several similarities, of "
+        "which a weighted sum is learned")  # fmt: skip
     add("--kernel-param", action="append", type=arguments.assignment, default=[],
         metavar="NAME=VALUE",
         help="a parameter of the kernel, such as width=2.5; may be repeated")  # fmt: skip

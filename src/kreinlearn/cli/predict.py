@@ -165,11 +165,22 @@ def _record_columns(kernel: Any, table: Table) -> tuple[list[str], Callable[[Blo
     """Return the columns of records, and what reads them: numbers where these were numbers."""
     from kreinlearn.kernels.fields import fields_in
 
-    fields = fields_in(kernel)
-    if not fields:
-        names = list(kernel.columns_)
-        numeric = {name for name, one in zip(names, kernel.numeric_, strict=True) if one}
-        return names, partial(table.pick(names).as_records, numeric=numeric)
-    names = kernel.domain.columns_in(table)
-    numeric, picked = {field.name for field in fields if field.numeric_}, table.pick(names)
+    fields, whole = fields_in(kernel), _of_whole_rows(kernel)
+    names = kernel.domain.columns_in(table) if fields else []
+    names = list(dict.fromkeys([*names, *(name for one in whole for name in one.columns_)]))
+    numeric = {str(field.name) for field in fields if field.numeric_}
+    for one in whole:
+        numeric |= {name for name, known in zip(one.columns_, one.numeric_, strict=True) if known}
+    picked = table.pick(names)
     return names, partial(picked.as_records, numeric=numeric, lists=picked.list_columns())
+
+
+def _of_whole_rows(kernel: Any) -> list[Any]:
+    """Return the kernels that compare whole rows, whether they stand alone or are parts."""
+    from kreinlearn.kernels import Field
+
+    if isinstance(kernel, Field):
+        return []
+    if hasattr(kernel, "columns_"):
+        return [kernel]
+    return [one for part in kernel.inner for one in _of_whole_rows(part)]

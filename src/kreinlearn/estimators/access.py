@@ -35,6 +35,11 @@ def resolved_kernel(estimator: KreinEstimator) -> Kernel:
     return estimator._resolved_kernel()
 
 
+def kernel_for(estimator: KreinEstimator, X: Objects) -> Kernel:
+    """The kernel for X, not fitted, which depends on X if the parameters leave it to the data."""
+    return estimator._kernel_for(X)
+
+
 def receive(estimator: KreinEstimator, X: Objects, rng: np.random.Generator) -> tuple[Rows, Kernel]:
     """Validated rows and the kernel fitted to them, as at the beginning of a fit."""
     rows, kernel, _, _ = estimator._received(X, None, None, estimator._resources.dtype, rng)

@@ -34,6 +34,8 @@ class Fit(NamedTuple):
     losses: Array  # of the test objects
     fit_seconds: float
     predict_seconds: float
+    weights: dict[str, float] | None = None  # of several kernels
+    alone: dict[str, float] | None = None  # the losses of these kernels
 
 
 @dataclass
@@ -53,11 +55,15 @@ class Fits:
             failed = left_out
         if failed is not None:
             return Score(name, kind, np.empty(0), math.nan, math.nan, failed)
-        losses, fitting, predicting = zip(*self.done[:folds], strict=True)
-        errors = np.array([part.mean() for part in losses])
-        seconds = float(np.mean(fitting)), float(np.mean(predicting))
-        losses = np.concatenate(losses)
-        return Score(name, kind, errors, *seconds, losses=losses, n_fitted=n_fitted)
+        done = self.done[:folds]
+        errors = np.array([fit.losses.mean() for fit in done])
+        fitting = float(np.mean([fit.fit_seconds for fit in done]))
+        predicting = float(np.mean([fit.predict_seconds for fit in done]))
+        losses, first = np.concatenate([fit.losses for fit in done]), done[0]
+        return Score(
+            name, kind, errors, fitting, predicting, losses=losses, n_fitted=n_fitted,
+            kernel_weights=first.weights, kernel_losses=first.alone,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -147,7 +153,8 @@ class Run:
         end = time.perf_counter()
         by_others = share.saved - saved if share is not None else 0.0
         losses = self.targets.losses(predicted, test)
-        return Fit(losses, fitted - start + by_others, end - fitted)
+        several = [getattr(model, f"kernel_{name}_", None) for name in ("weights", "losses")]
+        return Fit(losses, fitted - start + by_others, end - fitted, *several)
 
     def _sharing(self, n: int) -> AbstractContextManager[Shared | None]:
         return sharing() if MATRICES * 8 * n * n <= self.memory else nullcontext()

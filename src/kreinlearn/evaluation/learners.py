@@ -10,8 +10,9 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from kreinlearn.data.memory import Resources
+from kreinlearn.estimators.access import kernel_for
 from kreinlearn.estimators.baselines import SimilarityRidge, SimilarityRidgeClassifier
-from kreinlearn.estimators.front import KreinClassifier, KreinRegressor
+from kreinlearn.estimators.front import FrontDoor, KreinClassifier, KreinRegressor
 from kreinlearn.estimators.ridge import KreinRidge, KreinRidgeClassifier
 from kreinlearn.estimators.spectrum_svc import SpectrumSVC
 from kreinlearn.estimators.svm import KreinSVC
@@ -21,6 +22,7 @@ from kreinlearn.evaluation.neighbours import NearestNeighbours
 from kreinlearn.evaluation.sizes import Cost
 from kreinlearn.evaluation.verdict import BASELINE, KREIN, TRIVIAL
 from kreinlearn.inspection.arguments import Array, KernelLike, KernelParams, Objects
+from kreinlearn.kernels.several import Several
 from kreinlearn.nystrom.landmarks import Landmarks
 
 NEIGHBOURS = "k nearest neighbours"
@@ -36,7 +38,7 @@ class Estimator(Protocol):
 class Settings(NamedTuple):
     """What every learner is given."""
 
-    kernel: KernelLike
+    kernel: KernelLike | list[Any]
     kernel_params: KernelParams
     landmarks: Landmarks | float | str | None
     n_jobs: int | None
@@ -57,6 +59,15 @@ class Settings(NamedTuple):
         return {name: value for name, value in given.items() if name not in omitted}
 
 
+def one_or_several(kernel: KernelLike | list[Any], params: KernelParams, X: Objects) -> Any:
+    """One kernel, or the list of those of which a sum is learned; "auto" depends on X."""
+    if not isinstance(kernel, list) and not (isinstance(kernel, str) and kernel == "auto"):
+        return kernel
+    given = None if params is None else dict(params)
+    found = kernel_for(KreinClassifier(kernel, kernel_params=given), X)
+    return list(found.kernels) if isinstance(found, Several) else found
+
+
 class Learner(NamedTuple):
     """A learner by its name and kind; ``make`` gives an unfitted one, from a seed."""
 
@@ -64,6 +75,7 @@ class Learner(NamedTuple):
     kind: str
     make: Callable[[Settings, int], Estimator]
     cost: Cost = sizes.nothing  # of an estimator of the user, about which nothing is known
+    one_kernel: bool = False  # whether a list of kernels is too much
 
 
 def _ours(kind: str, cls: type, cost: Cost, *omitted: str, name: str = "", **more: Any) -> Learner:
@@ -73,7 +85,7 @@ def _ours(kind: str, cls: type, cost: Cost, *omitted: str, name: str = "", **mor
         estimator: Estimator = cls(**given.parameters(*omitted, seed=seed), **more)
         return estimator
 
-    return Learner(name or cls.__name__, kind, make, cost)
+    return Learner(name or cls.__name__, kind, make, cost, not issubclass(cls, FrontDoor))
 
 
 def _on_spectrum(spectrum: str, cost: Cost) -> Learner:

@@ -38,6 +38,9 @@ class Score:
     n_fitted : int or None
         The number of objects that the learner was fitted to, where it is a sample of the training
         part; None if it was fitted to all of them.
+    kernel_weights, kernel_losses : dict or None
+        The weight of each kernel, and its loss alone, on the first fold; None unless the learner
+        makes a sum of several kernels.
     """
 
     name: str
@@ -48,6 +51,8 @@ class Score:
     failed: str | None = None
     losses: Array = field(default_factory=lambda: np.empty(0))
     n_fitted: int | None = None
+    kernel_weights: dict[str, float] | None = None
+    kernel_losses: dict[str, float] | None = None
 
     @property
     def described(self) -> str:
@@ -105,6 +110,11 @@ class Evaluation:
     def _best_like(self, score: Score) -> Score:
         """The best of the learners that were fitted to as many objects as this one."""
         return next(s for s in self.scores if s.failed is None and s.n_fitted == score.n_fitted)
+
+    @property
+    def weighted(self) -> Score | None:
+        """The first score of a learner that makes a sum of several kernels; None without one."""
+        return next((score for score in self.scores if score.kernel_weights), None)
 
     def difference(self, score: Score) -> Difference | None:
         """Compare the errors of a learner with those of the best one, fold by fold.
@@ -164,6 +174,7 @@ class Evaluation:
             "n_objects": self.n_objects, "n_folds": self.n_folds,
             "best": None if self.best is None else self.best.name,
             "verdict": self.verdict, "notes": list(self.notes),
+            "kernel_weights": None if self.weighted is None else self.weighted.kernel_weights,
             "scores": [self._plain(score) for score in self.scores],
         }  # fmt: skip
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import replace
 from numbers import Real
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,14 +23,22 @@ from kreinlearn.data.tiles import as_generator, take
 from kreinlearn.distributed.entrance import require_in_memory
 from kreinlearn.estimators.base import N_LANDMARKS
 from kreinlearn.evaluation.fits import FIRST, Folds, Report, Run
-from kreinlearn.evaluation.learners import KNOWN, Learner, Settings, Wanted, learners_for
+from kreinlearn.evaluation.learners import (
+    KNOWN,
+    Learner,
+    Settings,
+    Wanted,
+    learners_for,
+    one_or_several,
+)
 from kreinlearn.evaluation.result import Evaluation, Score
 from kreinlearn.evaluation.sizes import ALLOWED, Plan, Problem, affordable_objects, planned, spread
 from kreinlearn.evaluation.targets import Targets, targets_of
 from kreinlearn.inspection.arguments import CHECKS, Array, KernelLike, KernelParams, Objects, Seed
 from kreinlearn.inspection.prepared import Prepared, described, prepare
-from kreinlearn.kernels import remembering, resolve
+from kreinlearn.kernels import Kernel, remembering, resolve
 from kreinlearn.kernels.keys import key_of
+from kreinlearn.kernels.several import Several
 from kreinlearn.learn.folds import random_folds
 from kreinlearn.nystrom.landmarks import Landmarks
 from kreinlearn.nystrom.schemes import SCHEMES
@@ -45,6 +53,7 @@ CrossValidation: TypeAlias = int | Iterable[tuple[Array, Array]] | BaseCrossVali
 @validate_params(
     {
         **CHECKS,
+        "kernel": [str, callable, Kernel, list],
         "learners": [str, "array-like"],
         "cv": ["cv_object"],
         "landmarks": [*N_LANDMARKS, StrOptions({"auto", *SCHEMES}), Landmarks],
@@ -56,7 +65,7 @@ CrossValidation: TypeAlias = int | Iterable[tuple[Array, Array]] | BaseCrossVali
     prefer_skip_nested_validation=True,
 )
 def evaluate(
-    X: Objects, y: ArrayLike | str, kernel: KernelLike = "gaussian", *,
+    X: Objects, y: ArrayLike | str, kernel: KernelLike | list[Any] = "gaussian", *,
     kernel_params: KernelParams = None, learners: str | Iterable[Wanted] = "auto",
     cv: CrossValidation = 5, landmarks: Landmarks | float | str | None = "auto",
     task: str = "auto", resources: Resources | None = None, n_jobs: int | None = None,
@@ -85,15 +94,18 @@ def evaluate(
     the memory budget of ``resources`` (1 GB by default). If all pairs fit they are evaluated first,
     and the seconds of the learners do not include that time.
 
+    Of a list of kernels, ``KreinClassifier`` or ``KreinRegressor`` learns a weighted sum. Learners
+    that take one kernel get a row that says so; to compare them, evaluate the kernels one by one.
+
     Parameters
     ----------
     X : array-like or sequence of objects
         Objects, vectors or a square matrix, as the learners take them.
     y : array-like or str
         Labels or numbers, one per object, or the name of their column if X is a table.
-    kernel : str, callable or Kernel, default="gaussian"
+    kernel : str, callable, Kernel or list of these, default="gaussian"
         The similarity or dissimilarity: a registered name, a function of two blocks of objects,
-        or a kernel object.
+        or a kernel object; or several of them. "auto" is the list that suits the kind of objects.
     kernel_params : dict or None, default=None
         Parameters of the kernel.
     learners : "auto" or list, default="auto"
@@ -146,21 +158,24 @@ def evaluate(
         "evaluate cuts folds by row number, and takes no dask collection; pass a sample of its "
         "rows, computed",
     )
+    X, y = with_target(X, y)
+    kernel = one_or_several(kernel, kernel_params, X)
     settings = Settings(kernel, kernel_params, landmarks, n_jobs, resources)
     _require_for_all_folds(settings)
+    name = described(kernel, kernel_params)
     budget = (resources and resources.memory_budget) or REMEMBERED
     limit = Limit(time_limit, started, applies=time_limit is not None or learners == "auto")
-    X, y = with_target(X, y)
     with warnings.catch_warnings(record=True) as caught:  # every fit warns: they are quoted once
         warnings.simplefilter("always")
-        prepared = prepare(X, rng=rng, verbose=verbose, **settings.parameters("landmarks"))
+        given = {**settings.parameters("landmarks"), "kernel": _as_one(kernel)}
+        prepared = prepare(X, rng=rng, verbose=verbose, **given)
         targets = targets_of(y, prepared.n, task)
-        chosen = learners_for(targets.task, learners)
+        chosen, refused = _able(learners_for(targets.task, learners), kernel)
         pair = pair_seconds(prepared.kernel, prepared.X) if prepared.kernel.costly else 0.0
         sampled: list[str] = []
         if limit.applies and (cv is None or isinstance(cv, int | np.integer)):
             prepared, targets, sampled = _affordable(prepared, targets, pair, limit, rng)
-        folds, bar = _folds(targets, cv, prepared.n, rng), Progress(verbose, kernel)
+        folds, bar = _folds(targets, cv, prepared.n, rng), Progress(verbose, name)
         seed, memory = int(rng.integers(2**31)), budget_bytes(budget)
         run = Run(prepared, targets, folds, settings, seed, bar, memory, limit.ends)
         with remembering(budget) if prepared.kernel.costly else nullcontext():
@@ -170,11 +185,11 @@ def evaluate(
             if verbose and (errors := run.first_answer(chosen, problem, limit.allowed)):
                 bar.say(_first_in_words(run, errors))
             scores, n_folds = run.scores(chosen, plan, progress, limit.left_out)
+    scores += refused
     limited = [*sampled, *_limited_in_words(scores, run, n_folds, limit)]
     scores.sort(key=lambda score: (score.failed is not None, score.mean))
     ratio = float(np.mean([len(test) / len(train) for train, test in folds]))
-    notes = (*targets.notes, *limited, *known, *_distinct(caught))
-    name = described(kernel, kernel_params)
+    notes = (*targets.notes, *_weights_in_words(scores), *limited, *known, *_distinct(caught))
     return Evaluation(targets.task, targets.metric, prepared.n, n_folds, ratio, name, scores, notes)
 
 
@@ -191,6 +206,43 @@ def _require_for_all_folds(settings: Settings) -> None:
             "evaluate fits every fold to other rows, and each would need a store of its own; leave "
             "store out of resources"
         )
+
+
+def _as_one(kernel: KernelLike | list[Any]) -> KernelLike:
+    """The kernel by which objects are checked; of a list, all of its kernels."""
+    return Several(kernel) if isinstance(kernel, list) else kernel
+
+
+def _able(
+    learners: list[Learner], kernel: KernelLike | list[Any]
+) -> tuple[list[Learner], list[Score]]:
+    """The learners that take what was given as kernel, and scores that say so of the others."""
+    if not isinstance(kernel, list):
+        return learners, []
+    able = [learner for learner in learners if not learner.one_kernel]
+    if not able:
+        raise ValueError(
+            f"{', '.join(learner.name for learner in learners)}: each takes one kernel, and "
+            f"{len(kernel)} were given; add KreinClassifier or KreinRegressor to learners, or pass "
+            "one kernel"
+        )
+    others = [learner for learner in learners if learner.one_kernel]
+    return able, [
+        Score(one.name, one.kind, np.empty(0), math.nan, math.nan, "takes one kernel")
+        for one in others
+    ]
+
+
+def _weights_in_words(scores: list[Score]) -> list[str]:
+    """The weights of several kernels in a sentence, the largest one first."""
+    found = next((one for one in scores if one.kernel_weights), None)
+    if found is None or found.kernel_weights is None:
+        return []
+    by_weight = sorted(found.kernel_weights.items(), key=lambda item: -item[1])
+    shown = ", ".join(f"{name} {weight:.2g}" for name, weight in by_weight if weight)
+    without = sum(weight == 0 for _, weight in by_weight)
+    rest = f"; {without} of {len(by_weight)} kernels are without weight" if without else ""
+    return [f"Weights of the kernels of {found.name} on the first fold: {shown}{rest}."]
 
 
 def _folds(targets: Targets, cv: CrossValidation, n: int, rng: np.random.Generator) -> Folds:
@@ -210,6 +262,8 @@ def _evaluate_all_pairs(run: Run) -> list[str]:
     Returns a sentence about it, or nothing.
     """
     prepared, kernel, n = run.prepared, run.prepared.kernel, run.prepared.n
+    if isinstance(kernel, Several):  # most values of those that get no weight are never needed
+        return []
     if not kernel.costly or 8 * (n + 1) ** 2 > run.memory or not _same_for_folds(run):
         return []
     start = time.perf_counter()

@@ -15,6 +15,7 @@ from kreinlearn.estimators.access import border_of, receive
 from kreinlearn.estimators.transformer import KreinNystroem
 from kreinlearn.inspection.arguments import Array, KernelLike, KernelParams, Objects
 from kreinlearn.kernels import Kernel
+from kreinlearn.kernels.several import Several
 from kreinlearn.pairs.evaluate import announce, evaluate_square, pairs_among
 from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.progress import Progress, name_of
@@ -88,6 +89,8 @@ def prepare(
     return Prepared(model, *receive(model, X, rng))
 
 
-def described(kernel: KernelLike, params: KernelParams) -> str:
-    """A kernel in words, such as "levenshtein, normalized=True"."""
+def described(kernel: KernelLike | list[Any], params: KernelParams) -> str:
+    """A kernel in words, such as "levenshtein, normalized=True"; several one after the other."""
+    if isinstance(kernel, list):
+        return ", ".join(Several(kernel).labels)
     return ", ".join([name_of(kernel), *(f"{k}={v!r:.40}" for k, v in (params or {}).items())])

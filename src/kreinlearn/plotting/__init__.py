@@ -5,10 +5,12 @@ from kreinlearn.plotting.embedding import EmbeddingDisplay, LandmarkDisplay
 from kreinlearn.plotting.penalties import PenaltyDisplay
 from kreinlearn.plotting.ranks import RankErrorDisplay
 from kreinlearn.plotting.spectrum import SpectrumDisplay
+from kreinlearn.plotting.weights import KernelWeightsDisplay
 
 __all__ = [
     "ComparisonDisplay",
     "EmbeddingDisplay",
+    "KernelWeightsDisplay",
     "LandmarkDisplay",
     "PenaltyDisplay",
     "RankErrorDisplay",

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kreinlearn.data.writing import replacing
-from kreinlearn.evaluation import Evaluation
+from kreinlearn.evaluation import Evaluation, Score
 from kreinlearn.inspection import Inspection
 from kreinlearn.inspection.result import percent
-from kreinlearn.plotting import ComparisonDisplay, SpectrumDisplay
-from kreinlearn.plotting.style import MISSING
+from kreinlearn.plotting import ComparisonDisplay, KernelWeightsDisplay, SpectrumDisplay
+from kreinlearn.plotting.style import MISSING, Display
 from kreinlearn.report import model
 from kreinlearn.report.html import to_html
 from kreinlearn.report.model import Block, Document, Picture, Section, Table, Verdict, literal
@@ -111,6 +111,8 @@ def _of_evaluation(result: Evaluation) -> Iterator[Block]:
         title = f"Errors on {result.n_folds} folds of {result.n_objects:,} objects"
         yield Table(title, result.header, tried, [note])
         yield _comparison(result)
+    if result.weighted is not None:
+        yield _weights(result.weighted)
     failed = [literal(f"{score.name}: {score.failed}") for score in result.scores if score.failed]
     for what, items in (("Learners without a result:", failed), ("Notes:", result.notes)):
         if items:
@@ -127,6 +129,18 @@ def _comparison(result: Evaluation) -> Block:
     )
     alt = f"Dot plot of {result.metric} by learner: {', '.join(means)}."
     return _drawn("errors", caption, alt, display, display.size[1])
+
+
+def _weights(score: Score) -> Block:
+    weights = score.kernel_weights or {}
+    display = KernelWeightsDisplay(weights, score.kernel_losses)
+    caption = (
+        f"Weights of the kernels in the sum that {score.name} has learned on the first fold, and "
+        "the leave-one-out loss of each kernel alone."
+    )
+    shown = ", ".join(f"{name} {weight:.2g}" for name, weight in weights.items())
+    alt = f"Bar plot of the weights of kernels: {shown}."
+    return _drawn("weights", caption, alt, display, display.size[1])
 
 
 def _of_inspection(result: Inspection) -> Iterator[Block]:
@@ -154,9 +168,7 @@ def _spectrum(result: Inspection) -> Block:
     return _drawn("spectrum", caption, alt, display, 2.8)
 
 
-def _drawn(
-    name: str, caption: str, alt: str, display: ComparisonDisplay | SpectrumDisplay, height: float
-) -> Picture | str:
+def _drawn(name: str, caption: str, alt: str, display: Display, height: float) -> Picture | str:
     """A picture of a display, or a sentence if there is no matplotlib."""
 
     def draw(figure: Figure) -> None:

@@ -293,7 +293,7 @@ def test_what_was_chosen_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     run("fit", file, "--target", "label", "-o", "m.krein")
     out, error = capsys.readouterr()
     assert error.splitlines() == [
-        "kernel: levenshtein (--kernel names another)",
+        "kernel: auto (--kernel names another)",
         "columns: text (--column names others)",
         "label: 3 classes -> KreinClassifier",
     ]

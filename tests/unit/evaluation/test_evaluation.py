@@ -437,3 +437,59 @@ def test_progress_is_told_after_every_fit() -> None:
 def test_public_names() -> None:
     assert kreinlearn.evaluate is evaluate
     assert kreinlearn.Evaluation is Evaluation
+
+
+# Several kernels
+
+
+def test_a_list_of_kernels_is_for_those_who_learn_a_sum() -> None:
+    X, y = words()
+    own = ("mine", KreinRidgeClassifier("jaro", random_state=0))
+    names = ["KreinClassifier", *FEW, own]
+    kernels = ["levenshtein", "jaro_winkler"]
+    found = evaluate(X, y, kernels, learners=names, cv=2, random_state=0)
+    failed = {score.name: score.failed for score in found.scores}
+    one = {"KreinRidgeClassifier", "k nearest neighbours"}
+    assert {name for name, why in failed.items() if why == "takes one kernel"} == one
+    assert failed["KreinClassifier"] is failed["mine"] is failed[FEW[2]] is None
+    assert found.kernel == "levenshtein, jaro_winkler"
+    assert found.weighted is not None
+    weights, losses = found.weighted.kernel_weights, found.weighted.kernel_losses
+    assert weights is not None
+    assert losses is not None
+    assert set(weights) == set(losses) == set(kernels)
+    assert sum(weights.values()) == pytest.approx(1)
+    assert any("on the first fold: " in note for note in found.notes)
+    assert found.to_dict()["kernel_weights"] == weights
+
+
+def test_a_list_gives_what_the_front_door_gives_on_each_fold() -> None:
+    X, y = words()
+    splits = list(KFold(2, shuffle=True, random_state=0).split(y))
+    kernels = ["levenshtein", "jaro_winkler"]
+    found = evaluate(X, y, kernels, learners=["KreinClassifier"], cv=splits, random_state=0)
+    errors = []
+    for train, test in splits:
+        model = kreinlearn.KreinClassifier(kernels, random_state=0)
+        model.fit([X[i] for i in train], y[train])
+        errors.append(100 * np.mean(model.predict([X[i] for i in test]) != y[test]))
+    np.testing.assert_allclose(found.scores[0].errors, errors, atol=100 / len(splits[0][1]))
+
+
+def test_kernels_are_chosen_by_the_kind_of_objects() -> None:
+    X, y = words()
+    found = evaluate(X, y, "auto", learners=["KreinClassifier"], cv=2, random_state=0)
+    assert found.kernel.startswith("Levenshtein(), ")
+    Z = np.random.default_rng(0).normal(size=(60, 2))
+    found = evaluate(Z, Z[:, 0], "auto", learners=["KreinRegressor"], cv=2, random_state=0)
+    assert "euclidean" in found.kernel
+
+
+def test_no_learner_that_takes_a_list_and_parameters_of_a_list() -> None:
+    X, y = words()
+    kernels = ["levenshtein", "jaro_winkler"]
+    with pytest.raises(ValueError, match="KreinSVC: each takes one kernel, and 2 were given"):
+        evaluate(X, y, kernels, learners=["KreinSVC"])
+    with pytest.raises(ValueError, match="give each kernel of the list its own parameters"):
+        evaluate(X, y, kernels, kernel_params={"normalized": True})
+    assert evaluate(X, y, ["levenshtein"], learners=FEW, cv=2, random_state=0).best is not None

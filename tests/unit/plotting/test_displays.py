@@ -16,6 +16,7 @@ from matplotlib import pyplot  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
 from kreinlearn import (  # noqa: E402
+    KreinClassifier,
     KreinNystroem,
     KreinPCA,
     KreinRidge,
@@ -27,12 +28,14 @@ from kreinlearn import (  # noqa: E402
     Resources,
     SimilarityRidge,
     SpectrumSVC,
+    columns,
     plotting,
 )
 from kreinlearn.evaluation import Evaluation, Score  # noqa: E402
 from kreinlearn.plotting import (  # noqa: E402
     ComparisonDisplay,
     EmbeddingDisplay,
+    KernelWeightsDisplay,
     LandmarkDisplay,
     PenaltyDisplay,
     RankErrorDisplay,
@@ -400,6 +403,51 @@ def test_a_comparison_draws_each_learner_and_leaves_out_who_failed() -> None:
     assert ax.get_xlim()[1] < 10
 
 
+# Weights
+
+
+def two_fields() -> Any:
+    """A model of records of which one field tells the class, and the other one nothing."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    rows = [{"size": float(c + 0.1 * rng.normal()), "noise": float(rng.normal())} for c in y]
+    kernels = columns({"noise": "manhattan", "size": "manhattan"})
+    return KreinClassifier(kernels, random_state=0).fit(rows, y)
+
+
+def test_weights_are_those_of_the_model_and_the_largest_is_at_the_top() -> None:
+    model = two_fields()
+    display = KernelWeightsDisplay.from_estimator(model)
+    weights = sorted(model.kernel_weights_.values(), reverse=True)
+    assert [bar.get_width() for bar in display.bars_] == weights
+    assert [model.kernel_weights_[name] for name in display.names_] == weights
+    ax = display.ax_
+    first = ax.get_yticklabels()[0].get_text()
+    assert "size" in first
+    assert ax.transData.transform((0, 0))[1] > ax.transData.transform((0, 1))[1]
+    losses = [f"{model.kernel_losses_[name]:.3g}" for name in display.names_]
+    assert set(losses) <= set(drawn_text(ax).split("\n"))
+
+
+def test_kernels_of_equal_weight_are_sorted_by_their_losses() -> None:
+    weights, losses = {"a": 0.0, "b": 1.0, "c": 0.0}, {"a": 2500.0, "b": 0.125, "c": 0.5}
+    display = KernelWeightsDisplay.from_predictions(weights, losses)
+    assert display.names_ == ["b", "c", "a"]
+    assert "2,500" in drawn_text(display.ax_)
+    bare = KernelWeightsDisplay.from_predictions(weights)
+    assert "alone" not in drawn_text(bare.ax_)
+
+
+def test_a_model_without_weights_is_refused() -> None:
+    X = vectors()
+    one = KreinClassifier("gaussian", random_state=0).fit(X, X[:, 0] > 0)
+    for model in (one, KreinRidge(random_state=0).fit(X, X[:, 0])):
+        with pytest.raises(TypeError, match=f"{type(model).__name__} was fitted with one kernel"):
+            KernelWeightsDisplay.from_estimator(model)
+    with pytest.raises(ValueError, match="weights is empty"):
+        KernelWeightsDisplay.from_predictions({})
+
+
 # All
 
 
@@ -414,6 +462,7 @@ def displays() -> list[Any]:
         lambda ax: PenaltyDisplay.from_estimator(ridge, X, y, grid=3, ax=ax),
         lambda ax: EmbeddingDisplay.from_estimator(ridge, X, y, ax=ax),
         lambda ax: LandmarkDisplay.from_estimator(ridge, X, ax=ax),
+        lambda ax: KernelWeightsDisplay.from_estimator(two_fields(), ax=ax),
     ]
 
 
@@ -459,7 +508,7 @@ def test_axes_that_are_not_there_are_refused() -> None:
 def test_all_displays_are_public() -> None:
     assert set(plotting.__all__) >= {
         *("SpectrumDisplay", "RankErrorDisplay", "PenaltyDisplay", "EmbeddingDisplay"),
-        "LandmarkDisplay",
+        *("LandmarkDisplay", "ComparisonDisplay", "KernelWeightsDisplay"),
     }
 
 

@@ -15,6 +15,10 @@ import pytest
 
 import kreinlearn
 from kreinlearn import datasets, evaluation, kernels, plotting
+from kreinlearn.kernels.candidates import KINDS, MANY
+from kreinlearn.kernels.scikit import SklearnMetric
+from kreinlearn.kernels.transformed import Normalized
+from kreinlearn.learn.combination import COMPARED
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
@@ -70,9 +74,26 @@ def test_code_on_a_page_gives_what_it_shows(
 def test_pages_that_should_have_code_have_some() -> None:
     with_code = {path.stem for path in PAGES if ">>> " in text_of(path)}
     wanted = {"index", "start", "indefinite", "objects", "scale", "model_files", "pictures"}
-    assert wanted | {"migration"} <= with_code
+    assert wanted | {"migration", "several"} <= with_code
     skipped = [path.stem for path in PAGES if "+SKIP" in text_of(path)]
     assert skipped == []
+
+
+def test_every_kernel_that_is_compared_by_default_is_on_the_page() -> None:
+    page = " ".join(text_of(DOCS / "several.rst").split())
+    named = [kernel for _, made in KINDS.values() for kernel in made()]
+    assert len(named) > 15
+    assert [one for one in named if _in_code(one) not in page] == []
+    assert str(COMPARED) in page
+    assert f"{MANY:,}" in page
+
+
+def _in_code(kernel: kernels.Kernel) -> str:
+    """A kernel as the table of the page writes it."""
+    if isinstance(kernel, SklearnMetric):
+        return f'``SklearnMetric("{kernel.metric}")``'
+    inner = kernel.kernel if isinstance(kernel, Normalized) else kernel
+    return f"``{' '.join(repr(inner).split())}``".replace("'", '"')
 
 
 def test_every_public_name_is_in_the_reference() -> None:

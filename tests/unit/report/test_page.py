@@ -33,11 +33,14 @@ def inspected() -> Inspection:
 
 def evaluated() -> Evaluation:
     scores = [
-        Score(KREIN, "Krein learner", np.array([4.0, 5, 3, 4, 5]), 0.2, 0.01),
+        Score(
+            KREIN, "Krein learner", np.array([4.0, 5, 3, 4, 5]), 0.2, 0.01,
+            kernel_weights={LONG: 0.75, EVIL: 0.25}, kernel_losses={LONG: 0.5, EVIL: 1.5},
+        ),
         Score(EVIL, "baseline", np.array([9.0, 8, 9, 10, 9]), 120.0, 0.0001),
         Score("always the most frequent class", "trivial", np.full(5, 50.0) + 0.1, 0.001, 1e-5),
         Score("KreinSVC", "Krein learner", np.empty(0), np.nan, np.nan, f"failed, {EVIL} {LONG}"),
-    ]
+    ]  # fmt: skip
     notes = (f"1 classes have one object each ({EVIL}).",)
     return Evaluation("classification", "error, %", 60, 5, 0.25, EVIL, scores, notes)
 
@@ -95,7 +98,7 @@ def test_pictures_are_drawn_and_their_text_is_read(
         " s.querySelector('title').textContent, s.querySelector('desc').textContent,"
         " s.textContent]; })"
     )
-    assert len(pictures) == 2
+    assert len(pictures) == 3
     for across, height, drawn, smallest, title, description, text in pictures:
         assert 250 < across <= width
         assert height > 100

@@ -1,0 +1,221 @@
+"""fit without --kernel: the kernels that suit the file are compared; and evaluate with several."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import kreinlearn
+from kreinlearn import cli
+from kreinlearn.cli import data
+from kreinlearn.cli.messages import Talk
+from kreinlearn.cli.parser import parser
+from tests.unit.cli.commands import printed, read_csv, run, write_csv
+
+N = 40
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of things, in a folder of its own; only the name tells the class."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    label = np.arange(N) % 2
+    things = {
+        "thing_id": [f"t{i}" for i in rng.permutation(N)],
+        "index": np.arange(1, N + 1),
+        "name": ["".join(rng.choice(list("abcd"[2 * c : 2 * c + 2]), size=6)) for c in label],
+        "colour": rng.choice(["red", "green"], size=N),
+        "size": rng.normal(size=N).round(3),
+        "label": [f"class {c}" for c in label],
+    }
+    write_csv(tmp_path / "things.csv", things)
+    write_csv(tmp_path / "words.csv", {name: things[name] for name in ("name", "label")})
+    numbers = {"a": rng.normal(size=N) + label, "b": rng.normal(size=N), "label": things["label"]}
+    write_csv(tmp_path / "numbers.csv", numbers)
+
+
+def given(*words: str, command: str = "fit") -> data.Given:
+    """What a command gets from the options."""
+    more = ["-o", "m.krein"] if command == "fit" else []
+    options = parser().parse_args([command, *words, "--target", "label", *more])
+    return data.load(options, Talk(quiet=True), streams=command == "fit")
+
+
+def test_the_front_door_compares_kernels_on_texts_numbers_and_records() -> None:
+    words, numbers, things = map(given, ("words.csv", "numbers.csv", "things.csv"))
+    assert {one.kernel for one in (words, numbers, things)} == {"auto"}
+    assert words.column == "name"
+    assert list(words.X) == read_csv(Path("words.csv"))["name"]
+    assert numbers.X.shape == (N, 2)
+    rows = read_csv(Path("things.csv"))
+    wanted = zip(rows["name"], rows["colour"], map(float, rows["size"]), strict=True)
+    fields = ("name", "colour", "size")
+    assert [dict(zip(fields, row, strict=True)) for row in wanted] == things.X
+
+
+def test_others_have_the_kernel_that_they_had() -> None:
+    assert given("words.csv", "--estimator", "ridge").kernel == "levenshtein"
+    assert given("numbers.csv", "--estimator", "KreinSVC").kernel == "gaussian"
+    assert given("words.csv", command="evaluate").kernel == "levenshtein"
+    assert given("numbers.csv", command="evaluate").kernel == "gaussian"
+    assert given("words.csv", "--kernel", "auto", command="evaluate").kernel == "auto"
+    assert given("words.csv", "--kernel", "jaro").kernel == "jaro"
+
+
+def test_a_symmetric_matrix_stays_one() -> None:
+    X = np.random.default_rng(0).normal(size=(N, 2))
+    D = np.abs(X[:, None] - X).sum(axis=2)
+    write_csv(Path("D.csv"), {f"d{j}": D[:, j] for j in range(N)})
+    np.save("D.npy", D)
+    np.save("X.npy", X)
+    Path("y.txt").write_text("\n".join(map(str, np.arange(N) % 2)) + "\n")
+    for file, kernel in (("D.csv", 1), ("D.npy", 1), ("X.npy", 0)):
+        options = parser().parse_args(["fit", file, "--labels", "y.txt", "-o", "m.krein"])
+        found = data.load(options, Talk(quiet=True)).kernel
+        assert found == ("precomputed_dissimilarity" if kernel else "auto")
+
+
+def test_a_table_of_another_kind_of_file_is_read_as_a_csv_file_is() -> None:
+    csv_reader, pq = map(pytest.importorskip, ("pyarrow.csv", "pyarrow.parquet"))
+    for name in ("words", "numbers"):
+        csv = given(f"{name}.csv")
+        pq.write_table(csv_reader.read_csv(f"{name}.csv"), f"{name}.parquet")
+        parquet = given(f"{name}.parquet")
+        assert parquet.kernel == "auto"
+        assert_array_equal(np.asarray(parquet.X), np.asarray(csv.X))
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "is_one"),
+    [
+        ("id", [f"x{i}" for i in range(N)], True),
+        ("person_id", [f"x{i}" for i in range(N)], True),
+        ("personId", [f"x{i}" for i in range(N)], True),
+        ("ID", range(N), True),
+        ("Unnamed: 0", range(N), True),
+        ("index", range(1, N + 1), True),
+        ("index", range(2, N + 2), False),
+        ("id", [f"x{i // 2}" for i in range(N)], False),
+        ("id", [0, *range(N - 1)], False),
+        ("grid", [f"x{i}" for i in range(N)], False),
+        ("name", [f"x{i}" for i in range(N)], False),
+    ],
+)
+def test_columns_that_only_name_the_rows(name: str, values: Any, is_one: bool) -> None:
+    rows = read_csv(Path("things.csv"))
+    more = {"colour": rows["colour"], "size": rows["size"], "label": rows["label"]}
+    write_csv(Path("f.csv"), {name: list(values), **more})
+    assert (name not in given("f.csv").X[0]) is is_one
+    assert name in given("f.csv", "--column", name, "--column", "colour").X[0]
+
+
+def test_identifiers_are_named_and_are_kept_if_there_is_nothing_else(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run("fit", "things.csv", "--target", "label", "-o", "m.krein")
+    said = capsys.readouterr().err
+    assert "left out, because they only name the rows: thing_id, index" in said
+    rows = read_csv(Path("things.csv"))
+    write_csv(Path("ids.csv"), {"id": rows["thing_id"], "label": rows["label"]})
+    assert given("ids.csv").column == "id"
+
+
+def test_fit_says_the_weights_and_predict_reads_the_columns_that_are_needed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = printed(capsys, "fit", "things.csv", "--target", "label", "-o", "m.krein", "--quiet")
+    model = kreinlearn.load("m.krein")
+    assert found["kernel"] == "auto"
+    assert found["kernel_weights"] == model.kernel_weights_
+    assert sum(found["kernel_weights"].values()) == pytest.approx(1)
+    largest = max(found["kernel_weights"], key=found["kernel_weights"].get)
+    assert "name" in largest
+    run("predict", "m.krein", "things.csv", "-o", "out.csv", "--quiet")
+    things = read_csv(Path("things.csv"))
+    right = [a == b for a, b in zip(read_csv(Path("out.csv"))["prediction"], things["label"],
+                                    strict=True)]  # fmt: skip
+    assert np.mean(right) > 0.9
+    run("fit", "words.csv", "--target", "label", "-o", "n.krein")
+    assert "kernel weights" in capsys.readouterr().out
+    run("predict", "n.krein", "words.csv", "-o", "words_out.csv", "--quiet")
+    assert len(read_csv(Path("words_out.csv"))["prediction"]) == N
+
+
+@pytest.mark.parametrize("gaps", [0, 3])
+def test_whole_rows_are_read_again_by_predict(gaps: int) -> None:
+    """With a gap in every column, whole rows are all that can be compared."""
+    rng = np.random.default_rng(1)
+    colour, shape = (rng.choice(["a", "b"], size=80).tolist() for _ in range(2))
+    label = [f"{a}{b}" for a, b in zip(colour, shape, strict=True)]
+    table: dict[str, list[Any]] = {
+        "colour": colour, "shape": shape, "size": rng.normal(size=80).tolist(), "label": label,
+    }  # fmt: skip
+    for row, name in enumerate(list(table)[:gaps]):
+        table[name][row] = ""
+    write_csv(Path("rows.csv"), table)
+    run("fit", "rows.csv", "--target", "label", "-o", "m.krein", "--quiet")
+    run("predict", "m.krein", "rows.csv", "-o", "out.csv", "--scores", "--quiet")
+    model = kreinlearn.load("m.krein")
+    assert "Gower()" in [name for name, weight in model.kernel_weights_.items() if weight]
+    scores = model.decision_function(given("rows.csv").X)
+    written = read_csv(Path("out.csv"))
+    for j, name in enumerate(model.classes_):
+        column = np.array(written[f"score_{name}"], dtype=float)
+        np.testing.assert_allclose(column, scores[:, j], rtol=1e-9, atol=1e-9)
+
+
+def test_fields_with_gaps_are_left_out_or_compared_by_whole_rows() -> None:
+    things = read_csv(Path("things.csv"))
+    things["size"][3] = things["colour"][5] = ""
+    write_csv(Path("gaps.csv"), things)
+    run("fit", "gaps.csv", "--target", "label", "-o", "m.krein", "--quiet")
+    names = kreinlearn.load("m.krein").kernel_losses_
+    assert not [name for name in names if "size" in name or "colour" in name]
+
+
+def test_evaluate_several_kernels(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--target", "label", "--cv", "2", "--quiet"]
+    kernels = ["--kernel", "levenshtein", "--kernel", "jaro_winkler"]
+    found = printed(capsys, "evaluate", "words.csv", *flags, *kernels)
+    assert found["kernel"] == "levenshtein, jaro_winkler"
+    assert found["kernel_weights"].keys() == {"levenshtein", "jaro_winkler"}
+    failed = {score["name"]: score["failed"] for score in found["scores"]}
+    assert failed["KreinClassifier"] is None
+    assert failed["KreinSVC"] == "takes one kernel"
+    run("evaluate", "things.csv", *flags, "--kernel", "auto", "--html", "report.html")
+    assert "on the first fold: " in capsys.readouterr().out
+    pytest.importorskip("matplotlib")
+    assert "Bar plot of the weights of kernels" in Path("report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["fit", "words.csv", "--estimator", "ridge"], "--kernel auto is for fit with --estimator"),
+        (["inspect", "words.csv"], "--kernel auto is for fit with --estimator krein, and for"),
+        (["fit", "words.csv", "--kernel-param", "a=1"], "--kernel-param belongs to a kernel"),
+        (["fit", "words.csv", "--kernel", "jaro"], "--kernel auto: there is no such kernel"),
+    ],
+)
+def test_wrong_calls(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    output = ["-o", "m.krein"] if words[0] == "fit" else []
+    with pytest.raises(SystemExit) as left:
+        cli.main([*words, "--kernel", "auto", "--target", "label", *output])
+    assert left.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_series_in_json_lines_are_compared_as_series() -> None:
+    pytest.importorskip("aeon")
+    lines = [
+        {"curve": np.sin(np.arange(8) * (0.3 + i % 2)).tolist(), "label": i % 2} for i in range(N)
+    ]
+    Path("s.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run("fit", "s.jsonl", "--target", "label", "-o", "m.krein", "--quiet")
+    assert any("DTW" in name for name in kreinlearn.load("m.krein").kernel_losses_)
