@@ -82,9 +82,13 @@ class Several(Composite):
     @property
     def labels(self) -> list[str]:
         """What the kernels are called in attributes and reports, each by a name of its own."""
+        specs = list(self._named().values())
+        fields = [spec.name for spec in specs if isinstance(spec, Field)]
         labels = list[str]()
-        for number, spec in enumerate(self._named().values(), 1):
+        for number, spec in enumerate(specs, 1):
             label = label_of(spec, number)
+            if isinstance(spec, Field) and fields.count(spec.name) > 1:
+                label = f"{label}: {label_of(spec.kernel, number)}"
             labels.append(f"{label} ({number})" if label in labels else label)
         return labels
 
