@@ -36,7 +36,7 @@ from kreinlearn.learn.stack import (
 SHARED = ("kernel", "kernel_params", "landmarks", "resources", "n_jobs", "random_state", "verbose")
 CONSTRAINTS: dict[str, list[Any]] = {
     **{name: Learner._parameter_constraints[name] for name in SHARED},
-    "kernel": [*Learner._parameter_constraints["kernel"], list],
+    "kernel": [*Learner._parameter_constraints["kernel"], list, tuple],
     "time_limit": [Interval(Real, 0, None, closed="neither"), None],
 }
 UNDECIDED = 1e-6  # the weight of the only part if no part predicts objects that are left out
@@ -62,13 +62,9 @@ class FrontDoor(Learner):
         """One kernel, or several of which a sum is learned; equal ones count once."""
         if self._is_automatic:
             return Gaussian()  # until there are objects
-        if not isinstance(self.kernel, list):
+        if not isinstance(self.kernel, list | tuple):
             return super()._resolved_kernel()
-        if self.kernel_params is not None:
-            raise ValueError(
-                f"kernel_params={self.kernel_params!r} belong to one kernel, and kernel is a list; "
-                "give each kernel of the list its own parameters, as in DTW(window=0.1)"
-            )
+        self._require_no_params("a list")
         distinct, kernels = list[Any](), list[Kernel]()
         for spec in self.kernel:
             kernel = resolve(spec)
@@ -77,6 +73,13 @@ class FrontDoor(Learner):
                 kernels.append(kernel)
         return kernels[0] if len(kernels) == 1 else Several(distinct).sound()
 
+    def _require_no_params(self, what: str) -> None:
+        if self.kernel_params is not None:
+            raise ValueError(
+                f"kernel_params={self.kernel_params!r} belong to one kernel, and kernel is {what}; "
+                "give each kernel of a list its own parameters, as in DTW(window=0.1)"
+            )
+
     @property
     def _is_automatic(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == AUTO
@@ -84,6 +87,7 @@ class FrontDoor(Learner):
     def _kernel_for(self, X: Objects) -> Kernel:
         if not self._is_automatic:
             return self._resolved_kernel()
+        self._require_no_params('"auto"')
         kernels = candidates_for(X)
         return kernels[0] if isinstance(kernels[0], Gaussian) else Several(kernels).sound()
 
@@ -139,7 +143,8 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
     Attributes
     ----------
     expected_error_ : float
-        The root of the mean squared error of objects that were left out.
+        The root of the mean squared error of objects that were left out. It is too small if many
+        kernels were compared on few objects; ``cross_val_score`` has no such bias.
     expected_error_std_ : float
         The standard error of ``expected_error_``.
     decision_ : str
@@ -154,7 +159,8 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
     kernel_similarities_ : dict
         How each dissimilarity with a weight was turned into a similarity.
     kernel_order_ : list
-        The kernels in the order in which they were added to the sum.
+        The kernels in the order in which they were added to the sum that grows, whether that sum is
+        used or not.
     kernel_losses_ : dict
         The leave-one-out squared error of each kernel alone, on the objects on which kernels were
         compared.
@@ -346,8 +352,10 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         instance if there is one object per class, all probabilities are about equal, and one part
         has a weight of 1e-6 and decides: the nearest landmark if every class has one.
     expected_error_ : float
-        The share of objects that are wrong if they are left out. The weights of the parts were
-        found on the same objects, which makes it a little too small.
+        The share of objects that are wrong if they are left out. The similarity and the weights of
+        the parts were chosen on the same objects, which makes it a little too small; the more
+        kernels were compared on few objects, the more. ``cross_val_score`` and
+        ``kreinlearn.evaluate`` have no such bias.
     expected_error_std_ : float
         The standard error of ``expected_error_``.
     decision_ : str
@@ -362,7 +370,8 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
     kernel_similarities_ : dict
         How each dissimilarity with a weight was turned into a similarity.
     kernel_order_ : list
-        The kernels in the order in which they were added to the sum.
+        The kernels in the order in which they were added to the sum that grows, whether that sum is
+        used or not.
     kernel_losses_ : dict
         The leave-one-out squared error of each kernel alone, on the objects on which kernels were
         compared.

@@ -29,7 +29,7 @@ from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.kernels.dissimilarity import PLUS, TRANSFORMS
 from kreinlearn.kernels.several import Several
 from kreinlearn.learn.coding import Encoded, class_scores, read_targets
-from kreinlearn.learn.combination import SECONDS, learn_combination
+from kreinlearn.learn.combination import SCREENING, learn_combination
 from kreinlearn.learn.fit import LearnSpec, Model, Recipe, Solved, fit_model, make_spec
 from kreinlearn.learn.incremental import FitSums, Sums, first_part, going_on, next_part
 from kreinlearn.nystrom.landmarks import MapSpec, are_row_numbers
@@ -135,23 +135,22 @@ class Learner(KreinEstimator):
         rng: np.random.Generator,
     ) -> T:  # fmt: skip
         """The same for a list of kernels, of which a sum is made first."""
-        given = self._landmarks.given
+        given, listed = self._landmarks.given, isinstance(self.kernel, list | tuple)
         with self._pairs(several, rows, dtype, rng, stored=False) as pairs:
             among = np.asarray(given) if are_row_numbers(given) else None
-            limit = None
-            if not isinstance(self.kernel, list):  # "auto": nobody has asked for each of them
-                limit = SECONDS if recipe.seconds is None else recipe.seconds / len(several.kernels)
+            limit = None if listed else SCREENING  # nobody has asked for each kernel of "auto"
+            if limit is not None and recipe.seconds is not None:
+                limit = recipe.seconds / len(several.kernels)
             found = learn_combination(pairs, several, encoded, among, limit=limit)
-            sample = found.learned(MapSpec(len(found.numbers)), rng, chosen=True)
-            spec = make_spec(self, recipe, Pairs(sample.kernel, rows, pairs.session), encoded)
+            of_sum = Pairs(found.on_sample(), rows, pairs.session)  # it says what values cost
+            spec = make_spec(self, recipe, of_sum, encoded)
             learned = found.learned(spec.map, rng, chosen=self._landmarks.scheme != "auto")
         with self._pairs(learned.kernel, rows, dtype, rng) as pairs:
             pairs.known.add(learned.numbers, learned.values)
             result = learn(pairs, encoded, replace(spec, map=learned.map))
         for name, value in found.combination._asdict().items():
             setattr(self, f"kernel_{name}_", value)
-        listed, used = isinstance(self.kernel, list), sorted(found.raw)
-        kernels = [i if listed else several.kernels[i] for i in used]
+        kernels = [i if listed else several.kernels[i] for i in sorted(found.raw)]
         self._sum = Several(kernels, learned.kernel.terms)
         return result
 

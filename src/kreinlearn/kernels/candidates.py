@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from kreinlearn._warnings import warn
 from kreinlearn.data.frames import column_names, values_of_column
 from kreinlearn.data.tiles import length, objects_of, take
 from kreinlearn.kernels.base import Kernel, given
@@ -31,6 +32,7 @@ from kreinlearn.kernels.tables import Gower
 from kreinlearn.kernels.vectors import Gaussian
 
 AUTO = "auto"  # in place of a kernel
+NOTHING = "nothing"  # the kind of a list without entries
 LOOKED_AT = 100  # objects that say of what kind all are
 MANY = 20_000  # vectors from which on "auto" is the Gaussian kernel, whose values are fast
 WINDOW = 0.1  # of elastic distances
@@ -61,12 +63,19 @@ KINDS: dict[str, tuple[str | None, Callable[[], list[Kernel]]]] = {  # library, 
 
 
 def candidates_for(X: Any) -> list[Kernel]:
-    """Kernels that are worth comparing on X: whatever ``fit`` takes."""
+    """Kernels that are worth comparing on X: whatever ``fit`` takes.
+
+    A list or a column holds objects, unless its entries are lists of numbers of one length, which
+    are rows. A frame holds records, unless all of it are numbers. Everything else holds vectors:
+    arrays, sparse matrices, files, and collections on workers.
+    """
+    if hasattr(X, "__dask_graph__"):
+        return [Gaussian()]
     if isinstance(X, list | tuple) and _are_rows(X):
         X = np.asarray(X)
     if isinstance(X, list | tuple) or getattr(X, "ndim", 2) == 1 or hasattr(X, "to_list"):
         return _for_objects(X)
-    if hasattr(X, "columns") and not _is_numeric(X):
+    if hasattr(X, "columns") and not _is_complete(X):
         names = column_names(X) or range(X.shape[1])
         return _for_fields({name: list(values_of_column(X, i)) for i, name in enumerate(names)})
     in_memory = isinstance(X, np.ndarray) or sp.issparse(X) or hasattr(X, "columns")
@@ -85,9 +94,10 @@ def _are_rows(X: Any) -> bool:
     return all(isinstance(value, Real) for x in X for value in x)
 
 
-def _is_numeric(X: Any) -> bool:
-    """Whether all columns of a frame hold numbers."""
-    return np.asarray(X).dtype.kind in "fiub"
+def _is_complete(X: Any) -> bool:
+    """Whether all columns of a frame hold numbers, none of them missing."""
+    values = np.asarray(X)
+    return values.dtype.kind in "fiub" and bool(np.isfinite(values).all())
 
 
 def _of(kind: str) -> list[Kernel]:
@@ -102,6 +112,8 @@ def _for_objects(X: Any) -> list[Kernel]:
     places = np.unique(np.linspace(0, max(n - 1, 0), min(n, LOOKED_AT)).astype(np.intp))
     some = list(objects_of(take(X, places)))
     kinds = {kind_of(x): i for i, x in zip(places, some, strict=True)}
+    if len(kinds) > 1:
+        kinds.pop(NOTHING, None)  # a list without entries may be of any kind
     if len(kinds) != 1:
         said = ", ".join(f"object {i} is {given(X[int(i)])}" for i in kinds.values())
         raise ValueError(
@@ -133,18 +145,32 @@ def kind_of(x: Any) -> str:
         return "sets"
     if isinstance(x, Mapping):
         return "records"
-    if hasattr(x, "adj") or (isinstance(x, tuple) and len(x) == 2 and np.ndim(x[1]) == 2):
+    if hasattr(x, "adj") or _is_graph(x):
         return "graphs"  # of networkx, or (labels, edges)
     if isinstance(x, list | tuple | np.ndarray):
-        if len(x) and all(isinstance(token, str) for token in x):
+        if not len(x):
+            return NOTHING
+        if all(isinstance(token, str) for token in x):
             return "texts"  # a sequence of tokens
         if _is_array(x):
             return "arrays"
+        if isinstance(x, tuple) and all(_is_plain(value) for value in x):
+            return "records"
     raise ValueError(
         f'kernel="auto" does not know objects such as {given(x)}; it knows texts, sequences of '
         "tokens, sets, records, graphs, and arrays of numbers (series, sets of points, contours); "
         "pass pairwise(f) of a function of your own as kernel"
     )
+
+
+def _is_graph(x: Any) -> bool:
+    """Whether an object is a pair of labels and edges, of which there may be none."""
+    if not isinstance(x, tuple) or len(x) != 2 or isinstance(x[0], str | Real):
+        return False
+    labels, edges = x
+    if not all(isinstance(one, list | tuple | np.ndarray) for one in (labels, edges)):
+        return False
+    return len(edges) == 0 or all(isinstance(e, list | tuple | np.ndarray) for e in edges)
 
 
 def _is_array(x: Any) -> bool:
@@ -163,9 +189,7 @@ def _for_arrays(arrays: list[Any]) -> list[Kernel]:
         kernels += _of("points")
     if columns == {2} and min(map(len, arrays)) >= SHORT:
         kernels += _of("contours")
-    if kernels or any(x.ndim == 2 for x in arrays):
-        return kernels
-    return [DTW()] if find_spec("aeon") else []
+    return kernels or ([DTW(), ERP()] if find_spec("aeon") else [])
 
 
 # Records
@@ -173,6 +197,9 @@ def _for_arrays(arrays: list[Any]) -> list[Kernel]:
 
 def _columns_of(rows: list[Any]) -> dict[Hashable, list[Any]]:
     """The values of each field of records, None where it is missing."""
+    if not isinstance(rows[0], Mapping):
+        width = min(len(row) for row in rows)
+        return {i: [row[i] for row in rows] for i in range(width)}
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
 
@@ -180,11 +207,33 @@ def _columns_of(rows: list[Any]) -> dict[Hashable, list[Any]]:
 def _for_fields(columns: Mapping[Hashable, list[Any]]) -> list[Kernel]:
     """Whole rows by Gower's distance, and one or more kernels for each field without gaps."""
     kernels: list[Kernel] = []
-    for name, values in columns.items():
-        if not any(_is_missing(value) for value in values):
-            kernels += [Field(name, kernel) for kernel in _for_values(values)]
     plain = all(_is_plain(v) for values in columns.values() for v in values[:LOOKED_AT])
-    return [*kernels, Gower()] if plain else kernels
+    for name, values in columns.items():
+        missing = [i for i, value in enumerate(values) if _is_missing(value)]
+        if not missing:
+            kernels += [Field(name, kernel) for kernel in _of_field(name, values)]
+            continue
+        instead = "it counts in Gower's distance of whole rows alone" if plain else "it is left out"
+        warn(
+            f"field {name!r} is missing in {len(missing)} of {len(values)} rows, first in row "
+            f"{missing[0]}: {instead}; fill it in, or leave these rows out"
+        )
+    if plain:
+        kernels.append(Gower())
+    if not kernels:
+        raise ValueError(
+            'kernel="auto" finds no field without missing values; fill them in, or name kernels '
+            "with columns({...})"
+        )
+    return kernels
+
+
+def _of_field(name: Hashable, values: list[Any]) -> list[Kernel]:
+    """Kernels for one field; an error names it."""
+    try:
+        return _for_values(values)
+    except ValueError as error:
+        raise ValueError(f"field {name!r}: {error}") from error
 
 
 def _for_values(values: list[Any]) -> list[Kernel]:
@@ -199,9 +248,10 @@ def _for_values(values: list[Any]) -> list[Kernel]:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and np.isnan(value))
+    known = type(value).__name__ in ("NAType", "NaTType")
+    return value is None or known or (isinstance(value, float) and np.isnan(value))
 
 
 def _is_plain(value: Any) -> bool:
     """Whether Gower's distance takes a value."""
-    return isinstance(value, str | Real | None)
+    return isinstance(value, str | Real) or _is_missing(value)

@@ -329,6 +329,11 @@ class LinearCombination(_Combination):
             raise ValueError(
                 f"weights={self.weights!r} for {n} kernels: pass one weight for each of them"
             )
+        if n > 1 and not any(weights):
+            raise ValueError(
+                f"all weights of {n} kernels are zero, and so would be their sum; pass at least "
+                "one weight that is not zero"
+            )
         return weights
 
     def _makes_dissimilarity(self, parts: Sequence[Kernel]) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -92,6 +93,15 @@ class Several(Composite):
             labels.append(f"{label} ({number})" if label in labels else label)
         return labels
 
+    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
+        parts = list[Kernel]()
+        fresh = self.sound().fresh_parts()
+        for part, label, own in zip(fresh, self.labels, rng.spawn(len(fresh)), strict=True):
+            with named(label):
+                parts.append(part.with_processes(1, like=self).fit(X, own))
+        self.parts_ = parts
+        return self
+
     def learned(
         self, terms: Sequence[Term], reference: Objects, values: Mapping[int, Array]
     ) -> Several:
@@ -136,7 +146,10 @@ class Several(Composite):
         return [part.columns(reference)(A) for part in self.parts]
 
     def offsets(self, D: Sequence[Array]) -> list[Array | None]:
-        """a(x) of every object for each term, from values to the reference objects."""
+        """What each transformation knows of every object beside a distance, its a(x).
+
+        ``D`` are the values of each kernel for the objects and the reference objects.
+        """
         terms = zip(self.terms or (), self.transforms_, strict=True)
         return [None if t is None else t.offsets(D[number]) for (number, _, _), t in terms]
 
@@ -201,6 +214,15 @@ class SumColumns:
         else:
             D = [each[:, self.at] for each in values]
         return delivered(self.kernel.summed(values, self.kernel.offsets(D), self.of_columns), out)
+
+
+@contextmanager
+def named(label: str) -> Iterator[None]:
+    """Say in an error which kernel of a list has raised it."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{label}: {error}") from error
 
 
 def label_of(spec: Any, number: int) -> str:

@@ -22,8 +22,7 @@ import numpy as np
 from kreinlearn._warnings import warn
 from kreinlearn.kernels.base import Array, symmetrised
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, make_transform
-from kreinlearn.kernels.several import Several
-from kreinlearn.kernels.several import Term as KernelTerm
+from kreinlearn.kernels.several import Several, Term, named
 from kreinlearn.learn.coding import Encoded
 from kreinlearn.learn.exact import SHARES, SKETCHED, evenly, random_signs
 from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, tune
@@ -37,7 +36,7 @@ from kreinlearn.solvers.resolvent import LeaveOneOutLoss
 from kreinlearn.sums.moments import Targets
 from kreinlearn.sums.parallel import map_in_threads
 
-SECONDS = 120.0  # of one kernel on the sample, from which on "auto" leaves it out
+SCREENING = 120.0  # seconds of one kernel on the sample, from which on "auto" leaves it out
 COMPARED = 300  # objects that kernels and their sums are compared on
 ALMOST_ALL = 1.2  # all objects are looked at if there are not so many times more
 ACCURACY = 1e-5  # of the integrals behind leave-one-out
@@ -47,7 +46,7 @@ STEPS = 10  # times that a similarity is added to the first one
 TIE_ERRORS = 0.5  # standard errors by which the sum of all kernels may be worse, and is still taken
 PAYS_ERRORS = 2.0  # standard errors by which weights must lower the loss to be worth finding
 FOLDS = 5  # for the gradient in the weights
-FLAT = 0.02  # slope of the log loss in the log of a weight, below which no weight is moved
+LEVEL = 0.02  # slope of the log loss in the log of a weight, below which no weight is moved
 BOTH = Unknowns((None, None))
 
 
@@ -81,7 +80,7 @@ class Source(NamedTuple):
     seconds: float  # that the values took
 
 
-class Term(NamedTuple):
+class Candidate(NamedTuple):
     """A similarity made of one kernel, on the sample, and its loss alone."""
 
     source: Source
@@ -94,7 +93,7 @@ class Term(NamedTuple):
 class Sum(NamedTuple):
     """Terms with a weight for each, and the loss of their sum."""
 
-    terms: list[Term]
+    terms: list[Candidate]
     weights: Array
     loss: float
 
@@ -159,6 +158,10 @@ class Found:
         """What the kernels of the sum give on the sample, by number."""
         return {term.source.number: term.source.raw for term in self.best.terms}
 
+    def on_sample(self) -> Several:
+        """The sum fitted to the objects of the sample."""
+        return self._fitted(self.numbers, self.raw, MapSpec(len(self.numbers))).kernel
+
     def learned(self, of_map: MapSpec, rng: np.random.Generator, *, chosen: bool) -> Learned:
         """The sum fitted to the landmarks that are asked for.
 
@@ -168,6 +171,10 @@ class Found:
         m, sample = of_map.n_landmarks, self.numbers
         if m >= len(self.everyone):
             return self._fitted(self.everyone, self._on_all(), of_map)
+        if of_map.scheme is None and not of_map.by_number:  # landmarks from outside X
+            outside = np.arange(-m, 0)
+            raw = {i: self.parts[i].square(outside) for i in self.raw}
+            return self._fitted(outside, raw, of_map)
         if chosen or of_map.scheme is None:
             return self._fitted(sample, self.raw, of_map)
         if m < len(sample):
@@ -195,7 +202,7 @@ class Found:
 
     def _fitted(self, numbers: Array, raw: dict[int, Array], of_map: MapSpec) -> Learned:
         both = zip(self.best.terms, self.best.weights, strict=True)
-        terms = [KernelTerm(t.source.number, t.transform, float(w / t.scale)) for t, w in both]
+        terms = [Term(t.source.number, t.transform, float(w / t.scale)) for t, w in both]
         kernel = self.several.learned(terms, self.parts[0].take(numbers), raw)
         a = kernel.offsets_
         values = symmetrised(kernel.summed([raw[i] for i in sorted(raw)], a, a))
@@ -244,7 +251,8 @@ def _sources(
         elif not any(part.kernel is parts[source.number].kernel for source in sources):
             part.announce(count)
             start = perf_counter()
-            raw = part.square(numbers)
+            with named(labels[i]):
+                raw = part.square(numbers)
             seconds = perf_counter() - start
             sources.append(Source(i, labels[i], raw, part.kernel.is_dissimilarity, seconds))
     return sources
@@ -278,20 +286,20 @@ def _search(judge: Judge, sources: Sequence[Source]) -> tuple[Sum, Combination]:
     )
 
 
-def _sum_of(judge: Judge, terms: list[Term], weights: Array) -> Sum:
+def _sum_of(judge: Judge, terms: list[Candidate], weights: Array) -> Sum:
     made = Sum(terms, weights, np.nan)
     return made._replace(loss=judge.loss(made.K))
 
 
-def _candidates(judge: Judge, source: Source) -> list[Term]:
+def _candidates(judge: Judge, source: Source) -> list[Candidate]:
     """The best similarities that can be made of one kernel, the best one first."""
     names: Sequence[str | None] = AUTO_TRANSFORMS if source.is_dissimilarity else (None,)
 
-    def term(name: str | None) -> Term:
+    def term(name: str | None) -> Candidate:
         K, unit = over_unit(_similarity(source.raw, name))
         basis = judge.decomposed(K)
         scale = _scale(basis)
-        return Term(source, name, K / scale, unit * scale, judge.tuned(basis)[0].loss)
+        return Candidate(source, name, K / scale, unit * scale, judge.tuned(basis)[0].loss)
 
     terms = map_in_threads(term, names, judge.workers)
     return sorted(terms, key=lambda term: term.loss)[:KEPT]
@@ -312,7 +320,7 @@ def _scale(basis: Eigenbasis) -> float:
     return 2.0 ** round(np.log2(mean)) if mean > 0 else 1.0
 
 
-def _grown(judge: Judge, pool: Sequence[Term]) -> tuple[Sum, list[Term]]:
+def _grown(judge: Judge, pool: Sequence[Candidate]) -> tuple[Sum, list[Candidate]]:
     """A sum that grows from the best term while its loss falls, and the terms as they came."""
     counts = np.zeros(len(pool))
     counts[0] = 1
@@ -331,13 +339,13 @@ def _grown(judge: Judge, pool: Sequence[Term]) -> tuple[Sum, list[Term]]:
 
 def _weighted(judge: Judge, found: Sum) -> Sum | None:
     """Weights by the gradient of the cross-validated loss; None unless they pay."""
-    folds = [_fold(judge, found.terms, here) for here in _parts(judge.Y)]
+    folds = [_fold(judge, found.terms, here) for here in _folds(judge.Y)]
     weights = found.weights / found.weights.mean()
     basis = judge.decomposed(mixed([term.K for term in found.terms], weights))
     start = np.concatenate([judge.tuned(basis)[0].values, weights])
     objective = MeanLoss(folds)
     loss, gradient = objective(start)
-    if np.abs(gradient[N_PENALTIES:]).max() <= FLAT * loss:
+    if np.abs(gradient[N_PENALTIES:]).max() <= LEVEL * loss:
         return None
     unknowns = Unknowns((None,) * len(start))
     tuned = tune(objective, basis.scale, unknowns, start=start)
@@ -346,14 +354,14 @@ def _weighted(judge: Judge, found: Sum) -> Sum | None:
     return other if fall > PAYS_ERRORS * error else None
 
 
-def _parts(Y: Array) -> list[Array]:
+def _folds(Y: Array) -> list[Array]:
     """Places of the validation parts, with all targets in proportion."""
     order = np.random.default_rng(len(Y)).permutation(len(Y))
     order = order[np.lexsort(Y[order].T[::-1])]
     return [order[k::FOLDS] for k in range(min(FOLDS, len(Y)))]
 
 
-def _fold(judge: Judge, terms: Sequence[Term], valid: Array) -> MixedFold:
+def _fold(judge: Judge, terms: Sequence[Candidate], valid: Array) -> MixedFold:
     train = np.setdiff1d(np.arange(len(judge.Y)), valid)
     w = judge.weights
     return MixedFold(

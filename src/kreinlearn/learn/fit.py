@@ -156,8 +156,9 @@ def _map_spec(
         pair = pairs.seconds()
         if recipe.seconds is None:  # the time is that of each kernel in a sum
             pair /= max(len(pairs.kernel.inner), 1)
+        values = 8 * pairs.n**2 * len(pairs.kernel.inner)  # of all kernels of a sum
         default, reason = landmarks_by_cost(
-            pairs.n, encoded.Y.shape[1], pair, pairs.session.budget,
+            pairs.n, encoded.Y.shape[1], pair, pairs.session.budget - values,
             machines=recipe.loss.iterates, seconds=recipe.seconds,
             compares=pairs.kernel.is_dissimilarity,
         )  # fmt: skip

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from io import BufferedReader
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from kreinlearn.data.tiles import take
@@ -153,8 +154,9 @@ def _parameters(
     store = getattr(values["resources"], "store", None)
     require(store is None, f"its store is {store!r:.80}, and save leaves it out")
     kernel = values["kernel"]
-    for one in kernel if isinstance(kernel, list) else [kernel]:
-        require(external or isinstance(one, str | Kernel), f"its kernel is {one!r:.80}")
+    for one in kernel if isinstance(kernel, list | tuple) else [kernel]:
+        known = isinstance(one, str | Kernel | np.ndarray)
+        require(external or known, f"its kernel is {one!r:.80}")
         if isinstance(one, str) and one != AUTO:
             require_registered(one)
     return values

@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -106,8 +107,8 @@ def _parameters(
         if isinstance(value, Resources):
             value = replace(value, store=None)  # a folder of the machine of the fit
         try:
-            for one in value if name == "kernel" and isinstance(value, list) else [value]:
-                if name == "kernel" and not isinstance(one, str | Kernel):
+            for one in value if name == "kernel" and isinstance(value, list | tuple) else [value]:
+                if name == "kernel" and not isinstance(one, str | Kernel | np.ndarray):
                     raise NotDataError(f"kernel={one!r:.200} is a function")
             Writer().value(value)
             stored[name] = value

@@ -6,7 +6,11 @@ symmetric matrix K = U diag(d) U' changes with it as
 
     U' dg(K) U  =  G o (U' dK U),    G_ij = (g(d_i) - g(d_j)) / (d_i - d_j),  G_ii = g'(d_i),
 
-where o is the product entry by entry. So the gradient in all weights costs two products of matrices
+where o is the product entry by entry. With q(t) = 1 - t g(t) the intercept is
+
+    b = 1'q(K) Y / 1'q(K) 1,    db = 1'dq(K) (Y - b) / 1'q(K) 1,
+
+and dq(K) follows the same rule. So the gradient in all weights costs two products of matrices
 beside the decomposition, however many similarities there are.
 """
 

@@ -61,7 +61,8 @@ def test_each_field_of_a_table_has_its_kernels() -> None:
     frame = pd.DataFrame({"word": WORDS, "size": NUMBERS[:, 0], "group": np.where(KIND, "a", "b")})
     frame["gaps"] = np.where(np.arange(40) % 3, NUMBERS[:, 1], np.nan)
     for X in (frame, frame.to_dict("records")):
-        kernels = candidates_for(X)
+        with pytest.warns(UserWarning, match="field 'gaps' is missing in 14 of 40 rows, first in"):
+            kernels = candidates_for(X)
         fields = [kernel for kernel in kernels if isinstance(kernel, Field)]
         assert {field.name for field in fields} == {"word", "size", "group"}  # no gaps
         assert len(kernels) == len(fields) + 1  # and Gower's distance of whole rows
@@ -98,3 +99,26 @@ def test_kernels_that_would_take_too_long_are_left_out() -> None:
     with pytest.warns(UserWarning, match="was left out: it would take about"):
         model = KreinClassifier(time_limit=0.001, random_state=0).fit(series, y)
     assert len(model.kernel_losses_) < 5
+
+
+def test_records_without_a_field_that_is_there() -> None:
+    rows = [{"h": None}, *({"h": np.arange(4.0) + i} for i in range(9))]
+    with (
+        pytest.warns(UserWarning, match="it is left out"),
+        pytest.raises(ValueError, match="no field without missing values"),
+    ):
+        candidates_for(rows)
+    with pytest.raises(ValueError, match=r"field 'when': kernel=.auto. does not know objects"):
+        candidates_for([{"when": object(), "h": 1.0}] * 3)
+
+
+@pytest.mark.parametrize(
+    ("objects", "kernel"),
+    [
+        ([(["a", "b"], []), (["a", "b"], [[0, 1]])], "WLDistance"),
+        ([[], ["to", "be"], ["or", "not"]], "NGrams"),
+        ([("Ann", 31), ("Bob", 35), ("Cid", 28)], "Field"),
+    ],
+)
+def test_objects_at_the_border(objects: Any, kernel: str) -> None:
+    assert kernel in names(objects)

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import cross_val_score
 
 from kreinlearn import KreinClassifier, KreinRegressor, Resources, load
-from kreinlearn.kernels import Gaussian, dissimilarity, pairwise
+from kreinlearn.kernels import Gaussian, NGrams, dissimilarity, pairwise
 from kreinlearn.kernels.dissimilarity import make_transform
 from kreinlearn.kernels.several import Several
 from kreinlearn.learn import combination
@@ -91,9 +91,10 @@ def test_the_model_is_that_of_the_sum_by_its_definition() -> None:
 @pytest.mark.parametrize("front", [KreinClassifier, KreinRegressor])
 def test_a_list_of_one_kernel_is_that_kernel_bit_for_bit(front: Any) -> None:
     X, y = objects(2)
-    one = front(KERNELS[0], random_state=0).fit(X[:N], y[:N])
+    params = {"landmarks": None, "random_state": 0}  # "auto" depends on what a function costs
+    one = front(KERNELS[0], **params).fit(X[:N], y[:N])
     for kernels in ([KERNELS[0]], [KERNELS[0], KERNELS[0]]):
-        other = front(kernels, random_state=0).fit(X[:N], y[:N])
+        other = front(kernels, **params).fit(X[:N], y[:N])
         assert_array_equal(one.predict(X), other.predict(X))
         assert_array_equal(one.dual_coef_, other.dual_coef_)
         assert not hasattr(other, "kernel_weights_")
@@ -196,7 +197,7 @@ def test_lists_that_make_no_sense(kernels: Any, error: Any, message: str) -> Non
 
 
 def test_parameters_belong_to_one_kernel() -> None:
-    with pytest.raises(ValueError, match="give each kernel of the list its own parameters"):
+    with pytest.raises(ValueError, match="give each kernel of a list its own parameters"):
         KreinClassifier(["dtw", "msm"], kernel_params={"window": 0.1}).fit(
             [[1.0, 2.0]] * 4, [0, 1] * 2
         )
@@ -247,3 +248,28 @@ def test_matrices_that_do_not_fit() -> None:
     matrices[1][3, 4] = np.nan
     with pytest.raises(ValueError, match=r"the matrix is nan at \(3, 4\)"):
         KreinClassifier(matrices).fit(numbers, y)
+    with pytest.raises(ValueError, match="all weights of 2 kernels are zero"):
+        KreinClassifier(0 * NGrams() + 0 * NGrams(idf=True)).fit(["a", "b"] * 10, y)
+    with pytest.raises(ValueError, match="dtw: object 0"):
+        KreinClassifier(["levenshtein", "dtw"]).fit(["a", "b"] * 10, y)
+    with pytest.raises(ValueError, match=r'belong to one kernel, and kernel is "auto"'):
+        KreinClassifier(kernel_params={"foo": 1}).fit(["a", "b"] * 10, y)
+
+
+def test_matrices_are_data_of_a_model_file(tmp_path: Any) -> None:
+    matrices, y = given_matrices(60)
+    model = KreinClassifier(matrices, random_state=0).fit(np.arange(50), y[:50])
+    model.save(tmp_path / "m.krein")
+    new = np.arange(50, 60)
+    assert_array_equal(load(tmp_path / "m.krein").predict(new), model.predict(new))
+
+
+def test_landmarks_from_outside_are_the_reference_objects() -> None:
+    X, y = objects(10)
+    kernels, seen = zip(*(counted(i) for i in range(2)), strict=True)
+    model = KreinClassifier(list(kernels), landmarks=X[:9], random_state=0).fit(X[9:N], y[9:N])
+    for pairs in seen:
+        pairs.clear()
+    model.predict(X[N:])
+    for pairs, w in zip(seen, model.kernel_weights_.values(), strict=True):
+        assert len(pairs) == (9 * NEW if w else 0)
