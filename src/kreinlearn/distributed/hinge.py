@@ -23,14 +23,15 @@ from kreinlearn.kernels.base import Array
 from kreinlearn.learn.feature_rows import with_constant
 from kreinlearn.learn.task import Features, Task, weighted
 from kreinlearn.nystrom.core import SweepTotal
-from kreinlearn.solvers.line_search import Move, line_search
 from kreinlearn.solvers.margins import (
     Gram,
     HingeState,
     Margins,
+    Move,
     Step,
     arrived,
     cancelled,
+    line_search,
     point,
     walked,
 )
