@@ -9,12 +9,12 @@ import pytest
 from scipy.optimize import minimize
 
 from kreinlearn.kernels import DeltaGauss
-from kreinlearn.learn.feature_rows import ValuesHere
 from kreinlearn.learn.folds import FoldRows
 from kreinlearn.learn.losses.hinge import (
     HingeFold,
     HingeObjective,
     SquaredHinge,
+    ValuesHere,
 )
 from kreinlearn.learn.search import Unknowns
 from kreinlearn.learn.task import some_outputs
