@@ -31,9 +31,8 @@ from kreinlearn.nystrom.core import CORE_RTOL
 from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.pairs.pairs import EPS, Pairs, over_unit
 from kreinlearn.progress import time_in_words
-from kreinlearn.solvers.exact import Eigenbasis
+from kreinlearn.solvers.exact import Eigenbasis, LeaveOneOutLoss
 from kreinlearn.solvers.mixing import N_PENALTIES, MixedFold, mixed
-from kreinlearn.solvers.resolvent import LeaveOneOutLoss
 from kreinlearn.sums.moments import Targets
 from kreinlearn.sums.parallel import map_in_threads
 

@@ -1,8 +1,8 @@
 """All objects are landmarks: what that costs, and how one eigendecomposition serves everything.
 
 Every least-squares problem is diagonal in the eigenbasis of the kernel matrix, see
-``solvers.exact``. Penalties are tuned by leaving out one object at a time (``solvers.resolvent``),
-or on the folds that the user asks for, each of which is decomposed once.
+``solvers.exact``. Penalties are tuned by leaving out one object at a time, or on the folds that the
+user asks for, each of which is decomposed once.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from kreinlearn.learn.task import Features, Linear, Task, weighted
 from kreinlearn.nystrom.core import CORE_RTOL, FeatureMap, identity_map
 from kreinlearn.pairs.pairs import over_unit, unit_of
 from kreinlearn.progress import time_in_words
-from kreinlearn.solvers.exact import Eigenbasis, ExactFold, Projected
-from kreinlearn.solvers.resolvent import ACCURACY, LeaveOneOutLoss
+from kreinlearn.solvers.exact import ACCURACY, Eigenbasis, ExactFold, LeaveOneOutLoss, Projected
 from kreinlearn.sums.moments import Targets
 from kreinlearn.sums.parallel import threaded_blas
 
