@@ -20,7 +20,7 @@ from kreinlearn.nystrom.core import CORE_RTOL, FeatureMap, identity_map
 from kreinlearn.pairs.pairs import over_unit, unit_of
 from kreinlearn.progress import time_in_words
 from kreinlearn.solvers.exact import ACCURACY, Eigenbasis, ExactFold, LeaveOneOutLoss, Projected
-from kreinlearn.sums.moments import Targets
+from kreinlearn.sums.moments import FeatureMoments, Targets
 from kreinlearn.sums.parallel import threaded_blas
 
 SHARES = tuple(10.0 ** np.arange(-9, 0.5, 1.5))  # of the scale: penalties that are tried first
@@ -199,6 +199,27 @@ def solve_exact(task: Task, basis: Eigenbasis, values: Array) -> Linear:
         scale = np.sign(D) * np.sqrt(np.abs(D))
         return Linear(scale[:, None] * coefficients, constant)
     return Linear(basis.root[:, None] * (basis.spectrum.U @ coefficients), constant)
+
+
+def exact_sums(task: Task, basis: Eigenbasis) -> tuple[Array, FeatureMoments]:
+    """The Gram matrix of the features of all objects, and their other sums.
+
+    With K = U D U' the Gram matrix of Krein features is diagonal, and its diagonal is returned; of
+    other features the upper triangle is.
+    """
+    U, D, root = basis.spectrum.U, basis.spectrum.D, basis.root[:, None]
+    Y = np.asarray(task.Y[task.sample.landmarks], dtype=np.float64)
+    wY = root * Y
+    ones, cross = U.T @ basis.root, U.T @ wY
+    t, yy = basis.root @ wY, np.square(wY).sum(axis=0)
+    if basis.signed:  # root Phi = U |D|^1/2
+        size = np.sqrt(np.abs(D))
+        s, B, gram = size * ones, size[:, None] * cross, np.abs(D)
+    else:  # Phi = K, and root K = U D U' / root
+        back = (U * D) / root
+        s, B = back @ ones, back @ cross
+        gram = (back @ back.T)[np.triu_indices(len(s))]
+    return gram, FeatureMoments(np.empty(0), s, B, t, yy, basis.n)
 
 
 # How many landmarks a learner takes by default

@@ -284,9 +284,10 @@ class Pairs:
         """How many evaluations the pairs among n objects take."""
         return pairs_among(self.kernel, n)
 
-    def seconds(self) -> float:
-        """About how long one value takes."""
-        return pair_seconds(self.kernel, self.rows.X)
+    def seconds(self, *, of_each: bool = False) -> float:
+        """About how long one value takes; ``of_each`` kernel in a sum, on average."""
+        seconds = pair_seconds(self.kernel, self.rows.X)
+        return seconds / max(len(self.kernel.inner), 1) if of_each else seconds
 
     def announce(self, count: int, at_least: str = "") -> None:
         """Say beforehand how long so many values of a costly kernel will take, if that is long."""

@@ -11,8 +11,8 @@ decomposed is W^1/2 K W^1/2.
 
 The honest leave-one-out of all penalties follows from the same eigendecomposition. Leaving object i
 out also takes its row and column out of the kernel matrix, so that the features of the others
-change. For a function g of the eigenvalues there is no formula for that, but there is
-one for a resolvent: with B = (K + is)^-1 of all objects
+change. For a function g of the eigenvalues there is no formula for that, but there is one for a
+resolvent: with B = (K + is)^-1 of all objects
 
     k_i' (K_-i + is)^-1 v     =  v_i - (B v)_i / B_ii,
     u' (K_-i + is)^-1 v       =  u'B v - (B u)_i (B v)_i / B_ii,
