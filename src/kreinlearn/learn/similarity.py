@@ -67,7 +67,7 @@ class Candidate:
 
     def chosen(self) -> Task:
         """The task with similarities by the transformation."""
-        return self.task.using(self.transform)
+        return self.task if self.transform is None else self.task.using(self.transform)
 
     def named(self) -> Task:
         """The task with only the name of the transformation: parts of it make their own."""

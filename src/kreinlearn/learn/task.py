@@ -267,10 +267,8 @@ class Task:
         at = sample.positions(sample.columns)
         return refit(sample.raw, places, reference, at, partial(make_transform, self.similarity))
 
-    def using(self, similarity: str | None) -> Task:
+    def using(self, similarity: str) -> Task:
         """The same task with another similarity of the same distances."""
-        if similarity is None:
-            return self
         return replace(self, similarity=similarity, sample=self.sample.using(similarity))
 
     def referring_to_all(self) -> Task:

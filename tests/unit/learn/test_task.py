@@ -373,7 +373,6 @@ def test_a_task_is_not_changed_by_what_is_made_of_it():
     assert (task.similarity, other.similarity) == ("squared", "exp")
     np.testing.assert_array_equal(task.sample.C, before)
     assert not np.array_equal(other.sample.C, before)
-    assert task.using(None) is task
     with pytest.raises(FrozenInstanceError):
         task.folds = None
 
