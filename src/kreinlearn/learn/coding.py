@@ -19,10 +19,10 @@ from kreinlearn.data.validation import (
     labels_of_block,
 )
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.folds import MANY_ROWS, FoldRows
+from kreinlearn.learn.folds import MANY_ROWS
 from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.scoring import FoldClassifier, FoldRegressor
-from kreinlearn.learn.task import Features, Linear, Task, weighted
+from kreinlearn.learn.task import Features, FoldRows, Linear, Task, weighted
 from kreinlearn.pairs.pairs import unit_near
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.solvers.least_squares import signed_penalty

@@ -23,12 +23,12 @@ from kreinlearn.learn.fit import (
     solved,
     tune_penalties,
 )
-from kreinlearn.learn.folds import MAX_FOLDS, downdated
+from kreinlearn.learn.folds import MAX_FOLDS
 from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.precision import require_learned
 from kreinlearn.learn.search import Tuned, given, tune_apart
 from kreinlearn.learn.similarity import choose_similarity
-from kreinlearn.learn.task import Features, gram_scale
+from kreinlearn.learn.task import Features, downdated, gram_scale
 from kreinlearn.nystrom.core import FeatureMap, RowWork
 from kreinlearn.pairs.evaluate import LandmarkColumns
 from kreinlearn.pairs.pairs import Pairs

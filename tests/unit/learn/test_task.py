@@ -10,8 +10,8 @@ import pytest
 
 from kreinlearn.kernels import DeltaGauss
 from kreinlearn.kernels.callables import CallableKernel
-from kreinlearn.learn.folds import TRAINING, FoldRows
-from kreinlearn.learn.task import ABSENT, gram_scale
+from kreinlearn.learn.folds import TRAINING
+from kreinlearn.learn.task import ABSENT, FoldRows, gram_scale
 from kreinlearn.nystrom.core import FeatureMap, SimilarityFeatures
 from kreinlearn.sums.moments import total_moments
 from tests import oracles

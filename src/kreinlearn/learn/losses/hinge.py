@@ -18,7 +18,6 @@ from sklearn.utils import gen_batches
 
 from kreinlearn.data.tiles import TILE, Part, among, row_blocks, take
 from kreinlearn.kernels.base import Array, Objects
-from kreinlearn.learn.folds import FoldRows
 from kreinlearn.learn.losses.machines import machines_of, tune_machines
 from kreinlearn.learn.search import (
     FoldLosses,
@@ -29,7 +28,7 @@ from kreinlearn.learn.search import (
     tune,
     tune_apart,
 )
-from kreinlearn.learn.task import Features, Linear, Task, some_outputs, weighted
+from kreinlearn.learn.task import Features, FoldRows, Linear, Task, some_outputs, weighted
 from kreinlearn.pairs.evaluate import LandmarkColumns, evaluate, scaled
 from kreinlearn.progress import Progress
 from kreinlearn.solvers.least_squares import Fold, in_span, ridge, scaling, signed_penalty

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.folds import FoldRows
 from kreinlearn.learn.losses.hinge import SquaredHinge
-from kreinlearn.learn.task import Features, Linear, Task, some_outputs, weighted
+from kreinlearn.learn.task import Features, FoldRows, Linear, Task, some_outputs, weighted
 from kreinlearn.solvers.least_squares import signed_penalty
 from kreinlearn.solvers.margins import DenseRows, hinge_loss
 from kreinlearn.solvers.sparse import l1_max, l1_path

@@ -9,7 +9,6 @@ import pytest
 from scipy.optimize import minimize
 
 from kreinlearn.kernels import DeltaGauss
-from kreinlearn.learn.folds import FoldRows
 from kreinlearn.learn.losses.hinge import (
     HingeFold,
     HingeObjective,
@@ -17,7 +16,7 @@ from kreinlearn.learn.losses.hinge import (
     ValuesHere,
 )
 from kreinlearn.learn.search import Unknowns
-from kreinlearn.learn.task import some_outputs
+from kreinlearn.learn.task import FoldRows, some_outputs
 from kreinlearn.nystrom.core import SimilarityFeatures
 from tests.unit.learn import learning
 
