@@ -25,6 +25,8 @@ from kreinlearn.sums.parallel import threaded_blas
 
 SHARES = tuple(10.0 ** np.arange(-9, 0.5, 1.5))  # of the scale: penalties that are tried first
 SKETCHED = 8  # sums of targets by which penalties are tuned, if there are more targets
+ALMOST_ALL = 1.2  # all objects are looked at, and not a part, if there are not so many times more
+SCREENED_ACCURACY = 1e-5  # of the integrals behind leave-one-out, on parts
 LARGE = 1500  # objects from which on several threads decompose their matrix
 
 # What a fit costs: rough figures for one core of today's machines. They are constants, so that the
@@ -76,22 +78,27 @@ def chosen_numbers(task: Task, places: Array | None) -> Array:
     return np.asarray(landmarks if places is None else landmarks[places])
 
 
-def spread_out(task: Task, size: int) -> Array:
+def spread_out(task: Task, size: int, almost: float = 1.0) -> Array:
     """Sorted places of at most so many objects, with all targets in proportion.
 
-    They are drawn at random among equal targets, and are the same at every call.
+    They are drawn at random among equal targets, and are the same at every call. If there are not
+    ``almost`` times more objects, they are all objects.
     """
-    return evenly(np.asarray(task.Y)[chosen_numbers(task, None)], size)
+    return evenly(np.asarray(task.Y)[chosen_numbers(task, None)], size, almost)
 
 
-def evenly(Y: Array, size: int) -> Array:
+def evenly(Y: Array, size: int, almost: float = 1.0) -> Array:
     """Sorted places of at most so many targets, with all values in proportion."""
     n = len(Y)
-    if n <= size:
+    if n <= almost * size:
         return np.arange(n)
-    order = np.random.default_rng(n).permutation(n)
-    order = order[np.lexsort(Y[order].T[::-1])]
-    return np.sort(order[np.arange(size) * n // size])
+    return np.sort(by_target(Y)[np.arange(size) * n // size])
+
+
+def by_target(Y: Array) -> Array:
+    """Places in the order of the targets; those of equal targets are in random order."""
+    order = np.random.default_rng(len(Y)).permutation(len(Y))
+    return order[np.lexsort(Y[order].T[::-1])]
 
 
 def has_folds(task: Task, places: Array | None = None) -> bool:
@@ -133,9 +140,9 @@ def tuning_loss(
         _require_room(task, exact_bytes(n, q), f"leaving out each of {n} objects")
     basis = decomposed(task, places) if basis is None else basis
     Y = task.Y[chosen_numbers(task, places)]
-    if sketched and Y.shape[1] > SKETCHED:
-        Y = Y @ random_signs(Y.shape[1])
-    return LeaveOneOutLoss(basis, Y, intercept=task.intercept, accuracy=accuracy)
+    return LeaveOneOutLoss(
+        basis, sketch(Y) if sketched else Y, intercept=task.intercept, accuracy=accuracy
+    )
 
 
 def tune_exactly(task: Task, basis: Eigenbasis, unknowns: Unknowns) -> tuple[Tuned, FoldLosses]:
@@ -146,6 +153,11 @@ def tune_exactly(task: Task, basis: Eigenbasis, unknowns: Unknowns) -> tuple[Tun
         few = loss.combined(random_signs(q))
     tuned = tune_apart(few, basis.scale, unknowns, shares=SHARES)
     return (tuned if few is loss else replace(tuned, loss=loss(tuned.values)[0])), loss
+
+
+def sketch(Y: Array) -> Array:
+    """The targets, or a few sums of them that have the same squared error on average."""
+    return Y @ random_signs(Y.shape[1]) if Y.shape[1] > SKETCHED else Y
 
 
 def random_signs(q: int) -> Array:  # (q, SKETCHED)

@@ -130,11 +130,7 @@ class Sample:
         """
         if places is not None:
             raw = self.raw[np.ix_(self.positions(self.landmarks[places]), places)]
-            if self.transform is None:
-                return symmetrised(raw)
-            transform = make_transform(name, raw)
-            a = transform.offsets(raw)
-            return symmetrised(transform.similarity(raw, a, a))
+            return similarities_among(raw, None if self.transform is None else name)
         if not self.is_square or self.transform is None:
             return self.K_ZZ
         offsets = self.offsets  # not by way of C, which would keep another matrix
@@ -191,6 +187,15 @@ class Sample:
             raw=np.insert(self.raw[:, self.used], at, raw[order], axis=0),
             columns=self.columns[self.used],
         )
+
+
+def similarities_among(raw: Array, name: str | None) -> Array:
+    """What a transformation, if one is named, makes of the values among some objects alone."""
+    if name is None:
+        return symmetrised(raw)
+    transform = make_transform(name, raw)
+    a = transform.offsets(raw)
+    return symmetrised(transform.similarity(raw, a, a))
 
 
 def unit_of(C: Array) -> float:
