@@ -26,7 +26,7 @@ def rounding(terms: int, dtype: Any = np.float64) -> float:
 def left_out_error(loss: float, Y: Any, accuracy: float = 1e-4) -> float:
     """The largest error of a leave-one-out loss whose predictions have errors of their own.
 
-    ``solvers.resolvent`` promises ``accuracy`` of the largest prediction, which is taken to be that
+    ``solvers.exact`` promises ``accuracy`` of the largest prediction, which is taken to be that
     of the largest target. Errors of at most d in each of q outputs change a root mean square by at
     most d sqrt(q).
     """

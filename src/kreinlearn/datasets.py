@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import Bunch
 
-from kreinlearn.data.tiles import as_generator
+from kreinlearn.data.validation import as_generator
 
 Array = np.ndarray
 Random = int | np.random.RandomState | np.random.Generator | None

@@ -18,7 +18,7 @@ from kreinlearn import (
     SimilarityRidge,
 )
 from kreinlearn.kernels import DeltaGauss, Gaussian
-from kreinlearn.learn.similarity import SCREENED_ACCURACY
+from kreinlearn.learn.exact import SCREENED_ACCURACY
 from tests import oracles
 from tests.bounds import left_out_error
 

@@ -168,13 +168,6 @@ def first_not_finite(K: Any) -> tuple[int, int, str] | None:
     return int(i), int(j), "NaN" if np.isnan(K[i, j]) else "inf"
 
 
-def as_generator(random_state: Any) -> np.random.Generator:
-    """Return one Generator for None, an int, a RandomState or a Generator (used as it is)."""
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(0, 2**32, size=4, dtype=np.uint32))
-    return np.random.default_rng(random_state)
-
-
 def library(module: str, extra: str = "scale", package: str = "") -> Any:
     """Import a module of an optional package; an ImportError names the extra that installs it.
 

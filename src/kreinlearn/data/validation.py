@@ -1,4 +1,4 @@
-"""Checks of X alone: tables of numbers, given matrices and sequences of objects.
+"""Checks at the border: tables of numbers, given matrices, sequences of objects, targets, seeds.
 
 What scikit-learn would silently read as something else is refused here, with an error that says
 what was given and what to pass instead.
@@ -340,6 +340,19 @@ def checked_weights(
             allow_all_zero_weights=all_zero or block,
         )
     )  # fmt: skip
+
+
+# Random numbers
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """Return one Generator for None, an int, a RandomState or a Generator (used as it is)."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(0, 2**32, size=4, dtype=np.uint32))
+    return np.random.default_rng(random_state)
+
+
+# Estimators
 
 
 @dataclass(frozen=True)

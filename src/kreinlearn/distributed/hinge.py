@@ -20,17 +20,17 @@ from kreinlearn.distributed import delayed, margins
 from kreinlearn.distributed.delayed import Delayed
 from kreinlearn.distributed.sums import Span
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.feature_rows import with_constant
 from kreinlearn.learn.task import Features, Task, weighted
 from kreinlearn.nystrom.core import SweepTotal
-from kreinlearn.solvers.line_search import Move, line_search
 from kreinlearn.solvers.margins import (
     Gram,
     HingeState,
     Margins,
+    Move,
     Step,
     arrived,
     cancelled,
+    line_search,
     point,
     walked,
 )
@@ -178,7 +178,7 @@ class DaskMargins:
         for k, part in zip(few, total.parts, strict=True):
             state, A, B = states[k], np.zeros((self.p, self.p)), np.zeros((self.p, 1))
             if part is not None:
-                A, B = with_constant(part.terms(self.W), self.intercept)
+                A, B = part.terms(self.W).with_constant(intercept=self.intercept)
             if few[k]:
                 A, B = state.A + A, state.b[:, None] + B
             summed[k] = replace(state, active=state.decision, A=A, b=B[:, 0])

@@ -67,6 +67,9 @@ class WorkerRows(Rows):
     ) -> DaskRows:  # fmt: skip
         return column.mapped(function, dtype, width)
 
+    def require_memory(self, n_bytes: int, budget: float, what: str, remedy: str) -> None:
+        """Nothing is required here, as targets stay on the workers too."""
+
     def require_weight(self, without: int) -> None:
         if without:
             raise ValueError(

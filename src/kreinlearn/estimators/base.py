@@ -29,6 +29,7 @@ from kreinlearn.data.validation import (
     Border,
     TargetLike,
     WeightLike,
+    as_generator,
     asymmetry_of,
     column_count,
     looks_like_distances,
@@ -110,13 +111,21 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         super()._validate_params()
         if isinstance(self.landmarks, Landmarks):
             self._require_landmarks(self.landmarks)
-        budget_bytes(self._resources.memory_budget)
+        self._budget()
 
     @property
     def _resources(self) -> Resources:
         resources = self.resources or Resources()
         validate_parameter_constraints(RESOURCES, asdict(resources), "Resources")
         return resources
+
+    def _budget(self) -> int:
+        """The memory that a fit may take, in bytes."""
+        return budget_bytes(self._resources.memory_budget)
+
+    def _generator(self) -> np.random.Generator:
+        """The source of all random numbers of a fit."""
+        return as_generator(self.random_state)
 
     @property
     def _landmarks(self) -> Landmarks:
@@ -147,7 +156,7 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _border(self, dtype: str | None) -> Border:
         types = [np.float64, np.float32] if dtype is None else [np.dtype(dtype)]
-        return Border(self, types, dtype, budget_bytes(self._resources.memory_budget))
+        return Border(self, types, dtype, self._budget())
 
     # Fitting
 
@@ -350,8 +359,7 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _require_room(self, n_bytes: int, what: str) -> None:
         """Raise MemoryError if a result exceeds the budget, or all free memory without one."""
-        budget = self._resources.memory_budget
-        limit = free_memory() if budget is None else budget_bytes(budget)
+        limit = free_memory() if self._resources.memory_budget is None else self._budget()
         require_memory(
             n_bytes, limit, what, "pass fewer rows at a time, or raise Resources(memory_budget=...)"
         )

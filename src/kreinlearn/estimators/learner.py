@@ -17,9 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
-from kreinlearn.data.memory import budget_bytes
 from kreinlearn.data.opening import with_target
-from kreinlearn.data.tiles import as_generator
 from kreinlearn.data.validation import TargetLike, WeightLike
 from kreinlearn.distributed.entrance import lazy_result, require_in_memory, scored
 from kreinlearn.estimators.base import KreinEstimator, feature_attributes
@@ -30,8 +28,17 @@ from kreinlearn.kernels.dissimilarity import PLUS, TRANSFORMS
 from kreinlearn.kernels.several import Several
 from kreinlearn.learn.coding import Encoded, class_scores, read_targets
 from kreinlearn.learn.combination import SCREENING, learn_combination
-from kreinlearn.learn.fit import LearnSpec, Model, Recipe, Solved, fit_model, make_spec
-from kreinlearn.learn.incremental import FitSums, Sums, first_part, going_on, next_part
+from kreinlearn.learn.fit import (
+    FitSums,
+    LearnSpec,
+    Model,
+    Recipe,
+    Solved,
+    Sums,
+    fit_model,
+    make_spec,
+)
+from kreinlearn.learn.incremental import first_part, going_on, next_part
 from kreinlearn.nystrom.landmarks import MapSpec, are_row_numbers
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows
@@ -111,14 +118,14 @@ class Learner(KreinEstimator):
 
         It is one ``part`` of the rows if more will come later; then ``classes`` may be all labels.
         """
-        rng, name = as_generator(self.random_state), type(self).__name__
+        rng, name = self._generator(), type(self).__name__
         if isinstance(y, str):  # the name of a column of X, or of a file
             X, y = with_target(X, y)
         rows, kernel, y, w = self._received(X, y, sample_weight, dtype, rng)
         encoded = read_targets(
             recipe.coding, rows, y, w, name,
             intercept=self.fit_intercept, classes=classes, part=classes is not None,
-            budget=budget_bytes(self._resources.memory_budget),
+            budget=self._budget(),
         )  # fmt: skip
         if recipe.held_out:
             _require_two(rows, encoded, name)
@@ -204,7 +211,7 @@ class Learner(KreinEstimator):
         encoded = encoded._replace(one_output=self._one_output)
         if self._target_unit != 1:
             _require_near(encoded.Y, self._target_unit)
-        rng = self._sums.rng if hasattr(self, "_sums") else as_generator(self.random_state)
+        rng = self._sums.rng if hasattr(self, "_sums") else self._generator()
         with self._pairs(self.kernel_, rows, self._dtype, rng) as pairs:
             known_map = MapSpec(self.n_landmarks_)
             spec = make_spec(self, recipe, pairs, encoded, known=known_map)

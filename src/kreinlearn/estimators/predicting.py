@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from kreinlearn.data.memory import budget_bytes
 from kreinlearn.data.tiles import TILE, Part, length
 from kreinlearn.data.writing import TABLES, npy_file, table_file
 from kreinlearn.distributed.entrance import results_in_parts
@@ -73,7 +72,7 @@ def predict_to(
     path = Path(path)
     _require_known(estimator, path, method)
     apply: Method = getattr(estimator, method)
-    room = budget_bytes(estimator._resources.memory_budget) // SHARE
+    room = estimator._budget() // SHARE
     values = results_in_parts(apply, X, room, partial(_parts, estimator, X, apply, room))
     first = next(values, None)
     if first is None:

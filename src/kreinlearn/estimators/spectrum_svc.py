@@ -16,9 +16,8 @@ from sklearn.svm import SVC
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kreinlearn._warnings import warn
-from kreinlearn.data.memory import Resources, budget_bytes
+from kreinlearn.data.memory import Resources
 from kreinlearn.data.opening import with_target
-from kreinlearn.data.tiles import as_generator
 from kreinlearn.data.validation import TargetLike, WeightLike
 from kreinlearn.estimators.base import KreinEstimator
 from kreinlearn.estimators.learner import KreinClassifierBase
@@ -253,7 +252,7 @@ class SpectrumSVC(KreinClassifierBase):
         return Recipe(SquaredHinge(), Classes("ovo", self.class_weight))
 
     def _fit_all_pairs(self, X: Objects, y: TargetLike, sample_weight: WeightLike) -> None:
-        rng = as_generator(self.random_state)
+        rng = self._generator()
         seed = int(rng.integers(2**63))
         X, y = with_target(X, y)
         dtype, name = self._resources.dtype, type(self).__name__
@@ -261,7 +260,7 @@ class SpectrumSVC(KreinClassifierBase):
         rows, kernel, y, given = self._received(X, y, sample_weight, dtype, first)
         encoded = read_targets(
             self._recipe.coding, rows, y, given, name, intercept=True,
-            budget=budget_bytes(self._resources.memory_budget),
+            budget=self._budget(),
         )  # fmt: skip
         assert encoded.labels is not None
         assert encoded.classes is not None

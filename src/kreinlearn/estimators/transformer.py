@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
 from kreinlearn.data.memory import Resources
-from kreinlearn.data.tiles import as_generator, length, take
-from kreinlearn.data.validation import precision
+from kreinlearn.data.tiles import length, take
+from kreinlearn.data.validation import as_generator, precision
 from kreinlearn.distributed.entrance import lazy_result
 from kreinlearn.estimators.base import KreinEstimator, feature_attributes
 from kreinlearn.estimators.refusals import refuse
@@ -140,7 +140,7 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
                 f"Landmarks(rank={self._landmarks.rank}) is for learners; pass rank= or "
                 f"n_components= to {type(self).__name__}"
             )
-        rng = as_generator(self.random_state)
+        rng = self._generator()
         rows, kernel, _, _ = self._received(X, None, None, dtype, rng)
         with self._pairs(kernel, rows, dtype, rng) as pairs:
             spec = replace(self._spec(pairs), wants_pool=self._is_single)

@@ -19,7 +19,8 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 from kreinlearn._warnings import NotRemembered
 from kreinlearn.data.memory import Resources, budget_bytes
 from kreinlearn.data.opening import with_target
-from kreinlearn.data.tiles import as_generator, take
+from kreinlearn.data.tiles import take
+from kreinlearn.data.validation import as_generator
 from kreinlearn.distributed.entrance import require_in_memory
 from kreinlearn.estimators.base import N_LANDMARKS
 from kreinlearn.evaluation.fits import FIRST, Folds, Report, Run

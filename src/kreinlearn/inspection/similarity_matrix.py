@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, validate_params
 
 from kreinlearn.data.memory import free_memory, in_words
-from kreinlearn.data.tiles import as_generator
+from kreinlearn.data.validation import as_generator
 from kreinlearn.inspection.arguments import CHECKS, Array, KernelLike, KernelParams, Objects, Seed
 from kreinlearn.inspection.prepared import Prepared, prepare
 from kreinlearn.kernels import double_centre

@@ -14,8 +14,8 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from kreinlearn.data.opening import with_target
-from kreinlearn.data.tiles import as_generator, length, take
-from kreinlearn.data.validation import asymmetry_of, in_memory, looks_like_distances
+from kreinlearn.data.tiles import length, take
+from kreinlearn.data.validation import as_generator, asymmetry_of, in_memory, looks_like_distances
 from kreinlearn.inspection import measures
 from kreinlearn.inspection.advice import advice
 from kreinlearn.inspection.arguments import CHECKS, Array, KernelLike, KernelParams, Objects, Seed

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from kreinlearn._warnings import warn
-from kreinlearn.data.frames import column_names, values_of_column
+from kreinlearn.data.frames import column_names, is_missing, values_of_column
 from kreinlearn.data.tiles import length, objects_of, take
 from kreinlearn.kernels.base import Kernel, given
 from kreinlearn.kernels.fields import Field
@@ -209,7 +209,7 @@ def _for_fields(columns: Mapping[Hashable, list[Any]]) -> list[Kernel]:
     kernels: list[Kernel] = []
     plain = all(_is_plain(v) for values in columns.values() for v in values[:LOOKED_AT])
     for name, values in columns.items():
-        missing = [i for i, value in enumerate(values) if _is_missing(value)]
+        missing = [i for i, value in enumerate(values) if is_missing(value)]
         if not missing:
             kernels += [Field(name, kernel) for kernel in _of_field(name, values)]
             continue
@@ -247,11 +247,6 @@ def _for_values(values: list[Any]) -> list[Kernel]:
     return _for_objects(values)[:2]
 
 
-def _is_missing(value: Any) -> bool:
-    known = type(value).__name__ in ("NAType", "NaTType")
-    return value is None or known or (isinstance(value, float) and np.isnan(value))
-
-
 def _is_plain(value: Any) -> bool:
     """Whether Gower's distance takes a value."""
-    return isinstance(value, str | Real) or _is_missing(value)
+    return isinstance(value, str | Real) or is_missing(value)

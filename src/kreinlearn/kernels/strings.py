@@ -69,7 +69,10 @@ class StringDistance(TextKernel):
         rows = A.items if Z.codes is None else spelled(A.items, Z.codes)
         cdist = library("rapidfuzz.process", "strings").cdist
         distances = partial(cdist, scorer=scorer, dtype=np.float64, scorer_kwargs=self._keywords())
-        return long_and_equal_skipped(distances, rows, Z.items)
+        twice = long_and_equal(rows, Z.items)
+        if not twice:
+            return np.asarray(distances(rows, Z.items))
+        return with_zeros(distances, rows, Z.items, twice)
 
     def _keywords(self) -> dict[str, Any]:
         """Keyword arguments of rapidfuzz's function, checked."""
@@ -267,17 +270,20 @@ class JaroWinkler(Jaro, names=["jaro_winkler"]):
         return {"prefix_weight": float(weight)}
 
 
-def long_and_equal_skipped(
-    distances: Callable[[list[Any], list[Any]], Array], rows: list[Any], columns: list[Any]
-) -> Array:
-    """All distances, where those of a long sequence to itself are zero without being evaluated.
-
-    Their time would grow with the square of the length.
-    """
+def long_and_equal(rows: list[Any], columns: list[Any]) -> list[int]:
+    """The places of long rows that are also columns."""
     known = {z for z in columns if len(z) >= LONG}
-    twice = [i for i, x in enumerate(rows) if len(x) >= LONG and x in known]
-    if not twice:
-        return np.asarray(distances(rows, columns))
+    return [i for i, x in enumerate(rows) if len(x) >= LONG and x in known]
+
+
+def with_zeros(
+    distances: Callable[[list[Any], list[Any]], Array], rows: list[Any], columns: list[Any],
+    twice: list[int],
+) -> Array:  # fmt: skip
+    """All distances, where those of the rows ``twice`` to themselves are zero without evaluation.
+
+    The time of a long sequence to itself would grow with the square of its length.
+    """
     D, once = np.zeros((len(rows), len(columns))), np.ones(len(rows), dtype=bool)
     once[twice] = False
     D[once] = distances([x for x, here in zip(rows, once, strict=True) if here], columns)

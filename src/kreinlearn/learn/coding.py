@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import _ovr_decision_function
 
-from kreinlearn.data.memory import require_memory
 from kreinlearn.data.validation import (
     checked_labels,
     checked_numbers,
@@ -20,10 +19,10 @@ from kreinlearn.data.validation import (
     labels_of_block,
 )
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.folds import MANY_ROWS, FoldRows
+from kreinlearn.learn.folds import MANY_ROWS
 from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.scoring import FoldClassifier, FoldRegressor
-from kreinlearn.learn.task import Features, Linear, Task, weighted
+from kreinlearn.learn.task import Features, FoldRows, Linear, Task, weighted
 from kreinlearn.pairs.pairs import unit_near
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.solvers.least_squares import signed_penalty
@@ -139,12 +138,11 @@ class Classes:
             raise ValueError(f"y has labels {unknown} that are not among classes={classes!r}")
         require_two(every)
         k = len(every)
-        if rows.here:
-            require_memory(
-                rows.n * k, budget, f"{rows.n} x {k} targets, one for each object and class,",
-                "raise Resources(memory_budget=...), or merge rare classes; numbers are predicted "
-                "by a regressor",
-            )  # fmt: skip
+        rows.require_memory(
+            rows.n * k, budget, f"{rows.n} x {k} targets, one for each object and class,",
+            "raise Resources(memory_budget=...), or merge rare classes; numbers are predicted by a "
+            "regressor",
+        )  # fmt: skip
         Y = rows.mapped(y, partial(targets_of, classes=every), np.int8, 1 if k == 2 else k)
         labels = rows.mapped(y, partial(numbers_of, classes=every), np.intp, None)
         counts = np.zeros(k, dtype=np.intp)
@@ -253,11 +251,6 @@ def require_two(classes: Array, which: str = "") -> None:
         )
 
 
-def penalties(values: Array, S: Array) -> Array:
-    """One penalty per feature."""
-    return signed_penalty(S, values[0], values[1])
-
-
 def one_vs_rest(labels: Array, n_classes: int, dtype: Any = np.float64) -> Array:
     """+-1, one column per class; of two classes one column, + for the second."""
     if n_classes == 2:
@@ -296,7 +289,7 @@ SolveRows = Callable[[Array, Array, Array, Array], Linear]  # Phi, Y, w, penalty
 def solve_pairs(task: Task, features: Features, loss: Loss, values: Array) -> Linear:
     """One column per pair of classes, from the features of all rows."""
     Y, w = weighted(task.Y, task.weights)
-    labels, penalty = np.argmax(Y, axis=1), w.sum() * penalties(values, features.map.S)
+    labels, penalty = np.argmax(Y, axis=1), w.sum() * signed_penalty(features.map.S, *values[:2])
     solve = partial(loss.solve_rows, intercept=task.intercept)
     return one_vs_one(task.all_features(features), labels, w, penalty, solve, Y.shape[1])
 
@@ -345,7 +338,7 @@ def _both_ways(
 ) -> dict[str, Linear]:
     train = split.train
     Phi, mine, w = split.Phi[train], labels[train], w[train]
-    penalty = w.sum() * penalties(values, split.S)
+    penalty = w.sum() * signed_penalty(split.S, *values[:2])
     return {
         "ovr": solve(Phi, one_vs_rest(mine, n_classes), w, penalty),
         "ovo": one_vs_one(Phi, mine, w, penalty, solve, n_classes),

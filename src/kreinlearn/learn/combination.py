@@ -21,25 +21,22 @@ import numpy as np
 
 from kreinlearn._warnings import warn
 from kreinlearn.kernels.base import Array, symmetrised
-from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, make_transform
+from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS
 from kreinlearn.kernels.several import Several, Term, named
 from kreinlearn.learn.coding import Encoded
-from kreinlearn.learn.exact import SHARES, SKETCHED, evenly, random_signs
+from kreinlearn.learn.exact import ALMOST_ALL, SCREENED_ACCURACY, SHARES, by_target, evenly, sketch
 from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, tune
 from kreinlearn.nystrom.core import CORE_RTOL
 from kreinlearn.nystrom.landmarks import MapSpec
-from kreinlearn.pairs.pairs import EPS, Pairs, over_unit
+from kreinlearn.pairs.pairs import EPS, Pairs, over_unit, similarities_among
 from kreinlearn.progress import time_in_words
-from kreinlearn.solvers.exact import Eigenbasis
+from kreinlearn.solvers.exact import Eigenbasis, LeaveOneOutLoss
 from kreinlearn.solvers.mixing import N_PENALTIES, MixedFold, mixed
-from kreinlearn.solvers.resolvent import LeaveOneOutLoss
 from kreinlearn.sums.moments import Targets
 from kreinlearn.sums.parallel import map_in_threads
 
 SCREENING = 120.0  # seconds of one kernel on the sample, from which on "auto" leaves it out
 COMPARED = 300  # objects that kernels and their sums are compared on
-ALMOST_ALL = 1.2  # all objects are looked at if there are not so many times more
-ACCURACY = 1e-5  # of the integrals behind leave-one-out
 KEPT = 3  # similarities of one kernel that may become part of the sum
 POOL = 12  # similarities of all kernels that may
 STEPS = 10  # times that a similarity is added to the first one
@@ -114,15 +111,14 @@ class Judge:
     @cached_property
     def targets(self) -> Array:
         """The targets, or a few sums of them that have the same squared error on average."""
-        q = self.Y.shape[1]
-        return self.Y @ random_signs(q) if q > SKETCHED else self.Y
+        return sketch(self.Y)
 
     def decomposed(self, K: Array) -> Eigenbasis:
         return Eigenbasis.of(K, self.weights, signed=True, rtol=self.rtol)
 
     def tuned(self, basis: Eigenbasis) -> tuple[Tuned, LeaveOneOutLoss]:
         """Coarse penalties for a decomposed similarity, and its loss at any penalties."""
-        loss = LeaveOneOutLoss(basis, self.targets, intercept=True, accuracy=ACCURACY)
+        loss = LeaveOneOutLoss(basis, self.targets, intercept=True, accuracy=SCREENED_ACCURACY)
         return tune(loss, basis.scale, BOTH, shares=SHARES, coarse=True), loss
 
     def loss(self, K: Array) -> float:
@@ -220,8 +216,7 @@ def learn_combination(
     everyone = np.arange(pairs.n) if encoded.weighted is None else encoded.weighted
     among = everyone if among is None else np.sort(among)
     Y, w = Targets(encoded.Y, encoded.weights).of(among)
-    few = len(among) <= ALMOST_ALL * COMPARED
-    places = np.arange(len(among)) if few else evenly(Y, COMPARED)
+    places = evenly(Y, COMPARED, ALMOST_ALL)
     numbers = among[places]
     pairs.sample(numbers)  # rows that are elsewhere are fetched at once
     parts = [Pairs(part, pairs.rows, pairs.session) for part in kernel.parts]
@@ -296,22 +291,13 @@ def _candidates(judge: Judge, source: Source) -> list[Candidate]:
     names: Sequence[str | None] = AUTO_TRANSFORMS if source.is_dissimilarity else (None,)
 
     def term(name: str | None) -> Candidate:
-        K, unit = over_unit(_similarity(source.raw, name))
+        K, unit = over_unit(similarities_among(source.raw, name))
         basis = judge.decomposed(K)
         scale = _scale(basis)
         return Candidate(source, name, K / scale, unit * scale, judge.tuned(basis)[0].loss)
 
     terms = map_in_threads(term, names, judge.workers)
     return sorted(terms, key=lambda term: term.loss)[:KEPT]
-
-
-def _similarity(raw: Array, name: str | None) -> Array:
-    """The similarities that a transformation makes of the values of a kernel."""
-    if name is None:
-        return symmetrised(raw)
-    transform = make_transform(name, raw)
-    a = transform.offsets(raw)
-    return symmetrised(transform.similarity(raw, a, a))
 
 
 def _scale(basis: Eigenbasis) -> float:
@@ -356,8 +342,7 @@ def _weighted(judge: Judge, found: Sum) -> Sum | None:
 
 def _folds(Y: Array) -> list[Array]:
     """Places of the validation parts, with all targets in proportion."""
-    order = np.random.default_rng(len(Y)).permutation(len(Y))
-    order = order[np.lexsort(Y[order].T[::-1])]
+    order = by_target(Y)
     return [order[k::FOLDS] for k in range(min(FOLDS, len(Y)))]
 
 

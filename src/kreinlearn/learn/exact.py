@@ -1,8 +1,8 @@
 """All objects are landmarks: what that costs, and how one eigendecomposition serves everything.
 
 Every least-squares problem is diagonal in the eigenbasis of the kernel matrix, see
-``solvers.exact``. Penalties are tuned by leaving out one object at a time (``solvers.resolvent``),
-or on the folds that the user asks for, each of which is decomposed once.
+``solvers.exact``. Penalties are tuned by leaving out one object at a time, or on the folds that the
+user asks for, each of which is decomposed once.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from kreinlearn.learn.task import Features, Linear, Task, weighted
 from kreinlearn.nystrom.core import CORE_RTOL, FeatureMap, identity_map
 from kreinlearn.pairs.pairs import over_unit, unit_of
 from kreinlearn.progress import time_in_words
-from kreinlearn.solvers.exact import Eigenbasis, ExactFold, Projected
-from kreinlearn.solvers.resolvent import ACCURACY, LeaveOneOutLoss
-from kreinlearn.sums.moments import Targets
+from kreinlearn.solvers.exact import ACCURACY, Eigenbasis, ExactFold, LeaveOneOutLoss, Projected
+from kreinlearn.sums.moments import FeatureMoments, Targets
 from kreinlearn.sums.parallel import threaded_blas
 
 SHARES = tuple(10.0 ** np.arange(-9, 0.5, 1.5))  # of the scale: penalties that are tried first
 SKETCHED = 8  # sums of targets by which penalties are tuned, if there are more targets
+ALMOST_ALL = 1.2  # all objects are looked at, and not a part, if there are not so many times more
+SCREENED_ACCURACY = 1e-5  # of the integrals behind leave-one-out, on parts
 LARGE = 1500  # objects from which on several threads decompose their matrix
 
 # What a fit costs: rough figures for one core of today's machines. They are constants, so that the
@@ -77,22 +78,27 @@ def chosen_numbers(task: Task, places: Array | None) -> Array:
     return np.asarray(landmarks if places is None else landmarks[places])
 
 
-def spread_out(task: Task, size: int) -> Array:
+def spread_out(task: Task, size: int, almost: float = 1.0) -> Array:
     """Sorted places of at most so many objects, with all targets in proportion.
 
-    They are drawn at random among equal targets, and are the same at every call.
+    They are drawn at random among equal targets, and are the same at every call. If there are not
+    ``almost`` times more objects, they are all objects.
     """
-    return evenly(np.asarray(task.Y)[chosen_numbers(task, None)], size)
+    return evenly(np.asarray(task.Y)[chosen_numbers(task, None)], size, almost)
 
 
-def evenly(Y: Array, size: int) -> Array:
+def evenly(Y: Array, size: int, almost: float = 1.0) -> Array:
     """Sorted places of at most so many targets, with all values in proportion."""
     n = len(Y)
-    if n <= size:
+    if n <= almost * size:
         return np.arange(n)
-    order = np.random.default_rng(n).permutation(n)
-    order = order[np.lexsort(Y[order].T[::-1])]
-    return np.sort(order[np.arange(size) * n // size])
+    return np.sort(by_target(Y)[np.arange(size) * n // size])
+
+
+def by_target(Y: Array) -> Array:
+    """Places in the order of the targets; those of equal targets are in random order."""
+    order = np.random.default_rng(len(Y)).permutation(len(Y))
+    return order[np.lexsort(Y[order].T[::-1])]
 
 
 def has_folds(task: Task, places: Array | None = None) -> bool:
@@ -134,9 +140,9 @@ def tuning_loss(
         _require_room(task, exact_bytes(n, q), f"leaving out each of {n} objects")
     basis = decomposed(task, places) if basis is None else basis
     Y = task.Y[chosen_numbers(task, places)]
-    if sketched and Y.shape[1] > SKETCHED:
-        Y = Y @ random_signs(Y.shape[1])
-    return LeaveOneOutLoss(basis, Y, intercept=task.intercept, accuracy=accuracy)
+    return LeaveOneOutLoss(
+        basis, sketch(Y) if sketched else Y, intercept=task.intercept, accuracy=accuracy
+    )
 
 
 def tune_exactly(task: Task, basis: Eigenbasis, unknowns: Unknowns) -> tuple[Tuned, FoldLosses]:
@@ -147,6 +153,11 @@ def tune_exactly(task: Task, basis: Eigenbasis, unknowns: Unknowns) -> tuple[Tun
         few = loss.combined(random_signs(q))
     tuned = tune_apart(few, basis.scale, unknowns, shares=SHARES)
     return (tuned if few is loss else replace(tuned, loss=loss(tuned.values)[0])), loss
+
+
+def sketch(Y: Array) -> Array:
+    """The targets, or a few sums of them that have the same squared error on average."""
+    return Y @ random_signs(Y.shape[1]) if Y.shape[1] > SKETCHED else Y
 
 
 def random_signs(q: int) -> Array:  # (q, SKETCHED)
@@ -200,6 +211,27 @@ def solve_exact(task: Task, basis: Eigenbasis, values: Array) -> Linear:
         scale = np.sign(D) * np.sqrt(np.abs(D))
         return Linear(scale[:, None] * coefficients, constant)
     return Linear(basis.root[:, None] * (basis.spectrum.U @ coefficients), constant)
+
+
+def exact_sums(task: Task, basis: Eigenbasis) -> tuple[Array, FeatureMoments]:
+    """The Gram matrix of the features of all objects, and their other sums.
+
+    With K = U D U' the Gram matrix of Krein features is diagonal, and its diagonal is returned; of
+    other features the upper triangle is.
+    """
+    U, D, root = basis.spectrum.U, basis.spectrum.D, basis.root[:, None]
+    Y = np.asarray(task.Y[task.sample.landmarks], dtype=np.float64)
+    wY = root * Y
+    ones, cross = U.T @ basis.root, U.T @ wY
+    t, yy = basis.root @ wY, np.square(wY).sum(axis=0)
+    if basis.signed:  # root Phi = U |D|^1/2
+        size = np.sqrt(np.abs(D))
+        s, B, gram = size * ones, size[:, None] * cross, np.abs(D)
+    else:  # Phi = K, and root K = U D U' / root
+        back = (U * D) / root
+        s, B = back @ ones, back @ cross
+        gram = (back @ back.T)[np.triu_indices(len(s))]
+    return gram, FeatureMoments(np.empty(0), s, B, t, yy, basis.n)
 
 
 # How many landmarks a learner takes by default

@@ -11,10 +11,9 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.learn.coding import Coding, Encoded, solve_pairs
-from kreinlearn.learn.exact import exact_features, landmarks_by_cost
+from kreinlearn.learn.exact import exact_features, exact_sums, landmarks_by_cost
 from kreinlearn.learn.folds import draw_folds
 from kreinlearn.learn.held_out import HeldOut, held_out
-from kreinlearn.learn.incremental import FitSums, Sums, fit_sums
 from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.precision import require_learned
 from kreinlearn.learn.scoring import cross_validated_score
@@ -31,6 +30,7 @@ from kreinlearn.nystrom.landmarks import (
 )
 from kreinlearn.pairs.evaluate import LandmarkColumns
 from kreinlearn.pairs.pairs import Pairs, Sample
+from kreinlearn.sums.moments import FeatureMoments, Moments, total_moments
 
 KREIN = KreinFeatures()
 MOST_LANDMARKS = 1000  # of landmarks="auto", where not all rows are at hand
@@ -153,12 +153,9 @@ def _map_spec(
     default, reason = min(pairs.n, MOST_LANDMARKS), ""
     automatic = isinstance(wanted.n, str) and not wanted.rank and not wanted.core
     if automatic and exact and pairs.rows.here:
-        pair = pairs.seconds()
-        if recipe.seconds is None:  # the time is that of each kernel in a sum
-            pair /= max(len(pairs.kernel.inner), 1)
-        values = 8 * pairs.n**2 * len(pairs.kernel.inner)  # of all kernels of a sum
+        pair = pairs.seconds(of_each=recipe.seconds is None)
         default, reason = landmarks_by_cost(
-            pairs.n, encoded.Y.shape[1], pair, pairs.session.budget - values,
+            pairs.n, encoded.Y.shape[1], pair, pairs.budget,
             machines=recipe.loss.iterates, seconds=recipe.seconds,
             compares=pairs.kernel.is_dissimilarity,
         )  # fmt: skip
@@ -181,6 +178,39 @@ class Solved:
     solution: Linear
     multi_class: str | None = None
     multi_class_errors: Mapping[str, float] | None = None
+
+
+@dataclass
+class Sums:
+    """What is kept between parts: one group per fold, and a last one always trained on."""
+
+    groups: list[Moments]
+    map: FeatureMap  # of C / unit
+    unit: float
+    rng: np.random.Generator
+    values: Array  # penalties last used, in the units of C / unit
+
+
+@dataclass(frozen=True)
+class FitSums:
+    """What a fit leaves for parts that come later: sums over the features of its rows."""
+
+    gram: Array  # of Phi' w Phi: the diagonal (r,), if that is all; or else the upper triangle
+    s: Array  # (r,): Phi' w 1
+    B: Array  # (r, q): Phi' w Y
+    t: Array  # (q,): 1' w Y
+    yy: Array  # (q,): Y' w Y
+    weight: float
+    unit: float  # of the kernel values
+    values: Array  # penalties, in the units of C / unit
+
+    @property
+    def terms(self) -> FeatureMoments:
+        r = len(self.s)
+        G = np.zeros((r, r))
+        at = np.diag_indices(r) if self.gram.shape == (r,) else np.triu_indices(r)
+        G[at] = G[at[::-1]] = self.gram
+        return FeatureMoments(G, self.s, self.B, self.t, self.yy, self.weight)
 
 
 @dataclass(frozen=True)
@@ -305,6 +335,16 @@ def make_model(
         signed=spec.kind.signed and needed is None,
         reason=task.spec.reason,
     )
+
+
+def fit_sums(task: Task, features: Features, values: Array) -> FitSums:
+    """The sums over all rows of a fit."""
+    if features.basis is None:
+        moments = total_moments(features.terms)
+        gram = moments.G[np.triu_indices(len(moments.s))]
+    else:
+        gram, moments = exact_sums(task, features.basis)
+    return FitSums(gram, *moments[1:5], float(moments.n), features.unit, values)
 
 
 def solved(

@@ -1,4 +1,4 @@
-"""How rows are split into training and validation parts, and the moments of each split."""
+"""How rows are split into training and validation parts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from sklearn.model_selection import check_cv
 
 from kreinlearn.data.tiles import TILE, among
 from kreinlearn.solvers import Array
-from kreinlearn.solvers.least_squares import Fold, sign_groups
-from kreinlearn.sums.moments import FeatureMoments, total_moments
 
 if TYPE_CHECKING:
     from kreinlearn.learn.coding import Encoded
@@ -118,79 +116,6 @@ def _as_numbers(rows: Array) -> Array:
     """Row numbers from numbers or from a mask."""
     rows = np.asarray(rows)
     return np.flatnonzero(rows) if rows.dtype == bool else rows
-
-
-def fold_of(
-    train: FeatureMoments, valid: FeatureMoments, S: Array,
-    *, intercept: bool, groups: Array | None = None,
-) -> Fold:  # fmt: skip
-    """The fold of two parts, with features and targets centred by the means of the training part.
-
-    ``groups`` (r,) are those of the penalties; by default there is one for each sign of S.
-    """
-    part = train.centred(intercept=intercept)
-    mean, ybar = part.mean, part.ybar
-    cross = np.outer(valid.s, mean)
-    G_valid = valid.G - cross - cross.T + valid.n * np.outer(mean, mean)
-    B_valid = valid.B - np.outer(valid.s, ybar) - np.outer(mean, valid.t - valid.n * ybar)
-    yy_valid = valid.yy - 2 * ybar * valid.t + valid.n * ybar**2
-    groups = sign_groups(S) if groups is None else groups
-    return Fold(part.G, part.B, part.n, S, G_valid, B_valid, yy_valid, valid.n, groups)
-
-
-def downdated(
-    parts: Sequence[FeatureMoments], S: Array, *, intercept: bool, groups: Array | None = None
-) -> list[Fold]:
-    """One fold for each part but the last, which is in every training part.
-
-    The moments of a training part are those of all rows minus those of the validation part.
-    """
-    total = total_moments(parts)
-    return [
-        fold_of(total.minus(part), part, S, intercept=intercept, groups=groups)
-        for part in parts[:-1]
-        if 0 < part.n < total.n
-    ]
-
-
-@dataclass(frozen=True)
-class FoldRows:
-    """Features of the rows of one split, by a map that was made without the validation rows."""
-
-    Phi: Array  # (n, r)
-    S: Array  # (r,)
-    train: Array  # places of rows
-    valid: Array
-    columns: tuple[Array, Array] | None = None  # C (n, m) and W with Phi = C W, where wanted
-    groups: Array = field(default_factory=lambda: np.empty(0, int))  # (r,); by default sign_groups
-
-    def __post_init__(self) -> None:
-        if not len(self.groups):
-            object.__setattr__(self, "groups", sign_groups(self.S))
-
-    def terms(self, Y: Array, w: Array | None, *, intercept: bool) -> Fold:
-        """The moments of this split."""
-        shift = intercept and len(self.train)  # by a mean: large features would lose digits
-        Phi = self.Phi - self.Phi[self.train].mean(axis=0) if shift else self.Phi
-        train, valid = (_moments_at(Phi, Y, w, part) for part in (self.train, self.valid))
-        return fold_of(train, valid, self.S, intercept=intercept, groups=self.groups)
-
-
-def terms_by_one_map(
-    splits: Sequence[FoldRows], Y: Array, w: Array | None, *, intercept: bool
-) -> list[Fold]:
-    """The moments of splits that share their features: each row is summed only once."""
-    Phi, first = splits[0].Phi, splits[0]
-    parts = [split.valid for split in splits]
-    parts.append(np.setdiff1d(first.train, np.concatenate(parts)))  # in every training part
-    if intercept:
-        Phi = Phi - Phi[np.concatenate(parts)].mean(axis=0)
-    moments = [_moments_at(Phi, Y, w, part) for part in parts]
-    return downdated(moments, first.S, intercept=intercept, groups=first.groups)
-
-
-def _moments_at(Phi: Array, Y: Array, w: Array | None, places: Array) -> FeatureMoments:
-    return FeatureMoments.of_rows(Phi[places], Y[places], None if w is None else w[places])
 
 
 def are_drawn(cv: Any) -> bool:

@@ -13,8 +13,8 @@ from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.task import Features, Task, weighted
 from kreinlearn.pairs.evaluate import places_of
 from kreinlearn.pairs.pairs import Sample
+from kreinlearn.solvers.exact import LeaveOneOutLoss
 from kreinlearn.solvers.least_squares import signed_penalty
-from kreinlearn.solvers.resolvent import LeaveOneOutLoss
 from kreinlearn.sums.moments import Targets, total_moments
 
 

@@ -5,88 +5,36 @@ The first part may be all rows of a ``fit``, of which only sums over the feature
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import numpy as np
 
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.coding import Encoded
-from kreinlearn.learn.folds import MAX_FOLDS, downdated
+from kreinlearn.learn.fit import (
+    Decided,
+    FitSums,
+    LearnSpec,
+    Model,
+    Solved,
+    Sums,
+    make_model,
+    make_task,
+    solved,
+    tune_penalties,
+)
+from kreinlearn.learn.folds import MAX_FOLDS
 from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.precision import require_learned
 from kreinlearn.learn.search import Tuned, given, tune_apart
-from kreinlearn.learn.task import Features, Task, gram_scale
+from kreinlearn.learn.similarity import choose_similarity
+from kreinlearn.learn.task import Features, downdated, gram_scale
 from kreinlearn.nystrom.core import FeatureMap, RowWork
 from kreinlearn.pairs.evaluate import LandmarkColumns
 from kreinlearn.pairs.pairs import Pairs
-from kreinlearn.solvers.exact import Eigenbasis
-from kreinlearn.sums.moments import FeatureMoments, Moments, Targets, spare_for, total_moments
-
-if TYPE_CHECKING:
-    from kreinlearn.learn.fit import Decided, LearnSpec, Model, Solved
+from kreinlearn.sums.moments import Moments, Targets, spare_for
 
 LEAST_VALIDATED = 0.2  # of all weight, for penalties to be tuned anew
-
-
-@dataclass
-class Sums:
-    """What is kept between parts: one group per fold, and a last one that is always trained on."""
-
-    groups: list[Moments]
-    map: FeatureMap  # of C / unit
-    unit: float
-    rng: np.random.Generator
-    values: Array  # penalties last used, in the units of C / unit
-
-
-@dataclass(frozen=True)
-class FitSums:
-    """What a fit leaves for parts that come later: sums over the features of its rows."""
-
-    gram: Array  # of Phi' w Phi: the diagonal (r,), if that is all; or else the upper triangle
-    s: Array  # (r,): Phi' w 1
-    B: Array  # (r, q): Phi' w Y
-    t: Array  # (q,): 1' w Y
-    yy: Array  # (q,): Y' w Y
-    weight: float
-    unit: float  # of the kernel values
-    values: Array  # penalties, in the units of C / unit
-
-    @property
-    def terms(self) -> FeatureMoments:
-        r = len(self.s)
-        G = np.zeros((r, r))
-        at = np.diag_indices(r) if self.gram.shape == (r,) else np.triu_indices(r)
-        G[at] = G[at[::-1]] = self.gram
-        return FeatureMoments(G, self.s, self.B, self.t, self.yy, self.weight)
-
-
-def fit_sums(task: Task, features: Features, values: Array) -> FitSums:
-    """The sums over all rows of a fit."""
-    if features.basis is None:
-        moments = total_moments(features.terms)
-        gram = moments.G[np.triu_indices(len(moments.s))]
-    else:
-        gram, moments = _exact_sums(task, features.basis)
-    return FitSums(gram, *moments[1:5], float(moments.n), features.unit, values)
-
-
-def _exact_sums(task: Task, basis: Eigenbasis) -> tuple[Array, FeatureMoments]:
-    """The same if all objects are landmarks: with K = U D U', sums of features are diagonal."""
-    U, D, root = basis.spectrum.U, basis.spectrum.D, basis.root[:, None]
-    Y = np.asarray(task.Y[task.sample.landmarks], dtype=np.float64)
-    wY = root * Y
-    ones, cross = U.T @ basis.root, U.T @ wY
-    t, yy = basis.root @ wY, np.square(wY).sum(axis=0)
-    if basis.signed:  # root Phi = U |D|^1/2
-        size = np.sqrt(np.abs(D))
-        s, B, gram = size * ones, size[:, None] * cross, np.abs(D)
-    else:  # Phi = K, and root K = U D U' / root
-        back = (U * D) / root
-        s, B = back @ ones, back @ cross
-        gram = (back @ back.T)[np.triu_indices(len(s))]
-    return gram, FeatureMoments(np.empty(0), s, B, t, yy, basis.n)
 
 
 def going_on(
@@ -111,9 +59,6 @@ def going_on(
 
 def first_part(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Model:
     """The model of the first part of the data, with the sums that later parts are added to."""
-    from kreinlearn.learn.fit import make_model, make_task, tune_penalties
-    from kreinlearn.learn.similarity import choose_similarity
-
     chosen = choose_similarity(make_task(pairs, encoded, spec), spec.similarity)
     task = chosen.task
     swept, features = task.with_landmarks_trained().swept(by_fold=spec.tunes)
@@ -137,8 +82,6 @@ def next_part(
 
     ``fitted`` are the sums of a fit that came before the first part, if there was one.
     """
-    from kreinlearn.learn.fit import solved
-
     groups = _added(pairs, Targets(encoded.Y, encoded.weights), sums, columns)
     features = Features(groups, columns, sums.unit, sums.map)
     if fitted is not None:
@@ -154,8 +97,6 @@ def next_part(
 def _decided(
     features: Features, loss: Loss, spec: LearnSpec, encoded: Encoded, tuned: Tuned
 ) -> Decided:
-    from kreinlearn.learn.fit import Decided
-
     whole = features.whole(intercept=spec.intercept)
     model = loss.settled(tuned.values).solve_sums(whole, features.map.S, tuned.values)
     return Decided(model, None if encoded.classes is None else "ovr")

@@ -10,8 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring
 
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.folds import FoldRows
-from kreinlearn.learn.task import Linear, Task
+from kreinlearn.learn.task import FoldRows, Linear, Task
 from kreinlearn.solvers.least_squares import signed_penalty
 
 LEAST_PROBABILITY = 1e-3  # a decision value beyond +-1 is no certainty

@@ -16,6 +16,8 @@ import numpy as np
 from kreinlearn.kernels.base import Array, Kernel, resolve
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, PLUS, Transform
 from kreinlearn.learn.exact import (
+    ALMOST_ALL,
+    SCREENED_ACCURACY,
     SHARES,
     can_be_tuned,
     decomposed,
@@ -37,8 +39,6 @@ SCREENED_OUTSIDE, SCREENED_PER_LANDMARK = 2048, 3  # at least so many where it d
 
 STAGES = ((250, 4), (700, 1))  # objects that candidates are compared on, and how many are left
 TIE_ERRORS = 2.0  # standard errors by which the mean of similarities may be worse than the best
-ALMOST_ALL = 1.2  # a part is not looked at if there are not so many times more objects
-SCREENED_ACCURACY = 1e-5  # of the integrals behind leave-one-out, on parts
 
 Params = dict[str, Any]
 Result = TypeVar("Result")
@@ -67,7 +67,7 @@ class Candidate:
 
     def chosen(self) -> Task:
         """The task with similarities by the transformation."""
-        return self.task.using(self.transform)
+        return self.task if self.transform is None else self.task.using(self.transform)
 
     def named(self) -> Task:
         """The task with only the name of the transformation: parts of it make their own."""
@@ -253,9 +253,8 @@ def _mean_of_the_best(
 
 def _places(task: Task, size: int) -> Array:
     """Places of about so many objects; of all objects, if there are not many more."""
-    places = spread_out(task, size)
-    n = len(task.numbers)
-    return np.arange(n) if n <= ALMOST_ALL * size or not can_be_tuned(task, places) else places
+    places = spread_out(task, size, ALMOST_ALL)
+    return places if can_be_tuned(task, places) else np.arange(len(task.numbers))
 
 
 def _screened_on(

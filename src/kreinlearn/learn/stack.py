@@ -60,17 +60,6 @@ def fit_stack(parts: Array, labels: Array, weights: Array | None = None) -> Stac
     return Stack(minimum.v / units, loss, minimum.converged)
 
 
-def log_loss_at_best_temperature(
-    scores: Array, labels: Array, weights: Array | None = None
-) -> tuple[float, float]:
-    """The factor tau >= 0 of scores (n, q) that has the smallest log loss, and this loss.
-
-    Scores of two classes may have one column, which is positive for the second class.
-    """
-    stack = fit_stack(two_columns(scores)[None], labels, weights)
-    return float(stack.weights[0]), stack.loss
-
-
 def two_columns(scores: Array) -> Array:  # (..., n, 1) -> (..., n, 2)
     """One score per class, also where two classes share the column f: then [-f, f]."""
     if scores.shape[-1] > 1:

@@ -11,14 +11,7 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array, symmetrised
 from kreinlearn.kernels.dissimilarity import make_transform, refit
-from kreinlearn.learn.folds import (
-    TRAINING,
-    FoldRows,
-    as_groups,
-    downdated,
-    terms_by_one_map,
-    with_fold,
-)
+from kreinlearn.learn.folds import TRAINING, as_groups, with_fold
 from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns
 from kreinlearn.nystrom.core import FeatureKind, FeatureMap, fill_rows, one_shot, sweep
 from kreinlearn.nystrom.landmarks import MapSpec
@@ -101,6 +94,85 @@ def gram_scale(G: Array, n: float) -> float:
         v = G @ (v / size)
         size = float(np.linalg.norm(v))
     return size / n
+
+
+# The two parts of a split
+
+
+def fold_of(
+    train: FeatureMoments, valid: FeatureMoments, S: Array,
+    *, intercept: bool, groups: Array | None = None,
+) -> Fold:  # fmt: skip
+    """The fold of two parts, with features and targets centred by the means of the training part.
+
+    ``groups`` (r,) are those of the penalties; by default there is one for each sign of S.
+    """
+    part = train.centred(intercept=intercept)
+    mean, ybar = part.mean, part.ybar
+    cross = np.outer(valid.s, mean)
+    G_valid = valid.G - cross - cross.T + valid.n * np.outer(mean, mean)
+    B_valid = valid.B - np.outer(valid.s, ybar) - np.outer(mean, valid.t - valid.n * ybar)
+    yy_valid = valid.yy - 2 * ybar * valid.t + valid.n * ybar**2
+    groups = sign_groups(S) if groups is None else groups
+    return Fold(part.G, part.B, part.n, S, G_valid, B_valid, yy_valid, valid.n, groups)
+
+
+def downdated(
+    parts: Sequence[FeatureMoments], S: Array, *, intercept: bool, groups: Array | None = None
+) -> list[Fold]:
+    """One fold for each part but the last, which is in every training part.
+
+    The moments of a training part are those of all rows minus those of the validation part.
+    """
+    total = total_moments(parts)
+    return [
+        fold_of(total.minus(part), part, S, intercept=intercept, groups=groups)
+        for part in parts[:-1]
+        if 0 < part.n < total.n
+    ]
+
+
+@dataclass(frozen=True)
+class FoldRows:
+    """Features of the rows of one split, by a map that was made without the validation rows."""
+
+    Phi: Array  # (n, r)
+    S: Array  # (r,)
+    train: Array  # places of rows
+    valid: Array
+    columns: tuple[Array, Array] | None = None  # C (n, m) and W with Phi = C W, where wanted
+    groups: Array = field(default_factory=lambda: np.empty(0, int))  # (r,); by default sign_groups
+
+    def __post_init__(self) -> None:
+        if not len(self.groups):
+            object.__setattr__(self, "groups", sign_groups(self.S))
+
+    def terms(self, Y: Array, w: Array | None, *, intercept: bool) -> Fold:
+        """The moments of this split."""
+        shift = intercept and len(self.train)  # by a mean: large features would lose digits
+        Phi = self.Phi - self.Phi[self.train].mean(axis=0) if shift else self.Phi
+        train, valid = (_moments_at(Phi, Y, w, part) for part in (self.train, self.valid))
+        return fold_of(train, valid, self.S, intercept=intercept, groups=self.groups)
+
+
+def terms_by_one_map(
+    splits: Sequence[FoldRows], Y: Array, w: Array | None, *, intercept: bool
+) -> list[Fold]:
+    """The moments of splits that share their features: each row is summed only once."""
+    Phi, first = splits[0].Phi, splits[0]
+    parts = [split.valid for split in splits]
+    parts.append(np.setdiff1d(first.train, np.concatenate(parts)))  # in every training part
+    if intercept:
+        Phi = Phi - Phi[np.concatenate(parts)].mean(axis=0)
+    moments = [_moments_at(Phi, Y, w, part) for part in parts]
+    return downdated(moments, first.S, intercept=intercept, groups=first.groups)
+
+
+def _moments_at(Phi: Array, Y: Array, w: Array | None, places: Array) -> FeatureMoments:
+    return FeatureMoments.of_rows(Phi[places], Y[places], None if w is None else w[places])
+
+
+# The problem
 
 
 @dataclass(frozen=True)
@@ -267,10 +339,8 @@ class Task:
         at = sample.positions(sample.columns)
         return refit(sample.raw, places, reference, at, partial(make_transform, self.similarity))
 
-    def using(self, similarity: str | None) -> Task:
+    def using(self, similarity: str) -> Task:
         """The same task with another similarity of the same distances."""
-        if similarity is None:
-            return self
         return replace(self, similarity=similarity, sample=self.sample.using(similarity))
 
     def referring_to_all(self) -> Task:

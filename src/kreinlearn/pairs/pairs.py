@@ -130,11 +130,7 @@ class Sample:
         """
         if places is not None:
             raw = self.raw[np.ix_(self.positions(self.landmarks[places]), places)]
-            if self.transform is None:
-                return symmetrised(raw)
-            transform = make_transform(name, raw)
-            a = transform.offsets(raw)
-            return symmetrised(transform.similarity(raw, a, a))
+            return similarities_among(raw, None if self.transform is None else name)
         if not self.is_square or self.transform is None:
             return self.K_ZZ
         offsets = self.offsets  # not by way of C, which would keep another matrix
@@ -191,6 +187,15 @@ class Sample:
             raw=np.insert(self.raw[:, self.used], at, raw[order], axis=0),
             columns=self.columns[self.used],
         )
+
+
+def similarities_among(raw: Array, name: str | None) -> Array:
+    """What a transformation, if one is named, makes of the values among some objects alone."""
+    if name is None:
+        return symmetrised(raw)
+    transform = make_transform(name, raw)
+    a = transform.offsets(raw)
+    return symmetrised(transform.similarity(raw, a, a))
 
 
 def unit_of(C: Array) -> float:
@@ -284,9 +289,15 @@ class Pairs:
         """How many evaluations the pairs among n objects take."""
         return pairs_among(self.kernel, n)
 
-    def seconds(self) -> float:
-        """About how long one value takes."""
-        return pair_seconds(self.kernel, self.rows.X)
+    @property
+    def budget(self) -> int:
+        """Bytes for a fit, beside the values of each kernel that a sum is made of."""
+        return self.session.budget - 8 * self.n**2 * len(self.kernel.inner)
+
+    def seconds(self, *, of_each: bool = False) -> float:
+        """About how long one value takes; ``of_each`` kernel in a sum, on average."""
+        seconds = pair_seconds(self.kernel, self.rows.X)
+        return seconds / max(len(self.kernel.inner), 1) if of_each else seconds
 
     def announce(self, count: int, at_least: str = "") -> None:
         """Say beforehand how long so many values of a costly kernel will take, if that is long."""

@@ -140,6 +140,10 @@ class Rows:
         """
         return function(column)
 
+    def require_memory(self, n_bytes: int, budget: float, what: str, remedy: str) -> None:
+        """Raise MemoryError before something of all rows that does not fit the budget here."""
+        require_memory(n_bytes, budget, what, remedy)
+
     def require_weight(self, without: int) -> None:
         """Raise ValueError for rows without weight, where these are not supported."""
 

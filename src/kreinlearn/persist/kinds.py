@@ -41,7 +41,7 @@ MADE_OF_FIELDS = {
     "kreinlearn.nystrom.error": "ErrorEstimate",
     "kreinlearn.nystrom.core": "FeatureMap",
     "kreinlearn.sums.moments": "Gram Moments",
-    "kreinlearn.learn.incremental": "Sums FitSums",
+    "kreinlearn.learn.fit": "Sums FitSums",
     "kreinlearn.learn.neighbours": "NeighbourScores",
 }
 RECORDS = {name: module for module, names in MADE_OF_FIELDS.items() for name in names.split()}

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from kreinlearn.data.tiles import as_generator, length, take
+from kreinlearn.data.tiles import length, take
+from kreinlearn.data.validation import as_generator
 from kreinlearn.estimators.access import feature_map, new_rows, projected, true_similarities
 from kreinlearn.estimators.base import KreinEstimator
 from kreinlearn.estimators.learner import Learner

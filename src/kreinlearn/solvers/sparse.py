@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from kreinlearn.solvers import Array
-from kreinlearn.solvers.line_search import Move
-from kreinlearn.solvers.margins import Gram, HingeState, RowMargins, Rows
+from kreinlearn.solvers.margins import Gram, HingeState, Move, RowMargins, Rows
 from kreinlearn.solvers.squared_hinge import MAX_ITER, HingeSolution, lock_step, solve
 
 TOL = 1e-10  # of each KKT condition, relative to 2 sqrt(H_jj * objective at 0), its largest value

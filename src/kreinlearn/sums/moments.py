@@ -141,6 +141,13 @@ class FeatureMoments(NamedTuple):
         B = self.B - self.n * np.outer(mean, ybar)
         return Centred(G, B, self.yy - self.n * ybar**2, self.n, mean, ybar)
 
+    def with_constant(self, *, intercept: bool) -> tuple[Array, Array]:
+        """G and B of features with a constant beside them, if there is an intercept."""
+        if not intercept:
+            return self.G, self.B
+        A = np.block([[self.G, self.s[:, None]], [self.s, np.array([[self.n]])]])
+        return A, np.vstack([self.B, self.t])
+
     @classmethod
     def of_rows(cls, Phi: Array, Y: Array, w: Array | None) -> FeatureMoments:
         """The moments of features (n, r) in memory, with targets (n, q) and weights (n,)."""

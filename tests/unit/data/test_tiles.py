@@ -15,7 +15,6 @@ from kreinlearn.data.memory import budget_bytes, free_memory, in_words, require_
 from kreinlearn.data.tiles import (
     TILE,
     Scratch,
-    as_generator,
     first_not_finite,
     length,
     objects_of,
@@ -140,24 +139,6 @@ def test_objects_of_a_list_is_that_list():
     ragged = np.empty(2, dtype=object)
     ragged[:] = objects
     assert [a is b for a, b in zip(objects_of(ragged), objects, strict=True)] == [True, True]
-
-
-def test_one_generator_from_anything():
-    generator = np.random.default_rng(3)
-    assert as_generator(generator) is generator
-    assert as_generator(5).integers(2**60) == np.random.default_rng(5).integers(2**60)
-    assert as_generator(np.int64(5)).integers(2**60) == as_generator(5).integers(2**60)
-    assert as_generator(None).integers(2**60) != as_generator(None).integers(2**60)
-
-
-def test_a_random_state_gives_a_repeatable_stream_and_moves_on():
-    def draws(count):
-        state = np.random.RandomState(1)
-        return [int(as_generator(state).integers(2**60)) for _ in range(count)]
-
-    assert draws(3) == draws(3)
-    assert len(set(draws(3))) == 3
-    assert draws(1)[0] != as_generator(np.random.RandomState(2)).integers(2**60)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from kreinlearn.learn.neighbours import NEIGHBOURS
 from tests.models import FRONT
 
 EPS = float(np.finfo(np.float64).eps)
-LEFT_OUT = 1e-4  # of leave-one-out scores, as solvers/resolvent.py says of its ACCURACY
+LEFT_OUT = 1e-4  # of leave-one-out scores, as solvers/exact.py says of its ACCURACY
 RNG = np.random.default_rng(0)
 N = 60
 X = RNG.normal(size=(N, 2))

@@ -19,7 +19,7 @@ from kreinlearn import (
 )
 from kreinlearn.kernels import DeltaGauss, Gaussian
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS
-from kreinlearn.learn.similarity import SCREENED_ACCURACY
+from kreinlearn.learn.exact import SCREENED_ACCURACY
 from tests import oracles
 from tests.bounds import left_out_error
 

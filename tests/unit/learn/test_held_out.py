@@ -11,7 +11,7 @@ from kreinlearn import KreinClassifier, KreinRegressor, Landmarks, Resources
 from kreinlearn.estimators import learner
 from kreinlearn.learn.fit import Model
 from kreinlearn.learn.folds import TRAINING
-from kreinlearn.solvers.resolvent import ACCURACY
+from kreinlearn.solvers.exact import ACCURACY
 
 EPS = float(np.finfo(np.float64).eps)
 RNG = np.random.default_rng(0)

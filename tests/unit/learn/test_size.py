@@ -24,8 +24,7 @@ from kreinlearn.learn.exact import (
     landmark_seconds,
     landmarks_by_cost,
 )
-from kreinlearn.solvers.exact import Eigenbasis
-from kreinlearn.solvers.resolvent import LeaveOneOutLoss
+from kreinlearn.solvers.exact import Eigenbasis, LeaveOneOutLoss
 
 CHEAP, PLENTY = 1e-8, 2**40
 SIZES = np.unique(np.geomspace(2, 3_000_000, 400).astype(int)).tolist()

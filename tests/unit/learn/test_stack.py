@@ -12,7 +12,6 @@ from kreinlearn.learn.stack import (
     Logit,
     Stack,
     fit_stack,
-    log_loss_at_best_temperature,
     probabilities,
     scaled,
     score_range,
@@ -352,13 +351,19 @@ def test_inputs_are_left_alone():
 # Temperatures
 
 
+def at_best_temperature(scores, labels, weights=None):
+    """The factor of one part that has the smallest log loss, and this loss."""
+    stack = fit_stack(two_columns(scores)[None], labels, weights)
+    return float(stack.weights[0]), stack.loss
+
+
 @pytest.mark.parametrize("q", [2, 5])
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e6])
 def test_the_temperature_has_the_smallest_loss(q, unit):
     """The ridge is all by which the loss may exceed the minimum without it."""
     parts, labels, w = problem(q=q, seed=7, weights=0.4)
     scores = parts[0] * unit
-    tau, loss = log_loss_at_best_temperature(scores, labels, w)
+    tau, loss = at_best_temperature(scores, labels, w)
     rows = w > 0
 
     def at(factor):
@@ -381,15 +386,15 @@ def test_one_column_of_two_classes_has_both_signs():
     both = np.concatenate([-f, f], axis=1)
     assert two_columns(both) is both
     assert two_columns(np.stack([f, f])).shape == (2, 50, 2)
-    tau, loss = log_loss_at_best_temperature(f, labels)
-    assert (tau, loss) == log_loss_at_best_temperature(both, labels)
+    tau, loss = at_best_temperature(f, labels)
+    assert (tau, loss) == at_best_temperature(both, labels)
     assert tau > 0
-    assert log_loss_at_best_temperature(-f, labels)[0] == 0
+    assert at_best_temperature(-f, labels)[0] == 0
 
 
 def test_misleading_scores_have_temperature_zero():
     parts, labels, w = PROBLEMS["all mislead"]
-    tau, loss = log_loss_at_best_temperature(parts[0], labels, w)
+    tau, loss = at_best_temperature(parts[0], labels, w)
     assert tau == 0
     assert abs(loss - np.log(4)) <= 120 * EPS
 

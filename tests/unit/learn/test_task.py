@@ -10,8 +10,8 @@ import pytest
 
 from kreinlearn.kernels import DeltaGauss
 from kreinlearn.kernels.callables import CallableKernel
-from kreinlearn.learn.folds import TRAINING, FoldRows
-from kreinlearn.learn.task import ABSENT, gram_scale
+from kreinlearn.learn.folds import TRAINING
+from kreinlearn.learn.task import ABSENT, FoldRows, gram_scale
 from kreinlearn.nystrom.core import FeatureMap, SimilarityFeatures
 from kreinlearn.sums.moments import total_moments
 from tests import oracles
@@ -373,7 +373,6 @@ def test_a_task_is_not_changed_by_what_is_made_of_it():
     assert (task.similarity, other.similarity) == ("squared", "exp")
     np.testing.assert_array_equal(task.sample.C, before)
     assert not np.array_equal(other.sample.C, before)
-    assert task.using(None) is task
     with pytest.raises(FrozenInstanceError):
         task.folds = None
 

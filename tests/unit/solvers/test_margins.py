@@ -1,11 +1,19 @@
-"""Rows as Newton's method sees them: their sums, and the squared hinge loss of their margins."""
+"""Rows as Newton's method sees them: sums, the squared hinge loss, and exact steps along lines."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from kreinlearn.solvers.margins import GATHERED, DenseRows, hinge_loss
+from kreinlearn.solvers.margins import (
+    GATHERED,
+    DenseRows,
+    Line,
+    Move,
+    hinge_loss,
+    line_minimum,
+    line_search,
+)
 from tests.bounds import rounding
 
 
@@ -37,3 +45,112 @@ def test_loss_and_its_derivative():
     ends = [hinge_loss(F + step * direction, Y, w)[0] for step in (1e-6, -1e-6)]
     assert np.vdot(slope, direction) == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-7)
     assert (slope[Y == 0] == 0).all()
+
+
+# Steps along a line, also where its rows are in several places
+
+POINTS = (*np.linspace(0, 2, 13), 3.0, 5.0, 9.0)  # sixteen that are asked for first
+
+
+def line_value(margin, change, w, move, t):
+    """The function of t that line_minimum minimises, from its description."""
+    penalty = 2 * move.linear * t + move.quadratic * t**2
+    kinks = 2 * np.sum(move.jumps * np.maximum(0, t - move.kinks))
+    return w @ np.maximum(0, margin - t * change) ** 2 + penalty + kinks
+
+
+def bisected(margin, change, w, move):
+    """Where the derivative, summed anew for each t, changes its sign."""
+
+    def slope(t):
+        left = np.maximum(0, margin - t * change)
+        jumps = move.jumps[move.kinks <= t].sum()
+        return move.linear + move.quadratic * t + jumps - w @ (change * left)
+
+    low, high = 0.0, 1.0
+    while slope(high) < 0:
+        high *= 2
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if slope(middle) < 0 else (low, middle)
+    return high
+
+
+@pytest.mark.parametrize("n", [1, 2, 50, 3000])
+@pytest.mark.parametrize("n_kinks", [0, 1, 20])
+def test_step_along_the_line_is_exact(n, n_kinks):
+    for seed in range(10):
+        rng = np.random.default_rng([n, n_kinks, seed])
+        margin, change = rng.normal(0.3, 1, n), rng.normal(0.2, 1, n) * 10 ** rng.uniform(-2, 1)
+        change[rng.random(n) < 0.1] = 0
+        w = rng.uniform(0, 2, n) * (rng.random(n) < 0.9)
+        kinks = np.sort(rng.exponential(size=n_kinks))
+        pull = w @ (change * np.maximum(margin, 0))
+        move = Move(
+            np.empty(0), 0.0, float(pull - rng.uniform(0.01, 1) * (1 + abs(pull))),
+            rng.choice([0.01, 1.0]), kinks, rng.uniform(0, 1, n_kinks) * rng.choice([0.01, 1]),
+        )  # fmt: skip
+        t = line_minimum(Line(margin, change, w), move)
+        assert t == pytest.approx(bisected(margin, change, w, move), rel=1e-11)
+        around = t * (1 + np.linspace(-0.5, 1, 301))
+        values = [line_value(margin, change, w, move, s) for s in around]
+        assert line_value(margin, change, w, move, t) <= min(values) + 1e-13 * np.ptp(values)
+
+
+def test_step_along_a_line_that_gets_flat_ends_where_it_does():
+    """The last row leaves at t = 3; after it there is neither loss nor penalty."""
+    margin, change = np.array([1.0, 3.0, -1.0]), np.array([1.0, 1.0, 0.5])
+    assert line_minimum(Line(margin, change, np.ones(3)), Move(np.empty(0), 0.0, 0.0, 0.0)) == 3
+
+
+@pytest.mark.parametrize("quadratic", [0.0, 1.0])
+def test_no_step_where_the_line_rises(quadratic):
+    rising = Move(np.empty(0), 0.0, 0.5, quadratic, np.array([2.0]), np.ones(1))
+    assert line_minimum(Line(np.array([-1.0]), np.array([0.25]), np.ones(1)), rising) == 0
+
+
+def test_step_to_a_kink_between_straight_lines():
+    """Half the slope is -2, then -1.5, -0.5 and 1: no row, no curvature."""
+    move = Move(np.empty(0), 0.0, -2.0, 0.0, np.array([0.5, 3.0, 7.0]), np.array([0.5, 1.0, 1.5]))
+    assert line_minimum(Line(np.empty(0), np.empty(0), np.empty(0)), move) == 7
+
+
+# A line without its rows
+
+
+def asked_of(parts, search, most):
+    """What a search finds, and how often it has asked."""
+    question = next(search)
+    for asked in range(1, 100):
+        answer = parts[0].answer(question)
+        for part in parts[1:]:
+            answer += part.answer(question)
+        assert not question.kinks or len(answer.at) <= most
+        try:
+            question = search.send(answer)
+        except StopIteration as end:
+            return end.value, asked
+    raise AssertionError("it asks and asks")
+
+
+@pytest.mark.parametrize("most", [2**14, 50, 1])
+def test_a_line_that_is_only_asked_a_little(most):
+    """Rows in three parts, sixteen points at a time, few kinks: the t of all rows at once."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n = 4000
+        margin, change = rng.normal(0.3, 1, n), rng.normal(0.2, 1, n) * 10 ** rng.uniform(-2, 1)
+        if seed % 2:
+            margin, change = np.round(margin, 1), np.round(change, 1)  # many rows cross together
+        w = rng.uniform(0, 2, n)
+        pull = w @ (change * np.maximum(margin, 0))
+        move = Move(np.empty(0), 0.0, float(pull - rng.uniform(0.01, 1) * (1 + abs(pull))), 0.5)
+        parts = [Line(margin[i::3], change[i::3], w[i::3]) for i in range(3)]
+        t, asked = asked_of(parts, line_search(move, POINTS, most), most)
+
+        def slope(t, margin=margin, change=change, w=w, move=move):
+            return move.linear + 0.5 * t - w @ (change * np.maximum(0, margin - t * change))
+
+        size = np.abs(w * change * margin).sum()
+        assert abs(slope(t)) <= 1e-12 * size
+        assert asked < 20

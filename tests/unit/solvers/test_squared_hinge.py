@@ -9,8 +9,7 @@ import pytest
 from scipy.optimize import minimize, minimize_scalar
 from sklearn.svm import LinearSVC
 
-from kreinlearn.solvers.line_search import Move
-from kreinlearn.solvers.margins import DenseRows, HingeState, RowMargins, hinge_loss
+from kreinlearn.solvers.margins import DenseRows, HingeState, Move, RowMargins, hinge_loss
 from kreinlearn.solvers.squared_hinge import finite_newton, hinge_gradient, lock_step, solve
 from tests.bounds import rounding
 

@@ -392,3 +392,12 @@ def test_threads_and_their_number_change_no_bit():
             np.testing.assert_array_equal(a.gram.matrix, b.gram.matrix)
             np.testing.assert_array_equal(a.cross, b.cross)
             assert a.weight == b.weight
+
+
+@weighted
+def test_a_constant_beside_the_features(w):
+    terms, w = FeatureMoments.of_rows(C, Y, w), np.ones(ROWS) if w is None else w
+    for F, intercept in ((np.column_stack([C, np.ones(ROWS)]), True), (C, False)):
+        for found, right in zip(terms.with_constant(intercept=intercept), (F, Y), strict=True):
+            size = (np.abs(F).T * w) @ np.abs(right)
+            assert (np.abs(found - (F.T * w) @ right) <= 2 * rounding(ROWS + 2) * size).all()

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.feature_rows import with_constant
-from kreinlearn.learn.folds import FoldRows
 from kreinlearn.learn.losses.hinge import SquaredHinge
-from kreinlearn.learn.task import Features, Linear, Task, some_outputs, weighted
+from kreinlearn.learn.task import Features, FoldRows, Linear, Task, some_outputs, weighted
 from kreinlearn.solvers.least_squares import signed_penalty
 from kreinlearn.solvers.margins import DenseRows, hinge_loss
 from kreinlearn.solvers.sparse import l1_max, l1_path
@@ -39,7 +37,7 @@ class SparseHinge(SquaredHinge):
         scale = column_scales(np.diagonal(features.gram.triangle), n)
         rows = kept.rows(task, features).with_map(np.diag(scale))
         terms = total_moments([group.terms(np.diag(scale)) for group in features.groups])
-        A, B = with_constant(terms, task.intercept)
+        A, B = terms.with_constant(intercept=task.intercept)
         norms = values[:2] if np.any(values[:2]) else None
         Q = None
         if norms is not None:

@@ -9,15 +9,14 @@ import pytest
 from scipy.optimize import minimize
 
 from kreinlearn.kernels import DeltaGauss
-from kreinlearn.learn.feature_rows import ValuesHere
-from kreinlearn.learn.folds import FoldRows
 from kreinlearn.learn.losses.hinge import (
     HingeFold,
     HingeObjective,
     SquaredHinge,
+    ValuesHere,
 )
 from kreinlearn.learn.search import Unknowns
-from kreinlearn.learn.task import some_outputs
+from kreinlearn.learn.task import FoldRows, some_outputs
 from kreinlearn.nystrom.core import SimilarityFeatures
 from tests.unit.learn import learning
 

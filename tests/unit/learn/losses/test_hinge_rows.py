@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from kreinlearn.data.tiles import TILE
 from kreinlearn.kernels import DeltaGauss, SklearnMetric
 from kreinlearn.kernels.callables import CallableKernel
-from kreinlearn.learn.feature_rows import FeatureRows, MovingRows, ValuesHere, with_constant
+from kreinlearn.learn.losses.hinge import FeatureRows, MovingRows, ValuesHere
 from kreinlearn.learn.task import Task
 from kreinlearn.nystrom.core import KreinFeatures
 from kreinlearn.nystrom.landmarks import MapSpec
@@ -19,7 +19,6 @@ from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.solvers.margins import DenseRows
 from kreinlearn.solvers.squared_hinge import finite_newton
-from kreinlearn.sums.moments import FeatureMoments
 from tests import oracles
 
 RNG = np.random.default_rng(31)
@@ -185,18 +184,6 @@ def test_a_value_that_is_not_finite_names_its_row():
         rows.decision(np.ones((R + 1, 1)))
     with pytest.raises(ValueError, match=message):
         rows.terms(np.array([5, bad]), np.ones(2), np.ones(2))
-
-
-def test_a_constant_beside_the_terms():
-    Phi, Y, w = RNG.normal(size=(20, 3)), RNG.normal(size=(20, 2)), RNG.uniform(0.1, 2, 20)
-    terms = FeatureMoments.of_rows(Phi, Y, w)
-    A, b = with_constant(terms, True)
-    F = np.column_stack([Phi, np.ones(20)])
-    assert_close(A, (F.T * w) @ F)
-    assert_close(b, (F.T * w) @ Y)
-    A, b = with_constant(terms, False)
-    assert_close(A, (Phi.T * w) @ Phi)
-    assert_close(b, (Phi.T * w) @ Y)
 
 
 @pytest.mark.parametrize(("most", "again"), [(N, 0), (700, TILE), (0, N)])

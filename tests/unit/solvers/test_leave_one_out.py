@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kreinlearn.solvers.exact import Eigenbasis, Projected
-from kreinlearn.solvers.resolvent import LeaveOneOutLoss, Nodes
+from kreinlearn.solvers.exact import Eigenbasis, LeaveOneOutLoss, Nodes, Projected
 from tests.unit.solvers.left_out import MATRICES, model_without
 
 PENALTIES = [(1e-3, 1e-3), (1e-1, 1e-4), (1e-4, 1e1), (1e-6, 1e-6), (1e3, 1e-2), (1e6, 1e6)]
