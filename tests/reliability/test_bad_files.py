@@ -166,7 +166,7 @@ def test_bad_input_81_a_folder_of_many_kinds(capsys: pytest.CaptureFixture[str])
         ("fit x.csv --target label -o m.krein --delimiter ab", "'ab' is not one character"),
         ("fit x.csv --target label -o m.krein --estimator forest", "'forest' is not among krein"),
         ("fit x.csv --target label -o m.krein --kernel levenstein", "did you mean levenshtein"),
-        ("fit x.csv --target label -o m.krein --kernel-param a=1", "give --kernel too"),
+        ("fit x.csv --target label -o m.krein --kernel-param a=1", "give --kernel NAME too"),
         ("fit x.csv --target label -o m.krein --kernel rbf --kernel-param a", "not of the form"),
         ("fit x.csv --target label -o m.krein --kernel levenshtein --kernel-param a=1",
          "a: levenshtein has no such parameter; there are: normalized=False, weights=(1, 1, 1)"),

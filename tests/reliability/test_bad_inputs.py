@@ -1487,7 +1487,7 @@ def test_bad_input_94_masked_targets_and_weights() -> None:
     [
         (["a", 1], r"y holds labels of several types \(int, str\), of which some are texts"),
         (["a", 1.5], r"y holds labels of several types \(float, str\)"),
-        (["a", None], "Input y contains NaN: label 1 is None; every row needs a class"),
+        (["a", None], r"Input y contains NaN: label 1 is (None|nan); every row needs a class"),
         ([0, None], "Input y contains NaN: label 1 is None"),
         (["a", pd.NA], "Input y? ?contains NaN"),
         ([0, np.nan], "Input y contains NaN"),

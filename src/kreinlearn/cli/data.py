@@ -12,6 +12,8 @@ from math import isqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from kreinlearn.cli import kernels
 from kreinlearn.cli.messages import Talk
 from kreinlearn.data.arrays import ArrayFile
@@ -177,6 +179,9 @@ def _automatic(
         if rows.large:  # objects that stay in a file cannot be looked at before
             return _guessed(rows, chosen, numbers, others)
         given = rows.objects(chosen[0], in_memory=True)
+        # a list of numbers in a cell is a series, and not a row of a matrix
+        objects = [np.asarray(x) if isinstance(x, list) and x else x for x in given.X]
+        given = replace(given, X=objects)
     elif set(chosen) <= set(numbers):
         given = rows.numbers(chosen, in_memory=not rows.large)
     else:

@@ -41,6 +41,7 @@ FLAT = (2, 3)  # coordinates of points: such arrays may be series, sets of point
 
 KINDS: dict[str, tuple[str | None, Callable[[], list[Kernel]]]] = {  # library, kernels
     "vectors": (None, lambda: [SklearnMetric(name) for name in ("euclidean", "manhattan")]),
+    "sparse vectors": (None, lambda: [SklearnMetric(name) for name in ("euclidean", "cosine")]),
     "texts": (
         "rapidfuzz",
         lambda: [Levenshtein(), Levenshtein(normalized=True), JaroWinkler()],
@@ -78,8 +79,11 @@ def candidates_for(X: Any) -> list[Kernel]:
     if hasattr(X, "columns") and not _is_complete(X):
         names = column_names(X) or range(X.shape[1])
         return _for_fields({name: list(values_of_column(X, i)) for i, name in enumerate(names)})
-    in_memory = isinstance(X, np.ndarray) or sp.issparse(X) or hasattr(X, "columns")
-    if in_memory and X.shape[0] <= MANY:
+    if hasattr(X, "__array__") and not hasattr(X, "shape"):
+        X = np.asarray(X)
+    if sp.issparse(X) and X.shape[0] <= MANY:
+        return _of("sparse vectors")
+    if (isinstance(X, np.ndarray) or hasattr(X, "columns")) and X.shape[0] <= MANY:
         return _of("vectors")
     return [Gaussian()]  # vectors in files, on workers, or very many
 

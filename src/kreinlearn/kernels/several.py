@@ -225,7 +225,7 @@ def named(label: str) -> Iterator[None]:
         raise type(error)(f"{label}: {error}") from error
 
 
-def label_of(spec: Any, number: int) -> str:
+def label_of(spec: Any, number: int = 0) -> str:
     """What a kernel is called: its name, that of its field, or what it looks like in code."""
     if isinstance(spec, str):
         return spec

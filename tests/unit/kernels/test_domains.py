@@ -377,4 +377,4 @@ def test_only_kernels_of_python_functions_have_processes() -> None:
 
 def test_texts_for_a_kernel_on_vectors_get_the_name_of_one_on_texts() -> None:
     with pytest.raises(ValueError, match=r"string to float: 'ab'; .* kernel=\"levenshtein\""):
-        KreinClassifier().fit(["ab", "cd", "ef", "gh"], [0, 0, 1, 1])
+        KreinClassifier("gaussian").fit(["ab", "cd", "ef", "gh"], [0, 0, 1, 1])
