@@ -137,10 +137,10 @@ class Fold:
 
 
 def chosen(model: Estimator) -> str:
-    """What a fitted model chose for itself, in one line."""
+    """What a fitted model chose for itself, in one line of words without blanks."""
     values = {name: getattr(model, name, None) for name in CHOSEN}
     return " ".join(
-        f"{name[:-1]}={value if isinstance(value, str) else format(value, '.3g')}"
+        f"{name[:-1]}={value.replace(' ', '') if isinstance(value, str) else format(value, '.3g')}"
         for name, value in values.items()
         if value is not None
     )
