@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -132,16 +132,15 @@ class Learner(KreinEstimator):
         if recipe.excludes:
             refuse(self, recipe.excludes, encoded=encoded)
         if isinstance(kernel, Several):
-            return self._learned_from_several(rows, kernel, encoded, recipe, learn, dtype, rng)
+            return cast("T", self._model_of_several(rows, kernel, encoded, recipe, dtype, rng))
         with self._pairs(kernel, rows, dtype, rng) as pairs:
             return learn(pairs, encoded, make_spec(self, recipe, pairs, encoded, part=part))
 
-    def _learned_from_several(
-        self, rows: Rows, several: Several, encoded: Encoded, recipe: Recipe,
-        learn: Callable[[Pairs, Encoded, LearnSpec], T], dtype: str | None,
+    def _model_of_several(
+        self, rows: Rows, several: Several, encoded: Encoded, recipe: Recipe, dtype: str | None,
         rng: np.random.Generator,
-    ) -> T:  # fmt: skip
-        """The same for a list of kernels, of which a sum is made first."""
+    ) -> Model:  # fmt: skip
+        """The model of a list of kernels, of which a sum is made first."""
         given, listed = self._landmarks.given, isinstance(self.kernel, list | tuple)
         with self._pairs(several, rows, dtype, rng, stored=False) as pairs:
             among = np.asarray(given) if are_row_numbers(given) else None
@@ -154,12 +153,10 @@ class Learner(KreinEstimator):
             learned = found.learned(spec.map, rng, chosen=self._landmarks.scheme != "auto")
         with self._pairs(learned.kernel, rows, dtype, rng) as pairs:
             pairs.known.add(learned.numbers, learned.values)
-            result = learn(pairs, encoded, replace(spec, map=learned.map))
-        for name, value in found.combination._asdict().items():
-            setattr(self, f"kernel_{name}_", value)
+            model = fit_model(pairs, encoded, replace(spec, map=learned.map))
         kernels = [i if listed else several.kernels[i] for i in sorted(found.raw)]
-        self._sum = Several(kernels, learned.kernel.terms)
-        return result
+        unfitted = Several(kernels, learned.kernel.terms)
+        return replace(model, combination=found.combination, sum=unfitted)
 
     def _partial_fit(
         self, X: Objects, y: TargetLike, sample_weight: WeightLike, recipe: Recipe,
@@ -241,6 +238,10 @@ class Learner(KreinEstimator):
         if model.chosen.choices is not None:
             square = self._target_unit * self._target_unit
             self.choices_ = [one._replace(loss=one.loss * square) for one in model.chosen.choices]
+        if model.combination is not None and model.sum is not None:
+            for name, value in model.combination._asdict().items():
+                setattr(self, f"kernel_{name}_", value)
+            self._sum = model.sum
         for name, value in feature_attributes(model.map).items():
             if model.signed or name in ("rank_", "_map"):
                 setattr(self, name, value)

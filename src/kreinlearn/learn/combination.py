@@ -88,15 +88,22 @@ class Candidate(NamedTuple):
 
 
 class Sum(NamedTuple):
-    """Terms with a weight for each, and the loss of their sum."""
+    """Terms with a weight for each, and the loss of their sum at penalties tuned for it."""
 
     terms: list[Candidate]
     weights: Array
-    loss: float
+    tuned: Tuned
+    scale: float  # by which penalties are measured
+    each: Array  # (s,) the loss of each object
 
     @property
-    def K(self) -> Array:
-        return mixed([term.K for term in self.terms], self.weights)
+    def loss(self) -> float:
+        return self.tuned.loss
+
+    def above(self, other: Sum) -> tuple[float, float]:
+        """By how much the loss is larger, and the standard error of that over the objects."""
+        gap = self.each - other.each
+        return float(gap.mean()), float(gap.std() / np.sqrt(len(gap)))
 
 
 @dataclass(frozen=True)
@@ -128,14 +135,11 @@ class Judge:
         """The losses of several similarities, in threads."""
         return map_in_threads(self.loss, matrices, self.workers)
 
-    def rise(self, K: Array, better: Array) -> tuple[float, float]:
-        """By how much the loss of K is larger, and the standard error of that over the objects."""
-        each = []
-        for matrix in (K, better):
-            tuned, loss = self.tuned(self.decomposed(matrix))
-            each.append(loss.per_fold(tuned.values))
-        gap = each[0] - each[1]
-        return float(gap.mean()), float(gap.std() / np.sqrt(len(gap)))
+    def sum_of(self, terms: list[Candidate], weights: Array) -> Sum:
+        """A weighted sum with its loss."""
+        basis = self.decomposed(mixed([term.K for term in terms], weights))
+        tuned, loss = self.tuned(basis)
+        return Sum(terms, weights, tuned, basis.scale, loss.per_fold(tuned.values))
 
 
 @dataclass(frozen=True)
@@ -230,7 +234,7 @@ def learn_combination(
 def _sources(
     parts: Sequence[Pairs], numbers: Array, labels: Sequence[str], limit: float | None
 ) -> list[Source]:
-    """What each kernel gives among rows; equal kernels count once.
+    """What each kernel gives among rows.
 
     The cheapest kernel is always there, and the others if they do not take longer than ``limit``.
     """
@@ -243,13 +247,13 @@ def _sources(
                 f"{labels[i]} was left out: it would take about {time_in_words(costs[i])} on "
                 f"{len(numbers)} objects; raise time_limit, or name the kernels in a list"
             )
-        elif not any(part.kernel is parts[source.number].kernel for source in sources):
-            part.announce(count)
-            start = perf_counter()
-            with named(labels[i]):
-                raw = part.square(numbers)
-            seconds = perf_counter() - start
-            sources.append(Source(i, labels[i], raw, part.kernel.is_dissimilarity, seconds))
+            continue
+        part.announce(count)
+        start = perf_counter()
+        with named(labels[i]):
+            raw = part.square(numbers)
+        seconds = perf_counter() - start
+        sources.append(Source(i, labels[i], raw, part.kernel.is_dissimilarity, seconds))
     return sources
 
 
@@ -264,9 +268,9 @@ def _search(judge: Judge, sources: Sequence[Source]) -> tuple[Sum, Combination]:
     found, order = _grown(judge, pool[:POOL])
     sums = {"grown": found.loss}
     if len(best) > 1:
-        everything = _sum_of(judge, best, np.ones(len(best)))
+        everything = judge.sum_of(best, np.ones(len(best)))
         sums["all"] = everything.loss
-        rise, error = judge.rise(everything.K, found.K)
+        rise, error = everything.above(found)
         found = everything if rise <= TIE_ERRORS * error else found
     if len(found.terms) > 1 and (weighted := _weighted(judge, found)) is not None:
         found = weighted
@@ -279,11 +283,6 @@ def _search(judge: Judge, sources: Sequence[Source]) -> tuple[Sum, Combination]:
         sum_losses=sums,
         seconds={source.label: source.seconds for source in sources},
     )
-
-
-def _sum_of(judge: Judge, terms: list[Candidate], weights: Array) -> Sum:
-    made = Sum(terms, weights, np.nan)
-    return made._replace(loss=judge.loss(made.K))
 
 
 def _candidates(judge: Judge, source: Source) -> list[Candidate]:
@@ -320,23 +319,22 @@ def _grown(judge: Judge, pool: Sequence[Candidate]) -> tuple[Sum, list[Candidate
         order.append(pool[i])
         K, loss = K + pool[i].K, losses[i]
     used = np.flatnonzero(counts)
-    return Sum([pool[i] for i in used], counts[used], loss), order
+    return judge.sum_of([pool[i] for i in used], counts[used]), order
 
 
 def _weighted(judge: Judge, found: Sum) -> Sum | None:
     """Weights by the gradient of the cross-validated loss; None unless they pay."""
     folds = [_fold(judge, found.terms, here) for here in _folds(judge.Y)]
-    weights = found.weights / found.weights.mean()
-    basis = judge.decomposed(mixed([term.K for term in found.terms], weights))
-    start = np.concatenate([judge.tuned(basis)[0].values, weights])
+    mean = found.weights.mean()
+    start = np.concatenate([found.tuned.values / mean, found.weights / mean])
     objective = MeanLoss(folds)
     loss, gradient = objective(start)
     if np.abs(gradient[N_PENALTIES:]).max() <= LEVEL * loss:
         return None
     unknowns = Unknowns((None,) * len(start))
-    tuned = tune(objective, basis.scale, unknowns, start=start)
-    other = _sum_of(judge, found.terms, tuned.values[N_PENALTIES:])
-    fall, error = judge.rise(found.K, other.K)
+    tuned = tune(objective, found.scale / mean, unknowns, start=start)
+    other = judge.sum_of(found.terms, tuned.values[N_PENALTIES:])
+    fall, error = found.above(other)
     return other if fall > PAYS_ERRORS * error else None
 
 

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from kreinlearn.kernels.base import Array, Kernel
+from kreinlearn.kernels.several import Several
 from kreinlearn.learn.coding import Coding, Encoded, solve_pairs
+from kreinlearn.learn.combination import Combination
 from kreinlearn.learn.exact import exact_features, exact_sums, landmarks_by_cost
 from kreinlearn.learn.folds import draw_folds
 from kreinlearn.learn.held_out import HeldOut, held_out
@@ -229,6 +231,8 @@ class Model:
     reason: str = ""  # why there are so many landmarks
     held_out: HeldOut | None = None
     sums: Sums | FitSums | None = None  # what partial_fit goes on from
+    combination: Combination | None = None  # of several kernels, and what was found out about each
+    sum: Several | None = None  # the sum of them, not fitted
 
 
 def fit_model(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Model:

@@ -27,9 +27,8 @@ N_PENALTIES = 2  # of the positive and of the negative part, before the weights
 
 
 class Filtered(NamedTuple):
-    """The eigenvalues of a matrix, and functions of them at two penalties."""
+    """Functions of the eigenvalues d of a matrix at two penalties."""
 
-    d: Array  # (n,) eigenvalues
     g: Array  # (n,) the filter, zero for eigenvalues that count as zero
     rest: Array  # (n,) 1 - d g
     negative: Array  # (n,) bool
@@ -87,7 +86,7 @@ class MixedFold:
         size, negative = np.abs(d), d < 0
         counts = size > self.rtol * np.max(size, initial=0.0)
         g = np.where(counts, np.sign(d) / (size + np.where(negative, c[1], c[0])), 0.0)
-        return Filtered(d, g, 1 - d * g, negative)
+        return Filtered(g, 1 - d * g, negative)
 
 
 def mixed(matrices: Sequence[Array], weights: Array) -> Array:
