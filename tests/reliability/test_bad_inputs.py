@@ -1487,7 +1487,7 @@ def test_bad_input_94_masked_targets_and_weights() -> None:
     [
         (["a", 1], r"y holds labels of several types \(int, str\), of which some are texts"),
         (["a", 1.5], r"y holds labels of several types \(float, str\)"),
-        (["a", None], r"Input y contains NaN: label 1 is (None|nan); every row needs a class"),
+        (["a", None], "Input y contains NaN: label 1 is None; every row needs a class"),
         ([0, None], "Input y contains NaN: label 1 is None"),
         (["a", pd.NA], "Input y? ?contains NaN"),
         ([0, np.nan], "Input y contains NaN"),
@@ -1495,6 +1495,10 @@ def test_bad_input_94_masked_targets_and_weights() -> None:
 )
 def test_bad_input_95_labels_of_several_types(learner: Any, labels: Any, message: str) -> None:
     array = np.array(labels * 15, dtype=object)
-    for y in (labels * 15, array, pd.Series(array)):
+    for y in (labels * 15, array):
         with pytest.raises(ValueError, match=message):
             learner().fit(X, y)
+    if labels[0] == "a":  # a column of texts of pandas has nan where None was
+        message = message.replace("is None", "is (None|nan)")
+    with pytest.raises(ValueError, match=message):
+        learner().fit(X, pd.Series(array))

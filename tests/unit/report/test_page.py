@@ -102,7 +102,7 @@ def test_pictures_are_drawn_and_their_text_is_read(
     for across, height, drawn, smallest, title, description, text in pictures:
         assert 250 < across <= width
         assert height > 100
-        assert drawn > 12
+        assert drawn > (12 if "weight" in title.lower() else 20)  # two bars need few strokes
         assert smallest >= 9  # pixels
         assert title
         assert len(description) > 40
