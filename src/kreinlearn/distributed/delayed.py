@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -90,15 +91,30 @@ def persist(results: Sequence[Delayed], total: Delayed) -> tuple[list[Delayed], 
 @contextmanager
 def _scheduling() -> Iterator[None]:
     """One BLAS thread per task, no warning about the size of the graph, and an error in words."""
+    client = _client()
     with warnings.catch_warnings(), serial_blas():
         warnings.filterwarnings("ignore", message="Sending large graph")
         try:
             yield
-        except CancelledError as error:
+        except Exception as error:
+            cut_off = client is not None and client.status not in ("running", "connecting")
+            if not cut_off and not isinstance(error, CancelledError):
+                raise
             raise RuntimeError(
                 "the Dask client was closed, or its tasks were cancelled, before the result was "
                 f"there ({error!s:.200}); keep the client open until the call returns"
             ) from error
+
+
+def _client() -> Any:
+    """The client of distributed whose scheduler is in use, or None."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        return distributed.default_client()
+    except ValueError:
+        return None
 
 
 def require_sendable(kernel: Kernel) -> None:
