@@ -304,32 +304,3 @@ def test_a_cluster_of_threads(undisturbed):
         found = model.predict(rows()[0]).compute()
     np.testing.assert_array_equal(model.dual_coef_, undisturbed[0])
     np.testing.assert_allclose(found, undisturbed[1], rtol=0, atol=1e-10)
-
-
-def test_bad_input_97_a_client_closed_amidst_a_fit(tmp_path):
-    """An error in words, and neither a hang nor a bare FutureCancelledError."""
-    begun, closed = tmp_path / "begun", tmp_path / "closed"
-    home = os.getpid()
-
-    def kernel(A, B):
-        """On a worker it waits until the client is closed, so that the fit cannot end before."""
-        if os.getpid() != home and len(A) > 1:
-            begun.touch()
-            give_up = time.monotonic() + 60
-            while not closed.exists() and time.monotonic() < give_up:
-                time.sleep(0.01)
-        return np.tanh(np.asarray(A) @ np.asarray(B).T - 1.0)
-
-    def close():
-        while not begun.exists():
-            time.sleep(0.01)
-        client.close()
-        closed.touch()
-
-    with start() as cluster:
-        client = distributed.Client(cluster)
-        closing = threading.Thread(target=close, daemon=True)
-        closing.start()
-        with pytest.raises(RuntimeError, match="keep the client open until the call returns"):
-            model_with(kernel).fit(*rows())
-        closing.join()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -24,13 +25,14 @@ PART = 0.7  # the smallest share of the rows in a part that calibrates
 
 
 def calibrated(
-    model: KreinClassifierBase, X: Objects, y: TargetLike, sample_weight: WeightLike
-) -> None:
-    """Fit a classifier, then its calibration, by fits of parts of the rows."""
+    model: KreinClassifierBase, fit: Callable[..., None], X: Objects, y: TargetLike,
+    sample_weight: WeightLike,
+) -> None:  # fmt: skip
+    """Fit a classifier by ``fit``, then its calibration, by fits of parts of the rows."""
     with model._fitting(X, y, sample_weight):
         X, y = with_target(X, y)
         X = sliceable(model, X)
-        model._fit(X, y, sample_weight, model._recipe)
+        fit(X, y, sample_weight)
         columns = model._columns
         del model._columns  # unfitted until it is calibrated
         y = np.asarray(y).ravel()

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.memory import Resources
-from kreinlearn.data.validation import TargetLike, WeightLike
 from kreinlearn.distributed.entrance import lazy_result
 from kreinlearn.estimators.learner import KreinClassifierBase, KreinRegressorBase, Learner
 from kreinlearn.estimators.ridge import RandomState
@@ -255,30 +253,7 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
     def _recipe(self) -> Recipe:
         return self._made_of(Regression())
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
-        """Choose a similarity and landmarks, tune the penalties, solve.
-
-        Parameters
-        ----------
-        X : array-like, list of objects, path, table or dask collection
-            The training objects. With a precomputed kernel a square matrix, or the columns of
-            landmarks that are given by row number.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or str
-            The targets, or the name of the column of a table X that holds them.
-        sample_weight : array-like of shape (n_samples,), default=None
-            One weight per object, none of them negative. With a given similarity and given
-            penalties, a weight of 2 is an object that is there twice.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        self._fit(X, y, sample_weight, self._recipe, self._keep_error)
-        return self
-
-    def _keep_error(self, model: Model) -> None:
+    def _keep_beside(self, model: Model) -> None:
         held = model.held_out
         assert held is not None
         if len(held.scores):
@@ -481,30 +456,7 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
     def _recipe(self) -> Recipe:
         return self._made_of(Classes("ovr", self.class_weight))
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
-        """Choose a similarity and landmarks, tune the penalties, solve, and weigh all parts.
-
-        Parameters
-        ----------
-        X : array-like, list of objects, path, table or dask collection
-            The training objects. With a precomputed kernel a square matrix, or the columns of
-            landmarks that are given by row number.
-        y : array-like of shape (n_samples,), or str
-            The labels, or the name of the column of a table X that holds them.
-        sample_weight : array-like of shape (n_samples,), default=None
-            One weight per object, none of them negative. With a given similarity and given
-            penalties, a weight of 2 is an object that is there twice.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        self._fit(X, y, sample_weight, self._recipe, self._keep_stack)
-        return self
-
-    def _keep_stack(self, model: Model) -> None:
+    def _keep_beside(self, model: Model) -> None:
         """Weigh the parts by the log loss of objects that were left out."""
         held, similarities = model.held_out, not model.pairs.kernel.is_dissimilarity
         assert held is not None

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -21,7 +21,7 @@ from kreinlearn.data.opening import with_target
 from kreinlearn.data.validation import TargetLike, WeightLike
 from kreinlearn.distributed.entrance import lazy_result, require_in_memory, scored
 from kreinlearn.estimators.base import KreinEstimator, feature_attributes
-from kreinlearn.estimators.calibration import probabilities
+from kreinlearn.estimators.calibration import calibrated, probabilities
 from kreinlearn.estimators.refusals import refuse
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.kernels.dissimilarity import PLUS, TRANSFORMS
@@ -40,11 +40,15 @@ from kreinlearn.learn.fit import (
 )
 from kreinlearn.learn.incremental import first_part, going_on, next_part
 from kreinlearn.nystrom.landmarks import MapSpec, are_row_numbers
-from kreinlearn.pairs.pairs import Pairs
+from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.progress import fit_task
 
+if TYPE_CHECKING:
+    from kreinlearn.estimators.explaining import Explanations
+
 T = TypeVar("T")
+Keep = Callable[[Pairs, Sample], None]  # looks at what a fit has evaluated
 LARGEST_TARGET = 2.0**500  # in the unit of those before
 PENALTY = [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})]
 
@@ -75,7 +79,8 @@ class Learner(KreinEstimator):
         "lambda_minus_", "cv_loss_", "cv_score_", "cv_trials_", "folds_", "similarity_",
         "kernel_params_", "choices_", "decision_", "signature_", "eigenvalues_", "rank_", "_map",
         "_intercept", "_shift", "_one_output", "_sums", "_fit_sums",
-        "_target_unit",
+        "_target_unit", "_conformal", "_local", "_own_similarities",
+        "_landmark_targets",
     )  # fmt: skip
 
     _works_elsewhere: ClassVar[bool] = True
@@ -95,16 +100,27 @@ class Learner(KreinEstimator):
 
     # Fitting
 
+    def _fit_or_calibrate(
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike, conformal: str | None
+    ) -> Self:
+        if conformal is None:
+            self._fit(X, y, sample_weight)
+        else:
+            from kreinlearn.estimators.conformal import fit_conformal  # few fits need it
+
+            fit_conformal(self, X, y, sample_weight, conformal)
+        return self
+
     def _fit(
-        self, X: Objects, y: TargetLike, sample_weight: WeightLike, recipe: Recipe,
-        keep: Callable[[Model], None] | None = None,
-    ) -> None:  # fmt: skip
-        """Learn, and set the attributes; ``keep`` sets those that a learner has beside them."""
-        learn = partial(self._learned, X, y, sample_weight, recipe, fit_model)
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike, also: Keep | None = None
+    ) -> None:
+        """Learn, and set the attributes; ``also`` keeps more of the kernel values."""
+        learn = partial(self._learned, X, y, sample_weight, self._recipe, fit_model)
         with self._fitting(X, y, sample_weight):
             model = self._coarsely(learn) if self._is_single else learn(self._resources.dtype)
-            if keep is not None:
-                keep(model)
+            self._keep_beside(model)
+            if also is not None:
+                also(model.pairs, model.sample)
             self._keep(model)
             if isinstance(model.sums, FitSums):
                 self._fit_sums = model.sums
@@ -217,14 +233,20 @@ class Learner(KreinEstimator):
                 assert fitted is not None
                 sums = going_on(pairs, fitted, self._map, spec, rng)
             self._sums, solved = next_part(pairs, encoded, spec, sums, columns, fitted)
-        self.__dict__.pop("multi_class_errors_", None)  # further parts are one class against all
+        for name in ("multi_class_errors_", "_conformal"):  # these are of the parts before
+            self.__dict__.pop(name, None)
         self._keep_solution(solved)
 
     # Attributes
 
+    def _keep_beside(self, model: Model) -> None:
+        """Set the attributes that a learner has beside those of all learners."""
+
     def _keep(self, model: Model) -> None:
         """Copy the model to the attributes of the estimator, and warn of what it says."""
         self._keep_landmarks(model.pairs, model.sample)
+        if self.landmark_indices_ is not None and model.pairs.rows.here:
+            self._landmark_targets = np.asarray(model.solved.encoded.y)[self.landmark_indices_]
         self._keep_solution(model.solved)
         self.folds_ = model.folds
         if "_n_chosen" in self._fitted:
@@ -306,6 +328,58 @@ class Learner(KreinEstimator):
 
     # Using
 
+    def explain(self, X: Objects, n: int = 5, *, target: Any = None) -> Explanations:
+        """The landmarks that speak most for a decision, and those that speak most against it.
+
+        A decision value is a sum over landmarks, each of which contributes its similarity to the
+        object times its coefficient.
+
+        Parameters
+        ----------
+        X : array-like, list of objects, or any other input that ``predict`` takes
+            A few objects.
+        n : int, default=5
+            How many landmarks are shown on each side.
+        target : label or int, default=None
+            The class, or the number of the output, whose decision value is explained. None is the
+            class that is predicted, or the only output.
+
+        Returns
+        -------
+        Explanations
+            A sequence with one explanation per object: ``value``, ``parts`` that add up to it, and
+            ``reasons``, each with the landmark, its label, similarity and contribution. As text it
+            is a table, and ``to_frame()`` makes one for pandas.
+        """
+        from kreinlearn.estimators.explaining import explain
+
+        return explain(self, X, n, target)
+
+    def novelty(self, X: Objects, *, diagonal: ArrayLike | None = None) -> Array:
+        """How unlike the training objects each object is, as a p-value.
+
+        It is the share of the training objects that are at least as far from the landmarks near
+        them as the object is, compared with how far these landmarks are from each other. If the
+        object is one like those, all values between 0 and 1 are equally likely, and at most 5 % of
+        such objects have a value of 0.05 or less. An object unlike all of them has a small value.
+
+        Parameters
+        ----------
+        X : array-like, list of objects, or any other input that ``fit`` takes
+            The objects.
+        diagonal : array-like of shape (n_samples,), default=None
+            With a precomputed similarity, the similarity of each object with itself.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            One p-value per object. The model must be fitted with ``conformal="split"``, which
+            keeps the promise exactly, or with "cv+".
+        """
+        from kreinlearn.estimators.conformal import p_values
+
+        return p_values(self, X, diagonal)
+
     def _check_block(self, y: ArrayLike) -> Array:
         """Targets of a few rows, checked."""
         return self._recipe.coding.check(y, type(self).__name__, block=True)
@@ -342,6 +416,36 @@ def _require_near(Y: Array, unit: float) -> None:
 class KreinRegressorBase(RegressorMixin, MultiOutputMixin, Learner):
     """Targets of one or more dimensions."""
 
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike = None,
+        *, conformal: str | None = None,
+    ) -> Self:  # fmt: skip
+        """Choose a similarity and landmarks, pass once over the data, tune the penalties, solve.
+
+        Parameters
+        ----------
+        X : array-like, list of objects, path, table or dask collection
+            The training objects. With a precomputed kernel a square matrix, or the columns of
+            landmarks that are given by row number.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or str
+            The targets, or the name of the column of a table X that holds them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            One weight per object, none of them negative. With a given similarity and given
+            penalties, a weight of 2 is an object that is there twice.
+        conformal : {"split", "cv+"} or None, default=None
+            What is kept for ``predict_interval`` and ``novelty``. "split" sets a quarter of the
+            objects aside before anything is chosen, at most 5,000, and learns from the others; its
+            promise is exact. "cv+" learns from all objects, and then from all but each of five
+            folds. None keeps nothing.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return self._fit_or_calibrate(X, y, sample_weight, conformal)
+
     def predict(self, X: Objects) -> Any:
         """Predict the target of each object.
 
@@ -360,6 +464,31 @@ class KreinRegressorBase(RegressorMixin, MultiOutputMixin, Learner):
             return lazy
         scores = self._scores(X)
         return scores[:, 0] if self._one_output else scores
+
+    def predict_interval(self, X: Objects, coverage: float = 0.9) -> Array:
+        """An interval for the target of each object.
+
+        The model must be fitted with ``conformal``. After "split" the intervals cover at least the
+        stated share of targets, on average over training sets and new objects that are
+        exchangeable with them. After "cv+" this is proven for 1 - 2 (1 - coverage), and the share
+        is usually near ``coverage``. Several outputs are covered one by one.
+
+        Parameters
+        ----------
+        X : array-like, list of objects, or any other input that ``fit`` takes
+            The objects.
+        coverage : float, default=0.9
+            The share of targets that the intervals are to cover, between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+            The lower and the upper end of each interval. They are infinite, with a warning, if
+            too few objects were left out for this coverage.
+        """
+        from kreinlearn.estimators.conformal import intervals
+
+        return intervals(self, X, coverage)
 
     def score(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> float:
         """The coefficient of determination R^2 of the predictions.
@@ -405,6 +534,44 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         *Learner._fitted, "classes_", "multi_class_", "multi_class_errors_", "_calibration",
         "_n_chosen",
     )  # fmt: skip
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike = None,
+        *, conformal: str | None = None,
+    ) -> Self:  # fmt: skip
+        """Choose a similarity and landmarks, pass once over the data, tune the penalties, solve.
+
+        Parameters
+        ----------
+        X : array-like, list of objects, path, table or dask collection
+            The training objects. With a precomputed kernel a square matrix, or the columns of
+            landmarks that are given by row number.
+        y : array-like of shape (n_samples,), or str
+            The labels, or the name of the column of a table X that holds them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            One weight per object, none of them negative. With a given similarity and given
+            penalties, a weight of 2 is an object that is there twice.
+        conformal : {"split", "cv+"} or None, default=None
+            What is kept for ``predict_set`` and ``novelty``. "split" sets a quarter of the
+            objects aside before anything is chosen, at most 5,000, and learns from the others; its
+            promise is exact. "cv+" learns from all objects, and then from all but each of five
+            folds. None keeps nothing.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return self._fit_or_calibrate(X, y, sample_weight, conformal)
+
+    def _fit(
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike, also: Keep | None = None
+    ) -> None:
+        if self.probability:
+            calibrated(self, partial(super()._fit, also=also), X, y, sample_weight)
+        else:
+            super()._fit(X, y, sample_weight, also)
 
     def predict(self, X: Objects) -> Any:
         """Predict the class of each object.
@@ -463,6 +630,30 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         if (lazy := lazy_result(self, "predict_proba", X)) is not None:
             return lazy
         return probabilities(self._calibration, self, X)
+
+    def predict_set(self, X: Objects, coverage: float = 0.9) -> Array:
+        """A set of classes for each object.
+
+        The model must be fitted with ``conformal``. After "split" the sets contain the class of at
+        least the stated share of objects, on average over training sets and new objects that are
+        exchangeable with them. After "cv+" this is proven for 1 - 2 (1 - coverage), and the share
+        is usually near ``coverage``.
+
+        Parameters
+        ----------
+        X : array-like, list of objects, or any other input that ``fit`` takes
+            The objects.
+        coverage : float, default=0.9
+            The share of objects whose class is to be in its set, between 0 and 1.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_samples, n_classes)
+            Whether each class of ``classes_`` is in the set. The predicted class always is.
+        """
+        from kreinlearn.estimators.conformal import class_sets
+
+        return class_sets(self, X, coverage)
 
     def score(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> float:
         """The accuracy of the predictions.

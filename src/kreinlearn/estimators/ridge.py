@@ -11,7 +11,6 @@ from sklearn.base import _fit_context
 
 from kreinlearn.data.memory import Resources
 from kreinlearn.data.validation import TargetLike, WeightLike
-from kreinlearn.estimators.calibration import calibrated
 from kreinlearn.estimators.learner import KreinClassifierBase, KreinRegressorBase
 from kreinlearn.kernels.base import Objects
 from kreinlearn.learn.coding import Classes, Regression
@@ -253,28 +252,6 @@ class KreinRidge(IncrementalRegressor):
     def _recipe(self) -> Recipe:
         return Recipe(SquaredError(), Regression(), in_parts=True)
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
-        """Choose landmarks, pass once over the data, tune the penalties, solve.
-
-        Parameters
-        ----------
-        X : array-like, list of objects, path, table or dask collection
-            The training objects. With a precomputed kernel a square matrix, or the columns of
-            landmarks that are given by row number.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or str
-            The targets, or the name of the column of a table X that holds them.
-        sample_weight : array-like of shape (n_samples,), default=None
-            One weight per object, none of them negative.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        self._fit(X, y, sample_weight, self._recipe)
-        return self
-
 
 class KreinRidgeClassifier(IncrementalClassifier):
     """Least-squares classification in a Krein space: targets +-1, one factorisation for all.
@@ -467,28 +444,3 @@ class KreinRidgeClassifier(IncrementalClassifier):
     def _recipe(self) -> Recipe:
         coding = Classes(self.multi_class, self.class_weight)
         return Recipe(SquaredError(), coding, in_parts=True)
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
-        """Choose landmarks, pass once over the data, tune the penalties, solve.
-
-        Parameters
-        ----------
-        X : array-like, list of objects, path, table or dask collection
-            The training objects. With a precomputed kernel a square matrix, or the columns of
-            landmarks that are given by row number.
-        y : array-like of shape (n_samples,), or str
-            The labels, or the name of the column of a table X that holds them.
-        sample_weight : array-like of shape (n_samples,), default=None
-            One weight per object, none of them negative.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        if self.probability:
-            calibrated(self, X, y, sample_weight)
-            return self
-        self._fit(X, y, sample_weight, self._recipe)
-        return self

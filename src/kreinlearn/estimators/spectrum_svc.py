@@ -6,11 +6,10 @@ import warnings
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -20,7 +19,7 @@ from kreinlearn.data.memory import Resources
 from kreinlearn.data.opening import with_target
 from kreinlearn.data.validation import TargetLike, WeightLike
 from kreinlearn.estimators.base import KreinEstimator
-from kreinlearn.estimators.learner import KreinClassifierBase
+from kreinlearn.estimators.learner import Keep, KreinClassifierBase
 from kreinlearn.estimators.ridge import RandomState
 from kreinlearn.kernels.base import Objects, symmetrised
 from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
@@ -188,7 +187,8 @@ class SpectrumSVC(KreinClassifierBase):
     }
     _fitted: ClassVar[tuple[str, ...]] = (
         *KreinEstimator._fitted, "classes_", "dual_coef_", "intercept_", "_intercept", "support_",
-        "n_iter_", "C_", "C_grid_", "cv_scores_", "folds_", "multi_class_",
+        "n_iter_", "C_", "C_grid_", "cv_scores_", "folds_", "multi_class_", "_conformal",
+        "_local", "_own_similarities",
     )  # fmt: skip
 
     # What other classifiers leave open: every object is a landmark.
@@ -223,35 +223,24 @@ class SpectrumSVC(KreinClassifierBase):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
-        """Evaluate all pairs, correct the spectrum, choose C, solve.
-
-        Parameters
-        ----------
-        X : array-like, list of objects, path or table
-            The training objects. With a precomputed kernel a square matrix.
-        y : array-like of shape (n_samples,), or str
-            The labels, or the name of the column of a table X that holds them.
-        sample_weight : array-like of shape (n_samples,), default=None
-            One weight per object, none of them negative.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        with self._fitting(X, y, sample_weight):
-            self._fit_all_pairs(X, y, sample_weight)
-        return self
-
     # Fitting
 
     @property
     def _recipe(self) -> Recipe:
         return Recipe(SquaredHinge(), Classes("ovo", self.class_weight))
 
-    def _fit_all_pairs(self, X: Objects, y: TargetLike, sample_weight: WeightLike) -> None:
+    def _fit(
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike, also: Keep | None = None
+    ) -> None:
+        """Evaluate all pairs, correct the spectrum, choose C, solve."""
+        with self._fitting(X, y, sample_weight):
+            pairs, sample = self._fit_all_pairs(X, y, sample_weight)
+            if also is not None:
+                also(pairs, sample)
+
+    def _fit_all_pairs(
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike
+    ) -> tuple[Pairs, Sample]:
         rng = self._generator()
         seed = int(rng.integers(2**63))
         X, y = with_target(X, y)
@@ -279,6 +268,7 @@ class SpectrumSVC(KreinClassifierBase):
             box = whole.box(float(self.C)) if C is None else C
             solution = machine.solve(whole.H, slice(None), box, STEPS)
         self._keep_machine(pairs, sample, whole, box, solution)
+        return pairs, sample
 
     def _row_weights(
         self, rows: Rows, encoded: Encoded, sample_weight: WeightLike

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kreinlearn.data.memory import Resources
-from kreinlearn.data.validation import TargetLike, WeightLike
-from kreinlearn.estimators.calibration import calibrated
 from kreinlearn.estimators.learner import KreinClassifierBase
 from kreinlearn.estimators.ridge import RandomState
-from kreinlearn.kernels.base import Objects
 from kreinlearn.learn.coding import Classes
 from kreinlearn.learn.fit import Recipe
 from kreinlearn.learn.losses import SparseHinge, SquaredHinge
@@ -244,28 +240,3 @@ class KreinSVC(KreinClassifierBase):
         strength = None if isinstance(self.lambda_l1, str) else float(self.lambda_l1)
         loss, coding = SparseHinge(self.max_iter, strength), Classes("ovr", self.class_weight)
         return Recipe(loss, coding, excludes="an l1 penalty")
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
-        """Choose landmarks, pass once over the data, tune the penalties, solve.
-
-        Parameters
-        ----------
-        X : array-like, list of objects, path, table or dask collection
-            The training objects. With a precomputed kernel a square matrix, or the columns of
-            landmarks that are given by row number.
-        y : array-like of shape (n_samples,), or str
-            The labels, or the name of the column of a table X that holds them.
-        sample_weight : array-like of shape (n_samples,), default=None
-            One weight per object, none of them negative.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        if self.probability:
-            calibrated(self, X, y, sample_weight)
-            return self
-        self._fit(X, y, sample_weight, self._recipe)
-        return self

@@ -26,6 +26,7 @@ FIELDS = {
     *("written_by", "estimator", "parameters", "not_stored", "external_kernel", "state", "kernel"),
     *("columns", "sigmoids", "check"),
 }
+OPTIONAL = {"conformal"}
 
 
 def lines_of(content: dict[str, Any]) -> list[bytes | memoryview]:
@@ -59,7 +60,12 @@ def content_of(file: BufferedReader, size: int) -> dict[str, Any]:
     reader = Reader(file, size - file.tell())
     content = reader.value(_parsed(text))
     require(reader.left == 0, "it has bytes at its end that no array needs")
-    good = isinstance(content, dict) and content.keys() == FIELDS
+    return with_fields(content)
+
+
+def with_fields(content: Any) -> dict[str, Any]:
+    """The content of a file, or the part of it that holds the model of a fold; or an error."""
+    good = isinstance(content, dict) and content.keys() - OPTIONAL == FIELDS
     require(good, f"it does not have the fields {sorted(FIELDS)}")
     return dict(content)
 

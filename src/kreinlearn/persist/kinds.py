@@ -43,6 +43,8 @@ MADE_OF_FIELDS = {
     "kreinlearn.sums.moments": "Gram Moments",
     "kreinlearn.learn.fit": "Sums FitSums",
     "kreinlearn.learn.neighbours": "NeighbourScores",
+    "kreinlearn.learn.novelty": "LocalDistances",
+    "kreinlearn.learn.conformal": "Calibration",
 }
 RECORDS = {name: module for module, names in MADE_OF_FIELDS.items() for name in names.split()}
 

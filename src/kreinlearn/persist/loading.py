@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from kreinlearn.data.tiles import take
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels.candidates import AUTO
+from kreinlearn.learn.conformal import Conformal
 from kreinlearn.pairs.evaluate import LandmarkColumns
 from kreinlearn.persist.checking import outputs, require_same_kernel, require_same_outputs
 from kreinlearn.persist.errors import GivenError, ModelFormatError, require
@@ -25,9 +26,9 @@ from kreinlearn.persist.estimators import (
     require_parameters,
     with_processes,
 )  # fmt: skip  # isort: skip
-from kreinlearn.persist.header import content_of, warn_of_versions
+from kreinlearn.persist.header import content_of, warn_of_versions, with_fields
 from kreinlearn.persist.kernels import require_registered, teach
-from kreinlearn.persist.state import require_columns, require_consistent
+from kreinlearn.persist.state import require_columns, require_conformal, require_consistent
 
 GivenKernel = str | Kernel | Callable[..., object] | None
 
@@ -119,7 +120,20 @@ def _rebuilt(content: dict[str, Any], given: GivenKernel) -> BaseEstimator:
     require(before.keys() == {"kernel", "outputs"}, "values to check the model by are missing")
     require_same_kernel(kernel, objects, before["kernel"])
     require_same_outputs(outputs(estimator), before["outputs"])
+    if "conformal" in content:
+        vars(estimator)["_conformal"] = _conformal(estimator, content["conformal"], given)
     return estimator
+
+
+def _conformal(estimator: BaseEstimator, parts: Any, given: GivenKernel) -> Conformal:
+    """What says how good predictions are, with the models of the folds."""
+    require(isinstance(parts, dict) and "models" in parts, "its objects left out are missing")
+    good = all(isinstance(one, dict) and "conformal" not in one for one in parts["models"])
+    require(good, "the models of its folds are damaged")
+    models = tuple(_rebuilt(with_fields(one), given) for one in parts["models"])
+    conformal = Conformal(parts["method"], parts["calibration"], models)
+    require_conformal(estimator, conformal)
+    return conformal
 
 
 def _require_same_direction(kernel: Kernel, columns: Any) -> None:

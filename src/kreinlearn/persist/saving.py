@@ -72,10 +72,22 @@ def save(
             "best_estimator_ of a search"
         )
     check_is_fitted(estimator)
+    content = _content(estimator, external_kernel)
+    try:
+        lines = lines_of(content)
+    except NotDataError as error:
+        name = type(estimator).__name__
+        raise TypeError(f"{name} contains {error}, but a model file takes only {DATA}") from error
+    with replacing(Path(path)) as temporary, temporary.open("xb") as file:
+        file.writelines(lines)
+
+
+def _content(estimator: BaseEstimator, external_kernel: bool) -> dict[str, object]:
+    """Everything that a file holds of an estimator, and of the models of its folds."""
     parameters, not_stored = _parameters(estimator, external_kernel)
     _require_unchanged(estimator)
     name, kernel, columns = type(estimator).__name__, estimator.kernel_, vars(estimator)["_columns"]
-    content = {
+    content: dict[str, object] = {
         "written_by": versions(),
         "estimator": name,
         "parameters": parameters,
@@ -90,12 +102,14 @@ def save(
             "outputs": outputs(estimator),
         },
     }
-    try:
-        lines = lines_of(content)
-    except NotDataError as error:
-        raise TypeError(f"{name} contains {error}, but a model file takes only {DATA}") from error
-    with replacing(Path(path)) as temporary, temporary.open("xb") as file:
-        file.writelines(lines)
+    conformal = vars(estimator).get("_conformal")
+    if conformal is not None:
+        content["conformal"] = {
+            "method": conformal.method,
+            "calibration": conformal.calibration,
+            "models": [_content(model, external_kernel) for model in conformal.models],
+        }
+    return content
 
 
 def _parameters(

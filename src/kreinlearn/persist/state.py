@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 from kreinlearn.data.tiles import length
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels.dissimilarity import Transform
+from kreinlearn.learn.conformal import METHODS, Calibration, Conformal
 from kreinlearn.nystrom.core import FeatureMap
 from kreinlearn.pairs.evaluate import LandmarkColumns
 from kreinlearn.persist.errors import require
@@ -53,8 +54,10 @@ KINDS = {
     "Sums": "_sums",
     "FitSums": "_fit_sums",
     "NeighbourScores": "_neighbours",
+    "LocalDistances": "_local",
     "labels: c": "classes_",
     "labels: d": "feature_names_in_",
+    "labels: m | m q": "_landmark_targets",
     "integers: m": "landmark_indices_",
     "integers: *": "support_",
     "signs: r": "signature_",
@@ -64,6 +67,7 @@ KINDS = {
     "numbers: | q": "intercept_ _shift",
     "numbers: r | q r": "coef_",
     "numbers: m | m q": "dual_coef_",
+    "numbers: m": "_own_similarities",
     "numbers: *": "_range",
     "trail: r": "explained_abs_ratio_ explained_squared_ratio_",
     "trail: *": "C_grid_ cv_scores_",
@@ -71,8 +75,9 @@ KINDS = {
 }
 KIND_OF = {name: kind for kind, names in KINDS.items() for name in names.split()}
 # Made again when a model is loaded: the kernel by its name, its parameters and what it has learned;
-# the landmarks and their columns from the objects; the calibration from two numbers per sigmoid.
-REBUILT = {"kernel_", "landmarks_", "_columns", "_calibration"}
+# the landmarks and their columns from the objects; the calibration from two numbers per sigmoid;
+# what was left out of a fit from its scores and the models of the folds.
+REBUILT = {"kernel_", "landmarks_", "_columns", "_calibration", "_conformal"}
 # Not stored: folds_ has one number per training row; choices_ is a trail, whose outcome is in
 # kernel_params_ and similarity_; the others say how scikit-learn passes metadata and callbacks.
 LEFT_OUT = {"folds_", "choices_", "_metadata_request", "_skl_callbacks"}
@@ -175,6 +180,25 @@ def _require_outputs(role: str, state: State, sizes: State) -> None:
     require(rising, "its classes are not in order, or one is there twice")
     wanted = {"ovr": c, "ovo": c * (c - 1) // 2}.get(state.get("multi_class_", "ovo"))
     require(q == (1 if c == 2 and wanted else wanted), f"it has {q} outputs for {c} classes")
+
+
+def require_conformal(estimator: BaseEstimator, conformal: Conformal) -> None:
+    """Raise a ModelFormatError unless there is one model for each object that was left out."""
+    models, kept = conformal.models or (estimator,), conformal.calibration
+    require(conformal.method in METHODS, f"its intervals are {conformal.method!r:.80}")
+    require(isinstance(kept, Calibration), "its objects left out are damaged")
+    k, q = len(kept.weights), 1 if hasattr(estimator, "classes_") else len(estimator._intercept)
+    good = kept.scores.shape == (k, q) and kept.novelty.shape == kept.folds.shape == (k,)
+    good = good and kept.weights.ndim == 1 and kept.folds.dtype.kind == "i"
+    good = good and bool(np.isin(kept.folds, np.arange(len(models))).all())
+    good = good and bool(np.isfinite(kept.weights).all() and (kept.weights > 0).all())
+    good = good and not np.isnan(kept.scores).any() and not np.isnan(kept.novelty).any()
+    require(good, "its objects left out do not fit together")
+    for model in models:
+        local = vars(model).get("_local")
+        known = type(model) is type(estimator) and local is not None
+        known = known and local.own.shape == (model.n_landmarks_,)
+        require(known, "the models of its folds do not fit together")
 
 
 def require_columns(kernel: Kernel, parts: State, state: State) -> None:

@@ -91,6 +91,9 @@ def tuned() -> dict[str, Any]:
         "numbers": kreinlearn.KreinRegressor("gaussian", random_state=0).fit(X, TARGETS),
         "tiny": kreinlearn.KreinRidge("gaussian", random_state=0).fit(X, TARGETS * 1e-200),
         "parts": parts, "single": single, "column": column,
+        "left out": kreinlearn.KreinRidge("gaussian", random_state=0).fit(
+            X, TARGETS, conformal="split"
+        ),
     }  # fmt: skip
 
 
@@ -100,7 +103,18 @@ def fits() -> dict[str, Any]:
 
 
 FITS = ("nystroem", "pca", "grid", "score", "classes", "l1", "spectrum", "given", "parts", "single")
-FITS = (*FITS, "column", "weights", "outside", "few", "front", "several", "numbers", "tiny")
+FITS = (
+    *FITS,
+    "column",
+    "weights",
+    "outside",
+    "few",
+    "front",
+    "several",
+    "numbers",
+    "tiny",
+    "left out",
+)
 
 
 def equal(a: Any, b: Any) -> bool:

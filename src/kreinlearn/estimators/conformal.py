@@ -1,0 +1,303 @@
+"""Intervals, sets of classes and novelty: fits that keep objects to compare new ones with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import _fit_context, clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
+
+from kreinlearn._warnings import warn
+from kreinlearn.data.opening import opened, with_target
+from kreinlearn.data.tiles import TILE, length, take
+from kreinlearn.data.validation import TargetLike, WeightLike, is_condensed, square_from_condensed
+from kreinlearn.distributed.entrance import require_in_memory
+from kreinlearn.kernels.base import Array, Objects, symmetrised
+from kreinlearn.learn.conformal import METHODS, Calibration, Conformal, behind
+from kreinlearn.learn.novelty import LocalDistances, distances_from
+from kreinlearn.learn.stack import two_columns
+from kreinlearn.nystrom.landmarks import are_row_numbers
+from kreinlearn.pairs.evaluate import places_of
+from kreinlearn.pairs.pairs import Pairs, Sample
+
+if TYPE_CHECKING:
+    from kreinlearn.estimators.learner import KreinClassifierBase, Learner
+
+SHARE = 4  # one object in so many is set aside
+MOST = 5000  # objects that new ones are compared with
+FOLDS = 5
+DASK = (
+    "intervals, sets and novelty are made of objects in memory or in a file, got a dask "
+    "collection; compute it first, or pass conformal=None"
+)
+
+
+@dataclass(frozen=True)
+class Training:
+    """Objects, targets and weights of a fit, of which some objects can be left out."""
+
+    X: Any
+    y: Array
+    weights: Array
+    given: bool  # whether the user has given weights
+    divisible: bool  # whether parts of X can be taken; otherwise some objects have no weight
+
+    def fit_without(self, model: Learner, left_out: Array) -> None:
+        """Fit to all other objects, as if these were not there."""
+        w = self.weights if self.given else None
+        if self.divisible:
+            others = np.delete(np.arange(len(self.y)), left_out)
+            X, w = _safe_indexing(self.X, others), None if w is None else w[others]
+            model._fit(X, self.y[others], w, also=keep_distances(model))
+        else:
+            w = self.weights.copy()
+            w[left_out] = 0.0
+            model._fit(self.X, self.y, w, also=keep_distances(model))
+
+    def objects(self, model: Learner, numbers: Array) -> Objects:
+        """Some of the objects, as a fitted model takes them."""
+        if self.divisible:
+            return _safe_indexing(self.X, numbers)
+        return take(model._new_rows(self.X)[0], numbers)
+
+
+def fit_conformal(
+    model: Learner, X: Objects, y: TargetLike, sample_weight: WeightLike, method: str
+) -> None:
+    """Fit a model, and keep the scores of objects that had no part in it."""
+    if method not in METHODS:
+        raise ValueError(f"conformal={method!r} is not among {', '.join(map(repr, METHODS))}, None")
+    require_in_memory(X, DASK)
+    with model._fitting(X, y, sample_weight):
+        data = training(model, X, y, sample_weight)
+        numbers = candidates(model, data)
+        fit = fit_split if method == "split" else fit_folds
+        conformal = fit(model, data, model._generator().permutation(numbers))
+        model._conformal = conformal
+
+
+def training(
+    model: Learner, X: Objects, y: TargetLike, sample_weight: WeightLike
+) -> Training:  # fmt: skip
+    """The data of a fit, checked as far as is needed to divide them."""
+    X, y = with_target(X, y)
+    source, kernel = opened(X), model._resolved_kernel()
+    if source is not None:
+        X = source
+    elif kernel.domain.is_matrix and is_condensed(X):
+        X = square_from_condensed(X, dissimilarities=kernel.of_dissimilarities)
+    y = model._recipe.coding.check(y, type(model).__name__)
+    check_consistent_length(y, X if source is None else np.empty(length(X)))
+    weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
+    by_number = are_row_numbers(model._landmarks.given)
+    divisible = source is None and not kernel.domain.is_matrix and not by_number
+    return Training(X, y, weights, sample_weight is not None, divisible)
+
+
+def candidates(model: Learner, data: Training) -> Array:
+    """Numbers of the objects that may be left out: those that count, and are no given landmarks."""
+    numbers = np.flatnonzero(data.weights > 0)
+    given = model._landmarks.given
+    if are_row_numbers(given):
+        numbers = np.setdiff1d(numbers, np.asarray(given) % len(data.y))
+    if len(numbers) < 2 * SHARE:
+        raise ValueError(
+            f"conformal needs at least {2 * SHARE} objects that may be left out, got "
+            f"{len(numbers)}; pass more objects, or conformal=None"
+        )
+    return numbers
+
+
+def fit_split(model: Learner, data: Training, numbers: Array) -> Conformal:
+    """A model of three quarters of the objects, and the scores of the others."""
+    left_out = np.sort(numbers[: min(len(numbers) // SHARE, MOST)])
+    data.fit_without(model, left_out)
+    calibration = calibrated_by([model], data, [left_out])
+    return Conformal("split", calibration)
+
+
+def fit_folds(model: Learner, data: Training, numbers: Array) -> Conformal:
+    """A model of all objects, and one without each fold, by the same procedure from its start."""
+    folds = [np.sort(numbers[k::FOLDS]) for k in range(FOLDS)]
+    models = [clone(model).set_callbacks() for _ in folds]
+    for one, left_out in zip(models, folds, strict=True):
+        fit_fold(one, data, left_out)
+    data.fit_without(model, np.empty(0, dtype=np.intp))
+    few = [np.sort(numbers[:MOST][k::FOLDS]) for k in range(FOLDS)]  # of each fold
+    return Conformal("cv+", calibrated_by(models, data, few), tuple(models))
+
+
+@_fit_context(prefer_skip_nested_validation=True)
+def fit_fold(model: Learner, data: Training, left_out: Array) -> None:
+    """Fit the model of a fold, which is a fit of its own to scikit-learn."""
+    data.fit_without(model, left_out)
+
+
+def calibrated_by(models: list[Any], data: Training, numbers: list[Array]) -> Calibration:
+    """The scores of objects by the models without them."""
+    scores, novelty = [], []
+    for model, left_out in zip(models, numbers, strict=True):
+        X = data.objects(model, left_out)
+        own = None
+        if needs_diagonal(model):
+            own = np.asarray(model.kernel_.diagonal(left_out))
+        scores.append(own_scores(model, X, data.y[left_out]))
+        novelty.append(novelty_of(model, X, own))
+    return Calibration(
+        np.concatenate(scores),
+        np.concatenate(novelty),
+        np.concatenate([data.weights[one] for one in numbers]),
+        np.repeat(np.arange(len(numbers)), [len(one) for one in numbers]),
+    )
+
+
+def own_scores(model: Any, X: Objects, y: Array) -> Array:  # (b, q)
+    """How badly a model predicts the targets of objects."""
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        return np.asarray(np.abs(model._scores(X) - y.reshape(len(y), -1)))
+    place = np.searchsorted(classes, y)
+    known = classes[np.minimum(place, len(classes) - 1)] == y
+    scores = np.full((len(y), 1), np.inf)  # of a class that the model has never seen
+    scores[known, 0] = class_scores(model, X, classes)[known, place[known]]
+    return scores
+
+
+def class_scores(model: KreinClassifierBase, X: Objects, classes: Array) -> Array:  # (b, c)
+    """How far each class is behind the others; infinitely, if the model does not know it."""
+    values = np.asarray(model.decision_function(X))
+    values = two_columns(values[:, None]) if values.ndim == 1 else values
+    scores = np.full((len(values), len(classes)), np.inf)
+    scores[:, np.searchsorted(classes, model.classes_)] = behind(values)
+    return scores
+
+
+# Using
+
+
+def kept(model: Learner, method: str) -> Conformal:
+    """What a fit has kept; the error says how to have it kept."""
+    check_is_fitted(model)
+    found: Conformal | None = getattr(model, "_conformal", None)
+    if found is None:
+        raise ValueError(
+            f"{method} needs objects that had no part in the model, and this one has kept none; "
+            'fit it with fit(X, y, conformal="split"), or conformal="cv+"'
+        )
+    return found
+
+
+def checked_coverage(found: Conformal, coverage: float, what: str) -> float:
+    """A coverage between 0 and 1, with a warning if there are too few objects for it."""
+    if not isinstance(coverage, float | np.floating) or not 0 < coverage < 1:
+        raise ValueError(
+            f"coverage={coverage!r} must be a number between 0 and 1, such as 0.9: the share of "
+            "objects whose true value is to be covered"
+        )
+    if not found.calibration.is_enough(coverage):
+        least = int(np.ceil(coverage / (1 - coverage) * (1 - 1e-12)))
+        warn(
+            f"coverage={coverage:g} needs at least {least} objects that were left out, and there "
+            f"are {found.calibration.total:g}: {what}; ask for less, or fit more objects"
+        )
+    return float(coverage)
+
+
+def intervals(model: Any, X: Objects, coverage: float) -> Array:  # (n, 2) or (n, q, 2)
+    """Intervals that cover the targets of new objects."""
+    found = kept(model, "predict_interval")
+    coverage = checked_coverage(found, coverage, "all intervals are infinite")
+    predicted = np.stack([one._scores(X) for one in found.models or (model,)])
+    ends = found.calibration.intervals(predicted, coverage)
+    return np.asarray(ends[:, 0] if model._one_output else ends)
+
+
+def class_sets(model: Any, X: Objects, coverage: float) -> Array:  # (n, c) of bool
+    """Sets of classes that cover those of new objects; the predicted class is always in them."""
+    found = kept(model, "predict_set")
+    coverage = checked_coverage(found, coverage, "every set has all classes")
+    scores = [class_scores(one, X, model.classes_) for one in found.models or (model,)]
+    sets = found.calibration.sets(np.stack(scores), coverage)
+    predicted = scores[0] if not found.models else class_scores(model, X, model.classes_)
+    sets[np.arange(len(sets)), np.argmin(predicted, axis=1)] = True
+    return sets
+
+
+def p_values(model: Any, X: Objects, diagonal: Any = None) -> Array:  # (n,)
+    """How likely training objects are as unlike the others as new objects are."""
+    found = kept(model, "novelty")
+    if needs_diagonal(model):
+        diagonal = checked_diagonal(diagonal, X)
+    elif diagonal is not None:
+        raise ValueError(
+            "diagonal belongs to a matrix of similarities; of other kernels it is known, leave it "
+            "out"
+        )
+    scores = [novelty_of(one, X, diagonal) for one in found.models or (model,)]
+    return found.calibration.p_values(np.stack(scores))
+
+
+# Novelty
+
+
+def keep_distances(model: Learner) -> Any:
+    """Let a fit keep how far its landmarks are from each other."""
+
+    def keep(pairs: Pairs, sample: Sample) -> None:
+        at, places = sample.positions(sample.landmarks), places_of(sample.landmarks, sample.columns)
+        values = sample.raw if sample.is_square else sample.raw[np.ix_(at, places)]
+        if not pairs.kernel.is_dissimilarity:
+            own = np.diagonal(values).astype(np.float64)
+            values = distances_from(symmetrised(values), own, own)
+            model._own_similarities = own
+        model._local = LocalDistances.of_landmarks(values)
+
+    return keep
+
+
+def needs_diagonal(model: Learner) -> bool:
+    """Whether k(x, x) of a new object cannot be had from the kernel."""
+    kernel = model.kernel_
+    return bool(kernel.domain.is_matrix and not kernel.is_dissimilarity)
+
+
+def checked_diagonal(diagonal: Any, X: Objects) -> Array:
+    """The similarities of new objects with themselves."""
+    if diagonal is None:
+        raise ValueError(
+            "the novelty of a precomputed similarity needs diagonal=..., the similarity of each "
+            "object with itself: np.ones(len(X)) if it is 1 for all objects"
+        )
+    values = np.asarray(diagonal, dtype=np.float64)
+    if values.shape != (length(X),) or not np.isfinite(values).all():
+        raise ValueError(
+            f"diagonal must have one finite number for each of {length(X)} objects, got an array "
+            f"of shape {values.shape}"
+        )
+    return values
+
+
+def novelty_of(model: Any, X: Objects, diagonal: Array | None = None) -> Array:  # (n,)
+    """How unlike the landmarks objects are, by their distances to them."""
+    found = [np.empty(0)]
+    for rows, A, raw, columns in blocks(model, X):
+        if model.kernel_.is_dissimilarity:
+            D = raw if columns.landmarks is None else raw[:, columns.landmarks]
+        else:
+            own = model.kernel_.diagonal(A) if diagonal is None else diagonal[rows]
+            D = distances_from(raw, np.asarray(own), model._own_similarities)
+        found.append(model._local.novelty(D))
+    return np.concatenate(found)
+
+
+def blocks(model: Any, X: Objects) -> Iterator[tuple[slice, Any, Array, Any]]:
+    """Rows, objects and kernel values of one block after the other."""
+    objects, columns = model._new_rows(X)
+    for start in range(0, length(objects), TILE):
+        rows = slice(start, min(start + TILE, length(objects)))
+        A = objects[rows]
+        yield rows, A, columns.raw(A), columns
