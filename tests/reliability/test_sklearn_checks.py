@@ -42,6 +42,7 @@ from kreinlearn import (
 from kreinlearn.kernels import DeltaGauss, Gaussian
 from kreinlearn.sums.parallel import worker_count
 from tests.models import FRONT, LEARNERS, penalised
+from tests.sklearn_checks import checks, n_later_checks
 
 
 class NystroemOfDistances(KreinNystroem):
@@ -129,11 +130,8 @@ TUNED |= {
 for name, one in {**GIVEN, **TUNED}.items():
     N_CHECKS[name] = (64 if is_classifier(one) else 61) - 3 * ("precomputed" in name)
     N_CHECKS[name] += hasattr(one, "metric")
-# Versions before 1.9 have fewer checks; these are not yielded there.
-IN_ALL, IN_LEARNERS = "check_estimator_sparse_tag", "check_all_zero_sample_weights_error"
 for name in N_CHECKS:
-    N_CHECKS[name] -= not hasattr(estimator_checks, IN_ALL)
-    N_CHECKS[name] -= name not in FORMS and not hasattr(estimator_checks, IN_LEARNERS)
+    N_CHECKS[name] -= n_later_checks(learner=name not in FORMS)
 
 WEIGHTS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
 NOT_A_MATRIX = "check_decision_proba_consistency"
@@ -157,19 +155,7 @@ def expected_to_fail(model: Any) -> dict[str, str]:
     return {}
 
 
-def checks(forms: dict[str, Any], *, strict: bool) -> list[Any]:
-    """All checks of all estimators, as far as this version of scikit-learn has them."""
-    return [
-        pytest.param(model, check, id=f"{form}-{number}-{name}", marks=marks)
-        for form, model in forms.items()
-        for number, (_, check) in enumerate(estimator_checks_generator(model))
-        for name in [check.func.__name__]
-        for reason in [expected_to_fail(model).get(name)]
-        for marks in [() if reason is None else pytest.mark.xfail(reason=reason, strict=strict)]
-    ]
-
-
-@pytest.mark.parametrize(("estimator", "check"), checks({**FORMS, **GIVEN}, strict=True))
+@pytest.mark.parametrize(("estimator", "check"), checks({**FORMS, **GIVEN}, expected_to_fail))
 @pytest.mark.filterwarnings("ignore::UserWarning")  # the checks feed duplicates and constants
 def test_sklearn_check(estimator: Any, check: Any) -> None:
     check(estimator)
@@ -177,7 +163,7 @@ def test_sklearn_check(estimator: Any, check: Any) -> None:
 
 # By chance repeated rows may lead to the same penalties, as they do for some learners on the data
 # of the checks (not on other data): there a failure is only allowed.
-@pytest.mark.parametrize(("estimator", "check"), checks(TUNED, strict=False))
+@pytest.mark.parametrize(("estimator", "check"), checks(TUNED, expected_to_fail, strict=False))
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_sklearn_check_of_defaults(estimator: Any, check: Any) -> None:
     check(estimator)
