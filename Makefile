@@ -32,7 +32,7 @@ FAST := $(addprefix tests/unit/,data sums solvers pairs nystrom learn \
 # Several processes share the cores: threads without work sleep, and do not spin.
 PYTEST := OPENBLAS_THREAD_TIMEOUT=4 OMP_WAIT_POLICY=passive $(PY) -m pytest -n auto --dist worksteal
 
-.PHONY: help demo test check lint docs lock clean
+.PHONY: help demo test check lint docs lock versions clean
 help:
 	@echo "make demo    install what the demonstration needs, run it"
 	@echo "make check   lint, types and the fast tests: under two minutes, for every change"
@@ -40,6 +40,7 @@ help:
 	@echo "make lint    ruff and mypy only"
 	@echo "make docs    the manual, into build/docs"
 	@echo "make lock    resolve requirements/*.txt anew (UPGRADE=--upgrade for the newest)"
+	@echo "make versions  the tests with the oldest and newest versions (PART=tests/unit/data: a part)"
 	@echo "make clean   remove .venv, caches and builds"
 
 demo: $(DEMO)
@@ -98,6 +99,10 @@ lock:
 	  } > "$$dir/$$lock.txt"; \
 	  mv "$$dir/$$lock.txt" requirements/$$lock.txt; \
 	done
+
+# Fresh environments in a temporary folder, for each of python3.11 to python3.14 that is found.
+versions:
+	@"$(PYTHON)" -m tests.versions $(PART)
 
 clean:
 	rm -rf .venv build dist docs/auto_examples docs/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -19,7 +19,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from sklearn.callback import CallbackSupportMixin
+    from kreinlearn._compat import CallbackSupportMixin
 
 LONG_RUN = 10.0  # seconds; a run that takes longer is announced beforehand
 PARTS = 50  # a step is reported to callbacks in at most so many parts

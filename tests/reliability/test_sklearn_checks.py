@@ -20,11 +20,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cros
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks, get_tags
-from sklearn.utils.estimator_checks import (
-    check_estimator,
-    estimator_checks_generator,
-    parametrize_with_checks,
-)
+from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
 from kreinlearn import (
     KreinClassifier,
@@ -46,6 +42,7 @@ from kreinlearn import (
 from kreinlearn.kernels import DeltaGauss, Gaussian
 from kreinlearn.sums.parallel import worker_count
 from tests.models import FRONT, LEARNERS, penalised
+from tests.sklearn_checks import checks, n_later_checks
 
 
 class NystroemOfDistances(KreinNystroem):
@@ -133,6 +130,8 @@ TUNED |= {
 for name, one in {**GIVEN, **TUNED}.items():
     N_CHECKS[name] = (64 if is_classifier(one) else 61) - 3 * ("precomputed" in name)
     N_CHECKS[name] += hasattr(one, "metric")
+for name in N_CHECKS:
+    N_CHECKS[name] -= n_later_checks(learner=name not in FORMS)
 
 WEIGHTS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
 NOT_A_MATRIX = "check_decision_proba_consistency"
@@ -156,11 +155,7 @@ def expected_to_fail(model: Any) -> dict[str, str]:
     return {}
 
 
-@parametrize_with_checks(
-    [*FORMS.values(), *GIVEN.values()],
-    expected_failed_checks=expected_to_fail,
-    xfail_strict=True,
-)
+@pytest.mark.parametrize(("estimator", "check"), checks({**FORMS, **GIVEN}, expected_to_fail))
 @pytest.mark.filterwarnings("ignore::UserWarning")  # the checks feed duplicates and constants
 def test_sklearn_check(estimator: Any, check: Any) -> None:
     check(estimator)
@@ -168,9 +163,7 @@ def test_sklearn_check(estimator: Any, check: Any) -> None:
 
 # By chance repeated rows may lead to the same penalties, as they do for some learners on the data
 # of the checks (not on other data): there a failure is only allowed.
-@parametrize_with_checks(
-    list(TUNED.values()), expected_failed_checks=expected_to_fail, xfail_strict=False
-)
+@pytest.mark.parametrize(("estimator", "check"), checks(TUNED, expected_to_fail, strict=False))
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_sklearn_check_of_defaults(estimator: Any, check: Any) -> None:
     check(estimator)

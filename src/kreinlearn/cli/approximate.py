@@ -42,6 +42,7 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
             "landmarks": np.asarray(model.landmark_indices_),
         }
         WRITERS[output.suffix](output, arrays)
+        del arrays  # Windows removes no file that is still mapped
     show_findings(_findings(model, given, options), options)
     return 0
 

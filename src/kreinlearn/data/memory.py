@@ -16,8 +16,9 @@ def free_memory() -> int:
     """Return the bytes that this process may still take within the limit of its container."""
     free, group = _system_memory(), Path("/sys/fs/cgroup")
     with suppress(OSError, ValueError):  # "max": no limit
-        limit = int((group / "memory.max").read_text())
-        free = max(0, min(free, limit - int((group / "memory.current").read_text())))
+        limit = int((group / "memory.max").read_text(encoding="ascii"))
+        taken = int((group / "memory.current").read_text(encoding="ascii"))
+        free = max(0, min(free, limit - taken))
     return free
 
 

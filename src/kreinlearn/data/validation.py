@@ -22,12 +22,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
-    _check_sample_weight,
     _check_y,
     check_array,
     validate_data,
 )
 
+from kreinlearn._compat import check_sample_weight
 from kreinlearn.data.memory import budget_bytes
 from kreinlearn.data.opening import opened
 from kreinlearn.data.source import Checked
@@ -334,12 +334,7 @@ def checked_weights(
     """One weight for each of n rows, none of them negative; of a block, all may be zero."""
     require_unmasked(w, "sample_weight")
     rows = np.empty((length(w) if block or n is None else n, 1))
-    return np.asarray(
-        _check_sample_weight(
-            w, rows, dtype=np.float64, ensure_non_negative=True,
-            allow_all_zero_weights=all_zero or block,
-        )
-    )  # fmt: skip
+    return check_sample_weight(w, rows, all_zero=all_zero or block)
 
 
 # Random numbers

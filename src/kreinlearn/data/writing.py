@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from zipfile import ZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from kreinlearn._system import sync
 from kreinlearn.data.fields import is_number
 from kreinlearn.data.tiles import library
 
@@ -60,15 +60,6 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(before, ignore_errors=True)
-
-
-def sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, have reached the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 # Tables

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackSupportMixin
 from sklearn.utils._param_validation import (
     Interval,
     RealNotInt,
@@ -22,6 +21,7 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
+from kreinlearn._compat import CallbackSupportMixin
 from kreinlearn._warnings import warn
 from kreinlearn.data.memory import Resources, budget_bytes, free_memory, require_memory
 from kreinlearn.data.tiles import Source, length

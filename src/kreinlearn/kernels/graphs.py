@@ -216,8 +216,9 @@ def _path_counts(graphs: Graphs, i: int) -> Iterator[tuple[Array, Array]]:
     """Triples of graph i and their counts, for some nodes as sources at a time."""
     lo, hi = graphs.start[i], graphs.start[i + 1]
     edge = graphs.edge[lo : hi + 1]
-    other = graphs.neighbours[edge[0] : edge[-1]] - lo
-    adjacency = csr_array((np.ones(len(other)), other, edge - edge[0]), (hi - lo, hi - lo))
+    other = (graphs.neighbours[edge[0] : edge[-1]] - lo).astype(np.int32)  # scipy before 1.15
+    begin = (edge - edge[0]).astype(np.int32)  # finds paths for these numbers only
+    adjacency = csr_array((np.ones(len(other)), other, begin), (hi - lo, hi - lo))
     labels, label = np.unique(hashed(graphs.labels[lo:hi], 1), return_inverse=True)
     for start in range(0, hi - lo, SOURCES):
         sources = np.arange(start, min(start + SOURCES, hi - lo))

@@ -169,10 +169,11 @@ class Classes:
 
     def _class_weights(self, classes: Array, totals: Array) -> Array:
         """class_weight as numbers, from the weight of each class; 0 if its rows weigh nothing."""
-        with np.errstate(divide="ignore"):
-            weights = compute_class_weight(
-                self.class_weight, classes=classes, y=classes, sample_weight=totals
-            )
+        if isinstance(self.class_weight, str):  # "balanced"
+            with np.errstate(divide="ignore"):
+                weights = totals.sum() / (len(classes) * totals)
+        else:
+            weights = compute_class_weight(self.class_weight, classes=classes, y=classes)
         weights[totals == 0] = 0.0
         if not (np.isfinite(weights) & (weights >= 0)).all():
             raise ValueError(f"class_weight={self.class_weight!r} must be finite and not negative")

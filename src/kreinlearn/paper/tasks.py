@@ -11,12 +11,13 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import count
 from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
+from kreinlearn._system import lock_file
 from kreinlearn.progress import time_in_words
 
 if TYPE_CHECKING:
@@ -143,15 +144,12 @@ class Journal:
 
 def _lock(file: BinaryIO) -> None:
     """Lock the file until it is closed: two runs at once would spoil each other's timings."""
-    with suppress(ImportError):  # Windows has no such locks
-        from fcntl import LOCK_EX, LOCK_NB, flock
-
-        try:
-            flock(file, LOCK_EX | LOCK_NB)
-        except BlockingIOError:
-            raise JournalError(
-                f"another run is writing {file.name}; wait until it ends, or pass another --output"
-            ) from None
+    try:
+        lock_file(file.fileno())
+    except BlockingIOError:
+        raise JournalError(
+            f"another run is writing {file.name}; wait until it ends, or pass another --output"
+        ) from None
 
 
 # Running

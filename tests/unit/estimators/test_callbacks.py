@@ -9,7 +9,6 @@ import threading
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.callback import ProgressBar, ScoringMonitor
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -18,6 +17,9 @@ import kreinlearn as kl
 from kreinlearn.kernels import pairwise
 from kreinlearn.progress import PARTS, fit_task, tasks_of
 from tests.models import FRONT, LEARNERS
+
+callback = pytest.importorskip("sklearn.callback", reason="scikit-learn has them from 1.9 on")
+ProgressBar, ScoringMonitor = callback.ProgressBar, callback.ScoringMonitor
 
 N = 9000  # more than are held
 RNG = np.random.default_rng(0)

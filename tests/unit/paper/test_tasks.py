@@ -101,7 +101,6 @@ def test_what_is_forgotten_stays_so_until_it_is_added(path: Path) -> None:
 
 
 def test_one_run_at_a_time(path: Path) -> None:
-    pytest.importorskip("fcntl")
     with filled(path, "a"):
         with pytest.raises(JournalError, match="another run"), Journal(path, VERSIONS):
             pass

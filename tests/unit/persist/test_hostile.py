@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 import kreinlearn
 from kreinlearn import ModelFormatError, pairwise, register
@@ -99,7 +98,7 @@ def name(x: Any) -> Change:
 
 
 def sparse() -> Any:
-    X = sp.random_array((9, 4), density=0.5, rng=np.random.default_rng(0), format="csr")
+    X = cases.sparse_rows(9, 4, np.random.default_rng(0))
     return kreinlearn.KreinNystroem("delta_gauss", random_state=0).fit(X)
 
 

@@ -32,6 +32,7 @@ from kreinlearn.persist import state
 from kreinlearn.persist.estimators import class_of, fitted_names
 from kreinlearn.plotting import EmbeddingDisplay, LandmarkDisplay, RankErrorDisplay
 from tests.bounds import least_cpu_seconds
+from tests.unit.persist.cases import sparse_rows
 from tests.unit.persist.test_round_trips import loaded, same
 
 # Everything of a fit is stored, or left out for a reason
@@ -296,7 +297,7 @@ def test_classes_that_are_long(name: str, tmp_path: Path) -> None:
 
 def test_sparse_rows_of_very_many_columns(tmp_path: Path) -> None:
     """Hashed features: the file grows with what is in them, and so does what load takes."""
-    X = sp.random_array((9, 4), density=0.5, rng=np.random.default_rng(0), format="csr")
+    X = sparse_rows(9, 4, np.random.default_rng(0))
     wide = sp.csr_array((X.data, X.indices, X.indptr), shape=(9, 2**21))
     model = kreinlearn.KreinNystroem("delta_gauss", random_state=0).fit(wide)
     found = loaded(model, tmp_path / "m.krein")

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from kreinlearn._system import sync
 from kreinlearn._warnings import warn
 from kreinlearn.data.tiles import library
-from kreinlearn.data.writing import sync
 from kreinlearn.kernels.base import Array
 from kreinlearn.kernels.missing import block_at
 from kreinlearn.pairs.rows import STORED

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from kreinlearn._system import BINARY, lock_file
 from kreinlearn._warnings import warn
 from kreinlearn.data.writing import replacing
 
@@ -75,7 +76,8 @@ class Folder:
 
     def entries(self) -> list[Entry]:
         """The entries of the log, without damaged lines and without an incomplete last line."""
-        self._log = os.open(self.path / "done.jsonl", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | BINARY
+        self._log = os.open(self.path / "done.jsonl", flags, 0o666)
         text = (self.path / "done.jsonl").read_bytes()
         whole = text.rfind(b"\n") + 1
         os.ftruncate(self._log, whole)
@@ -123,11 +125,9 @@ def _entry(line: bytes) -> Entry | None:
 
 def _locked(path: Path) -> int:
     """A handle that holds the lock of the folder until it is closed or the process ends."""
-    import fcntl
-
-    handle = os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o666)
+    handle = os.open(path / "lock", os.O_RDWR | os.O_CREAT | BINARY, 0o666)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_file(handle)
     except BlockingIOError:
         holder = os.read(handle, 200).decode("utf8", "replace").strip() or "another process"
         os.close(handle)
