@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import _fit_context, clone
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from kreinlearn._compat import check_sample_weight
 from kreinlearn._warnings import warn
 from kreinlearn.data.opening import opened, with_target
 from kreinlearn.data.tiles import TILE, length, take
@@ -92,7 +93,7 @@ def training(
         X = square_from_condensed(X, dissimilarities=kernel.of_dissimilarities)
     y = model._recipe.coding.check(y, type(model).__name__)
     check_consistent_length(y, X if source is None else np.empty(length(X)))
-    weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
+    weights = check_sample_weight(sample_weight, y, all_zero=False)
     by_number = are_row_numbers(model._landmarks.given)
     divisible = source is None and not kernel.domain.is_matrix and not by_number
     return Training(X, y, weights, sample_weight is not None, divisible)
