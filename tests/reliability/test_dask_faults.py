@@ -326,8 +326,8 @@ def test_bad_input_97_a_client_closed_amidst_a_fit(tmp_path):
         client.close()
         closed.touch()
 
-    with start() as cluster:
-        client = distributed.Client(cluster)
+    # entered, so that the fit uses this client also where another test has left one open
+    with start() as cluster, distributed.Client(cluster) as client:
         closing = threading.Thread(target=close, daemon=True)
         closing.start()
         with pytest.raises(RuntimeError, match="keep the client open until the call returns"):
