@@ -1,9 +1,37 @@
-"""Fixtures that several test modules use."""
+"""Fixtures that several test modules use, and an order of the tests at random."""
 
+import random
 import signal
 from collections.abc import Iterator
 
 import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--order-seed",
+        type=int,
+        metavar="N",
+        help="run the files, and the tests of each file, in a random order that N decides",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The same order in every worker of pytest-xdist, as the seed is the same."""
+    seed = config.getoption("order_seed")
+    if seed is not None:
+        items[:] = shuffled(items, seed)
+
+
+def shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
+    """The files in a random order, and the tests of each file too, so that fixtures are shared."""
+    rng = random.Random(seed)
+    files: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(str(item.path), []).append(item)
+    order = list(files)
+    rng.shuffle(order)
+    return [item for file in order for item in rng.sample(files[file], len(files[file]))]
 
 
 @pytest.fixture

@@ -269,7 +269,7 @@ def looks_like_distances(K: NDArray[Any]) -> bool:
 
 
 def checked_numbers(y: Any, estimator: str) -> NDArray[Any]:
-    """Targets of a regression."""
+    """Targets of a regression, in rows without gaps: BLAS rounds a strided column differently."""
     require_unmasked(y, "y")
     if np.asarray(y).dtype.kind in "mM":  # scikit-learn would take them as numbers
         raise TypeError("y must hold numbers, got dates; convert them first")
@@ -277,7 +277,7 @@ def checked_numbers(y: Any, estimator: str) -> NDArray[Any]:
     size = np.max(np.abs(y), initial=0.0)
     if size > LARGEST:
         raise ValueError(f"y is as large as {size:.3g}, too large to be squared; divide it")
-    return np.asarray(y)
+    return np.ascontiguousarray(y)
 
 
 def checked_labels(y: Any, estimator: str) -> NDArray[Any]:
@@ -334,7 +334,7 @@ def checked_weights(
     """One weight for each of n rows, none of them negative; of a block, all may be zero."""
     require_unmasked(w, "sample_weight")
     rows = np.empty((length(w) if block or n is None else n, 1))
-    return check_sample_weight(w, rows, all_zero=all_zero or block)
+    return np.ascontiguousarray(check_sample_weight(w, rows, all_zero=all_zero or block))
 
 
 # Random numbers

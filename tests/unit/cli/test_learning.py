@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import kreinlearn
-from kreinlearn import Landmarks, Resources, cli, datasets
+from kreinlearn import Landmarks, Resources, cli, datasets, progress
 from kreinlearn.data import text
 from tests.unit.cli.commands import printed, read_csv, run, write_csv
 
@@ -288,7 +288,10 @@ def test_a_matrix_that_is_wrong(
 # What is said
 
 
-def test_what_was_chosen_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_was_chosen_is_said(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "LONG_RUN", np.inf)  # a busy machine would announce the time
     file = words_in(Path("w.csv"), text=WORDS, label=LABELS)
     run("fit", file, "--target", "label", "-o", "m.krein")
     out, error = capsys.readouterr()
