@@ -62,11 +62,12 @@ class Named:
 
 
 def is_automatic(options: argparse.Namespace) -> bool:
-    """Whether the learner compares kernels itself: "auto", which is the default of fit."""
+    """Whether the learner compares kernels itself: "auto", the default of fit and evaluate."""
     is_front = getattr(options, "estimator", None) in (FRONT, *ESTIMATORS[FRONT])
+    able = is_front or options.command == "evaluate"
     if options.kernel != [AUTO]:
-        return is_front and options.kernel is None
-    if not is_front and options.command != "evaluate":
+        return able and options.kernel is None
+    if not able:
         options.parser.error(
             "--kernel auto is for fit with --estimator krein, and for evaluate; name a kernel"
         )

@@ -62,8 +62,8 @@ def test_the_front_door_compares_kernels_on_texts_numbers_and_records() -> None:
 def test_others_have_the_kernel_that_they_had() -> None:
     assert given("words.csv", "--estimator", "ridge").kernel == "levenshtein"
     assert given("numbers.csv", "--estimator", "KreinSVC").kernel == "gaussian"
-    assert given("words.csv", command="evaluate").kernel == "levenshtein"
-    assert given("numbers.csv", command="evaluate").kernel == "gaussian"
+    assert given("words.csv", command="evaluate").kernel == "auto"
+    assert given("numbers.csv", command="evaluate").kernel == "auto"
     assert given("words.csv", "--kernel", "auto", command="evaluate").kernel == "auto"
     assert given("words.csv", "--kernel", "jaro").kernel == "jaro"
 
