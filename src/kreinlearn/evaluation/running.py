@@ -7,7 +7,6 @@ import time
 import warnings
 from collections.abc import Iterable
 from contextlib import nullcontext
-from dataclasses import replace
 from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
@@ -33,11 +32,18 @@ from kreinlearn.evaluation.learners import (
     one_for_all,
     one_or_several,
 )
+from kreinlearn.evaluation.mistakes import (
+    ClassErrors,
+    Mistakes,
+    class_errors,
+    number_errors,
+    shortly,
+)
 from kreinlearn.evaluation.result import Evaluation, Score
 from kreinlearn.evaluation.sizes import ALLOWED, Plan, Problem, affordable_objects, planned, spread
 from kreinlearn.evaluation.targets import Targets, targets_of
 from kreinlearn.inspection.arguments import CHECKS, Array, KernelLike, KernelParams, Objects, Seed
-from kreinlearn.inspection.prepared import Prepared, described, prepare
+from kreinlearn.inspection.prepared import described, prepare
 from kreinlearn.kernels import Kernel, remembering, resolve
 from kreinlearn.kernels.candidates import AUTO
 from kreinlearn.kernels.keys import key_of
@@ -182,9 +188,12 @@ def evaluate(
         targets = targets_of(y, prepared.n, task)
         chosen, refused = _able(learners_for(targets.task, learners), kernel, single)
         pair = pair_seconds(prepared.kernel, prepared.X) if prepared.kernel.costly else 0.0
-        sampled: list[str] = []
+        sampled, numbers = list[str](), np.arange(prepared.n)
         if limit.applies and are_drawn(cv):
-            prepared, targets, sampled = _affordable(prepared, targets, pair, limit, rng)
+            rows = _affordable(prepared.n, targets, pair, limit, rng)
+            if rows is not None:
+                sampled, numbers = [_sampled_in_words(len(rows), prepared.n, pair)], rows
+                prepared, targets = prepared.of_part(rows, rng), targets.of_part(rows)
         folds, bar = _folds(targets, cv, prepared.n, rng), Progress(verbose, name)
         seed, memory = int(rng.integers(2**31)), budget_bytes(budget)
         run = Run(prepared, targets, folds, settings, seed, bar, memory, limit.ends)
@@ -202,7 +211,28 @@ def evaluate(
     rare = targets.rare_in_words(len(folds)) if are_drawn(cv) else []
     kernels = [*_single_in_words(chosen, single), *_weights_in_words(scores)]
     notes = (*targets.notes, *rare, *kernels, *limited, *known, *_distinct(caught))
-    return Evaluation(targets.task, targets.metric, prepared.n, n_folds, ratio, name, scores, notes)
+    mistakes = _mistakes(scores[0], run, n_folds, numbers)
+    return Evaluation(
+        targets.task, targets.metric, prepared.n, n_folds, ratio, name, scores, notes, mistakes
+    )
+
+
+def _mistakes(best: Score, run: Run, n_folds: int, numbers: Array) -> Mistakes | None:
+    """Where the best learner errs; ``numbers`` are those of the rows among all that were given."""
+    if best.failed is not None:
+        return None
+    tested = np.concatenate([test for _, test in run.folds[:n_folds]])
+    y, X = run.targets.y[tested], run.prepared.X
+    errors = class_errors if run.targets.labels is not None else number_errors
+    found = errors(best.name, y, best.predicted, tested, {})
+    if isinstance(found, ClassErrors):
+        wanted = {one.row for pair in found.pairs for one in pair.examples}
+    else:
+        wanted = {one.row for one in found.worst}
+    given = run.prepared.kernel.domain.is_matrix  # objects that are not here
+    shown = {} if given else {i: shortly(take(X, np.array([i]))[0]) for i in wanted}
+    by_number = {int(numbers[i]): text for i, text in shown.items()}
+    return errors(best.name, y, best.predicted, numbers[tested], by_number)
 
 
 def _require_for_all_folds(settings: Settings) -> None:
@@ -338,21 +368,18 @@ class Limit(NamedTuple):
 
 
 def _affordable(
-    prepared: Prepared, targets: Targets, pair: float, limit: Limit, rng: np.random.Generator
-) -> tuple[Prepared, Targets, list[str]]:
-    """A sample of the objects, if to compare all of them takes too long; and a sentence on it."""
-    n = prepared.n
+    n: int, targets: Targets, pair: float, limit: Limit, rng: np.random.Generator
+) -> Array | None:
+    """The rows of a sample, if to compare all objects takes too long."""
     size = affordable_objects(n, pair, limit.allowed)
-    if size >= n:
-        return prepared, targets, []
-    rows = spread(np.arange(n), targets.labels, size, rng)
-    note = (
-        f"This is about {len(rows):,} of the {n:,} objects, drawn at random: one similarity takes "
+    return None if size >= n else spread(np.arange(n), targets.labels, size, rng)
+
+
+def _sampled_in_words(size: int, n: int, pair: float) -> str:
+    return (
+        f"This is about {size:,} of the {n:,} objects, drawn at random: one similarity takes "
         f"about {pair:.0e} s, and those of all objects too long. A larger time_limit allows more."
     )
-    sampled = targets_of(targets.y[rows], len(rows), targets.task)
-    sampled = replace(sampled, notes=(*targets.notes, *sampled.notes))
-    return prepared.of_part(rows, rng), sampled, [note]
 
 
 def _planned(run: Run, learners: list[Learner], problem: Problem, limit: Limit) -> Plan:

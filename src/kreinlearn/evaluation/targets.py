@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,6 +43,11 @@ class Targets:
     @property
     def metric(self) -> str:
         return "1 - R^2" if self.labels is None else "error, %"
+
+    def of_part(self, rows: Array) -> Targets:
+        """The targets of some of the objects, with what there is to note about all of them."""
+        part = targets_of(self.y[rows], len(rows), self.task)
+        return replace(part, notes=(*self.notes, *part.notes))
 
     def rare_in_words(self, k: int) -> list[str]:
         """What is to be said about classes with fewer objects than there are folds."""
