@@ -12,6 +12,10 @@ class NotRemembered(UserWarning):
     """There is no room for kernel values, some of which are evaluated more than once."""
 
 
+class RareClasses(UserWarning):
+    """Some classes have fewer objects than there are folds."""
+
+
 def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     level, frame = 2, sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in LIBRARIES:

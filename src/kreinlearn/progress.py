@@ -229,9 +229,9 @@ def state_in_words(rows: int, all_rows: int, done: int, pairs: int, elapsed: flo
 
 
 def jobs_in_words(jobs: int, all_jobs: int, share: float, elapsed: float, seconds: float) -> str:
-    """Jobs and time left; the time is the one expected, until a share of the work is done."""
+    """Fits and time left; the time is the one expected, until a share of the work is done."""
     left = seconds - elapsed if not share else elapsed / share * (1 - share)
-    return f"{jobs:,}/{all_jobs:,}, {time_in_words(max(left, 0.0))} left"
+    return f"{jobs:,}/{all_jobs:,} fits, {time_in_words(max(left, 0.0))} left"
 
 
 def cost_in_words(pairs: int, seconds: float, cores: int) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import codecs
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 FRONT = "krein"  # the estimator that is used unless another one is named
-ESTIMATORS = {  # the classifier and the regressor of each name
+ESTIMATORS: dict[str, tuple[str, str | None]] = {  # the classifier and the regressor of each name
     FRONT: ("KreinClassifier", "KreinRegressor"),
     "ridge": ("KreinRidgeClassifier", "KreinRidge"),
     "vc-ridge": ("KreinVCRidgeClassifier", "KreinVCRidge"),
@@ -19,6 +20,16 @@ ESTIMATORS = {  # the classifier and the regressor of each name
     "similarity-ridge": ("SimilarityRidgeClassifier", "SimilarityRidge"),
     "spectrum-svc": ("SpectrumSVC", None),
 }
+_CONSTANTS = ("always the most frequent class", "always the mean")
+LEARNERS: dict[
+    str, tuple[tuple[str, ...], tuple[str, ...]]
+] = {  # what evaluate compares, as it shows them: for classes, and for numbers
+    **{name: ((one,), (other,) if other else ()) for name, (one, other) in ESTIMATORS.items()},
+    "spectrum-svc": (("SpectrumSVC flip", "SpectrumSVC clip"), ()),
+    "neighbours": (("k nearest neighbours",), ("k nearest neighbours",)),
+    "constant": (_CONSTANTS[:1], _CONSTANTS[1:]),
+}
+OBJECTS = ("texts", "series", "vectors", "records", "sets", "points", "graphs", "matrices")
 WORDS = {"true": True, "false": False, "none": None}
 
 
@@ -106,11 +117,46 @@ def _value(text: str) -> Any:
         return tuple(map(_value, text.split(","))) if "," in text else text
 
 
+def close_to(name: str, known: Iterable[str]) -> str:
+    """Return "did you mean ...?" if a known name is like this one."""
+    same = {one.lower(): one for one in known}
+    close = [same[one] for one in get_close_matches(name.lower(), same, n=3)]
+    return f"did you mean {' or '.join(close)}?" if close else ""
+
+
 def estimator(text: str) -> str:
     known = [*ESTIMATORS, *(name for pair in ESTIMATORS.values() for name in pair if name)]
     if text not in known:
-        raise ArgumentTypeError(f"{text!r} is not among {', '.join(known)}")
+        meant = close_to(text, known) or f"there are {', '.join(ESTIMATORS)}, and names of classes"
+        raise ArgumentTypeError(f"there is no estimator {text!r}; {meant}")
     return text
+
+
+def learners(text: str) -> list[str]:
+    """Read names of learners, with commas in between, each a key of LEARNERS or as it is shown."""
+    shown = [one for both in LEARNERS.values() for names in both for one in names]
+    known = {name.lower(): name for name in [*LEARNERS, *shown]}
+    given = [one.strip() for one in text.split(",")]
+    for one in given:
+        if one.lower() not in known:
+            meant = close_to(one, known.values()) or f"there are {', '.join(LEARNERS)}"
+            raise ArgumentTypeError(f"there is no learner {one!r}; {meant}")
+    return [known[one.lower()] for one in given]
+
+
+def learners_of(names: Sequence[str], task: str) -> list[str]:
+    """Return learners as evaluate knows them; a ValueError names one that is not for the task."""
+    place, found = ("classification", "regression").index(task), list[str]()
+    for name in names:
+        meant = LEARNERS[name][place] if name in LEARNERS else (name,)
+        if not meant or not any(meant[0] in both[place] for both in LEARNERS.values()):
+            able = [one for one, both in LEARNERS.items() if both[place]]
+            raise ValueError(
+                f"--learners {name} is not for {task}; there are {', '.join(able)} (--task "
+                "decides what is learned)"
+            )
+        found += [one for one in meant if one not in found]
+    return found
 
 
 def kernel_parameters(options: Namespace, verbose: int) -> dict[str, Any]:

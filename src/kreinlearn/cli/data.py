@@ -17,8 +17,11 @@ import numpy as np
 from kreinlearn.cli import kernels
 from kreinlearn.cli.messages import Talk
 from kreinlearn.data.arrays import ArrayFile
+from kreinlearn.data.fields import is_number
+from kreinlearn.data.gaps import Complete, gaps_in, gaps_in_words, rows_of
 from kreinlearn.data.memory import budget_bytes
-from kreinlearn.data.opening import open_file
+from kreinlearn.data.opening import DELIMITERS, open_file, suffix_of
+from kreinlearn.data.source import Array
 from kreinlearn.data.table import Table, listed, require_column
 from kreinlearn.data.targets import Target, target_of
 from kreinlearn.data.text import TextTable
@@ -33,6 +36,7 @@ ROOM = 4  # a file is read into memory if that many times its size fits the budg
 IDENTIFIER = re.compile(  # what a column that names the rows may be called; pandas writes the last
     r"(?i:(^|[_\W])(id|ids|index|idx|key|uuid|guid)$)|[a-z]I[dD]$|^Unnamed: 0$|^$"
 )
+MARKS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 BARE = "1"  # the first column of a file without names
 
 
@@ -46,6 +50,8 @@ class Given:
     names: tuple[str, ...] | None = None
     target: Target | None = None
     shown: str = ""  # the kernel as it was written
+    table: Table | None = None  # the rows that they are from, where some are left out
+    left_out: Array | None = None  # the numbers of rows that are left out
 
     @property
     def n(self) -> int:
@@ -69,6 +75,7 @@ def load(options: argparse.Namespace, talk: Talk, *, streams: bool = False) -> G
     if isinstance(file, ArrayFile):
         given = _from_arrays(file, options, kernel)
     else:
+        say_mark(file, options, talk)
         if options.header and not file.stored.header:
             talk.note(f"{file.origin}: the first line holds numbers, so it is read as a row")
         given = _from_table(file, options, kernel, streams, talk)
@@ -78,7 +85,7 @@ def load(options: argparse.Namespace, talk: Talk, *, streams: bool = False) -> G
         talk.note(f"columns: {listed(given.columns)} (--column names others)")
     talk.detail(f"{given.n:,} objects in {options.file}")
     shown = given.kernel if kernel is None else kernel.shown
-    return replace(given, target=target_for(file, options, given.n), shown=shown)
+    return replace(given, target=target_for(file, options, given), shown=shown)
 
 
 def file_of(options: argparse.Namespace, *, may_be_matrix: bool) -> Table | ArrayFile:
@@ -95,6 +102,13 @@ def _opened(path: Path, options: argparse.Namespace, header: bool | None) -> Tab
         header=header,
         memory_budget=getattr(options, "memory", None),
     )
+
+
+def say_mark(file: Table | ArrayFile, options: argparse.Namespace, talk: Talk) -> None:
+    """Say what separates the columns, if it was found and is not what files of this name have."""
+    mark = getattr(getattr(file, "stored", None), "delimiter", None)
+    if None is not mark != DELIMITERS.get(suffix_of(options.file)) and options.delimiter is None:
+        talk.note(f"{options.file}: columns are separated by {MARKS[mark]} (--delimiter)")
 
 
 def _require_names(
@@ -114,15 +128,17 @@ def _require_names(
             require_column(name, file.names, options.file, what)
 
 
-def write_report(given: Given, options: argparse.Namespace, talk: Talk, **findings: Any) -> None:
-    """Write the page of --html, which names the file and the columns of the objects."""
+def write_report(
+    path: Path, given: Given, options: argparse.Namespace, talk: Talk, **findings: Any
+) -> None:
+    """Write the page of --html or --markdown, which names the file and the columns."""
     from kreinlearn import report
 
     columns = given.columns or list(options.column or ())
     what = "column" if len(columns) == 1 else "columns"
     source = f"{options.file.name}, {what} {listed(columns)}" if columns else options.file.name
-    report.write_report(options.html, source=source, **findings)
-    talk.note(f"report: {options.html}")
+    report.write_report(path, source=source, **findings)
+    talk.note(f"report: {path}")
 
 
 # Tables
@@ -133,20 +149,23 @@ def _from_table(
     talk: Talk,
 ) -> Given:  # fmt: skip
     numbers, others = table.split([options.target, options.id])
-    rows = _Rows(table, options, kernel, streams)
+    rows = _Rows(table, options, kernel, streams, talk)
     chosen = options.column
+    if kernel is None and not chosen and (matrix := _matrix(rows, numbers, others)) is not None:
+        return matrix
+    if kernel is not None and kernel.domain.is_matrix:
+        return rows.matrix(chosen or _matrix_columns(table, numbers, others))
+    if not chosen and not (kernel is not None and kernel.fields):
+        kept = _without_identifiers(table, numbers, others, talk)
+        numbers, others = ([one for one in some if one in kept] for some in (numbers, others))
     if kernel is None:
-        if not chosen and (matrix := _matrix(rows, numbers, others)) is not None:
-            return matrix
-        if kernels.is_automatic(options):
-            return _automatic(rows, chosen, numbers, others, talk)
-        return _guessed(rows, chosen, numbers, others)
-    if kernel.domain.is_matrix:
-        return rows.numbers(chosen or _matrix_columns(table, numbers, others), in_memory=True)
+        automatic = kernels.is_automatic(options)
+        return (_automatic if automatic else _guessed)(rows, chosen, numbers, others)
     if isinstance(kernel.domain, Records):
         if kernel.fields:
             lists = table.pick(kernel.fields).list_columns()
-            return rows.records(kernel.fields, set(numbers) - kernel.domain.objects, lists)
+            numeric, whole = set(numbers) - kernel.domain.objects, not options.drop_missing
+            return rows.records(kernel.fields, numeric, lists, whole=whole)
         return rows.records(chosen or [*numbers, *others], set(numbers) - kernel.categorical)
     if kernel.domain.is_objects:
         chosen = chosen or object_columns(table, numbers, others, kernel.takes_texts)
@@ -156,25 +175,33 @@ def _from_table(
             f"{table.origin} has no column of numbers, which this kernel takes; there are: "
             f"{', '.join(others)} (for texts: --kernel levenshtein)"
         )
+    if others and not chosen:
+        talk.note(f"left out, because this kernel takes numbers: {listed(others)}")
     return rows.numbers(chosen or numbers)
 
 
 def _guessed(rows: _Rows, column: list[str] | None, numbers: list[str], others: list[str]) -> Given:
-    """Without --kernel, take the one column of texts, or else the columns of numbers."""
-    chosen = column or (others if len(others) == 1 else numbers)
+    """Without --kernel, take one column of texts, columns of numbers, or all columns as records."""
+    chosen = column or [*numbers, *others]
     if len(chosen) == 1 and chosen[0] not in numbers:
         _require_texts(rows.table, chosen[0])
         return replace(rows.objects(chosen[0]), kernel="levenshtein")
     if not chosen:
         object_columns(rows.table, numbers, others, text=True)
-    return replace(rows.numbers(chosen), kernel="gaussian")
+    if set(chosen) <= set(numbers):
+        return replace(rows.numbers(chosen), kernel="gaussian")
+    return replace(rows.records(_in_order(rows.table, chosen), set(numbers)), kernel="gower")
+
+
+def _in_order(table: Table, names: Sequence[str]) -> list[str]:
+    return [name for name in table.names if name in names]
 
 
 def _automatic(
-    rows: _Rows, column: list[str] | None, numbers: list[str], others: list[str], talk: Talk
+    rows: _Rows, column: list[str] | None, numbers: list[str], others: list[str]
 ) -> Given:
     """Take one column of objects, columns of numbers, or all columns as records of any kinds."""
-    chosen = column or _without_identifiers(rows.table, numbers, others, talk)
+    chosen = column or _in_order(rows.table, [*numbers, *others])
     if len(chosen) == 1 and chosen[0] not in numbers:
         if rows.large:  # objects that stay in a file cannot be looked at before
             return _guessed(rows, chosen, numbers, others)
@@ -203,15 +230,15 @@ def _without_identifiers(
 
 
 def _is_identifier(table: Table, name: str) -> bool:
-    """Whether a column that is called like an identifier holds distinct texts, or row numbers."""
-    if not IDENTIFIER.search(name):
+    """Whether a column that is called like an identifier holds distinct texts or whole numbers."""
+    if not IDENTIFIER.search(name) or name not in table.kinds:
         return False
     values = table.column(name)
+    if len(set(map(str, values))) < len(values):
+        return False
     if table.kinds[name].what == "number":
-        distinct = {float(value) for value in values if value not in (None, "")}
-        n = len(values)
-        return distinct in (set(map(float, range(n))), set(map(float, range(1, n + 1))))
-    return all(isinstance(value, str) for value in values) and len(set(values)) == len(values)
+        return all(is_number(value) and float(value).is_integer() for value in values)
+    return all(isinstance(value, str) for value in values)
 
 
 def _matrix(rows: _Rows, numbers: list[str], others: list[str]) -> Given | None:
@@ -221,7 +248,7 @@ def _matrix(rows: _Rows, numbers: list[str], others: list[str]) -> Given | None:
     if first is None or len(first.columns[0]) != len(numbers):
         return None
     try:
-        given = rows.numbers(numbers, in_memory=True)
+        given = rows.matrix(numbers)
     except ValueError:  # numbers are missing
         return None
     name = kernels.for_numbers(given.X)
@@ -264,29 +291,66 @@ class _Rows:
     """Columns of a table as what a kernel takes: in memory, or on disk if they are too large."""
 
     def __init__(
-        self, table: Table, options: argparse.Namespace, kernel: kernels.Named | None, streams: bool
-    ) -> None:
+        self, table: Table, options: argparse.Namespace, kernel: kernels.Named | None,
+        streams: bool, talk: Talk,
+    ) -> None:  # fmt: skip
         self.table, self.kernel = table, "" if kernel is None else kernel.spec
+        self.options, self.talk = options, talk
         budget = budget_bytes(getattr(options, "memory", None))
         self.large = streams and ROOM * options.file.stat().st_size > budget
         self.on_disk = self.large or (streams and not isinstance(table.stored, TextTable))
 
+    def matrix(self, names: Sequence[str]) -> Given:
+        """Rows of a given matrix, of which none can be left out without its column."""
+        named = tuple(names) if self.table.stored.header else None
+        return Given(self.table.pick(list(names)).numbers()[:], self.kernel, names=named)
+
     def numbers(self, names: Sequence[str], in_memory: bool = False) -> Given:
-        chosen = self.table.pick(list(names))
+        table, left_out = self._complete(names)
+        chosen, named = table.pick(list(names)), tuple(names) if table.stored.header else None
         X = chosen if self.on_disk and not in_memory else chosen.numbers()[:]
-        return Given(X, self.kernel, names=tuple(names) if self.table.stored.header else None)
+        return Given(X, self.kernel, names=named, table=table, left_out=left_out)
 
     def objects(self, name: str, in_memory: bool = False) -> Given:
-        chosen = self.table.pick(name)
+        table, left_out = self._complete([name])
+        chosen = table.pick(name)
         X = chosen if self.on_disk and not in_memory else chosen.objects()[:]
-        return Given(X, self.kernel, name)
+        return Given(X, self.kernel, name, table=table, left_out=left_out)
 
     def records(
-        self, names: Sequence[str], numeric: Collection[str], lists: Collection[str] = ()
-    ) -> Given:
-        chosen = self.table.pick(list(names))
+        self, names: Sequence[str], numeric: Collection[str], lists: Collection[str] = (), *,
+        whole: bool = True,
+    ) -> Given:  # fmt: skip
+        """Rows as dicts; one is missing if all of its fields are, or any of them unless whole."""
+        table, left_out = self._complete(names, whole=whole)
+        chosen, named = table.pick(list(names)), tuple(names)
         blocks = (chosen.as_records(one, numeric, lists) for one in chosen.blocks())
-        return Given(list(chain.from_iterable(blocks)), self.kernel, names=tuple(names))
+        X = list(chain.from_iterable(blocks))
+        return Given(X, self.kernel, names=named, table=table, left_out=left_out)
+
+    def _complete(self, names: Sequence[str], whole: bool = False) -> tuple[Table, Array | None]:
+        """The table without rows in which an object or the target is missing, and these rows.
+
+        Unless --drop-missing is given, they are an error that counts them.
+        """
+        options, table = self.options, self.table
+        target = _in_file(options) or _label_column(options, len(table))
+        found = gaps_in(table, list(dict.fromkeys(names)), whole=whole)
+        said = gaps_in_words(found, table.stored.line) if found else ""
+        if target is not None:
+            labels, name = (table, target) if isinstance(target, str) else target
+            more = gaps_in(labels, [name]) if isinstance(labels, Table) else {}
+            if more:
+                shown = more if name != BARE else {str(options.labels): more[name]}
+                said = f"{said}, {gaps_in_words(shown, labels.stored.line)}".removeprefix(", ")
+                found = {**found, f"target {name}": more[name]}
+        if not found:
+            return table, None
+        rows = rows_of(found)
+        if not options.drop_missing:
+            raise ValueError(f"{table.origin}: {said}; fill in, or leave out with --drop-missing")
+        self.talk.note(f"left out: {len(rows):,} of {len(table):,} rows; {said}")
+        return replace(table, stored=Complete(table.stored, rows)), rows
 
 
 # Arrays
@@ -336,14 +400,19 @@ def remember(model: KreinEstimator, given: Given) -> None:
 # Targets
 
 
-def target_for(file: Table | ArrayFile, options: argparse.Namespace, n: int) -> Target | None:
-    """Return the target of ``n`` objects: that of --labels, or a column of the file itself."""
-    if options.needs_target is None or (options.labels is None and options.target is None):
+def target_for(file: Table | ArrayFile, options: argparse.Namespace, given: Given) -> Target | None:
+    """Return the target of the objects: that of --labels, or a column of the file itself."""
+    name, source, n = _in_file(options), options.file, given.n
+    if name is not None:
+        file = given.table or file
+    elif options.needs_target is None or options.labels is None:
         return None
-    name, source = options.target, options.file
-    if options.labels is not None:
-        source = options.labels
-        file, name = _labels(options, n)
+    else:
+        dropped, source = given.left_out, options.labels
+        n_rows = n if dropped is None else n + len(dropped)
+        file, name = _labels(options, n_rows)
+        if dropped is not None and isinstance(file, Table) and len(file) == n_rows:
+            file = replace(file, stored=Complete(file.stored, dropped))
     values = file.column(name)
     if len(values) != n:
         raise ValueError(
@@ -356,6 +425,21 @@ def target_for(file: Table | ArrayFile, options: argparse.Namespace, n: int) -> 
         place = partial(file.stored.place_after, 0, name)
         return target_of(values, shown, place, task, typed=file.stored.typed)
     return target_of(values, shown, lambda i: f"row {i} of {name!r} in {source}", task, typed=True)
+
+
+def _in_file(options: argparse.Namespace) -> str | None:
+    """Return the column of the file that is the target, if there is one."""
+    inside = options.needs_target is not None and options.labels is None
+    name: str | None = options.target if inside else None
+    return name
+
+
+def _label_column(options: argparse.Namespace, n: int) -> tuple[Table, str] | None:
+    """Return the table and the column of --labels, if it has one row per object."""
+    if options.needs_target is None or options.labels is None:
+        return None
+    file, name = _labels(options, n)
+    return (file, name) if isinstance(file, Table) and len(file) == n else None
 
 
 def _labels(options: argparse.Namespace, n: int) -> tuple[Table | ArrayFile, str]:

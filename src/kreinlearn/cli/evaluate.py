@@ -3,14 +3,47 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from kreinlearn.cli.arguments import kernel_parameters
+import numpy as np
+
+from kreinlearn.cli.arguments import FRONT, LEARNERS, kernel_parameters, learners_of
 from kreinlearn.cli.messages import Talk, in_flags
-from kreinlearn.cli.output import require_free, show_json, show_table
+from kreinlearn.cli.output import command, require_free, show_json, show_table
+
+if TYPE_CHECKING:
+    from kreinlearn.evaluation import Evaluation
+
+
+def next_command(options: argparse.Namespace, evaluation: Evaluation) -> str | None:
+    """The command that fits the best learner, as far as fit knows it."""
+    best = None if evaluation.best is None else evaluation.best.name
+    for name, both in LEARNERS.items():
+        if any(best in names for names in both):
+            more = {} if name in (FRONT, "neighbours", "constant") else {"--estimator": name}
+            return command("fit", options, "-o model.krein", more)
+    return None
+
+
+def show(evaluation: Evaluation, source: str) -> None:
+    """Print the answer, where the best learner errs, and the comparison of all learners."""
+    if evaluation.mistakes is not None:
+        from kreinlearn.report.mistakes import tables_of
+
+        print(evaluation.answer)
+        for table in tables_of(evaluation.mistakes):
+            show_table(table.title, table.rows, table.header)
+    title = f"{source}, {evaluation.n_folds} folds"
+    show_table(title, evaluation.rows(), evaluation.header)
+    for line in (evaluation.verdict, *evaluation.notes):
+        print(in_flags(line))
 
 
 def run(options: argparse.Namespace, talk: Talk) -> int:
-    outputs = {"--html": options.html, "--csv": options.csv}
+    outputs = {"--html": options.html, "--markdown": options.markdown, "--csv": options.csv}
+    if options.markdown is not None and options.markdown.suffix != ".md":
+        options.parser.error(f"--markdown {options.markdown}: it must end in .md")
     require_free(options, outputs, [options.file, options.labels])
     from kreinlearn.cli import data
     from kreinlearn.data.memory import Resources
@@ -24,6 +57,7 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         given.X,
         target.values,
         given.kernel,
+        learners=learners_of(options.learners, target.task) if options.learners else "auto",
         cv=options.cv,
         landmarks=options.landmarks,
         task=target.task,
@@ -31,16 +65,20 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         time_limit=options.time_limit,
         **kernel_parameters(options, talk.level),
     )
+    if given.left_out is not None and evaluation.mistakes is not None:  # rows as in the file
+        kept = np.setdiff1d(np.arange(given.n + len(given.left_out)), given.left_out)
+        evaluation = replace(evaluation, mistakes=evaluation.mistakes.renumbered(kept))
     if options.csv is not None:
         evaluation.to_csv(options.csv)
         talk.note(f"table: {options.csv}")
-    if options.html is not None:
-        data.write_report(given, options, talk, evaluation=evaluation)
+    step = next_command(options, evaluation)
+    for path in (options.html, options.markdown):
+        if path is not None:
+            data.write_report(path, given, options, talk, evaluation=evaluation, next_step=step)
     if options.json:
         show_json({"file": str(options.file), **evaluation.to_dict()})
     else:
-        title = f"{options.file.name}, {evaluation.kernel}, {evaluation.n_folds} folds"
-        show_table(title, evaluation.rows(), evaluation.header)
-        for line in (evaluation.verdict, *evaluation.notes):
-            print(in_flags(line))
+        show(evaluation, f"{options.file.name}, {evaluation.kernel}")
+        if step is not None:
+            talk.note(f"next: {step}")
     return 0 if evaluation.best is not None else 1

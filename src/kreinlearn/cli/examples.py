@@ -15,6 +15,7 @@ EPILOGS = {
   kreinlearn fit words.csv --target label --column text --kernel levenshtein -o model.krein
   kreinlearn predict model.krein new.csv -o predicted.csv
   kreinlearn inspect words.csv --target label --column text --html report.html
+  kreinlearn kernels                    which similarities there are, and for which objects
   kreinlearn demo                       a metric that is not a kernel, in a minute
   kreinlearn reproduce quick            every experiment of the paper in small, in a few minutes
 """,
@@ -48,8 +49,13 @@ column for every object that the model was fitted on.
     "evaluate": f"""examples:
   kreinlearn evaluate words.csv --target label --column text --kernel levenshtein
   kreinlearn evaluate words.csv --target label --column text --csv errors.csv --html report.html
+  kreinlearn evaluate words.csv --target label --learners krein,svc,neighbours
   kreinlearn evaluate distances.mat --column D --target y --kernel precomputed_dissimilarity --json
 {STATUS}""",
+    "kernels": """examples:
+  kreinlearn kernels
+  kreinlearn kernels --objects texts
+""",
     "approximate": f"""examples:
   kreinlearn approximate words.csv --column text --kernel levenshtein --rank 50 -o factors.npz
   kreinlearn approximate rows.npy --kernel delta_gauss --tol 0.05 -o factors.zarr

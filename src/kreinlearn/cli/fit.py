@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,14 @@ import numpy as np
 
 from kreinlearn.cli.arguments import ESTIMATORS, kernel_parameters
 from kreinlearn.cli.messages import Talk
-from kreinlearn.cli.output import require_free, show_findings
+from kreinlearn.cli.output import command, require_free, show_findings
 from kreinlearn.data.memory import Resources
+from kreinlearn.data.table import Table
 from kreinlearn.data.targets import TASKS
 
 if TYPE_CHECKING:
     from kreinlearn.cli.data import Given
+    from kreinlearn.evaluation.expected import Expected
 
 # What --param may set beside the parameters of an estimator: parts of those that have several.
 PARTS = {
@@ -53,8 +56,36 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     data.remember(model, given)
     model.set_params(verbose=0, resources=replace(model.resources, store=None))
     kreinlearn.save(model, options.output)
-    show_findings(_findings(model, given, seconds, options), options)
+    expected = _expected(model, given, seconds, options)
+    if not options.json and expected is not None:
+        print(expected.in_words(target.name))
+    elif expected is None:
+        talk.note("the error is not known, as the objects stay in the file; evaluate a part of it")
+    show_findings({**_findings(model, given, seconds, options), **_plain(expected)}, options)
+    talk.note(f"next: kreinlearn predict {shlex.quote(str(options.output))} NEW_FILE -o out.csv")
+    talk.note(f"compare: {command('evaluate', options, '--html report.html')}")
     return 0
+
+
+def _expected(
+    model: Any, given: Given, seconds: float, options: argparse.Namespace
+) -> Expected | None:
+    """The error that new objects will have: that of the fit, or that of further fits of parts."""
+    from kreinlearn.evaluation.expected import Expected, cross_validated
+
+    assert given.target is not None
+    y = given.target.values
+    if hasattr(model, "expected_error_"):
+        return Expected.of(y, given.target.task, model.expected_error_, model.expected_error_std_)
+    if isinstance(given.X, Table):
+        return None
+    return cross_validated(model, given.X, y, given.target.task, seconds, options.seed)
+
+
+def _plain(expected: Expected | None) -> dict[str, Any]:
+    if expected is None:
+        return {}
+    return {"expected_error": expected.error, "expected_error_std": expected.std, "r2": expected.r2}
 
 
 def _classes(options: argparse.Namespace) -> dict[str, str]:
@@ -149,7 +180,7 @@ def _findings(
     target = given.target
     assert target is not None
     signature = getattr(model, "signature_", None)
-    learned = (
+    learned = (  # the error that is expected is said before
         "decision", "similarity", "kernel_weights", "kernel_similarities", "lambda_plus",
         "lambda_minus", "cv_loss", "part_weights",
     )  # fmt: skip
@@ -164,9 +195,6 @@ def _findings(
         "n_landmarks": model.n_landmarks_,
         "rank": getattr(model, "rank_", None),
         "negative_dimensions": None if signature is None else int(np.sum(signature < 0)),
-        **{
-            name: getattr(model, f"{name}_", None)
-            for name in (*learned, "expected_error", "expected_error_std")
-        },
+        **{name: getattr(model, f"{name}_", None) for name in learned},
         "seconds": round(seconds, 3),
     }

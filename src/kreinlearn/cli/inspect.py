@@ -23,7 +23,7 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         **kernel_parameters(options, talk.level),
     )
     if options.html is not None:
-        data.write_report(given, options, talk, inspection=inspection)
+        data.write_report(options.html, given, options, talk, inspection=inspection)
     if options.json:
         show_json({"file": str(options.file), **vars(inspection)})
     else:

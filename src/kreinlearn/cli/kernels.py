@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import re
 from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import Any
+from inspect import getdoc
+from textwrap import fill
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from kreinlearn.cli.arguments import ESTIMATORS, FRONT
+from kreinlearn.cli.arguments import ESTIMATORS, FRONT, OBJECTS, close_to
 from kreinlearn.data.validation import looks_like_distances
 from kreinlearn.kernels import Kernel, columns, registered, resolve
-from kreinlearn.kernels.base import symmetry_rtol
+from kreinlearn.kernels.base import REGISTRY, symmetry_rtol
 from kreinlearn.kernels.combine import common_domain
 from kreinlearn.kernels.domains import Domain
 from kreinlearn.kernels.fields import fields_in
@@ -25,6 +27,27 @@ from kreinlearn.kernels.scikit import (
 from kreinlearn.kernels.strings import TextKernel
 
 AUTO = "auto"
+# What the kernels of a module take, and the extra that installs what they need, if only for some
+# objects.
+KINDS = {
+    "strings": ("texts", "strings"),
+    "ngrams": ("texts", ""),
+    "alignment": ("texts", "bio"),
+    "series": ("series", "timeseries"),
+    "subsequences": ("series", "shapes"),
+    "vectors": ("vectors", ""),
+    "scikit": ("vectors", ""),
+    "tables": ("records", ""),
+    "sets": ("sets", ""),
+    "objects": ("points", ""),
+    "shapes": ("points", ""),
+    "graphs": ("graphs", ""),
+    "precomputed": ("matrices", ""),
+}
+EXTRAS = {"EarthMover": "shapes"}  # of single classes
+SOURCE = re.compile(r" \([^()]*\d{4}\)")  # "(Leslie et al. 2002)"
+END = re.compile(r"(?<![.(])\. ")  # of a sentence
+INDENTED: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "    "}
 CORNER = 300  # the rows and columns of a matrix that decide whether it is symmetric
 
 
@@ -62,11 +85,12 @@ class Named:
 
 
 def is_automatic(options: argparse.Namespace) -> bool:
-    """Whether the learner compares kernels itself: "auto", which is the default of fit."""
+    """Whether the learner compares kernels itself: "auto", the default of fit and evaluate."""
     is_front = getattr(options, "estimator", None) in (FRONT, *ESTIMATORS[FRONT])
+    able = is_front or options.command == "evaluate"
     if options.kernel != [AUTO]:
-        return is_front and options.kernel is None
-    if not is_front and options.command != "evaluate":
+        return able and options.kernel is None
+    if not able:
         options.parser.error(
             "--kernel auto is for fit with --estimator krein, and for evaluate; name a kernel"
         )
@@ -114,8 +138,7 @@ def _field(options: argparse.Namespace, pair: tuple[str, str], kernel: Kernel) -
 def _resolved(options: argparse.Namespace, name: str, params: dict[str, Any]) -> Kernel:
     """Return the kernel of a name."""
     if name not in names():
-        close = get_close_matches(name.lower(), names(), n=3)
-        meant = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(names())}"
+        meant = close_to(name, names()) or "kreinlearn kernels lists those that there are"
         options.parser.error(f"--kernel {name}: there is no such kernel; {meant}")
     known = _parameters(resolve(name))
     for one in params:
@@ -151,3 +174,49 @@ def for_numbers(X: Any) -> str:
 def _is_symmetric(corner: Any) -> bool:
     gap, largest = np.abs(corner - corner.T).max(), np.abs(corner).max()
     return bool(gap <= symmetry_rtol(corner.dtype) * largest)
+
+
+# kreinlearn kernels
+
+
+class Listed(NamedTuple):
+    """A kernel as it is listed."""
+
+    name: str
+    objects: str  # what it takes
+    what: str  # what it is, in a line; nothing for those of scikit-learn
+    extra: str  # that installs what it needs
+
+
+def run(options: argparse.Namespace) -> int:
+    every = listing()
+    for kind in OBJECTS if options.objects is None else [options.objects]:
+        print(f"{kind}:")
+        own = [one for one in every if one.objects == kind and one.what]
+        for one in own:
+            needs = f" [needs the extra {one.extra}]" if one.extra else ""
+            print(f"  {one.name:<26}{one.what}{needs}")
+        if theirs := [one.name for one in every if one.objects == kind and not one.what]:
+            print(fill(f"of scikit-learn: {', '.join(theirs)}", 100, **INDENTED))
+    print('--kernel takes a name; pip install "kreinlearn[strings]" installs the extra strings.')
+    return 0
+
+
+def listing() -> list[Listed]:
+    """Return each kernel by its name; of several names of the same kernel the first one."""
+    made = {name: type(resolve(name)) for name in names()}
+    own = {kind: name for name, kind in reversed(made.items()) if name in REGISTRY}
+    return [_listed(name, kind) for name, kind in made.items() if own.get(kind, name) == name]
+
+
+def _listed(name: str, kind: type) -> Listed:
+    objects, extra = KINDS.get(kind.__module__.rpartition(".")[2], ("objects", ""))
+    theirs = kind in (SklearnKernel, SklearnMetric)
+    what = "" if theirs else sentence(kind)
+    return Listed(name, objects, what, EXTRAS.get(kind.__name__, extra))
+
+
+def sentence(kind: type) -> str:
+    """Return the first sentence of the documentation of a class, without sources and last mark."""
+    paragraph = " ".join((getdoc(kind) or "").split("\n\n")[0].split())
+    return END.split(SOURCE.sub("", paragraph))[0].removesuffix(".")

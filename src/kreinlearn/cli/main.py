@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from kreinlearn.cli.messages import Talk, one_line
-from kreinlearn.cli.parser import parser
+from kreinlearn.cli.parser import parser, require_known
 
 # What a file, a flag or a full disk may lead to; any other error is a mistake of this program.
 EXPECTED = (ArithmeticError, ImportError, MemoryError, OSError, TypeError, ValueError)
@@ -26,7 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         try:
             with terminated():
-                options, rest = parser().parse_known_args(argv)
+                words, known = sys.argv[1:] if argv is None else list(argv), parser()
+                require_known(words, known)
+                options, rest = known.parse_known_args(words)
                 debug = debug or getattr(options, "debug", False)
                 return _run(options, rest)
         finally:

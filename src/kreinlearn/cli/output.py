@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -48,6 +49,26 @@ def _require_writable(output: Path, force: bool) -> None:
 def _same(one: Path, other: Path) -> bool:
     there = one.exists() and other.exists()
     return one.samefile(other) if there else one.resolve() == other.resolve()
+
+
+# What to run next
+
+SHARED = ("target", "labels", "column", "id", "kernel", "kernel_param", "delimiter", "encoding")
+
+
+def command(
+    name: str, options: argparse.Namespace, end: str, more: Mapping[str, str] | None = None
+) -> str:
+    """A command on the same file, with the flags of this call that say what is learned."""
+    words = ["kreinlearn", name, str(options.file)]
+    for dest in SHARED:
+        value = getattr(options, dest, None)
+        for one in value if isinstance(value, list) else [] if value is None else [value]:
+            shown = f"{one[0]}={one[1]}" if isinstance(one, tuple) else str(one)
+            words += [f"--{dest.replace('_', '-')}", shown]
+    words += ["--no-header"] * (not options.header) + ["--drop-missing"] * options.drop_missing
+    words += [word for pair in (more or {}).items() for word in pair]
+    return " ".join([*map(shlex.quote, words), end])
 
 
 # On stdout

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -39,9 +39,31 @@ def parser() -> argparse.ArgumentParser:
         add(commands)
     # The demonstration has a parser of its own.
     commands.add_parser("demo", help="see the library at work on polygons", add_help=False)
+    _add_kernels(commands)
     _add_reproduce(commands)
     _add_completion(commands)
     return result
+
+
+def require_known(words: Sequence[str], within: argparse.ArgumentParser) -> None:
+    """Say what was meant by a command or a flag that does not exist; argparse does not."""
+    (choices,) = [one for one in within._actions if isinstance(one, argparse._SubParsersAction)]
+    if not words or words[0].startswith("-"):
+        return
+    if words[0] not in choices.choices:
+        meant = (
+            arguments.close_to(words[0], choices.choices)
+            or f"there are {', '.join(choices.choices)}"
+        )
+        within.error(f"there is no command {words[0]!r}; {meant}")
+    command = choices.choices[words[0]]
+    known = [flag for action in command._actions for flag in action.option_strings]
+    given = [word.partition("=")[0] for word in words[1:] if word.startswith("--") and word != "--"]
+    for flag in given if known else []:  # the demonstration has a parser of its own
+        if flag not in known:
+            command.error(
+                f"there is no flag {flag}; {arguments.close_to(flag, known) or 'see the help'}"
+            )
 
 
 def _command(commands: Commands, name: str, what: str, more: str = "") -> Command:
@@ -123,11 +145,15 @@ def _add_evaluate(commands: Commands) -> None:
     _add_target(command, "that is to be predicted", needed=True)
     add = command.add_argument
     _add_task(add)
+    add("--learners", type=arguments.learners, action="extend", metavar="NAMES",
+        help=f"the learners to compare, with commas in between: {', '.join(arguments.LEARNERS)} "
+        "(all of them)")  # fmt: skip
     add("--cv", type=arguments.folds, default=5, metavar="FOLDS", help="the number of folds (5)")
     add("--time-limit", type=arguments.seconds, metavar="SECONDS",
         help="about how long it may take; what there was no time for is named (without it, slow "
         "learners get fewer objects, and all take about 100 s of one core)")  # fmt: skip
     add("--html", type=Path, metavar="FILE", help="write a report that opens in a browser")
+    add("--markdown", type=Path, metavar="FILE", help="write the report as Markdown, to a .md file")
     add("--csv", type=Path, metavar="FILE", help="write the table as a CSV file")
     _add_work(command)
     _add_talk(command, json="print the table as one JSON object")
@@ -154,6 +180,12 @@ def _add_approximate(commands: Commands) -> None:
         help="a file that ends in .npz or .zarr")  # fmt: skip
     _add_work(command)
     _add_talk(command, json="print the findings as one JSON object")
+
+
+def _add_kernels(commands: Commands) -> None:
+    command = _command(commands, "kernels", "list the kernels and the objects that they take")
+    command.add_argument("--objects", choices=arguments.OBJECTS, metavar="KIND",
+        help=f"only those for {', '.join(arguments.OBJECTS)}")  # fmt: skip
 
 
 def _add_reproduce(commands: Commands) -> None:
@@ -192,9 +224,12 @@ def _add_file(command: Command) -> None:
     add("--encoding", type=arguments.encoding, metavar="NAME",
         help="the encoding of a text file (utf-8)")  # fmt: skip
     add("--delimiter", type=arguments.delimiter, metavar="MARK",
-        help="the character between columns: ';' or tab (a comma; a tab in .tsv)")  # fmt: skip
+        help="the character between columns: ';' or tab (found in the first rows)")  # fmt: skip
     add("--no-header", dest="header", action="store_false",
         help="the first line holds no names; columns are then called 1, 2, and so on")  # fmt: skip
+    add("--drop-missing", action="store_true",
+        help="leave out rows in which the object or the target is missing; otherwise these are an "
+        "error")  # fmt: skip
 
 
 def _add_objects(command: Command) -> None:
@@ -202,9 +237,10 @@ def _add_objects(command: Command) -> None:
     _add_file(command)
     add = command.add_argument_group("the similarity").add_argument
     add("--kernel", action="append", metavar="NAME",
-        help="levenshtein, dtw, gaussian, ...; precomputed or precomputed_dissimilarity for a "
-        "matrix; auto for the kernels that suit the objects, which fit compares without this flag, "
-        "too (other commands and estimators: levenshtein for texts and gaussian for numbers). "
+        help="levenshtein, dtw, gaussian, ... (kreinlearn kernels lists them); precomputed or "
+        "precomputed_dissimilarity for a matrix; auto for the kernels that suit the objects, which "
+        "fit and evaluate compare without this flag, too (other commands and estimators: "
+        "levenshtein for texts, gaussian for numbers and gower for both). "
         "COLUMN=NAME is the similarity of one column; repeat the flag for several similarities, of "
         "which a weighted sum is learned")  # fmt: skip
     add("--kernel-param", action="append", type=arguments.assignment, default=[],

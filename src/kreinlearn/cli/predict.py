@@ -17,6 +17,7 @@ import numpy as np
 from kreinlearn.cli.messages import Talk
 from kreinlearn.cli.output import STDOUT, require_free
 from kreinlearn.data.arrays import ArrayFile
+from kreinlearn.data.gaps import gaps_in_words, gaps_of_block, rows_of
 from kreinlearn.data.source import BATCH
 from kreinlearn.data.table import Block, Table
 from kreinlearn.data.writing import TABLES, Write, comma_separated, harmless, table_file
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     known = vars(model).pop("feature_names_in_", None)
     n = 0
     with _written(output, options.spreadsheet) as write:
-        for rows in rows_of(model, known, options):
+        for rows in blocks_of(model, known, options, talk):
             write(_columns(model, rows, options))
             n += len(rows.X)
             talk.detail(f"{n:,} rows")
@@ -115,18 +116,30 @@ def _named(what: str, classes: Any) -> list[str]:
 # Rows
 
 
-def rows_of(model: Any, known: Sequence[str] | None, options: argparse.Namespace) -> Iterator[Rows]:
+def blocks_of(
+    model: Any, known: Sequence[str] | None, options: argparse.Namespace, talk: Talk
+) -> Iterator[Rows]:
     """Read blocks of rows of the columns that the model was fitted on, by their known names."""
-    from kreinlearn.cli.data import file_of
+    from kreinlearn.cli.data import file_of, say_mark
 
     file = file_of(options, may_be_matrix=True)
+    say_mark(file, options, talk)
     if isinstance(file, ArrayFile):
         yield from _array_rows(file, model, options)
         return
     names, convert = _wanted(model, known, file, options)
-    ids = [] if options.id is None else [options.id]
+    ids, whole = [] if options.id is None else [options.id], model.kernel_.domain.is_records
     for block in file.blocks([*names, *ids]):
-        yield Rows(convert(block), block.columns[-1] if ids else None)
+        found = gaps_of_block(file, names, block, whole=whole)
+        if found and not options.drop_missing:
+            said = gaps_in_words(found, file.stored.line)
+            raise ValueError(f"{options.file}: {said}; fill in, or leave out with --drop-missing")
+        if found:
+            left_out = rows_of(found)
+            talk.note(f"left out: {gaps_in_words(found, file.stored.line)}")
+            block = block.without(left_out - block.first)
+        if block.columns[0]:
+            yield Rows(convert(block), block.columns[-1] if ids else None)
 
 
 def _array_rows(file: ArrayFile, model: Any, options: argparse.Namespace) -> Iterator[Rows]:

@@ -4,13 +4,42 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from kreinlearn.data.errors import OptionError
 from kreinlearn.data.fields import is_number
-from kreinlearn.data.text import TextTable
+from kreinlearn.data.text import TextFile, TextTable
 
 LONGEST_FIELD = 2**24  # characters; a longer field is a quote that was never closed
+
+
+MARKS = (",", ";", "\t", "|")  # which may stand between fields
+LOOKED_AT = 20  # rows by which the mark between fields is found
+
+
+def detected(path: Path, usual: str, encoding: str | None = None) -> str:
+    """Find the character between the fields of a file.
+
+    It is the ``usual`` one if that is in the first line, and otherwise the one that divides the
+    first rows into as many fields, and into most of them.
+    """
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
+    if max(_widths(path, usual, encoding, 1), default=0) > 1:
+        return usual
+    widths = {mark: set(_widths(path, mark, encoding, LOOKED_AT)) for mark in MARKS}
+    even = {mark: min(found) for mark, found in widths.items() if len(found) == 1}
+    best = max(even, key=lambda mark: even[mark], default=usual)
+    return best if even.get(best, 0) > 1 else usual
+
+
+def _widths(path: Path, mark: str, encoding: str | None, rows: int) -> list[int]:
+    """Count the fields of each of the first rows; none if quotes are not as they should be."""
+    reader = csv.reader(TextFile(path, encoding).lines(), delimiter=mark, strict=True)
+    try:
+        return [len(fields) for fields in islice(filter(None, reader), rows)]
+    except (csv.Error, ValueError):  # the reader will say where
+        return []
 
 
 class Delimited(TextTable):

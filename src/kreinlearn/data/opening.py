@@ -12,7 +12,7 @@ import numpy as np
 from kreinlearn.data.arrays import ArrayFile, array_in, memory_map, zarr_array
 from kreinlearn.data.arrow import ArrowTable, OpenParquet, arrow_at, dataset_of, parquet_at
 from kreinlearn.data.blocks import ONCE, Blocks
-from kreinlearn.data.delimited import Delimited
+from kreinlearn.data.delimited import Delimited, detected
 from kreinlearn.data.jsonl import JsonLines
 from kreinlearn.data.source import NUMBERS
 from kreinlearn.data.table import Table
@@ -66,7 +66,8 @@ def open_file(
         mark of another encoding.
     delimiter : str, default=None
         The character between the columns of a text file. None stands for a comma in a .csv file,
-        and for a tab in others.
+        and for a tab in others; if the first line has none, for a comma, a semicolon, a tab or a
+        bar that divides the first rows into equally many columns.
     header : bool, default=True
         Whether the first line of a .csv or .tsv file holds the names of the columns; None stands
         for "unless it holds nothing but numbers".
@@ -85,7 +86,7 @@ def open_file(
     if suffix in ARROW:
         return Table(arrow_at(path), by_name=True)
     if suffix in DELIMITERS:
-        mark = delimiter or DELIMITERS[suffix]
+        mark = delimiter or detected(path, DELIMITERS[suffix], encoding)
         file = Delimited(path, encoding=encoding, delimiter=mark, header=header)
         return Table(file, by_name=True)
     if suffix in JSON:
@@ -132,7 +133,8 @@ def table(
         mark of another encoding.
     delimiter : str, default=None
         The character between the columns of a text file. None stands for a comma in a .csv file,
-        and for a tab in others.
+        and for a tab in others; if the first line has none, for a comma, a semicolon, a tab or a
+        bar that divides the first rows into equally many columns.
     header : bool, default=True
         Whether the first line of a .csv or .tsv file holds the names of the columns. Columns
         without names are called "1", "2", and so on.

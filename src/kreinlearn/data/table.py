@@ -90,6 +90,12 @@ class Block(NamedTuple):
     first: int
     columns: list[list[Any]]
 
+    def without(self, places: Array) -> Block:
+        """Leave out the rows at some places."""
+        left_out = set(places.tolist())
+        kept = [i for i in range(len(self.columns[0])) if i not in left_out]
+        return Block(self.first, [[column[i] for i in kept] for column in self.columns])
+
 
 def require_column(
     name: str, names: Sequence[str], origin: str | Path, what: str = "column"

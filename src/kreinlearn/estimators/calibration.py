@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
@@ -15,7 +16,7 @@ from sklearn.model_selection import StratifiedKFold
 from kreinlearn.data.opening import opened, with_target
 from kreinlearn.data.validation import TargetLike, WeightLike, is_condensed, square_from_condensed
 from kreinlearn.kernels.base import Array, Objects
-from kreinlearn.learn.folds import fold_count
+from kreinlearn.learn.folds import MAX_FOLDS
 from kreinlearn.nystrom.landmarks import are_row_numbers
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def calibration_of(
             "probability=True needs at least two members of every class, got a class with one; "
             "drop it, or pass probability=False"
         )
-    folds = StratifiedKFold(fold_count(len(y), np.bincount(labels)), shuffle=True, random_state=0)
+    folds = folds_of(labels)
     numbered = _with_numbered_classes(model, classes)  # as which its folds see them
     fitted = CalibratedClassifierCV(numbered, method="sigmoid", cv=folds, ensemble=False)
     fitted.fit(X, labels, sample_weight)
@@ -97,6 +98,14 @@ def calibration_of(
         _never_fall(sigmoid, float(np.average(positive, weights=sample_weight)))
     calibration.estimator = None  # what it was fitted with is not needed
     return calibration
+
+
+def folds_of(labels: Array) -> list[tuple[Array, Array]]:
+    """Row numbers to fit and to calibrate; a class with fewer objects than folds is in some."""
+    k = min(MAX_FOLDS, int(np.bincount(labels).max()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the fit has said it
+        return list(StratifiedKFold(k, shuffle=True, random_state=0).split(labels, labels))
 
 
 def _with_numbered_classes(model: KreinClassifierBase, classes: Array) -> Any:

@@ -32,7 +32,7 @@ from kreinlearn.learn.coding import (
     require_two,
 )
 from kreinlearn.learn.fit import Recipe
-from kreinlearn.learn.folds import are_drawn, draw_folds
+from kreinlearn.learn.folds import are_drawn, draw_folds, warn_of_rare
 from kreinlearn.learn.losses import SquaredHinge
 from kreinlearn.learn.similarity import shared
 from kreinlearn.nystrom.landmarks import Landmarks, MapSpec, open_sample, select_landmarks
@@ -325,11 +325,14 @@ class SpectrumSVC(KreinClassifierBase):
         """Folds of the rows that count; a splitter splits all rows, as it was made for them."""
         assert encoded.labels is not None
         if are_drawn(self.cv) or isinstance(self.cv, str):
-            _, present, counts = np.unique(
+            found, present, counts = np.unique(
                 encoded.labels[numbers], return_inverse=True, return_counts=True
             )
-            few = encoded._replace(labels=present, counts=counts)
-            return draw_folds(self.cv, Rows(numbers), few, rng)
+            few = encoded._replace(labels=present, counts=counts, classes=self.classes_[found])
+            folds, n_folds = draw_folds(self.cv, Rows(numbers), few, rng)
+            if are_drawn(self.cv):
+                warn_of_rare(few, n_folds)
+            return folds, n_folds
         folds, n_folds = draw_folds(self.cv, rows, encoded, rng)
         return folds[numbers], n_folds
 

@@ -32,6 +32,7 @@ class Fit(NamedTuple):
     """What a fit gave on one fold."""
 
     losses: Array  # of the test objects
+    predicted: Array  # for the test objects
     fit_seconds: float
     predict_seconds: float
     weights: dict[str, float] | None = None  # of several kernels
@@ -63,6 +64,7 @@ class Fits:
         return Score(
             name, kind, errors, fitting, predicting, losses=losses, n_fitted=n_fitted,
             kernel_weights=first.weights, kernel_losses=first.alone,
+            predicted=np.concatenate([fit.predicted for fit in done]),
         )  # fmt: skip
 
 
@@ -154,7 +156,9 @@ class Run:
         by_others = share.saved - saved if share is not None else 0.0
         losses = self.targets.losses(predicted, test)
         several = [getattr(model, f"kernel_{name}_", None) for name in ("weights", "losses")]
-        return Fit(losses, fitted - start + by_others, end - fitted, *several)
+        return Fit(
+            losses, np.asarray(predicted), fitted - start + by_others, end - fitted, *several
+        )
 
     def _sharing(self, n: int) -> AbstractContextManager[Shared | None]:
         return sharing() if MATRICES * 8 * n * n <= self.memory else nullcontext()

@@ -23,6 +23,7 @@ from kreinlearn.evaluation.sizes import Cost
 from kreinlearn.evaluation.verdict import BASELINE, KREIN, TRIVIAL
 from kreinlearn.inspection.arguments import Array, KernelLike, KernelParams, Objects
 from kreinlearn.kernels.several import Several
+from kreinlearn.kernels.tables import Gower
 from kreinlearn.nystrom.landmarks import Landmarks
 
 NEIGHBOURS = "k nearest neighbours"
@@ -59,6 +60,17 @@ class Settings(NamedTuple):
         return {name: value for name, value in given.items() if name not in omitted}
 
 
+def one_for_all(kernels: list[Any]) -> Any:
+    """Of the kernels that "auto" compares, what learners get that take one kernel.
+
+    It is the Gaussian kernel of vectors, Gower's distance of records, or else the first kernel.
+    """
+    if kernels[0].domain.is_vectors:
+        return "gaussian"
+    whole = [one for one in kernels if isinstance(one, Gower)]
+    return whole[0] if whole else kernels[0]
+
+
 def one_or_several(kernel: KernelLike | list[Any], params: KernelParams, X: Objects) -> Any:
     """One kernel, or the list of those of which a sum is learned; "auto" depends on X."""
     if not isinstance(kernel, list) and not (isinstance(kernel, str) and kernel == "auto"):
@@ -76,6 +88,12 @@ class Learner(NamedTuple):
     make: Callable[[Settings, int], Estimator]
     cost: Cost = sizes.nothing  # of an estimator of the user, about which nothing is known
     one_kernel: bool = False  # whether a list of kernels is too much
+
+    def given(self, kernel: Any) -> Learner:
+        """The same learner with this kernel, whatever the others are given."""
+        return self._replace(
+            make=lambda settings, seed: self.make(settings._replace(kernel=kernel), seed)
+        )
 
 
 def _ours(kind: str, cls: type, cost: Cost, *omitted: str, name: str = "", **more: Any) -> Learner:

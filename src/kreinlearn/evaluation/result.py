@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from kreinlearn.data.writing import as_json, comma_separated, replacing
+from kreinlearn.evaluation.mistakes import Mistakes
 from kreinlearn.evaluation.paired import Difference, paired_difference
 from kreinlearn.evaluation.verdict import p_in_words, verdict
 from kreinlearn.inspection.arguments import Array
@@ -41,6 +42,8 @@ class Score:
     kernel_weights, kernel_losses : dict or None
         The weight of each kernel, and its loss alone, on the first fold; None unless the learner
         makes a sum of several kernels.
+    predicted : ndarray of shape (n_tested,) or (n_tested, n_outputs)
+        The prediction for each object, in the order in which they were tested.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Score:
     n_fitted: int | None = None
     kernel_weights: dict[str, float] | None = None
     kernel_losses: dict[str, float] | None = None
+    predicted: Array = field(default_factory=lambda: np.empty(0))
 
     @property
     def described(self) -> str:
@@ -91,6 +95,9 @@ class Evaluation:
         One score per learner by increasing error; learners that failed come last.
     notes : tuple of str
         What a reader should know besides the numbers.
+    mistakes : ClassErrors, NumberErrors or None
+        Where the best learner errs: the errors of each class, the classes that are confused, and
+        examples; or how far numbers are off, and the worst of them. None without a best learner.
     """
 
     task: str
@@ -101,6 +108,7 @@ class Evaluation:
     kernel: str
     scores: list[Score]
     notes: tuple[str, ...] = ()
+    mistakes: Mistakes | None = None
 
     @property
     def best(self) -> Score | None:
@@ -134,6 +142,11 @@ class Evaluation:
         if score.failed is not None:
             return None
         return paired_difference(score.errors, self._best_like(score).errors, self.ratio)
+
+    @property
+    def answer(self) -> str:
+        """How well this can be learned, in plain words; nothing if every learner failed."""
+        return "" if self.mistakes is None else self.mistakes.in_words()
 
     @property
     def verdict(self) -> str:
@@ -173,7 +186,7 @@ class Evaluation:
             "task": self.task, "metric": self.metric, "kernel": self.kernel,
             "n_objects": self.n_objects, "n_folds": self.n_folds,
             "best": None if self.best is None else self.best.name,
-            "verdict": self.verdict, "notes": list(self.notes),
+            "answer": self.answer, "verdict": self.verdict, "notes": list(self.notes),
             "kernel_weights": None if self.weighted is None else self.weighted.kernel_weights,
             "scores": [self._plain(score) for score in self.scores],
         }  # fmt: skip
@@ -216,7 +229,8 @@ class Evaluation:
         complete = [row for row in rows if row[1]]
         widths = [max(len(row[j]) for row in complete) for j in range(len(self.header))]
         lines = [_line(row, widths) for row in rows]
-        return "\n".join([*lines, "", self.verdict, *self.notes])
+        answer = [self.answer, ""] if self.answer else []
+        return "\n".join([*answer, *lines, "", self.verdict, *self.notes])
 
 
 def _seconds_in_words(seconds: float) -> str:

@@ -7,7 +7,6 @@ import time
 import warnings
 from collections.abc import Iterable
 from contextlib import nullcontext
-from dataclasses import replace
 from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
@@ -16,7 +15,7 @@ from numpy.typing import ArrayLike
 from sklearn.model_selection import BaseCrossValidator, check_cv
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
-from kreinlearn._warnings import NotRemembered
+from kreinlearn._warnings import NotRemembered, RareClasses
 from kreinlearn.data.memory import Resources, budget_bytes
 from kreinlearn.data.opening import with_target
 from kreinlearn.data.tiles import take
@@ -30,17 +29,26 @@ from kreinlearn.evaluation.learners import (
     Settings,
     Wanted,
     learners_for,
+    one_for_all,
     one_or_several,
+)
+from kreinlearn.evaluation.mistakes import (
+    ClassErrors,
+    Mistakes,
+    class_errors,
+    number_errors,
+    shortly,
 )
 from kreinlearn.evaluation.result import Evaluation, Score
 from kreinlearn.evaluation.sizes import ALLOWED, Plan, Problem, affordable_objects, planned, spread
 from kreinlearn.evaluation.targets import Targets, targets_of
 from kreinlearn.inspection.arguments import CHECKS, Array, KernelLike, KernelParams, Objects, Seed
-from kreinlearn.inspection.prepared import Prepared, described, prepare
+from kreinlearn.inspection.prepared import described, prepare
 from kreinlearn.kernels import Kernel, remembering, resolve
+from kreinlearn.kernels.candidates import AUTO
 from kreinlearn.kernels.keys import key_of
 from kreinlearn.kernels.several import Several
-from kreinlearn.learn.folds import random_folds
+from kreinlearn.learn.folds import MAX_FOLDS, are_drawn, random_folds
 from kreinlearn.nystrom.landmarks import Landmarks
 from kreinlearn.nystrom.schemes import SCHEMES
 from kreinlearn.pairs.evaluate import pair_seconds, pairs_among
@@ -66,7 +74,7 @@ CrossValidation: TypeAlias = int | Iterable[tuple[Array, Array]] | BaseCrossVali
     prefer_skip_nested_validation=True,
 )
 def evaluate(
-    X: Objects, y: ArrayLike | str, kernel: KernelLike | list[Any] = "gaussian", *,
+    X: Objects, y: ArrayLike | str, kernel: KernelLike | list[Any] = "auto", *,
     kernel_params: KernelParams = None, learners: str | Iterable[Wanted] = "auto",
     cv: CrossValidation = 5, landmarks: Landmarks | float | str | None = "auto",
     task: str = "auto", resources: Resources | None = None, n_jobs: int | None = None,
@@ -97,6 +105,9 @@ def evaluate(
 
     Of a list of kernels, ``KreinClassifier`` or ``KreinRegressor`` learns a weighted sum. Learners
     that take one kernel get a row that says so; to compare them, evaluate the kernels one by one.
+    With "auto", which stands for the list of kernels that suit the kind of objects, they are given
+    one kernel that a note names: "gaussian" for vectors, "gower" for records, and otherwise the
+    first kernel of the list.
 
     Parameters
     ----------
@@ -104,16 +115,17 @@ def evaluate(
         Objects, vectors or a square matrix, as the learners take them.
     y : array-like or str
         Labels or numbers, one per object, or the name of their column if X is a table.
-    kernel : str, callable, Kernel or list of these, default="gaussian"
+    kernel : str, callable, Kernel or list of these, default="auto"
         The similarity or dissimilarity: a registered name, a function of two blocks of objects,
-        or a kernel object; or several of them. "auto" is the list that suits the kind of objects.
+        or a kernel object; or several of them. "auto" compares the kernels that suit the kind of
+        objects, as ``KreinClassifier`` does by itself.
     kernel_params : dict or None, default=None
         Parameters of the kernel.
     learners : "auto" or list, default="auto"
         The learners to compare: their names as they are shown, or pairs (name, estimator).
     cv : int, splitter, iterable or None, default=5
-        The number of folds, of which there are at most as many as the smallest class has objects;
-        or a splitter of scikit-learn. None means 5.
+        The number of folds, or a splitter of scikit-learn. None means 5. The objects of a class
+        are spread over the folds; a note names classes with fewer objects than folds.
     landmarks : int, float, str, Landmarks or None, default="auto"
         How the learners that use landmarks choose them: their number, as an integer or as a
         fraction of the objects; the name of a scheme; or both, as ``Landmarks(n, scheme)``. None
@@ -160,7 +172,9 @@ def evaluate(
         "rows, computed",
     )
     X, y = with_target(X, y)
+    is_automatic = isinstance(kernel, str) and kernel == AUTO
     kernel = one_or_several(kernel, kernel_params, X)
+    single = one_for_all(kernel) if is_automatic and isinstance(kernel, list) else None
     settings = Settings(kernel, kernel_params, landmarks, n_jobs, resources)
     _require_for_all_folds(settings)
     name = described(kernel, kernel_params)
@@ -168,14 +182,18 @@ def evaluate(
     limit = Limit(time_limit, started, applies=time_limit is not None or learners == "auto")
     with warnings.catch_warnings(record=True) as caught:  # every fit warns: they are quoted once
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", RareClasses)  # a note says it of all objects
         given = {**settings.parameters("landmarks"), "kernel": _as_one(kernel)}
         prepared = prepare(X, rng=rng, verbose=verbose, **given)
         targets = targets_of(y, prepared.n, task)
-        chosen, refused = _able(learners_for(targets.task, learners), kernel)
+        chosen, refused = _able(learners_for(targets.task, learners), kernel, single)
         pair = pair_seconds(prepared.kernel, prepared.X) if prepared.kernel.costly else 0.0
-        sampled: list[str] = []
-        if limit.applies and (cv is None or isinstance(cv, int | np.integer)):
-            prepared, targets, sampled = _affordable(prepared, targets, pair, limit, rng)
+        sampled, numbers = list[str](), np.arange(prepared.n)
+        if limit.applies and are_drawn(cv):
+            rows = _affordable(prepared.n, targets, pair, limit, rng)
+            if rows is not None:
+                sampled, numbers = [_sampled_in_words(len(rows), prepared.n, pair)], rows
+                prepared, targets = prepared.of_part(rows, rng), targets.of_part(rows)
         folds, bar = _folds(targets, cv, prepared.n, rng), Progress(verbose, name)
         seed, memory = int(rng.integers(2**31)), budget_bytes(budget)
         run = Run(prepared, targets, folds, settings, seed, bar, memory, limit.ends)
@@ -190,8 +208,31 @@ def evaluate(
     limited = [*sampled, *_limited_in_words(scores, run, n_folds, limit)]
     scores.sort(key=lambda score: (score.failed is not None, score.mean))
     ratio = float(np.mean([len(test) / len(train) for train, test in folds]))
-    notes = (*targets.notes, *_weights_in_words(scores), *limited, *known, *_distinct(caught))
-    return Evaluation(targets.task, targets.metric, prepared.n, n_folds, ratio, name, scores, notes)
+    rare = targets.rare_in_words(len(folds)) if are_drawn(cv) else []
+    kernels = [*_single_in_words(chosen, single), *_weights_in_words(scores)]
+    notes = (*targets.notes, *rare, *kernels, *limited, *known, *_distinct(caught))
+    mistakes = _mistakes(scores[0], run, n_folds, numbers)
+    return Evaluation(
+        targets.task, targets.metric, prepared.n, n_folds, ratio, name, scores, notes, mistakes
+    )
+
+
+def _mistakes(best: Score, run: Run, n_folds: int, numbers: Array) -> Mistakes | None:
+    """Where the best learner errs; ``numbers`` are those of the rows among all that were given."""
+    if best.failed is not None:
+        return None
+    tested = np.concatenate([test for _, test in run.folds[:n_folds]])
+    y, X = run.targets.y[tested], run.prepared.X
+    errors = class_errors if run.targets.labels is not None else number_errors
+    found = errors(best.name, y, best.predicted, tested, {})
+    if isinstance(found, ClassErrors):
+        wanted = {one.row for pair in found.pairs for one in pair.examples}
+    else:
+        wanted = {one.row for one in found.worst}
+    given = run.prepared.kernel.domain.is_matrix  # objects that are not here
+    shown = {} if given else {i: shortly(take(X, np.array([i]))[0]) for i in wanted}
+    by_number = {int(numbers[i]): text for i, text in shown.items()}
+    return errors(best.name, y, best.predicted, numbers[tested], by_number)
 
 
 def _require_for_all_folds(settings: Settings) -> None:
@@ -215,11 +256,16 @@ def _as_one(kernel: KernelLike | list[Any]) -> KernelLike:
 
 
 def _able(
-    learners: list[Learner], kernel: KernelLike | list[Any]
+    learners: list[Learner], kernel: KernelLike | list[Any], single: Any
 ) -> tuple[list[Learner], list[Score]]:
-    """The learners that take what was given as kernel, and scores that say so of the others."""
+    """The learners that take what was given as kernel, and scores that say so of the others.
+
+    If there is a ``single`` kernel, they are given that.
+    """
     if not isinstance(kernel, list):
         return learners, []
+    if single is not None:
+        return [one.given(single) if one.one_kernel else one for one in learners], []
     able = [learner for learner in learners if not learner.one_kernel]
     if not able:
         raise ValueError(
@@ -232,6 +278,16 @@ def _able(
         Score(one.name, one.kind, np.empty(0), math.nan, math.nan, "takes one kernel")
         for one in others
     ]
+
+
+def _single_in_words(learners: list[Learner], single: Any) -> list[str]:
+    """Which kernel those learners have that take one only, in a sentence."""
+    limited = [one.name for one in learners if one.one_kernel]
+    if single is None or not limited:
+        return []
+    others = "All learners" if len(limited) == len(learners) else "Learners that take one kernel"
+    name = single if isinstance(single, str) else Several([single]).labels[0]
+    return [f"{others} were given {name}; to compare them by another one, pass kernel=..."]
 
 
 def _weights_in_words(scores: list[Score]) -> list[str]:
@@ -249,10 +305,10 @@ def _weights_in_words(scores: list[Score]) -> list[str]:
 def _folds(targets: Targets, cv: CrossValidation, n: int, rng: np.random.Generator) -> Folds:
     """Row numbers of each fold; where there are classes, each fold gets its share of each."""
     labels = targets.labels
-    if cv is not None and not isinstance(cv, int | np.integer):
+    if not are_drawn(cv):
         splits = check_cv(cv, targets.y, classifier=labels is not None)
         return list(splits.split(np.zeros(n), targets.y))
-    k = max(2, min(5 if cv is None else int(cv), targets.most_folds))
+    k = max(2, min(MAX_FOLDS if cv is None else int(cv), n))
     numbers = random_folds(n, k, rng, labels)
     return [(np.flatnonzero(numbers != j), np.flatnonzero(numbers == j)) for j in range(k)]
 
@@ -312,21 +368,18 @@ class Limit(NamedTuple):
 
 
 def _affordable(
-    prepared: Prepared, targets: Targets, pair: float, limit: Limit, rng: np.random.Generator
-) -> tuple[Prepared, Targets, list[str]]:
-    """A sample of the objects, if to compare all of them takes too long; and a sentence on it."""
-    n = prepared.n
+    n: int, targets: Targets, pair: float, limit: Limit, rng: np.random.Generator
+) -> Array | None:
+    """The rows of a sample, if to compare all objects takes too long."""
     size = affordable_objects(n, pair, limit.allowed)
-    if size >= n:
-        return prepared, targets, []
-    rows = spread(np.arange(n), targets.labels, size, rng)
-    note = (
-        f"This is about {len(rows):,} of the {n:,} objects, drawn at random: one similarity takes "
+    return None if size >= n else spread(np.arange(n), targets.labels, size, rng)
+
+
+def _sampled_in_words(size: int, n: int, pair: float) -> str:
+    return (
+        f"This is about {size:,} of the {n:,} objects, drawn at random: one similarity takes "
         f"about {pair:.0e} s, and those of all objects too long. A larger time_limit allows more."
     )
-    sampled = targets_of(targets.y[rows], len(rows), targets.task)
-    sampled = replace(sampled, notes=(*targets.notes, *sampled.notes))
-    return prepared.of_part(rows, rng), sampled, [note]
 
 
 def _planned(run: Run, learners: list[Learner], problem: Problem, limit: Limit) -> Plan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_consistent_length
 from kreinlearn.data.validation import checked_labels, checked_numbers
 from kreinlearn.inspection.arguments import Array
 from kreinlearn.learn.coding import require_two
+from kreinlearn.learn.folds import rare_in_words
 
 MANY_CLASSES = 20  # if there are more distinct numbers they may be measurements
 FEW = 5  # objects per class; if there are fewer, integers are taken for measurements
@@ -24,7 +25,7 @@ class Targets:
 
     y: Array
     labels: Array | None
-    most_folds: int
+    classes: Array | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -42,6 +43,18 @@ class Targets:
     @property
     def metric(self) -> str:
         return "1 - R^2" if self.labels is None else "error, %"
+
+    def of_part(self, rows: Array) -> Targets:
+        """The targets of some of the objects, with what there is to note about all of them."""
+        part = targets_of(self.y[rows], len(rows), self.task)
+        return replace(part, notes=(*self.notes, *part.notes))
+
+    def rare_in_words(self, k: int) -> list[str]:
+        """What is to be said about classes with fewer objects than there are folds."""
+        if self.labels is None or self.classes is None:
+            return []
+        said = rare_in_words(self.classes, np.bincount(self.labels), k)
+        return [f"{said[0].upper()}{said[1:]}."] if said else []
 
     def losses(self, predicted: Array, rows: Array) -> Array:  # (len(rows),)
         """The loss of each predicted object.
@@ -65,7 +78,7 @@ def targets_of(y: ArrayLike | None, n: int, task: str) -> Targets:
     notes: tuple[str, ...] = ()
     if task == "auto":
         task, notes = _task_of(y, n)
-    return _numbers(y, n, notes) if task == "regression" else _classes(y, notes)
+    return _numbers(y, notes) if task == "regression" else _classes(y, notes)
 
 
 def _task_of(y: ArrayLike, n: int) -> tuple[str, tuple[str, ...]]:
@@ -84,11 +97,11 @@ def _task_of(y: ArrayLike, n: int) -> tuple[str, tuple[str, ...]]:
     return task, (note,)
 
 
-def _numbers(y: ArrayLike, n: int, notes: tuple[str, ...]) -> Targets:
+def _numbers(y: ArrayLike, notes: tuple[str, ...]) -> Targets:
     numbers: Array = checked_numbers(y, "evaluate")
     if not np.ptp(numbers):
         raise ValueError(f"y is {numbers.flat[0]:g} for every object: there is nothing to learn")
-    return Targets(numbers, None, n, notes)
+    return Targets(numbers, None, notes=notes)
 
 
 def _classes(y: ArrayLike, notes: tuple[str, ...]) -> Targets:
@@ -108,4 +121,4 @@ def _classes(y: ArrayLike, notes: tuple[str, ...]) -> Targets:
             f"{what} one object only ({shown}): when it is left out no learner can know its class."
         )
         notes = (*notes, note)
-    return Targets(given, labels, int(several.min()), notes)
+    return Targets(given, labels, classes, notes)

@@ -14,7 +14,7 @@ from kreinlearn.kernels.several import Several
 from kreinlearn.learn.coding import Coding, Encoded, solve_pairs
 from kreinlearn.learn.combination import Combination
 from kreinlearn.learn.exact import exact_features, exact_sums, landmarks_by_cost
-from kreinlearn.learn.folds import draw_folds
+from kreinlearn.learn.folds import are_drawn, draw_folds, warn_of_rare
 from kreinlearn.learn.held_out import HeldOut, held_out
 from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.precision import require_learned
@@ -277,6 +277,8 @@ def make_task(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Task:
         pairs, sample, of_map, spec.kind, rng, encoded.y, encoded.Y, encoded.weights, folds,
         n_folds, spec.intercept, leaves_one_out=spec.cv is None or spec.loo,
     )  # fmt: skip
+    if spec.tunes and are_drawn(spec.cv) and (spec.cv is not None or not spec.is_exact(task)):
+        warn_of_rare(encoded, n_folds)
     return task if task.honest else task.with_landmarks_trained()
 
 

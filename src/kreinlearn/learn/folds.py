@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
 from sklearn.model_selection import check_cv
 
+from kreinlearn._warnings import RareClasses, warn
 from kreinlearn.data.tiles import TILE, among
 from kreinlearn.solvers import Array
 
@@ -19,13 +20,36 @@ if TYPE_CHECKING:
 
 MAX_FOLDS = 5
 MANY_ROWS = 8192  # beyond which folds are drawn tile by tile, and classes are one against the rest
+NAMED_CLASSES = 5  # that a warning names
 TRAINING = -1  # the fold of rows that are in every training part
 
 
-def fold_count(n: int, counts: Array | None) -> int:
-    """The default number of folds: at most 5, at most the smallest class, and at least 2."""
-    smallest = n if counts is None else int(counts.min())
-    return max(2, min(MAX_FOLDS, smallest))
+def fold_count(n: int) -> int:
+    """The default number of folds: at most 5, at most one per row, and at least 2."""
+    return max(2, min(MAX_FOLDS, n))
+
+
+def rare_in_words(classes: Array, counts: Array, k: int) -> str:
+    """The classes with fewer objects than there are folds, in a sentence; nothing without any."""
+    rare = np.flatnonzero((counts > 0) & (counts < k))
+    rare = rare[np.argsort(counts[rare], kind="stable")]
+    if not len(rare):
+        return ""
+    named = ", ".join(f"{classes[c]} ({counts[c]})" for c in rare[:NAMED_CLASSES])
+    what = "one class has" if len(rare) == 1 else f"{len(rare)} classes have"
+    more = f" and {len(rare) - NAMED_CLASSES} more" * (len(rare) > NAMED_CLASSES)
+    return (
+        f"{what} fewer objects than there are folds, {k}: {named}{more}; their objects are spread "
+        "over the folds, and what is found about these classes is uncertain"
+    )
+
+
+def warn_of_rare(encoded: Encoded, k: int) -> None:
+    """Warn once, by their names, of classes with fewer objects than there are folds."""
+    if encoded.classes is not None and encoded.counts is not None:
+        said = rare_in_words(encoded.classes, encoded.counts, k)
+        if said:
+            warn(said, RareClasses)
 
 
 def random_folds(n: int, k: int, rng: np.random.Generator, labels: Array | None = None) -> Array:
@@ -118,7 +142,7 @@ def _as_numbers(rows: Array) -> Array:
     return np.flatnonzero(rows) if rows.dtype == bool else rows
 
 
-def are_drawn(cv: Any) -> bool:
+def are_drawn(cv: Any) -> TypeGuard[int | None]:
     """Whether the parameter ``cv`` asks for folds that are drawn at random."""
     return cv is None or isinstance(cv, Integral)
 
@@ -130,12 +154,25 @@ def draw_folds(cv: Any, rows: Rows, encoded: Encoded, rng: np.random.Generator) 
     """
     n = rows.n
     if are_drawn(cv):
-        k = min(fold_count(n, encoded.counts) if cv is None else int(cv), n)
+        k = min(fold_count(n) if cv is None else int(cv), n)
         if n <= MANY_ROWS:
             return random_folds(n, k, rng, encoded.labels), k
-        return rows.fold_numbers(TileFolds(n, k, int(rng.integers(2**63)))), k
+        folds = rows.fold_numbers(TileFolds(n, k, int(rng.integers(2**63))))
+        return _with_rare_spread(folds, k, encoded, rng), k
     if isinstance(cv, str):  # "loo"
         return np.arange(n), n
     splitter = check_cv(cv, encoded.y, classifier=encoded.classes is not None)
     splits = list(splitter.split(rows.X, encoded.y))
     return given_folds(n, splits), len(splits)
+
+
+def _with_rare_spread(folds: Any, k: int, encoded: Encoded, rng: np.random.Generator) -> Any:
+    """The same folds, in which no fold has all objects of a small class, where the rows are here.
+
+    Classes of more than 2 k objects are spread by chance.
+    """
+    if encoded.counts is None or not isinstance(encoded.labels, np.ndarray):
+        return folds
+    rare = np.flatnonzero(encoded.counts[encoded.labels] <= 2 * k)
+    folds[rare] = random_folds(len(rare), k, rng, encoded.labels[rare])
+    return folds

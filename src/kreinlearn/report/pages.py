@@ -15,6 +15,8 @@ from kreinlearn.plotting import ComparisonDisplay, KernelWeightsDisplay, Spectru
 from kreinlearn.plotting.style import MISSING, Display
 from kreinlearn.report import model
 from kreinlearn.report.html import to_html
+from kreinlearn.report.markdown import to_markdown
+from kreinlearn.report.mistakes import tables_of
 from kreinlearn.report.model import Block, Document, Picture, Section, Table, Verdict, literal
 from kreinlearn.report.svg import drawing
 
@@ -39,11 +41,13 @@ ABOUT = {
 def write_report(
     path: str | os.PathLike[str], *, inspection: Inspection | None = None,
     evaluation: Evaluation | None = None, title: str | None = None, source: str | None = None,
+    next_step: str | None = None,
 ) -> None:  # fmt: skip
-    """Write one HTML page with a verdict, the numbers, the pictures and the advice.
+    """Write one page with the answer in plain words, where it errs, the numbers and the advice.
 
-    The page contains its style and its pictures, runs no script and asks for nothing from a
-    network. Pictures need matplotlib (the extra "plot").
+    A page of HTML contains its style and its pictures, runs no script and asks for nothing from a
+    network. Pictures need matplotlib (the extra "plot"). A file that ends in .md is Markdown
+    without pictures.
 
     Parameters
     ----------
@@ -57,33 +61,51 @@ def write_report(
         The title of the page.
     source : str or None, default=None
         Where the objects come from, in words; it is shown as it is.
+    next_step : str or None, default=None
+        A command to run next; it is shown as it is.
     """
     if inspection is None and evaluation is None:
         raise ValueError("a report is on an inspection, an evaluation or both; pass one of them")
-    page = to_html(document_of(inspection, evaluation, title, source))
+    document = document_of(inspection, evaluation, title, source, next_step)
+    is_markdown = Path(path).suffix == ".md"
+    page = to_markdown(_without_pictures(document)) if is_markdown else to_html(document)
     with replacing(Path(path)) as temporary:
         temporary.write_text(page, encoding="utf8")
 
 
 def document_of(
     inspection: Inspection | None, evaluation: Evaluation | None, title: str | None = None,
-    source: str | None = None,
+    source: str | None = None, next_step: str | None = None,
 ) -> Document:  # fmt: skip
-    """The document of a report, with the verdict before all sections."""
+    """The document of a report, with the answer before all sections and what is technical last."""
     verdict, sections = [], []
-    if inspection is not None:
-        verdict.append(in_a_sentence(inspection))
     if evaluation is not None:
-        verdict.append(evaluation.verdict)
+        verdict += [evaluation.answer, evaluation.verdict]
+        if evaluation.mistakes is not None:
+            name = f"Where {evaluation.mistakes.learner} errs"
+            sections.append(Section(literal(name), list(tables_of(evaluation.mistakes))))
+    if next_step is not None:
+        sections.append(Section("What to run next", [f"`{next_step}`"]))
+    if evaluation is not None:
         sections.append(Section("Which learner errs least", list(_of_evaluation(evaluation))))
     if inspection is not None:
+        verdict.append(in_a_sentence(inspection))
         name = f"What this {inspection.kind} is like"
         sections.append(Section(name, list(_of_inspection(inspection))))
         sections.append(Section("What to do", [inspection.advice]))
     kernels = [result.kernel for result in (inspection, evaluation) if result is not None]
     sections.append(Section("How this was made", [_how(kernels, source)]))
     name = "Learning from similarities" + (f": {source}" if source else "")
-    return Document(literal(title or name), [Verdict(literal(" ".join(verdict)))], sections)
+    return Document(
+        literal(title or name), [Verdict(literal(" ".join(filter(None, verdict))))], sections
+    )
+
+
+def _without_pictures(document: Document) -> Document:
+    """The same document, whose pictures would be files of their own."""
+    for part in document.sections:
+        part.blocks = [block for block in part.blocks if not isinstance(block, Picture)]
+    return document
 
 
 def in_a_sentence(result: Inspection) -> str:

@@ -62,8 +62,8 @@ def test_the_front_door_compares_kernels_on_texts_numbers_and_records() -> None:
 def test_others_have_the_kernel_that_they_had() -> None:
     assert given("words.csv", "--estimator", "ridge").kernel == "levenshtein"
     assert given("numbers.csv", "--estimator", "KreinSVC").kernel == "gaussian"
-    assert given("words.csv", command="evaluate").kernel == "levenshtein"
-    assert given("numbers.csv", command="evaluate").kernel == "gaussian"
+    assert given("words.csv", command="evaluate").kernel == "auto"
+    assert given("numbers.csv", command="evaluate").kernel == "auto"
     assert given("words.csv", "--kernel", "auto", command="evaluate").kernel == "auto"
     assert given("words.csv", "--kernel", "jaro").kernel == "jaro"
 
@@ -100,7 +100,8 @@ def test_a_table_of_another_kind_of_file_is_read_as_a_csv_file_is() -> None:
         ("ID", range(N), True),
         ("Unnamed: 0", range(N), True),
         ("index", range(1, N + 1), True),
-        ("index", range(2, N + 2), False),
+        ("customer_id", range(90_000, 90_000 - 7 * N, -7), True),
+        ("index", [i + 0.5 for i in range(N)], False),
         ("id", [f"x{i // 2}" for i in range(N)], False),
         ("id", [0, *range(N - 1)], False),
         ("grid", [f"x{i}" for i in range(N)], False),

@@ -65,7 +65,7 @@ def test_reports(words: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_evaluate_is_that_of_python(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     flags = ["--target", "label", "--cv", "3", "--seed", "5", "--landmarks", "8"]
-    found = printed(capsys, "evaluate", words, *flags)
+    found = printed(capsys, "evaluate", words, *flags, "--kernel", "levenshtein")
     expected = kreinlearn.evaluate(
         WORDS, LABELS, "levenshtein", cv=3, random_state=5, landmarks=8
     ).to_dict()

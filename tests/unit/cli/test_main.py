@@ -69,7 +69,7 @@ def test_options_are_passed_on(calls: list[tuple[Any, ...]], tmp_path: Path) -> 
         ("reproduce quick table1", "for some: reproduce table1 --quick"),
         ("reproduce all --jobs 0", "--jobs 0: it must be 1 or more"),
         ("reproduce all --jobs many", "invalid int value"),
-        ("reproduce all --out x", "unrecognized arguments: --out x"),
+        ("reproduce all --out x", "there is no flag --out; did you mean --output?"),
         ("reproduce all --fresh --report-only", "give one of them"),
         ("reproduce all --output FILE", "it is a file"),
         ("demo --n 5", "kreinlearn demo: error: --n 5: from 20 to 5000"),

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import argparse
 import errno
 import json
 import pickle
+import re
 import warnings
 from argparse import ArgumentTypeError
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import kreinlearn
 from kreinlearn import KreinRidge, Resources
 from kreinlearn.cli import arguments
-from kreinlearn.cli.messages import Talk, in_flags, one_line
+from kreinlearn.cli.examples import EPILOGS
+from kreinlearn.cli.messages import FLAGS, Talk, in_flags, one_line
+from kreinlearn.cli.parser import parser
 from kreinlearn.data.errors import EmptyError, OptionError
 from kreinlearn.data.writing import as_json
+from kreinlearn.demo.command import parser as demo
 
 
 @pytest.mark.parametrize(
@@ -154,3 +161,52 @@ def test_words_as_values(read: Any, text: str, expected: Any) -> None:
 def test_words_that_are_no_values(read: Any, text: str) -> None:
     with pytest.raises(ArgumentTypeError):
         read(text)
+
+
+# Advice
+
+
+def flags_of_commands() -> dict[str, set[str]]:
+    """The flags of every command."""
+    (choices,) = [a for a in parser()._actions if isinstance(a, argparse._SubParsersAction)]
+    own = {"demo": demo("kreinlearn demo")}
+    return {
+        name: {flag for action in own.get(name, one)._actions for flag in action.option_strings}
+        for name, one in choices.choices.items()
+    }
+
+
+def test_every_flag_in_messages_and_in_the_manual_is_one() -> None:
+    root = Path(kreinlearn.__file__).parents[2]
+    known = set().union(*flags_of_commands().values()) | {"--help", "--version"}
+    files = [*(root / "src/kreinlearn/cli").glob("*.py"), *(root / "docs").glob("*.rst")]
+    seen = set()
+    for file in files:
+        for line in file.read_text(encoding="utf8").splitlines():
+            if file.suffix == ".py" or "kreinlearn " in line:
+                found = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+\b", line))
+                assert found <= known, (file.name, line)
+                seen |= found
+    assert {"--target", "--drop-missing", "--learners"} <= seen
+
+
+def test_commands_of_the_manual_can_be_called() -> None:
+    root = Path(kreinlearn.__file__).parents[2]
+    flags, tried = flags_of_commands(), 0
+    texts = [*EPILOGS.values(), *(one.read_text() for one in (root / "docs").glob("*.rst"))]
+    texts.append((root / "README.md").read_text())
+    for line in "\n".join(texts).replace("\\\n", " ").splitlines():
+        called = re.match(r"\s*\$? ?kreinlearn ([a-z]+) (.*)", line)
+        if called and called[1] in flags:
+            assert set(re.findall(r"(?<!\S)--[a-z][a-z-]*", called[2])) <= flags[called[1]], line
+            tried += 1
+    assert tried > 20
+
+
+@pytest.mark.parametrize("name", sorted(FLAGS))
+def test_advice_never_gives_a_value_to_a_flag_that_takes_none(name: str) -> None:
+    switches = {"--probabilities"}
+    for value in ("True", "False", "None"):
+        text = in_flags(f"pass {name}={value}")
+        assert not any(f"{flag} {word}" in text for flag in switches for word in ("T", "F", "N"))
+    assert in_flags("or pass probability=False") == "or pass no --probabilities"

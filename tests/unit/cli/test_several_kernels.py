@@ -161,8 +161,13 @@ def test_columns_that_are_not_there_or_are_missing(capsys: pytest.CaptureFixture
     rows[4]["age"] = rows[6]["age"] = None
     Path("holes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     said = failing(capsys, "inspect", "holes.jsonl", "--kernel", "age=gaussian")
+    assert "holes.jsonl: age is empty in 2 rows (lines 5, 7)" in said
+    both = ["--kernel", "age=gaussian", "--kernel", "name=jaro"]
+    said = failing(capsys, "fit", "holes.jsonl", *both, "--target", "label", "-o", "m.krein")
     assert "field 'age' is missing in 2 of 30 rows, first in row 4" in said
-    assert '--kernel "gower"' in said
+    words = ["fit", "holes.jsonl", *both, "--target", "label", "-o", "m.krein", "--drop-missing"]
+    assert cli.main(words) == 0
+    assert "left out: 2 of 30 rows; age is empty in 2 rows (lines 5, 7)" in capsys.readouterr().err
     said = failing(capsys, "inspect", "people.csv", "--kernel", "name=gaussian")
     assert "takes a number, or a vector" in said
     assert "in the field 'name' of the records" in said

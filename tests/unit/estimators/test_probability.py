@@ -20,7 +20,7 @@ from kreinlearn import (
     Landmarks,
     SimilarityRidgeClassifier,
 )
-from kreinlearn.estimators.calibration import calibration_of, fixed
+from kreinlearn.estimators.calibration import calibration_of, fixed, folds_of
 from kreinlearn.kernels import GaussianCombination, pairwise
 
 RNG = np.random.default_rng(81)
@@ -349,3 +349,12 @@ def test_condensed_distances():
     square = make(kernel="precomputed_dissimilarity", similarity="exp").fit(D, BINARY)
     p = model.predict_proba(D)
     np.testing.assert_allclose(p, square.predict_proba(D), rtol=0, atol=1e-9)
+
+
+def test_a_rare_class_keeps_five_folds_of_calibration():
+    labels = np.repeat([0, 1, 2], [30, 2, 28])
+    splits = folds_of(labels)
+    assert len(splits) == 5
+    assert all(set(labels[train]) == {0, 1, 2} for train, _ in splits)
+    assert sorted(np.concatenate([test for _, test in splits])) == list(range(60))
+    assert len(folds_of(np.repeat([0, 1, 2], 2))) == 2

@@ -20,6 +20,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from kreinlearn import Resources, SpectrumSVC, dissimilarity, pairwise
+from kreinlearn._warnings import RareClasses
 from kreinlearn.estimators import spectrum_svc
 from kreinlearn.kernels import Gaussian
 from kreinlearn.learn.coding import class_scores
@@ -310,14 +311,18 @@ def test_folds_are_stratified_and_seeded(data: Any) -> None:
     np.testing.assert_array_equal(again.dual_coef_, model.dual_coef_)
     assert np.any(other.folds_ != model.folds_)
     few = np.where(np.arange(70) < 3, "few", "many")
-    assert SpectrumSVC(rough).fit(X, few).folds_.max() == 2  # as many as the smallest class has
+    with pytest.warns(RareClasses, match=r"few \(3\)"):
+        rare = SpectrumSVC(rough).fit(X, few)
+    assert rare.folds_.max() == 4
+    assert len(set(rare.folds_[:3])) == 3  # spread over the folds
 
 
+@pytest.mark.filterwarnings("ignore::kreinlearn._warnings.RareClasses")
 def test_a_class_of_one_object(data: Any) -> None:
     X, X_new = data
     y = np.where(np.arange(70) == 5, "one", target(X, 2))
     model = SpectrumSVC(rough, random_state=0).fit(X, y)
-    assert model.folds_.max() == 1
+    assert model.folds_.max() == 4
     assert model.cv_scores_.max() <= 69 / 70
     assert model.decision_function(X_new).shape == (40, 3)
     alone = SpectrumSVC(rough).fit(X, y == "one")  # a fold trains on one class

@@ -84,11 +84,23 @@ def test_every_learner_sees_the_same_stratified_folds_that_cover_all_objects() -
         assert counts["c"] in (1, 2)
 
 
-def test_no_more_folds_than_the_smallest_class_has_objects() -> None:
-    X, y = blobs(30, 2)
-    y[:] = 0
-    y[:3] = 1
-    assert evaluate(X, y, learners=FEW[2:], cv=10).n_folds == 3
+def test_a_rare_class_is_spread_over_the_folds_that_were_asked_for() -> None:
+    X, y = np.arange(60.0)[:, None], np.repeat(["a", "b", "rare"], [30, 28, 2])
+    Recorder.seen = []
+    found = evaluate(X, y, learners=[("r", Recorder())], cv=5, random_state=0)
+    assert found.n_folds == 5
+    assert all(set(y[train.ravel().astype(int)]) == set(y) for train, _ in Recorder.seen)
+    (note,) = [note for note in found.notes if "rare (2)" in note]
+    assert note.startswith("One class has fewer objects than there are folds, 5: rare (2);")
+    assert evaluate(X, y, learners=FEW[2:], cv=10).n_folds == 10
+
+
+def test_fits_within_folds_do_not_warn_of_rare_classes_again() -> None:
+    X, y = blobs(60, 2)
+    y[:3] = 7
+    names = ["KreinRidgeClassifier", "KreinSVC", "SpectrumSVC flip"]
+    found = evaluate(X, y, learners=names, landmarks=10, random_state=0)
+    assert sum("fewer objects than there are folds" in note for note in found.notes) == 1
 
 
 def test_a_splitter_is_taken_as_it_is() -> None:
@@ -483,6 +495,28 @@ def test_kernels_are_chosen_by_the_kind_of_objects() -> None:
     Z = np.random.default_rng(0).normal(size=(60, 2))
     found = evaluate(Z, Z[:, 0], "auto", learners=["KreinRegressor"], cv=2, random_state=0)
     assert "euclidean" in found.kernel
+
+
+def test_without_a_kernel_others_are_given_one_that_is_named() -> None:
+    X, y = words()
+    names = ["KreinClassifier", "KreinRidgeClassifier"]
+    found = evaluate(X, y, learners=names, cv=2, random_state=0)
+    assert [score.failed for score in found.scores] == [None, None]
+    assert found.weighted is not None
+    assert found.weighted.name == "KreinClassifier"
+    (note,) = [note for note in found.notes if note.startswith("Learners that take one kernel")]
+    assert "were given Levenshtein();" in note
+    by_name = {score.name: score for score in found.scores}
+    alone = evaluate(X, y, "levenshtein", learners=names[1:], cv=2, random_state=0)
+    np.testing.assert_array_equal(by_name[names[1]].errors, alone.scores[0].errors)
+
+
+def test_records_are_compared_by_whole_rows_where_one_kernel_is_taken() -> None:
+    X, y = words()
+    rows = [{"name": x, "size": float(i % 7)} for i, x in enumerate(X)]
+    found = evaluate(rows, y, learners=FEW[:1], cv=2, random_state=0)
+    assert found.best is not None
+    assert any(note.startswith("All learners were given Gower();") for note in found.notes)
 
 
 def test_no_learner_that_takes_a_list_and_parameters_of_a_list() -> None:

@@ -330,5 +330,5 @@ def test_the_bar_of_the_first_answer_counts_fits_and_not_rows(
     evaluate(X, y, learners=names, cv=2, random_state=0, verbose=1)
     shown = terminal.getvalue()
     assert "first answer" in shown
-    assert re.search(r"/2, \d+ s left", shown)
+    assert re.search(r"/2 fits, \d+ s left", shown)
     assert " rows" not in shown

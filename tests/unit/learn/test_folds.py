@@ -6,17 +6,24 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold, LeaveOneOut
 
+from kreinlearn import KreinRidgeClassifier, KreinSVC, SpectrumSVC
+from kreinlearn._warnings import RareClasses
 from kreinlearn.data.tiles import TILE
+from kreinlearn.learn.coding import Encoded
 from kreinlearn.learn.folds import (
+    MANY_ROWS,
     MAX_FOLDS,
     TRAINING,
     TileFolds,
     as_groups,
+    draw_folds,
     fold_count,
     given_folds,
     random_folds,
+    rare_in_words,
     with_fold,
 )
+from kreinlearn.pairs.rows import Rows
 
 
 @pytest.mark.parametrize(("n", "k"), [(50, 5), (53, 5), (7, 7), (4, 2), (11, 3)])
@@ -51,13 +58,52 @@ def test_random_folds_are_random_and_repeat_with_the_seed():
 
 @pytest.mark.parametrize(("n", "expected"), [(100, 5), (5, 5), (4, 4), (2, 2), (1, 2)])
 def test_number_of_folds(n, expected):
-    assert fold_count(n, None) == expected <= MAX_FOLDS
+    assert fold_count(n) == expected <= MAX_FOLDS
 
 
-@pytest.mark.parametrize(("sizes", "expected"), [((9, 7), 5), ((30, 3), 3), ((30, 1, 40), 2)])
-def test_number_of_folds_by_the_smallest_class(sizes, expected):
-    labels = np.repeat(np.arange(len(sizes)), sizes)
-    assert fold_count(len(labels), np.bincount(labels)) == expected
+@pytest.mark.parametrize("n_rows", [60, MANY_ROWS + 60])
+@pytest.mark.parametrize("seed", range(4))
+def test_rare_classes_are_spread_over_the_folds_that_are_asked_for(n_rows, seed):
+    rng = np.random.default_rng(seed)
+    counts = np.array([2, n_rows - 42, 7, 2, 1, 30])
+    labels = rng.permutation(np.repeat(np.arange(6), counts))
+    encoded = Encoded(labels, None, labels, counts, np.arange(6))
+    for cv in (None, 5):
+        folds, k = draw_folds(cv, Rows(np.zeros((n_rows, 1))), encoded, rng)
+        assert k == 5
+        for c in (0, 2, 3):  # each training part has an object of the class
+            assert len(set(folds[labels == c])) == min(counts[c], 5)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("cv", [None, 5])
+@pytest.mark.parametrize("learner", [KreinRidgeClassifier, KreinSVC, SpectrumSVC])
+def test_a_rare_class_keeps_the_folds_and_is_warned_of_once_by_name(learner, cv):
+    rng = np.random.default_rng(0)
+    y = np.array(["common", "usual"] * 29 + ["rare", "rare"])
+    X = rng.normal(size=(60, 2)) + 4 * (y == "usual")[:, None] - 4 * (y == "rare")[:, None]
+    more = {} if learner is SpectrumSVC else {"landmarks": 12, "multi_class": "ovr"}
+    model = learner("gaussian", cv=cv, random_state=0, **more)
+    with pytest.warns(RareClasses, match=r"than there are folds, 5: rare \(2\);") as caught:
+        model.fit(X, y)
+    assert len(caught) == 1
+    assert set(model.folds_) - {TRAINING} == set(range(5))
+
+
+@pytest.mark.filterwarnings("error")
+def test_nothing_is_said_where_no_folds_are_used():
+    y = np.array([0, 1] * 20 + [2, 2])
+    X = np.random.default_rng(0).normal(size=(42, 2)) + y[:, None]
+    KreinRidgeClassifier("gaussian", random_state=0).fit(X, y)  # leaves out one object at a time
+    given = {"lambda_plus": 0.1, "lambda_minus": 0.1}
+    KreinRidgeClassifier("gaussian", landmarks=9, cv=5, random_state=0, **given).fit(X, y)
+
+
+def test_at_most_some_rare_classes_are_named():
+    said = rare_in_words(np.arange(9), np.array([1, 40, 2, 3, 4, 0, 3, 3, 2]), 5)
+    assert said.startswith("7 classes have fewer objects than there are folds, 5: 0 (1), 2 (2),")
+    assert "8 (2), 3 (3), 6 (3) and 2 more;" in said
+    assert rare_in_words(np.arange(2), np.array([5, 0]), 5) == ""
 
 
 def test_folds_that_are_given():

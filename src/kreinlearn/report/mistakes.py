@@ -1,0 +1,66 @@
+"""Tables of where the best learner errs, for people who know the classes and not the method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kreinlearn.evaluation.mistakes import ClassErrors, Example, Mistakes, NumberErrors
+from kreinlearn.report.model import Table, literal
+
+MOST_CLASSES = 20  # whose errors are shown, the largest first
+MOST_COLUMNS = 12  # classes of a confusion matrix
+
+
+def tables_of(mistakes: Mistakes) -> Iterator[Table]:
+    """Errors of each class, the confusion matrix and confused pairs; or the worst numbers."""
+    if isinstance(mistakes, NumberErrors):
+        yield _worst(mistakes)
+        return
+    yield _by_class(mistakes)
+    if len(mistakes.classes) <= MOST_COLUMNS:
+        yield _confusion(mistakes)
+    if mistakes.pairs:
+        yield _pairs(mistakes)
+
+
+def _by_class(found: ClassErrors) -> Table:
+    shares = 100 * found.wrong / np.maximum(found.counts, 1)
+    order = np.argsort(-shares, kind="stable")[:MOST_CLASSES]
+    rows = [
+        [literal(found.classes[c]), f"{found.counts[c]:,}", f"{found.wrong[c]:,}",
+         f"{shares[c]:.1f}"]
+        for c in order
+    ]  # fmt: skip
+    left = len(found.classes) - len(rows)
+    notes = [f"{left} further classes have smaller errors."] if left else []
+    return Table("Errors of each class", ("class", "objects", "wrong", "error, %"), rows, notes)
+
+
+def _confusion(found: ClassErrors) -> Table:
+    names = list(map(literal, found.classes))
+    rows = [
+        [name, *(f"{count:,}" if count else "0" for count in counts)]
+        for name, counts in zip(names, found.confusion.tolist(), strict=True)
+    ]
+    note = "Objects of the class of the row that were given the class of the column."
+    return Table("Which class was taken for which", ("is \\ predicted", *names), rows, [note])
+
+
+def _pairs(found: ClassErrors) -> Table:
+    rows = [
+        [f"{literal(one.true)} taken for {literal(one.predicted)}", f"{one.n:,}",
+         "; ".join(map(_example, one.examples))]
+        for one in found.pairs
+    ]  # fmt: skip
+    return Table("The classes that are confused most", ("classes", "objects", "for example"), rows)
+
+
+def _worst(found: NumberErrors) -> Table:
+    rows = [[_example(one), one.true, one.predicted] for one in found.worst]
+    return Table("The predictions that are furthest off", ("object", "is", "predicted"), rows)
+
+
+def _example(one: Example) -> str:
+    return literal(f"{one.shown} (row {one.row})" if one.shown else f"row {one.row}")

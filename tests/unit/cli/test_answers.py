@@ -1,0 +1,205 @@
+"""What a person is told who knows the data and not the method: answers, and what to run next."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kreinlearn import cli
+from kreinlearn.cli import kernels
+from kreinlearn.cli.arguments import LEARNERS, OBJECTS
+from kreinlearn.evaluation.learners import KNOWN
+from kreinlearn.kernels import resolve
+from tests.unit.cli.commands import printed, run, write_csv
+
+N = 60
+RNG = np.random.default_rng(0)
+KINDS = np.arange(N) % 3
+WORDS = ["".join(RNG.choice(list("abcdef"[c : c + 3]), size=7)) for c in KINDS]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    kind = [f"kind {c}" for c in KINDS]
+    length = [10 * len(set(word)) + 0.5 * i for i, word in enumerate(WORDS)]
+    write_csv(tmp_path / "w.csv", {"text": WORDS, "kind": kind})
+    write_csv(tmp_path / "p.csv", {"text": WORDS, "price": length})
+    mixed = {"id": np.arange(5, N + 5), "text": WORDS, "size": KINDS + RNG.normal(size=N)}
+    write_csv(tmp_path / "mixed.csv", {**mixed, "weight": RNG.normal(size=N), "kind": kind})
+
+
+# fit
+
+
+@pytest.mark.parametrize("estimator", ["krein", "ridge", "svc"])
+def test_fit_says_the_error_to_expect_and_what_to_run_next(
+    estimator: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = ["--kernel", "levenshtein", "--estimator", estimator, "-o", "m.krein"]
+    run("fit", "w.csv", "--target", "kind", *more)
+    out, said = capsys.readouterr()
+    assert out.startswith("expected error: ")
+    assert "% of new objects get a wrong kind (s.e. " in out
+    assert "66.7 % if kind 0 is always guessed" in out
+    assert "next: kreinlearn predict m.krein NEW_FILE -o out.csv" in said
+    compare = "kreinlearn evaluate w.csv --target kind --kernel levenshtein --html report.html"
+    assert f"compare: {compare}" in said
+    found = printed(capsys, "fit", "w.csv", "--target", "kind", *more, "--force", "--quiet")
+    assert 0 <= found["expected_error"] < 2 / 3
+    assert found["expected_error_std"] >= 0
+
+
+def test_fit_of_numbers_says_r_squared_and_the_error_in_their_unit(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    flags = ["--target", "price", "--kernel", "levenshtein", "-o", "m.krein"]
+    run("fit", "p.csv", *flags)
+    out = capsys.readouterr().out
+    assert "in the unit of price (s.e. " in out
+    assert "R^2 = " in out
+
+
+# Columns
+
+
+def test_a_kernel_on_numbers_names_the_columns_that_it_leaves_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run("fit", "mixed.csv", "--target", "kind", "--kernel", "gaussian", "-o", "m.krein")
+    said = capsys.readouterr().err
+    assert "left out, because they only name the rows: id" in said
+    assert "left out, because this kernel takes numbers: text" in said
+    assert "columns: size, weight" in said
+
+
+def test_a_mixed_table_is_not_cut_down_to_its_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    found = printed(capsys, "inspect", "mixed.csv", "--target", "kind", "--quiet")
+    assert found["n_objects"] == N
+    flags = ["--target", "kind", "--estimator", "ridge", "-o", "m.krein"]
+    found = printed(capsys, "fit", "mixed.csv", *flags, "--quiet")
+    assert found["kernel"] == "gower"
+    run("predict", "m.krein", "mixed.csv", "-o", "out.csv", "--quiet")
+    assert len(Path("out.csv").read_text().splitlines()) == N + 1
+
+
+# evaluate
+
+
+def test_evaluate_answers_first_and_then_says_where_it_errs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    flags = ["--target", "kind", "--kernel", "levenshtein", "--learners", "ridge,constant"]
+    run("evaluate", "w.csv", *flags, "--markdown", "r.md", "--html", "r.html")
+    out, said = capsys.readouterr()
+    assert out.startswith("KreinRidgeClassifier gives ")
+    order = ["always guessing kind 0 gets 33% right", "Errors of each class",
+             "Which class was taken for which", "The classes that are confused most",
+             "w.csv, levenshtein, 5 folds"]  # fmt: skip
+    assert [out.index(one) for one in order] == sorted(out.index(one) for one in order)
+    step = "kreinlearn fit w.csv --target kind --kernel levenshtein --estimator ridge -o"
+    assert f"next: {step} model.krein" in said
+    for page in (Path("r.md").read_text(), Path("r.html").read_text()):
+        order = ["always guessing kind 0", "Errors of each class", "What to run next", step,
+                 "Which learner errs least"]  # fmt: skip
+        at = [page.index(one, page.find("<h1>") + 1) for one in order[:2]]
+        assert at == sorted(at)
+        assert page.rindex("Errors of each class") < page.rindex(step)
+        assert page.rindex(step) < page.rindex("Which learner errs least")
+    words = shlex.split(step + " model.krein")
+    assert cli.main([*words[1:], "--quiet"]) == 0
+
+
+def test_evaluate_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--target", "price", "--kernel", "levenshtein", "--learners", "krein,constant"]
+    run("evaluate", "p.csv", *flags)
+    out = capsys.readouterr().out
+    assert "of the variance (R^2 = " in out
+    assert "The predictions that are furthest off" in out
+
+
+def test_every_learner_has_a_word() -> None:
+    for place, task in enumerate(("classification", "regression")):
+        named = [name for both in LEARNERS.values() for name in both[place]]
+        assert sorted(named) == sorted(learner.name for learner in KNOWN[task])
+
+
+def test_learners_are_chosen_by_a_word_or_by_their_names(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    flags = ["--target", "kind", "--kernel", "levenshtein", "--quiet", "--cv", "2"]
+    wanted = ["--learners", "spectrum-svc,K nearest neighbours", "--learners", "constant"]
+    found = printed(capsys, "evaluate", "w.csv", *flags, *wanted)
+    assert {score["name"] for score in found["scores"]} == {
+        "SpectrumSVC flip", "SpectrumSVC clip", "k nearest neighbours",
+        "always the most frequent class",
+    }  # fmt: skip
+    for name in ("svc", "KreinSVC"):
+        flags = ["--target", "price", "--kernel", "levenshtein", "--learners", name]
+        assert cli.main(["evaluate", "p.csv", *flags]) == 1
+        assert f"--learners {name} is not for regression; there are krein, ridge" in (
+            capsys.readouterr().err
+        )
+
+
+# kernels
+
+
+def test_all_kernels_are_listed_with_what_they_take(capsys: pytest.CaptureFixture[str]) -> None:
+    run("kernels")
+    out = capsys.readouterr().out
+    listed = {one.name: one for one in kernels.listing()}
+    for name in kernels.names():
+        same = [one for one in listed if type(resolve(one)) is type(resolve(name))]
+        assert name in listed or same
+    for one in listed.values():
+        assert one.name in out
+        assert one.objects in OBJECTS
+        assert one.what.count("(") == one.what.count(")")
+        domain = resolve(one.name).domain
+        assert domain.is_vectors is (one.objects == "vectors"), one.name
+        assert domain.is_matrix is (one.objects == "matrices")
+        assert domain.is_records is (one.objects == "records")
+    assert "[needs the extra strings]" in out
+    run("kernels", "--objects", "texts")
+    out = capsys.readouterr().out
+    assert "levenshtein" in out
+    assert "dtw" not in out
+
+
+SAMPLES: dict[str, Any] = {
+    "texts": ["ACCA", "CA"],
+    "series": [np.arange(9.0), np.arange(7.0) ** 2],  # of equal length some need no extra
+    "points": [np.eye(4, 2) + 1, np.eye(5, 2)[::-1] * 2],
+    "graphs": [(["a", "b"], [(0, 1)]), (["a"], [])],
+    "sets": [{1, 2}, {2}],
+}
+PACKAGES = ("rapidfuzz", "rapidfuzz.process", "rapidfuzz.distance", "parasail", "aeon",
+            "aeon.distances", "ot")  # fmt: skip
+
+
+@pytest.mark.parametrize("one", kernels.listing(), ids=lambda one: one.name)
+def test_an_extra_is_named_exactly_where_it_is_needed(
+    one: kernels.Listed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if one.objects not in SAMPLES:
+        assert one.extra == ""
+        return
+    for module in PACKAGES:
+        monkeypatch.setitem(sys.modules, module, None)
+    X, kernel = SAMPLES[one.objects], resolve(one.name)
+
+    def values() -> Any:
+        kernel.fit(X, np.random.default_rng(0))
+        return kernel(X, X)
+
+    if one.extra:
+        with pytest.raises(ImportError, match=rf"kreinlearn\[{one.extra}\]"):
+            values()
+    else:
+        assert np.shape(values()) == (2, 2)
