@@ -1,0 +1,55 @@
+"""
+What do the features open?
+==========================
+
+Polygons under the Hausdorff distance, which is no kernel. ``KreinNystroem`` turns each into a row of
+numbers, and whatever scikit-learn has for rows of numbers can follow: a linear model, gradient
+boosting, or a machine that has seen one class only and tells what is unlike it.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score, roc_curve
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import OneClassSVM
+
+from kreinlearn import KreinNystroem
+from kreinlearn.datasets import make_polygons
+
+X, y = make_polygons(300, random_state=0)
+features = KreinNystroem("hausdorff", landmarks=40, rank=12, random_state=0)
+learners = {
+    "logistic regression": make_pipeline(features, StandardScaler(), LogisticRegression()),
+    "gradient boosting": make_pipeline(features, GradientBoostingClassifier(random_state=0)),
+}
+errors = {name: 1 - cross_val_score(one, X, y, cv=5) for name, one in learners.items()}
+
+# %%
+# Fitted to half of class 0, the one-class machine is asked which of the others are new to it.
+
+known, new = np.flatnonzero(y == y[0]), np.flatnonzero(y != y[0])
+seen, unseen = known[::2], known[1::2]
+novel = make_pipeline(features, StandardScaler(), OneClassSVM(nu=0.1))
+novel.fit([X[i] for i in seen])
+asked = np.concatenate([unseen, new])
+score = -novel.decision_function([X[i] for i in asked])
+is_new = np.isin(asked, new)
+
+# %%
+# Errors of five folds, with standard errors, and how well new objects are told.
+
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+for place, (name, error) in enumerate(errors.items()):
+    spread = 100 * error.std(ddof=1) / np.sqrt(5)
+    left.errorbar(100 * error.mean(), place, xerr=spread, fmt="o", color="0.2", capsize=3)
+left.set_yticks(range(len(errors)), list(errors))
+left.set(xlabel="error, %", xlim=(0, None), ylim=(-0.6, len(errors) - 0.4))
+right.plot(*roc_curve(is_new, score)[:2], color="0.2")
+right.plot([0, 1], [0, 1], color="0.7", linestyle=":")
+right.set(xlabel="known objects called new", ylabel="new objects called new")
+right.set_title(f"OneClassSVM: area {roc_auc_score(is_new, score):.2f}")
+plt.show()
