@@ -2,7 +2,7 @@
 Which groups are there?
 =======================
 
-Strings without labels. ``KreinKMeans`` finds groups by an edit distance, and names a medoid of each,
+Strings without labels. ``KreinKMeans`` finds groups by an edit distance, and a medoid of each,
 the string nearest to its mean. The features that it works on are open to all of scikit-learn:
 ``KreinNystroem`` hands them to ``HDBSCAN`` and ``GaussianMixture``, which know no strings.
 

@@ -67,7 +67,8 @@ def test_bash_completes(script: str, words: str, expected: list[str], tmp_path: 
 def test_every_command_and_flag_is_there(capsys: pytest.CaptureFixture[str]) -> None:
     found = {command.name: command for command in commands()}
     assert set(found) == {
-        "inspect", "fit", "predict", "evaluate", "approximate", "cluster", "demo", "reproduce", "completion",
+        "inspect", "fit", "predict", "evaluate", "approximate", "cluster", "demo", "reproduce",
+        "completion",
     }  # fmt: skip
     script = fish(list(found.values()))
     for command in found.values():
