@@ -42,7 +42,8 @@ for c in np.unique(y):
     curves[c] = y[asked] != c, score
 
 # %%
-# Errors of five folds, with standard errors, and how well new objects are told.
+# Errors of five folds, with standard errors, and how well new objects are told: objects of one
+# class lie among those of the other, and are not.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 for place, error in enumerate(errors.values()):
@@ -53,8 +54,6 @@ left.set(xlabel="error, %", xlim=(0, None), ylim=(-0.6, len(errors) - 0.4))
 for (c, (is_new, score)), style in zip(curves.items(), ("-", "--"), strict=True):
     area = roc_auc_score(is_new, score)
     right.plot(*roc_curve(is_new, score)[:2], style, label=f"known: class {c}, area {area:.2f}")
-right.plot([0, 1], [0, 1], color="0.7", linestyle=":")
-right.set(xlabel="known objects called new", ylabel="new objects called new")
-right.set_title("OneClassSVM")
+right.set(xlabel="known objects called new", ylabel="new ones, too", title="OneClassSVM")
 right.legend(frameon=False)
 plt.show()

@@ -73,10 +73,11 @@ def _map(fitted: KreinKMeans, X: Any) -> Picture | str:
         ax = figure.add_subplot()
         for group in range(fitted.n_clusters_):
             here, j = labels == group, group % NAMED
-            ax.scatter(*F[here].T, s=10, alpha=0.6, linewidths=0, rasterized=False,
+            ax.scatter(F[here, 0], F[here, 1], s=10, alpha=0.6, linewidths=0,
                        color=COLOURS[j % len(COLOURS)], marker=MARKS[j % len(MARKS)])  # fmt: skip
-        ax.scatter(*F[medoids].T, s=60, facecolors="none", edgecolors="black", linewidths=1.2)
-        for group, place in enumerate(F[medoids]):
+        at = F[medoids]
+        ax.scatter(at[:, 0], at[:, 1], s=60, facecolors="none", edgecolors="black")
+        for group, place in enumerate(at):
             ax.annotate(str(group), place, xytext=(6, 5), textcoords="offset points")
         ax.set(xlabel=f"axis 1 ({signs[0]})", ylabel=f"axis 2 ({signs[1]})")
 
