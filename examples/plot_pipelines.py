@@ -42,8 +42,8 @@ for c in np.unique(y):
     curves[c] = y[asked] != c, score
 
 # %%
-# Errors of five folds, with standard errors, and how well new objects are told: objects of one
-# class lie among those of the other, and are not.
+# Errors of five folds, with standard errors, and how well new objects are told: that works if one
+# class is the known one, and not if the other is (0.5 is chance).
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 for place, error in enumerate(errors.values()):
