@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from kreinlearn.data.opening import table
     from kreinlearn.estimators.baselines import SimilarityRidge, SimilarityRidgeClassifier
     from kreinlearn.estimators.front import KreinClassifier, KreinRegressor
+    from kreinlearn.estimators.kmeans import KreinKMeans
     from kreinlearn.estimators.predicting import predict_to
     from kreinlearn.estimators.ridge import KreinRidge, KreinRidgeClassifier
     from kreinlearn.estimators.spectrum_svc import SpectrumSVC
@@ -35,6 +36,7 @@ __all__ = [
     "Evaluation",
     "Inspection",
     "KreinClassifier",
+    "KreinKMeans",
     "KreinNystroem",
     "KreinPCA",
     "KreinRegressor",
@@ -70,6 +72,7 @@ _PLACES = {
     "data.memory": ("Resources",),
     "estimators.baselines": ("SimilarityRidge", "SimilarityRidgeClassifier"),
     "estimators.front": ("KreinClassifier", "KreinRegressor"),
+    "estimators.kmeans": ("KreinKMeans",),
     "estimators.ridge": ("KreinRidge", "KreinRidgeClassifier"),
     "estimators.spectrum_svc": ("SpectrumSVC",),
     "estimators.svm": ("KreinSVC",),

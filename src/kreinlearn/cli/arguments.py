@@ -77,6 +77,11 @@ def rank(text: str) -> int | str:
     return text if text == "auto" else count(text)
 
 
+def clusters(text: str) -> int | str:
+    what = "auto, or a number of groups, 1 or more"
+    return text if text == "auto" else _read(text, int, lambda value: value >= 1, what)
+
+
 def memory(text: str) -> str:
     from kreinlearn.data.memory import budget_bytes
 

@@ -60,6 +60,10 @@ column for every object that the model was fitted on.
   kreinlearn approximate words.csv --column text --kernel levenshtein --rank 50 -o factors.npz
   kreinlearn approximate rows.npy --kernel delta_gauss --tol 0.05 -o factors.zarr
 {STATUS}""",
+    "cluster": f"""examples:
+  kreinlearn cluster words.csv --column text --clusters 5 -o groups.csv --report groups.html
+  kreinlearn cluster distances.npy --kernel precomputed_dissimilarity --model groups.krein
+{STATUS}""",
     "completion": """examples:
   source <(kreinlearn completion bash)      in this shell; put it in ~/.bashrc for every shell
   source <(kreinlearn completion zsh)       the same, in ~/.zshrc

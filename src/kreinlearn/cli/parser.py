@@ -37,6 +37,7 @@ def parser() -> argparse.ArgumentParser:
     commands = result.add_subparsers(dest="command", metavar="command", required=True)
     for add in (_add_inspect, _add_fit, _add_predict, _add_evaluate, _add_approximate):
         add(commands)
+    _add_cluster(commands)
     # The demonstration has a parser of its own.
     commands.add_parser("demo", help="see the library at work on polygons", add_help=False)
     _add_kernels(commands)
@@ -186,6 +187,27 @@ def _add_kernels(commands: Commands) -> None:
     command = _command(commands, "kernels", "list the kernels and the objects that they take")
     command.add_argument("--objects", choices=arguments.OBJECTS, metavar="KIND",
         help=f"only those for {', '.join(arguments.OBJECTS)}")  # fmt: skip
+
+
+def _add_cluster(commands: Commands) -> None:
+    command = _command(commands, "cluster", "find groups of objects, without labels")
+    _add_objects(command)
+    add = command.add_argument
+    add("--target", metavar="NAME", help="a column or array to leave out")
+    command.set_defaults(needs_target=None, store=None)
+    add("--clusters", type=arguments.clusters, default="auto", metavar="K",
+        help="the number of groups, or auto: that with the largest silhouette (auto)")  # fmt: skip
+    add("--spectrum", choices=("shift", "flip"), default="shift",
+        help="how negative eigenvalues are met: shift keeps the cost of the given distances up to "
+        "a constant, flip takes absolute values (shift)")  # fmt: skip
+    add("--landmarks", type=arguments.landmarks, default="auto", metavar="N",
+        help="auto, all, a number, or a share such as 0.1 (auto: all of up to 1000)")  # fmt: skip
+    add("-o", "--output", type=Path, metavar="FILE",
+        help="write the group of each row to a .csv, .tsv, .jsonl or .parquet file")  # fmt: skip
+    add("--model", type=Path, metavar="MODEL", help="write a model, which predict applies to rows")
+    add("--report", type=Path, metavar="FILE", help="write a page that opens in a browser")
+    _add_work(command)
+    _add_talk(command, json="print the groups as one JSON object")
 
 
 def _add_reproduce(commands: Commands) -> None:

@@ -2,6 +2,7 @@
 
 ESTIMATORS = {  # the modules of all estimators, by the names of their classes
     "KreinClassifier": "front",
+    "KreinKMeans": "kmeans",
     "KreinNystroem": "transformer",
     "KreinPCA": "transformer",
     "KreinRegressor": "front",

@@ -23,9 +23,9 @@ from kreinlearn.estimators.refusals import refuse
 from kreinlearn.estimators.ridge import RandomState
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.learn.precision import require_approximated
-from kreinlearn.nystrom.core import EPS, WHITEN_RTOL, FeatureMap, eigen_map, one_shot
+from kreinlearn.nystrom.core import FeatureMap
 from kreinlearn.nystrom.error import ERROR_ROWS, ErrorEstimate, estimate_error
-from kreinlearn.nystrom.fit import FittedMap, fit_map, fit_map_to_tolerance
+from kreinlearn.nystrom.fit import FittedMap, centred_axes, fit_map, fit_map_to_tolerance
 from kreinlearn.nystrom.landmarks import MapSpec, map_spec
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.sums.parallel import serial_blas
@@ -517,7 +517,7 @@ class KreinPCA(_KreinTransformer):
         return replace(spec, rank=None)
 
     def _keep(self, result: FitResult) -> None:
-        axes, mean = _centred_axes(result.fitted, result.pairs.n)
+        axes, mean = centred_axes(result.fitted, result.pairs.n)
         kept = axes.cut(self.n_components)
         shares = np.abs(axes.Lambda / np.max(np.abs(axes.Lambda), initial=0.0))
         self.explained_abs_ratio_ = (shares / shares.sum())[: len(kept.S)]
@@ -529,37 +529,6 @@ class KreinPCA(_KreinTransformer):
 def default_landmarks(rank: int | None) -> int:
     """How many landmarks "auto" stands for."""
     return max(100, 2 * (rank or 0))
-
-
-def _centred_axes(fitted: FittedMap, n: int) -> tuple[FeatureMap, Array]:
-    """The one-shot eigenbasis of the centred features, and the means of the kernel columns."""
-    W, S = fitted.map.W * np.sqrt(fitted.unit), fitted.map.S
-    with serial_blas():
-        G, rounding = _centred_gram(fitted, W, n)
-        E, Lambda = one_shot(G, np.eye(len(S)), S, max(WHITEN_RTOL, rounding))
-        # u(x) = k~(x, X) U~ / Lambda: new objects are not in the span of the centred features
-        E = W @ (S[:, None] * (G @ E) / Lambda)
-    return eigen_map(E, Lambda).rescaled(fitted.unit), fitted.gram.sums / n * fitted.unit
-
-
-def _centred_gram(fitted: FittedMap, W: Array, n: int) -> tuple[Array, float]:
-    """The Gram matrix of the centred features, and which share of their length is rounding.
-
-    The features themselves are centred where all rows are in the sample: that loses less than
-    centring a Gram matrix, in which a mean is squared.
-    """
-    inside = fitted.sample.inside
-    if len(inside) == n:
-        F = (fitted.sample.C[inside] / fitted.unit) @ W
-        before = np.square(F).sum()
-        F -= F.mean(axis=0)
-        G, rounding = F.T @ F, 100 * EPS
-    else:
-        whole, mean = W.T @ fitted.gram.matrix @ W, fitted.gram.sums / n @ W
-        before = np.trace(whole)
-        G, rounding = whole - n * np.outer(mean, mean), WHITEN_RTOL
-    after = max(np.trace(G), EPS**2 * before)
-    return G, rounding * float(np.sqrt(before / after)) if before > 0 else rounding
 
 
 def _remedy(spec: MapSpec) -> str:

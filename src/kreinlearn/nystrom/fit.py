@@ -11,12 +11,15 @@ import scipy.linalg
 from kreinlearn.kernels.base import Array
 from kreinlearn.nystrom.core import (
     CORE_RTOL,
+    EPS,
     WHITEN_RTOL,
     FeatureMap,
     core_rank,
+    eigen_map,
     fill_rows,
     fit_core,
     landmark_map,
+    one_shot,
     sweep,
 )
 from kreinlearn.nystrom.error import ERROR_ROWS, ErrorEstimate, estimate_error
@@ -26,6 +29,7 @@ from kreinlearn.pairs.evaluate import LandmarkColumns, scaled
 from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.solvers.spectrum import signed_eigh
 from kreinlearn.sums.moments import Gram, Targets, gram_of
+from kreinlearn.sums.parallel import serial_blas
 
 
 class FittedMap(NamedTuple):
@@ -39,17 +43,22 @@ class FittedMap(NamedTuple):
     error: ErrorEstimate | None = None
 
 
-def fit_map(pairs: Pairs, spec: MapSpec, rng: np.random.Generator) -> FittedMap:
-    """Landmarks, one pass over all rows, the core."""
+def fit_map(
+    pairs: Pairs, spec: MapSpec, rng: np.random.Generator, keep: Array | None = None
+) -> FittedMap:
+    """Landmarks, one pass over all rows, the core; ``keep`` takes C / unit of all rows."""
     sample = select_landmarks(pairs, open_sample(pairs, spec, rng), spec, rng)
-    return finish_map(pairs, sample, spec, rng)
+    return finish_map(pairs, sample, spec, rng, keep)
 
 
-def finish_map(pairs: Pairs, sample: Sample, spec: MapSpec, rng: np.random.Generator) -> FittedMap:
+def finish_map(
+    pairs: Pairs, sample: Sample, spec: MapSpec, rng: np.random.Generator,
+    keep: Array | None = None,
+) -> FittedMap:  # fmt: skip
     """The feature map of chosen landmarks."""
     n, C = pairs.n, None
     if spec.method == "gram":
-        swept = sweep(pairs, sample, spec, rng, Targets.none(n))
+        swept = sweep(pairs, sample, spec, rng, Targets.none(n), keep)
         sample, columns, gram, unit = swept.sample, swept.columns, swept.gram, swept.unit
     else:
         C, columns, unit = (
@@ -63,6 +72,40 @@ def finish_map(pairs: Pairs, sample: Sample, spec: MapSpec, rng: np.random.Gener
     else:
         feature_map = by_reference_route(scaled(C, unit), sample, spec)
     return FittedMap(sample, columns, gram, unit, feature_map.rescaled(unit))
+
+
+# Centred features
+
+
+def centred_axes(fitted: FittedMap, n: int) -> tuple[FeatureMap, Array]:
+    """The one-shot eigenbasis of the centred features, and the means of the kernel columns."""
+    W, S = fitted.map.W * np.sqrt(fitted.unit), fitted.map.S
+    with serial_blas():
+        G, rounding = _centred_gram(fitted, W, n)
+        E, Lambda = one_shot(G, np.eye(len(S)), S, max(WHITEN_RTOL, rounding))
+        # u(x) = k~(x, X) U~ / Lambda: new objects are not in the span of the centred features
+        E = W @ (S[:, None] * (G @ E) / Lambda)
+    return eigen_map(E, Lambda).rescaled(fitted.unit), fitted.gram.sums / n * fitted.unit
+
+
+def _centred_gram(fitted: FittedMap, W: Array, n: int) -> tuple[Array, float]:
+    """The Gram matrix of the centred features, and which share of their length is rounding.
+
+    The features themselves are centred where all rows are in the sample: that loses less than
+    centring a Gram matrix, in which a mean is squared.
+    """
+    inside = fitted.sample.inside
+    if len(inside) == n:
+        F = (fitted.sample.C[inside] / fitted.unit) @ W
+        before = np.square(F).sum()
+        F -= F.mean(axis=0)
+        G, rounding = F.T @ F, 100 * EPS
+    else:
+        whole, mean = W.T @ fitted.gram.matrix @ W, fitted.gram.sums / n @ W
+        before = np.trace(whole)
+        G, rounding = whole - n * np.outer(mean, mean), WHITEN_RTOL
+    after = max(np.trace(G), EPS**2 * before)
+    return G, rounding * float(np.sqrt(before / after)) if before > 0 else rounding
 
 
 # Reference routes, which need all similarities at once

@@ -63,6 +63,7 @@ def outputs(estimator: BaseEstimator) -> Array:  # (2, k)
         C = columns(row) if given else columns.transformed(row)
         predicted = np.concatenate([C @ weights, np.abs(C) @ np.abs(weights)])
     constants = np.ravel(fitted.get("_intercept", fitted.get("_mean", [])))
+    constants = np.concatenate([constants, np.ravel(fitted.get("cluster_centers_", []))])
     parts = [*fitted.get("part_weights_", {}).values(), *fitted.get("_range", [])]
     constants = np.concatenate([constants, parts])
     sigmoids = sigmoids_of(estimator)

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
@@ -22,9 +23,12 @@ from kreinlearn.persist.estimators import fitted_names
 State = dict[str, Any]  # attributes by name
 # What a model must have, by the type of its estimator, if its fit leaves it at all.
 ALWAYS = {"n_landmarks_", "landmark_indices_", "rank_", "_map"}
+MAPPED = ALWAYS | {"signature_", "eigenvalues_"}
+GROUPED = {"n_clusters_", "cluster_centers_", "cluster_weights_", "medoids_", "medoid_indices_"}
 LEARNED = ALWAYS | {"dual_coef_", "_intercept", "intercept_"}
 REQUIRED: dict[str | None, set[str]] = {
-    None: ALWAYS | {"signature_", "eigenvalues_"},
+    None: MAPPED,
+    "clusterer": MAPPED | GROUPED | {"_mean"},
     "regressor": LEARNED | {"_one_output", "_shift"},
     "classifier": LEARNED | {"classes_", "multi_class_", "part_weights_", "_range"},
 }
@@ -32,13 +36,13 @@ PARTS = ["krein", "neighbours_1", "neighbours_3", "neighbours_10"]  # of a decis
 COLUMNS = ("objects", "landmarks", "transform", "offsets")  # of the landmarks, that are stored
 OUTPUTS = [{"transform": name} for name in ("default", "pandas", "polars")]  # of set_output
 # The attributes that are stored as they are, by the kind of their values and, after the colon, by
-# their shapes: m landmarks, r dimensions, k eigenvalues, d features, c classes, q outputs; "|" is
-# "or", and "*" any number. A "trail" is a record of the fit that no prediction uses.
+# their shapes: m landmarks, r dimensions, k eigenvalues, d features, c classes, q outputs, g
+# groups; "|" is "or", and "*" any number. A "trail" is a record of the fit that no prediction uses.
 KINDS = {
-    "int": "n_features_in_ n_landmarks_ rank_ n_active_landmarks_ n_iter_ _n_chosen",
+    "int": "n_features_in_ n_landmarks_ rank_ n_active_landmarks_ n_iter_ n_clusters_ _n_chosen",
     "float": (
         "lambda_plus_ lambda_minus_ lambda_l1_ C_ cv_loss_ cv_score_ expected_error_ "
-        "expected_error_std_ _target_unit"
+        "expected_error_std_ inertia_ _target_unit"
     ),
     "bool": "_one_output",
     "str": "similarity_ multi_class_ decision_ _column",
@@ -59,10 +63,14 @@ KINDS = {
     "labels: d": "feature_names_in_",
     "labels: m | m q": "_landmark_targets",
     "integers: m": "landmark_indices_",
-    "integers: *": "support_",
+    "integers: g": "medoid_indices_",
+    "integers: *": "support_ labels_",
     "signs: r": "signature_",
     "numbers: k": "eigenvalues_",
     "numbers: | r": "_mean",
+    "numbers: g": "cluster_weights_",
+    "numbers: g r": "cluster_centers_",
+    "objects: g": "medoids_",
     "numbers: q": "radius_ _intercept",
     "numbers: | q": "intercept_ _shift",
     "numbers: r | q r": "coef_",
@@ -71,7 +79,7 @@ KINDS = {
     "numbers: *": "_range",
     "trail: r": "explained_abs_ratio_ explained_squared_ratio_",
     "trail: *": "C_grid_ cv_scores_",
-    "trail: * *": "cv_trials_ l1_path_",
+    "trail: * *": "cv_trials_ l1_path_ silhouettes_",
 }
 KIND_OF = {name: kind for kind, names in KINDS.items() for name in names.split()}
 # Made again when a model is loaded: the kernel by its name, its parameters and what it has learned;
@@ -97,6 +105,8 @@ def fits(name: str, value: object, sizes: Mapping[str, object]) -> bool:
         return isinstance(value, PLAIN[kind]) and isinstance(value, bool) == (kind == "bool")
     if kind == "dtype":
         return value in (np.dtype(np.float32), np.dtype(np.float64))
+    if kind == "objects":
+        return isinstance(value, list | np.ndarray) or sp.issparse(value)
     if kind not in LETTERS:  # a record
         return type(value).__name__ == kind
     if value is None:
@@ -136,13 +146,16 @@ def require_consistent(estimator: BaseEstimator, state: State, columns: Landmark
     require(type(m) is int and m > 0, f"its number of landmarks is {m!r:.80}")
     sizes = {"m": m, "r": state.get("rank_"), "k": _rows(state, "eigenvalues_")}
     sizes |= {"c": _rows(state, "classes_"), "q": _rows(state, "_intercept")}
+    sizes |= {"g": state.get("n_clusters_")}
     sizes |= {"d": state.get("n_features_in_", _rows(state, "feature_names_in_"))}
     for name, value in state.items():
         require(
             name in KIND_OF.keys() & (allowed | OF_SKLEARN), f"it has an attribute {name!r:.80}"
         )
         require(fits(name, value, sizes), f"its {name} does not fit the rest of the model")
-    if role is not None:
+    if role == "clusterer":
+        _require_groups(state, sizes)
+    elif role is not None:
         _require_outputs(role, state, sizes)
     if "_map" in state:
         _require_map_of(state)
@@ -199,6 +212,14 @@ def require_conformal(estimator: BaseEstimator, conformal: Conformal) -> None:
         known = type(model) is type(estimator) and local is not None
         known = known and local.own.shape == (model.n_landmarks_,)
         require(known, "the models of its folds do not fit together")
+
+
+def _require_groups(state: State, sizes: State) -> None:
+    """Require a medoid and a positive weight of every group, and no label of another group."""
+    g, labels = sizes["g"], state.get("labels_", np.empty(0, np.int32))
+    good = g > 0 and length(state["medoids_"]) == g and bool((state["cluster_weights_"] > 0).all())
+    good = good and labels.min(initial=0) >= 0 and labels.max(initial=0) < g
+    require(good, "its groups do not fit together")
 
 
 def require_columns(kernel: Kernel, parts: State, state: State) -> None:

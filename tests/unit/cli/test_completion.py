@@ -67,7 +67,7 @@ def test_bash_completes(script: str, words: str, expected: list[str], tmp_path: 
 def test_every_command_and_flag_is_there(capsys: pytest.CaptureFixture[str]) -> None:
     found = {command.name: command for command in commands()}
     assert set(found) == {
-        "inspect", "fit", "predict", "evaluate", "approximate", "demo", "kernels",
+        "inspect", "fit", "predict", "evaluate", "approximate", "cluster", "demo", "kernels",
         "reproduce", "completion",
     }  # fmt: skip
     script = fish(list(found.values()))

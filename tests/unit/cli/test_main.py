@@ -16,7 +16,7 @@ from kreinlearn.cli import reproduce as its_module
 from kreinlearn.paper.scale import ALL, NAMES, QUICK
 from kreinlearn.paper.tasks import JournalError
 
-COMMANDS = ("inspect", "fit", "predict", "evaluate", "approximate")
+COMMANDS = ("inspect", "fit", "predict", "evaluate", "approximate", "cluster")
 
 
 @pytest.fixture

@@ -1,0 +1,49 @@
+"""kreinlearn cluster: the groups of the Python interface, as a table, files and a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kreinlearn import KreinKMeans, cli
+from kreinlearn.datasets import make_noisy_strings
+from tests.unit.cli.commands import printed, read_csv, run, write_csv
+
+WORDS, _ = make_noisy_strings(60, n_classes=3, random_state=0)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    names = [f"n{i}" for i in range(len(WORDS))]
+    return write_csv(tmp_path / "words.csv", {"name": names, "text": WORDS})
+
+
+def test_groups(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--column", "text", "--clusters", 3, "-o", tmp_path / "g.csv"]
+    flags += ["--report", tmp_path / "g.html", "--model", tmp_path / "g.krein"]
+    found = printed(capsys, "cluster", file, *flags)
+    model = KreinKMeans(3, kernel="levenshtein", random_state=0).fit(WORDS)
+    written = read_csv(tmp_path / "g.csv")
+    np.testing.assert_array_equal(np.array(written["group"], int), model.labels_)
+    assert {one["medoid"] for one in found["groups"]} == set(model.medoids_)
+    assert sum(one["objects"] for one in found["groups"]) == 60
+    page = (tmp_path / "g.html").read_text(encoding="utf8")
+    assert "60 objects in 3 groups" in page
+    assert all(word in page for word in model.medoids_)
+    run("predict", tmp_path / "g.krein", file, "-o", tmp_path / "p.csv")
+    assert read_csv(tmp_path / "p.csv")["prediction"] == written["group"]
+
+
+def test_rows_have_the_names_of_id(file: Path, tmp_path: Path) -> None:
+    run("cluster", file, "--column", "text", "--id", "name", "-o", tmp_path / "g.csv", "--quiet")
+    assert read_csv(tmp_path / "g.csv")["name"][:2] == ["n0", "n1"]
+
+
+def test_a_wrong_number_is_a_wrong_call(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["cluster", str(file), "--clusters", "0"])
+    assert "'0' is not auto, or a number of groups" in capsys.readouterr().err
+    assert cli.main(["cluster", str(file), "--column", "text", "--clusters", "99"]) == 1
+    assert "n_clusters=99 exceeds the number of objects" in capsys.readouterr().err
