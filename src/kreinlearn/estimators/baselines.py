@@ -9,7 +9,6 @@ from sklearn.base import _fit_context
 
 from kreinlearn.data.memory import Resources
 from kreinlearn.data.validation import TargetLike, WeightLike
-from kreinlearn.estimators.calibration import calibrated
 from kreinlearn.estimators.learner import KreinClassifierBase, Learner
 from kreinlearn.estimators.ridge import IncrementalClassifier, IncrementalRegressor, RandomState
 from kreinlearn.kernels.base import Objects
@@ -415,8 +414,5 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
         self : object
             The fitted estimator.
         """
-        if self.probability:
-            calibrated(self, X, y, sample_weight)
-            return self
-        self._fit(X, y, sample_weight, self._recipe)
+        self._fit_classes(X, y, sample_weight)
         return self

@@ -20,6 +20,7 @@ from kreinlearn.kernels.candidates import AUTO, candidates_for
 from kreinlearn.kernels.combine import alike
 from kreinlearn.kernels.several import Several
 from kreinlearn.kernels.vectors import Gaussian
+from kreinlearn.learn.calibration import class_numbers
 from kreinlearn.learn.coding import Classes, Coding, Regression
 from kreinlearn.learn.combination import Combination
 from kreinlearn.learn.fit import Model, Recipe
@@ -91,9 +92,11 @@ class FrontDoor(Learner):
         kernels = candidates_for(X)
         return kernels[0] if isinstance(kernels[0], Gaussian) else Several(kernels).sound()
 
-    def _made_of(self, coding: Coding) -> Recipe:
+    def _made_of(self, coding: Coding, *, near: bool) -> Recipe:
         seconds = None if self.time_limit is None else float(self.time_limit)
-        return Recipe(SquaredError(), coding, seconds=seconds, held_out=True, blends=True)
+        return Recipe(
+            SquaredError(), coding, seconds=seconds, held_out=True, near=near, blends=True
+        )
 
 
 class KreinRegressor(FrontDoor, KreinRegressorBase):
@@ -253,7 +256,7 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
 
     @property
     def _recipe(self) -> Recipe:
-        return self._made_of(Regression())
+        return self._made_of(Regression(), near=False)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
@@ -479,7 +482,7 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
 
     @property
     def _recipe(self) -> Recipe:
-        return self._made_of(Classes("ovr", self.class_weight))
+        return self._made_of(Classes("ovr", self.class_weight), near=True)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> Self:
@@ -508,20 +511,21 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         """Weigh the parts by the log loss of objects that were left out."""
         held, similarities = model.held_out, not model.pairs.kernel.is_dissimilarity
         assert held is not None
+        assert held.near is not None
         labels, n_classes = class_numbers(held.Y), max(held.Y.shape[1], 2)
-        parts, known = [two_columns(held.scores)], held.landmarks
+        parts, near, known = [two_columns(held.scores)], held.near, held.near.landmarks
         if known is not None:
             self._neighbours = NeighbourScores.fit(
                 known.values, class_numbers(known.Y), n_classes, known.weights,
                 similarities=similarities,
             )  # fmt: skip
-            parts += list(self._neighbours.of(held.values, held.own))
+            parts += list(self._neighbours.of(near.values, near.own))
         weights = held.weights * (len(held.weights) / held.weights.sum())
         stack = fit_stack(np.stack(parts), labels, weights)
         self._range = np.array(score_range(held.scores, weights))
         if not stack.weights.any():
-            near = known is not None and self._neighbours.counts.all()
-            stack, self._range = undecided(len(parts), int(near)), np.array(ALL_NUMBERS)
+            by_neighbours = known is not None and self._neighbours.counts.all()
+            stack, self._range = undecided(len(parts), int(by_neighbours)), np.array(ALL_NUMBERS)
         names = ["krein", *(f"neighbours_{k}" for k in NEIGHBOURS)]
         self.part_weights_ = {
             name: float(weight) for name, weight in zip(names, stack.weights, strict=False)
@@ -601,11 +605,6 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         if (lazy := lazy_result(self, "predict_proba", X)) is not None:
             return lazy
         return probabilities(self._stacked(X))
-
-
-def class_numbers(Y: Array) -> Array:  # (n, q) -> (n,)
-    """Numbers of classes from targets +-1, of which two classes have one column."""
-    return np.asarray((Y[:, 0] > 0).astype(np.intp) if Y.shape[1] == 1 else np.argmax(Y, axis=1))
 
 
 def undecided(n_parts: int, deciding: int) -> Stack:

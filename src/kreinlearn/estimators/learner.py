@@ -21,11 +21,11 @@ from kreinlearn.data.opening import with_target
 from kreinlearn.data.validation import TargetLike, WeightLike
 from kreinlearn.distributed.entrance import lazy_result, require_in_memory, scored
 from kreinlearn.estimators.base import KreinEstimator, feature_attributes
-from kreinlearn.estimators.calibration import probabilities
 from kreinlearn.estimators.refusals import refuse
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.kernels.dissimilarity import PLUS, TRANSFORMS
 from kreinlearn.kernels.several import Several
+from kreinlearn.learn.calibration import Calibration, calibration_of
 from kreinlearn.learn.coding import Encoded, class_scores, read_targets
 from kreinlearn.learn.combination import SCREENING, learn_combination
 from kreinlearn.learn.fit import (
@@ -406,6 +406,19 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         "_n_chosen",
     )  # fmt: skip
 
+    _calibration: Calibration
+
+    def _fit_classes(self, X: Objects, y: TargetLike, sample_weight: WeightLike) -> None:
+        """Fit, and if it is asked for calibrate the scores of objects that were left out."""
+        if not self.probability:
+            self._fit(X, y, sample_weight, self._recipe)
+            return
+        recipe = self._recipe._replace(held_out=True)
+        self._fit(X, y, sample_weight, recipe, self._calibrate)
+
+    def _calibrate(self, model: Model) -> None:
+        self._calibration = calibration_of(model)
+
     def predict(self, X: Objects) -> Any:
         """Predict the class of each object.
 
@@ -462,7 +475,7 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         check_is_fitted(self)
         if (lazy := lazy_result(self, "predict_proba", X)) is not None:
             return lazy
-        return probabilities(self._calibration, self, X)
+        return self._calibration.of(self.decision_function(X))
 
     def score(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> float:
         """The accuracy of the predictions.

@@ -11,7 +11,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from kreinlearn.data.memory import Resources
 from kreinlearn.data.validation import TargetLike, WeightLike
-from kreinlearn.estimators.calibration import calibrated
 from kreinlearn.estimators.learner import KreinClassifierBase
 from kreinlearn.estimators.ridge import RandomState
 from kreinlearn.kernels.base import Objects
@@ -264,8 +263,5 @@ class KreinSVC(KreinClassifierBase):
         self : object
             The fitted estimator.
         """
-        if self.probability:
-            calibrated(self, X, y, sample_weight)
-            return self
-        self._fit(X, y, sample_weight, self._recipe)
+        self._fit_classes(X, y, sample_weight)
         return self

@@ -18,7 +18,7 @@ from kreinlearn.kernels.combine import alike
 from kreinlearn.persist.checking import kernel_values, outputs
 from kreinlearn.persist.encoding import Writer
 from kreinlearn.persist.errors import NotDataError
-from kreinlearn.persist.estimators import estimators, fresh_kernel, is_estimator, sigmoids_of
+from kreinlearn.persist.estimators import calibration_parts, estimators, fresh_kernel, is_estimator
 from kreinlearn.persist.header import lines_of, versions
 from kreinlearn.persist.kernels import REMEDY, learned
 from kreinlearn.persist.state import COLUMNS, stored_attributes
@@ -84,7 +84,7 @@ def save(
         "state": stored_attributes(estimator),
         "kernel": learned(kernel),
         "columns": {part: getattr(columns, part) for part in COLUMNS},
-        "sigmoids": sigmoids_of(estimator),
+        "sigmoids": calibration_parts(estimator),
         "check": {
             "kernel": kernel_values(kernel, columns.objects),
             "outputs": outputs(estimator),
