@@ -66,7 +66,7 @@ N_LANDMARKS = [
 ]
 LANDMARKS: dict[str, list[Any]] = {
     "n": [*N_LANDMARKS, StrOptions({"auto"}), "array-like", "sparse matrix"],
-    "scheme": [StrOptions({"auto", *SCHEMES})],
+    "scheme": [StrOptions({"auto", *SCHEMES}), callable],
     "core": [StrOptions({"ls", "truncated", "plain"}), None],
     "rank": [Interval(Integral, 1, None, closed="left"), None],
     "pool": [Interval(Integral, 1, None, closed="left")],
@@ -85,7 +85,8 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         "kernel": [str, callable, Kernel],
         "kernel_params": [dict, None],
         "landmarks": [
-            *N_LANDMARKS, StrOptions({"auto", *SCHEMES}), Landmarks, "array-like", "sparse matrix",
+            *N_LANDMARKS, StrOptions({"auto", *SCHEMES}), callable, Landmarks, "array-like",
+            "sparse matrix",
         ],
         "resources": [Resources, None],
         "n_jobs": [Integral, None],

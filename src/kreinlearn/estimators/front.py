@@ -120,12 +120,12 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
         Parameters of the kernel, by name; None leaves its own defaults. Of a list of dicts the one
         with the smallest squared error is used. "auto" tries five widths. Kernels of a list have
         their own parameters.
-    landmarks : int, float, None, str, array-like or Landmarks, default="auto"
+    landmarks : int, float, None, str, callable, array-like or Landmarks, default="auto"
         The objects by which all others are described: how many (a number, or a fraction of the
-        training objects; None takes all, which is exact), the name of a scheme that chooses them,
-        their row numbers, the objects themselves, or ``Landmarks(...)``. "auto" takes all objects
-        if the time and the memory allow it, and otherwise as many as they allow; of rows that stay
-        on Dask workers it takes 1,000.
+        training objects; None takes all, which is exact), the name of a scheme that chooses them or
+        a function ``f(rows, m, rng)``, their row numbers, the objects themselves, or
+        ``Landmarks(...)``. "auto" takes all objects if the time and the memory allow it, and
+        otherwise as many as they allow; of rows that stay on Dask workers it takes 1,000.
     time_limit : float or None, default=None
         About how many seconds of one core a fit may take; by it "auto" decides on the number of
         landmarks, of which it takes at least 20. None is 40 seconds, in which all of 5,000 objects
@@ -317,12 +317,13 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         Parameters of the kernel, by name; None leaves its own defaults. Of a list of dicts the one
         with the smallest squared error is used. "auto" tries five widths. Kernels of a list have
         their own parameters.
-    landmarks : int, float, None, str, array-like or Landmarks, default="auto"
+    landmarks : int, float, None, str, callable, array-like or Landmarks, default="auto"
         The objects by which all others are described: how many (a number, or a fraction of the
-        training objects; None takes all, which is exact), the name of a scheme that chooses them,
-        their row numbers, the objects themselves, or ``Landmarks(...)``. "auto" takes all objects
-        if the time and the memory allow it, and otherwise as many as they allow; of rows that stay
-        on Dask workers it takes 1,000. Neighbours are looked for among the landmarks.
+        training objects; None takes all, which is exact), the name of a scheme that chooses them or
+        a function ``f(rows, m, rng)``, their row numbers, the objects themselves, or
+        ``Landmarks(...)``. "auto" takes all objects if the time and the memory allow it, and
+        otherwise as many as they allow; of rows that stay on Dask workers it takes 1,000.
+        Neighbours are looked for among the landmarks.
     time_limit : float or None, default=None
         About how many seconds of one core a fit may take; by it "auto" decides on the number of
         landmarks, of which it takes at least 20. None is 40 seconds, in which all of 5,000 objects

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import partial, update_wrapper
 from numbers import Real
+from types import MethodType
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
@@ -13,7 +14,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
@@ -382,14 +382,30 @@ class KreinRegressorBase(RegressorMixin, MultiOutputMixin, Learner):
         return scored(self, X, y, sample_weight, self._check_block, super().score, self._shift)
 
 
-def _has_probability(estimator: KreinClassifierBase) -> bool:
-    """Whether there is ``predict_proba``; the error says how to get it."""
-    if not estimator.probability:
+class WithProbability:
+    """A method of classifiers with ``probability=True``; the error of others says how to get it.
+
+    Scikit-learn's ``available_if`` does the same, but hides the reason behind a message of its own.
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        update_wrapper(cast("Any", self), method)
+        self.method = method
+
+    def __get__(self, one: KreinClassifierBase | None, owner: type | None = None) -> Any:
+        if one is None:
+            return self.method
+        if one.probability:
+            return MethodType(self.method, one)
+        name, needs = type(one).__name__, "predict_proba needs"
+        given = f"{name}(probability=True, ...), which is to be given before fit"
+        if "probability" not in one.get_params(deep=False):
+            needs, given = f"{name} has no predict_proba; take", "KreinSVC(probability=True, ...)"
         raise AttributeError(
-            f"predict_proba needs {type(estimator).__name__}(probability=True, ...), which is to "
-            "be given before fit; KreinClassifier has probabilities without being asked"
+            f"{needs} {given}; KreinClassifier has probabilities without being asked",
+            name="predict_proba",
+            obj=one,
         )
-    return True
 
 
 class KreinClassifierBase(ClassifierMixin, Learner):
@@ -458,7 +474,7 @@ class KreinClassifierBase(ClassifierMixin, Learner):
             return lazy
         return class_scores(self._scores(X), len(self.classes_), self.multi_class_)
 
-    @available_if(_has_probability)
+    @WithProbability
     def predict_proba(self, X: Objects) -> Any:
         """Probabilities of the classes, which rise with their decision values.
 

@@ -330,7 +330,7 @@ def make_model(
     sample, columns, feature_map = task.sample, features.columns, features.map
     needed = decided.model.landmarks
     if needed is not None:
-        sample = sample.with_landmarks(sample.landmarks[needed])
+        sample = sample.with_landmarks(sample.landmarks[needed]).without_other_columns()
         columns, feature_map = task.pairs.evaluator(sample), identity_map(len(needed))
         coef = decided.model.coef[needed]
         decided = decided._replace(model=replace(decided.model, coef=coef))

@@ -15,6 +15,7 @@ from kreinlearn.data.memory import Resources
 from kreinlearn.data.writing import replacing
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels.combine import alike
+from kreinlearn.nystrom.landmarks import Landmarks
 from kreinlearn.persist.checking import kernel_values, outputs
 from kreinlearn.persist.encoding import Writer
 from kreinlearn.persist.errors import NotDataError
@@ -135,7 +136,8 @@ def _parameters(
             if name == "kernel":
                 what = f"{error}, and a model file contains data, not code; {REMEDY}"
                 raise TypeError(what) from error
-            if name not in FIT_ONLY:
+            chooses = name == "landmarks" and callable(Landmarks.of(value).scheme)
+            if name not in FIT_ONLY and not chooses:
                 what = f"{name}={value!r:.80} contains {error}, but a model file takes only {DATA}"
                 remedy = f"; {ENCODE}" if name == "landmarks" and encode is None else ""
                 raise TypeError(f"{what}{remedy}") from error

@@ -21,6 +21,7 @@ from kreinlearn import (
     Landmarks,
     Resources,
     SimilarityRidgeClassifier,
+    SpectrumSVC,
 )
 from kreinlearn.kernels import GaussianCombination, pairwise
 
@@ -342,7 +343,11 @@ def test_the_error_says_how_to_get_probabilities():
     model = KreinRidgeClassifier().fit(X, LABELS)
     with pytest.raises(AttributeError) as caught:
         model.predict_proba(X)
-    assert "KreinRidgeClassifier(probability=True, ...)" in str(caught.value.__cause__)
+    assert "KreinRidgeClassifier(probability=True, ...)" in str(caught.value)
+    with pytest.raises(AttributeError, match=r"take KreinSVC\(probability=True, \.\.\.\)"):
+        _ = SpectrumSVC().predict_proba
+    assert not hasattr(SpectrumSVC(), "predict_proba")
+    assert "One probability per class" in (KreinSVC.predict_proba.__doc__ or "")
 
 
 def test_fit_without_probabilities_forgets_them():
