@@ -330,7 +330,8 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         can be landmarks if a similarity is cheap, and more for very many objects.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as {label: weight}. "balanced" gives all classes the same total
-        weight; None leaves the weights of the objects as they are.
+        weight; None leaves the weights of the objects as they are. Probabilities are those of
+        the weighted data, and the class of the largest one is always predicted.
     resources : Resources or None, default=None
         Memory, a store of kernel values on disk, and the precision of vectors, as
         ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the

@@ -67,7 +67,8 @@ class KreinSVC(KreinClassifierBase):
         cross-validated loss is within one standard error of the smallest.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as {label: weight}. "balanced" gives all classes the same total
-        weight; None leaves the weights of the objects as they are.
+        weight; None leaves the weights of the objects as they are. Probabilities stay those of
+        the data, so that ``predict`` may prefer another class than the most probable one.
     multi_class : {"auto", "ovr", "ovo"}, default="auto"
         More than two classes: one column for each class against the rest ("ovr"), or one for each
         pair of classes ("ovo"), with the penalties that are best for "ovr". "auto" takes what has
