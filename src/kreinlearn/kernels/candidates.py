@@ -16,9 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from kreinlearn._warnings import warn
+from kreinlearn.data.frames import column_names, is_missing, values_of_column
 from kreinlearn.data.opening import is_path, opened
 from kreinlearn.data.table import Table
-from kreinlearn.data.frames import column_names, is_missing, values_of_column
 from kreinlearn.data.tiles import length, objects_of, take
 from kreinlearn.kernels.base import Kernel, given
 from kreinlearn.kernels.fields import Field
@@ -69,8 +69,8 @@ def candidates_for(X: Any) -> list[Kernel]:
     """Kernels that are worth comparing on X: whatever ``fit`` takes.
 
     A list or a column holds objects, unless its entries are lists of numbers of one length, which
-    are rows. A frame or a file of a table holds records, unless all of it are numbers, or it has one
-    column alone. Everything else holds vectors: arrays, sparse matrices, other files, and
+    are rows. A frame or a file of a table holds records, unless all of it are numbers, or it has
+    one column alone. Everything else holds vectors: arrays, sparse matrices, other files, and
     collections on workers.
     """
     if hasattr(X, "__dask_graph__"):

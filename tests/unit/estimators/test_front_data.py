@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from kreinlearn import (
     Blocks,
+    KreinClassifier,
     KreinRegressor,
     Resources,
     table,
