@@ -96,8 +96,10 @@ def candidates_for(X: Any) -> list[Kernel]:
 
 def _for_table(table: Table) -> list[Kernel]:
     """Kernels for the rows of a file, by its first block of rows."""
-    names = table.names
+    names, (numbers, _) = table.names, table.split()
     fields = dict(zip(names, next(iter(table.stored.blocks(names))), strict=True))
+    for name in numbers:  # a text file has texts
+        fields[name] = [None if value in (None, "") else float(value) for value in fields[name]]
     return _for_objects(fields[names[0]]) if len(names) == 1 else _for_fields(fields)
 
 

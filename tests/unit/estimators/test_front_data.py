@@ -234,6 +234,5 @@ def test_auto_of_a_file_of_texts(tmp_path, as_text):
     here = KreinClassifier(random_state=0).fit(words, [word[0] for word in words])
     assert model.kernel_weights_ == here.kernel_weights_
     assert model.score(path, "label") == 1.0
-    assert {"text", "size"} <= {
-        *KreinClassifier(random_state=0).fit(mixed, "label").kernel_weights_
-    }
+    of_mixed = KreinClassifier(random_state=0).fit(mixed, "label").kernel_weights_
+    assert {name.split(":")[0] for name in of_mixed} == {"text", "size", "Gower()"}
