@@ -25,7 +25,7 @@ from kreinlearn.estimators.refusals import refuse
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.kernels.dissimilarity import PLUS, TRANSFORMS
 from kreinlearn.kernels.several import Several
-from kreinlearn.learn.calibration import Calibration, calibration_of
+from kreinlearn.learn.calibration import calibration_of
 from kreinlearn.learn.coding import Encoded, class_scores, read_targets
 from kreinlearn.learn.combination import SCREENING, learn_combination
 from kreinlearn.learn.fit import (
@@ -43,6 +43,7 @@ from kreinlearn.nystrom.landmarks import MapSpec, are_row_numbers
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.progress import fit_task
+from kreinlearn.solvers.probabilities import Calibration
 
 T = TypeVar("T")
 LARGEST_TARGET = 2.0**500  # in the unit of those before

@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator
 
 from kreinlearn.kernels import Kernel, Precomputed, resolve
 from kreinlearn.kernels.several import Several
-from kreinlearn.learn.calibration import Sigmoids, Temperature
 from kreinlearn.persist.encoding import Array
 from kreinlearn.persist.errors import require
+from kreinlearn.solvers.probabilities import Sigmoids, Temperature
 from kreinlearn.sums.parallel import worker_count
 
 ROOM = "kreinlearn.estimators"
