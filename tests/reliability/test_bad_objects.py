@@ -143,7 +143,7 @@ FUNCTIONS = [
     Case(10, "new", dissimilarity(pairwise(below_zero_of_new)), WORDS, NEGATIVE, ["ab", "new"]),
     Case(11, "pairs", dissimilarity(pairwise(at_itself)), WORDS, DIAGONAL),
     Case(11, "blocks", dissimilarity(of_blocks(at_itself)), WORDS, DIAGONAL),
-    Case(27, "one number", apart, WORDS, r"returned shape \(\), .*use kernel=pairwise\(f\)"),
+    Case(27, "one number", apart, WORDS, r"returned shape \(\), .*pass kernel=pairwise\(f\)"),
     Case(27, "a column more", dissimilarity(lambda A, B: np.zeros((len(A), len(B) + 1))), WORDS,
          r"the kernel returned shape \(20, 21\), expected \(20, 20\)"),
     *(

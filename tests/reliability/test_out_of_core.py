@@ -481,10 +481,10 @@ def test_columns_of_one_name(tmp_path: Path) -> None:
             ridge().fit(data, Y)
 
 
-def test_probabilities_want_rows_in_memory(tmp_path: Path) -> None:
-    model = KreinRidgeClassifier(probability=True)
-    with pytest.raises(TypeError, match="probability=True fits parts of the rows again"):
-        model.fit(npy(tmp_path, X), Y > 0)
+def test_probabilities_of_rows_in_a_file(tmp_path: Path) -> None:
+    model = KreinRidgeClassifier(probability=True, random_state=0)
+    found = model.fit(npy(tmp_path, X), Y > 0).predict_proba(X)
+    np.testing.assert_allclose(found, model.fit(X, Y > 0).predict_proba(X), rtol=0, atol=1e-9)
 
 
 def test_no_file_is_left_by_a_conversion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,7 @@ N_LANDMARKS = [
 ]
 LANDMARKS: dict[str, list[Any]] = {
     "n": [*N_LANDMARKS, StrOptions({"auto"}), "array-like", "sparse matrix"],
-    "scheme": [StrOptions({"auto", *SCHEMES})],
+    "scheme": [StrOptions({"auto", *SCHEMES}), callable],
     "core": [StrOptions({"ls", "truncated", "plain"}), None],
     "rank": [Interval(Integral, 1, None, closed="left"), None],
     "pool": [Interval(Integral, 1, None, closed="left")],
@@ -85,7 +85,8 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         "kernel": [str, callable, Kernel],
         "kernel_params": [dict, None],
         "landmarks": [
-            *N_LANDMARKS, StrOptions({"auto", *SCHEMES}), Landmarks, "array-like", "sparse matrix",
+            *N_LANDMARKS, StrOptions({"auto", *SCHEMES}), callable, Landmarks, "array-like",
+            "sparse matrix",
         ],
         "resources": [Resources, None],
         "n_jobs": [Integral, None],
@@ -283,7 +284,10 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
 
     # Using
 
-    def save(self, path: str | Path, *, external_kernel: bool = False) -> None:
+    def save(
+        self, path: str | Path, *, external_kernel: bool = False,
+        encode: Callable[[Any], Any] | None = None,
+    ) -> None:  # fmt: skip
         """Write the fitted estimator to a file, which ``kreinlearn.load`` reads.
 
         The file holds the landmarks, which are training data: see ``kreinlearn.save``.
@@ -295,8 +299,11 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         external_kernel : bool, default=False
             Leave the kernel out of the file, to be given to ``load`` again. A kernel made of a
             function of your own can be saved in no other way.
+        encode : callable or None, default=None
+            For objects of a class of your own: a function that turns an object into numbers, texts,
+            arrays, and lists, tuples and dicts of these. ``load`` needs its reverse.
         """
-        save(self, path, external_kernel=external_kernel)
+        save(self, path, external_kernel=external_kernel, encode=encode)
 
     def _new_rows(self, X: Objects) -> tuple[Any, LandmarkColumns]:
         """Validated objects, and what evaluates their similarities to the landmarks."""

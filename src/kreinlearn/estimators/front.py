@@ -18,6 +18,7 @@ from kreinlearn.kernels.candidates import AUTO, candidates_for
 from kreinlearn.kernels.combine import alike
 from kreinlearn.kernels.several import Several
 from kreinlearn.kernels.vectors import Gaussian
+from kreinlearn.learn.calibration import class_numbers
 from kreinlearn.learn.coding import Classes, Coding, Regression
 from kreinlearn.learn.combination import Combination
 from kreinlearn.learn.fit import Model, Recipe
@@ -89,9 +90,11 @@ class FrontDoor(Learner):
         kernels = candidates_for(X)
         return kernels[0] if isinstance(kernels[0], Gaussian) else Several(kernels).sound()
 
-    def _made_of(self, coding: Coding) -> Recipe:
+    def _made_of(self, coding: Coding, *, near: bool) -> Recipe:
         seconds = None if self.time_limit is None else float(self.time_limit)
-        return Recipe(SquaredError(), coding, seconds=seconds, held_out=True, blends=True)
+        return Recipe(
+            SquaredError(), coding, seconds=seconds, held_out=True, near=near, blends=True
+        )
 
 
 class KreinRegressor(FrontDoor, KreinRegressorBase):
@@ -115,12 +118,12 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
         Parameters of the kernel, by name; None leaves its own defaults. Of a list of dicts the one
         with the smallest squared error is used. "auto" tries five widths. Kernels of a list have
         their own parameters.
-    landmarks : int, float, None, str, array-like or Landmarks, default="auto"
+    landmarks : int, float, None, str, callable, array-like or Landmarks, default="auto"
         The objects by which all others are described: how many (a number, or a fraction of the
-        training objects; None takes all, which is exact), the name of a scheme that chooses them,
-        their row numbers, the objects themselves, or ``Landmarks(...)``. "auto" takes all objects
-        if the time and the memory allow it, and otherwise as many as they allow; of rows that stay
-        on Dask workers it takes 1,000.
+        training objects; None takes all, which is exact), the name of a scheme that chooses them or
+        a function ``f(rows, m, rng)``, their row numbers, the objects themselves, or
+        ``Landmarks(...)``. "auto" takes all objects if the time and the memory allow it, and
+        otherwise as many as they allow; of rows that stay on Dask workers it takes 1,000.
     time_limit : float or None, default=None
         About how many seconds of one core a fit may take; by it "auto" decides on the number of
         landmarks, of which it takes at least 20. None is 40 seconds, in which all of 5,000 objects
@@ -251,7 +254,7 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
 
     @property
     def _recipe(self) -> Recipe:
-        return self._made_of(Regression())
+        return self._made_of(Regression(), near=False)
 
     def _keep_beside(self, model: Model) -> None:
         held = model.held_out
@@ -289,19 +292,21 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         Parameters of the kernel, by name; None leaves its own defaults. Of a list of dicts the one
         with the smallest squared error is used. "auto" tries five widths. Kernels of a list have
         their own parameters.
-    landmarks : int, float, None, str, array-like or Landmarks, default="auto"
+    landmarks : int, float, None, str, callable, array-like or Landmarks, default="auto"
         The objects by which all others are described: how many (a number, or a fraction of the
-        training objects; None takes all, which is exact), the name of a scheme that chooses them,
-        their row numbers, the objects themselves, or ``Landmarks(...)``. "auto" takes all objects
-        if the time and the memory allow it, and otherwise as many as they allow; of rows that stay
-        on Dask workers it takes 1,000. Neighbours are looked for among the landmarks.
+        training objects; None takes all, which is exact), the name of a scheme that chooses them or
+        a function ``f(rows, m, rng)``, their row numbers, the objects themselves, or
+        ``Landmarks(...)``. "auto" takes all objects if the time and the memory allow it, and
+        otherwise as many as they allow; of rows that stay on Dask workers it takes 1,000.
+        Neighbours are looked for among the landmarks.
     time_limit : float or None, default=None
         About how many seconds of one core a fit may take; by it "auto" decides on the number of
         landmarks, of which it takes at least 20. None is 40 seconds, in which all of 5,000 objects
         can be landmarks if a similarity is cheap, and more for very many objects.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as {label: weight}. "balanced" gives all classes the same total
-        weight; None leaves the weights of the objects as they are.
+        weight; None leaves the weights of the objects as they are. Probabilities are those of
+        the weighted data, and the class of the largest one is always predicted.
     resources : Resources or None, default=None
         Memory, a store of kernel values on disk, and the precision of vectors, as
         ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the
@@ -454,26 +459,27 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
 
     @property
     def _recipe(self) -> Recipe:
-        return self._made_of(Classes("ovr", self.class_weight))
+        return self._made_of(Classes("ovr", self.class_weight), near=True)
 
     def _keep_beside(self, model: Model) -> None:
         """Weigh the parts by the log loss of objects that were left out."""
         held, similarities = model.held_out, not model.pairs.kernel.is_dissimilarity
         assert held is not None
+        assert held.near is not None
         labels, n_classes = class_numbers(held.Y), max(held.Y.shape[1], 2)
-        parts, known = [two_columns(held.scores)], held.landmarks
+        parts, near, known = [two_columns(held.scores)], held.near, held.near.landmarks
         if known is not None:
             self._neighbours = NeighbourScores.fit(
                 known.values, class_numbers(known.Y), n_classes, known.weights,
                 similarities=similarities,
             )  # fmt: skip
-            parts += list(self._neighbours.of(held.values, held.own))
+            parts += list(self._neighbours.of(near.values, near.own))
         weights = held.weights * (len(held.weights) / held.weights.sum())
         stack = fit_stack(np.stack(parts), labels, weights)
         self._range = np.array(score_range(held.scores, weights))
         if not stack.weights.any():
-            near = known is not None and self._neighbours.counts.all()
-            stack, self._range = undecided(len(parts), int(near)), np.array(ALL_NUMBERS)
+            by_neighbours = known is not None and self._neighbours.counts.all()
+            stack, self._range = undecided(len(parts), int(by_neighbours)), np.array(ALL_NUMBERS)
         names = ["krein", *(f"neighbours_{k}" for k in NEIGHBOURS)]
         self.part_weights_ = {
             name: float(weight) for name, weight in zip(names, stack.weights, strict=False)
@@ -553,11 +559,6 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         if (lazy := lazy_result(self, "predict_proba", X)) is not None:
             return lazy
         return probabilities(self._stacked(X))
-
-
-def class_numbers(Y: Array) -> Array:  # (n, q) -> (n,)
-    """Numbers of classes from targets +-1, of which two classes have one column."""
-    return np.asarray((Y[:, 0] > 0).astype(np.intp) if Y.shape[1] == 1 else np.argmax(Y, axis=1))
 
 
 def undecided(n_parts: int, deciding: int) -> Stack:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import partial, update_wrapper
 from numbers import Real
+from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
@@ -13,7 +14,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
@@ -21,11 +21,11 @@ from kreinlearn.data.opening import with_target
 from kreinlearn.data.validation import TargetLike, WeightLike
 from kreinlearn.distributed.entrance import lazy_result, require_in_memory, scored
 from kreinlearn.estimators.base import KreinEstimator, feature_attributes
-from kreinlearn.estimators.calibration import calibrated, probabilities
 from kreinlearn.estimators.refusals import refuse
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.kernels.dissimilarity import PLUS, TRANSFORMS
 from kreinlearn.kernels.several import Several
+from kreinlearn.learn.calibration import calibration_of
 from kreinlearn.learn.coding import Encoded, class_scores, read_targets
 from kreinlearn.learn.combination import SCREENING, learn_combination
 from kreinlearn.learn.fit import (
@@ -43,6 +43,7 @@ from kreinlearn.nystrom.landmarks import MapSpec, are_row_numbers
 from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.progress import fit_task
+from kreinlearn.solvers.probabilities import Calibration
 
 if TYPE_CHECKING:
     from kreinlearn.estimators.explaining import Explanations
@@ -98,6 +99,11 @@ class Learner(KreinEstimator):
         """What the learner is made of: its loss, its coding and its features."""
         raise NotImplementedError
 
+    @property
+    def _fit_recipe(self) -> Recipe:
+        """The same for a fit, which may keep more than a part of one."""
+        return self._recipe
+
     # Fitting
 
     def _fit_or_calibrate(
@@ -115,7 +121,7 @@ class Learner(KreinEstimator):
         self, X: Objects, y: TargetLike, sample_weight: WeightLike, also: Keep | None = None
     ) -> None:
         """Learn, and set the attributes; ``also`` keeps more of the kernel values."""
-        learn = partial(self._learned, X, y, sample_weight, self._recipe, fit_model)
+        learn = partial(self._learned, X, y, sample_weight, self._fit_recipe, fit_model)
         with self._fitting(X, y, sample_weight):
             model = self._coarsely(learn) if self._is_single else learn(self._resources.dtype)
             self._keep_beside(model)
@@ -511,14 +517,30 @@ class KreinRegressorBase(RegressorMixin, MultiOutputMixin, Learner):
         return scored(self, X, y, sample_weight, self._check_block, super().score, self._shift)
 
 
-def _has_probability(estimator: KreinClassifierBase) -> bool:
-    """Whether there is ``predict_proba``; the error says how to get it."""
-    if not estimator.probability:
+class WithProbability:
+    """A method of classifiers with ``probability=True``; the error of others says how to get it.
+
+    Scikit-learn's ``available_if`` does the same, but hides the reason behind a message of its own.
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        update_wrapper(cast("Any", self), method)
+        self.method = method
+
+    def __get__(self, one: KreinClassifierBase | None, owner: type | None = None) -> Any:
+        if one is None:
+            return self.method
+        if one.probability:
+            return MethodType(self.method, one)
+        name, needs = type(one).__name__, "predict_proba needs"
+        given = f"{name}(probability=True, ...), which is to be given before fit"
+        if "probability" not in one.get_params(deep=False):
+            needs, given = f"{name} has no predict_proba; take", "KreinSVC(probability=True, ...)"
         raise AttributeError(
-            f"predict_proba needs {type(estimator).__name__}(probability=True, ...), which is to "
-            "be given before fit; KreinClassifier has probabilities without being asked"
+            f"{needs} {given}; KreinClassifier has probabilities without being asked",
+            name="predict_proba",
+            obj=one,
         )
-    return True
 
 
 class KreinClassifierBase(ClassifierMixin, Learner):
@@ -534,6 +556,8 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         *Learner._fitted, "classes_", "multi_class_", "multi_class_errors_", "_calibration",
         "_n_chosen",
     )  # fmt: skip
+
+    _calibration: Calibration
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -565,13 +589,13 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         """
         return self._fit_or_calibrate(X, y, sample_weight, conformal)
 
-    def _fit(
-        self, X: Objects, y: TargetLike, sample_weight: WeightLike, also: Keep | None = None
-    ) -> None:
+    @property
+    def _fit_recipe(self) -> Recipe:
+        return self._recipe._replace(held_out=True) if self.probability else self._recipe
+
+    def _keep_beside(self, model: Model) -> None:
         if self.probability:
-            calibrated(self, partial(super()._fit, also=also), X, y, sample_weight)
-        else:
-            super()._fit(X, y, sample_weight, also)
+            self._calibration = calibration_of(model)
 
     def predict(self, X: Objects) -> Any:
         """Predict the class of each object.
@@ -612,7 +636,7 @@ class KreinClassifierBase(ClassifierMixin, Learner):
             return lazy
         return class_scores(self._scores(X), len(self.classes_), self.multi_class_)
 
-    @available_if(_has_probability)
+    @WithProbability
     def predict_proba(self, X: Objects) -> Any:
         """Probabilities of the classes, which rise with their decision values.
 
@@ -629,7 +653,7 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         check_is_fitted(self)
         if (lazy := lazy_result(self, "predict_proba", X)) is not None:
             return lazy
-        return probabilities(self._calibration, self, X)
+        return self._calibration.of(self.decision_function(X))
 
     def predict_set(self, X: Objects, coverage: float = 0.9) -> Array:
         """A set of classes for each object.

@@ -54,12 +54,6 @@ REFUSALS: dict[str, list[Refusal]] = {
             'pass landmarks=Landmarks(<row numbers>, core="plain") and a number as rank, or all '
             "columns",
         ),
-        Refusal(
-            _has_probability,
-            ValueError,
-            "probability=True fits parts of the rows, which landmark columns are not enough for; "
-            "pass all columns, or probability=False",
-        ),
     ],
     "a method": [
         Refusal(
@@ -84,12 +78,6 @@ REFUSALS: dict[str, list[Refusal]] = {
             ValueError,
             "store={store!r} keeps the values of one kernel, and kernel_params={kernel_params!r} "
             "tries several; pass one dict, or Resources(store=None)",
-        ),
-        Refusal(
-            _has_probability,
-            ValueError,
-            "store={store!r} keeps the values of all rows, and probability=True fits parts of "
-            "them again; pass Resources(store=None), or probability=False",
         ),
     ],
     "partial_fit": [
@@ -185,12 +173,6 @@ REFUSALS: dict[str, list[Refusal]] = {
             lambda estimator, **_: not estimator._works_elsewhere,
             TypeError,
             "{name} looks at single rows, and takes no dask collection; compute it",
-        ),
-        Refusal(
-            _has_probability,
-            TypeError,
-            "probability=True fits parts of the rows again, and takes no dask collection; "
-            "pass probability=False",
         ),
         Refusal(
             lambda estimator, kernel, **_: kernel.domain.is_matrix or kernel.domain.is_records,

@@ -203,11 +203,11 @@ class KreinNystroem(_KreinTransformer):
         of ``kreinlearn.kernels``. "precomputed" and "precomputed_dissimilarity" take a matrix as X.
     kernel_params : dict or None, default=None
         Parameters of the kernel, by name; None leaves its own defaults.
-    landmarks : int, float, None, str, array-like or Landmarks, default="auto"
+    landmarks : int, float, None, str, callable, array-like or Landmarks, default="auto"
         The objects by which all others are described: how many (a number, or a fraction of the
-        training objects; None takes all, which is exact), the name of a scheme that chooses them,
-        their row numbers, the objects themselves, or ``Landmarks(...)``. "auto" takes 100, or twice
-        ``rank`` if that is more.
+        training objects; None takes all, which is exact), the name of a scheme that chooses them or
+        a function ``f(rows, m, rng)``, their row numbers, the objects themselves, or
+        ``Landmarks(...)``. "auto" takes 100, or twice ``rank`` if that is more.
     rank : int, "auto" or None, default=None
         How many features are kept, those with the largest absolute eigenvalues. None keeps all;
         "auto" keeps as few as reach ``tol``.
@@ -422,11 +422,11 @@ class KreinPCA(_KreinTransformer):
         of ``kreinlearn.kernels``. "precomputed" and "precomputed_dissimilarity" take a matrix as X.
     kernel_params : dict or None, default=None
         Parameters of the kernel, by name; None leaves its own defaults.
-    landmarks : int, float, None, str, array-like or Landmarks, default="auto"
+    landmarks : int, float, None, str, callable, array-like or Landmarks, default="auto"
         The objects by which all others are described: how many (a number, or a fraction of the
-        training objects; None takes all, which is exact), the name of a scheme that chooses them,
-        their row numbers, the objects themselves, or ``Landmarks(...)``. "auto" takes 100, or twice
-        ``n_components`` if that is more.
+        training objects; None takes all, which is exact), the name of a scheme that chooses them or
+        a function ``f(rows, m, rng)``, their row numbers, the objects themselves, or
+        ``Landmarks(...)``. "auto" takes 100, or twice ``n_components`` if that is more.
     resources : Resources or None, default=None
         Memory, a store of kernel values on disk, and the precision of vectors, as
         ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the

@@ -49,11 +49,11 @@ class KreinVCRidge(IncrementalRegressor):
         Parameters of the kernel, by name; None leaves its own defaults. Of a list of dicts the one
         with the smallest cross-validated squared error is used. "auto" tries five widths, from 1/16
         to 16 times that which the kernel takes from the data.
-    landmarks : int, float, None, str, array-like or Landmarks, default="auto"
+    landmarks : int, float, None, str, callable, array-like or Landmarks, default="auto"
         The objects by which all others are described: how many (a number, or a fraction of the
-        training objects; None takes all, which is exact), the name of a scheme that chooses them,
-        their row numbers, the objects themselves, or ``Landmarks(...)``. "auto" takes all objects
-        up to 1000.
+        training objects; None takes all, which is exact), the name of a scheme that chooses them or
+        a function ``f(rows, m, rng)``, their row numbers, the objects themselves, or
+        ``Landmarks(...)``. "auto" takes all objects up to 1000.
     similarity : str, default="auto"
         From a dissimilarity to a similarity: "squared" (centred, the paper's), "linear", "exp",
         "narrow_exp", "gauss", "inverse", "local1", "local3", "local7", "local_exp1", "local_exp3",
@@ -228,11 +228,11 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
         Parameters of the kernel, by name; None leaves its own defaults. Of a list of dicts the one
         with the smallest cross-validated squared error is used. "auto" tries five widths, from 1/16
         to 16 times that which the kernel takes from the data.
-    landmarks : int, float, None, str, array-like or Landmarks, default="auto"
+    landmarks : int, float, None, str, callable, array-like or Landmarks, default="auto"
         The objects by which all others are described: how many (a number, or a fraction of the
-        training objects; None takes all, which is exact), the name of a scheme that chooses them,
-        their row numbers, the objects themselves, or ``Landmarks(...)``. "auto" takes all objects
-        up to 1000.
+        training objects; None takes all, which is exact), the name of a scheme that chooses them or
+        a function ``f(rows, m, rng)``, their row numbers, the objects themselves, or
+        ``Landmarks(...)``. "auto" takes all objects up to 1000.
     similarity : str, default="auto"
         From a dissimilarity to a similarity: "squared" (centred, the paper's), "linear", "exp",
         "narrow_exp", "gauss", "inverse", "local1", "local3", "local7", "local_exp1", "local_exp3",
@@ -251,14 +251,19 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
         cross-validation.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as {label: weight}. "balanced" gives all classes the same total
-        weight; None leaves the weights of the objects as they are.
+        weight; None leaves the weights of the objects as they are. Probabilities stay those of
+        the data, so that ``predict`` may prefer another class than the most probable one.
     multi_class : {"auto", "ovr", "ovo"}, default="auto"
         More than two classes: one column for each class against the rest ("ovr"), or one for each
         pair of classes ("ovo"). "auto" takes what has fewer errors in the folds, and "ovr" if there
         are more than 32 classes or 8192 objects.
     probability : bool, default=False
-        Whether ``predict_proba`` is available. It needs further fits: a sigmoid is fitted to the
-        decision values of objects that were left out, by scikit-learn's ``CalibratedClassifierCV``.
+        Whether ``predict_proba`` is available. No object is compared twice for it, and nothing is
+        fitted again but least squares in folds of the features: a sigmoid, or of more than two
+        classes one temperature, is fitted to the scores of objects that were left out.
+        Probabilities are those of the data, weighted by ``sample_weight`` and not by
+        ``class_weight``. With ``class_weight``, and of two classes in any case, the class of the
+        largest probability need not be that of ``predict``.
     cv : int, splitter, iterable, "loo" or None, default=None
         The folds of cross-validation: their number, a splitter of scikit-learn, (train, test) pairs
         that test each object at most once, or "loo" (leave one out). None draws 5 folds, or fewer

@@ -225,7 +225,9 @@ def pairwise(f: Callable[..., float], **params: Any) -> PairwiseKernel:
     Parameters
     ----------
     f : callable
-        ``f(a, b)`` returns a number, the same for ``f(b, a)``.
+        ``f(a, b)`` returns a number, the same for ``f(b, a)``. If it does not, a warning says so,
+        and nothing is averaged: ``f(x, z)`` counts for an object x and a landmark z, and of two
+        landmarks the order in which they came.
     **params : dict
         Keyword arguments of ``f``, which become parameters of the kernel.
 
@@ -258,7 +260,8 @@ def as_block(K: Objects, n_rows: int, n_columns: int) -> Array:
     if K.shape != (n_rows, n_columns):
         raise ValueError(
             f"the kernel returned shape {K.shape}, expected ({n_rows}, {n_columns}) = "
-            "(len(A), len(B)); for a function of two single objects use kernel=pairwise(f)"
+            "(len(A), len(B)); for a function of two single objects pass kernel=pairwise(f), or "
+            "dissimilarity(pairwise(f)) if small values mean alike"
         )
     return np.asarray(K, dtype=np.float32 if K.dtype == np.float32 else np.float64)
 

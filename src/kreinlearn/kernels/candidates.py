@@ -17,6 +17,8 @@ import scipy.sparse as sp
 
 from kreinlearn._warnings import warn
 from kreinlearn.data.frames import column_names, is_missing, values_of_column
+from kreinlearn.data.opening import is_path, opened
+from kreinlearn.data.table import Table
 from kreinlearn.data.tiles import length, objects_of, take
 from kreinlearn.kernels.base import Kernel, given
 from kreinlearn.kernels.fields import Field
@@ -67,11 +69,15 @@ def candidates_for(X: Any) -> list[Kernel]:
     """Kernels that are worth comparing on X: whatever ``fit`` takes.
 
     A list or a column holds objects, unless its entries are lists of numbers of one length, which
-    are rows. A frame holds records, unless all of it are numbers. Everything else holds vectors:
-    arrays, sparse matrices, files, and collections on workers.
+    are rows. A frame or a file of a table holds records, unless all of it are numbers, or it has
+    one column alone. Everything else holds vectors: arrays, sparse matrices, other files, and
+    collections on workers.
     """
     if hasattr(X, "__dask_graph__"):
         return [Gaussian()]
+    table = opened(X) if is_path(X) else X
+    if isinstance(table, Table) and len(table) and not table.holds_numbers():
+        return _for_table(table)
     if isinstance(X, list | tuple) and _are_rows(X):
         X = np.asarray(X)
     if isinstance(X, list | tuple) or getattr(X, "ndim", 2) == 1 or hasattr(X, "to_list"):
@@ -86,6 +92,16 @@ def candidates_for(X: Any) -> list[Kernel]:
     if (isinstance(X, np.ndarray) or hasattr(X, "columns")) and X.shape[0] <= MANY:
         return _of("vectors")
     return [Gaussian()]  # vectors in files, on workers, or very many
+
+
+def _for_table(table: Table) -> list[Kernel]:
+    """Kernels for the rows of a file, by its first block of rows."""
+    names, (numbers, _) = table.names, table.split()
+    columns = next(iter(table.stored.blocks(names)))
+    fields: dict[Hashable, list[Any]] = dict(zip(names, columns, strict=True))
+    for name in numbers:  # a text file has texts
+        fields[name] = [None if value in (None, "") else float(value) for value in fields[name]]
+    return _for_objects(fields[names[0]]) if len(names) == 1 else _for_fields(fields)
 
 
 def _are_rows(X: Any) -> bool:

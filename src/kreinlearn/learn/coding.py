@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -20,6 +19,7 @@ from kreinlearn.data.validation import (
 )
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.folds import MANY_ROWS
+from kreinlearn.learn.left_out import LeftOut, SolveRows, left_out_of_splits, with_few_folds
 from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.scoring import FoldClassifier, FoldRegressor
 from kreinlearn.learn.task import Features, FoldRows, Linear, Task, weighted
@@ -44,6 +44,7 @@ class Encoded(NamedTuple):
     one_output: bool = False  # y has one dimension, and so have coefficients
     weights: Any = None  # (n,), or None if all are 1
     weighted: Array | None = None  # the rows of positive weight; None if all rows have one
+    class_weights: Array | None = None  # factors of the classes that are part of the weights
 
 
 class Coding(Protocol):
@@ -58,8 +59,13 @@ class Coding(Protocol):
         ``classes`` are all labels, if they are known.
         """
 
-    def weights(self, rows: Rows, encoded: Encoded, w: Any, *, part: bool = False) -> Any:
-        """The weights of the rows; ``part`` if other rows were seen before."""
+    def weights(
+        self, rows: Rows, encoded: Encoded, w: Any, *, part: bool = False
+    ) -> tuple[Any, Array | None]:
+        """The weights of the rows, and the factors of their classes that are in them, if any.
+
+        ``part`` says that other rows were seen before.
+        """
 
     def shifted(self, rows: Rows, encoded: Encoded, w: Any, *, intercept: bool) -> Encoded:
         """Targets about a mean that would drown what is learned when they are squared."""
@@ -92,8 +98,10 @@ class Regression:
         one = y.ndim == 1
         return Encoded(y, rows.mapped(y, as_columns, y.dtype, 1) if one else y, one_output=one)
 
-    def weights(self, rows: Rows, encoded: Encoded, w: Any, *, part: bool = False) -> Any:
-        return w
+    def weights(
+        self, rows: Rows, encoded: Encoded, w: Any, *, part: bool = False
+    ) -> tuple[Any, Array | None]:
+        return w, None
 
     def shifted(self, rows: Rows, encoded: Encoded, w: Any, *, intercept: bool) -> Encoded:
         sums, q = rows.column_sums(encoded.Y, w), encoded.Y.shape[1]
@@ -149,11 +157,13 @@ class Classes:
         counts[np.searchsorted(every, tally.labels)] = tally.counts
         return Encoded(y, Y, labels, counts, every)
 
-    def weights(self, rows: Rows, encoded: Encoded, w: Any, *, part: bool = False) -> Any:
-        classes = encoded.classes
+    def weights(
+        self, rows: Rows, encoded: Encoded, w: Any, *, part: bool = False
+    ) -> tuple[Any, Array | None]:
+        classes, of_classes = encoded.classes, None
         assert classes is not None
         if self.class_weight is None and w is None:
-            return None
+            return None, None
         tally = rows.tally(encoded.y, w)
         totals = np.zeros(len(classes))
         totals[np.searchsorted(classes, tally.labels)] = tally.weights
@@ -165,7 +175,7 @@ class Classes:
             w = rows.weights_by_class(encoded.y, w, classes, of_classes)
         if not part and np.count_nonzero(totals) < 2:
             require_two(classes[totals > 0], " of positive weight")
-        return w
+        return w, of_classes
 
     def _class_weights(self, classes: Array, totals: Array) -> Array:
         """class_weight as numbers, from the weight of each class; 0 if its rows weigh nothing."""
@@ -229,8 +239,8 @@ def read_targets(
         check = partial(checked_weights, n=rows.n, all_zero=part, block=False)
         w = rows.column(sample_weight, check, "sample_weight")
         rows.require_weight(rows.column_sums(w, w).without)
-    w = coding.weights(rows, encoded, w, part=part)
-    encoded = encoded._replace(weights=w, weighted=rows.weighted_rows(w))
+    w, of_classes = coding.weights(rows, encoded, w, part=part)
+    encoded = encoded._replace(weights=w, weighted=rows.weighted_rows(w), class_weights=of_classes)
     if before is not None:
         return coding.shifted_by(rows, encoded, *before)
     return coding.shifted(rows, encoded, w, intercept=intercept)
@@ -284,9 +294,6 @@ def class_scores(scores: Array, n_classes: int, multi_class: str) -> Array:
     return np.asarray(_ovr_decision_function(scores > 0, scores, n_classes))
 
 
-SolveRows = Callable[[Array, Array, Array, Array], Linear]  # Phi, Y, w, penalty
-
-
 def solve_pairs(task: Task, features: Features, loss: Loss, values: Array) -> Linear:
     """One column per pair of classes, from the features of all rows."""
     Y, w = weighted(task.Y, task.weights)
@@ -316,6 +323,21 @@ def one_vs_one(
                 attributes=model.attributes,
             )
     return total
+
+
+def pairs_left_out(task: Task, features: Features, loss: Loss, values: Array) -> LeftOut:
+    """Scores of the classes by pairs of classes, of rows that were left out."""
+    n_classes = task.Y.shape[1]
+    solve = partial(loss.solve_rows, intercept=task.intercept)
+
+    def score(split: FoldRows, Y: Array, w: Array) -> Array:
+        labels, train = np.argmax(Y, axis=1), split.train
+        penalty = w[train].sum() * signed_penalty(split.S, *values[:2])
+        model = one_vs_one(split.Phi[train], labels[train], w[train], penalty, solve, n_classes)
+        scores = split.Phi[split.valid] @ model.coef + model.intercept
+        return class_scores(scores, n_classes, "ovo")
+
+    return left_out_of_splits(task, with_few_folds(task).splits(features.map), score)
 
 
 def compared_errors(task: Task, features: Features, loss: Loss, values: Array) -> dict[str, float]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.kernels.several import Several
-from kreinlearn.learn.coding import Coding, Encoded, solve_pairs
+from kreinlearn.learn.coding import Coding, Encoded, pairs_left_out, solve_pairs
 from kreinlearn.learn.combination import Combination
 from kreinlearn.learn.exact import exact_features, exact_sums, landmarks_by_cost
 from kreinlearn.learn.folds import are_drawn, draw_folds, warn_of_rare
@@ -60,6 +60,7 @@ class Recipe(NamedTuple):
     kind: FeatureKind = KREIN
     seconds: float | None = None  # of one core that a fit may take; None is the default
     held_out: bool = False  # whether scores of objects by models without them are kept
+    near: bool = False  # and the kernel values of these objects, for their neighbours
     blends: bool = False  # whether several similarities of one distance may be added
     in_parts: bool = False  # whether partial_fit may go on from a fit
     excludes: str = ""  # what the table of refusals calls it, if some options do not go with it
@@ -79,6 +80,7 @@ class LearnSpec:
     scoring: Any = None
     intercept: bool = True
     held_out: bool = False  # whether scores of objects by models without them are kept
+    near: bool = False  # and the kernel values of these objects, for their neighbours
     in_parts: bool = False  # whether partial_fit may go on from a fit
 
     @property
@@ -144,6 +146,7 @@ def make_spec(
         asked.scoring,
         asked.fit_intercept,
         recipe.held_out,
+        recipe.near,
         recipe.in_parts,
     )
 
@@ -239,7 +242,7 @@ def fit_model(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Model:
     """From rows and targets to a model: the picture of ARCHITECTURE.md, one line per arrow."""
     task = make_task(pairs, encoded, spec)  # rows -> landmarks, folds
     chosen = choose_similarity(task, spec.similarity)
-    by_fold = spec.tunes and not chosen.task.honest and not spec.loo
+    by_fold = (spec.tunes or spec.held_out) and not chosen.task.honest and not spec.loo
     kept = None
     if not spec.is_exact(chosen.task):
         kept = spec.loss.keeping(chosen.task, by_fold=by_fold)
@@ -259,7 +262,11 @@ def fit_model(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Model:
         model = replace(model, sums=fit_sums(task, features, tuned.values))
     if not spec.held_out:
         return model
-    return replace(model, held_out=held_out(task, features, loss, tuned.values))
+    if way == "ovo":
+        left_out = pairs_left_out(task, features, loss, tuned.values)
+    else:
+        left_out = loss.left_out(task, features, tuned.values, kept, solution)
+    return replace(model, held_out=held_out(task, left_out, near=spec.near))
 
 
 def make_task(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Task:
@@ -325,7 +332,7 @@ def make_model(
     sample, columns, feature_map = task.sample, features.columns, features.map
     needed = decided.model.landmarks
     if needed is not None:
-        sample = sample.with_landmarks(sample.landmarks[needed])
+        sample = sample.with_landmarks(sample.landmarks[needed]).without_other_columns()
         columns, feature_map = task.pairs.evaluator(sample), identity_map(len(needed))
         coef = decided.model.coef[needed]
         decided = decided._replace(model=replace(decided.model, coef=coef))

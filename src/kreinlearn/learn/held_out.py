@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from kreinlearn.kernels.base import Array, symmetrised
-from kreinlearn.learn.exact import tuning_loss
-from kreinlearn.learn.losses.base import Loss
-from kreinlearn.learn.task import Features, Task, weighted
+from kreinlearn.learn.left_out import LeftOut
+from kreinlearn.learn.task import Task, weighted
 from kreinlearn.pairs.evaluate import places_of
 from kreinlearn.pairs.pairs import Sample
-from kreinlearn.solvers.exact import LeaveOneOutLoss
-from kreinlearn.solvers.least_squares import signed_penalty
-from kreinlearn.sums.moments import Targets, total_moments
+from kreinlearn.sums.moments import Targets
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Scores of some training objects by models without them, and their kernel values.
+    """Scores of some training objects by models without them.
 
-    If all objects are landmarks, ``scores`` leave out one object at a time. Otherwise the models
-    are those of the folds, and the objects are a sample of the rows; if landmarks are fewer than
-    half of the rows, all models have seen them, and no landmark is among these objects.
+    If all objects are landmarks, least squares leaves out one object at a time. Otherwise the
+    models are those of the folds, and the objects are a sample of the rows; if landmarks are fewer
+    than half of the rows, all models have seen them, and no landmark is among these objects.
     """
 
     scores: Array  # (k, q)
     Y: Array  # (k, q) targets
     weights: Array  # (k,)
+    near: Near | None = None  # for learners that look at neighbours
+
+
+@dataclass(frozen=True)
+class Near:
+    """What is known about the landmarks near some training objects."""
+
     values: Array  # (k, m): what the kernel gives for these objects and the landmarks
     own: Array  # (k,): which landmark each object is itself; -1 if it is none
     landmarks: KnownLandmarks | None  # None if they are not among the training objects
@@ -44,20 +47,14 @@ class KnownLandmarks:
     weights: Array  # (m,)
 
 
-def held_out(task: Task, features: Features, loss: Loss, penalties: Array) -> HeldOut:
-    """Scores of training objects by models without them, at the penalties that were found."""
-    if features.basis is not None and task.leaves_one_out:
-        left_out = task.tuning
-        if not isinstance(left_out, LeaveOneOutLoss):
-            left_out = tuning_loss(task, basis=features.basis)
-        assert isinstance(left_out, LeaveOneOutLoss)
-        numbers, scores = task.sample.landmarks, left_out.scores(penalties)
-    else:
-        scores = _scores_of_folds(task, features, loss, penalties)
-        tested = np.flatnonzero(np.isfinite(scores).all(axis=1))
-        numbers, scores = task.numbers[tested], scores[tested]
+def held_out(task: Task, found: LeftOut, *, near: bool) -> HeldOut:
+    """Scores of training objects with their targets, and if ``near`` with their kernel values."""
+    numbers = found.numbers
+    Y, w = _targets(task, numbers)
+    if not near:
+        return HeldOut(found.scores, Y, w)
     values = _values(task.sample, numbers)
-    return HeldOut(scores, *_targets(task, numbers), values, *_landmarks(task, numbers, values))
+    return HeldOut(found.scores, Y, w, Near(values, *_landmarks(task, numbers, values)))
 
 
 def _targets(task: Task, numbers: Array) -> tuple[Array, Array]:
@@ -84,26 +81,3 @@ def _landmarks(task: Task, numbers: Array, values: Array) -> tuple[Array, KnownL
     if not np.array_equal(numbers, landmarks):
         values = symmetrised(_values(task.sample, landmarks))
     return own, KnownLandmarks(values, *_targets(task, landmarks))
-
-
-def _scores_of_folds(task: Task, features: Features, loss: Loss, penalties: Array) -> Array:
-    """Scores of the sampled rows by the models of the folds without them; NaN if in no fold."""
-    Y, w = _targets(task, task.numbers)
-    scores = np.full(Y.shape, np.nan)
-    if task.honest or features.basis is not None:
-        solve = partial(loss.solve_rows, intercept=task.intercept)
-        for split in task.splits(features.map):
-            penalty = w[split.train].sum() * signed_penalty(split.S, *penalties[:2])
-            model = solve(split.Phi[split.train], Y[split.train], w[split.train], penalty)
-            scores[split.valid] = split.Phi[split.valid] @ model.coef + model.intercept
-        return scores
-    Phi, folds = task.sampled_features(features.map), task.folds[task.numbers]
-    terms = features.terms
-    total = total_moments(terms)
-    for k, part in enumerate(terms[:-1]):
-        here = np.flatnonzero(folds == k)
-        if len(here) and part.n < total.n:
-            train = total.minus(part).centred(intercept=task.intercept)
-            model = loss.solve_sums(train, features.map.S, penalties)
-            scores[here] = Phi[here] @ model.coef + model.intercept
-    return scores

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
@@ -14,7 +14,7 @@ from kreinlearn.data.tiles import length
 from kreinlearn.data.validation import is_frame
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.nystrom.core import extra_rows
-from kreinlearn.nystrom.schemes import SCHEMES, VECTORS_ONLY, WHOLE_SAMPLE
+from kreinlearn.nystrom.schemes import SCHEMES, VECTORS_ONLY, WHOLE_SAMPLE, chosen_by
 from kreinlearn.pairs.pairs import Pairs, Sample
 
 POOL_PER_LANDMARK = 10
@@ -30,10 +30,14 @@ class Landmarks:
         How many landmarks: a number, a fraction of the objects, None for all objects (an exact
         model), or "auto" for the default of the estimator. Or the landmarks themselves, as row
         numbers or as objects.
-    scheme : str, default="auto"
+    scheme : str or callable, default="auto"
         "uniform", "leverage" and "kmeans++" (the schemes of the paper), "greedy_kmeans++",
         "medoids" or "medoids+greedy" (dense vectors only). "auto" is "medoids+greedy" for dense
-        vectors and "greedy_kmeans++" for everything else.
+        vectors and "greedy_kmeans++" for everything else. A function of your own is called as
+        ``f(rows, m, rng)``, with the objects to choose from, the number of landmarks and a NumPy
+        ``Generator``, and returns the numbers of m rows. If it has a fourth parameter ``columns``,
+        that is a function of row numbers, which returns what the kernel gives for all rows and
+        these, one column each; no pair is evaluated twice.
     core : {"plain", "truncated", "ls"} or None, default=None
         How the kernel is approximated from the landmarks: by the inverse of their kernel matrix
         ("plain"), by the inverse of its largest part ("truncated"), or by least squares ("ls").
@@ -57,7 +61,7 @@ class Landmarks:
     """
 
     n: int | float | str | Objects | None = "auto"
-    scheme: str = "auto"
+    scheme: str | Callable[..., Any] = "auto"
     core: str | None = None
     rank: int | None = None
     pool: int = 8192
@@ -67,7 +71,8 @@ class Landmarks:
         """Whatever an estimator takes as ``landmarks``."""
         if isinstance(landmarks, Landmarks):
             return landmarks
-        return cls(scheme=landmarks) if isinstance(landmarks, str) else cls(landmarks)
+        is_scheme = isinstance(landmarks, str) or callable(landmarks)
+        return cls(scheme=landmarks) if is_scheme else cls(landmarks)
 
     @property
     def given(self) -> Any:
@@ -80,7 +85,7 @@ class MapSpec:
     """Landmarks, rank and core of a feature map, as numbers."""
 
     n_landmarks: int
-    scheme: str | None = None  # the name of a scheme; None: landmarks are given
+    scheme: str | Callable[..., Any] | None = None  # a name, or a function; None: they are given
     given: Array | Objects | None = None  # row numbers, or objects from outside X
     by_number: bool = True  # whether the given landmarks are row numbers
     rank: int | None = None
@@ -181,7 +186,8 @@ def landmark_count(n_landmarks: Any, n: int, default: int) -> int:
     return min(n, int(n_landmarks))
 
 
-def scheme_for(scheme: str, vectors: bool) -> str:
+def scheme_for(scheme: str | Callable[..., Any], vectors: bool) -> str | Callable[..., Any]:
+    """The scheme that is meant, or an error if it does not suit the objects."""
     if scheme in VECTORS_ONLY and not vectors:
         raise ValueError(
             f"landmarks={scheme!r} needs dense vectors; "
@@ -223,7 +229,8 @@ def select_landmarks(
         return pairs.with_reference(pairs.grown(sample, rest))
     if spec.scheme is None:
         return sample
-    return SCHEMES[spec.scheme](pairs, sample, spec.n_landmarks, rng, spec.sketch)
+    scheme = SCHEMES[spec.scheme] if isinstance(spec.scheme, str) else chosen_by(spec.scheme)
+    return scheme(pairs, sample, spec.n_landmarks, rng, spec.sketch)
 
 
 def _announce(pairs: Pairs, spec: MapSpec) -> None:
@@ -239,7 +246,8 @@ def pairs_of_fit(pairs: Pairs, spec: MapSpec) -> int:
     count = pairs_of_growth(pairs, n + outside, growth)
     if spec.core == "ls" and m < n:
         count += pairs.among(extra_rows(n, m))
-    if "greedy" in (spec.scheme or "") and m < n and not pairs.kernel.is_dissimilarity:
+    greedy = isinstance(spec.scheme, str) and "greedy" in spec.scheme
+    if greedy and m < n and not pairs.kernel.is_dissimilarity:
         count += pairs.kernel.diagonal_cost * spec.pool_size(n)  # k(x, x)
     return count
 
@@ -258,7 +266,7 @@ def columns_at_a_time(spec: MapSpec) -> list[int]:
     scheme, m = spec.scheme, spec.n_landmarks
     if scheme in WHOLE_SAMPLE:
         return [spec.sketch, m]
-    if scheme is None or "greedy" not in scheme:
+    if not isinstance(scheme, str) or "greedy" not in scheme:
         return [m]
     growth = [-(-m // 2) if scheme.startswith("medoids") else -(-m // 4)]
     while (have := sum(growth)) < m:

@@ -5,7 +5,9 @@ All schemes but the paper's two keep every column that they evaluate on the way.
 
 from __future__ import annotations
 
+import inspect
 import math
+import reprlib
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
@@ -21,7 +23,7 @@ from kreinlearn.data.tiles import TILE
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.kernels.vector_columns import squared_norms
 from kreinlearn.nystrom.core import landmark_map, one_shot, weighted_draw
-from kreinlearn.pairs.evaluate import evaluate
+from kreinlearn.pairs.evaluate import evaluate, places_of
 from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.sums.moments import Gram
 from kreinlearn.sums.parallel import map_blocks, sum_over_blocks
@@ -187,6 +189,59 @@ def medoids_then_greedy(
     if not len(sample.landmarks):
         sample = medoids(pairs, sample, -(-m // 2), rng, sketch)
     return greedy_kmeans_pp(pairs, sample, m, rng, sketch)
+
+
+def chosen_by(function: Callable[..., Any]) -> Scheme:
+    """The scheme of a user's own function ``(rows, m, rng)`` or ``(rows, m, rng, columns)``."""
+
+    def scheme(
+        pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int
+    ) -> Sample:
+        free = np.setdiff1d(sample.rows, sample.landmarks)
+        values, count = ColumnValues(pairs, sample, free), m - len(sample.landmarks)
+        asked = {"columns": values} if _looks_at_values(function) else {}
+        places = _checked(function(pairs.take(free), count, rng, **asked), len(free), count)
+        grown = replace(values.sample, landmarks=sample.landmarks)
+        grown = pairs.grown(grown, free[places]).without_other_columns()
+        return pairs.with_reference(grown)
+
+    return scheme
+
+
+class ColumnValues:
+    """Values of the kernel for all candidates and those that a user's own scheme asks for."""
+
+    def __init__(self, pairs: Pairs, sample: Sample, free: Array) -> None:
+        self.pairs, self.sample, self.free = pairs, sample, free
+
+    def __call__(self, places: Any) -> Array:  # (k,) -> (n, k)
+        """k(x, z) of all candidates x and those at some places z; no value is evaluated twice."""
+        numbers = self.free[np.asarray(places, dtype=np.intp)]
+        new = np.setdiff1d(numbers, self.sample.landmarks)
+        self.sample = self.pairs.grown(self.sample, new)
+        at = self.sample.positions(self.free)
+        return self.sample.raw[np.ix_(at, places_of(numbers, self.sample.columns))]
+
+
+def _looks_at_values(function: Callable[..., Any]) -> bool:
+    """Whether a function has a parameter ``columns``."""
+    try:
+        return "columns" in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def _checked(places: Any, n: int, count: int) -> Array:
+    """What a user's own scheme returned: so many distinct numbers of candidates."""
+    found = np.asarray(places)
+    whole = found.ndim == 1 and found.dtype.kind in "iu"
+    within = whole and bool(((found >= 0) & (found < n)).all())
+    if not within or len(found) != count or len(np.unique(found)) != count:
+        raise ValueError(
+            f"the function that chooses landmarks must return {count} distinct row numbers in "
+            f"0..{n - 1}, as a sequence of integers; got {reprlib.repr(places)}"
+        )
+    return np.asarray(found, dtype=np.intp)
 
 
 SCHEMES: dict[str, Scheme] = {

@@ -17,7 +17,12 @@ from kreinlearn.data.memory import Resources
 from kreinlearn.data.tiles import TILE, Scratch, is_everything
 from kreinlearn.data.validation import asymmetry_of
 from kreinlearn.kernels.base import Array, Kernel, Objects, symmetrised
-from kreinlearn.kernels.dissimilarity import Transform, check_dissimilarities, make_transform
+from kreinlearn.kernels.dissimilarity import (
+    OfDistanceAlone,
+    Transform,
+    check_dissimilarities,
+    make_transform,
+)
 from kreinlearn.pairs.evaluate import (
     LandmarkColumns,
     announce,
@@ -152,6 +157,15 @@ class Sample:
     def with_landmarks(self, landmarks: Array) -> Sample:
         """The same values with other landmarks, all of which are evaluated columns."""
         return replace(self, landmarks=self.columns[np.isin(self.columns, landmarks)])
+
+    def without_other_columns(self) -> Sample:
+        """The columns of the landmarks alone, if similarities to them are made of nothing else."""
+        here, transform = np.isin(self.columns, self.landmarks), self.transform
+        if isinstance(transform, OfDistanceAlone):
+            transform = replace(transform, n_reference=int(here.sum()))
+        elif transform is not None:
+            return self
+        return replace(self, columns=self.columns[here], raw=self.raw[:, here], transform=transform)
 
     def with_columns(self, columns: Array, raw: Array, dtype: np.dtype[Any]) -> Sample:
         """Other columns, whose values were evaluated in numbers of this type."""

@@ -11,7 +11,6 @@ from kreinlearn.kernels import Kernel
 from kreinlearn.kernels.base import Objects, symmetry_rtol
 from kreinlearn.persist.encoding import Array
 from kreinlearn.persist.errors import GivenError, ModelFormatError, require
-from kreinlearn.persist.estimators import sigmoids_of
 
 OBJECTS = 4  # whose pairs are evaluated
 RTOL = 1e-8  # of the sum of magnitudes: another machine may round otherwise
@@ -66,8 +65,8 @@ def outputs(estimator: BaseEstimator) -> Array:  # (2, k)
     constants = np.concatenate([constants, np.ravel(fitted.get("cluster_centers_", []))])
     parts = [*fitted.get("part_weights_", {}).values(), *fitted.get("_range", [])]
     constants = np.concatenate([constants, parts])
-    sigmoids = sigmoids_of(estimator)
-    probabilities = [] if sigmoids is None else expit(-(sigmoids @ [0.5, 1.0]))
+    calibration = fitted.get("_calibration")
+    probabilities = [] if calibration is None else expit(-(calibration.pairs @ [0.5, 1.0]))
     magnitudes = np.abs(constants), np.ones(len(probabilities))
     return np.hstack([predicted, [[*constants, *probabilities], np.hstack(magnitudes)]])
 

@@ -7,6 +7,8 @@ apart, one array after the other in the order in which the JSON mentions them.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from copy import copy
 from io import BufferedReader
 from math import isfinite, prod
 from typing import Any
@@ -14,14 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kreinlearn.persist.errors import NotDataError, require
-from kreinlearn.persist.kinds import KINDS, is_shape, kind_of
+from kreinlearn.persist.errors import GivenError, NotDataError, require
+from kreinlearn.persist.kinds import KINDS, is_data, is_shape, kind_of
 
 Array = NDArray[Any]
 INT64 = range(-(2**63), 2**63)
 HALVES = re.compile("[\ud800-\udfff]")  # of characters: texts of UTF-8 have none
 DTYPE = re.compile(r"\|[biu]1|<[iu][248]|<f[248]|<U[1-9]\d{0,8}|<[mM]8(\[\d*[a-zA-Z]+\])?")
 HASHED = {"int", "tuple", "frozenset", "Decimal", "Category", "timedelta"}  # by known rules
+ENCODED = "encoded"  # the type of what a function of the user has made data of
 ALIKE = 100  # different values with the same hash, which no honest file has
 LAST = 0x10FFFF  # the number of the last character
 
@@ -33,7 +36,8 @@ def _is_text(x: object) -> bool:
 class Writer:
     """Turns values into JSON and the bytes of arrays; NotDataError for what is not data."""
 
-    def __init__(self) -> None:
+    def __init__(self, encode: Callable[[Any], Any] | None = None) -> None:
+        self.encode = encode  # makes data of objects of the user's own classes
         self.arrays: list[memoryview] = []  # of their bytes
 
     def value(self, x: Any) -> Any:
@@ -51,8 +55,21 @@ class Writer:
             return {key: self.value(item) for key, item in x.items()}
         if isinstance(x, np.ndarray) and x.dtype != object:
             return {"type": "array", "of": self._array(x)}
+        if self.encode is not None and not is_data(x):
+            return {"type": ENCODED, "of": [cls.__qualname__, self._encoded(x, self.encode)]}
         kind = kind_of(x)
         return {"type": kind, "of": self.value(KINDS[kind].parts(x))}
+
+    def _encoded(self, x: Any, encode: Callable[[Any], Any]) -> Any:
+        """What the user's function makes of an object; NotDataError if that is no data."""
+        try:
+            plain = copy(self)  # with the same list of arrays
+            plain.encode = None
+            return plain.value(encode(x))
+        except NotDataError as error:
+            raise NotDataError(
+                f"{error} in what encode returned for a {type(x).__qualname__}"
+            ) from error
 
     def _array(self, x: Array) -> list[Any]:
         """The type, shape and order of an array; one in Fortran order stays in that order."""
@@ -68,11 +85,14 @@ class Writer:
 class Reader:
     """Turns JSON into values; ModelFormatError for whatever ``Writer`` does not write.
 
-    The arrays are read from a file that has so many bytes left for them.
+    The arrays are read from a file that has so many bytes left for them. ``decode`` makes objects
+    of the user's own classes from data.
     """
 
-    def __init__(self, file: BufferedReader, left: int) -> None:
-        self.file, self.left = file, left
+    def __init__(
+        self, file: BufferedReader, left: int, decode: Callable[[Any], Any] | None = None
+    ) -> None:
+        self.file, self.left, self.decode = file, left, decode
         self.first: dict[int, object] = {}  # a value of each hash
         self.others: dict[int, list[object]] = {}  # different values of the same hash
 
@@ -88,6 +108,8 @@ class Reader:
         require(node.keys() == {"type", "of"}, f"a {name!r:.80} in it has fields {[*node]!r:.80}")
         if name == "array":
             return self._array(*node["of"])
+        if name == ENCODED:
+            return self._decoded(*node["of"])
         require(isinstance(name, str) and name in KINDS, f"it has a value of type {name!r:.80}")
         parts = self.value(node["of"])
         require(type(parts) is KINDS[name].of, f"it has a {name!r:.80} of {parts!r:.80}")
@@ -95,6 +117,23 @@ class Reader:
         if name in HASHED:
             self._require_spread(made)
         return made
+
+    def _decoded(self, name: object, parts: Any) -> Any:
+        """An object of a class of the user, by the function that was given."""
+        if self.decode is None:
+            raise GivenError(
+                f"the model has objects of the class {name!s:.80}, which were saved as data by "
+                "save(..., encode=...); pass the function that makes an object of such data: "
+                "load(path, decode=...)"
+            )
+        data = self.value(parts)
+        try:
+            return self.decode(data)
+        except Exception as error:
+            raise GivenError(
+                f"decode raised {type(error).__name__} ({error!s:.200}) for {data!r:.80}, which "
+                f"encode made of a {name!s:.80}; pass a function that reverses it"
+            ) from error
 
     def _require_spread(self, value: object) -> None:
         """Refuse many different values of one hash: a set of them takes the square of its size."""

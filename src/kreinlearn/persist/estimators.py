@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.calibration import _CalibratedClassifier, _SigmoidCalibration
 
 from kreinlearn.kernels import Kernel, Precomputed, resolve
 from kreinlearn.kernels.several import Several
 from kreinlearn.persist.encoding import Array
 from kreinlearn.persist.errors import require
+from kreinlearn.solvers.probabilities import Sigmoids, Temperature
 from kreinlearn.sums.parallel import worker_count
 
 ROOM = "kreinlearn.estimators"
@@ -80,27 +80,25 @@ def with_processes(estimator: BaseEstimator, kernel: Kernel) -> Kernel:
     return kernel.with_processes(1 if jobs is None else worker_count(jobs))
 
 
-def sigmoids_of(estimator: BaseEstimator) -> Array | None:  # (k, 2)
-    """The slopes and constants by which scores become probabilities."""
+def calibration_parts(estimator: BaseEstimator) -> Array | dict[str, Array] | None:
+    """What turns scores into probabilities: two numbers for each sigmoid, or for each class."""
     calibration = vars(estimator).get("_calibration")
-    if calibration is None:
-        return None
-    return np.array([(sigmoid.a_, sigmoid.b_) for sigmoid in calibration.calibrators], np.float64)
+    if isinstance(calibration, Temperature):
+        return {"temperature": calibration.pairs}
+    return None if calibration is None else calibration.pairs
 
 
-def calibration_from(estimator: BaseEstimator, sigmoids: Any) -> dict[str, Any]:
-    """The attribute that gives probabilities, from what ``sigmoids_of`` has of it; or nothing."""
+def calibration_from(estimator: BaseEstimator, parts: Any) -> dict[str, Any]:
+    """The attribute that gives probabilities, from what ``calibration_parts`` has; or nothing."""
     wanted = bool(getattr(estimator, "probability", False))
-    require((sigmoids is not None) == wanted, "its probabilities are missing")
+    require((parts is not None) == wanted, "its probabilities are missing")
     if not wanted:
         return {}
     k = len(estimator.classes_)
-    good = isinstance(sigmoids, np.ndarray) and sigmoids.shape == (1 if k == 2 else k, 2)
-    good = good and sigmoids.dtype == np.float64 and bool(np.isfinite(sigmoids).all())
+    kind: Any = Sigmoids
+    if isinstance(parts, dict) and parts.keys() == {"temperature"} and k > 2:
+        kind, parts = Temperature, parts["temperature"]
+    good = isinstance(parts, np.ndarray) and parts.shape == (1 if k == 2 else k, 2)
+    good = good and parts.dtype == np.float64 and bool(np.isfinite(parts).all())
     require(good, "its probabilities do not fit its classes")
-    calibrators = [_SigmoidCalibration() for _ in sigmoids]
-    for sigmoid, (slope, constant) in zip(calibrators, sigmoids.tolist(), strict=True):
-        sigmoid.a_, sigmoid.b_ = slope, constant
-    classes = estimator.classes_
-    calibration = _CalibratedClassifier(None, calibrators, classes=classes, method="sigmoid")
-    return {"_calibration": calibration}
+    return {"_calibration": kind(parts)}

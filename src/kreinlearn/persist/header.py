@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from hashlib import file_digest, sha256
 from importlib import import_module
 from io import BufferedReader
@@ -20,6 +21,10 @@ from kreinlearn._warnings import warn
 from kreinlearn.persist.encoding import Reader, Writer
 from kreinlearn.persist.errors import ModelFormatError, require
 
+Own = (
+    Callable[[Any], Any] | None
+)  # the user's functions from and to objects of classes of their own
+
 VERSION = 1
 FIRST_LINE = re.compile(rb"kreinlearn model ([1-9]\d{0,8})\n")
 FIELDS = {
@@ -29,9 +34,9 @@ FIELDS = {
 OPTIONAL = {"conformal"}
 
 
-def lines_of(content: dict[str, Any]) -> list[bytes | memoryview]:
+def lines_of(content: dict[str, Any], encode: Own = None) -> list[bytes | memoryview]:
     """The lines of a file with this content, and its arrays; NotDataError for what is not data."""
-    writer = Writer()
+    writer = Writer(encode)
     text = json.dumps(writer.value(content), ensure_ascii=False, allow_nan=False).encode() + b"\n"
     digest = sha256(text)
     for array in writer.arrays:
@@ -40,7 +45,7 @@ def lines_of(content: dict[str, Any]) -> list[bytes | memoryview]:
     return [begin, text, *writer.arrays]
 
 
-def content_of(file: BufferedReader, size: int) -> dict[str, Any]:
+def content_of(file: BufferedReader, size: int, decode: Own = None) -> dict[str, Any]:
     """The content of a file of this size; ModelFormatError if it is not what was written."""
     begin = file.readline(80)
     require(begin[:1] != b"\x80", "it looks like a pickle, which may run code and is never read")
@@ -57,7 +62,7 @@ def content_of(file: BufferedReader, size: int) -> dict[str, Any]:
     require(same, "its sha256 is another than it was when it was written: it was cut or changed")
     file.seek(start)
     text = file.readline()
-    reader = Reader(file, size - file.tell())
+    reader = Reader(file, size - file.tell(), decode)
     content = reader.value(_parsed(text))
     require(reader.left == 0, "it has bytes at its end that no array needs")
     return with_fields(content)

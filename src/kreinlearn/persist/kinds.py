@@ -262,3 +262,12 @@ def kind_of(x: object) -> str:
         if isinstance(x, base):
             return name
     raise NotDataError(f"a {cls.__module__}.{cls.__qualname__}")
+
+
+def is_data(x: object) -> bool:
+    """Whether an object is of a kind that a file may contain."""
+    try:
+        kind_of(x)
+    except NotDataError:
+        return False
+    return True

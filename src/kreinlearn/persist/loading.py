@@ -26,14 +26,14 @@ from kreinlearn.persist.estimators import (
     require_parameters,
     with_processes,
 )  # fmt: skip  # isort: skip
-from kreinlearn.persist.header import content_of, warn_of_versions, with_fields
+from kreinlearn.persist.header import Own, content_of, warn_of_versions, with_fields
 from kreinlearn.persist.kernels import require_registered, teach
 from kreinlearn.persist.state import require_columns, require_conformal, require_consistent
 
 GivenKernel = str | Kernel | Callable[..., object] | None
 
 
-def load(path: str | os.PathLike[str], *, kernel: GivenKernel = None) -> Any:
+def load(path: str | os.PathLike[str], *, kernel: GivenKernel = None, decode: Own = None) -> Any:
     """Read the estimator that ``save`` wrote.
 
     On the same machine it predicts bit for bit what the saved estimator predicts. Nothing in the
@@ -49,6 +49,9 @@ def load(path: str | os.PathLike[str], *, kernel: GivenKernel = None) -> Any:
     kernel : str, callable, Kernel or None, default=None
         The kernel that was left out by ``save(..., external_kernel=True)``. It is compared with
         stored values, and a kernel that gives other values is a ValueError.
+    decode : callable or None, default=None
+        For objects of a class of your own, which were saved by ``save(..., encode=...)``: the
+        function that turns the data that ``encode`` returned into an object again.
 
     Returns
     -------
@@ -74,7 +77,7 @@ def load(path: str | os.PathLike[str], *, kernel: GivenKernel = None) -> Any:
                 f"{os.fspath(path)!r} is no regular file; load reads a file that save wrote"
             )
         with open(path, "rb") as file:
-            return _loaded(file, os.fstat(file.fileno()).st_size, kernel)
+            return _loaded(file, os.fstat(file.fileno()).st_size, kernel, decode)
     except ModelFormatError as error:
         raise ModelFormatError(f"{os.fspath(path)!r} cannot be loaded: {error}") from error
     except MemoryError as error:
@@ -83,9 +86,9 @@ def load(path: str | os.PathLike[str], *, kernel: GivenKernel = None) -> Any:
         ) from error
 
 
-def _loaded(file: BufferedReader, size: int, kernel: GivenKernel) -> BaseEstimator:
+def _loaded(file: BufferedReader, size: int, kernel: GivenKernel, decode: Own) -> BaseEstimator:
     try:
-        return _rebuilt(content_of(file, size), kernel)
+        return _rebuilt(content_of(file, size, decode), kernel)
     except (ModelFormatError, GivenError, OSError, ImportError, MemoryError, Warning):
         raise
     except Exception as error:

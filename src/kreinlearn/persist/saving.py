@@ -15,21 +15,30 @@ from kreinlearn.data.memory import Resources
 from kreinlearn.data.writing import replacing
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels.combine import alike
+from kreinlearn.nystrom.landmarks import Landmarks
 from kreinlearn.persist.checking import kernel_values, outputs
 from kreinlearn.persist.encoding import Writer
 from kreinlearn.persist.errors import NotDataError
-from kreinlearn.persist.estimators import estimators, fresh_kernel, is_estimator, sigmoids_of
-from kreinlearn.persist.header import lines_of, versions
+from kreinlearn.persist.estimators import calibration_parts, estimators, fresh_kernel, is_estimator
+from kreinlearn.persist.header import Own, lines_of, versions
 from kreinlearn.persist.kernels import REMEDY, learned
 from kreinlearn.persist.state import COLUMNS, stored_attributes
 
 DATA = "numbers, texts, arrays, lists, tuples, sets, dicts and networkx graphs of these"
+ENCODE = (
+    "pass a function that turns such an object into these, save(..., encode=f), and one that turns "
+    "it back, load(path, decode=g)"
+)
 # Parameters that only a fit uses: None is stored instead of those that are not data.
 FIT_ONLY = ("cv", "scoring", "random_state")
 
 
 def save(
-    estimator: BaseEstimator, path: str | os.PathLike[str], *, external_kernel: bool = False
+    estimator: BaseEstimator,
+    path: str | os.PathLike[str],
+    *,
+    external_kernel: bool = False,
+    encode: Own = None,
 ) -> None:
     """Write a fitted estimator to a file that ``load`` can read.
 
@@ -47,6 +56,11 @@ def save(
     external_kernel : bool, default=False
         Whether a kernel without a registered name (a function, or a class of your own) may be left
         out. It must be given again to load the model: ``load(path, kernel=...)``.
+    encode : callable or None, default=None
+        For objects of a class of your own: a function that turns an object into plain data, which
+        are numbers, texts, arrays, and lists, tuples and dicts of these. The function itself is not
+        stored, and the file remains data: ``load(path, decode=...)`` asks for the function that
+        turns the data back into an object.
 
     Notes
     -----
@@ -72,19 +86,22 @@ def save(
             "best_estimator_ of a search"
         )
     check_is_fitted(estimator)
-    content = _content(estimator, external_kernel)
+    if encode is not None and not callable(encode):
+        raise TypeError(f"encode must be a function of one object, got {encode!r:.80}")
+    content = _content(estimator, external_kernel, encode)
     try:
-        lines = lines_of(content)
+        lines = lines_of(content, encode)
     except NotDataError as error:
-        name = type(estimator).__name__
-        raise TypeError(f"{name} contains {error}, but a model file takes only {DATA}") from error
+        what = f"{type(estimator).__name__} contains {error}, but a model file takes only {DATA}"
+        remedy = f"; {ENCODE}" if encode is None else ""
+        raise TypeError(f"{what}{remedy}") from error
     with replacing(Path(path)) as temporary, temporary.open("xb") as file:
         file.writelines(lines)
 
 
-def _content(estimator: BaseEstimator, external_kernel: bool) -> dict[str, object]:
+def _content(estimator: BaseEstimator, external_kernel: bool, encode: Own) -> dict[str, object]:
     """Everything that a file holds of an estimator, and of the models of its folds."""
-    parameters, not_stored = _parameters(estimator, external_kernel)
+    parameters, not_stored = _parameters(estimator, external_kernel, encode)
     _require_unchanged(estimator)
     name, kernel, columns = type(estimator).__name__, estimator.kernel_, vars(estimator)["_columns"]
     content: dict[str, object] = {
@@ -96,7 +113,7 @@ def _content(estimator: BaseEstimator, external_kernel: bool) -> dict[str, objec
         "state": stored_attributes(estimator),
         "kernel": learned(kernel),
         "columns": {part: getattr(columns, part) for part in COLUMNS},
-        "sigmoids": sigmoids_of(estimator),
+        "sigmoids": calibration_parts(estimator),
         "check": {
             "kernel": kernel_values(kernel, columns.objects),
             "outputs": outputs(estimator),
@@ -107,13 +124,13 @@ def _content(estimator: BaseEstimator, external_kernel: bool) -> dict[str, objec
         content["conformal"] = {
             "method": conformal.method,
             "calibration": conformal.calibration,
-            "models": [_content(model, external_kernel) for model in conformal.models],
+            "models": [_content(model, external_kernel, encode) for model in conformal.models],
         }
     return content
 
 
 def _parameters(
-    estimator: BaseEstimator, external: bool
+    estimator: BaseEstimator, external: bool, encode: Own
 ) -> tuple[dict[str, object], dict[str, str]]:
     """The parameters that are data, and a description of the others, which are not stored."""
     stored, not_stored = dict[str, object](), dict[str, str]()
@@ -124,7 +141,7 @@ def _parameters(
             for one in value if name == "kernel" and isinstance(value, list | tuple) else [value]:
                 if name == "kernel" and not isinstance(one, str | Kernel | np.ndarray):
                     raise NotDataError(f"kernel={one!r:.200} is a function")
-            Writer().value(value)
+            Writer(encode if name == "landmarks" else None).value(value)
             stored[name] = value
         except NotDataError as error:
             if name == "kernel" and external:
@@ -132,9 +149,11 @@ def _parameters(
             if name == "kernel":
                 what = f"{error}, and a model file contains data, not code; {REMEDY}"
                 raise TypeError(what) from error
-            if name not in FIT_ONLY:
+            chooses = name == "landmarks" and callable(Landmarks.of(value).scheme)
+            if name not in FIT_ONLY and not chooses:
                 what = f"{name}={value!r:.80} contains {error}, but a model file takes only {DATA}"
-                raise TypeError(what) from error
+                remedy = f"; {ENCODE}" if name == "landmarks" and encode is None else ""
+                raise TypeError(f"{what}{remedy}") from error
             stored[name], not_stored[name] = None, repr(value)[:200]
             warn(
                 f"{name}={value!r:.80} is not data and is not stored: the file says {name}=None "

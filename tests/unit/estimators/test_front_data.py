@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from kreinlearn import (
     Blocks,
+    KreinClassifier,
     KreinRegressor,
     Resources,
     table,
@@ -218,3 +219,20 @@ def test_a_seed_gives_the_same_model_and_threads_change_nothing(
     for model in fits[1:]:
         assert_array_equal(scores(model, NEW), first)
         assert model.expected_error_ == fits[0].expected_error_
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_auto_of_a_file_of_texts(tmp_path, as_text):
+    """Texts are compared as texts, and several columns as records, whatever they are kept in."""
+    words = ["aab", "bbb", "aba", "bab"] * 8
+    texts, mixed = tmp_path / "texts.csv", tmp_path / "mixed.csv"
+    texts.write_text("text,label\n" + "\n".join(f"{word},{word[0]}" for word in words))
+    lines = [f"{word},{i % 5}.5,{word[0]}" for i, word in enumerate(words)]
+    mixed.write_text("text,size,label\n" + "\n".join(lines))
+    path = str(texts) if as_text else texts
+    model = KreinClassifier(random_state=0).fit(path, "label")
+    here = KreinClassifier(random_state=0).fit(words, [word[0] for word in words])
+    assert model.kernel_weights_ == here.kernel_weights_
+    assert model.score(path, "label") == 1.0
+    of_mixed = KreinClassifier(random_state=0).fit(mixed, "label").kernel_weights_
+    assert {name.split(":")[0] for name in of_mixed} == {"text", "size", "Gower()"}

@@ -6,8 +6,9 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from scipy.spatial.distance import pdist
+from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
@@ -18,9 +19,10 @@ from kreinlearn import (
     KreinSVC,
     KreinVCRidgeClassifier,
     Landmarks,
+    Resources,
     SimilarityRidgeClassifier,
+    SpectrumSVC,
 )
-from kreinlearn.estimators.calibration import calibration_of, fixed, folds_of
 from kreinlearn.kernels import GaussianCombination, pairwise
 
 RNG = np.random.default_rng(81)
@@ -76,11 +78,11 @@ def test_many_classes(learner, way):
     assert (p >= 0).all()
     np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-12)
     np.testing.assert_array_equal(model.classes_, ["a", "b", "c"])
-    sigmoids = model._calibration.calibrators
-    each = np.column_stack([sigmoid.predict(f[:, j]) for j, sigmoid in enumerate(sigmoids)])
-    np.testing.assert_allclose(p, each / each.sum(axis=1, keepdims=True), rtol=1e-12)
-    for rising, scores in zip(each.T, f.T, strict=True):
-        assert (np.diff(rising[np.argsort(scores)]) >= 0).all()
+    np.testing.assert_array_equal(model.classes_[np.argmax(p, axis=1)], model.predict(X_NEW))
+    ratios, gaps = np.log(p[:, :1] / p), f[:, :1] - f  # one temperature for all classes
+    (t,) = np.unique(model._calibration.pairs[:, 0])
+    assert t > 0
+    np.testing.assert_allclose(ratios, t * gaps, rtol=0, atol=1e-12 * (1 + np.abs(t * f).max()))
 
 
 def sides(learner, seed):
@@ -145,53 +147,146 @@ def platt(f, y, w):
     return minimize(loss, [-1.0, 0.0], method="BFGS", options={"gtol": 1e-9}).x
 
 
-class Recorder(KreinRidgeClassifier):
-    """Remembers which rows it was fitted on and which it decided."""
-
-    calls: list = []
-
-    def fit(self, X, y, sample_weight=None):
-        Recorder.calls.append({tuple(x) for x in X})
-        return super().fit(X, y, sample_weight=sample_weight)
-
-    def decision_function(self, X):
-        assert not {tuple(x) for x in X} & Recorder.calls[-1]
-        return super().decision_function(X)
+def temperature(F, labels, w):
+    """argmin of the log loss of softmax(t F), of labels one of which is taken to be wrong."""
+    n, k = w.sum(), F.shape[1]
+    T = np.full(F.shape, 1 / (n + 2) / k) + (1 - 1 / (n + 2)) * np.eye(k)[labels]
+    loss = lambda t: -(w @ (T * log_softmax(t * F, axis=1)).sum(axis=1))  # noqa: E731
+    return minimize_scalar(loss, bounds=(0, 100), method="bounded", options={"xatol": 1e-9}).x
 
 
-@pytest.mark.parametrize("w", [None, RNG.uniform(0.3, 2, N)], ids=["plain", "weighted"])
-def test_a_sigmoid_is_fitted_to_decisions_of_rows_left_out(w):
-    decided = {}
-
-    class Kept(Recorder):
-        def decision_function(self, X):
-            f = super().decision_function(X)
-            decided.update({tuple(x): value for x, value in zip(X, f, strict=True)})
-            return f
-
-    Recorder.calls = []
-    plain = Kept(KERNEL, landmarks=X[:15], lambda_plus=0.02, lambda_minus=0.02)
-    y = BINARY.astype(int)
-    (sigmoid,) = calibration_of(plain, X, y, w).calibrators
-    f = np.array([decided[tuple(x)] for x in X])
-    assert len(Recorder.calls) == 6  # five parts, and the model of all
-    a, b = platt(f, y, np.ones(N) if w is None else w)
-    assert (sigmoid.a_, sigmoid.b_) == pytest.approx((a, b), rel=1e-3, abs=1e-4)
+def by_folds(model, fresh, X, y, w=None):
+    """Scores of all rows by fresh models of the other folds."""
+    folds = np.asarray(model.folds_)
+    assert (folds >= 0).all()
+    scores = None
+    for k in range(folds.max() + 1):
+        train = folds != k
+        part = fresh().fit(X[train], y[train], sample_weight=None if w is None else w[train])
+        f = part.decision_function(X[~train])
+        scores = np.empty((len(y), *f.shape[1:])) if scores is None else scores
+        scores[~train] = f
+    return scores
 
 
-def test_what_was_found_is_given_to_the_models_of_the_parts():
-    params = {"lambda_plus": "auto", "lambda_minus": "auto", "multi_class": "auto"}
-    model = make(kernel="manhattan", **params).fit(X, LABELS)
-    part = fixed(model)
-    for name in ("lambda_plus", "lambda_minus", "multi_class", "similarity"):
-        assert getattr(part, name) == getattr(model, f"{name}_")
-    assert not part.probability
-    assert round(part.landmarks.n * N) == 20
-    grid = [{"width": 2.0}, {"width": 8.0}]
-    model = make(kernel="gaussian", kernel_params=grid).fit(X, BINARY)
-    assert fixed(model).kernel_params == model.kernel_params_
-    sparse = make(KreinSVC, lambda_l1="auto", lambda_plus=0, lambda_minus=0).fit(X, BINARY)
-    assert fixed(sparse).lambda_l1 == sparse.lambda_l1_
+W = RNG.uniform(0.3, 2, N)
+weights = pytest.mark.parametrize("w", [None, W], ids=["plain", "weighted"])
+OPTIONS = [
+    (KreinRidgeClassifier, {}),
+    (KreinVCRidgeClassifier, {"radius": 0.6}),
+    (KreinSVC, {}),
+    (KreinSVC, {"lambda_l1": 0.05}),
+    (SimilarityRidgeClassifier, {}),
+]
+options = pytest.mark.parametrize(("learner", "more"), OPTIONS)
+
+
+@options
+@weights
+def test_a_sigmoid_of_rows_left_out_by_folds(learner, more, w):
+    """Landmarks from outside X are the same in every fold, so that parts can be fitted again."""
+    params = {"landmarks": X_NEW[:15], **more}
+    model = make(learner, **params).fit(X, BINARY, sample_weight=w)
+    plain = make(learner, **params).set_params(probability=False)
+    f = by_folds(model, lambda: clone(plain), X, BINARY, w)
+    own = np.ones(N) if w is None else w * N / w.sum()
+    expected = platt(f, BINARY.astype(int), own)
+    np.testing.assert_allclose(model._calibration.pairs[0], expected, rtol=1e-4, atol=1e-5)
+
+
+ONE_PER_PAIR = [(*option, "ovo") for option in OPTIONS if "lambda_l1" not in option[1]]
+
+
+@pytest.mark.parametrize(
+    ("learner", "more", "way"), [*((*option, "ovr") for option in OPTIONS), *ONE_PER_PAIR]
+)
+def test_a_temperature_of_rows_left_out_by_folds(learner, more, way):
+    params = {"landmarks": X_NEW[:15], "multi_class": way, **more}
+    if learner is KreinVCRidgeClassifier and way == "ovo":
+        params["radius"] = "auto"
+    model = make(learner, **params).fit(X, LABELS)
+    plain = make(learner, **params).set_params(probability=False)
+    F = by_folds(model, lambda: clone(plain), X, LABELS)
+    expected = temperature(F, np.searchsorted(model.classes_, LABELS), np.ones(N))
+    rtol = 0.1 if params.get("radius") == "auto" else 1e-3  # the deviation is that of a part
+    np.testing.assert_allclose(model._calibration.pairs[:, 0], expected, rtol=rtol)
+    np.testing.assert_array_equal(model._calibration.pairs[:, 1], 0)
+
+
+@pytest.mark.parametrize("w", [None, RNG.integers(1, 4, N)], ids=["plain", "weighted"])
+@pytest.mark.parametrize("given", [True, False], ids=["given", "tuned"])
+def test_one_object_at_a_time_if_all_are_landmarks(w, given):
+    params = {} if given else {"lambda_plus": "auto", "lambda_minus": "auto"}
+    model = make(landmarks=None, **params).fit(X, BINARY, sample_weight=w)
+    plus, minus = model.lambda_plus_, model.lambda_minus_
+    weights, f = np.ones(N) if w is None else w, np.empty(N)
+    total = weights.sum()
+    for i in range(N):
+        rest = np.arange(N) != i
+        larger = total / (total - weights[i])  # the penalties of all objects
+        one = make(landmarks=None, lambda_plus=plus * larger, lambda_minus=minus * larger)
+        one.set_params(probability=False).fit(X[rest], BINARY[rest], sample_weight=weights[rest])
+        f[i] = one.decision_function(X[[i]])[0]
+    expected = platt(f, BINARY.astype(int), weights * N / total)
+    np.testing.assert_allclose(model._calibration.pairs[0], expected, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("y", [BINARY, LABELS], ids=["two", "three"])
+def test_machines_of_folds_if_all_objects_are_landmarks(y):
+    params = {"landmarks": None, "multi_class": "ovr"}
+    model = make(KreinSVC, **params).fit(X, y)
+    plain = make(KreinSVC, **params).set_params(probability=False)
+    f, labels = by_folds(model, lambda: clone(plain), X, y), np.searchsorted(model.classes_, y)
+    if y is BINARY:
+        expected = platt(f, labels, np.ones(N))
+        np.testing.assert_allclose(model._calibration.pairs[0], expected, rtol=1e-4, atol=1e-5)
+    else:
+        expected = temperature(f, labels, np.ones(N))
+        np.testing.assert_allclose(model._calibration.pairs[:, 0], expected, rtol=1e-3)
+
+
+def test_weights_of_classes_are_divided_out():
+    """Probabilities are those of the data, and not of classes that are equally frequent."""
+    rng = np.random.default_rng(5)
+    A, y = rng.normal(size=(900, 1)), rng.choice(3, 900, p=[0.7, 0.2, 0.1])
+    A += 0.8 * y[:, None]
+    for labels in (y, y > 0):
+        plain = make(landmarks=30).fit(A, labels)
+        balanced = make(landmarks=30, class_weight="balanced").fit(A, labels)
+        assert (plain.predict(A) != balanced.predict(A)).mean() > 0.1
+        for model in (plain, balanced):
+            mean = model.predict_proba(A).mean(axis=0)
+            np.testing.assert_allclose(mean, np.bincount(labels) / 900, atol=0.06)
+
+
+# No pair twice
+
+
+class Counted:
+    """A similarity of two vectors that counts its calls."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, a, b):
+        self.calls += 1
+        d2 = float(((a - b) ** 2).sum())
+        return np.exp(-d2 / 6) - 0.7 * np.exp(-d2 / 1.5)
+
+
+PROBES = 2 * 50 + 8  # pairs that are evaluated to see whether the function is symmetric
+
+
+@pytest.mark.parametrize(("learner", "more"), [*OPTIONS, (KreinRidgeClassifier, {"cv": "loo"})])
+@pytest.mark.parametrize(("m", "tuned"), [(None, False), (20, True), (20, False), (60, True)])
+def test_no_pair_is_evaluated_twice(learner, more, m, tuned):
+    way = "ovo" if tuned and "lambda_l1" not in more else "ovr"
+    f, given = Counted(), {"lambda_plus": "auto"} if tuned else {}
+    rows = [*X]
+    make(learner, pairwise(f), landmarks=m, multi_class=way, **given, **more).fit(rows, LABELS)
+    pairs = N * (N + 1) // 2 if m is None else m * (m + 1) // 2 + m * (N - m)
+    extra = 0 if m is None else N  # k(x, x), by which landmarks are chosen
+    assert f.calls <= pairs + extra + PROBES
 
 
 # Who has probabilities
@@ -248,7 +343,11 @@ def test_the_error_says_how_to_get_probabilities():
     model = KreinRidgeClassifier().fit(X, LABELS)
     with pytest.raises(AttributeError) as caught:
         model.predict_proba(X)
-    assert "KreinRidgeClassifier(probability=True, ...)" in str(caught.value.__cause__)
+    assert "KreinRidgeClassifier(probability=True, ...)" in str(caught.value)
+    with pytest.raises(AttributeError, match=r"take KreinSVC\(probability=True, \.\.\.\)"):
+        _ = SpectrumSVC().predict_proba
+    assert not hasattr(SpectrumSVC(), "predict_proba")
+    assert "One probability per class" in (KreinSVC.predict_proba.__doc__ or "")
 
 
 def test_fit_without_probabilities_forgets_them():
@@ -293,15 +392,12 @@ def test_a_sparse_machine(norms):
 
 
 @classifiers
-def test_a_class_with_one_member(learner):
+@pytest.mark.parametrize("landmarks", [None, 20])
+def test_a_class_with_one_member(learner, landmarks):
     y = np.where(np.arange(N) == 3, "one", BINARY.astype(str))
-    message = "probability=True needs at least two members of every class, got a class with one"
-    model = make(learner, multi_class="ovr")
-    with pytest.raises(ValueError, match=message):
-        model.fit(X, y)
-    with pytest.raises(NotFittedError):
-        model.predict(X)
-    model.set_params(probability=False).fit(X, y)
+    p = make(learner, multi_class="ovr", landmarks=landmarks).fit(X, y).predict_proba(X_NEW)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert p[:, 2].mean() < 0.3
 
 
 def test_a_class_with_two_members():
@@ -310,23 +406,53 @@ def test_a_class_with_two_members():
     np.testing.assert_allclose(p.sum(axis=1), 1)
 
 
-# Parameters that name rows, or their number: parts of the rows have fewer
+# Rows that are elsewhere, and parts of a matrix
 
 
-def test_landmarks_by_row_number():
-    model = make(landmarks=np.arange(N - 20, N)).fit(X, BINARY)
-    objects = make(landmarks=X[N - 20 :]).fit(X, BINARY)
-    f, f_objects = model.decision_function(X_NEW), objects.decision_function(X_NEW)
-    np.testing.assert_allclose(f, f_objects, rtol=0, atol=1e-9)
-    p = model.predict_proba(X_NEW)
-    np.testing.assert_allclose(p, objects.predict_proba(X_NEW), rtol=0, atol=1e-7)
-
-
-def test_columns_of_landmarks_are_not_enough():
+@classifiers
+def test_columns_of_landmarks_are_enough(learner):
     Z = np.arange(20)
-    params = {"landmarks": Z}
-    with pytest.raises(ValueError, match="landmark columns are not enough for; pass all"):
-        make(kernel="precomputed", **params).fit(similarity(X, X[Z]), BINARY)
+    columns = make(learner, "precomputed", landmarks=Z).fit(similarity(X, X[Z]), BINARY)
+    square = make(learner, "precomputed", landmarks=Z).fit(similarity(X, X), BINARY)
+    K = similarity(X_NEW, X)
+    p = columns.predict_proba(K[:, Z])
+    np.testing.assert_allclose(p, square.predict_proba(K), rtol=0, atol=1e-9)
+
+
+@classifiers
+def test_rows_of_a_file(learner, tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    p = make(learner, multi_class="ovr").fit(tmp_path / "X.npy", LABELS).predict_proba(X_NEW)
+    here = make(learner, multi_class="ovr").fit(X, LABELS)
+    np.testing.assert_allclose(p, here.predict_proba(X_NEW), rtol=0, atol=1e-9)
+
+
+@classifiers
+def test_rows_on_dask(learner):
+    da = pytest.importorskip("dask.array")
+    given = {"multi_class": "ovr", "landmarks": X_NEW[:15]}
+    p = make(learner, **given).fit(da.from_array(X, (30, 3)), LABELS).predict_proba(X_NEW)
+    assert p.shape == (60, 3)
+    here = make(learner, **given).fit(X, LABELS).predict_proba(X_NEW)
+    assert np.abs(p - here).max() < 0.05  # by other folds
+
+
+CALLS = [0]
+
+
+def counted(a, b):
+    CALLS[0] += 1
+    return float(np.exp(-((a - b) ** 2).sum() / 3))
+
+
+def test_a_store_of_values(tmp_path):
+    store, found = Resources(store=tmp_path / "store"), []
+    for _ in range(2):
+        before = CALLS[0]
+        model = make(kernel=pairwise(counted), resources=store).fit([*X], BINARY)
+        found.append((CALLS[0] - before, model.predict_proba([*X_NEW])))
+    assert found[1][0] <= PROBES < found[0][0]
+    np.testing.assert_array_equal(found[0][1], found[1][1])
 
 
 def test_folds_of_ones_own():
@@ -349,12 +475,3 @@ def test_condensed_distances():
     square = make(kernel="precomputed_dissimilarity", similarity="exp").fit(D, BINARY)
     p = model.predict_proba(D)
     np.testing.assert_allclose(p, square.predict_proba(D), rtol=0, atol=1e-9)
-
-
-def test_a_rare_class_keeps_five_folds_of_calibration():
-    labels = np.repeat([0, 1, 2], [30, 2, 28])
-    splits = folds_of(labels)
-    assert len(splits) == 5
-    assert all(set(labels[train]) == {0, 1, 2} for train, _ in splits)
-    assert sorted(np.concatenate([test for _, test in splits])) == list(range(60))
-    assert len(folds_of(np.repeat([0, 1, 2], 2))) == 2

@@ -112,8 +112,10 @@ def test_with_all_objects_scores_are_those_of_n_refits(held: Any, kind: str, wei
     np.testing.assert_allclose(found.scores, expected, rtol=0, atol=INTEGRAL * np.abs(Y).max())
     np.testing.assert_allclose(found.Y, Y, rtol=0, atol=4 * N * EPS * np.abs(VALUES).max())
     np.testing.assert_array_equal(found.weights, w)
-    np.testing.assert_array_equal(found.own, np.arange(N))
-    np.testing.assert_array_equal(found.values, found.landmarks.values)
+    assert (found.near is None) == isinstance(model, KreinRegressor)  # it has no neighbours
+    if found.near is not None:
+        np.testing.assert_array_equal(found.near.own, np.arange(N))
+        np.testing.assert_array_equal(found.near.values, found.near.landmarks.values)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -134,10 +136,10 @@ def test_with_landmarks_scores_are_those_of_a_refit_without_each_fold(
     assert_scores_agree(found.scores, expected[tested], C, Z)
     np.testing.assert_array_equal(found.Y, Y[tested])
     np.testing.assert_array_equal(found.weights, w[tested])
-    np.testing.assert_array_equal(found.own, -1)
-    np.testing.assert_array_equal(found.landmarks.Y, Y[Z])
-    np.testing.assert_array_equal(found.landmarks.weights, w[Z])
-    np.testing.assert_allclose(found.values, C[tested], rtol=0, atol=16 * EPS)
+    np.testing.assert_array_equal(found.near.own, -1)
+    np.testing.assert_array_equal(found.near.landmarks.Y, Y[Z])
+    np.testing.assert_array_equal(found.near.landmarks.weights, w[Z])
+    np.testing.assert_allclose(found.near.values, C[tested], rtol=0, atol=16 * EPS)
 
 
 def assert_scores_agree(found: Any, expected: Any, C: Any, Z: Any) -> None:
@@ -165,7 +167,7 @@ def test_if_most_rows_are_landmarks_each_fold_has_the_landmarks_of_its_training_
     assert atol < 1e-5
     np.testing.assert_allclose(found.scores, expected, rtol=0, atol=atol)
     own = np.where(np.isin(np.arange(N), rows), np.arange(N) - 5, -1)
-    np.testing.assert_array_equal(found.own, own)
+    np.testing.assert_array_equal(found.near.own, own)
 
 
 def test_landmarks_from_outside_have_no_targets(held: Any) -> None:
@@ -181,8 +183,9 @@ def test_landmarks_from_outside_have_no_targets(held: Any) -> None:
             Phi[train], y[train], np.ones(total), total * np.where(S > 0, *penalties_of(model))
         )
         expected[~train] = (Phi @ b[:-1] + b[-1])[~train]
-    assert found.landmarks is None
-    np.testing.assert_array_equal(found.own, -1)
+    _, near = held(KreinClassifier(tanh, landmarks=Z, random_state=0), X, LABELS)
+    assert near.near.landmarks is None
+    np.testing.assert_array_equal(near.near.own, -1)
     assert_scores_agree(found.scores, expected, np.vstack([C, tanh(Z, Z)]), np.arange(N, N + 9))
 
 
@@ -192,10 +195,10 @@ def test_the_order_of_landmarks_is_kept(held: Any) -> None:
     _, plain = held(KreinClassifier(tanh, landmarks=None, random_state=0), X, LABELS)
     np.testing.assert_array_equal(model.landmark_indices_, order)
     np.testing.assert_array_equal(found.Y, one_vs_rest(LABELS)[order])
-    np.testing.assert_array_equal(found.landmarks.Y, found.Y)
+    np.testing.assert_array_equal(found.near.landmarks.Y, found.Y)
     atol = 2 * INTEGRAL
     np.testing.assert_allclose(found.scores, plain.scores[order], rtol=0, atol=atol)
-    np.testing.assert_allclose(found.values, tanh(X[order], X[order]), rtol=0, atol=16 * EPS)
+    np.testing.assert_allclose(found.near.values, tanh(X[order], X[order]), rtol=0, atol=16 * EPS)
 
 
 @pytest.mark.parametrize("landmarks", [np.arange(30), Landmarks(30, "uniform"), X[:30]])

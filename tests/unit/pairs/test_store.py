@@ -344,8 +344,6 @@ def test_where_a_store_makes_no_sense(tmp_path: Path) -> None:
         KreinRidge(Met(), kernel_params=[{"scale": 1.0}, {"scale": 2.0}], **kept).fit(
             numbers(20), y
         )
-    with pytest.raises(ValueError, match="fits parts of them again"):
-        KreinRidgeClassifier(Met(), probability=True, **kept).fit(numbers(20), y > 9)
     with pytest.raises(ValueError, match="partial_fit counts them anew"):
         KreinRidge(Met(), **kept).partial_fit(numbers(20), y)
     with pytest.raises(ValueError, match="The 'store' parameter"):

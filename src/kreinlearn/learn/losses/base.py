@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kreinlearn.kernels.base import Array
+from kreinlearn.learn.left_out import LeftOut
 from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns
 from kreinlearn.learn.task import Features, Linear, Task
 from kreinlearn.solvers.least_squares import Fold
@@ -52,3 +53,8 @@ class Loss(Protocol):
 
     def solve_rows(self, Phi: Array, Y: Array, w: Array, penalty: Array, intercept: bool) -> Linear:
         """The model of a few rows whose features are given."""
+
+    def left_out(
+        self, task: Task, features: Features, values: Array, kept: Any, solution: Linear
+    ) -> LeftOut:
+        """Scores of training objects by models without them, at the values of the solution."""

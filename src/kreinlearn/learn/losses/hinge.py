@@ -18,7 +18,13 @@ from sklearn.utils import gen_batches
 
 from kreinlearn.data.tiles import TILE, Part, among, row_blocks, take
 from kreinlearn.kernels.base import Array, Objects
-from kreinlearn.learn.losses.machines import machines_of, tune_machines
+from kreinlearn.learn.left_out import LeftOut, left_out_of_splits, score_split
+from kreinlearn.learn.losses.machines import (
+    Machines,
+    left_out_of_machines,
+    machines_of,
+    tune_machines,
+)
 from kreinlearn.learn.search import (
     FoldLosses,
     MeanLoss,
@@ -109,12 +115,20 @@ class SquaredHinge:
 
     def solve(self, task: Task, features: Features, values: Array, kept: Any) -> Linear:
         if features.basis is not None:
-            machines = machines_of(task, features.basis)
-            if machines.above_rounding(values):
-                return machines.solve(values, self.max_iter)
-            rows = machines.Phi, machines.Y, machines.w, machines.penalty(values)
-            return self.solve_rows(*rows, task.intercept)
-        total = total_moments(features.terms)
+            return self._solve_machines(machines_of(task, features.basis), values)
+        return self._solve_all(task, features, values, kept, total_moments(features.terms))
+
+    def _solve_machines(self, machines: Machines, values: Array) -> Linear:
+        """The model in an eigenbasis, by the solver that suits the penalties."""
+        if machines.above_rounding(values):
+            return machines.solve(values, self.max_iter)
+        rows = machines.Phi, machines.Y, machines.w, machines.penalty(values)
+        return self.solve_rows(*rows, machines.intercept)
+
+    def _solve_all(
+        self, task: Task, features: Features, values: Array, kept: Any, total: FeatureMoments
+    ) -> Linear:
+        """The model of all rows whose target is not zero, which have the sums ``total``."""
         scale, unit = scaling(total.n * signed_penalty(features.map.S, *values))
         singular = not unit.all() and self._is_singular(features, unit, intercept=task.intercept)
         margins = kept.margins(task, features, features.map.W * scale, total.n)
@@ -135,6 +149,36 @@ class SquaredHinge:
             F = np.column_stack([F, np.ones(len(F))])
         model = self._newton(RowMargins(DenseRows(F), Y, w), unit)
         return replace(model, coef=back @ model.coef)
+
+    def left_out(
+        self, task: Task, features: Features, values: Array, kept: Any, solution: Linear
+    ) -> LeftOut:
+        """By machines of the folds, of all rows if their kernel values are kept in memory."""
+        if features.basis is not None:
+            return left_out_of_machines(task, partial(self._solve_machines, values=values))
+        every = isinstance(kept, ValuesHere) and kept.target is not None
+        if every and not task.honest and len(features.groups) > 1:
+            return self._left_out_of_all(task, features, values, kept)
+        solve = partial(self.solve_rows, intercept=task.intercept)
+        return left_out_of_splits(task, task.splits(features.map), score_split(solve, values))
+
+    def _left_out_of_all(
+        self, task: Task, features: Features, values: Array, kept: ValuesHere
+    ) -> LeftOut:
+        terms, folds, Y = features.terms, np.asarray(task.folds), np.asarray(task.Y)
+        total, scores = total_moments(terms), np.zeros(Y.shape)
+        tested = np.zeros(len(Y), dtype=bool)
+        for k, part in enumerate(terms[:-1]):
+            here = folds == k
+            if 0 < part.n < total.n:
+                without = replace(task, Y=np.where(here[:, None], 0, Y))
+                model = self._solve_all(without, features, values, kept, total.minus(part))
+                rows = kept.rows(task, features)
+                Z = np.vstack([model.coef, model.intercept]) if task.intercept else model.coef
+                scores[here] = rows.decision(Z)[here]
+                tested |= here
+        numbers = np.flatnonzero(tested)
+        return LeftOut(numbers, scores[numbers])
 
     def _newton(self, margins: Margins, penalty: Array, gram: Any = None) -> Linear:
         r = len(penalty)

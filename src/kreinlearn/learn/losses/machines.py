@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from kreinlearn.kernels.base import Array
@@ -13,6 +15,7 @@ from kreinlearn.learn.exact import (
     tune_exactly,
     tuning_loss,
 )
+from kreinlearn.learn.left_out import LeftOut
 from kreinlearn.learn.search import TIE_RTOL, Tuned, Unknowns, tune
 from kreinlearn.learn.task import Linear, Task, some_outputs, weighted
 from kreinlearn.solvers.exact import Eigenbasis, ExactFold, Projected
@@ -88,7 +91,10 @@ def tune_machines(task: Task, basis: Eigenbasis, unknowns: Unknowns) -> Tuned:
         part = tuning_loss(task, places, sketched=True)
         start = tune(part, basis.scale, unknowns, start=of_all.values).values
     free = np.isin(np.arange(len(start)), unknowns.penalties)
-    folds = [MachineFold(fold, task) for fold in exact_folds(task, places)]
+    folds = [
+        MachineFold(fold, some_outputs(fold.Y), intercept=task.intercept)
+        for fold in exact_folds(task, places)
+    ]
     weight = sum(fold.n_valid for fold in folds)
 
     def loss_at(factor: float) -> float:
@@ -101,21 +107,39 @@ def tune_machines(task: Task, basis: Eigenbasis, unknowns: Unknowns) -> Tuned:
     return Tuned(values, float(losses.min()), np.column_stack([tried, losses]), of_all.apart)
 
 
+def left_out_of_machines(task: Task, solve: Callable[[Machines], Linear]) -> LeftOut:
+    """Scores of all objects by the machines of the folds, each with an eigenbasis of its own."""
+    q = task.Y.shape[1]
+    folds = task.folds[chosen_numbers(task, None)]
+    tested = [np.flatnonzero(folds == k) for k in range(task.n_folds)]
+    tested = [places for places in tested if 0 < len(places) < len(folds)]
+    scores = [np.empty((0, q))]
+    for fold in exact_folds(task):
+        one = MachineFold(fold, np.arange(q), intercept=task.intercept)
+        scores.append(one.scores(solve(one.machines)))
+    places = np.concatenate([np.empty(0, dtype=np.intp), *tested])
+    order = np.argsort(places)
+    return LeftOut(chosen_numbers(task, None)[places[order]], np.concatenate(scores)[order])
+
+
 class MachineFold:
     """One split of the objects: machines of one part, judged by their hinge loss on the other."""
 
-    def __init__(self, fold: ExactFold, task: Task) -> None:
-        some = some_outputs(fold.Y)
+    def __init__(self, fold: ExactFold, some: Array, *, intercept: bool) -> None:
         self.machines = Machines(
-            fold.basis, fold.Y[:, some], np.square(fold.basis.root), intercept=task.intercept
-        )
+            fold.basis, fold.Y[:, some].astype(np.float64), np.square(fold.basis.root),
+            intercept=intercept,
+        )  # fmt: skip
         size = np.sqrt(np.abs(fold.basis.spectrum.D))
         self.Phi_valid = fold.rows * (fold.basis.spectrum.S / size)
         self.Y, self.w, self.n_valid = fold.valid[:, some], fold.w[:, 0], fold.n_valid
 
+    def scores(self, model: Linear) -> Array:
+        """What a machine of the training part says of the validation part."""
+        return np.asarray(self.Phi_valid @ model.coef + model.intercept)
+
     def loss(self, values: Array) -> float:
-        model = self.machines.solve(values, MAX_ITER)
-        return hinge_loss(self.Phi_valid @ model.coef + model.intercept, self.Y, self.w)[0]
+        return hinge_loss(self.scores(self.machines.solve(values, MAX_ITER)), self.Y, self.w)[0]
 
 
 MAX_ITER = 50  # Newton steps of a trial

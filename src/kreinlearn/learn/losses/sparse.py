@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from kreinlearn.kernels.base import Array
+from kreinlearn.learn.left_out import LeftOut, left_out_of_splits
 from kreinlearn.learn.losses.hinge import SquaredHinge
 from kreinlearn.learn.task import Features, FoldRows, Linear, Task, some_outputs, weighted
 from kreinlearn.solvers.least_squares import signed_penalty
@@ -71,6 +73,18 @@ class SparseHinge(SquaredHinge):
             landmarks=active if len(active) else np.zeros(1, dtype=np.intp),
         )  # fmt: skip
 
+    def left_out(
+        self, task: Task, features: Features, values: Array, kept: Any, solution: Linear
+    ) -> LeftOut:
+        norms = values[:2] if np.any(values[:2]) else None
+        strength = float(solution.attributes["lambda_l1_"])
+
+        def score(split: FoldRows, Y: Array, w: Array) -> Array:
+            path = PathFold(split, w, norms, intercept=task.intercept)
+            return path.scores(Y, strength, self.max_iter)
+
+        return left_out_of_splits(task, task.splits(features.map, columns=True), score)
+
 
 def column_scales(squares: Array, n: float) -> Array:
     """1 / root mean square of each column; a column of zeros stays as it is."""
@@ -109,23 +123,48 @@ def cross_validated_path(task: Task, strengths: Array, norms: Array | None) -> A
     return np.column_stack([strengths, means, spread])
 
 
+class PathFold:
+    """The columns of one split in units of their mean square, for machines of any strength."""
+
+    def __init__(self, split: FoldRows, w: Array, norms: Array | None, *, intercept: bool) -> None:
+        assert split.columns is not None
+        C, W = split.columns
+        self.n, self.split, self.w = w[split.train].sum(), split, w
+        scale = column_scales(w[split.train] @ np.square(C[split.train]), self.n)
+        self.F = C * scale
+        if intercept:
+            self.F = np.column_stack([self.F, np.ones(len(self.F))])
+        self.Q = None
+        if norms is not None:
+            self.Q = padded(self.n * krein_norm(W, split.S, norms, scale), intercept)
+        self.l1 = np.append(np.ones(len(scale)), np.zeros(int(intercept)))
+        self.rows = DenseRows(self.F[split.train])
+
+    def path(self, y: Array, strengths: Array, max_iter: int) -> Iterator[Array]:
+        """Scores of the validated rows at each of falling strengths, for one output."""
+        train = self.split.train
+        args = self.rows, y[train], self.w[train], self.l1, self.n * strengths, self.Q
+        for solution in l1_path(*args, max_iter=max_iter):
+            yield self.F[self.split.valid] @ solution.coef
+
+    def scores(self, Y: Array, strength: float, max_iter: int) -> Array:
+        """Scores of the validated rows at one strength."""
+        train = self.split.train
+        made = []
+        for y in Y.T:
+            largest = l1_max(self.rows, y[train], self.w[train], self.l1, self.Q)[0] / self.n
+            made.append(list(self.path(y, path_to(strength, largest), max_iter))[-1])
+        return np.hstack(made)
+
+
 def _path_losses(
     split: FoldRows, Y: Array, w: Array, strengths: Array, norms: Array | None, intercept: bool
 ) -> Array:
-    assert split.columns is not None
-    C, W = split.columns
-    n, train, valid = w[split.train].sum(), split.train, split.valid
-    scale = column_scales(w[train] @ np.square(C[train]), n)
-    F = C * scale
-    if intercept:
-        F = np.column_stack([F, np.ones(len(F))])
-    Q = None if norms is None else padded(n * krein_norm(W, split.S, norms, scale), intercept)
-    l1 = np.append(np.ones(len(scale)), np.zeros(int(intercept)))
-    rows, losses = DenseRows(F[train]), np.zeros(len(strengths))
-    for y in Y.T:
-        path = l1_path(rows, y[train], w[train], l1, n * strengths, Q, max_iter=MAX_ITER)
-        for i, solution in enumerate(path):
-            losses[i] += hinge_loss(F[valid] @ solution.coef, y[valid][:, None], w[valid])[0]
+    fold, losses = PathFold(split, w, norms, intercept=intercept), np.zeros(len(strengths))
+    Y_valid, w_valid = Y[split.valid], w[split.valid]
+    for j, y in enumerate(Y.T):
+        for i, scores in enumerate(fold.path(y, strengths, MAX_ITER)):
+            losses[i] += hinge_loss(scores, Y_valid[:, [j]], w_valid)[0]
     return losses
 
 

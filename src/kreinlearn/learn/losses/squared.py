@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
 
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.exact import solve_exact, tuning_loss
+from kreinlearn.learn.left_out import LeftOut, left_out_of_splits, score_split, with_few_folds
 from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns, tune, tune_apart
 from kreinlearn.learn.task import Features, Linear, Task
+from kreinlearn.solvers.exact import LeaveOneOutLoss
 from kreinlearn.solvers.least_squares import Fold, ridge, ridge_rows, signed_penalty
-from kreinlearn.sums.moments import Centred, FeatureMoments
+from kreinlearn.sums.moments import Centred, FeatureMoments, total_moments
 
 if TYPE_CHECKING:
     from kreinlearn.learn.coding import Encoded
@@ -71,3 +76,36 @@ class SquaredError:
         part = FeatureMoments.of_rows(Phi, Y, w).centred(intercept=intercept)
         solution = ridge(part.G, part.B, penalty)
         return Linear(solution.coef, part.intercept(solution.coef), singular=solution.singular)
+
+    def left_out(
+        self, task: Task, features: Features, values: Array, kept: Any, solution: Linear
+    ) -> LeftOut:
+        if features.basis is not None and task.leaves_one_out:
+            loss = task.tuning
+            if not isinstance(loss, LeaveOneOutLoss):
+                loss = tuning_loss(task, basis=features.basis)
+            assert isinstance(loss, LeaveOneOutLoss)
+            return LeftOut(task.sample.landmarks, loss.scores(values))
+        if task.honest or len(features.groups) <= 1:  # there are no sums of folds
+            splits = with_few_folds(task).splits(features.map)
+            solve = partial(self.solve_rows, intercept=task.intercept)
+            return left_out_of_splits(task, splits, score_split(solve, values))
+        return self._left_out_of_sums(task, features, values)
+
+    def _left_out_of_sums(self, task: Task, features: Features, values: Array) -> LeftOut:
+        """Models of all rows but those of a fold, from sums; scores of rows in the sample."""
+        Phi, folds, terms = (
+            task.sampled_features(features.map), task.folds[task.numbers], features.terms
+        )  # fmt: skip
+        total, q = total_moments(terms), task.Y.shape[1]
+        places, scores = [np.empty(0, dtype=np.intp)], [np.empty((0, q))]
+        for k, part in enumerate(terms[:-1]):
+            here = np.flatnonzero(folds == k)
+            if len(here) and part.n < total.n:
+                train = total.minus(part).centred(intercept=task.intercept)
+                model = self.solve_sums(train, features.map.S, values)
+                places.append(here)
+                scores.append(Phi[here] @ model.coef + model.intercept)
+        tested = np.concatenate(places)
+        order = np.argsort(tested)
+        return LeftOut(task.numbers[tested[order]], np.concatenate(scores)[order])

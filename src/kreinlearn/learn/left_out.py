@@ -1,0 +1,58 @@
+"""Scores of training objects by models without them, from kernel values that are there already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from kreinlearn.kernels.base import Array
+from kreinlearn.learn.folds import MAX_FOLDS, TRAINING, random_folds
+from kreinlearn.learn.task import FoldRows, Linear, Task
+from kreinlearn.solvers.least_squares import signed_penalty
+
+
+class LeftOut(NamedTuple):
+    """Rows, and what models without them say of them."""
+
+    numbers: Array  # (k,)
+    scores: Array  # (k, q)
+
+
+SolveRows = Callable[[Array, Array, Array, Array], Linear]  # Phi, Y, w, penalty
+ScoreSplit = Callable[[FoldRows, Array, Array], Array]  # a split, Y, w -> scores of its valid rows
+
+
+def left_out_of_splits(task: Task, splits: Sequence[FoldRows], score: ScoreSplit) -> LeftOut:
+    """Scores of the sampled rows, each by the split that validates it."""
+    Y, w = task.sampled_targets()
+    tested = [split.valid for split in splits]
+    if not tested:
+        return LeftOut(task.numbers[:0], np.empty((0, Y.shape[1])))
+    scores = np.concatenate([score(split, Y, w) for split in splits])
+    places = np.concatenate(tested)
+    order = np.argsort(places, kind="stable")
+    return LeftOut(task.numbers[places[order]], scores[order])
+
+
+def score_split(solve: SolveRows, values: Array) -> ScoreSplit:
+    """The scores of a split by a solver of rows, at given penalties."""
+
+    def score(split: FoldRows, Y: Array, w: Array) -> Array:
+        train = split.train
+        penalty = w[train].sum() * signed_penalty(split.S, *values[:2])
+        model = solve(split.Phi[train], Y[train].astype(np.float64), w[train], penalty)
+        return np.asarray(split.Phi[split.valid] @ model.coef + model.intercept)
+
+    return score
+
+
+def with_few_folds(task: Task) -> Task:
+    """The same task with at most five folds, if every row was a fold of its own."""
+    if task.n_folds <= MAX_FOLDS or task.n_folds < task.n:
+        return task
+    folds = random_folds(task.n, MAX_FOLDS, np.random.default_rng(task.n))
+    folds[np.asarray(task.folds) == TRAINING] = TRAINING
+    return replace(task, folds=folds, n_folds=MAX_FOLDS)
