@@ -106,16 +106,13 @@ class Learner(KreinEstimator):
 
     # Fitting
 
-    def _fit_or_calibrate(
-        self, X: Objects, y: TargetLike, sample_weight: WeightLike, conformal: str | None
-    ) -> Self:
-        if conformal is None:
-            self._fit(X, y, sample_weight)
-        else:
-            from kreinlearn.estimators.conformal import fit_conformal  # few fits need it
+    def _fit_conformal(
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike, method: str
+    ) -> None:
+        """Learn, and keep the scores of objects that were left out."""
+        from kreinlearn.estimators.conformal import fit_conformal  # few fits need it
 
-            fit_conformal(self, X, y, sample_weight, conformal)
-        return self
+        fit_conformal(self, X, y, sample_weight, method)
 
     def _fit(
         self, X: Objects, y: TargetLike, sample_weight: WeightLike, also: Keep | None = None
@@ -450,7 +447,11 @@ class KreinRegressorBase(RegressorMixin, MultiOutputMixin, Learner):
         self : object
             The fitted estimator.
         """
-        return self._fit_or_calibrate(X, y, sample_weight, conformal)
+        if conformal is None:
+            self._fit(X, y, sample_weight)
+        else:
+            self._fit_conformal(X, y, sample_weight, conformal)
+        return self
 
     def predict(self, X: Objects) -> Any:
         """Predict the target of each object.
@@ -587,7 +588,11 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         self : object
             The fitted estimator.
         """
-        return self._fit_or_calibrate(X, y, sample_weight, conformal)
+        if conformal is None:
+            self._fit(X, y, sample_weight)
+        else:
+            self._fit_conformal(X, y, sample_weight, conformal)
+        return self
 
     @property
     def _fit_recipe(self) -> Recipe:

@@ -177,13 +177,13 @@ def test_a_matrix_of_similarities_needs_its_diagonal():
 
 
 @pytest.mark.parametrize("coverage", [0, 1, 1.5, -0.1, "0.9", None, True, float("nan")])
-def test_bad_input_127_a_coverage_outside_its_range(coverage):
+def test_bad_input_107_a_coverage_outside_its_range(coverage):
     model = kl.KreinRidge("gaussian", **GIVEN).fit(X, Y, conformal="split")
     with pytest.raises(ValueError, match="must be a number between 0 and 1"):
         model.predict_interval(NEW, coverage)
 
 
-def test_bad_input_128_a_model_that_has_kept_nothing():
+def test_bad_input_108_a_model_that_has_kept_nothing():
     ridge = kl.KreinRidge("gaussian", **GIVEN).fit(X, Y)
     for call in (ridge.predict_interval, ridge.novelty):
         with pytest.raises(ValueError, match=r'fit it with fit\(X, y, conformal="split"\)'):
@@ -196,7 +196,7 @@ def test_bad_input_128_a_model_that_has_kept_nothing():
         part.predict_interval(NEW)
 
 
-def test_bad_input_129_too_few_objects():
+def test_bad_input_109_too_few_objects():
     with pytest.raises(ValueError, match="at least 8 objects that may be left out, got 5"):
         kl.KreinRidge("gaussian", **GIVEN).fit(X[:5], Y[:5], conformal="split")
     model = kl.KreinRidge("gaussian", **GIVEN).fit(X[:20], Y[:20], conformal="split")
@@ -205,7 +205,7 @@ def test_bad_input_129_too_few_objects():
     assert np.isfinite(model.predict_interval(NEW, 0.8)).all()
 
 
-def test_bad_input_130_an_unknown_method():
+def test_bad_input_110_an_unknown_method():
     with pytest.raises(ValueError, match=r"conformal='jackknife' is not among 'split', 'cv\+'"):
         kl.KreinRidge("gaussian", **GIVEN).fit(X, Y, conformal="jackknife")
 

@@ -122,7 +122,7 @@ def test_a_class_that_is_not_predicted():
         model.explain(NEW, target="none")
 
 
-def test_bad_input_131_how_many_landmarks_are_shown():
+def test_bad_input_111_how_many_landmarks_are_shown():
     model = kl.KreinRidge("gaussian", **GIVEN).fit(X, Y)
     for n in (0, -1, 2.5, True, "5"):
         with pytest.raises(ValueError, match="positive number of landmarks"):

@@ -129,7 +129,7 @@ def test_a_model_file(spectrum: str, tmp_path: Path) -> None:
 # Bad inputs; the numbers are those of docs/bad_inputs.rst
 
 
-def test_bad_input_120_more_clusters_than_objects() -> None:
+def test_bad_input_100_more_clusters_than_objects() -> None:
     with pytest.raises(ValueError, match=r"n_clusters=9 exceeds .* n_samples=3; lower n_clusters"):
         KreinKMeans(9, kernel="levenshtein").fit(["a", "b", "c"])
     with pytest.raises(ValueError, match="2 of positive weight"):
@@ -137,37 +137,37 @@ def test_bad_input_120_more_clusters_than_objects() -> None:
 
 
 @pytest.mark.parametrize("k", [0, -1, 2.5, "many"])
-def test_bad_input_121_no_number_of_clusters(k: Any) -> None:
+def test_bad_input_101_no_number_of_clusters(k: Any) -> None:
     with pytest.raises(ValueError, match="'n_clusters' parameter of KreinKMeans must be"):
         KreinKMeans(k, kernel="levenshtein").fit(WORDS)
 
 
-def test_bad_input_122_one_cluster(D: Any) -> None:
+def test_bad_input_102_one_cluster(D: Any) -> None:
     model = KreinKMeans(1, kernel=MATRIX).fit(D)
     assert set(model.labels_) == {0}
     assert model.medoid_indices_[0] == (D * D).sum(axis=1).argmin()
     assert model.inertia_ == pytest.approx((D * D).sum() / (2 * len(D)), rel=1e-9)
 
 
-def test_bad_input_123_fewer_objects_differ_than_clusters() -> None:
+def test_bad_input_103_fewer_objects_differ_than_clusters() -> None:
     with pytest.warns(ConvergenceWarning, match="only 2 objects differ"):
         model = KreinKMeans(4, kernel="levenshtein").fit(["ab"] * 5 + ["xyz"] * 5)
     assert model.n_clusters_ == 2
 
 
-def test_bad_input_124_missing_values_in_a_matrix(D: Any) -> None:
+def test_bad_input_104_missing_values_in_a_matrix(D: Any) -> None:
     bad = D.copy()
     bad[3, 5] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         KreinKMeans(3, kernel=MATRIX).fit(bad)
 
 
-def test_bad_input_125_auto_with_two_objects() -> None:
+def test_bad_input_105_auto_with_two_objects() -> None:
     with pytest.raises(ValueError, match="at least 3 objects, got n_samples=2"):
         KreinKMeans("auto", kernel="levenshtein").fit(["a", "b"])
 
 
-def test_bad_input_126_too_few_passes() -> None:
+def test_bad_input_106_too_few_passes() -> None:
     X = np.random.default_rng(0).normal(size=(200, 2))
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         KreinKMeans(20, kernel="euclidean", max_iter=1, random_state=0).fit(X)
