@@ -18,7 +18,7 @@ from kreinlearn.data.tiles import TILE, length, take
 from kreinlearn.data.validation import TargetLike, WeightLike, is_condensed, square_from_condensed
 from kreinlearn.distributed.entrance import require_in_memory
 from kreinlearn.kernels.base import Array, Objects, symmetrised
-from kreinlearn.learn.conformal import METHODS, Calibration, Conformal, behind
+from kreinlearn.learn.conformal import METHODS, Conformal, LeftOut, behind
 from kreinlearn.learn.novelty import LocalDistances, distances_from
 from kreinlearn.learn.stack import two_columns
 from kreinlearn.nystrom.landmarks import are_row_numbers
@@ -117,8 +117,7 @@ def fit_split(model: Learner, data: Training, numbers: Array) -> Conformal:
     """A model of three quarters of the objects, and the scores of the others."""
     left_out = np.sort(numbers[: min(len(numbers) // SHARE, MOST)])
     data.fit_without(model, left_out)
-    calibration = calibrated_by([model], data, [left_out])
-    return Conformal("split", calibration)
+    return Conformal("split", scores_of([model], data, [left_out]))
 
 
 def fit_folds(model: Learner, data: Training, numbers: Array) -> Conformal:
@@ -129,7 +128,7 @@ def fit_folds(model: Learner, data: Training, numbers: Array) -> Conformal:
         fit_fold(one, data, left_out)
     data.fit_without(model, np.empty(0, dtype=np.intp))
     few = [np.sort(numbers[:MOST][k::FOLDS]) for k in range(FOLDS)]  # of each fold
-    return Conformal("cv+", calibrated_by(models, data, few), tuple(models))
+    return Conformal("cv+", scores_of(models, data, few), tuple(models))
 
 
 @_fit_context(prefer_skip_nested_validation=True)
@@ -138,7 +137,7 @@ def fit_fold(model: Learner, data: Training, left_out: Array) -> None:
     data.fit_without(model, left_out)
 
 
-def calibrated_by(models: list[Any], data: Training, numbers: list[Array]) -> Calibration:
+def scores_of(models: list[Any], data: Training, numbers: list[Array]) -> LeftOut:
     """The scores of objects by the models without them."""
     scores, novelty = [], []
     for model, left_out in zip(models, numbers, strict=True):
@@ -148,7 +147,7 @@ def calibrated_by(models: list[Any], data: Training, numbers: list[Array]) -> Ca
             own = np.asarray(model.kernel_.diagonal(left_out))
         scores.append(own_scores(model, X, data.y[left_out]))
         novelty.append(novelty_of(model, X, own))
-    return Calibration(
+    return LeftOut(
         np.concatenate(scores),
         np.concatenate(novelty),
         np.concatenate([data.weights[one] for one in numbers]),
@@ -199,11 +198,11 @@ def checked_coverage(found: Conformal, coverage: float, what: str) -> float:
             f"coverage={coverage!r} must be a number between 0 and 1, such as 0.9: the share of "
             "objects whose true value is to be covered"
         )
-    if not found.calibration.is_enough(coverage):
+    if not found.left_out.is_enough(coverage):
         least = int(np.ceil(coverage / (1 - coverage) * (1 - 1e-12)))
         warn(
             f"coverage={coverage:g} needs at least {least} objects that were left out, and there "
-            f"are {found.calibration.total:g}: {what}; ask for less, or fit more objects"
+            f"are {found.left_out.total:g}: {what}; ask for less, or fit more objects"
         )
     return float(coverage)
 
@@ -213,7 +212,7 @@ def intervals(model: Any, X: Objects, coverage: float) -> Array:  # (n, 2) or (n
     found = kept(model, "predict_interval")
     coverage = checked_coverage(found, coverage, "all intervals are infinite")
     predicted = np.stack([one._scores(X) for one in found.models or (model,)])
-    ends = found.calibration.intervals(predicted, coverage)
+    ends = found.left_out.intervals(predicted, coverage)
     return np.asarray(ends[:, 0] if model._one_output else ends)
 
 
@@ -222,7 +221,7 @@ def class_sets(model: Any, X: Objects, coverage: float) -> Array:  # (n, c) of b
     found = kept(model, "predict_set")
     coverage = checked_coverage(found, coverage, "every set has all classes")
     scores = [class_scores(one, X, model.classes_) for one in found.models or (model,)]
-    sets = found.calibration.sets(np.stack(scores), coverage)
+    sets = found.left_out.sets(np.stack(scores), coverage)
     predicted = scores[0] if not found.models else class_scores(model, X, model.classes_)
     sets[np.arange(len(sets)), np.argmin(predicted, axis=1)] = True
     return sets
@@ -239,7 +238,7 @@ def p_values(model: Any, X: Objects, diagonal: Any = None) -> Array:  # (n,)
             "out"
         )
     scores = [novelty_of(one, X, diagonal) for one in found.models or (model,)]
-    return found.calibration.p_values(np.stack(scores))
+    return found.left_out.p_values(np.stack(scores))
 
 
 # Novelty

@@ -1,11 +1,11 @@
 """What a prediction is worth, by objects that had no part in the model that predicts them.
 
-Every calibration object has a score that says how badly a model without it predicts it: the size
-of the residual, or how far its class is behind the others. A new object is compared with them. If
-it and the calibration objects are exchangeable, its score is as likely to have any rank among
-theirs as any other, and this is all that the promises need.
+Every object that was left out has a score that says how badly a model without it predicts it: the
+size of the residual, or how far its class is behind the others. A new object is compared with them.
+If it and these objects are exchangeable, its score is as likely to have any rank among theirs as
+any other, and this is all that the promises need.
 
-With one model for all calibration objects ("split") the promise is exact: the coverage is at least
+With one model for all these objects ("split") the promise is exact: the coverage is at least
 what was asked for. With one model per fold ("cv+", Barber, Candes, Ramdas and Tibshirani 2021;
 Romano, Sesia and Candes 2020) every object is used for both purposes, and it is at least
 1 - 2 (1 - coverage) for a fixed procedure.
@@ -26,8 +26,8 @@ BLOCK = 256  # rows whose ends are sorted at once
 
 
 @dataclass(frozen=True)
-class Calibration:
-    """Scores of calibration objects, each by a model without it."""
+class LeftOut:
+    """Scores of objects that were left out, each by a model without it."""
 
     scores: Array  # (k, q): sizes of residuals of each output, or (k, 1): scores of the class
     novelty: Array  # (k,): how unlike the objects of the model they are
@@ -43,7 +43,7 @@ class Calibration:
         return coverage * (self.total + 1.0) * (1.0 - ROUNDING)
 
     def is_enough(self, coverage: float) -> bool:
-        """Whether there are so many calibration objects that not everything is possible."""
+        """Whether so many objects were left out that not everything is possible."""
         return self.needed(coverage) <= self.total
 
     def intervals(self, predicted: Array, coverage: float) -> Array:  # (M, b, q) -> (b, q, 2)
@@ -100,7 +100,7 @@ class Conformal:
     """What a fit keeps to say what its predictions are worth."""
 
     method: str
-    calibration: Calibration
+    left_out: LeftOut
     models: tuple[Any, ...] = ()  # those without the objects of each fold; none for "split"
 
 

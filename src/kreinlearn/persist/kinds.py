@@ -44,7 +44,7 @@ MADE_OF_FIELDS = {
     "kreinlearn.learn.fit": "Sums FitSums",
     "kreinlearn.learn.neighbours": "NeighbourScores",
     "kreinlearn.learn.novelty": "LocalDistances",
-    "kreinlearn.learn.conformal": "Calibration",
+    "kreinlearn.learn.conformal": "LeftOut",
 }
 RECORDS = {name: module for module, names in MADE_OF_FIELDS.items() for name in names.split()}
 

@@ -134,7 +134,7 @@ def _conformal(estimator: BaseEstimator, parts: Any, given: GivenKernel) -> Conf
     good = all(isinstance(one, dict) and "conformal" not in one for one in parts["models"])
     require(good, "the models of its folds are damaged")
     models = tuple(_rebuilt(with_fields(one), given) for one in parts["models"])
-    conformal = Conformal(parts["method"], parts["calibration"], models)
+    conformal = Conformal(parts["method"], parts["left_out"], models)
     require_conformal(estimator, conformal)
     return conformal
 

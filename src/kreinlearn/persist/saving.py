@@ -123,7 +123,7 @@ def _content(estimator: BaseEstimator, external_kernel: bool, encode: Own) -> di
     if conformal is not None:
         content["conformal"] = {
             "method": conformal.method,
-            "calibration": conformal.calibration,
+            "left_out": conformal.left_out,
             "models": [_content(model, external_kernel, encode) for model in conformal.models],
         }
     return content

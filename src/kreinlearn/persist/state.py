@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 from kreinlearn.data.tiles import length
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels.dissimilarity import Transform
-from kreinlearn.learn.conformal import METHODS, Calibration, Conformal
+from kreinlearn.learn.conformal import METHODS, Conformal, LeftOut
 from kreinlearn.nystrom.core import FeatureMap
 from kreinlearn.pairs.evaluate import LandmarkColumns
 from kreinlearn.persist.errors import require
@@ -197,9 +197,9 @@ def _require_outputs(role: str, state: State, sizes: State) -> None:
 
 def require_conformal(estimator: BaseEstimator, conformal: Conformal) -> None:
     """Raise a ModelFormatError unless there is one model for each object that was left out."""
-    models, kept = conformal.models or (estimator,), conformal.calibration
+    models, kept = conformal.models or (estimator,), conformal.left_out
     require(conformal.method in METHODS, f"its intervals are {conformal.method!r:.80}")
-    require(isinstance(kept, Calibration), "its objects left out are damaged")
+    require(isinstance(kept, LeftOut), "its objects left out are damaged")
     k, q = len(kept.weights), 1 if hasattr(estimator, "classes_") else len(estimator._intercept)
     good = kept.scores.shape == (k, q) and kept.novelty.shape == kept.folds.shape == (k,)
     good = good and kept.weights.ndim == 1 and kept.folds.dtype.kind == "i"

@@ -128,7 +128,7 @@ def test_landmarks_by_number_are_never_left_out():
     model = kl.KreinRidge("gaussian", landmarks=np.arange(30), **GIVEN)
     model.fit(X, Y, conformal="split")
     np.testing.assert_array_equal(np.sort(model.landmark_indices_), np.arange(30))
-    assert len(model._conformal.calibration.weights) == 130 // 4
+    assert len(model._conformal.left_out.weights) == 130 // 4
 
 
 def test_several_outputs_are_covered_one_by_one():
@@ -146,7 +146,7 @@ def test_a_class_that_is_left_out_as_a_whole_is_never_in_a_set():
     y = np.where(np.arange(160) == out[0], "rare", LABELS)
     model = kl.KreinRidgeClassifier("gaussian", **GIVEN).fit(X, y, conformal="split")
     assert "rare" not in model.classes_
-    assert np.isinf(model._conformal.calibration.scores).sum() == 1
+    assert np.isinf(model._conformal.left_out.scores).sum() == 1
 
 
 @pytest.mark.parametrize("method", ["split", "cv+"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kreinlearn.learn.conformal import Calibration, behind
+from kreinlearn.learn.conformal import LeftOut, behind
 
 RNG = np.random.default_rng(0)
 
@@ -14,7 +14,7 @@ def made(k=23, folds=1, q=1, weights=None):
     """Random scores of k objects, dealt to the folds one after the other."""
     weights = np.ones(k) if weights is None else weights
     scores, novelty = RNG.gamma(2.0, size=(k, q)), RNG.gamma(2.0, size=k)
-    return Calibration(scores, novelty, weights, np.arange(k) % folds)
+    return LeftOut(scores, novelty, weights, np.arange(k) % folds)
 
 
 @pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
@@ -72,7 +72,7 @@ def test_weights_count_objects():
     weights = RNG.integers(1, 4, size=15).astype(float)
     known = made(k=15, folds=2, q=1, weights=weights)
     times = weights.astype(int)
-    repeated = Calibration(
+    repeated = LeftOut(
         np.repeat(known.scores, times, axis=0), np.repeat(known.novelty, times),
         np.ones(times.sum()), np.repeat(known.folds, times),
     )  # fmt: skip
