@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 import kreinlearn
 from kreinlearn import KreinKMeans, Resources
 from kreinlearn.datasets import make_noisy_strings, make_polygons
+from tests.sklearn_checks import checks
 
 MATRIX = "precomputed_dissimilarity"
 WORDS, LABELS = make_noisy_strings(120, n_classes=3, random_state=0)
@@ -171,3 +173,24 @@ def test_bad_input_106_too_few_passes() -> None:
     X = np.random.default_rng(0).normal(size=(200, 2))
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         KreinKMeans(20, kernel="euclidean", max_iter=1, random_state=0).fit(X)
+
+
+# scikit-learn's own checks
+
+REPEATED = "seeds are drawn from rows, and repeated rows are more"
+FORMS = {
+    "default": KreinKMeans(n_clusters=3, random_state=0),
+    "landmarks": KreinKMeans(n_clusters=3, landmarks=10, spectrum="flip", random_state=0),
+}
+
+
+def expected_to_fail(model: Any) -> dict[str, str]:
+    kinds = ("dense", "sparse")
+    return {f"check_sample_weight_equivalence_on_{kind}_data": REPEATED for kind in kinds}
+
+
+@pytest.mark.parametrize(("model", "check"), checks(FORMS, expected_to_fail, strict=False))
+def test_sklearn_check(model: Any, check: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of few objects, and of what the checks feed
+        check(model)
