@@ -91,6 +91,18 @@ def _require_no_texts(X: Any) -> None:
             f"could not convert string to float: {str(X[0])!r:.60}; X holds texts, and the kernel "
             'takes numbers: pass a kernel on texts, such as kernel="levenshtein"'
         )
+    if is_flat and len(X) and _is_of_own_class(X[0]):
+        raise TypeError(
+            f"float() argument must be a string or a real number, not {type(X[0]).__name__!r}; the "
+            "kernel takes numbers, and X holds objects: pass pairwise(f) of a function of two "
+            "objects as kernel"
+        )
+
+
+def _is_of_own_class(x: object) -> bool:
+    """Whether an object is of a class that neither Python nor a library of numbers has made."""
+    known = hasattr(x, "__array__") or hasattr(x, "__float__") or hasattr(x, "__len__")
+    return not known and type(x).__module__ != "builtins"
 
 
 def _require_no_blocks(X: Any) -> None:

@@ -114,6 +114,31 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
             self._require_landmarks(self.landmarks)
         self._budget()
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also those of a kernel object, as in ``kernel__width=2``.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters of the estimator by name, and of its parts after two underscores.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
+        inside = [name for name in params if name.startswith("kernel__")]
+        kernel = params.get("kernel", self.kernel)
+        if inside and isinstance(kernel, str):
+            name = inside[0].removeprefix("kernel__")
+            raise ValueError(
+                f"{inside[0]} is a parameter of a kernel object, and kernel={kernel!r} is a name; "
+                f"pass an object of kreinlearn.kernels as kernel, or kernel_params="
+                f"{{{name!r}: ...}}"
+            )
+        result: Self = super().set_params(**params)
+        return result
+
     @property
     def _resources(self) -> Resources:
         resources = self.resources or Resources()

@@ -137,6 +137,11 @@ def map_spec(
         scheme = scheme_for(wanted.scheme, pairs.rows.are_dense_vectors and not pairs.is_matrix)
         m = landmark_count(wanted.n, n, default)
         spec = replace(spec, n_landmarks=m, scheme=scheme)
+        if callable(scheme) and m == n and isinstance(wanted.n, str):
+            warn(
+                f"all {n} objects are landmarks, so that the function that is to choose them is "
+                "not called; say how many it is to choose, as in Landmarks(20, f)"
+            )
     elif are_row_numbers(given):
         given = checked_row_numbers(given, n)
         spec = replace(spec, n_landmarks=len(given), given=given)

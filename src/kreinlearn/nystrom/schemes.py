@@ -200,7 +200,9 @@ def chosen_by(function: Callable[..., Any]) -> Scheme:
         free = np.setdiff1d(sample.rows, sample.landmarks)
         values, count = ColumnValues(pairs, sample, free), m - len(sample.landmarks)
         asked = {"columns": values} if _looks_at_values(function) else {}
-        places = _checked(function(pairs.take(free), count, rng, **asked), len(free), count)
+        given = (pairs.take(free), count, rng)
+        _require_parameters(function, given, asked)
+        places = _checked(function(*given, **asked), len(free), count)
         grown = replace(values.sample, landmarks=sample.landmarks)
         grown = pairs.grown(grown, free[places]).without_other_columns()
         return pairs.with_reference(grown)
@@ -229,6 +231,21 @@ def _looks_at_values(function: Callable[..., Any]) -> bool:
         return "columns" in inspect.signature(function).parameters
     except (TypeError, ValueError):
         return False
+
+
+def _require_parameters(
+    function: Callable[..., Any], given: tuple[Any, ...], asked: dict[str, Any]
+) -> None:
+    """Raise TypeError if a user's own scheme cannot be called with what it is given."""
+    try:
+        inspect.signature(function).bind(*given, **asked)
+    except ValueError:  # of some functions nothing is known
+        return
+    except TypeError as error:
+        raise TypeError(
+            f"a function that chooses landmarks is called as f(rows, m, rng), or as f(rows, m, "
+            f"rng, columns=...) if it has such a parameter; {function!r:.80} cannot be: {error}"
+        ) from error
 
 
 def _checked(places: Any, n: int, count: int) -> Array:

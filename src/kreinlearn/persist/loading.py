@@ -93,7 +93,11 @@ def _loaded(file: BufferedReader, size: int, kernel: GivenKernel, decode: Own) -
         raise
     except Exception as error:
         why = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise ModelFormatError(f"its content is no sound model ({why:.200})") from error
+        given = " and ".join(
+            name for name, one in (("kernel", kernel), ("decode", decode)) if one is not None
+        )
+        hint = f"; is {given} what belongs to this model?" if given else ""
+        raise ModelFormatError(f"its content is no sound model ({why:.200}){hint}") from error
 
 
 def _rebuilt(content: dict[str, Any], given: GivenKernel) -> BaseEstimator:

@@ -137,10 +137,13 @@ def _parameters(
     for name, value in estimator.get_params(deep=False).items():
         if isinstance(value, Resources):
             value = replace(value, store=None)  # a folder of the machine of the fit
+        chooses = name == "landmarks" and callable(Landmarks.of(value).scheme)
         try:
             for one in value if name == "kernel" and isinstance(value, list | tuple) else [value]:
                 if name == "kernel" and not isinstance(one, str | Kernel | np.ndarray):
                     raise NotDataError(f"kernel={one!r:.200} is a function")
+            if chooses:
+                raise NotDataError("a function")
             Writer(encode if name == "landmarks" else None).value(value)
             stored[name] = value
         except NotDataError as error:
@@ -149,7 +152,6 @@ def _parameters(
             if name == "kernel":
                 what = f"{error}, and a model file contains data, not code; {REMEDY}"
                 raise TypeError(what) from error
-            chooses = name == "landmarks" and callable(Landmarks.of(value).scheme)
             if name not in FIT_ONLY and not chooses:
                 what = f"{name}={value!r:.80} contains {error}, but a model file takes only {DATA}"
                 remedy = f"; {ENCODE}" if name == "landmarks" and encode is None else ""

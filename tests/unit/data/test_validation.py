@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from kreinlearn.data.validation import as_generator
+from kreinlearn.data.validation import as_generator, require_numbers
 
 
 def test_one_generator_from_anything():
@@ -23,3 +24,11 @@ def test_a_random_state_gives_a_repeatable_stream_and_moves_on():
     assert draws(3) == draws(3)
     assert len(set(draws(3))) == 3
     assert draws(1)[0] != as_generator(np.random.RandomState(2)).integers(2**60)
+
+
+def test_objects_of_a_class_of_the_user_get_the_name_of_what_takes_them() -> None:
+    class Read:
+        pass
+
+    with pytest.raises(TypeError, match=r"pass pairwise\(f\) of a function of two objects"):
+        require_numbers([Read(), Read()])

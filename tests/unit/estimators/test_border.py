@@ -16,7 +16,8 @@ from scipy.spatial.distance import pdist
 from sklearn.pipeline import make_pipeline
 from sklearn.utils._param_validation import InvalidParameterError
 
-from kreinlearn import Landmarks, pairwise
+from kreinlearn import KreinRidge, Landmarks, pairwise
+from kreinlearn.kernels import Gaussian
 from tests.models import both, nystroem, pca, products
 
 RNG = np.random.default_rng(0)
@@ -178,3 +179,9 @@ def test_warnings_name_the_line_of_the_caller(model: Model) -> None:
             warnings.simplefilter("always")
             act()
         assert {Path(one.filename).name for one in caught} == {Path(__file__).name}
+
+
+def test_a_parameter_of_a_kernel_that_is_given_by_its_name() -> None:
+    with pytest.raises(ValueError, match=r"kernel='gaussian' is a name; pass an object of"):
+        KreinRidge("gaussian").set_params(kernel__width=2.0)
+    assert KreinRidge(Gaussian()).set_params(kernel__width=2.0).kernel.width == 2.0

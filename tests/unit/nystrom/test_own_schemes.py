@@ -31,7 +31,8 @@ def farthest(rows, m, rng, columns):
 @pytest.mark.parametrize("given", [longest, Landmarks(None, longest), Landmarks(7, longest)])
 def test_rows_are_enough(given):
     if given is longest:
-        model = KreinNystroem("levenshtein", landmarks=given, rank=3).fit(WORDS)
+        with pytest.warns(UserWarning, match=r"all 50 objects are landmarks, .* not called"):
+            model = KreinNystroem("levenshtein", landmarks=given, rank=3).fit(WORDS)
     else:
         model = KreinRidgeClassifier("levenshtein", landmarks=given).fit(WORDS, np.arange(50) % 2)
     m = model.n_landmarks_
@@ -99,3 +100,8 @@ def test_an_l1_penalty_evaluates_the_landmarks_that_are_left():
         ).fit(np.abs(X[:, None] - X).sum(2), Y)  # fmt: skip
         np.testing.assert_allclose(f, again.decision_function(np.abs(X[:, None] - X).sum(2)),
                                    rtol=0, atol=1e-8)  # fmt: skip
+
+
+def test_a_function_with_other_parameters_is_told_how_it_is_called():
+    with pytest.raises(TypeError, match=r"called as f\(rows, m, rng\)"):
+        KreinNystroem("levenshtein", landmarks=Landmarks(5, lambda rows, m: range(m))).fit(WORDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kreinlearn import KreinClassifier, KreinRidgeClassifier, load, save
+from kreinlearn import KreinClassifier, KreinRidgeClassifier, Landmarks, load, save
 from kreinlearn.kernels import dissimilarity, pairwise, similarity_of
 
 
@@ -81,3 +81,17 @@ def test_encode_is_not_asked_for_data(tmp_path):
     model = KreinRidgeClassifier("levenshtein").fit(["a", "ab", "b", "bb"], [0, 0, 1, 1])
     save(model, tmp_path / "model", encode=lambda _: pytest.fail("no object of a class"))
     assert load(tmp_path / "model", decode=decode).predict(["a"]) == model.predict(["a"])
+
+
+def test_encode_is_not_asked_for_a_function_that_chooses_landmarks(tmp_path):
+    model = KreinRidgeClassifier(KERNEL, landmarks=Landmarks(5, lambda rows, m, rng: range(m)))
+    with pytest.warns(UserWarning, match="is not data and is not stored"):
+        save(model.fit(X, Y), tmp_path / "model", external_kernel=True, encode=encode)
+    again = load(tmp_path / "model", kernel=KERNEL, decode=decode)
+    assert again.predict(X).tolist() == model.predict(X).tolist()
+
+
+def test_a_decoder_of_something_else_is_named(tmp_path):
+    save(MODELS["all"].fit(X, Y), tmp_path / "model", external_kernel=True, encode=encode)
+    with pytest.raises(ValueError, match="is kernel and decode what belongs to this model"):
+        load(tmp_path / "model", kernel=KERNEL, decode=lambda data: data)
