@@ -95,7 +95,8 @@ def training(
     check_consistent_length(y, X if source is None else np.empty(length(X)))
     weights = check_sample_weight(sample_weight, y, all_zero=False)
     by_number = are_row_numbers(model._landmarks.given)
-    divisible = source is None and not kernel.domain.is_matrix and not by_number
+    stored = model._resources.store is not None  # the values of all rows, for all models
+    divisible = not (source or stored or kernel.domain.is_matrix or by_number)
     return Training(X, y, weights, sample_weight is not None, divisible)
 
 
@@ -178,6 +179,12 @@ def class_scores(model: KreinClassifierBase, X: Objects, classes: Array) -> Arra
 
 
 # Using
+
+
+def models_in(model: Any) -> list[Any]:
+    """A fitted model, and those of its folds, if it has kept them."""
+    found: Conformal | None = getattr(model, "_conformal", None)
+    return [model, *(() if found is None else found.models)]
 
 
 def kept(model: Learner, method: str) -> Conformal:

@@ -124,6 +124,15 @@ def test_rows_of_a_file(tmp_path):
     np.testing.assert_allclose(found[:, 1], model.predict(NEW) + width, rtol=1e-12)
 
 
+@pytest.mark.parametrize("method", ["split", "cv+"])
+def test_a_store_is_one_for_all_models(method, tmp_path):
+    given = {**GIVEN, "landmarks": None, "kernel": kl.kernels.Gaussian(width=1.0)}
+    plain = kl.KreinRidge(**given).fit(X, Y, conformal=method)
+    stored = kl.KreinRidge(**given, resources=kl.Resources(store=tmp_path / "values"))
+    stored.fit(X, Y, conformal=method)
+    np.testing.assert_allclose(stored.predict_interval(NEW), plain.predict_interval(NEW), rtol=1e-9)
+
+
 def test_landmarks_by_number_are_never_left_out():
     model = kl.KreinRidge("gaussian", landmarks=np.arange(30), **GIVEN)
     model.fit(X, Y, conformal="split")
