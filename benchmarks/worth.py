@@ -291,7 +291,9 @@ def measure(parts: Sequence[str], size: Size, judged: bool) -> tuple[list[Check]
         )
         if found:
             checks += coverage_checks(what, found, judged)
-            made.append(coverage_table(f"Coverage of {what}, {size.splits} splits", unit, found))
+            made.append(
+                coverage_table(f"Coverage of {what}, {size.splits} splits of each set", unit, found)
+            )
     areas = each(
         size.novel if "novelty" in parts else (),
         lambda name: novelty_areas(*distances_of(name, size.most_novel)),

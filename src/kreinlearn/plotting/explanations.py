@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Self
 
@@ -184,15 +185,18 @@ class ExplanationDisplay(Display):
 
 
 def _kind(kernel: Kernel, x: Any) -> str:
-    """How objects of a kernel are drawn."""
+    """How objects of a kernel are drawn; those that are no series or curves are not."""
     if kernel.domain.is_vectors:
         return "vector"
-    if not isinstance(x, np.ndarray | list | tuple) or not kernel.domain.is_objects:
+    if kernel.domain.is_objects and _of_series(kernel):
+        return "series"
+    if not kernel.domain.is_objects or not isinstance(x, np.ndarray | list):
         return "text"
-    if not np.issubdtype(np.asarray(x).dtype, np.number):
-        return "text"
-    two_columns = np.ndim(x) == 2 and np.shape(x)[1] == 2
-    return "shape" if two_columns and not _of_series(kernel) else "series"
+    with suppress(ValueError, TypeError):  # a list of something else
+        if np.asarray(x, dtype=np.float64).shape[1:] == (2,):
+            return "shape"
+    is_line = isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind == "f"
+    return "series" if is_line else "text"
 
 
 def _of_series(kernel: Kernel) -> bool:

@@ -32,6 +32,7 @@ from kreinlearn import (  # noqa: E402
     plotting,
 )
 from kreinlearn.datasets import (  # noqa: E402
+    make_graphs,
     make_noisy_strings,
     make_polygons,
     make_warped_series,
@@ -520,6 +521,17 @@ def test_vectors_are_bars_and_values_and_a_matrix_has_row_numbers() -> None:
     display = ExplanationDisplay.from_estimator(model, D[3], n=1)
     assert display.ax_.get_yticklabels()[0].get_text().startswith("row ")
     assert display.insets_ == []
+
+
+def test_graphs_and_records_are_not_drawn() -> None:
+    graphs, kinds = make_graphs(30, random_state=0)[:2]
+    model = KreinRidgeClassifier("wl_distance", random_state=0).fit(graphs, kinds)
+    records = [{"name": f"n{i}", "size": float(i % 7)} for i in range(30)]
+    other = KreinClassifier(random_state=0).fit(records, np.arange(30) % 2)
+    for fitted, x in ((model, graphs[0]), (other, records[0])):
+        display = ExplanationDisplay.from_estimator(fitted, x, n=1)
+        assert display.insets_ == []
+        assert display.ax_.get_yticklabels()[0].get_text().startswith("row ")
 
 
 def test_what_decides_nothing_cannot_be_explained() -> None:
