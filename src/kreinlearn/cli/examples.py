@@ -50,9 +50,9 @@ may be larger than the memory. A matrix of similarities has one row for every ne
 column for every object that the model was fitted on.
 
 With --explain, for_1 is the landmark that adds most to the decision value of what is predicted, and
-against_1 the one that takes most from it: the text, or the number of its row, counted from 0, then
-its label and its contribution. value is the sum of all contributions and of the columns
-other_landmarks, constant and, for krein, neighbours and clipped. JSON lines have lists instead.
+against_1 the one that takes most from it: a text, or the number of a row that was fitted (counted
+from 0), with its label and its contribution. The contributions and the columns other_landmarks,
+constant and, for krein, neighbours and clipped add up to the column value. JSON lines have lists.
 {STATUS}""",
     "evaluate": f"""examples:
   kreinlearn evaluate words.csv --target label --column text --kernel levenshtein

@@ -54,6 +54,9 @@ class Training:
             others = np.delete(np.arange(len(self.y)), left_out)
             X, w = _safe_indexing(self.X, others), None if w is None else w[others]
             model._fit(X, self.y[others], w, also=keep_distances(model))
+            for name in ("landmark_indices_", "support_"):  # rows of all objects, not of these
+                if (rows := vars(model).get(name)) is not None:
+                    setattr(model, name, others[rows])
         else:
             w = self.weights.copy()
             w[left_out] = 0.0
