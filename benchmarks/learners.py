@@ -179,8 +179,8 @@ def features(landmarks: int) -> list[Comparison]:
     ]
 
 
-def fitted_quietly(model: Any, M: Array, y: Array) -> Any:
+def fitted_quietly(model: Any, M: Array, y: Array, **params: Any) -> Any:
     """The fitted model, without warnings about convergence or spectra."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # ConvergenceWarning is one
-        return model.fit(M, y)
+        return model.fit(M, y, **params)

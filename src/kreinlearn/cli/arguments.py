@@ -30,6 +30,7 @@ LEARNERS: dict[
     "constant": (_CONSTANTS[:1], _CONSTANTS[1:]),
 }
 OBJECTS = ("texts", "series", "vectors", "records", "sets", "points", "graphs", "matrices")
+CONFORMAL = ("split", "cv+")
 WORDS = {"true": True, "false": False, "none": None}
 
 
@@ -61,6 +62,13 @@ def _positive(what: str) -> Callable[[str], float]:
 
 
 share = _positive("a number above 0")
+
+
+def coverage(text: str) -> float:
+    what = "a number between 0 and 1, such as 0.9: the share of rows to be covered"
+    return _read(text, float, lambda value: 0 < value < 1, what)
+
+
 seconds = _positive("a number of seconds above 0")
 
 

@@ -31,6 +31,7 @@ EPILOGS = {
       --kernel-param window=0.1 --estimator svc --landmarks 200 --store values -o model.krein
   kreinlearn fit people.csv --target label --kernel name=jaro_winkler --kernel age=gaussian \\
       -o model.krein
+  kreinlearn fit houses.csv --target price --conformal split -o model.krein
   kreinlearn fit distances.npz --kernel precomputed_dissimilarity --target y -o model.krein
   kreinlearn fit distances.csv --kernel precomputed_dissimilarity --labels classes.txt -o m.krein
 
@@ -41,10 +42,17 @@ other numbers are predicted as numbers. Use --task, or a class for --estimator, 
   kreinlearn predict model.krein new.csv -o predicted.csv
   kreinlearn predict model.krein new.csv --id name --scores -o predicted.csv
   kreinlearn predict model.krein new.parquet --probabilities | head
+  kreinlearn predict model.krein new.csv --coverage 0.9 --novelty -o predicted.csv
+  kreinlearn predict model.krein new.csv --explain 3 -o predicted.jsonl
 
 Columns are found by the names they had in fit. The file is read one block of rows at a time, so it
 may be larger than the memory. A matrix of similarities has one row for every new object and one
 column for every object that the model was fitted on.
+
+With --explain, for_1 is the landmark that adds most to the decision value of what is predicted, and
+against_1 the one that takes most from it: a text, or the number of a row that was fitted (counted
+from 0), with its label and its contribution. The contributions and the columns other_landmarks,
+constant and, for krein, neighbours and clipped add up to the column value. JSON lines have lists.
 {STATUS}""",
     "evaluate": f"""examples:
   kreinlearn evaluate words.csv --target label --column text --kernel levenshtein

@@ -35,6 +35,7 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     require_free(options, {"-o": options.output}, [options.file, options.labels])
     import kreinlearn
     from kreinlearn.cli import data, kernels
+    from kreinlearn.estimators.conformal import models_in
 
     classes, named = _classes(options), kernels.named(options)
     _built(list(classes.values()), options, "gaussian" if named is None else named.spec, talk)
@@ -50,11 +51,12 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     talk.note(f"{target.name}: {target.why} -> {name}")
     model = _built([name], options, given.kernel, talk)
     start = time.perf_counter()
-    model.fit(given.X, target.values)
+    model.fit(given.X, target.values, conformal=options.conformal)
     seconds = time.perf_counter() - start
     talk.detail(f"fitted in {seconds:.2g} s")
     data.remember(model, given)
-    model.set_params(verbose=0, resources=replace(model.resources, store=None))
+    for one in models_in(model):
+        one.set_params(verbose=0, resources=replace(model.resources, store=None))
     kreinlearn.save(model, options.output)
     expected = _expected(model, given, seconds, options)
     if not options.json and expected is not None:
@@ -190,6 +192,7 @@ def _findings(
         "kernel": given.shown,
         "target": target.name,
         "task": target.task,
+        "conformal": options.conformal,
         "n_objects": given.n,
         "classes": getattr(model, "classes_", None),
         "n_landmarks": model.n_landmarks_,

@@ -20,6 +20,8 @@ FLAGS = {
     "n_jobs": "--jobs",
     "probability": "--probabilities",
     "time_limit": "--time-limit",
+    "conformal": "--conformal",
+    "coverage": "--coverage",
 }
 # "no --store" stands for store=None; of landmarks None is a value of its own.
 ABSENT = re.compile(

@@ -113,6 +113,9 @@ def _add_fit(commands: Commands) -> None:
     add("--probabilities", action="store_true",
         help="let predict give probabilities, for which estimators other than krein need a few "
         "more fits")  # fmt: skip
+    add("--conformal", choices=arguments.CONFORMAL,
+        help="let predict give --coverage and --novelty: split sets a quarter of the rows aside, "
+        "cv+ learns from all rows and takes five more fits")  # fmt: skip
     add("--param", action="append", type=arguments.assignment, default=[], metavar="NAME=VALUE",
         help="another parameter of the estimator: class_weight=balanced, for example")  # fmt: skip
     add("--store", type=Path, metavar="FOLDER",
@@ -132,6 +135,16 @@ def _add_predict(commands: Commands) -> None:
     add("--probabilities", action="store_true",
         help="write probabilities too; models of other estimators than krein need fit "
         "--probabilities")  # fmt: skip
+    add("--coverage", type=arguments.coverage, metavar="SHARE",
+        help="write what covers the truth of this share of the rows, such as 0.9: the ends of an "
+        "interval, lower and upper, or a set of classes, with ' | ' in between; needs fit "
+        "--conformal")  # fmt: skip
+    add("--novelty", action="store_true",
+        help="write a p-value that is small if a row is unlike all that the model was fitted on; "
+        "needs fit --conformal")  # fmt: skip
+    add("--explain", type=arguments.count, metavar="N",
+        help="write the N landmarks that speak most for each prediction and the N that speak most "
+        "against it, with their labels and contributions")  # fmt: skip
     add("-o", "--output", type=Path, default=Path("-"), metavar="FILE",
         help="a .csv, .tsv, .jsonl or .parquet file, or - for stdout (the default)")  # fmt: skip
     add("--spreadsheet", action="store_true",

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kreinlearn.cli import worth
 from kreinlearn.cli.messages import Talk
 from kreinlearn.cli.output import STDOUT, require_free
 from kreinlearn.data.arrays import ArrayFile
@@ -36,22 +37,26 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         options.parser.error(f"-o {output}: it must end in one of {', '.join(TABLES)}, or be -")
     if options.file.suffix == ".krein" != options.model.suffix:
         options.parser.error(f"the model comes first: predict {options.file} {options.model}")
-    if options.id == "prediction":
+    if options.id in _always_written(options):
         options.parser.error(
-            "--id prediction: what is written has a column of that name; rename it"
+            f"--id {options.id}: what is written has a column of that name; rename it"
         )
     require_free(options, {"-o": output}, [options.file, options.model])
     import kreinlearn
     from kreinlearn.data.memory import Resources
+    from kreinlearn.estimators.conformal import models_in
 
     if not options.model.exists():
         raise FileNotFoundError(f"{options.model}: there is no such file; fit writes one")
     model = kreinlearn.load(options.model)
     resources = replace(model.resources or Resources(), memory_budget=options.memory)
-    model.set_params(resources=resources, n_jobs=options.jobs)
     _check(model, options)
+    worth.check(model, options)
     # Columns are found by name here, and rows are passed without names.
-    known = vars(model).pop("feature_names_in_", None)
+    known = getattr(model, "feature_names_in_", None)
+    for one in models_in(model):
+        one.set_params(resources=resources, n_jobs=options.jobs)
+        vars(one).pop("feature_names_in_", None)
     n = 0
     with _written(output, options.spreadsheet) as write:
         for rows in blocks_of(model, known, options, talk):
@@ -106,7 +111,15 @@ def _columns(model: Any, rows: Rows, options: argparse.Namespace) -> dict[str, A
     if options.probabilities:
         P = model.predict_proba(rows.X)
         columns |= dict(zip(_named("probability", model.classes_), P.T, strict=True))
-    return columns
+    return columns | worth.columns(model, rows.X, options)
+
+
+def _always_written(options: argparse.Namespace) -> list[str]:
+    """Columns of what is written, as far as they are known before the model is."""
+    names = ["prediction"]
+    names += [] if options.coverage is None else ["lower", "upper", "set"]
+    names += ["novelty"] if options.novelty else []
+    return names + (["explanation", "value"] if options.explain else [])
 
 
 def _named(what: str, classes: Any) -> list[str]:

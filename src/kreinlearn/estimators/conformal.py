@@ -18,12 +18,12 @@ from kreinlearn.data.tiles import TILE, length, take
 from kreinlearn.data.validation import TargetLike, WeightLike, is_condensed, square_from_condensed
 from kreinlearn.distributed.entrance import require_in_memory
 from kreinlearn.kernels.base import Array, Objects, symmetrised
-from kreinlearn.learn.conformal import METHODS, Conformal, LeftOut, behind
-from kreinlearn.learn.novelty import LocalDistances, distances_from
 from kreinlearn.learn.stack import two_columns
 from kreinlearn.nystrom.landmarks import are_row_numbers
 from kreinlearn.pairs.evaluate import places_of
 from kreinlearn.pairs.pairs import Pairs, Sample
+from kreinlearn.solvers.conformal import METHODS, Conformal, LeftOut, behind
+from kreinlearn.solvers.novelty import LocalDistances, distances_from
 
 if TYPE_CHECKING:
     from kreinlearn.estimators.learner import KreinClassifierBase, Learner
@@ -54,6 +54,9 @@ class Training:
             others = np.delete(np.arange(len(self.y)), left_out)
             X, w = _safe_indexing(self.X, others), None if w is None else w[others]
             model._fit(X, self.y[others], w, also=keep_distances(model))
+            for name in ("landmark_indices_", "support_"):  # rows of all objects, not of these
+                if (rows := vars(model).get(name)) is not None:
+                    setattr(model, name, others[rows])
         else:
             w = self.weights.copy()
             w[left_out] = 0.0
@@ -95,7 +98,8 @@ def training(
     check_consistent_length(y, X if source is None else np.empty(length(X)))
     weights = check_sample_weight(sample_weight, y, all_zero=False)
     by_number = are_row_numbers(model._landmarks.given)
-    divisible = source is None and not kernel.domain.is_matrix and not by_number
+    stored = model._resources.store is not None  # the values of all rows, for all models
+    divisible = not (source or stored or kernel.domain.is_matrix or by_number)
     return Training(X, y, weights, sample_weight is not None, divisible)
 
 
@@ -177,6 +181,12 @@ def class_scores(model: KreinClassifierBase, X: Objects, classes: Array) -> Arra
 
 
 # Using
+
+
+def models_in(model: Any) -> list[Any]:
+    """A fitted model, and those of its folds, if it has kept them."""
+    found: Conformal | None = getattr(model, "_conformal", None)
+    return [model, *(() if found is None else found.models)]
 
 
 def kept(model: Learner, method: str) -> Conformal:

@@ -26,8 +26,11 @@ def fill_square(
 ) -> None:
     """Replace every NaN in a symmetric matrix, each pair once.
 
-    ``evaluate_square(i)`` is called for objects i no two of which have a known value.
+    ``evaluate_square(i)`` is called for objects i no two of which have a known value. A value that
+    is known on one side of the diagonal is copied to the other.
     """
+    one_side = np.isnan(K) & ~np.isnan(K.T)
+    K[one_side] = K.T[one_side]
     squares, order = _squares(np.isnan(K))
     for i in squares:
         K[block_at(i, i)] = evaluate_square(i)

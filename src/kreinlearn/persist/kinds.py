@@ -43,8 +43,8 @@ MADE_OF_FIELDS = {
     "kreinlearn.sums.moments": "Gram Moments",
     "kreinlearn.learn.fit": "Sums FitSums",
     "kreinlearn.learn.neighbours": "NeighbourScores",
-    "kreinlearn.learn.novelty": "LocalDistances",
-    "kreinlearn.learn.conformal": "LeftOut",
+    "kreinlearn.solvers.novelty": "LocalDistances",
+    "kreinlearn.solvers.conformal": "LeftOut",
 }
 RECORDS = {name: module for module, names in MADE_OF_FIELDS.items() for name in names.split()}
 

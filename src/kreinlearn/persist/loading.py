@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator
 from kreinlearn.data.tiles import take
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels.candidates import AUTO
-from kreinlearn.learn.conformal import Conformal
 from kreinlearn.pairs.evaluate import LandmarkColumns
 from kreinlearn.persist.checking import outputs, require_same_kernel, require_same_outputs
 from kreinlearn.persist.errors import GivenError, ModelFormatError, require
@@ -29,6 +28,7 @@ from kreinlearn.persist.estimators import (
 from kreinlearn.persist.header import Own, content_of, warn_of_versions, with_fields
 from kreinlearn.persist.kernels import require_registered, teach
 from kreinlearn.persist.state import require_columns, require_conformal, require_consistent
+from kreinlearn.solvers.conformal import Conformal
 
 GivenKernel = str | Kernel | Callable[..., object] | None
 

@@ -14,11 +14,11 @@ from sklearn.utils import get_tags
 from kreinlearn.data.tiles import length
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels.dissimilarity import Transform
-from kreinlearn.learn.conformal import METHODS, Conformal, LeftOut
 from kreinlearn.nystrom.core import FeatureMap
 from kreinlearn.pairs.evaluate import LandmarkColumns
 from kreinlearn.persist.errors import require
 from kreinlearn.persist.estimators import fitted_names
+from kreinlearn.solvers.conformal import METHODS, Conformal, LeftOut
 
 State = dict[str, Any]  # attributes by name
 # What a model must have, by the type of its estimator, if its fit leaves it at all.

@@ -2,6 +2,7 @@
 
 from kreinlearn.plotting.comparison import ComparisonDisplay
 from kreinlearn.plotting.embedding import EmbeddingDisplay, LandmarkDisplay
+from kreinlearn.plotting.explanations import ExplanationDisplay
 from kreinlearn.plotting.penalties import PenaltyDisplay
 from kreinlearn.plotting.ranks import RankErrorDisplay
 from kreinlearn.plotting.spectrum import SpectrumDisplay
@@ -10,6 +11,7 @@ from kreinlearn.plotting.weights import KernelWeightsDisplay
 __all__ = [
     "ComparisonDisplay",
     "EmbeddingDisplay",
+    "ExplanationDisplay",
     "KernelWeightsDisplay",
     "LandmarkDisplay",
     "PenaltyDisplay",

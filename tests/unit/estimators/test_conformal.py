@@ -124,6 +124,27 @@ def test_rows_of_a_file(tmp_path):
     np.testing.assert_allclose(found[:, 1], model.predict(NEW) + width, rtol=1e-12)
 
 
+@pytest.mark.parametrize("method", ["split", "cv+"])
+def test_a_store_is_one_for_all_models(method, tmp_path):
+    given = {**GIVEN, "landmarks": None, "kernel": kl.kernels.Gaussian(width=1.0)}
+    plain = kl.KreinRidge(**given).fit(X, Y, conformal=method)
+    stored = kl.KreinRidge(**given, resources=kl.Resources(store=tmp_path / "values"))
+    stored.fit(X, Y, conformal=method)
+    np.testing.assert_allclose(stored.predict_interval(NEW), plain.predict_interval(NEW), rtol=1e-9)
+
+
+@pytest.mark.parametrize("model", [CLASSIFIERS[0], CLASSIFIERS[2], CLASSIFIERS[-1]])
+def test_landmarks_have_the_numbers_of_the_rows_that_were_given(model):
+    model = model.fit(X, LABELS, conformal="split")
+    np.testing.assert_array_equal(X[model.landmark_indices_], model.landmarks_)
+    assert not np.isin(model.landmark_indices_, numbers_left_out(160)).any()
+    if hasattr(model, "support_"):
+        assert np.isin(model.support_, model.landmark_indices_).all()
+    for reason in model.explain(NEW[:1])[0].reasons:
+        np.testing.assert_array_equal(reason.example, X[reason.landmark])
+        assert reason.label in (None, LABELS[reason.landmark])
+
+
 def test_landmarks_by_number_are_never_left_out():
     model = kl.KreinRidge("gaussian", landmarks=np.arange(30), **GIVEN)
     model.fit(X, Y, conformal="split")

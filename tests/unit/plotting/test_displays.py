@@ -31,10 +31,17 @@ from kreinlearn import (  # noqa: E402
     columns,
     plotting,
 )
+from kreinlearn.datasets import (  # noqa: E402
+    make_graphs,
+    make_noisy_strings,
+    make_polygons,
+    make_warped_series,
+)
 from kreinlearn.evaluation import Evaluation, Score  # noqa: E402
 from kreinlearn.plotting import (  # noqa: E402
     ComparisonDisplay,
     EmbeddingDisplay,
+    ExplanationDisplay,
     KernelWeightsDisplay,
     LandmarkDisplay,
     PenaltyDisplay,
@@ -448,6 +455,94 @@ def test_a_model_without_weights_is_refused() -> None:
         KernelWeightsDisplay.from_predictions({})
 
 
+# Explanations
+
+
+def test_bars_are_the_contributions_and_the_rest_is_written() -> None:
+    X, y = make_noisy_strings(60, random_state=0)
+    model = KreinClassifier("levenshtein", random_state=0).fit(X[:50], y[:50])
+    display = ExplanationDisplay.from_estimator(model, X[50], n=2)
+    (one,) = model.explain(X[50:51], 2)
+    assert [bar.get_width() for bar in display.bars_] == [r.contribution for r in one.reasons]
+    labels = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert labels == [f"{r.example} ({r.label})" for r in one.reasons]
+    below = " ".join(display.ax_.get_xlabel().split())
+    assert f"neighbours {one.parts['neighbours']:+.3g}" in below
+    rest = one.parts["landmarks"] - sum(r.contribution for r in one.reasons)
+    assert f"all other landmarks {rest:+.3g}" in below
+    assert display.ax_.get_title() == f"Why {one.target}: decision value {one.value:.4g}"
+    assert display.insets_ == []
+
+
+def lines_in(ax: Any) -> list[Any]:
+    return [line.get_xydata() for line in ax.get_lines()]
+
+
+def test_series_are_lines_and_contours_closed_curves() -> None:
+    X, y = make_warped_series(30, random_state=0)[:2]
+    model = KreinRidgeClassifier("dtw", random_state=0).fit(X[:25], y[:25])
+    display = ExplanationDisplay.from_estimator(model, X[25], n=1)
+    for inset, reason in zip(display.insets_, display.explanation.reasons, strict=True):
+        drawn = lines_in(inset)
+        np.testing.assert_array_equal(drawn[0][:, 1], X[25])
+        np.testing.assert_array_equal(drawn[1][:, 1], X[reason.landmark])
+    shapes, kinds = make_polygons(30, random_state=0)
+    model = KreinRidgeClassifier("procrustes", random_state=0).fit(shapes[:25], kinds[:25])
+    display = ExplanationDisplay.from_estimator(model, shapes[25], n=1)
+    points = lines_in(display.insets_[0])[0]
+    np.testing.assert_array_equal(points[0], points[-1])
+    sides, own = np.diff(points, axis=0), shapes[25]
+    known = np.diff(np.vstack([own, own[:1]]), axis=0)
+    scale = np.sqrt(np.square(own - own.mean(axis=0)).sum(axis=1).mean())
+    np.testing.assert_allclose(sides, known / scale, rtol=0, atol=1e-13)
+
+
+def test_series_of_two_channels_are_two_lines() -> None:
+    X = [np.random.default_rng(i).normal(size=(9, 2)) + i % 2 for i in range(20)]
+    model = KreinRidgeClassifier("dtw", random_state=0).fit(X, np.arange(20) % 2)
+    display = ExplanationDisplay.from_estimator(model, X[0], n=1)
+    assert display.kind == "series"
+    assert len(display.insets_[0].get_lines()) == 4
+
+
+def test_vectors_are_bars_and_values_and_a_matrix_has_row_numbers() -> None:
+    X = vectors()
+    model = KreinRidge("gaussian", random_state=0).fit(X, X[:, 0])
+    display = ExplanationDisplay.from_estimator(model, X[0], n=1)
+    heights = [bar.get_height() for bar in display.insets_[0].patches]
+    np.testing.assert_array_equal(heights, X[0])
+    first = display.explanation.reasons[0]
+    label = display.ax_.get_yticklabels()[0].get_text()
+    values = ", ".join(f"{value:.3g}" for value in first.example)
+    assert label == f"row {first.landmark} ({first.label:.3g})\n{values}"
+    assert display.ax_.get_title().startswith("What makes up the prediction")
+    D = dissimilarities()
+    model = KreinRidge("precomputed_dissimilarity", random_state=0).fit(D, D[0])
+    display = ExplanationDisplay.from_estimator(model, D[3], n=1)
+    assert display.ax_.get_yticklabels()[0].get_text().startswith("row ")
+    assert display.insets_ == []
+
+
+def test_graphs_and_records_are_not_drawn() -> None:
+    graphs, kinds = make_graphs(30, random_state=0)[:2]
+    model = KreinRidgeClassifier("wl_distance", random_state=0).fit(graphs, kinds)
+    records = [{"name": f"n{i}", "size": float(i % 7)} for i in range(30)]
+    other = KreinClassifier(random_state=0).fit(records, np.arange(30) % 2)
+    for fitted, x in ((model, graphs[0]), (other, records[0])):
+        display = ExplanationDisplay.from_estimator(fitted, x, n=1)
+        assert display.insets_ == []
+        assert display.ax_.get_yticklabels()[0].get_text().startswith("row ")
+
+
+def test_what_decides_nothing_cannot_be_explained() -> None:
+    model = KreinPCA(random_state=0).fit(vectors())
+    with pytest.raises(TypeError, match="KreinPCA decides nothing"):
+        ExplanationDisplay.from_estimator(model, vectors()[0])
+    ridge = KreinRidge(random_state=0).fit(vectors(), vectors()[:, 0])
+    with pytest.raises(ValueError, match="kind='picture' is not among 'text'"):
+        ExplanationDisplay.from_predictions(ridge.explain(vectors()[:1])[0], kind="picture")
+
+
 # All
 
 
@@ -463,6 +558,7 @@ def displays() -> list[Any]:
         lambda ax: EmbeddingDisplay.from_estimator(ridge, X, y, ax=ax),
         lambda ax: LandmarkDisplay.from_estimator(ridge, X, ax=ax),
         lambda ax: KernelWeightsDisplay.from_estimator(two_fields(), ax=ax),
+        lambda ax: ExplanationDisplay.from_estimator(ridge, X[0], ax=ax),
     ]
 
 
@@ -508,7 +604,7 @@ def test_axes_that_are_not_there_are_refused() -> None:
 def test_all_displays_are_public() -> None:
     assert set(plotting.__all__) >= {
         *("SpectrumDisplay", "RankErrorDisplay", "PenaltyDisplay", "EmbeddingDisplay"),
-        *("LandmarkDisplay", "ComparisonDisplay", "KernelWeightsDisplay"),
+        *("LandmarkDisplay", "ComparisonDisplay", "KernelWeightsDisplay", "ExplanationDisplay"),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kreinlearn.learn.novelty import FLOOR, LocalDistances, distances_from
+from kreinlearn.solvers.novelty import FLOOR, LocalDistances, distances_from
 
 RNG = np.random.default_rng(0)
 Z = RNG.normal(size=(30, 2))

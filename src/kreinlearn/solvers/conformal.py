@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kreinlearn.kernels.base import Array
+Array = NDArray[Any]
 
 METHODS = ("split", "cv+")
 ROUNDING = 1e-12  # relative: ranks are whole numbers, their share of the weight may not be

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kreinlearn.learn.conformal import LeftOut, behind
+from kreinlearn.solvers.conformal import LeftOut, behind
 
 RNG = np.random.default_rng(0)
 

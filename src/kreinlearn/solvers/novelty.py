@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kreinlearn.kernels.base import Array
+Array = NDArray[Any]
 
 NEAREST = 5  # landmarks that an object is compared with
 FLOOR = 1e-3  # of the mean distance, which is added where distances may be zero
