@@ -337,6 +337,7 @@ def test_bad_input_19_all_zero_kernel(model: Fit, landmarks: str, core: str) -> 
 @learners
 @pytest.mark.parametrize("tuned", [True, False])
 @pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.filterwarnings("ignore::kreinlearn._warnings.RareClasses")
 def test_bad_input_19_all_zero_kernel_predicts_mean_or_prior(
     learner: Any, tuned: bool, n_classes: int
 ) -> None:
@@ -1411,6 +1412,7 @@ def test_bad_input_89_targets_of_very_many_classes(learner: Any) -> None:
     assert "merge rare classes" in str(found.value)
 
 
+@pytest.mark.filterwarnings("ignore::kreinlearn._warnings.RareClasses")
 def test_bad_input_89_sums_of_very_many_classes() -> None:
     resources = Resources(memory_budget=2 * 10**7)
     params = {"landmarks": np.arange(200), "cv": 3, "resources": resources, "multi_class": "ovr"}

@@ -346,7 +346,7 @@ def test_bad_input_63_a_full_disk_under_a_store_is_not_blamed_on_the_model(
     if shutil.which("mount") is None and limit is small_disk:
         pytest.skip("no mount here")
     table, store, output = tmp_path / "words.csv", folder / "store", tmp_path / "m.krein"
-    rows = "".join(f"{'ab' * (i % 9)}{'c' * (i % 7)},{i % 2}\n" for i in range(200))
+    rows = "".join(f"x{'ab' * (i % 9)}{'c' * (i % 7)},{i % 2}\n" for i in range(200))
     table.write_text(f"text,label\n{rows}")
     words = ["fit", table, "--target", "label", "--kernel", "levenshtein", "--quiet"]
     with limit(folder):

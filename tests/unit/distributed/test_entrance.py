@@ -229,7 +229,6 @@ BAD = {
     "splitter": (RIDGE, {"cv": KFold(3)}, (X, Y), ValueError, "pass an int"),
     "loo": (RIDGE, {"cv": "loo"}, (X, Y), ValueError, "pass an int"),
     "ovo": (CLASSIFIER, {"multi_class": "ovo"}, (X, LABELS), ValueError, 'multi_class="ovr"'),
-    "probability": (CLASSIFIER, {"probability": True}, (X, LABELS), TypeError, "probability=False"),
     "precomputed": (RIDGE, {"kernel": "precomputed"}, (X, Y), TypeError, "looks at all rows"),
     "records": (RIDGE, {"kernel": "gower"}, (X, Y), TypeError, "looks at all rows"),
     "selector": (RIDGE, {"landmarks": "leverage"}, (X, Y), ValueError, 'landmarks="auto"'),

@@ -163,7 +163,6 @@ BAD = {
     "l1": ({**FREE, "lambda_l1": "auto"}, THREE, ValueError, "lambda_l1=None"),
     "elasticnet": ({"lambda_l1": "auto"}, TWO, ValueError, "lambda_l1=None"),
     "ovo": ({"multi_class": "ovo"}, THREE, ValueError, 'multi_class="ovr"'),
-    "probability": ({"probability": True}, TWO, TypeError, "probability=False"),
 }
 
 

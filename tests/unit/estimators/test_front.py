@@ -195,6 +195,7 @@ def test_labels_that_mean_nothing_are_not_expected_to_be_predicted(landmarks: An
 
 @pytest.mark.parametrize("n", [2, 3, 7])
 @pytest.mark.parametrize("given", ["rows", "objects"])
+@pytest.mark.filterwarnings("ignore::kreinlearn._warnings.RareClasses")
 def test_one_object_per_class_is_enough_to_tell_which_is_nearest(n: int, given: str) -> None:
     x = np.arange(float(n))[:, None]
     landmarks = None if given == "rows" else x + 0.05

@@ -320,6 +320,7 @@ def test_labels_of_any_kind(learner: Any, names: Any) -> None:
 @classifiers
 @pytest.mark.parametrize("tuned", [True, False])
 @pytest.mark.parametrize("multi_class", ["auto", "ovr", "ovo"])
+@pytest.mark.filterwarnings("ignore::kreinlearn._warnings.RareClasses")
 def test_a_class_of_one(learner: Any, tuned: bool, multi_class: str) -> None:
     """It is in the validation part of a fold, or in its training part, and never in both."""
     params: dict[str, Any] = {"kernel": Gaussian(1.0), "multi_class": multi_class}
@@ -340,6 +341,7 @@ def changed(y: Any, label: int) -> Any:
 @classifiers
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 @pytest.mark.parametrize("tuned", [True, False])
+@pytest.mark.filterwarnings("ignore::kreinlearn._warnings.RareClasses")
 def test_two_objects_a_class(learner: Any, n_classes: int, tuned: bool) -> None:
     y = np.repeat(np.arange(n_classes), 2)
     objects = 10.0 * y[:, None] + X[: len(y), :2]

@@ -526,6 +526,7 @@ def test_a_machine_that_does_not_end(data: Any, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("how", SPECTRA)
+@pytest.mark.filterwarnings("ignore::kreinlearn._warnings.RareClasses")
 def test_a_kernel_of_zeros(how: str) -> None:
     y = np.repeat([3, 1, 2], [4, 7, 5])
     with pytest.warns(UserWarning, match="the corrected matrix is zero"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import networkx
@@ -43,11 +44,15 @@ def names(X: Any) -> set[str]:
         (NUMBERS.tolist(), {"SklearnMetric"}),
         (sp.csr_array(NUMBERS), {"SklearnMetric"}),
         (pd.DataFrame(NUMBERS), {"SklearnMetric"}),
-        ("vectors.npy", {"Gaussian"}),
     ],
 )
 def test_every_kind_of_objects_has_its_kernels(X: Any, some: set[str]) -> None:
     assert some <= names(X)
+
+
+def test_vectors_in_a_file_have_the_kernel_that_is_fast(tmp_path: Path) -> None:
+    np.save(tmp_path / "vectors.npy", NUMBERS)
+    assert names(str(tmp_path / "vectors.npy")) == {"Gaussian"}
 
 
 def test_very_many_vectors_have_the_kernel_that_is_fast(monkeypatch: pytest.MonkeyPatch) -> None:

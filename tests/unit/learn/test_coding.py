@@ -81,7 +81,7 @@ def test_a_fold_predicts_in_the_units_of_the_targets():
 def test_regression_compares_nothing_and_weighs_rows_as_given():
     encoded = Regression().encode(ROWS, Y)
     assert not Regression().compares(encoded)
-    assert Regression().weights(ROWS, encoded, W) is W
+    assert Regression().weights(ROWS, encoded, W)[0] is W
 
 
 # Classes
@@ -116,7 +116,7 @@ def test_one_class_is_refused():
     only = np.where(NAMES == "b", 1.0, 0.0)
     with pytest.raises(ValueError, match="two classes of positive weight, got one class"):
         Classes().weights(ROWS, encoded, only)
-    assert Classes().weights(ROWS, encoded, only, part=True) is only
+    assert Classes().weights(ROWS, encoded, only, part=True)[0] is only
 
 
 @pytest.mark.parametrize("w", [None, W], ids=["plain", "weighted"])
@@ -124,11 +124,13 @@ def test_weights_of_classes(w):
     encoded = Classes().encode(ROWS, NAMES)
     plain = np.ones(N) if w is None else w
     given = Classes(class_weight={"a": 2.0, "b": 0.5, "d": 1.0}).weights(ROWS, encoded, w)
+    given, factors = given
+    np.testing.assert_array_equal(factors, [2.0, 0.5, 1.0])
     np.testing.assert_allclose(given, plain * np.array([2.0, 0.5, 1.0])[NUMBERED])
-    balanced = Classes(class_weight="balanced").weights(ROWS, encoded, w)
+    balanced, _ = Classes(class_weight="balanced").weights(ROWS, encoded, w)
     totals = np.bincount(NUMBERED, balanced)
     np.testing.assert_allclose(totals, plain.sum() / 3)
-    assert Classes().weights(ROWS, encoded, w) is w
+    assert Classes().weights(ROWS, encoded, w)[0] is w
 
 
 def test_weights_of_classes_that_cannot_be_are_refused():

@@ -92,6 +92,7 @@ def tuned() -> dict[str, Any]:
         "numbers": kreinlearn.KreinRegressor("gaussian", random_state=0).fit(X, TARGETS),
         "tiny": kreinlearn.KreinRidge("gaussian", random_state=0).fit(X, TARGETS * 1e-200),
         "parts": parts, "single": single, "column": column,
+        "groups": kreinlearn.KreinKMeans("auto", kernel="gaussian", random_state=0).fit(X),
         "left out": kreinlearn.KreinRidge("gaussian", random_state=0).fit(
             X, TARGETS, conformal="split"
         ),
