@@ -21,13 +21,14 @@ def label_names(y: Any, classes: ArrayLike | None = None) -> Array | None:
     """
     if classes is not None:
         return np.unique(classes)
-    if _matrix_of(y) is not None:
+    if _has_columns(y) or _matrix_of(y) is not None:
         return None
-    every = [label for labels in _label_lists(y) for label in labels]
+    rows = _label_lists(y)
+    every = {label for labels in rows for label in labels}
     if not every:
-        raise ValueError("no object has a label: all entries of y are empty")
-    names = np.unique(checked_labels(every, "y"))
-    _require_several(len(names), f"{names[0]!r}")
+        raise ValueError(f"none of {len(rows)} objects has a label: all entries of y are empty")
+    names = np.unique(checked_labels(list(every), "y"))
+    _require_several(len(names), repr(names.tolist()[0]))
     return names
 
 
@@ -51,10 +52,14 @@ def checked_indicator(y: Any, names: Array | None) -> Array:  # (n, L), of 0 and
         nan = matrix[i, j] != matrix[i, j]
         raise ValueError(
             f"{'Input y contains NaN: ' if nan else ''}y has several columns, and is "
-            f"{matrix[i, j]} at row {i}, column {j}; a classifier takes one column of classes, or "
-            "several columns of 0 and 1, one for each label"
+            f"{matrix[i, j]!s:.40} at row {i}, column {j}; a classifier takes one column of "
+            "classes, or several columns of 0 and 1, one for each label"
         )
     return np.ascontiguousarray(matrix, dtype=np.int8)
+
+
+def _has_columns(y: Any) -> bool:
+    return len(getattr(y, "shape", ())) == 2
 
 
 def _matrix_of(y: Any) -> Array | None:
@@ -62,7 +67,7 @@ def _matrix_of(y: Any) -> Array | None:
     require_unmasked(y, "y")
     if sp.issparse(y):
         return np.asarray(y.toarray())
-    if len(getattr(y, "shape", ())) == 2:
+    if _has_columns(y):
         return np.asarray(y)
     rows = list(y)
     if not all(isinstance(row, list | tuple | np.ndarray) for row in rows):
@@ -85,8 +90,13 @@ def _label_lists(y: Any) -> list[Any]:
         good = isinstance(row, Set | Sequence | np.ndarray) and not isinstance(row, str | bytes)
         if not good or (isinstance(row, np.ndarray) and row.ndim != 1):
             raise ValueError(
-                f"y is {row!r:.60} at row {i}, and this classifier is given several labels per "
-                "object; pass a list or a set of labels for every object, as in [[7], [], [7, 8]]"
+                f"y is {row!s:.60} at row {i}, and objects may have any number of labels here; "
+                "pass a list or a set of labels for every object, as in [[7], [], [7, 8]]"
+            )
+        if any(label is None or label != label for label in row):
+            raise ValueError(
+                f"Input y contains NaN: a label of row {i} is missing; leave it out, and pass an "
+                "empty list if an object has no label"
             )
     return rows
 
@@ -99,7 +109,7 @@ def _from_lists(rows: Sequence[Any], names: Array) -> Array:
             if label not in column:
                 raise ValueError(
                     f"row {i} of y has the label {label!r}, which is not among those of the model: "
-                    f"{names}; leave it out, or pass all labels to fit, or to partial_fit as "
+                    f"{names}; leave it out, or give all labels to fit, or to partial_fit as "
                     "classes"
                 )
             matrix[i, column[label]] = 1

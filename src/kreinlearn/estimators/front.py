@@ -488,8 +488,8 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         }
         scores = stack.scores(np.stack(parts))
         decided = scores > 0 if several else np.argmax(scores, axis=1)
-        missed = np.asarray(decided != truth)
-        wrong: Array = missed.any(axis=1) if several else missed
+        missed = np.asarray(decided != truth).reshape(len(truth), -1)
+        wrong = np.asarray(missed.any(axis=1))
         self.expected_error_, self.expected_error_std_ = mean_and_error(wrong, weights)
 
     # Using

@@ -742,6 +742,7 @@ class KreinClassifierBase(ClassifierMixin, Learner):
 
     def _accuracy(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> float:
         check_is_fitted(self)
-        if self.multi_class_ == MULTILABEL:
-            y = self._check_block(cast("ArrayLike", y))
+        recipe = self._recipe_as_before(self._recipe, y)
+        if isinstance(recipe.coding, Labels):
+            y = recipe.coding.check(y, type(self).__name__)
         return float(super().score(X, y, sample_weight))
