@@ -326,7 +326,7 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
+        The labels, sorted; 0, 1, ... if y is an indicator matrix.
     part_weights_ : dict
         The weights of the parts of the decision: "krein", the least-squares scores, and
         "neighbours_1", "neighbours_3" and "neighbours_10", the logarithms of the mean distance to
@@ -335,7 +335,8 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         instance if there is one object per class, all probabilities are about equal, and one part
         has a weight of 1e-6 and decides: the nearest landmark if every class has one.
     expected_error_ : float
-        The share of objects that are wrong if they are left out. The similarity and the weights of
+        The share of objects that are wrong if they are left out; of sets of labels, that of objects
+        of which any label is wrong. The similarity and the weights of
         the parts were chosen on the same objects, which makes it a little too small; the more
         kernels were compared on few objects, the more. ``cross_val_score`` and
         ``kreinlearn.evaluate`` have no such bias.
@@ -369,7 +370,8 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
     kernel_params_ : dict
         The kernel parameters that were chosen. Exists if ``kernel_params`` is a list or "auto".
     multi_class_ : str
-        "ovr": the least-squares scores are those of each class against all others.
+        "ovr": the least-squares scores are those of each class against all others; "multilabel" if
+        objects have sets of labels.
     lambda_plus_ : float
         The penalty of the positive space.
     lambda_minus_ : float
