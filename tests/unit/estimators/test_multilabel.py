@@ -234,6 +234,22 @@ def test_penalties_are_tuned_for_a_score_of_labels(scoring: str) -> None:
     assert np.isfinite(model.fit(X, Y).cv_score_)
 
 
+@pytest.mark.parametrize("n", [200, 9000])  # in memory, and on workers
+def test_a_dask_collection(n: int) -> None:
+    da = pytest.importorskip("dask.array")
+    rng = np.random.default_rng(2)
+    points = rng.normal(size=(n, 2))
+    truth = (points @ rng.normal(size=(2, 3)) > 0.5).astype(int)
+    X_far, Y_far = (da.from_array(one, chunks=(n // 3, -1)) for one in (points, truth))
+    model = kl.KreinRidgeClassifier("gaussian", landmarks=20, random_state=0).fit(X_far, Y_far)
+    assert model.multi_class_ == "multilabel"
+    predicted = model.predict(X_far)
+    np.testing.assert_array_equal(predicted.compute(), model.predict(points))
+    right = (model.predict(points) == truth).all(axis=1).mean()
+    assert right > 0.7
+    assert model.score(X_far, Y_far) == pytest.approx(right, abs=n * EPS)
+
+
 def test_a_tag_says_which_classifiers_take_labels() -> None:
     for one in [*CLASSIFIERS, kl.KreinClassifier]:
         assert get_tags(one()).classifier_tags.multi_label
