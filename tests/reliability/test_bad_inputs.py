@@ -495,8 +495,8 @@ def test_bad_input_14_classes_without_weight_are_never_predicted(
 def test_bad_input_15_no_labels(learner: Any) -> None:
     with pytest.raises(ValueError, match=r"^Unknown label type: continuous"):
         penalised(learner).fit(X, VALUES)
-    with pytest.raises(ValueError, match="y should be a 1d array"):
-        penalised(learner).fit(X, np.column_stack([LABELS, LABELS]))
+    with pytest.raises(ValueError, match=r"y has several columns, and is .* one column of classes"):
+        penalised(learner).fit(X, np.column_stack([LABELS + 1, LABELS]))
 
 
 @regressors

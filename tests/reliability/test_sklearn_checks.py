@@ -128,7 +128,7 @@ TUNED |= {
     for one in (RegressorOfDistances, ClassifierOfDistances)
 }
 for name, one in {**GIVEN, **TUNED}.items():
-    N_CHECKS[name] = (64 if is_classifier(one) else 61) - 3 * ("precomputed" in name)
+    N_CHECKS[name] = (68 if is_classifier(one) else 61) - 3 * ("precomputed" in name)
     N_CHECKS[name] += hasattr(one, "metric")
 for name in N_CHECKS:
     N_CHECKS[name] -= n_later_checks(learner=name not in FORMS)

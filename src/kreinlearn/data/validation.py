@@ -292,6 +292,24 @@ def checked_numbers(y: Any, estimator: str) -> NDArray[Any]:
     return np.ascontiguousarray(y)
 
 
+def are_label_sets(y: Any) -> bool:
+    """Whether each object has a set of labels: an indicator matrix, or a list of labels per object.
+
+    One column, or one label in each list, is a column of classes.
+    """
+    shape = getattr(y, "shape", None)
+    if shape is not None and len(shape) == 2:
+        return bool(sp.issparse(y) or shape[1] > 1)
+    if not hasattr(y, "__len__") or isinstance(y, NO_SEQUENCES) or not len(y):
+        return False
+    if isinstance(y, list | tuple) or str(getattr(y, "dtype", "")) == "object":
+        first, several = next(iter(y)), (list, tuple, np.ndarray)
+        if isinstance(first, several):
+            return any(not isinstance(one, several) or len(one) != 1 for one in y)
+        return isinstance(first, Set)
+    return False
+
+
 def checked_labels(y: Any, estimator: str) -> NDArray[Any]:
     """Targets of a classification."""
     require_unmasked(y, "y")

@@ -274,7 +274,8 @@ def scored(
 def accuracy_terms(model: BaseEstimator, block: Objects, y: Array, w: Array | None) -> Array:
     """The weight of the rows of a block whose class is predicted, and of all its rows."""
     w = np.ones(len(y)) if w is None else w
-    return np.array([w[model.predict(block) == y].sum(), w.sum()])
+    right = np.reshape(model.predict(block) == y, (len(y), -1)).all(axis=1)
+    return np.array([w[right].sum(), w.sum()])
 
 
 def r_squared_terms(

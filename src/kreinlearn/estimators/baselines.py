@@ -263,7 +263,7 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
+        The labels, sorted; 0, 1, ... if y is an indicator matrix.
     coef_ : ndarray of shape (n_columns, rank_)
         Coefficients of the features. There is one column for two classes, and otherwise one for
         each class or pair of classes: see ``multi_class_``.
@@ -273,7 +273,7 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
     intercept_ : ndarray of shape (n_columns,)
         The constant term of each column.
     multi_class_ : str
-        What was used, "ovr" or "ovo"; "ovr" for two classes.
+        What was used, "ovr" or "ovo"; "ovr" for two classes, and "multilabel" for sets of labels.
     multi_class_errors_ : dict
         The error rates of "ovr" and "ovo" in the folds. Exists if ``multi_class="auto"`` compared
         them.

@@ -15,9 +15,16 @@ from kreinlearn._compat import check_sample_weight
 from kreinlearn._warnings import warn
 from kreinlearn.data.opening import opened, with_target
 from kreinlearn.data.tiles import TILE, length, take
-from kreinlearn.data.validation import TargetLike, WeightLike, is_condensed, square_from_condensed
+from kreinlearn.data.validation import (
+    TargetLike,
+    WeightLike,
+    are_label_sets,
+    is_condensed,
+    square_from_condensed,
+)
 from kreinlearn.distributed.entrance import require_in_memory
 from kreinlearn.kernels.base import Array, Objects, symmetrised
+from kreinlearn.learn.coding import MULTILABEL
 from kreinlearn.learn.stack import two_columns
 from kreinlearn.nystrom.landmarks import are_row_numbers
 from kreinlearn.pairs.evaluate import places_of
@@ -77,7 +84,7 @@ def fit_conformal(
         raise ValueError(f"conformal={method!r} is not among {', '.join(map(repr, METHODS))}, None")
     require_in_memory(X, DASK)
     with model._fitting(X, y, sample_weight):
-        data = training(model, X, y, sample_weight)
+        data = training(model, X, y, sample_weight, method)
         numbers = candidates(model, data)
         fit = fit_split if method == "split" else fit_folds
         conformal = fit(model, data, model._generator().permutation(numbers))
@@ -85,8 +92,8 @@ def fit_conformal(
 
 
 def training(
-    model: Learner, X: Objects, y: TargetLike, sample_weight: WeightLike
-) -> Training:  # fmt: skip
+    model: Learner, X: Objects, y: TargetLike, sample_weight: WeightLike, method: str
+) -> Training:
     """The data of a fit, checked as far as is needed to divide them."""
     X, y = with_target(X, y)
     source, kernel = opened(X), model._resolved_kernel()
@@ -94,6 +101,11 @@ def training(
         X = source
     elif kernel.domain.is_matrix and is_condensed(X):
         X = square_from_condensed(X, dissimilarities=kernel.of_dissimilarities)
+    if hasattr(model, "predict_set") and are_label_sets(y):
+        raise ValueError(
+            f"conformal={method!r} makes sets of classes for objects that have one class, and y "
+            "has several labels per object; pass conformal=None"
+        )
     y = model._recipe.coding.check(y, type(model).__name__)
     check_consistent_length(y, X if source is None else np.empty(length(X)))
     weights = check_sample_weight(sample_weight, y, all_zero=False)
@@ -228,6 +240,11 @@ def intervals(model: Any, X: Objects, coverage: float) -> Array:  # (n, 2) or (n
 
 def class_sets(model: Any, X: Objects, coverage: float) -> Array:  # (n, c) of bool
     """Sets of classes that cover those of new objects; the predicted class is always in them."""
+    if getattr(model, "multi_class_", None) == MULTILABEL:
+        raise ValueError(
+            "predict_set makes sets of classes for objects that have one class, and this model was "
+            "fitted to several labels per object; predict gives their labels"
+        )
     found = kept(model, "predict_set")
     coverage = checked_coverage(found, coverage, "every set has all classes")
     scores = [class_scores(one, X, model.classes_) for one in found.models or (model,)]

@@ -13,7 +13,7 @@ from kreinlearn.data.tiles import length, library
 from kreinlearn.distributed.entrance import require_in_memory
 from kreinlearn.estimators.conformal import blocks
 from kreinlearn.kernels.base import Array, Objects
-from kreinlearn.learn.coding import pairs_of
+from kreinlearn.learn.coding import MULTILABEL, pairs_of
 
 if TYPE_CHECKING:
     from kreinlearn.estimators.learner import Learner
@@ -26,7 +26,7 @@ class Reason(NamedTuple):
 
     landmark: int  # the row number of a training object; its place, if landmarks were given
     example: Any  # the landmark itself; its row number, if the kernel is a matrix
-    label: Any  # its class or number; None if it is not known
+    label: Any  # its class or number, or 1 if it has the label that is explained; or None
     similarity: float
     contribution: float
 
@@ -146,7 +146,7 @@ def explain(model: Any, X: Objects, n: int, target: Any = None) -> Explanations:
             parts = {"landmarks": float(terms.sum()), "constant": float(scale * constants[c])}
             parts |= {name: float(value[i, c]) for name, value in beside.items()}
             shown = strongest(terms, n)
-            reasons = [reason(model, j, float(K[i, j]), float(terms[j])) for j in shown]
+            reasons = [reason(model, j, int(c), float(K[i, j]), float(terms[j])) for j in shown]
             name = named(model, int(c))
             found.append(Explanation(name, sum(parts.values()), parts, reasons))
     return Explanations(found)
@@ -155,6 +155,11 @@ def explain(model: Any, X: Objects, n: int, target: Any = None) -> Explanations:
 def targets(model: Learner, X: Objects, target: Any) -> Array:  # (n,)
     """The number of the class or output that is explained, for each object."""
     classes = getattr(model, "classes_", None)
+    if has_label_sets(model) and target is None:
+        raise ValueError(
+            "the model was fitted to several labels per object, and explain explains one of them; "
+            f"pass target=..., one of {classes}"
+        )
     if classes is not None and target is None:
         return np.searchsorted(classes, model.predict(X))
     n = length(model._new_rows(X)[0])
@@ -173,6 +178,11 @@ def targets(model: Learner, X: Objects, target: Any) -> Array:  # (n,)
     return np.full(n, int(target))
 
 
+def has_label_sets(model: Any) -> bool:
+    """Whether objects have any number of labels, each of which has a score of its own."""
+    return getattr(model, "multi_class_", None) == MULTILABEL
+
+
 def named(model: Any, number: int) -> Any:
     classes = getattr(model, "classes_", None)
     return number if classes is None else classes[number]
@@ -187,7 +197,7 @@ def decision_coefficients(model: Any) -> tuple[Array, Array]:  # (m, c), (c,)
     W = np.asarray(model.dual_coef_).reshape(model.n_landmarks_, -1)
     b = np.asarray(model._intercept, dtype=np.float64)
     classes = getattr(model, "classes_", None)
-    if classes is None:
+    if classes is None or has_label_sets(model):
         return W, b
     k = len(classes)
     if k == 2:
@@ -206,7 +216,8 @@ def scale_of_decision(model: Any) -> float:
     weights = getattr(model, "part_weights_", None)
     if weights is None:
         return 1.0
-    return float(weights["krein"]) * (2.0 if len(model.classes_) == 2 else 1.0)
+    has_odds = len(model.classes_) == 2 or has_label_sets(model)
+    return float(weights["krein"]) * (2.0 if has_odds else 1.0)
 
 
 def parts_beside(model: Any, raw: Array, columns: Any, scores: Array) -> dict[str, Array]:
@@ -220,14 +231,15 @@ def parts_beside(model: Any, raw: Array, columns: Any, scores: Array) -> dict[st
         values = raw if columns.landmarks is None else raw[:, columns.landmarks]
         near = model._neighbours.of(values)
         total = np.tensordot(list(weights.values())[1:], near, axes=1)
-        parts["neighbours"] = total - total[:, ::-1] if total.shape[1] == 2 else total
+        two = total.shape[1] == 2 and not has_label_sets(model)
+        parts["neighbours"] = total - total[:, ::-1] if two else total
     return parts
 
 
 def range_of(model: Any) -> tuple[Any, Any]:
     """The range of the scores of each class; of two classes they have one score and two signs."""
     low, high = model._range
-    if len(model.classes_) > 2:
+    if len(model.classes_) > 2 or has_label_sets(model):
         return low, high
     return np.array([-high, low]), np.array([-low, high])
 
@@ -241,8 +253,12 @@ def strongest(terms: Array, n: int) -> Array:
     )
 
 
-def reason(model: Any, place: int, similarity: float, contribution: float) -> Reason:
+def reason(
+    model: Any, place: int, target: int, similarity: float, contribution: float
+) -> Reason:  # fmt: skip
     numbers, labels = model.landmark_indices_, getattr(model, "_landmark_targets", None)
+    if labels is not None and has_label_sets(model):
+        labels = labels[:, target]
     return Reason(
         int(place if numbers is None else numbers[place]),
         model.landmarks_[place],

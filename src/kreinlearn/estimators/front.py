@@ -6,6 +6,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import expit
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,13 +20,15 @@ from kreinlearn.kernels.combine import alike
 from kreinlearn.kernels.several import Several
 from kreinlearn.kernels.vectors import Gaussian
 from kreinlearn.learn.calibration import class_numbers
-from kreinlearn.learn.coding import Classes, Coding, Regression
+from kreinlearn.learn.coding import MULTILABEL, Classes, Coding, Regression
 from kreinlearn.learn.combination import Combination
 from kreinlearn.learn.fit import Model, Recipe
+from kreinlearn.learn.held_out import KnownLandmarks
 from kreinlearn.learn.losses import SquaredError
-from kreinlearn.learn.neighbours import NEIGHBOURS, NeighbourScores
+from kreinlearn.learn.neighbours import NEIGHBOURS, LabelNeighbours, NeighbourScores
 from kreinlearn.learn.stack import (
     Stack,
+    fit_label_stack,
     fit_stack,
     probabilities,
     score_range,
@@ -323,7 +326,7 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
+        The labels, sorted; 0, 1, ... if y is an indicator matrix.
     part_weights_ : dict
         The weights of the parts of the decision: "krein", the least-squares scores, and
         "neighbours_1", "neighbours_3" and "neighbours_10", the logarithms of the mean distance to
@@ -332,7 +335,8 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         instance if there is one object per class, all probabilities are about equal, and one part
         has a weight of 1e-6 and decides: the nearest landmark if every class has one.
     expected_error_ : float
-        The share of objects that are wrong if they are left out. The similarity and the weights of
+        The share of objects that are wrong if they are left out; of sets of labels, that of objects
+        of which any label is wrong. The similarity and the weights of
         the parts were chosen on the same objects, which makes it a little too small; the more
         kernels were compared on few objects, the more. ``cross_val_score`` and
         ``kreinlearn.evaluate`` have no such bias.
@@ -366,7 +370,8 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
     kernel_params_ : dict
         The kernel parameters that were chosen. Exists if ``kernel_params`` is a list or "auto".
     multi_class_ : str
-        "ovr": the least-squares scores are those of each class against all others.
+        "ovr": the least-squares scores are those of each class against all others; "multilabel" if
+        objects have sets of labels.
     lambda_plus_ : float
         The penalty of the positive space.
     lambda_minus_ : float
@@ -432,7 +437,8 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
     )  # fmt: skip
 
     part_weights_: dict[str, float]
-    _neighbours: NeighbourScores
+    _neighbours: NeighbourScores | LabelNeighbours
+    _range: Array
 
     def __init__(
         self,
@@ -463,40 +469,43 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
 
     def _keep_beside(self, model: Model) -> None:
         """Weigh the parts by the log loss of objects that were left out."""
-        held, similarities = model.held_out, not model.pairs.kernel.is_dissimilarity
+        held, several = model.held_out, model.solved.encoded.multilabel
         assert held is not None
         assert held.near is not None
-        labels, n_classes = class_numbers(held.Y), max(held.Y.shape[1], 2)
-        parts, near, known = [two_columns(held.scores)], held.near, held.near.landmarks
-        if known is not None:
-            self._neighbours = NeighbourScores.fit(
-                known.values, class_numbers(known.Y), n_classes, known.weights,
-                similarities=similarities,
-            )  # fmt: skip
+        parts, near = [krein_part(held.scores, several=several)], held.near
+        if near.landmarks is not None:
+            similarities = not model.pairs.kernel.is_dissimilarity
+            self._neighbours = neighbours_of(near.landmarks, several, similarities=similarities)
             parts += list(self._neighbours.of(near.values, near.own))
         weights = held.weights * (len(held.weights) / held.weights.sum())
-        stack = fit_stack(np.stack(parts), labels, weights)
+        truth = held.Y > 0 if several else class_numbers(held.Y)
+        stack = (fit_label_stack if several else fit_stack)(np.stack(parts), truth, weights)
         self._range = np.array(score_range(held.scores, weights))
         if not stack.weights.any():
-            by_neighbours = known is not None and self._neighbours.counts.all()
+            by_neighbours = near.landmarks is not None and self._neighbours.counts.all()
             stack, self._range = undecided(len(parts), int(by_neighbours)), np.array(ALL_NUMBERS)
         names = ["krein", *(f"neighbours_{k}" for k in NEIGHBOURS)]
         self.part_weights_ = {
             name: float(weight) for name, weight in zip(names, stack.weights, strict=False)
         }
-        wrong = np.argmax(stack.scores(np.stack(parts)), axis=1) != labels
+        scores = stack.scores(np.stack(parts))
+        decided = scores > 0 if several else np.argmax(scores, axis=1)
+        missed = np.asarray(decided != truth).reshape(len(truth), -1)
+        wrong = np.asarray(missed.any(axis=1))
         self.expected_error_, self.expected_error_std_ = mean_and_error(wrong, weights)
 
     # Using
 
     def _stacked(self, X: Objects) -> Array:  # (n, n_classes)
-        """The sum of all parts for every class."""
+        """The sum of all parts for every class, or for the odds of every label."""
         check_is_fitted(self)
         objects, columns = self._new_rows(X)
         weights = np.array(list(self.part_weights_.values()))
+        several = self.multi_class_ == MULTILABEL
 
         def scores(raw: Array, products: Array) -> Array:
-            parts = [two_columns(np.clip(products + self._intercept, *self._range))]
+            clipped = np.clip(products + self._intercept, *self._range)
+            parts = [krein_part(clipped, several=several)]
             if len(weights) > 1:
                 values = raw if columns.landmarks is None else raw[:, columns.landmarks]
                 parts += list(self._neighbours.of(values))
@@ -505,7 +514,7 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         return self._projected(objects, columns, self.dual_coef_, scores, len(self.classes_))
 
     def predict(self, X: Objects) -> Any:
-        """Predict the class of each object.
+        """Predict the class of each object, or its labels.
 
         Parameters
         ----------
@@ -515,12 +524,16 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
-            The labels; a lazy dask array if X is a dask collection.
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
+            The classes. If the model was fitted to sets of labels, 1 for each label of
+            ``classes_`` that the object has, and 0 for the others. A lazy dask array if X is a
+            dask collection.
         """
         if (lazy := lazy_result(self, "predict", X)) is not None:
             return lazy
         scores = self._stacked(X)
+        if self.multi_class_ == MULTILABEL:
+            return (scores > 0).astype(np.int64)
         return self.classes_[np.argmax(scores, axis=1)]
 
     def decision_function(self, X: Objects) -> Any:
@@ -535,15 +548,16 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Of two classes the logarithm of the odds of the second class; of more classes one score
-            per class.
+            per class; of sets of labels the logarithm of the odds of each label.
         """
         if (lazy := lazy_result(self, "decision_function", X)) is not None:
             return lazy
         scores = self._stacked(X)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+        two = scores.shape[1] == 2 and self.multi_class_ != MULTILABEL
+        return scores[:, 1] - scores[:, 0] if two else scores
 
     def predict_proba(self, X: Objects) -> Any:
-        """Probabilities of the classes.
+        """Probabilities of the classes or labels.
 
         Parameters
         ----------
@@ -553,12 +567,33 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            One probability per class.
+            One probability per class; or one per label, and these do not add up to one.
         """
         check_is_fitted(self)
         if (lazy := lazy_result(self, "predict_proba", X)) is not None:
             return lazy
-        return probabilities(self._stacked(X))
+        scores = self._stacked(X)
+        return expit(scores) if self.multi_class_ == MULTILABEL else probabilities(scores)
+
+
+def krein_part(scores: Array, *, several: bool) -> Array:  # (n, q) -> (n, n_classes)
+    """Least-squares scores f as a part of the decision: f of a class, and 2 f of a label.
+
+    That is the logarithm of the odds if having the label has the score f, and not having it -f.
+    """
+    return 2 * scores if several else two_columns(scores)
+
+
+def neighbours_of(
+    known: KnownLandmarks, several: bool, *, similarities: bool
+) -> NeighbourScores | LabelNeighbours:
+    """What scores classes, or several labels, by the landmarks near an object."""
+    if several:
+        return LabelNeighbours.fit(known.values, known.Y, known.weights, similarities=similarities)
+    return NeighbourScores.fit(
+        known.values, class_numbers(known.Y), max(known.Y.shape[1], 2), known.weights,
+        similarities=similarities,
+    )  # fmt: skip
 
 
 def undecided(n_parts: int, deciding: int) -> Stack:

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
 from kreinlearn.data.opening import with_target
-from kreinlearn.data.validation import TargetLike, WeightLike
+from kreinlearn.data.validation import TargetLike, WeightLike, are_label_sets
 from kreinlearn.distributed.entrance import lazy_result, require_in_memory, scored
 from kreinlearn.estimators.base import KreinEstimator, feature_attributes
 from kreinlearn.estimators.refusals import refuse
@@ -26,7 +26,7 @@ from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.kernels.dissimilarity import PLUS, TRANSFORMS
 from kreinlearn.kernels.several import Several
 from kreinlearn.learn.calibration import calibration_of
-from kreinlearn.learn.coding import Encoded, class_scores, read_targets
+from kreinlearn.learn.coding import MULTILABEL, Encoded, Labels, class_scores, read_targets
 from kreinlearn.learn.combination import SCREENING, learn_combination
 from kreinlearn.learn.fit import (
     FitSums,
@@ -141,6 +141,7 @@ class Learner(KreinEstimator):
         if isinstance(y, str):  # the name of a column of X, or of a file
             X, y = with_target(X, y)
         rows, kernel, y, w = self._received(X, y, sample_weight, dtype, rng)
+        recipe = self._suited(recipe, y, classes)
         encoded = read_targets(
             recipe.coding, rows, y, w, name,
             intercept=self.fit_intercept, classes=classes, part=classes is not None,
@@ -154,6 +155,14 @@ class Learner(KreinEstimator):
             return cast("T", self._model_of_several(rows, kernel, encoded, recipe, dtype, rng))
         with self._pairs(kernel, rows, dtype, rng) as pairs:
             return learn(pairs, encoded, make_spec(self, recipe, pairs, encoded, part=part))
+
+    def _suited(self, recipe: Recipe, y: TargetLike, classes: ArrayLike | None = None) -> Recipe:
+        """The recipe for these targets: sets of labels have a coding of their own."""
+        coding = recipe.coding.suited(y, classes)
+        if coding is recipe.coding:
+            return recipe
+        refuse(self, "several labels")
+        return recipe._replace(coding=coding)
 
     def _model_of_several(
         self, rows: Rows, several: Several, encoded: Encoded, recipe: Recipe, dtype: str | None,
@@ -215,9 +224,9 @@ class Learner(KreinEstimator):
         known: Any = getattr(self, "classes_", None)
         if classes is not None and not np.array_equal(np.unique(classes), known):
             raise ValueError(f"classes={classes!r} differ from those of the first part, {known}")
-        rows, coding = Rows(X), recipe.coding
+        rows, recipe = Rows(X), self._recipe_as_before(recipe, y)
         encoded = read_targets(
-            coding, rows, y, sample_weight, type(self).__name__,
+            recipe.coding, rows, y, sample_weight, type(self).__name__,
             intercept=self.fit_intercept, classes=known, part=True,
             before=(self._shift, self._target_unit),
         )  # fmt: skip
@@ -239,6 +248,17 @@ class Learner(KreinEstimator):
         for name in ("multi_class_errors_", "_conformal"):  # these are of the parts before
             self.__dict__.pop(name, None)
         self._keep_solution(solved)
+
+    def _recipe_as_before(self, recipe: Recipe, y: TargetLike) -> Recipe:
+        """The recipe of a fitted model: sets of labels stay sets of labels, and classes classes."""
+        if getattr(self, "multi_class_", None) == MULTILABEL:
+            return recipe._replace(coding=Labels(names=self.classes_))
+        if hasattr(self, "classes_") and are_label_sets(y):
+            raise ValueError(
+                "y has several labels per object, and the model was fitted to one class per "
+                "object; pass one class per object, or fit a new model"
+            )
+        return recipe
 
     # Attributes
 
@@ -385,7 +405,9 @@ class Learner(KreinEstimator):
 
     def _check_block(self, y: ArrayLike) -> Array:
         """Targets of a few rows, checked."""
-        return self._recipe.coding.check(y, type(self).__name__, block=True)
+        return self._recipe_as_before(self._recipe, y).coding.check(
+            y, type(self).__name__, block=True
+        )
 
     def _scores(self, X: Objects) -> Array:  # (n, q)
         check_is_fitted(self)
@@ -559,6 +581,12 @@ class KreinClassifierBase(ClassifierMixin, Learner):
     )  # fmt: skip
 
     _calibration: Calibration
+    _takes_label_sets: ClassVar[bool] = True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = self._takes_label_sets
+        return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -572,8 +600,11 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         X : array-like, list of objects, path, table or dask collection
             The training objects. With a precomputed kernel a square matrix, or the columns of
             landmarks that are given by row number.
-        y : array-like of shape (n_samples,), or str
-            The labels, or the name of the column of a table X that holds them.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels), list of lists, or str
+            The class of each object, or the name of the column of a table X that holds them. If
+            objects have any number of labels, a dense or sparse matrix of 0 and 1 with one column
+            per label, or a list, tuple or set of labels for each object. Lists of zeros and ones
+            that are all as long are rows of such a matrix.
         sample_weight : array-like of shape (n_samples,), default=None
             One weight per object, none of them negative. With a given similarity and given
             penalties, a weight of 2 is an object that is there twice.
@@ -603,7 +634,7 @@ class KreinClassifierBase(ClassifierMixin, Learner):
             self._calibration = calibration_of(model)
 
     def predict(self, X: Objects) -> Any:
-        """Predict the class of each object.
+        """Predict the class of each object, or its labels.
 
         Parameters
         ----------
@@ -613,12 +644,16 @@ class KreinClassifierBase(ClassifierMixin, Learner):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
-            The labels; a lazy dask array if X is a dask collection.
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
+            The classes. If the model was fitted to sets of labels, 1 for each label of
+            ``classes_`` that the object has, and 0 for the others. A lazy dask array if X is a
+            dask collection.
         """
         if (lazy := lazy_result(self, "predict", X)) is not None:
             return lazy
         scores = class_scores(self._scores(X), len(self.classes_), self.multi_class_)
+        if self.multi_class_ == MULTILABEL:
+            return (scores > 0).astype(np.int64)
         if scores.ndim == 1:
             return self.classes_[(scores > 0).astype(np.intp)]
         return self.classes_[np.argmax(scores, axis=1)]
@@ -635,7 +670,8 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Of two classes one score, which is positive for the second class; of more classes one
-            score per class.
+            score per class. Of sets of labels one score per label, which is positive if the object
+            has it.
         """
         if (lazy := lazy_result(self, "decision_function", X)) is not None:
             return lazy
@@ -643,7 +679,7 @@ class KreinClassifierBase(ClassifierMixin, Learner):
 
     @WithProbability
     def predict_proba(self, X: Objects) -> Any:
-        """Probabilities of the classes, which rise with their decision values.
+        """Probabilities of the classes or labels, which rise with their decision values.
 
         Parameters
         ----------
@@ -653,7 +689,7 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            One probability per class.
+            One probability per class; or one per label, and these do not add up to one.
         """
         check_is_fitted(self)
         if (lazy := lazy_result(self, "predict_proba", X)) is not None:
@@ -691,14 +727,22 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         ----------
         X : array-like, list of objects, or any other input that ``fit`` takes
             The objects.
-        y : array-like of shape (n_samples,), or str
-            Their labels, or the name of the column of a table X that holds them.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels), list of lists, or str
+            Their classes or sets of labels, as ``fit`` takes them.
         sample_weight : array-like of shape (n_samples,), default=None
             One weight per object.
 
         Returns
         -------
         float
-            The share of the weight whose class is predicted.
+            The share of the weight whose class is predicted. Of sets of labels, that of the objects
+            whose labels are all predicted, and no others.
         """
-        return scored(self, X, y, sample_weight, self._check_block, super().score)
+        return scored(self, X, y, sample_weight, self._check_block, self._accuracy)
+
+    def _accuracy(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> float:
+        check_is_fitted(self)
+        recipe = self._recipe_as_before(self._recipe, y)
+        if isinstance(recipe.coding, Labels):
+            y = recipe.coding.check(y, type(self).__name__)
+        return float(super().score(X, y, sample_weight))

@@ -114,6 +114,26 @@ REFUSALS: dict[str, list[Refusal]] = {
             "partial_fit keeps no rows to calibrate on; pass probability=False",
         ),
     ],
+    "several labels": [
+        Refusal(
+            lambda estimator, **_: not estimator._takes_label_sets,
+            ValueError,
+            "{name} takes one class per object, and y has several labels per object; take "
+            "KreinSVC, or fit one {name} per label with sklearn.multiclass.OneVsRestClassifier",
+        ),
+        Refusal(
+            _is_given("class_weight"),
+            ValueError,
+            "class_weight={class_weight!r} weighs classes, and y has several labels per object; "
+            "pass class_weight=None, and weights of the objects as sample_weight",
+        ),
+        Refusal(
+            _is("multi_class", "ovo"),
+            ValueError,
+            'multi_class="ovo" compares pairs of classes, and y has several labels per object, '
+            'each of which is learned for itself; pass multi_class="auto"',
+        ),
+    ],
     "an l1 penalty": [
         Refusal(
             lambda estimator, encoded, **_: (

@@ -70,10 +70,11 @@ class IncrementalClassifier(KreinClassifierBase):
         ----------
         X : array-like or list of objects
             Training objects, which need not be kept afterwards.
-        y : array-like of shape (n_samples,)
-            Their labels.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels), or list of lists
+            Their classes or sets of labels, as ``fit`` takes them.
         classes : array-like of shape (n_classes,), default=None
             All labels that will come; needed at the first part, if that does not have them all.
+            The columns of an indicator matrix are all labels.
         sample_weight : array-like of shape (n_samples,), default=None
             One weight per object.
 
@@ -335,7 +336,7 @@ class KreinRidgeClassifier(IncrementalClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
+        The labels, sorted; 0, 1, ... if y is an indicator matrix.
     coef_ : ndarray of shape (n_columns, rank_)
         Coefficients of the features. There is one column for two classes, and otherwise one for
         each class or pair of classes: see ``multi_class_``.
@@ -345,7 +346,7 @@ class KreinRidgeClassifier(IncrementalClassifier):
     intercept_ : ndarray of shape (n_columns,)
         The constant term of each column.
     multi_class_ : str
-        What was used, "ovr" or "ovo"; "ovr" for two classes.
+        What was used, "ovr" or "ovo"; "ovr" for two classes, and "multilabel" for sets of labels.
     multi_class_errors_ : dict
         The error rates of "ovr" and "ovo" in the folds. Exists if ``multi_class="auto"`` compared
         them.

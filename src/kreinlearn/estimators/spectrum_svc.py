@@ -195,6 +195,7 @@ class SpectrumSVC(KreinClassifierBase):
     landmarks = Landmarks(None, "uniform")
     probability = False
     _works_elsewhere: ClassVar[bool] = False
+    _takes_label_sets: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -247,8 +248,9 @@ class SpectrumSVC(KreinClassifierBase):
         dtype, name = self._resources.dtype, type(self).__name__
         first = np.random.default_rng(seed)
         rows, kernel, y, given = self._received(X, y, sample_weight, dtype, first)
+        recipe = self._suited(self._recipe, y)
         encoded = read_targets(
-            self._recipe.coding, rows, y, given, name, intercept=True,
+            recipe.coding, rows, y, given, name, intercept=True,
             budget=self._budget(),
         )  # fmt: skip
         assert encoded.labels is not None

@@ -10,13 +10,18 @@ from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length
 
-from kreinlearn.data.validation import checked_labels, checked_numbers
+from kreinlearn.data.validation import are_label_sets, checked_labels, checked_numbers
 from kreinlearn.inspection.arguments import Array
 from kreinlearn.learn.coding import require_two
 from kreinlearn.learn.folds import rare_in_words
 
 MANY_CLASSES = 20  # if there are more distinct numbers they may be measurements
 FEW = 5  # objects per class; if there are fewer, integers are taken for measurements
+
+SEVERAL_LABELS = (
+    "evaluate compares classes or numbers, and y has several labels per object; take "
+    'cross_validate of scikit-learn, with scoring="f1_micro" for instance'
+)
 
 
 @dataclass(frozen=True)
@@ -73,12 +78,24 @@ def targets_of(y: ArrayLike | None, n: int, task: str) -> Targets:
     """Validate the targets of n objects; ``task`` may be "auto"."""
     if y is None:
         raise ValueError("evaluate compares predictions with y, which is None; pass the targets")
+    if are_label_sets(y) and not _are_numbers(y):
+        raise ValueError(SEVERAL_LABELS)
     if np.shape(y)[:1] != (n,):
         check_consistent_length(np.zeros(n), y)
     notes: tuple[str, ...] = ()
     if task == "auto":
         task, notes = _task_of(y, n)
+    if task == "classification" and are_label_sets(y):
+        raise ValueError(SEVERAL_LABELS)
     return _numbers(y, notes) if task == "regression" else _classes(y, notes)
+
+
+def _are_numbers(y: ArrayLike) -> bool:
+    """Whether targets are rows of numbers that are all as long."""
+    try:
+        return bool(np.asarray(y, dtype=np.float64).ndim == 2)
+    except (TypeError, ValueError):
+        return False
 
 
 def _task_of(y: ArrayLike, n: int) -> tuple[str, tuple[str, ...]]:

@@ -4,7 +4,8 @@ Two classes have a sigmoid, p = 1 / (1 + exp(a f + b)) of the score f (Platt, 19
 have one temperature t: the probability of class c is proportional to exp(t f_c), which never
 changes the order of the classes. Scores of a fit with ``class_weight`` are those of a population in
 which classes are as frequent as their weights make them, so that the weight of each class is
-divided out again: exp(t f_c) / weight_c.
+divided out again: exp(t f_c) / weight_c. Labels, of which an object may have any number, have one
+sigmoid each.
 """
 
 from __future__ import annotations
@@ -15,13 +16,23 @@ from kreinlearn.kernels.base import Array
 from kreinlearn.learn.fit import Model
 from kreinlearn.learn.held_out import HeldOut
 from kreinlearn.learn.stack import fit_stack
-from kreinlearn.solvers.probabilities import Calibration, Sigmoids, Temperature, sigmoid
+from kreinlearn.solvers.probabilities import (
+    Calibration,
+    LabelSigmoids,
+    Sigmoids,
+    Temperature,
+    sigmoid,
+)
 
 
 def calibration_of(model: Model) -> Calibration:
     """What turns scores into probabilities, fitted to scores of objects that were left out."""
     held, encoded = model.held_out, model.solved.encoded
     assert held is not None
+    if encoded.multilabel:
+        counts = as_counts(held.weights)
+        each = zip(held.scores.T, held.Y.T > 0, strict=True)
+        return LabelSigmoids(np.array([sigmoid(f, has, counts) for f, has in each]))
     assert encoded.counts is not None
     of_classes = encoded.class_weights
     if of_classes is None:

@@ -1,4 +1,4 @@
-"""From targets to columns of numbers and back: regression, one-vs-rest and one-vs-one."""
+"""From targets to columns of numbers and back: regression, classes and sets of labels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import _ovr_decision_function
 
+from kreinlearn.data.labels import checked_indicator, label_names
 from kreinlearn.data.validation import (
+    are_label_sets,
     checked_labels,
     checked_numbers,
     checked_weights,
@@ -21,13 +23,14 @@ from kreinlearn.kernels.base import Array
 from kreinlearn.learn.folds import MANY_ROWS
 from kreinlearn.learn.left_out import LeftOut, SolveRows, left_out_of_splits, with_few_folds
 from kreinlearn.learn.losses.base import Loss
-from kreinlearn.learn.scoring import FoldClassifier, FoldRegressor
+from kreinlearn.learn.scoring import FoldClassifier, FoldLabels, FoldRegressor
 from kreinlearn.learn.task import Features, FoldRows, Linear, Task, weighted
 from kreinlearn.pairs.pairs import unit_near
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.solvers.least_squares import signed_penalty
 
 MOST_COMPARED = 32  # classes: the time of one-vs-one grows with the square of their number
+MULTILABEL = "multilabel"  # beside "ovr" and "ovo": objects have sets of labels
 COMPARED_ROWS = 4096  # by which one-vs-rest and one-vs-one are compared, at the most
 
 
@@ -45,10 +48,14 @@ class Encoded(NamedTuple):
     weights: Any = None  # (n,), or None if all are 1
     weighted: Array | None = None  # the rows of positive weight; None if all rows have one
     class_weights: Array | None = None  # factors of the classes that are part of the weights
+    multilabel: bool = False  # whether the classes are labels, of which an object has any number
 
 
 class Coding(Protocol):
     """What differs between regressors and classifiers."""
+
+    def suited(self, y: Any, classes: Any = None) -> Coding:
+        """The coding of these targets; ``classes`` are all labels, if they are known."""
 
     def check(self, y: Any, estimator: str, *, block: bool = False) -> Array:
         """Targets checked as scikit-learn does; ``block`` if they are those of a few rows."""
@@ -90,6 +97,9 @@ class Coding(Protocol):
 @dataclass(frozen=True)
 class Regression:
     """Targets of one or more dimensions."""
+
+    def suited(self, y: Any, classes: Any = None) -> Coding:
+        return self
 
     def check(self, y: Any, estimator: str, *, block: bool = False) -> Array:
         return checked_numbers(y, estimator)
@@ -134,6 +144,11 @@ class Classes:
 
     multi_class: str = "auto"
     class_weight: Any = None
+
+    def suited(self, y: Any, classes: Any = None) -> Coding:
+        if not are_label_sets(y):
+            return self
+        return Labels(names=label_names(y, classes))
 
     def check(self, y: Any, estimator: str, *, block: bool = False) -> Array:
         return (labels_of_block if block else checked_labels)(y, estimator)
@@ -219,6 +234,46 @@ class Classes:
         return FoldClassifier(model.coef, model.intercept, encoded.classes)
 
 
+@dataclass(frozen=True)
+class Labels(Classes):
+    """Sets of labels as targets +-1: one column per label, whether an object has it."""
+
+    names: Array | None = None  # of the labels; None if the columns of a matrix have only numbers
+
+    def suited(self, y: Any, classes: Any = None) -> Coding:
+        return self
+
+    def check(self, y: Any, estimator: str, *, block: bool = False) -> Array:
+        return checked_indicator(y, self.names)
+
+    def encode(self, rows: Rows, y: Any, classes: Any = None, budget: float = np.inf) -> Encoded:
+        q = int(y.shape[1])
+        rows.require_memory(
+            rows.n * q, budget, f"{rows.n} x {q} targets, one for each object and label,",
+            "raise Resources(memory_budget=...), or leave out rare labels",
+        )  # fmt: skip
+        Y = rows.mapped(y, signs_of, np.int8, q)
+        every = np.arange(q) if self.names is None else self.names
+        return Encoded(y, Y, classes=every, multilabel=True)
+
+    def weights(
+        self, rows: Rows, encoded: Encoded, w: Any, *, part: bool = False
+    ) -> tuple[Any, Array | None]:
+        return w, None
+
+    def compares(self, encoded: Encoded) -> bool:
+        return False
+
+    def way(
+        self, task: Task, features: Features, loss: Loss, values: Array
+    ) -> tuple[str | None, dict[str, float] | None]:
+        return MULTILABEL, None
+
+    def fold_model(self, encoded: Encoded, model: Linear) -> Any:
+        assert encoded.classes is not None
+        return FoldLabels(model.coef, model.intercept, encoded.classes)
+
+
 def read_targets(
     coding: Coding, rows: Rows, y: Any, sample_weight: Any, estimator: str,
     *, intercept: bool, classes: Any = None, part: bool = False,
@@ -281,12 +336,19 @@ def targets_of(y: Array, classes: Array) -> Array:
     return one_vs_rest(numbers_of(y, classes), len(classes), np.int8)
 
 
+def signs_of(indicator: Array) -> Array:
+    """+-1 of 1 and 0, as small integers."""
+    return np.asarray(2 * indicator - 1, dtype=np.int8)
+
+
 def pairs_of(n_classes: int) -> list[tuple[int, int]]:
     return list(combinations(range(n_classes), 2))
 
 
 def class_scores(scores: Array, n_classes: int, multi_class: str) -> Array:
-    """One score per class, from one column per class or per pair of classes."""
+    """One score per class or label, from one column for each of them or per pair of classes."""
+    if multi_class == MULTILABEL:
+        return scores
     if n_classes == 2:
         return scores[:, 0]
     if multi_class == "ovr":

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.coding import Encoded
+from kreinlearn.learn.coding import MULTILABEL, Encoded
 from kreinlearn.learn.fit import (
     Decided,
     FitSums,
@@ -99,7 +99,8 @@ def _decided(
 ) -> Decided:
     whole = features.whole(intercept=spec.intercept)
     model = loss.settled(tuned.values).solve_sums(whole, features.map.S, tuned.values)
-    return Decided(model, None if encoded.classes is None else "ovr")
+    of_classes = MULTILABEL if encoded.multilabel else "ovr"
+    return Decided(model, None if encoded.classes is None else of_classes)
 
 
 def _added(pairs: Pairs, targets: Targets, sums: Sums, columns: LandmarkColumns) -> list[Moments]:

@@ -93,6 +93,45 @@ class NeighbourScores:
         return np.where(np.isnan(means), np.where(np.isnan(worst), self.default, worst), means)
 
 
+@dataclass(frozen=True)
+class LabelNeighbours:
+    """The same for labels, of which an object may have any number.
+
+    The score of a label is that of the training objects that have it, minus that of those without
+    it: a logarithm of odds.
+    """
+
+    labels: Array  # (n, L), whether each training object has each label, or NOBODY
+    floor: float  # as for classes
+    default: float
+    top: float | None = None
+
+    @classmethod
+    def fit(
+        cls, D: Array, Y: Array, weights: Array, *, similarities: bool = False
+    ) -> Self:  # fmt: skip
+        """Look at the (n, n) distances, or similarities, among objects with targets Y (n, L)."""
+        labels = np.where(weights[:, None] > 0, Y > 0, NOBODY).astype(np.int8)
+        one = NeighbourScores.fit(D, labels[:, 0].astype(np.intp), 2, weights,
+                                  similarities=similarities)  # fmt: skip
+        return cls(labels, one.floor, one.default, one.top)
+
+    @property
+    def counts(self) -> Array:  # (L, 2)
+        """The number of possible neighbours without and with each label."""
+        return np.stack([(self.labels == 0).sum(axis=0), (self.labels == 1).sum(axis=0)], axis=1)
+
+    def of(self, D: Array, own: Array | None = None) -> Array:  # (b, n), (b,) -> (K, b, L)
+        """Scores of objects from their distances, or similarities, to training objects."""
+        odds = np.empty((len(NEIGHBOURS), len(D), self.labels.shape[1]))
+        for j, counts in enumerate(self.counts):
+            labels = self.labels[:, j].astype(np.intp)
+            one = NeighbourScores(labels, counts, self.floor, self.default, self.top)
+            scores = one.of(D, own)
+            odds[:, :, j] = scores[:, :, 1] - scores[:, :, 0]
+        return odds
+
+
 def nearest_means(D: Array) -> Array:  # (b, m) -> (K, b)
     """Mean of the k smallest finite values of each row, for each k of NEIGHBOURS; D is reordered.
 

@@ -57,6 +57,20 @@ class FoldClassifier(ClassifierMixin, BaseEstimator):
         return shares / shares.sum(axis=1, keepdims=True)
 
 
+class FoldLabels(FoldClassifier):
+    """The same with sets of labels, one score for each label."""
+
+    def decision_function(self, Phi: Array) -> Array:
+        return np.asarray(Phi @ self.coef + self.intercept)
+
+    def predict(self, Phi: Array) -> Array:
+        return (self.decision_function(Phi) > 0).astype(np.int64)
+
+    def predict_proba(self, Phi: Array) -> Array:
+        shares = (1 + self.decision_function(Phi)) / 2
+        return np.asarray(np.clip(shares, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY))
+
+
 def cross_validated_score(
     task: Task, splits: Sequence[FoldRows], scoring: Any,
     solve: Callable[[Array, Array, Array, Array], Linear], fold_model: Callable[[Linear], Any],

@@ -60,6 +60,16 @@ def fit_stack(parts: Array, labels: Array, weights: Array | None = None) -> Stac
     return Stack(minimum.v / units, loss, minimum.converged)
 
 
+def fit_label_stack(parts: Array, Y: Array, weights: Array) -> Stack:
+    """The same for labels, of which an object may have any number, with targets Y (n, L).
+
+    Each label is a problem of two classes, for which the parts (M, n, L) are logarithms of odds;
+    all labels have the same weights.
+    """
+    halves = two_columns(parts.reshape(len(parts), -1, 1) / 2)
+    return fit_stack(halves, (Y > 0).ravel().astype(np.intp), np.repeat(weights, Y.shape[1]))
+
+
 def two_columns(scores: Array) -> Array:  # (..., n, 1) -> (..., n, 2)
     """One score per class, also where two classes share the column f: then [-f, f]."""
     if scores.shape[-1] > 1:

@@ -16,7 +16,7 @@ from kreinlearn.kernels import Kernel, Precomputed, resolve
 from kreinlearn.kernels.several import Several
 from kreinlearn.persist.encoding import Array
 from kreinlearn.persist.errors import require
-from kreinlearn.solvers.probabilities import Sigmoids, Temperature
+from kreinlearn.solvers.probabilities import LabelSigmoids, Sigmoids, Temperature
 from kreinlearn.sums.parallel import worker_count
 
 ROOM = "kreinlearn.estimators"
@@ -85,6 +85,8 @@ def calibration_parts(estimator: BaseEstimator) -> Array | dict[str, Array] | No
     calibration = vars(estimator).get("_calibration")
     if isinstance(calibration, Temperature):
         return {"temperature": calibration.pairs}
+    if isinstance(calibration, LabelSigmoids):
+        return {"labels": calibration.pairs}
     return None if calibration is None else calibration.pairs
 
 
@@ -98,7 +100,12 @@ def calibration_from(estimator: BaseEstimator, parts: Any) -> dict[str, Any]:
     kind: Any = Sigmoids
     if isinstance(parts, dict) and parts.keys() == {"temperature"} and k > 2:
         kind, parts = Temperature, parts["temperature"]
-    good = isinstance(parts, np.ndarray) and parts.shape == (1 if k == 2 else k, 2)
+    rows = 1 if k == 2 else k
+    if isinstance(parts, dict) and parts.keys() == {"labels"}:
+        kind, parts, rows = LabelSigmoids, parts["labels"], k
+    several = getattr(estimator, "multi_class_", None) == "multilabel"
+    good = (kind is LabelSigmoids) == several
+    good = good and isinstance(parts, np.ndarray) and parts.shape == (rows, 2)
     good = good and parts.dtype == np.float64 and bool(np.isfinite(parts).all())
     require(good, "its probabilities do not fit its classes")
     return {"_calibration": kind(parts)}

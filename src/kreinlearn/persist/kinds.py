@@ -42,7 +42,7 @@ MADE_OF_FIELDS = {
     "kreinlearn.nystrom.core": "FeatureMap",
     "kreinlearn.sums.moments": "Gram Moments",
     "kreinlearn.learn.fit": "Sums FitSums",
-    "kreinlearn.learn.neighbours": "NeighbourScores",
+    "kreinlearn.learn.neighbours": "NeighbourScores LabelNeighbours",
     "kreinlearn.solvers.novelty": "LocalDistances",
     "kreinlearn.solvers.conformal": "LeftOut",
 }

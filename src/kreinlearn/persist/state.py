@@ -57,7 +57,7 @@ KINDS = {
     "FeatureMap": "_map",
     "Sums": "_sums",
     "FitSums": "_fit_sums",
-    "NeighbourScores": "_neighbours",
+    "NeighbourScores LabelNeighbours": "_neighbours",
     "LocalDistances": "_local",
     "labels: c": "classes_",
     "labels: d": "feature_names_in_",
@@ -108,7 +108,7 @@ def fits(name: str, value: object, sizes: Mapping[str, object]) -> bool:
     if kind == "objects":
         return isinstance(value, list | np.ndarray) or sp.issparse(value)
     if kind not in LETTERS:  # a record
-        return type(value).__name__ == kind
+        return type(value).__name__ in kind.split()
     if value is None:
         return name == "landmark_indices_"
     if not isinstance(value, np.ndarray) and not (kind == "numbers" and np.isscalar(value)):
@@ -191,8 +191,10 @@ def _require_outputs(role: str, state: State, sizes: State) -> None:
     require(c is not None and c >= 2 and dual == 2, "its classes do not fit its coefficients")
     rising = all(a < b for a, b in pairwise(state["classes_"].tolist()))
     require(rising, "its classes are not in order, or one is there twice")
-    wanted = {"ovr": c, "ovo": c * (c - 1) // 2}.get(state.get("multi_class_", "ovo"))
-    require(q == (1 if c == 2 and wanted else wanted), f"it has {q} outputs for {c} classes")
+    one_column = 1 if c == 2 else None
+    wanted = {"ovr": one_column or c, "ovo": one_column or c * (c - 1) // 2, "multilabel": c}
+    way = state.get("multi_class_", "ovo")
+    require(way in wanted and q == wanted[way], f"it has {q} outputs for {c} classes")
 
 
 def require_conformal(estimator: BaseEstimator, conformal: Conformal) -> None:
@@ -323,16 +325,31 @@ def _require_parts(state: State, m: int, c: int | None) -> None:
     good = good and all(type(w) is float and 0 <= w < np.inf for w in weights.values())
     good = good and len(limits) == 2 and limits[0] <= limits[1]
     require(good, "the parts of its decision do not fit together")
-    require(near is None or _are_neighbours(near, m, c), "its neighbours do not fit its landmarks")
+    of_labels = type(near).__name__ == "LabelNeighbours"
+    good = near is None or of_labels == (state["multi_class_"] == "multilabel")
+    good = good and (near is None or _are_neighbours(near, m, c, of_labels=of_labels))
+    require(good, "its neighbours do not fit its landmarks")
 
 
-def _are_neighbours(near: Any, m: int, c: int | None) -> bool:
-    """Whether there is a class, or -1 for none, of m landmarks, and distances have a unit."""
+def _are_neighbours(near: Any, m: int, c: int | None, *, of_labels: bool) -> bool:
+    """Whether there is a class, or -1 for none, of m landmarks, and distances have a unit.
+
+    Of labels, there are 1 and 0 in the place of a class, for those that landmarks have or not.
+    """
     labels = near.labels
+    if of_labels:
+        good = isinstance(labels, np.ndarray) and labels.dtype.kind == "i"
+        good = good and labels.shape == (m, c) and bool(np.isin(labels, (-1, 0, 1)).all())
+        return good and _have_unit(near)
     if not all(isinstance(x, np.ndarray) and x.dtype.kind == "i" for x in (labels, near.counts)):
         return False
     if c is None or labels.shape != (m,) or not np.isin(labels, np.arange(-1, c)).all():
         return False
+    return _have_unit(near) and np.array_equal(
+        near.counts, np.bincount(labels[labels >= 0], minlength=c)
+    )
+
+
+def _have_unit(near: Any) -> bool:
     units = np.array([near.floor, near.default, 1.0 if near.top is None else near.top])
-    good = bool(np.isfinite(units).all() and (units[:2] > 0).all())
-    return good and np.array_equal(near.counts, np.bincount(labels[labels >= 0], minlength=c))
+    return bool(np.isfinite(units).all() and (units[:2] > 0).all())

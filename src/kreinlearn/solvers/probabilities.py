@@ -40,7 +40,18 @@ class Temperature:
         return np.asarray(E / E.sum(axis=1, keepdims=True))
 
 
-Calibration = Sigmoids | Temperature
+@dataclass(frozen=True)
+class LabelSigmoids:
+    """Probabilities 1 / (1 + exp(a f + b)) of labels, of which an object may have any number."""
+
+    pairs: Array  # (k, 2): a and b
+
+    def of(self, scores: Array) -> Array:  # (n, k) -> (n, k)
+        """The probability of each label."""
+        return np.asarray(expit(-(scores * self.pairs[:, 0] + self.pairs[:, 1])))
+
+
+Calibration = Sigmoids | Temperature | LabelSigmoids
 
 
 def sigmoid(f: Array, positive: Array, w: Array) -> Array:  # (n,), (n,), (n,) -> (2,)

@@ -165,7 +165,7 @@ def test_landmarks_that_are_no_texts_have_numbers_and_may_be_missing() -> None:
     assert cells.count("") == 3
 
 
-def test_bad_input_115_a_model_without_what_is_asked_for(
+def test_bad_input_112_a_model_without_what_is_asked_for(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     fit_words()
@@ -184,7 +184,7 @@ def test_bad_input_115_a_model_without_what_is_asked_for(
 
 
 @pytest.mark.parametrize("share", ["0", "1", "90", "x", "nan"])
-def test_bad_input_116_a_coverage_is_refused_before_any_work(
+def test_bad_input_113_a_coverage_is_refused_before_any_work(
     share: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit, match="2"):
@@ -192,7 +192,7 @@ def test_bad_input_116_a_coverage_is_refused_before_any_work(
     assert f"{share!r} is not a number between 0 and 1" in capsys.readouterr().err
 
 
-def test_bad_input_117_names_that_are_written(capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_114_names_that_are_written(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         cli.main(["predict", "m.krein", "new.csv", "--id", "novelty", "--novelty"])
     assert "--id novelty: what is written has a column of that name" in capsys.readouterr().err

@@ -13,6 +13,7 @@ from kreinlearn.learn.neighbours import (
     MEDIAN_ROWS,
     NEIGHBOURS,
     NOBODY,
+    LabelNeighbours,
     NeighbourScores,
     as_distances,
 )
@@ -303,3 +304,25 @@ def test_five_thousand_objects_take_little_time_and_memory():
     finally:
         tracemalloc.stop()
     assert peak < 3 * 2048 * n * 8
+
+
+@pytest.mark.parametrize("similarities", [False, True])
+def test_labels_are_scored_by_the_objects_with_them_and_without_them(similarities):
+    D, _, new = problem()
+    n, rng = len(D), np.random.default_rng(4)
+    Y = rng.choice([-1, 1], size=(n, 4))
+    Y[:, 2], Y[:, 3] = -1, np.where(np.arange(n) == 7, 1, -1)  # nobody, and one alone
+    weights = (np.arange(n) % 5 > 0).astype(float)
+    near = LabelNeighbours.fit(D, Y, weights, similarities=similarities)
+    own = np.where(np.arange(len(new)) % 2, NOBODY, np.arange(len(new)))
+    found = near.of(new, own)
+    distances = (near.top - new).clip(0) if similarities else new
+    for i, row in enumerate(distances):
+        allowed = (weights > 0) & (np.arange(n) != own[i])
+        for j in range(4):
+            scores = scores_of_row(row, Y[:, j] > 0, 2, near.floor, allowed)
+            wanted = scores[:, 1] - scores[:, 0]
+            size = 1 + np.abs(scores).max()
+            np.testing.assert_allclose(found[:, i, j], wanted, rtol=0, atol=20 * EPS * size)
+    np.testing.assert_array_equal(found[:, :, 2], 0.0)  # where nobody has a label it says nothing
+    np.testing.assert_array_equal(near.counts.sum(axis=1), np.count_nonzero(weights))

@@ -11,6 +11,7 @@ from kreinlearn.learn.stack import (
     SMOOTH,
     Logit,
     Stack,
+    fit_label_stack,
     fit_stack,
     probabilities,
     scaled,
@@ -449,3 +450,20 @@ def test_the_range_by_weights_is_that_of_repeated_rows():
     scores, w = rng.standard_cauchy(size=(500, 3)), rng.integers(0, 5, 500)
     assert score_range(scores, w) == score_range(np.repeat(scores, w, axis=0))
     assert score_range(scores, w) != score_range(scores)
+
+
+def test_labels_share_the_weights_of_parts_as_problems_of_two_classes():
+    """Every object and label is a row of one problem, whose two classes have half the odds each."""
+    rng = np.random.default_rng(3)
+    Y = rng.choice([-1, 1], size=(40, 3), p=[0.7, 0.3])
+    parts = np.stack([Y + rng.normal(size=Y.shape), 0.5 * Y + rng.normal(size=Y.shape)])
+    w = rng.integers(1, 4, size=40).astype(float)
+    rows = [(i, j) for i in range(40) for j in range(3)]
+    X = np.array([[[-part[i, j] / 2, part[i, j] / 2] for i, j in rows] for part in parts])
+    labels = np.array([int(Y[i, j] == 1) for i, j in rows])
+    of_rows = np.array([w[i] for i, _ in rows])
+    found = fit_label_stack(parts, Y, w)
+    scaled_parts, roots = normal_parts(X, of_rows)
+    _, gradient = objective(found.weights * roots, scaled_parts, labels, of_rows)
+    assert (found.weights > 0).all()
+    np.testing.assert_allclose(gradient, 0, atol=1e-9)

@@ -259,6 +259,24 @@ def test_fields_of_records_have_the_types_of_their_class(
     assert is_a(value, wanted) == right
 
 
+LABELS = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1]] * 6)
+
+
+def several_labels() -> Any:
+    X = np.random.default_rng(0).normal(size=(24, 2))
+    return kreinlearn.KreinClassifier("gaussian", random_state=0).fit(X, LABELS)
+
+
+def calibrated_labels() -> Any:
+    X = np.random.default_rng(0).normal(size=(24, 2))
+    return kreinlearn.KreinSVC(probability=True, random_state=0).fit(X, LABELS)
+
+
+def probabilities_of_classes(header: Any, arrays: Arrays) -> None:
+    header["sigmoids"] = {"temperature": header["sigmoids"]["labels"]}
+    arrays["sigmoids.temperature"] = arrays.pop("sigmoids.labels")
+
+
 SHOWN = {"transform": "evil"}
 ODD: dict[str, tuple[Callable[[], Any], Change, str]] = {
     "a store": (strings, parameters(resources=resources(store="folder")), "its store is 'folder'"),
@@ -293,6 +311,15 @@ ODD: dict[str, tuple[Callable[[], Any], Change, str]] = {
     "a neighbour of no class": (front, moved("_neighbours.1.labels"), "neighbours do not fit"),
     "neighbours without a floor": (front, fields("_neighbours", floor=0.0), "neighbours do not"),
     "a range": (front, moved("_range"), "parts of its decision"),
+    "labels as classes": (several_labels, state(multi_class_="ovr"), "neighbours do not fit"),
+    "classes as labels": (front, state(multi_class_="multilabel"), "neighbours do not fit"),
+    "a label of no landmark": (
+        several_labels,
+        moved("_neighbours.1.labels"),
+        "neighbours do not fit",
+    ),
+    "labels without a unit": (several_labels, fields("_neighbours", default=0.0), "neighbours do"),
+    "probabilities of classes": (calibrated_labels, probabilities_of_classes, "do not fit its"),
     "a weight of a part": (front, unweighted("krein", 17.0), "do not give what the model gave"),
     "a method of the kernel": (vectors, learned(takes_=3), "its kernel has learned"),
     "more of the kernel": (strings, learned(width_=3.0), "its kernel has learned"),

@@ -49,14 +49,17 @@ class VarianceConstrained(SquaredError):
         shift = encoded.shift / unit
         deviation = np.sqrt(np.maximum(whole.yy, 0) / whole.n)
         size = np.sqrt(np.maximum(whole.yy / whole.n, 0) + (whole.ybar + shift) ** 2)
-        if (deviation <= CONSTANT_RTOL * size).any():
+        constant = deviation <= CONSTANT_RTOL * size
+        if constant.any() and not encoded.multilabel:
             raise ValueError(
                 f"the target is constant (n_samples={whole.n:g}): the variance constraint is "
                 "undefined; drop that output, or use KreinRidge"
             )
-        if isinstance(self.radius, str):
-            return replace(self, radii=deviation, unit=unit)
-        return replace(self, radii=self._given_radii(len(deviation)) / unit, unit=unit)
+        radii = deviation
+        if not isinstance(self.radius, str):
+            radii = self._given_radii(len(deviation)) / unit
+        radii = np.where(constant, 0.0, radii)  # a label that all objects have, or none
+        return replace(self, radii=radii, unit=unit)
 
     def _given_radii(self, q: int) -> Array:
         given = np.asarray(self.radius, dtype=np.float64)
