@@ -61,6 +61,13 @@ class Given:
         return (1 + isqrt(1 + 8 * n)) // 2 if condensed else n
 
     @property
+    def rows(self) -> Array:
+        """The numbers that the objects have in the file, where some may be left out between."""
+        if self.left_out is None:
+            return np.arange(self.n)
+        return np.delete(np.arange(self.n + len(self.left_out)), self.left_out)
+
+    @property
     def columns(self) -> list[str]:
         return [self.column] if self.column is not None else list(self.names or ())
 

@@ -41,6 +41,21 @@ def test_rows_have_the_names_of_id(file: Path, tmp_path: Path) -> None:
     assert read_csv(tmp_path / "g.csv")["name"][:2] == ["n0", "n1"]
 
 
+def test_rows_keep_their_numbers_and_names_where_some_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*WORDS[:20], "", *WORDS[20:40], "", *WORDS[40:]]
+    kept = [i for i, word in enumerate(words) if word]
+    names = [f"n{i}" for i in range(len(words))]
+    file = write_csv(tmp_path / "gaps.csv", {"name": names, "text": words})
+    flags = ["--column", "text", "--drop-missing", "--clusters", 3]
+    found = printed(capsys, "cluster", file, *flags, "-o", tmp_path / "g.csv")
+    assert read_csv(tmp_path / "g.csv")["row"] == [str(i) for i in kept]
+    assert all(words[one["medoid_row"]] == one["medoid"] for one in found["groups"])
+    run("cluster", file, *flags, "--id", "name", "-o", tmp_path / "named.csv", "--quiet")
+    assert read_csv(tmp_path / "named.csv")["name"] == [names[i] for i in kept]
+
+
 def test_a_wrong_number_is_a_wrong_call(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["cluster", str(file), "--clusters", "0"])
