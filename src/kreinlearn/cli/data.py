@@ -37,6 +37,7 @@ IDENTIFIER = re.compile(  # what a column that names the rows may be called; pan
     r"(?i:(^|[_\W])(id|ids|index|idx|key|uuid|guid)$)|[a-z]I[dD]$|^Unnamed: 0$|^$"
 )
 MARKS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
+WHOLE_ROWS = ", or compare whole rows, with their gaps, by --kernel gower"
 BARE = "1"  # the first column of a file without names
 
 
@@ -171,9 +172,9 @@ def _from_table(
     if isinstance(kernel.domain, Records):
         if kernel.fields:
             lists = table.pick(kernel.fields).list_columns()
-            numeric, whole = set(numbers) - kernel.domain.objects, not options.drop_missing
-            return rows.records(kernel.fields, numeric, lists, whole=whole)
-        return rows.records(chosen or [*numbers, *others], set(numbers) - kernel.categorical)
+            return rows.records(kernel.fields, set(numbers) - kernel.domain.objects, lists)
+        numeric = set(numbers) - kernel.categorical
+        return rows.records(chosen or [*numbers, *others], numeric, gaps=True)
     if kernel.domain.is_objects:
         chosen = chosen or object_columns(table, numbers, others, kernel.takes_texts)
         return rows.objects(chosen[0]) if len(chosen) == 1 else rows.numbers(chosen)
@@ -197,7 +198,8 @@ def _guessed(rows: _Rows, column: list[str] | None, numbers: list[str], others: 
         object_columns(rows.table, numbers, others, text=True)
     if set(chosen) <= set(numbers):
         return replace(rows.numbers(chosen), kernel="gaussian")
-    return replace(rows.records(_in_order(rows.table, chosen), set(numbers)), kernel="gower")
+    given = rows.records(_in_order(rows.table, chosen), set(numbers), gaps=True)
+    return replace(given, kernel="gower")
 
 
 def _in_order(table: Table, names: Sequence[str]) -> list[str]:
@@ -326,24 +328,28 @@ class _Rows:
 
     def records(
         self, names: Sequence[str], numeric: Collection[str], lists: Collection[str] = (), *,
-        whole: bool = True,
+        gaps: bool = False,
     ) -> Given:  # fmt: skip
-        """Rows as dicts; one is missing if all of its fields are, or any of them unless whole."""
-        table, left_out = self._complete(names, whole=whole)
+        """Rows as dicts, in which fields may be missing if the kernel takes gaps."""
+        also = "" if gaps or lists or self.kernel else WHOLE_ROWS
+        table, left_out = self._complete(names, gaps and not self.options.drop_missing, also)
         chosen, named = table.pick(list(names)), tuple(names)
         blocks = (chosen.as_records(one, numeric, lists) for one in chosen.blocks())
         X = list(chain.from_iterable(blocks))
         return Given(X, self.kernel, names=named, table=table, left_out=left_out)
 
-    def _complete(self, names: Sequence[str], whole: bool = False) -> tuple[Table, Array | None]:
+    def _complete(
+        self, names: Sequence[str], whole: bool = False, also: str = ""
+    ) -> tuple[Table, Array | None]:
         """The table without rows in which an object or the target is missing, and these rows.
 
-        Unless --drop-missing is given, they are an error that counts them.
+        Unless --drop-missing is given, they are an error that counts them, and says what helps
+        ``also``. With ``whole``, an object is missing if all of its columns are empty.
         """
         options, table = self.options, self.table
         target = _in_file(options) or _label_column(options, len(table))
         found = gaps_in(table, list(dict.fromkeys(names)), whole=whole)
-        said = gaps_in_words(found, table.stored.line) if found else ""
+        said, also = (gaps_in_words(found, table.stored.line), also) if found else ("", "")
         if target is not None:
             labels, name = (table, target) if isinstance(target, str) else target
             more = gaps_in(labels, [name]) if isinstance(labels, Table) else {}
@@ -355,7 +361,9 @@ class _Rows:
             return table, None
         rows = rows_of(found)
         if not options.drop_missing:
-            raise ValueError(f"{table.origin}: {said}; fill in, or leave out with --drop-missing")
+            raise ValueError(
+                f"{table.origin}: {said}; fill in, or leave out with --drop-missing{also}"
+            )
         self.talk.note(f"left out: {len(rows):,} of {len(table):,} rows; {said}")
         return replace(table, stored=Complete(table.stored, rows)), rows
 

@@ -250,8 +250,8 @@ def _add_file(command: Command) -> None:
     add("--no-header", dest="header", action="store_false",
         help="the first line holds no names; columns are then called 1, 2, and so on")  # fmt: skip
     add("--drop-missing", action="store_true",
-        help="leave out rows in which the object or the target is missing; otherwise these are an "
-        "error")  # fmt: skip
+        help="leave out rows in which a column that is used or the target is empty; otherwise "
+        "these are an error, except for gaps in rows that gower compares")  # fmt: skip
 
 
 def _add_objects(command: Command) -> None:

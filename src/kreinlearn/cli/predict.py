@@ -128,9 +128,9 @@ def blocks_of(
         yield from _array_rows(file, model, options)
         return
     names, convert = _wanted(model, known, file, options)
-    ids, whole = [] if options.id is None else [options.id], model.kernel_.domain.is_records
+    ids = [] if options.id is None else [options.id]
     for block in file.blocks([*names, *ids]):
-        found = gaps_of_block(file, names, block, whole=whole)
+        found = _gaps(model.kernel_, file, names, block, options)
         if found and not options.drop_missing:
             said = gaps_in_words(found, file.stored.line)
             raise ValueError(f"{options.file}: {said}; fill in, or leave out with --drop-missing")
@@ -140,6 +140,19 @@ def blocks_of(
             block = block.without(left_out - block.first)
         if block.columns[0]:
             yield Rows(convert(block), block.columns[-1] if ids else None)
+
+
+def _gaps(
+    kernel: Any, file: Table, names: Sequence[str], block: Block, options: argparse.Namespace
+) -> dict[str, list[int]]:
+    """Find empty cells; a kernel of whole rows takes them, unless --drop-missing is given."""
+    from kreinlearn.kernels.fields import fields_in
+
+    if not kernel.domain.is_records or options.drop_missing:
+        return gaps_of_block(file, names, block)
+    fields = {str(field.name) for field in fields_in(kernel)}
+    found = gaps_of_block(file, names, block, whole=not fields)
+    return {name: rows for name, rows in found.items() if name in fields or not fields}
 
 
 def _array_rows(file: ArrayFile, model: Any, options: argparse.Namespace) -> Iterator[Rows]:

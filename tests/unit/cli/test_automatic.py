@@ -148,6 +148,7 @@ def test_fit_says_the_weights_and_predict_reads_the_columns_that_are_needed(
     assert len(read_csv(Path("words_out.csv"))["prediction"]) == N
 
 
+@pytest.mark.filterwarnings("ignore:field .* is missing")
 @pytest.mark.parametrize("gaps", [0, 3])
 def test_whole_rows_are_read_again_by_predict(gaps: int) -> None:
     """With a gap in every column, whole rows are all that can be compared."""
@@ -160,24 +161,49 @@ def test_whole_rows_are_read_again_by_predict(gaps: int) -> None:
     for row, name in enumerate(list(table)[:gaps]):
         table[name][row] = ""
     write_csv(Path("rows.csv"), table)
-    run("fit", "rows.csv", "--target", "label", "-o", "m.krein", "--quiet")
+    rows = given("rows.csv", "--kernel", "gower").X
+    kreinlearn.KreinClassifier(random_state=0).fit(rows, label).save("m.krein")
     run("predict", "m.krein", "rows.csv", "-o", "out.csv", "--scores", "--quiet")
     model = kreinlearn.load("m.krein")
     assert "Gower()" in [name for name, weight in model.kernel_weights_.items() if weight]
-    scores = model.decision_function(given("rows.csv").X)
+    scores = model.decision_function(rows)
     written = read_csv(Path("out.csv"))
     for j, name in enumerate(model.classes_):
         column = np.array(written[f"score_{name}"], dtype=float)
         np.testing.assert_allclose(column, scores[:, j], rtol=1e-9, atol=1e-9)
 
 
-def test_fields_with_gaps_are_left_out_or_compared_by_whole_rows() -> None:
+def test_rows_with_gaps_are_an_error_or_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     things = read_csv(Path("things.csv"))
-    things["size"][3] = things["colour"][5] = ""
+    things["size"][3] = things["name"][5] = things["name"][8] = ""
     write_csv(Path("gaps.csv"), things)
-    run("fit", "gaps.csv", "--target", "label", "-o", "m.krein", "--quiet")
-    names = kreinlearn.load("m.krein").kernel_losses_
-    assert not [name for name in names if "size" in name or "colour" in name]
+    words = ["fit", "gaps.csv", "--target", "label", "-o", "m.krein"]
+    assert cli.main(words) == 1
+    said = capsys.readouterr().err
+    assert "gaps.csv: name is empty in 2 rows (lines 7, 10), size is empty in one row (li" in said
+    assert "leave out with --drop-missing, or compare whole rows, with their gaps, by --ke" in said
+    run(*words, "--drop-missing")
+    said = capsys.readouterr().err
+    assert f"left out: 3 of {N} rows; name is empty in 2 rows (lines 7, 10)" in said
+    assert "warning" not in said
+    assert any("name" in name for name in kreinlearn.load("m.krein").kernel_weights_)
+    predict = ["predict", "m.krein", "gaps.csv", "-o", "out.csv"]
+    assert cli.main(predict) == 1
+    assert "name is empty in 2 rows (lines 7, 10)" in capsys.readouterr().err
+    run(*predict, "--drop-missing")
+    assert len(read_csv(Path("out.csv"))["prediction"]) == N - 3
+
+
+def test_gower_takes_rows_with_gaps_unless_they_are_to_be_left_out() -> None:
+    things = read_csv(Path("things.csv"))
+    things["size"][3] = ""
+    write_csv(Path("gaps.csv"), things)
+    flags = ("gaps.csv", "--kernel", "gower")
+    assert [row["size"] for row in given(*flags).X].count(None) == 1
+    assert len(given(*flags, "--drop-missing").X) == N - 1
+    run("fit", *flags, "--target", "label", "-o", "m.krein", "--quiet")
+    run("predict", "m.krein", "gaps.csv", "-o", "out.csv", "--quiet")
+    assert len(read_csv(Path("out.csv"))["prediction"]) == N
 
 
 def test_evaluate_several_kernels(capsys: pytest.CaptureFixture[str]) -> None:
