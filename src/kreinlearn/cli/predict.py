@@ -19,7 +19,7 @@ from kreinlearn.cli.output import STDOUT, require_free
 from kreinlearn.data.arrays import ArrayFile
 from kreinlearn.data.gaps import gaps_in_words, gaps_of_block, rows_of
 from kreinlearn.data.source import BATCH
-from kreinlearn.data.table import Block, Table
+from kreinlearn.data.table import Block, Table, listed
 from kreinlearn.data.writing import TABLES, Write, comma_separated, harmless, table_file
 
 
@@ -127,6 +127,7 @@ def blocks_of(
     if isinstance(file, ArrayFile):
         yield from _array_rows(file, model, options)
         return
+    _compare_columns(model, known, options, talk)
     names, convert = _wanted(model, known, file, options)
     ids = [] if options.id is None else [options.id]
     for block in file.blocks([*names, *ids]):
@@ -165,6 +166,25 @@ def _array_rows(file: ArrayFile, model: Any, options: argparse.Namespace) -> Ite
     for start in range(0, len(X), BATCH):
         stop = start + BATCH
         yield Rows(X[start:stop], None if ids is None else ids[start:stop])
+
+
+def _compare_columns(
+    model: Any, known: Sequence[str] | None, options: argparse.Namespace, talk: Talk
+) -> None:
+    """Refuse --column for records, whose fields have names; note one that fit did not see."""
+    from kreinlearn.estimators.access import column_name
+
+    if options.column and model.kernel_.domain.is_records:
+        options.parser.error(
+            f"--column: {options.model} finds its columns by the names that they had in fit; "
+            "leave the flag out, and rename columns of the file if need be"
+        )
+    fitted = [column_name(model)] if known is None else list(known)
+    if options.column and None not in fitted and options.column != fitted:
+        talk.note(
+            f"{options.model} was fitted on {listed(fitted)}, and is applied to "
+            f"{listed(options.column)} (--column)"
+        )
 
 
 def _wanted(

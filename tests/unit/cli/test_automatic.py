@@ -206,6 +206,24 @@ def test_gower_takes_rows_with_gaps_unless_they_are_to_be_left_out() -> None:
     assert len(read_csv(Path("out.csv"))["prediction"]) == N
 
 
+def test_columns_that_the_model_was_not_fitted_on(capsys: pytest.CaptureFixture[str]) -> None:
+    run("fit", "things.csv", "--target", "label", "-o", "m.krein", "--quiet")
+    with pytest.raises(SystemExit):
+        cli.main(["predict", "m.krein", "things.csv", "--column", "colour", "-o", "out.csv"])
+    assert "--column: m.krein finds its columns by the names that they" in capsys.readouterr().err
+    run("fit", "words.csv", "--target", "label", "-o", "n.krein", "--quiet")
+    run("fit", "numbers.csv", "--target", "label", "-o", "o.krein", "--quiet")
+    for model, file, column, fitted in (
+        ("n.krein", "things.csv", ["colour"], ["name"]),
+        ("o.krein", "numbers.csv", ["b", "a"], ["a", "b"]),
+    ):
+        for columns in (column, fitted):
+            flags = [word for name in columns for word in ("--column", name)]
+            run("predict", model, file, *flags, "-o", "out.csv", "--force")
+            said = f"{model} was fitted on {', '.join(fitted)}, and is applied to "
+            assert (said in capsys.readouterr().err) is (columns is column)
+
+
 def test_evaluate_several_kernels(capsys: pytest.CaptureFixture[str]) -> None:
     flags = ["--target", "label", "--cv", "2", "--quiet"]
     kernels = ["--kernel", "levenshtein", "--kernel", "jaro_winkler"]
