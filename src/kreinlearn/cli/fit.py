@@ -12,7 +12,7 @@ import numpy as np
 
 from kreinlearn.cli.arguments import ESTIMATORS, kernel_parameters
 from kreinlearn.cli.messages import Talk
-from kreinlearn.cli.output import command, require_free, show_findings
+from kreinlearn.cli.output import INSTEAD, command, require_free, show_findings
 from kreinlearn.data.memory import Resources
 from kreinlearn.data.table import Table
 from kreinlearn.data.targets import TASKS
@@ -62,7 +62,8 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     elif expected is None:
         talk.note("the error is not known, as the objects stay in the file; evaluate a part of it")
     show_findings({**_findings(model, given, seconds, options), **_plain(expected)}, options)
-    talk.note(f"next: kreinlearn predict {shlex.quote(str(options.output))} NEW_FILE -o out.csv")
+    apply = f"next: kreinlearn predict {shlex.quote(str(options.output))} NEW_FILE -o out.csv"
+    talk.note(apply if expected is None or expected.learned else INSTEAD)
     talk.note(f"compare: {command('evaluate', options, '--html report.html')}")
     return 0
 

@@ -53,6 +53,10 @@ def _same(one: Path, other: Path) -> bool:
 
 # What to run next
 
+INSTEAD = (
+    "nothing was learned: try other columns (--column) or another similarity (--kernel; kreinlearn "
+    "kernels lists them), and look at the data with kreinlearn inspect"
+)
 SHARED = ("target", "labels", "column", "id", "kernel", "kernel_param", "delimiter", "encoding")
 
 

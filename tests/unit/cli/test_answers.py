@@ -65,6 +65,32 @@ def test_fit_of_numbers_says_r_squared_and_the_error_in_their_unit(
     assert "R^2 = " in out
 
 
+@pytest.mark.parametrize(
+    ("target", "guess"), [("kind", "no better than guessing"), ("price", "if the mean is always")]
+)
+def test_nothing_learned_is_said_and_no_prediction_is_proposed(
+    target: str, guess: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Neighbours in the file are alike in size and of different kinds, so that any guess misleads.
+    sizes = np.repeat(np.arange(N // 2), 2) * 10.0 + np.tile([0.0, 1.0], N // 2)
+    values = {"kind": ["a", "b"] * (N // 2), "price": [-10.5, 10.5] * (N // 2)}[target]
+    write_csv(Path("noise.csv"), {"size": sizes, target: values})
+    flags = ["noise.csv", "--target", target, "--kernel", "gaussian"]
+    run("fit", *flags, "--kernel-param", "width=1", "-o", "m.krein")
+    out, said = capsys.readouterr()
+    assert guess in out
+    assert "nothing was learned" in out
+    assert "nothing was learned: try other columns (--column) or another similarity" in said
+    assert "compare: kreinlearn evaluate noise.csv" in said
+    assert "next:" not in said
+    run("evaluate", *flags, "--learners", "constant", "--markdown", "r.md")
+    out, said = capsys.readouterr()
+    assert out.startswith("Nothing was learned: always the m")
+    assert "nothing was learned: try other columns" in said
+    assert "next:" not in said
+    assert "What to run next" not in Path("r.md").read_text()
+
+
 # Columns
 
 
