@@ -22,9 +22,14 @@ from kreinlearn.data.source import BATCH
 from kreinlearn.data.table import Block, Table, listed
 from kreinlearn.data.writing import TABLES, Write, comma_separated, harmless, table_file
 
+ROW = "row"  # the column of row numbers, which is written if rows may be left out
+
 
 class Rows(NamedTuple):
-    """The objects of a block, as the model takes them, and their ids if these are asked for."""
+    """The objects of a block, as the model takes them, and what names them in the output.
+
+    These are the ids that are asked for, or else the numbers of rows, if some may be left out.
+    """
 
     X: Any
     ids: Sequence[Any] | None
@@ -93,7 +98,7 @@ def _check(model: Any, options: argparse.Namespace) -> None:
 
 def _columns(model: Any, rows: Rows, options: argparse.Namespace) -> dict[str, Any]:
     """Return what is written, by the name of its column; scores are evaluated once."""
-    columns: dict[str, Any] = {} if rows.ids is None else {options.id: rows.ids}
+    columns: dict[str, Any] = {} if rows.ids is None else {options.id or ROW: rows.ids}
     if not options.scores:
         columns["prediction"] = model.predict(rows.X)
     else:
@@ -135,12 +140,15 @@ def blocks_of(
         if found and not options.drop_missing:
             said = gaps_in_words(found, file.stored.line)
             raise ValueError(f"{options.file}: {said}; fill in, or leave out with --drop-missing")
+        numbers = np.arange(block.first, block.first + len(block.columns[0]))
         if found:
             left_out = rows_of(found)
+            numbers = np.setdiff1d(numbers, left_out)
             talk.note(f"left out: {gaps_in_words(found, file.stored.line)}")
             block = block.without(left_out - block.first)
         if block.columns[0]:
-            yield Rows(convert(block), block.columns[-1] if ids else None)
+            unnamed = numbers if options.drop_missing else None
+            yield Rows(convert(block), block.columns[-1] if ids else unnamed)
 
 
 def _gaps(

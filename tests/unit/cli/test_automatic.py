@@ -192,6 +192,12 @@ def test_rows_with_gaps_are_an_error_or_left_out(capsys: pytest.CaptureFixture[s
     assert "name is empty in 2 rows (lines 7, 10)" in capsys.readouterr().err
     run(*predict, "--drop-missing")
     assert len(read_csv(Path("out.csv"))["prediction"]) == N - 3
+    kept = [str(i) for i in range(N) if i not in (3, 5, 8)]
+    assert read_csv(Path("out.csv"))["row"] == kept
+    run(*predict, "--drop-missing", "--force", "--id", "thing_id")
+    written = read_csv(Path("out.csv"))
+    assert list(written) == ["thing_id", "prediction"]
+    assert written["thing_id"] == [things["thing_id"][int(i)] for i in kept]
 
 
 def test_gower_takes_rows_with_gaps_unless_they_are_to_be_left_out() -> None:
