@@ -113,10 +113,16 @@ def _opened(path: Path, options: argparse.Namespace, header: bool | None) -> Tab
 
 
 def say_mark(file: Table | ArrayFile, options: argparse.Namespace, talk: Talk) -> None:
-    """Say what separates the columns, if it was found and is not what files of this name have."""
-    mark = getattr(getattr(file, "stored", None), "delimiter", None)
+    """Say what separates the columns, if it was found and is not what files of this name have.
+
+    Columns of numbers with decimal commas are named, too.
+    """
+    stored = getattr(file, "stored", None)
+    mark = getattr(stored, "delimiter", None)
     if None is not mark != DELIMITERS.get(suffix_of(options.file)) and options.delimiter is None:
         talk.note(f"{options.file}: columns are separated by {MARKS[mark]} (--delimiter)")
+    if commas := getattr(stored, "decimal_commas", None):
+        talk.note(f"{options.file}: read as numbers with decimal commas: {listed(commas)}")
 
 
 def _require_names(

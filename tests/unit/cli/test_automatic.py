@@ -230,6 +230,18 @@ def test_columns_that_the_model_was_not_fitted_on(capsys: pytest.CaptureFixture[
             assert (said in capsys.readouterr().err) is (columns is column)
 
 
+def test_decimal_commas_are_read_as_numbers_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+    numbers = read_csv(Path("numbers.csv"))
+    commas = {name: [x.replace(".", ",") for x in values] for name, values in numbers.items()}
+    write_csv(Path("commas.csv"), commas, delimiter=";")
+    assert_array_equal(given("commas.csv").X, given("numbers.csv").X)
+    run("fit", "commas.csv", "--target", "label", "-o", "m.krein")
+    said = "commas.csv: read as numbers with decimal commas: a, b"
+    assert said in capsys.readouterr().err
+    run("predict", "m.krein", "commas.csv", "-o", "out.csv")
+    assert said in capsys.readouterr().err
+
+
 def test_evaluate_several_kernels(capsys: pytest.CaptureFixture[str]) -> None:
     flags = ["--target", "label", "--cv", "2", "--quiet"]
     kernels = ["--kernel", "levenshtein", "--kernel", "jaro_winkler"]
