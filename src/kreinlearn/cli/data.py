@@ -36,6 +36,8 @@ ROOM = 4  # a file is read into memory if that many times its size fits the budg
 IDENTIFIER = re.compile(  # what a column that names the rows may be called; pandas writes the last
     r"(?i:(^|[_\W])(id|ids|index|idx|key|uuid|guid)$)|[a-z]I[dD]$|^Unnamed: 0$|^$"
 )
+CODE = re.compile(r"(.*\D)(\d{1,18})", re.ASCII)  # C1000, or order-17
+FEWEST_CODES = 10  # texts that may be said to count the rows
 MARKS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 WHOLE_ROWS = ", or compare whole rows, with their gaps, by --kernel gower"
 BARE = "1"  # the first column of a file without names
@@ -245,15 +247,34 @@ def _without_identifiers(
 
 
 def _is_identifier(table: Table, name: str) -> bool:
-    """Whether a column that is called like an identifier holds distinct texts or whole numbers."""
-    if not IDENTIFIER.search(name) or name not in table.kinds:
+    """Whether a column holds distinct texts or whole numbers and is called like an identifier.
+
+    Texts that count the rows, as C1000, C1001, ... do, may be called anything.
+    """
+    if name not in table.kinds:
+        return False
+    called = IDENTIFIER.search(name) is not None
+    if not called and table.kinds[name].what != "text":
         return False
     values = table.column(name)
+    if not called:
+        return _count_rows(values)
     if len(set(map(str, values))) < len(values):
         return False
     if table.kinds[name].what == "number":
         return all(is_number(value) and float(value).is_integer() for value in values)
     return all(isinstance(value, str) for value in values)
+
+
+def _count_rows(values: Sequence[Any]) -> bool:
+    """Whether all texts have one beginning and different numbers, with few gaps between these."""
+    codes = [CODE.fullmatch(value) if isinstance(value, str) else None for value in values]
+    if len(codes) < FEWEST_CODES or None in codes:
+        return False
+    beginnings = {code[1] for code in codes if code is not None}
+    numbers = {int(code[2]) for code in codes if code is not None}
+    dense = max(numbers) - min(numbers) < 2 * len(values)
+    return len(beginnings) == 1 and len(numbers) == len(values) and dense
 
 
 def _matrix(rows: _Rows, numbers: list[str], others: list[str]) -> Given | None:

@@ -104,13 +104,19 @@ def test_a_table_of_another_kind_of_file_is_read_as_a_csv_file_is() -> None:
         ("index", [i + 0.5 for i in range(N)], False),
         ("id", [f"x{i // 2}" for i in range(N)], False),
         ("id", [0, *range(N - 1)], False),
-        ("grid", [f"x{i}" for i in range(N)], False),
-        ("name", [f"x{i}" for i in range(N)], False),
+        ("customer", [f"C{1089 - i}" for i in range(N)], True),
+        ("order", [f"2026-A-{i + i // 2:05}" for i in range(N)], True),
+        ("grid", [f"x{i * i}" for i in range(N)], False),
+        ("name", [f"x{i // 2}" for i in range(N)], False),
+        ("name", [f"{'xy'[i % 2]}{i}" for i in range(N)], False),
+        ("name", [f"x{i}y" for i in range(N)], False),
+        ("size", range(N), False),
+        ("day", [f"2026-01-{i + 1:02}" for i in range(N)], False),
     ],
 )
 def test_columns_that_only_name_the_rows(name: str, values: Any, is_one: bool) -> None:
     rows = read_csv(Path("things.csv"))
-    more = {"colour": rows["colour"], "size": rows["size"], "label": rows["label"]}
+    more = {"colour": rows["colour"], "weight": rows["size"], "label": rows["label"]}
     write_csv(Path("f.csv"), {name: list(values), **more})
     assert (name not in given("f.csv").X[0]) is is_one
     assert name in given("f.csv", "--column", name, "--column", "colour").X[0]
