@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kreinlearn.cli.messages import Talk
-from kreinlearn.cli.output import require_free, show_json, show_table
+from kreinlearn.cli.output import require_free, say_formulas, show_json, show_table
 from kreinlearn.data.tiles import length, take
 from kreinlearn.data.writing import TABLES, table_file
 
@@ -35,8 +35,10 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     model.fit(given.X)
     rows = _rows(model, given, names)
     if output is not None:
-        with table_file(output) as write:
-            write(_columns(model, given, names, options.id))
+        columns = _columns(model, given, names, options.id)
+        say_formulas(columns, output, options, talk)
+        with table_file(output, spreadsheet=options.spreadsheet) as write:
+            write(columns)
         talk.note(f"groups: {output}")
     if options.model is not None:
         data.remember(model, given)

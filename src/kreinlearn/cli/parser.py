@@ -134,8 +134,7 @@ def _add_predict(commands: Commands) -> None:
         "--probabilities")  # fmt: skip
     add("-o", "--output", type=Path, default=Path("-"), metavar="FILE",
         help="a .csv, .tsv, .jsonl or .parquet file, or - for stdout (the default)")  # fmt: skip
-    add("--spreadsheet", action="store_true",
-        help="write an apostrophe before labels that a spreadsheet would run, as =1+1")  # fmt: skip
+    _add_spreadsheet(add)
     _add_work(command, seed=False)
     _add_talk(command)
 
@@ -204,6 +203,7 @@ def _add_cluster(commands: Commands) -> None:
         help="auto, all, a number, or a share such as 0.1 (auto: all of up to 1000)")  # fmt: skip
     add("-o", "--output", type=Path, metavar="FILE",
         help="write the group of each row to a .csv, .tsv, .jsonl or .parquet file")  # fmt: skip
+    _add_spreadsheet(add)
     add("--model", type=Path, metavar="MODEL", help="write a model, which predict applies to rows")
     add("--report", type=Path, metavar="FILE", help="write a page that opens in a browser")
     _add_work(command)
@@ -282,6 +282,11 @@ def _add_task(add: Callable[..., Any]) -> None:
     add("--task", choices=TASKS, default="auto", help="what to learn (auto: as the target tells)")
     add("--landmarks", type=arguments.landmarks, default="auto", metavar="N",
         help="auto, all, a number, or a share such as 0.1 (auto: all, if time allows)")  # fmt: skip
+
+
+def _add_spreadsheet(add: Callable[..., Any]) -> None:
+    add("--spreadsheet", action="store_true",
+        help="write an apostrophe before texts that a spreadsheet would run, as =1+1")  # fmt: skip
 
 
 def _add_work(command: Command, *, memory: bool = True, seed: bool = True) -> None:

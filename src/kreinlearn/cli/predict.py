@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kreinlearn.cli.messages import Talk
-from kreinlearn.cli.output import STDOUT, require_free
+from kreinlearn.cli.output import STDOUT, require_free, say_formulas
 from kreinlearn.data.arrays import ArrayFile
 from kreinlearn.data.gaps import gaps_in_words, gaps_of_block, rows_of
 from kreinlearn.data.source import BATCH
@@ -60,7 +60,9 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     n = 0
     with _written(output, options.spreadsheet) as write:
         for rows in blocks_of(model, known, options, talk):
-            write(_columns(model, rows, options))
+            columns = _columns(model, rows, options)
+            say_formulas(columns, output, options, talk)
+            write(columns)
             n += len(rows.X)
             talk.detail(f"{n:,} rows")
         if not n:
