@@ -149,7 +149,7 @@ def blocks_of(
             talk.note(f"left out: {gaps_in_words(found, file.stored.line)}")
             block = block.without(left_out - block.first)
         if block.columns[0]:
-            unnamed = numbers if options.drop_missing else None
+            unnamed = numbers.tolist() if options.drop_missing else None
             yield Rows(convert(block), block.columns[-1] if ids else unnamed)
 
 
@@ -189,8 +189,9 @@ def _compare_columns(
             f"--column: {options.model} finds its columns by the names that they had in fit; "
             "leave the flag out, and rename columns of the file if need be"
         )
-    fitted = [column_name(model)] if known is None else list(known)
-    if options.column and None not in fitted and options.column != fitted:
+    column = column_name(model)
+    fitted = list(known or ()) if column is None else [column]
+    if options.column and fitted and options.column != fitted:
         talk.note(
             f"{options.model} was fitted on {listed(fitted)}, and is applied to "
             f"{listed(options.column)} (--column)"

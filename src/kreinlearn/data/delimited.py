@@ -116,8 +116,8 @@ class Delimited(TextTable):
         """The columns of numbers with decimal commas, judged by the first rows."""
         if self.delimiter == ",":
             return []
-        first = next(super().blocks(self.names), [[] for _ in self.names])
-        pairs = zip(self.names, first, strict=True)
+        first = next(super().blocks(self.names), None)
+        pairs = [] if first is None else zip(self.names, first, strict=True)
         return [name for name, values in pairs if have_decimal_commas(values)]
 
     def blocks(self, names: Sequence[str]) -> Iterator[list[list[Any]]]:

@@ -13,7 +13,7 @@ import pytest
 from kreinlearn import cli
 from kreinlearn.cli import kernels
 from kreinlearn.cli.arguments import LEARNERS, OBJECTS
-from kreinlearn.evaluation.learners import KNOWN
+from kreinlearn.evaluation.learners import KNOWN, learners_for
 from kreinlearn.kernels import resolve
 from tests.unit.cli.commands import printed, run, write_csv
 
@@ -153,6 +153,19 @@ def test_every_learner_has_a_word() -> None:
     for place, task in enumerate(("classification", "regression")):
         named = [name for both in LEARNERS.values() for name in both[place]]
         assert sorted(named) == sorted(learner.name for learner in KNOWN[task])
+        for word, both in LEARNERS.items():  # Python knows the same words
+            if both[place]:
+                assert [one.name for one in learners_for(task, word)] == list(both[place])
+            else:
+                with pytest.raises(ValueError, match=f"learner '{word}' is not known for"):
+                    learners_for(task, word)
+
+
+def test_python_proposes_a_learner_for_a_word_that_is_not_known() -> None:
+    with pytest.raises(ValueError, match=r"learner 'neighbors' .* \(did you mean 'neighbours'\?\)"):
+        learners_for("classification", ["neighbors"])
+    with pytest.raises(ValueError, match=r"\(did you mean 'KreinRidgeClassifier'\?\); known are"):
+        learners_for("classification", ["kreinridgeclassifer"])
 
 
 def test_learners_are_chosen_by_a_word_or_by_their_names(
