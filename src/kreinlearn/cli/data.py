@@ -141,7 +141,19 @@ def _require_names(
     wanted = (options.target if inside else None, options.id, *(options.column or ()), *fields)
     for name in wanted:
         if name is not None:
+            _require_header(name, file, options)
             require_column(name, file.names, options.file, what)
+
+
+def _require_header(name: str, file: Table | ArrayFile, options: argparse.Namespace) -> None:
+    """Name --no-header if a column is called by its place, as those without names are."""
+    named = hasattr(getattr(file, "stored", None), "delimiter") and options.header
+    places = map(str, range(1, len(file.names) + 1))
+    if named and name not in file.names and name in places:
+        raise ValueError(
+            f"there is no column {name!r} in {options.file}; the first line names them: "
+            f"{listed(file.names)}; if it is a row, add --no-header"
+        )
 
 
 def write_report(

@@ -190,7 +190,7 @@ def _compare_columns(
             "leave the flag out, and rename columns of the file if need be"
         )
     column = column_name(model)
-    fitted = list(known or ()) if column is None else [column]
+    fitted = [column] if column is not None else [] if known is None else list(known)
     if options.column and fitted and options.column != fitted:
         talk.note(
             f"{options.model} was fitted on {listed(fitted)}, and is applied to "

@@ -248,6 +248,20 @@ def test_decimal_commas_are_read_as_numbers_and_said(capsys: pytest.CaptureFixtu
     assert said in capsys.readouterr().err
 
 
+def test_a_column_that_is_called_by_its_place(capsys: pytest.CaptureFixture[str]) -> None:
+    words = read_csv(Path("words.csv"))
+    rows = zip(words["name"], words["label"], strict=True)
+    Path("bare.csv").write_text("".join(f"{a},{b}\n" for a, b in rows))
+    fit = ["fit", "bare.csv", "-o", "m.krein", "--target"]
+    assert cli.main([*fit, "2"]) == 1
+    said = capsys.readouterr().err
+    assert f"no column '2' in bare.csv; the first line names them: {words['name'][0]}, cla" in said
+    assert "if it is a row, add --no-header" in said
+    assert cli.main([*fit, "3"]) == 1
+    assert "--no-header" not in capsys.readouterr().err
+    run(*fit, "2", "--no-header", "--quiet")
+
+
 def test_evaluate_several_kernels(capsys: pytest.CaptureFixture[str]) -> None:
     flags = ["--target", "label", "--cv", "2", "--quiet"]
     kernels = ["--kernel", "levenshtein", "--kernel", "jaro_winkler"]
