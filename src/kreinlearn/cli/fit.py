@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kreinlearn.cli.arguments import ESTIMATORS, kernel_parameters
+from kreinlearn.cli.arguments import ESTIMATORS, close_to, kernel_parameters
 from kreinlearn.cli.messages import Talk
 from kreinlearn.cli.output import INSTEAD, command, require_free, show_findings
 from kreinlearn.data.memory import Resources
@@ -152,7 +152,8 @@ def _estimator(name: str, options: argparse.Namespace, kernel: Any, talk: Talk) 
     free = sorted((known | parts.keys()) - given.keys() - {"kernel"})
     for parameter, value in options.param:
         if parameter not in free:
-            raise ValueError(f"--param {parameter}: {name} has {', '.join(free)}")
+            meant = close_to(parameter, free) or f"{name} has {', '.join(free)}"
+            raise ValueError(f"--param {parameter}: {meant}")
         if parameter in parts:
             whole = parts[parameter]
             given[whole] = replace(given[whole], **{parameter: value})

@@ -184,8 +184,8 @@ def _add_approximate(commands: Commands) -> None:
 
 def _add_kernels(commands: Commands) -> None:
     command = _command(commands, "kernels", "list the kernels and the objects that they take")
-    command.add_argument("--objects", choices=arguments.OBJECTS, metavar="KIND",
-        help=f"only those for {', '.join(arguments.OBJECTS)}")  # fmt: skip
+    command.add_argument("--objects", type=arguments.objects, choices=arguments.OBJECTS,
+        metavar="KIND", help=f"only those for {', '.join(arguments.OBJECTS)}")  # fmt: skip
 
 
 def _add_cluster(commands: Commands) -> None:
