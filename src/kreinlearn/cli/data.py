@@ -388,13 +388,13 @@ class _Rows:
         options, table = self.options, self.table
         target = _in_file(options) or _label_column(options, len(table))
         found = gaps_in(table, list(dict.fromkeys(names)), whole=whole)
-        said, also = (gaps_in_words(found, table.stored.line), also) if found else ("", "")
+        said, also = (gaps_in_words(found, table), also) if found else ("", "")
         if target is not None:
             labels, name = (table, target) if isinstance(target, str) else target
             more = gaps_in(labels, [name]) if isinstance(labels, Table) else {}
             if more:
                 shown = more if name != BARE else {str(options.labels): more[name]}
-                said = f"{said}, {gaps_in_words(shown, labels.stored.line)}".removeprefix(", ")
+                said = f"{said}, {gaps_in_words(shown, labels)}".removeprefix(", ")
                 found = {**found, f"target {name}": more[name]}
         if not found:
             return table, None

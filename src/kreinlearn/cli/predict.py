@@ -140,13 +140,13 @@ def blocks_of(
     for block in file.blocks([*names, *ids]):
         found = _gaps(model.kernel_, file, names, block, options)
         if found and not options.drop_missing:
-            said = gaps_in_words(found, file.stored.line)
+            said = gaps_in_words(found, file)
             raise ValueError(f"{options.file}: {said}; fill in, or leave out with --drop-missing")
         numbers = np.arange(block.first, block.first + len(block.columns[0]))
         if found:
             left_out = rows_of(found)
             numbers = np.setdiff1d(numbers, left_out)
-            talk.note(f"left out: {gaps_in_words(found, file.stored.line)}")
+            talk.note(f"left out: {gaps_in_words(found, file)}")
             block = block.without(left_out - block.first)
         if block.columns[0]:
             unnamed = numbers.tolist() if options.drop_missing else None

@@ -206,6 +206,25 @@ def test_rows_with_gaps_are_an_error_or_left_out(capsys: pytest.CaptureFixture[s
     assert written["thing_id"] == [things["thing_id"][int(i)] for i in kept]
 
 
+def test_what_stands_for_no_number_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    numbers = read_csv(Path("numbers.csv"))
+    run("fit", "numbers.csv", "--target", "label", "-o", "m.krein", "--quiet")
+    numbers["a"][1], numbers["a"][2], numbers["a"][4], numbers["b"][7] = "n/a", "", "NA", "nan"
+    write_csv(Path("gaps.csv"), numbers)
+    said = "a is empty in 3 rows (lines 3, 4, 6; 'n/a' and 'NA' count as empty), b is empty in one "
+    said += "row (line 9; 'nan' counts as empty)"
+    capsys.readouterr()
+    for words in (
+        ["fit", "gaps.csv", "--target", "label", "-o"],
+        ["predict", "m.krein", "gaps.csv"],
+    ):
+        more = ["n.krein"] if words[0] == "fit" else []
+        assert cli.main([*words, *more]) == 1
+        assert said in capsys.readouterr().err
+        assert cli.main([*words, *more, "--drop-missing"]) == 0
+        assert said in capsys.readouterr().err
+
+
 def test_gower_takes_rows_with_gaps_unless_they_are_to_be_left_out() -> None:
     things = read_csv(Path("things.csv"))
     things["size"][3] = ""
