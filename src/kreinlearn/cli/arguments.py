@@ -145,6 +145,13 @@ def estimator(text: str) -> str:
     return text
 
 
+def objects(text: str) -> str:
+    if text not in OBJECTS:
+        meant = close_to(text, OBJECTS) or f"there are {', '.join(OBJECTS)}"
+        raise ArgumentTypeError(f"there is no kind of objects {text!r}; {meant}")
+    return text
+
+
 def learners(text: str) -> list[str]:
     """Read names of learners, with commas in between, each a key of LEARNERS or as it is shown."""
     shown = [one for both in LEARNERS.values() for names in both for one in names]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kreinlearn.cli.messages import Talk
-from kreinlearn.cli.output import require_free, show_json, show_table
+from kreinlearn.cli.output import require_free, say_formulas, show_json, show_table
 from kreinlearn.data.tiles import length, take
 from kreinlearn.data.writing import TABLES, table_file
+
+if TYPE_CHECKING:
+    from kreinlearn.cli.data import Given
 
 SHOWN = 60  # characters of a medoid
 
@@ -26,14 +29,16 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     from kreinlearn.estimators.kmeans import KreinKMeans
 
     given = data.load(options, talk, streams=True)
-    names = _names(options)
+    names = _names(options, given)
     more = fit_parameters(options, talk)
     model = KreinKMeans(options.clusters, kernel=given.kernel, spectrum=options.spectrum, **more)
     model.fit(given.X)
     rows = _rows(model, given, names)
     if output is not None:
-        with table_file(output) as write:
-            write(_columns(model, names, options.id))
+        columns = _columns(model, given, names, options.id)
+        say_formulas(columns, output, options, talk)
+        with table_file(output, spreadsheet=options.spreadsheet) as write:
+            write(columns)
         talk.note(f"groups: {output}")
     if options.model is not None:
         data.remember(model, given)
@@ -54,32 +59,33 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
 HEADER = ("group", "objects", "share", "medoid", "its row")
 
 
-def _names(options: argparse.Namespace) -> list[Any] | None:
-    """What --id calls the rows."""
+def _names(options: argparse.Namespace, given: Given) -> list[Any] | None:
+    """What --id calls the rows that are not left out."""
     if options.id is None:
         return None
     from kreinlearn.cli.data import file_of
 
-    return np.asarray(file_of(options, may_be_matrix=False).column(options.id)).tolist()
+    names = file_of(options, may_be_matrix=False).column(options.id)
+    return [names[row] for row in given.rows.tolist()]
 
 
-def _columns(model: Any, names: list[Any] | None, id: str | None) -> dict[str, Any]:
-    """The number and the group of each row, and whether it is a medoid."""
+def _columns(model: Any, given: Given, names: list[Any] | None, id: str | None) -> dict[str, Any]:
+    """The number in the file and the group of each row, and whether it is a medoid."""
     n = len(model.labels_)
     medoid = np.zeros(n, dtype=np.intp)
     medoid[model.medoid_indices_] = 1
-    named = {"row": np.arange(n)} if names is None else {str(id): names}
+    named = {"row": given.rows} if names is None else {str(id): names}
     return named | {"group": model.labels_, "is_medoid": medoid}
 
 
-def _rows(model: Any, given: Any, names: list[Any] | None) -> list[list[str]]:
+def _rows(model: Any, given: Given, names: list[Any] | None) -> list[list[str]]:
     """One line for each group, the largest first."""
     sizes, rows = np.bincount(model.labels_, minlength=model.n_clusters_), []
     for group in np.argsort(-sizes, kind="stable"):
         place = int(model.medoid_indices_[group])
         shown = _shown(given.X, place) if names is None else str(names[place])
         share = f"{100 * sizes[group] / len(model.labels_):.1f} %"
-        rows.append([str(group), f"{sizes[group]:,}", share, shown, str(place)])
+        rows.append([str(group), f"{sizes[group]:,}", share, shown, str(given.rows[place])])
     return rows
 
 
@@ -95,7 +101,7 @@ def _shown(X: Any, place: int) -> str:
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
-def _findings(model: Any, given: Any, rows: list[list[str]]) -> dict[str, Any]:
+def _findings(model: Any, given: Given, rows: list[list[str]]) -> dict[str, Any]:
     return {
         "kernel": given.shown,
         "n_objects": len(model.labels_),

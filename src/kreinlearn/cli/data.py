@@ -36,7 +36,10 @@ ROOM = 4  # a file is read into memory if that many times its size fits the budg
 IDENTIFIER = re.compile(  # what a column that names the rows may be called; pandas writes the last
     r"(?i:(^|[_\W])(id|ids|index|idx|key|uuid|guid)$)|[a-z]I[dD]$|^Unnamed: 0$|^$"
 )
+CODE = re.compile(r"(.*\D)(\d{1,18})", re.ASCII)  # C1000, or order-17
+FEWEST_CODES = 10  # texts that may be said to count the rows
 MARKS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
+WHOLE_ROWS = ", or compare whole rows, with their gaps, by --kernel gower"
 BARE = "1"  # the first column of a file without names
 
 
@@ -59,6 +62,13 @@ class Given:
         given = str(self.kernel).startswith("precomputed")
         condensed = given and getattr(self.X, "ndim", 2) == 1
         return (1 + isqrt(1 + 8 * n)) // 2 if condensed else n
+
+    @property
+    def rows(self) -> Array:
+        """The numbers that the objects have in the file, where some may be left out between."""
+        if self.left_out is None:
+            return np.arange(self.n)
+        return np.delete(np.arange(self.n + len(self.left_out)), self.left_out)
 
     @property
     def columns(self) -> list[str]:
@@ -105,10 +115,16 @@ def _opened(path: Path, options: argparse.Namespace, header: bool | None) -> Tab
 
 
 def say_mark(file: Table | ArrayFile, options: argparse.Namespace, talk: Talk) -> None:
-    """Say what separates the columns, if it was found and is not what files of this name have."""
-    mark = getattr(getattr(file, "stored", None), "delimiter", None)
+    """Say what separates the columns, if it was found and is not what files of this name have.
+
+    Columns of numbers with decimal commas are named, too.
+    """
+    stored = getattr(file, "stored", None)
+    mark = getattr(stored, "delimiter", None)
     if None is not mark != DELIMITERS.get(suffix_of(options.file)) and options.delimiter is None:
         talk.note(f"{options.file}: columns are separated by {MARKS[mark]} (--delimiter)")
+    if commas := getattr(stored, "decimal_commas", None):
+        talk.note(f"{options.file}: read as numbers with decimal commas: {listed(commas)}")
 
 
 def _require_names(
@@ -125,7 +141,19 @@ def _require_names(
     wanted = (options.target if inside else None, options.id, *(options.column or ()), *fields)
     for name in wanted:
         if name is not None:
+            _require_header(name, file, options)
             require_column(name, file.names, options.file, what)
+
+
+def _require_header(name: str, file: Table | ArrayFile, options: argparse.Namespace) -> None:
+    """Name --no-header if a column is called by its place, as those without names are."""
+    named = hasattr(getattr(file, "stored", None), "delimiter") and options.header
+    places = map(str, range(1, len(file.names) + 1))
+    if named and name not in file.names and name in places:
+        raise ValueError(
+            f"there is no column {name!r} in {options.file}; the first line names them: "
+            f"{listed(file.names)}; if it is a row, add --no-header"
+        )
 
 
 def write_report(
@@ -164,9 +192,9 @@ def _from_table(
     if isinstance(kernel.domain, Records):
         if kernel.fields:
             lists = table.pick(kernel.fields).list_columns()
-            numeric, whole = set(numbers) - kernel.domain.objects, not options.drop_missing
-            return rows.records(kernel.fields, numeric, lists, whole=whole)
-        return rows.records(chosen or [*numbers, *others], set(numbers) - kernel.categorical)
+            return rows.records(kernel.fields, set(numbers) - kernel.domain.objects, lists)
+        numeric = set(numbers) - kernel.categorical
+        return rows.records(chosen or [*numbers, *others], numeric, gaps=True)
     if kernel.domain.is_objects:
         chosen = chosen or object_columns(table, numbers, others, kernel.takes_texts)
         return rows.objects(chosen[0]) if len(chosen) == 1 else rows.numbers(chosen)
@@ -190,7 +218,8 @@ def _guessed(rows: _Rows, column: list[str] | None, numbers: list[str], others: 
         object_columns(rows.table, numbers, others, text=True)
     if set(chosen) <= set(numbers):
         return replace(rows.numbers(chosen), kernel="gaussian")
-    return replace(rows.records(_in_order(rows.table, chosen), set(numbers)), kernel="gower")
+    given = rows.records(_in_order(rows.table, chosen), set(numbers), gaps=True)
+    return replace(given, kernel="gower")
 
 
 def _in_order(table: Table, names: Sequence[str]) -> list[str]:
@@ -230,15 +259,34 @@ def _without_identifiers(
 
 
 def _is_identifier(table: Table, name: str) -> bool:
-    """Whether a column that is called like an identifier holds distinct texts or whole numbers."""
-    if not IDENTIFIER.search(name) or name not in table.kinds:
+    """Whether a column holds distinct texts or whole numbers and is called like an identifier.
+
+    Texts that count the rows, as C1000, C1001, ... do, may be called anything.
+    """
+    if name not in table.kinds:
+        return False
+    called = IDENTIFIER.search(name) is not None
+    if not called and table.kinds[name].what != "text":
         return False
     values = table.column(name)
+    if not called:
+        return _count_rows(values)
     if len(set(map(str, values))) < len(values):
         return False
     if table.kinds[name].what == "number":
         return all(is_number(value) and float(value).is_integer() for value in values)
     return all(isinstance(value, str) for value in values)
+
+
+def _count_rows(values: Sequence[Any]) -> bool:
+    """Whether all texts have one beginning and different numbers, with few gaps between these."""
+    codes = [CODE.fullmatch(value) if isinstance(value, str) else None for value in values]
+    if len(codes) < FEWEST_CODES or None in codes:
+        return False
+    beginnings = {code[1] for code in codes if code is not None}
+    numbers = {int(code[2]) for code in codes if code is not None}
+    dense = max(numbers) - min(numbers) < 2 * len(values)
+    return len(beginnings) == 1 and len(numbers) == len(values) and dense
 
 
 def _matrix(rows: _Rows, numbers: list[str], others: list[str]) -> Given | None:
@@ -319,36 +367,42 @@ class _Rows:
 
     def records(
         self, names: Sequence[str], numeric: Collection[str], lists: Collection[str] = (), *,
-        whole: bool = True,
+        gaps: bool = False,
     ) -> Given:  # fmt: skip
-        """Rows as dicts; one is missing if all of its fields are, or any of them unless whole."""
-        table, left_out = self._complete(names, whole=whole)
+        """Rows as dicts, in which fields may be missing if the kernel takes gaps."""
+        also = "" if gaps or lists or self.kernel else WHOLE_ROWS
+        table, left_out = self._complete(names, gaps and not self.options.drop_missing, also)
         chosen, named = table.pick(list(names)), tuple(names)
         blocks = (chosen.as_records(one, numeric, lists) for one in chosen.blocks())
         X = list(chain.from_iterable(blocks))
         return Given(X, self.kernel, names=named, table=table, left_out=left_out)
 
-    def _complete(self, names: Sequence[str], whole: bool = False) -> tuple[Table, Array | None]:
+    def _complete(
+        self, names: Sequence[str], whole: bool = False, also: str = ""
+    ) -> tuple[Table, Array | None]:
         """The table without rows in which an object or the target is missing, and these rows.
 
-        Unless --drop-missing is given, they are an error that counts them.
+        Unless --drop-missing is given, they are an error that counts them, and says what helps
+        ``also``. With ``whole``, an object is missing if all of its columns are empty.
         """
         options, table = self.options, self.table
         target = _in_file(options) or _label_column(options, len(table))
         found = gaps_in(table, list(dict.fromkeys(names)), whole=whole)
-        said = gaps_in_words(found, table.stored.line) if found else ""
+        said, also = (gaps_in_words(found, table), also) if found else ("", "")
         if target is not None:
             labels, name = (table, target) if isinstance(target, str) else target
             more = gaps_in(labels, [name]) if isinstance(labels, Table) else {}
             if more:
                 shown = more if name != BARE else {str(options.labels): more[name]}
-                said = f"{said}, {gaps_in_words(shown, labels.stored.line)}".removeprefix(", ")
+                said = f"{said}, {gaps_in_words(shown, labels)}".removeprefix(", ")
                 found = {**found, f"target {name}": more[name]}
         if not found:
             return table, None
         rows = rows_of(found)
         if not options.drop_missing:
-            raise ValueError(f"{table.origin}: {said}; fill in, or leave out with --drop-missing")
+            raise ValueError(
+                f"{table.origin}: {said}; fill in, or leave out with --drop-missing{also}"
+            )
         self.talk.note(f"left out: {len(rows):,} of {len(table):,} rows; {said}")
         return replace(table, stored=Complete(table.stored, rows)), rows
 

@@ -10,20 +10,27 @@ import numpy as np
 
 from kreinlearn.cli.arguments import FRONT, LEARNERS, kernel_parameters, learners_of
 from kreinlearn.cli.messages import Talk, in_flags
-from kreinlearn.cli.output import command, require_free, show_json, show_table
+from kreinlearn.cli.output import INSTEAD, command, require_free, show_json, show_table
 
 if TYPE_CHECKING:
     from kreinlearn.evaluation import Evaluation
 
 
 def next_command(options: argparse.Namespace, evaluation: Evaluation) -> str | None:
-    """The command that fits the best learner, as far as fit knows it."""
+    """The command that fits the best learner, as far as fit knows it and it has learned."""
+    if not _learned(evaluation):
+        return None
     best = None if evaluation.best is None else evaluation.best.name
     for name, both in LEARNERS.items():
         if any(best in names for names in both):
             more = {} if name in (FRONT, "neighbours", "constant") else {"--estimator": name}
             return command("fit", options, "-o model.krein", more)
     return None
+
+
+def _learned(evaluation: Evaluation) -> bool:
+    """Whether the best learner is better than a guess, or it is not known."""
+    return evaluation.mistakes is None or evaluation.mistakes.learned
 
 
 def show(evaluation: Evaluation, source: str) -> None:
@@ -81,4 +88,6 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         show(evaluation, f"{options.file.name}, {evaluation.kernel}")
         if step is not None:
             talk.note(f"next: {step}")
+        elif not _learned(evaluation):
+            talk.note(INSTEAD)
     return 0 if evaluation.best is not None else 1

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kreinlearn.cli.arguments import ESTIMATORS, kernel_parameters
+from kreinlearn.cli.arguments import ESTIMATORS, close_to, kernel_parameters
 from kreinlearn.cli.messages import Talk
-from kreinlearn.cli.output import command, require_free, show_findings
+from kreinlearn.cli.output import INSTEAD, command, require_free, show_findings
 from kreinlearn.data.memory import Resources
 from kreinlearn.data.table import Table
 from kreinlearn.data.targets import TASKS
@@ -64,7 +64,8 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     elif expected is None:
         talk.note("the error is not known, as the objects stay in the file; evaluate a part of it")
     show_findings({**_findings(model, given, seconds, options), **_plain(expected)}, options)
-    talk.note(f"next: kreinlearn predict {shlex.quote(str(options.output))} NEW_FILE -o out.csv")
+    apply = f"next: kreinlearn predict {shlex.quote(str(options.output))} NEW_FILE -o out.csv"
+    talk.note(apply if expected is None or expected.learned else INSTEAD)
     talk.note(f"compare: {command('evaluate', options, '--html report.html')}")
     return 0
 
@@ -153,7 +154,8 @@ def _estimator(name: str, options: argparse.Namespace, kernel: Any, talk: Talk) 
     free = sorted((known | parts.keys()) - given.keys() - {"kernel"})
     for parameter, value in options.param:
         if parameter not in free:
-            raise ValueError(f"--param {parameter}: {name} has {', '.join(free)}")
+            meant = close_to(parameter, free) or f"{name} has {', '.join(free)}"
+            raise ValueError(f"--param {parameter}: {meant}")
         if parameter in parts:
             whole = parts[parameter]
             given[whole] = replace(given[whole], **{parameter: value})

@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 require_known(words, known)
                 options, rest = known.parse_known_args(words)
                 debug = debug or getattr(options, "debug", False)
-                return _run(options, rest)
+                return _run(options, rest, words)
         finally:
             sys.stdout.flush()
     except KeyboardInterrupt:
@@ -57,13 +57,17 @@ def _message(error: Exception, options: argparse.Namespace | None) -> str:
     return f"internal error, {kind}: {message}; with KREINLEARN_DEBUG=1 it shows where"
 
 
-def _run(options: argparse.Namespace, rest: list[str]) -> int:
+def _run(options: argparse.Namespace, rest: list[str], words: Sequence[str]) -> int:
     if options.command == "demo":  # which has a parser of its own
         from kreinlearn.demo import main as demonstrate
 
         return demonstrate(rest, prog="kreinlearn demo")
     if rest:
-        options.parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        before = words[words.index(rest[0]) - 1] if rest[0] in words else ""
+        switches = [flag for one in options.parser._actions if one.nargs == 0
+                    for flag in one.option_strings]  # fmt: skip
+        why = f"; {before} takes no value" if before in switches else ""
+        options.parser.error(f"unrecognized arguments: {' '.join(rest)}{why}")
     run: Callable[..., int] = import_module(f"kreinlearn.cli.{options.command}").run
     if not hasattr(options, "quiet"):
         return run(options)

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.data.writing import as_json
+from kreinlearn.cli.messages import Talk
+from kreinlearn.data.writing import Block, as_json, has_formula
 
 STDOUT = Path("-")
 
@@ -51,8 +52,22 @@ def _same(one: Path, other: Path) -> bool:
     return one.samefile(other) if there else one.resolve() == other.resolve()
 
 
+def say_formulas(block: Block, output: Path, options: argparse.Namespace, talk: Talk) -> None:
+    """Say that --spreadsheet exists, if a spreadsheet would run a text that is written."""
+    as_text = output == STDOUT or output.suffix in (".csv", ".tsv")
+    if as_text and not options.spreadsheet and has_formula(block):
+        talk.note(
+            "some texts begin as formulas do, and a spreadsheet would run them; --spreadsheet "
+            "writes an apostrophe before them"
+        )
+
+
 # What to run next
 
+INSTEAD = (
+    "nothing was learned: try other columns (--column) or another similarity (--kernel; kreinlearn "
+    "kernels lists them), and look at the data with kreinlearn inspect"
+)
 SHARED = ("target", "labels", "column", "id", "kernel", "kernel_param", "delimiter", "encoding")
 
 

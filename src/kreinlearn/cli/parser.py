@@ -147,8 +147,7 @@ def _add_predict(commands: Commands) -> None:
         "against it, with their labels and contributions")  # fmt: skip
     add("-o", "--output", type=Path, default=Path("-"), metavar="FILE",
         help="a .csv, .tsv, .jsonl or .parquet file, or - for stdout (the default)")  # fmt: skip
-    add("--spreadsheet", action="store_true",
-        help="write an apostrophe before labels that a spreadsheet would run, as =1+1")  # fmt: skip
+    _add_spreadsheet(add)
     _add_work(command, seed=False)
     _add_talk(command)
 
@@ -198,8 +197,8 @@ def _add_approximate(commands: Commands) -> None:
 
 def _add_kernels(commands: Commands) -> None:
     command = _command(commands, "kernels", "list the kernels and the objects that they take")
-    command.add_argument("--objects", choices=arguments.OBJECTS, metavar="KIND",
-        help=f"only those for {', '.join(arguments.OBJECTS)}")  # fmt: skip
+    command.add_argument("--objects", type=arguments.objects, choices=arguments.OBJECTS,
+        metavar="KIND", help=f"only those for {', '.join(arguments.OBJECTS)}")  # fmt: skip
 
 
 def _add_cluster(commands: Commands) -> None:
@@ -217,6 +216,7 @@ def _add_cluster(commands: Commands) -> None:
         help="auto, all, a number, or a share such as 0.1 (auto: all of up to 1000)")  # fmt: skip
     add("-o", "--output", type=Path, metavar="FILE",
         help="write the group of each row to a .csv, .tsv, .jsonl or .parquet file")  # fmt: skip
+    _add_spreadsheet(add)
     add("--model", type=Path, metavar="MODEL", help="write a model, which predict applies to rows")
     add("--report", type=Path, metavar="FILE", help="write a page that opens in a browser")
     _add_work(command)
@@ -263,8 +263,8 @@ def _add_file(command: Command) -> None:
     add("--no-header", dest="header", action="store_false",
         help="the first line holds no names; columns are then called 1, 2, and so on")  # fmt: skip
     add("--drop-missing", action="store_true",
-        help="leave out rows in which the object or the target is missing; otherwise these are an "
-        "error")  # fmt: skip
+        help="leave out rows in which a column that is used or the target is empty; otherwise "
+        "these are an error, except for gaps in rows that gower compares")  # fmt: skip
 
 
 def _add_objects(command: Command) -> None:
@@ -295,6 +295,11 @@ def _add_task(add: Callable[..., Any]) -> None:
     add("--task", choices=TASKS, default="auto", help="what to learn (auto: as the target tells)")
     add("--landmarks", type=arguments.landmarks, default="auto", metavar="N",
         help="auto, all, a number, or a share such as 0.1 (auto: all, if time allows)")  # fmt: skip
+
+
+def _add_spreadsheet(add: Callable[..., Any]) -> None:
+    add("--spreadsheet", action="store_true",
+        help="write an apostrophe before texts that a spreadsheet would run, as =1+1")  # fmt: skip
 
 
 def _add_work(command: Command, *, memory: bool = True, seed: bool = True) -> None:

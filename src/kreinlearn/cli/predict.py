@@ -16,16 +16,21 @@ import numpy as np
 
 from kreinlearn.cli import worth
 from kreinlearn.cli.messages import Talk
-from kreinlearn.cli.output import STDOUT, require_free
+from kreinlearn.cli.output import STDOUT, require_free, say_formulas
 from kreinlearn.data.arrays import ArrayFile
 from kreinlearn.data.gaps import gaps_in_words, gaps_of_block, rows_of
 from kreinlearn.data.source import BATCH
-from kreinlearn.data.table import Block, Table
+from kreinlearn.data.table import Block, Table, listed
 from kreinlearn.data.writing import TABLES, Write, comma_separated, harmless, table_file
+
+ROW = "row"  # the column of row numbers, which is written if rows may be left out
 
 
 class Rows(NamedTuple):
-    """The objects of a block, as the model takes them, and their ids if these are asked for."""
+    """The objects of a block, as the model takes them, and what names them in the output.
+
+    These are the ids that are asked for, or else the numbers of rows, if some may be left out.
+    """
 
     X: Any
     ids: Sequence[Any] | None
@@ -60,7 +65,9 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     n = 0
     with _written(output, options.spreadsheet) as write:
         for rows in blocks_of(model, known, options, talk):
-            write(_columns(model, rows, options))
+            columns = _columns(model, rows, options)
+            say_formulas(columns, output, options, talk)
+            write(columns)
             n += len(rows.X)
             talk.detail(f"{n:,} rows")
         if not n:
@@ -98,7 +105,7 @@ def _check(model: Any, options: argparse.Namespace) -> None:
 
 def _columns(model: Any, rows: Rows, options: argparse.Namespace) -> dict[str, Any]:
     """Return what is written, by the name of its column; scores are evaluated once."""
-    columns: dict[str, Any] = {} if rows.ids is None else {options.id: rows.ids}
+    columns: dict[str, Any] = {} if rows.ids is None else {options.id or ROW: rows.ids}
     if not options.scores:
         columns["prediction"] = model.predict(rows.X)
     else:
@@ -140,19 +147,36 @@ def blocks_of(
     if isinstance(file, ArrayFile):
         yield from _array_rows(file, model, options)
         return
+    _compare_columns(model, known, options, talk)
     names, convert = _wanted(model, known, file, options)
-    ids, whole = [] if options.id is None else [options.id], model.kernel_.domain.is_records
+    ids = [] if options.id is None else [options.id]
     for block in file.blocks([*names, *ids]):
-        found = gaps_of_block(file, names, block, whole=whole)
+        found = _gaps(model.kernel_, file, names, block, options)
         if found and not options.drop_missing:
-            said = gaps_in_words(found, file.stored.line)
+            said = gaps_in_words(found, file)
             raise ValueError(f"{options.file}: {said}; fill in, or leave out with --drop-missing")
+        numbers = np.arange(block.first, block.first + len(block.columns[0]))
         if found:
             left_out = rows_of(found)
-            talk.note(f"left out: {gaps_in_words(found, file.stored.line)}")
+            numbers = np.setdiff1d(numbers, left_out)
+            talk.note(f"left out: {gaps_in_words(found, file)}")
             block = block.without(left_out - block.first)
         if block.columns[0]:
-            yield Rows(convert(block), block.columns[-1] if ids else None)
+            unnamed = numbers.tolist() if options.drop_missing else None
+            yield Rows(convert(block), block.columns[-1] if ids else unnamed)
+
+
+def _gaps(
+    kernel: Any, file: Table, names: Sequence[str], block: Block, options: argparse.Namespace
+) -> dict[str, list[int]]:
+    """Find empty cells; a kernel of whole rows takes them, unless --drop-missing is given."""
+    from kreinlearn.kernels.fields import fields_in
+
+    if not kernel.domain.is_records or options.drop_missing:
+        return gaps_of_block(file, names, block)
+    fields = {str(field.name) for field in fields_in(kernel)}
+    found = gaps_of_block(file, names, block, whole=not fields)
+    return {name: rows for name, rows in found.items() if name in fields or not fields}
 
 
 def _array_rows(file: ArrayFile, model: Any, options: argparse.Namespace) -> Iterator[Rows]:
@@ -165,6 +189,26 @@ def _array_rows(file: ArrayFile, model: Any, options: argparse.Namespace) -> Ite
     for start in range(0, len(X), BATCH):
         stop = start + BATCH
         yield Rows(X[start:stop], None if ids is None else ids[start:stop])
+
+
+def _compare_columns(
+    model: Any, known: Sequence[str] | None, options: argparse.Namespace, talk: Talk
+) -> None:
+    """Refuse --column for records, whose fields have names; note one that fit did not see."""
+    from kreinlearn.estimators.access import column_name
+
+    if options.column and model.kernel_.domain.is_records:
+        options.parser.error(
+            f"--column: {options.model} finds its columns by the names that they had in fit; "
+            "leave the flag out, and rename columns of the file if need be"
+        )
+    column = column_name(model)
+    fitted = [column] if column is not None else [] if known is None else list(known)
+    if options.column and fitted and options.column != fitted:
+        talk.note(
+            f"{options.model} was fitted on {listed(fitted)}, and is applied to "
+            f"{listed(options.column)} (--column)"
+        )
 
 
 def _wanted(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from kreinlearn.data.errors import OptionError
-from kreinlearn.data.fields import is_number
+from kreinlearn.data.fields import have_decimal_commas, is_number, with_point
 from kreinlearn.data.text import TextFile, TextTable
 
 LONGEST_FIELD = 2**24  # characters; a longer field is a quote that was never closed
@@ -45,6 +47,8 @@ def _widths(path: Path, mark: str, encoding: str | None, rows: int) -> list[int]
 class Delimited(TextTable):
     """A table of fields between delimiters, all of them text; every row has the same length.
 
+    Numbers with decimal commas get points, in columns that hold nothing else.
+
     Parameters
     ----------
     path : Path
@@ -74,7 +78,8 @@ class Delimited(TextTable):
         _, first = next(self._lines(), (0, []))
         if not first:
             raise ValueError(f"{path} is empty: it has blank lines only")
-        numbers_only = all(map(is_number, first))
+        points = first if delimiter == "," else map(with_point, first)
+        numbers_only = all(map(is_number, points))
         if header and numbers_only:
             problem = f"the first line of {path} holds numbers, not names of columns"
             raise OptionError(problem, "if there are no names, say so", "header", False)
@@ -105,6 +110,22 @@ class Delimited(TextTable):
             if len(fields) != width:
                 raise self._ragged(line, len(fields))
             yield line, fields
+
+    @cached_property
+    def decimal_commas(self) -> list[str]:
+        """The columns of numbers with decimal commas, judged by the first rows."""
+        if self.delimiter == ",":
+            return []
+        first = next(super().blocks(self.names), None)
+        pairs = [] if first is None else zip(self.names, first, strict=True)
+        return [name for name, values in pairs if have_decimal_commas(values)]
+
+    def blocks(self, names: Sequence[str]) -> Iterator[list[list[Any]]]:
+        changed = [j for j, name in enumerate(names) if name in self.decimal_commas]
+        for columns in super().blocks(names):
+            for j in changed:
+                columns[j] = list(map(with_point, columns[j]))
+            yield columns
 
     def keys(self, names: Sequence[str]) -> list[int]:
         return [self.names.index(name) for name in names]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 # What float() accepts, without underscores and without the names of infinity and NaN.
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+WITH_COMMA = re.compile(r"\s*[+-]?\d+(,\d+)?([eE][+-]?\d+)?\s*", re.ASCII)
 INFINITE = re.compile(r"\s*[+-]?inf(inity)?\s*", re.IGNORECASE)
 DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 MOSTLY = 0.9  # the share of numbers, or lists, in a column of them; others are reported as mistakes
@@ -37,6 +38,17 @@ def is_missing(value: Any) -> bool:
     if isinstance(value, str):
         return value.strip().lower() in MISSING
     return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def have_decimal_commas(values: Sequence[str]) -> bool:
+    """Tell whether all fields of a column are numbers, some of them with a comma as in 10,53."""
+    known = [value for value in values if not is_missing(value)]
+    return any("," in value for value in known) and all(map(WITH_COMMA.fullmatch, known))
+
+
+def with_point(text: str) -> str:
+    """Return a number with a point instead of a decimal comma, and any other text as it is."""
+    return text.replace(",", ".") if WITH_COMMA.fullmatch(text) else text
 
 
 def kind_of(values: Sequence[Any], *, typed: bool) -> str:

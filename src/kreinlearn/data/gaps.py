@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -55,19 +55,39 @@ def rows_of(gaps: dict[str, list[int]]) -> Array:
     return np.unique(np.concatenate([np.array(rows, dtype=np.intp) for rows in gaps.values()]))
 
 
-def gaps_in_words(gaps: dict[str, list[int]], line: Callable[[int], int | None]) -> str:
-    """Say which columns are empty, in how many rows, and where the first of them are."""
+def gaps_in_words(gaps: dict[str, list[int]], table: Table) -> str:
+    """Say which columns are empty, in how many rows, and where the first of them are.
+
+    Texts such as "n/a" that stand for no number in these are named, too.
+    """
     return ", ".join(
-        f"{name} is empty in {_rows_in_words(rows, line)}" for name, rows in gaps.items()
+        f"{name} is empty in {_rows_in_words(rows, table, _instead(table, name, rows[:NAMED]))}"
+        for name, rows in gaps.items()
     )
 
 
-def _rows_in_words(rows: list[int], line: Callable[[int], int | None]) -> str:
+def _rows_in_words(rows: list[int], table: Table, instead: list[str]) -> str:
     count = "one row" if len(rows) == 1 else f"{len(rows):,} rows"
-    lines = [line(row) for row in rows[:NAMED]]
+    lines = [table.stored.line(row) for row in rows[:NAMED]]
     what, numbers = ("row", rows[:NAMED]) if None in lines else ("line", lines)
     listed = ", ".join(map(str, numbers)) + ", ..." * (len(rows) > NAMED)
-    return f"{count} ({what}{'s' * (len(rows) > 1)} {listed})"
+    counts = f"; {' and '.join(map(repr, instead))} count{'s' * (len(instead) == 1)} as empty"
+    return f"{count} ({what}{'s' * (len(rows) > 1)} {listed}{counts if instead else ''})"
+
+
+def _instead(table: Table, name: str, rows: list[int]) -> list[str]:
+    """Return what stands in some rows of a column of numbers where there is none."""
+    if name not in table.stored.names:  # labels, which have the name of their file
+        return []
+    found: dict[str, None] = {}
+    first = 0
+    for (values,) in table.stored.blocks([name]):
+        here = [values[row - first] for row in rows if first <= row < first + len(values)]
+        found |= {value: None for value in here if isinstance(value, str) and value.strip()}
+        first += len(values)
+        if first > rows[-1]:
+            break
+    return list(found)
 
 
 class Complete(Columns):

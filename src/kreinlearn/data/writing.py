@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from secrets import token_hex
 from typing import IO, Any
@@ -108,8 +109,17 @@ def harmless(write: Write) -> Write:
 
 
 def _harmless(cell: Any) -> Any:
-    runs = isinstance(cell, str) and cell.startswith(FORMULA) and not is_number(cell)
-    return f"'{cell}" if runs else cell
+    return f"'{cell}" if is_formula(cell) else cell
+
+
+def is_formula(cell: Any) -> bool:
+    """Tell whether a spreadsheet may run a cell: a text that begins as a formula does."""
+    return isinstance(cell, str) and cell.startswith(FORMULA) and not is_number(cell)
+
+
+def has_formula(block: Block) -> bool:
+    """Tell whether a spreadsheet may run a name or a cell of a block."""
+    return any(map(is_formula, chain(block, *map(_list, block.values()))))
 
 
 def _json_lines(file: IO[str]) -> Write:

@@ -38,17 +38,23 @@ class Expected:
         spread = math.sqrt(np.asarray(y, dtype=np.float64).var(axis=0).mean())
         return cls(error, std, spread, "the mean", 1 - (error / spread) ** 2)
 
+    @property
+    def learned(self) -> bool:
+        """Whether the error is smaller than that of a constant."""
+        return self.error < self.constant
+
     def in_words(self, target: str) -> str:
-        """What to expect of new objects, in a sentence."""
+        """What to expect of new objects, in a sentence, and whether that is worse than a guess."""
+        end = "" if self.learned else "; nothing was learned, as this is no better than guessing"
         if self.r2 is None:
             return (
                 f"expected error: {100 * self.error:.1f} % of new objects get a wrong {target} "
                 f"(s.e. {100 * self.std:.1f}), and {100 * self.constant:.1f} % if {self.guess} is "
-                "always guessed"
+                f"always guessed{end}"
             )
         return (
             f"expected error: {self.error:.3g} in the unit of {target} (s.e. {self.std:.2g}), "
-            f"R^2 = {self.r2:.2f}; it is {self.constant:.3g} if the mean is always guessed"
+            f"R^2 = {self.r2:.2f}; it is {self.constant:.3g} if the mean is always guessed{end}"
         )
 
 

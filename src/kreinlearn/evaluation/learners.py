@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from difflib import get_close_matches
+from itertools import chain
 from numbers import Integral
 from typing import Any, NamedTuple, Protocol
 
@@ -137,6 +139,16 @@ KNOWN = {  # the estimator to try first comes first, and is given most of the ti
         Learner("always the mean", TRIVIAL, lambda given, seed: DummyRegressor()),
     ],
 }
+WORDS: dict[str, tuple[str, ...]] = {  # short names, as those of the command line
+    "krein": ("KreinClassifier", "KreinRegressor"),
+    "ridge": ("KreinRidgeClassifier", "KreinRidge"),
+    "vc-ridge": ("KreinVCRidgeClassifier", "KreinVCRidge"),
+    "svc": ("KreinSVC",),
+    "similarity-ridge": ("SimilarityRidgeClassifier", "SimilarityRidge"),
+    "spectrum-svc": ("SpectrumSVC flip", "SpectrumSVC clip"),
+    "neighbours": (NEIGHBOURS,),
+    "constant": ("always the most frequent class", "always the mean"),
+}
 Wanted = str | tuple[str, Estimator]  # a known name, or a name and an estimator of the user
 
 
@@ -148,7 +160,14 @@ def learners_for(task: str, wanted: str | Iterable[Wanted]) -> list[Learner]:
     items = [wanted] if isinstance(wanted, str) else list(wanted)
     if not items:
         raise ValueError('learners is empty; pass "auto", or names of learners')
-    return [_learner(item, known, task) for item in items]
+    meant = chain.from_iterable(_meant(item, known) for item in items)
+    return [_learner(item, known, task) for item in meant]
+
+
+def _meant(item: Wanted, known: Collection[str]) -> list[Wanted]:
+    """The learners of a short name, or the item itself."""
+    names = WORDS.get(item, ()) if isinstance(item, str) else ()
+    return [name for name in names if name in known] or [item]
 
 
 def _learner(item: Wanted, known: dict[str, Learner], task: str) -> Learner:
@@ -157,8 +176,12 @@ def _learner(item: Wanted, known: dict[str, Learner], task: str) -> Learner:
     if not isinstance(item, str):
         raise TypeError(f"a learner is a name or a pair (name, estimator), got {item!r}")
     if item not in known:
+        short = [word for word, names in WORDS.items() if not known.keys().isdisjoint(names)]
+        same = {name.lower(): name for name in [*short, *known]}
+        close = get_close_matches(item.lower(), same, n=1)
+        did = f" (did you mean {same[close[0]]!r}?)" if close else ""
         raise ValueError(
-            f"learner {item!r} is not known for {task}; known are {list(known)}, and a pair "
-            "(name, estimator) adds one of your own"
+            f"learner {item!r} is not known for {task}{did}; known are {list(known)}, or in short "
+            f"{short}, and a pair (name, estimator) adds one of your own"
         )
     return known[item]

@@ -16,6 +16,7 @@ MOST_PAIRS = 6  # pairs of classes
 MOST_WORST = 5  # numbers
 LONGEST = 48  # characters of an object that is shown
 ENTRIES = 4  # of an array that are shown
+NOTHING = "Nothing was learned: "
 
 
 class Example(NamedTuple):
@@ -72,12 +73,18 @@ class ClassErrors:
         """How many objects of each class were given another class."""
         return np.asarray(self.counts - np.diag(self.confusion))
 
+    @property
+    def learned(self) -> bool:
+        """Whether more objects are right than if the most frequent class is guessed."""
+        return bool(np.trace(self.confusion) > self.counts.max())
+
     def in_words(self) -> str:
         """How many of 100 objects are right, and how many if the most frequent class is guessed."""
         n, right = self.counts.sum(), int(np.trace(self.confusion))
         most = int(np.argmax(self.counts))
         guessed = f"always guessing {self.classes[most]} gets {self.counts[most] / n:.0%} right"
-        return f"{self.learner} gives {right / n:.0%} of new objects the right class; {guessed}."
+        learner = self.learner if self.learned else f"{NOTHING}{self.learner}"
+        return f"{learner} gives {right / n:.0%} of new objects the right class; {guessed}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,11 +114,18 @@ class NumberErrors:
         """The same mistakes, where row i has the number ``numbers[i]``."""
         return replace(self, worst=_renumbered(self.worst, numbers))
 
+    @property
+    def learned(self) -> bool:
+        """Whether predictions are nearer than the mean is."""
+        return self.r2 > 0
+
     def in_words(self) -> str:
         """How much is explained, and how far predictions are off."""
         explained = f"{self.learner} explains {self.r2:.0%} of the variance (R^2 = {self.r2:.2f})"
-        if self.r2 <= 0:
-            explained = f"{self.learner} explains nothing of the variance (R^2 = {self.r2:.2f})"
+        if not self.learned:
+            explained = (
+                f"{NOTHING}{self.learner} explains nothing of the variance (R^2 = {self.r2:.2f})"
+            )
         off = f"a prediction is typically off by {self.typical:.3g}"
         return f"{explained}: {off}, and by {self.constant:.3g} if the mean is always guessed."
 

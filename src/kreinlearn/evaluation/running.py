@@ -122,7 +122,8 @@ def evaluate(
     kernel_params : dict or None, default=None
         Parameters of the kernel.
     learners : "auto" or list, default="auto"
-        The learners to compare: their names as they are shown, or pairs (name, estimator).
+        The learners to compare: their names as they are shown, the short names of the command
+        line ("krein", "ridge", "neighbours", ...), or pairs (name, estimator).
     cv : int, splitter, iterable or None, default=5
         The number of folds, or a splitter of scikit-learn. None means 5. The objects of a class
         are spread over the folds; a note names classes with fewer objects than folds.

@@ -29,7 +29,15 @@ def verdict(result: Evaluation) -> str:
     if other is None:
         return f"{_errs(result, best)}."
     said = f"{_errs(result, best)}, {_compared(result, other)}"
-    return f"{said}; {_chance(result, best, other)}."
+    return f"{said}; {_chance(result, best, other)}.{_advantage(best, other)}"
+
+
+def _advantage(best: Score, other: Score) -> str:
+    """A sentence that says if the best learner had several kernels and the other one had not."""
+    n = len(best.kernel_weights or ())
+    if n < 2 or other.kernel_weights:
+        return ""
+    return f" {best.name} weighs {n} kernels and {other.name} does not, which may be the reason."
 
 
 def _other(result: Evaluation, best: Score, kind: str) -> Score | None:

@@ -14,7 +14,7 @@ import pytest
 from kreinlearn import cli
 from kreinlearn.cli import kernels
 from kreinlearn.cli.arguments import LEARNERS, OBJECTS
-from kreinlearn.evaluation.learners import KNOWN
+from kreinlearn.evaluation.learners import KNOWN, learners_for
 from kreinlearn.kernels import resolve
 from tests.unit.cli.commands import printed, run, write_csv
 
@@ -64,6 +64,32 @@ def test_fit_of_numbers_says_r_squared_and_the_error_in_their_unit(
     out = capsys.readouterr().out
     assert "in the unit of price (s.e. " in out
     assert "R^2 = " in out
+
+
+@pytest.mark.parametrize(
+    ("target", "guess"), [("kind", "no better than guessing"), ("price", "if the mean is always")]
+)
+def test_nothing_learned_is_said_and_no_prediction_is_proposed(
+    target: str, guess: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Neighbours in the file are alike in size and of different kinds, so that any guess misleads.
+    sizes = np.repeat(np.arange(N // 2), 2) * 10.0 + np.tile([0.0, 1.0], N // 2)
+    values = {"kind": ["a", "b"] * (N // 2), "price": [-10.5, 10.5] * (N // 2)}[target]
+    write_csv(Path("noise.csv"), {"size": sizes, target: values})
+    flags = ["noise.csv", "--target", target, "--kernel", "gaussian"]
+    run("fit", *flags, "--kernel-param", "width=1", "-o", "m.krein")
+    out, said = capsys.readouterr()
+    assert guess in out
+    assert "nothing was learned" in out
+    assert "nothing was learned: try other columns (--column) or another similarity" in said
+    assert "compare: kreinlearn evaluate noise.csv" in said
+    assert "next:" not in said
+    run("evaluate", *flags, "--learners", "constant", "--markdown", "r.md")
+    out, said = capsys.readouterr()
+    assert out.startswith("Nothing was learned: always the m")
+    assert "nothing was learned: try other columns" in said
+    assert "next:" not in said
+    assert "What to run next" not in Path("r.md").read_text()
 
 
 # Columns
@@ -128,6 +154,19 @@ def test_every_learner_has_a_word() -> None:
     for place, task in enumerate(("classification", "regression")):
         named = [name for both in LEARNERS.values() for name in both[place]]
         assert sorted(named) == sorted(learner.name for learner in KNOWN[task])
+        for word, both in LEARNERS.items():  # Python knows the same words
+            if both[place]:
+                assert [one.name for one in learners_for(task, word)] == list(both[place])
+            else:
+                with pytest.raises(ValueError, match=f"learner '{word}' is not known for"):
+                    learners_for(task, word)
+
+
+def test_python_proposes_a_learner_for_a_word_that_is_not_known() -> None:
+    with pytest.raises(ValueError, match=r"learner 'neighbors' .* \(did you mean 'neighbours'\?\)"):
+        learners_for("classification", ["neighbors"])
+    with pytest.raises(ValueError, match=r"\(did you mean 'KreinRidgeClassifier'\?\); known are"):
+        learners_for("classification", ["kreinridgeclassifer"])
 
 
 def test_learners_are_chosen_by_a_word_or_by_their_names(

@@ -104,13 +104,19 @@ def test_a_table_of_another_kind_of_file_is_read_as_a_csv_file_is() -> None:
         ("index", [i + 0.5 for i in range(N)], False),
         ("id", [f"x{i // 2}" for i in range(N)], False),
         ("id", [0, *range(N - 1)], False),
-        ("grid", [f"x{i}" for i in range(N)], False),
-        ("name", [f"x{i}" for i in range(N)], False),
+        ("customer", [f"C{1089 - i}" for i in range(N)], True),
+        ("order", [f"2026-A-{i + i // 2:05}" for i in range(N)], True),
+        ("grid", [f"x{i * i}" for i in range(N)], False),
+        ("name", [f"x{i // 2}" for i in range(N)], False),
+        ("name", [f"{'xy'[i % 2]}{i}" for i in range(N)], False),
+        ("name", [f"x{i}y" for i in range(N)], False),
+        ("size", range(N), False),
+        ("day", [f"2026-01-{i + 1:02}" for i in range(N)], False),
     ],
 )
 def test_columns_that_only_name_the_rows(name: str, values: Any, is_one: bool) -> None:
     rows = read_csv(Path("things.csv"))
-    more = {"colour": rows["colour"], "size": rows["size"], "label": rows["label"]}
+    more = {"colour": rows["colour"], "weight": rows["size"], "label": rows["label"]}
     write_csv(Path("f.csv"), {name: list(values), **more})
     assert (name not in given("f.csv").X[0]) is is_one
     assert name in given("f.csv", "--column", name, "--column", "colour").X[0]
@@ -148,6 +154,7 @@ def test_fit_says_the_weights_and_predict_reads_the_columns_that_are_needed(
     assert len(read_csv(Path("words_out.csv"))["prediction"]) == N
 
 
+@pytest.mark.filterwarnings("ignore:field .* is missing")
 @pytest.mark.parametrize("gaps", [0, 3])
 def test_whole_rows_are_read_again_by_predict(gaps: int) -> None:
     """With a gap in every column, whole rows are all that can be compared."""
@@ -160,24 +167,118 @@ def test_whole_rows_are_read_again_by_predict(gaps: int) -> None:
     for row, name in enumerate(list(table)[:gaps]):
         table[name][row] = ""
     write_csv(Path("rows.csv"), table)
-    run("fit", "rows.csv", "--target", "label", "-o", "m.krein", "--quiet")
+    rows = given("rows.csv", "--kernel", "gower").X
+    kreinlearn.KreinClassifier(random_state=0).fit(rows, label).save("m.krein")
     run("predict", "m.krein", "rows.csv", "-o", "out.csv", "--scores", "--quiet")
     model = kreinlearn.load("m.krein")
     assert "Gower()" in [name for name, weight in model.kernel_weights_.items() if weight]
-    scores = model.decision_function(given("rows.csv").X)
+    scores = model.decision_function(rows)
     written = read_csv(Path("out.csv"))
     for j, name in enumerate(model.classes_):
         column = np.array(written[f"score_{name}"], dtype=float)
         np.testing.assert_allclose(column, scores[:, j], rtol=1e-9, atol=1e-9)
 
 
-def test_fields_with_gaps_are_left_out_or_compared_by_whole_rows() -> None:
+def test_rows_with_gaps_are_an_error_or_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     things = read_csv(Path("things.csv"))
-    things["size"][3] = things["colour"][5] = ""
+    things["size"][3] = things["name"][5] = things["name"][8] = ""
     write_csv(Path("gaps.csv"), things)
-    run("fit", "gaps.csv", "--target", "label", "-o", "m.krein", "--quiet")
-    names = kreinlearn.load("m.krein").kernel_losses_
-    assert not [name for name in names if "size" in name or "colour" in name]
+    words = ["fit", "gaps.csv", "--target", "label", "-o", "m.krein"]
+    assert cli.main(words) == 1
+    said = capsys.readouterr().err
+    assert "gaps.csv: name is empty in 2 rows (lines 7, 10), size is empty in one row (li" in said
+    assert "leave out with --drop-missing, or compare whole rows, with their gaps, by --ke" in said
+    run(*words, "--drop-missing")
+    said = capsys.readouterr().err
+    assert f"left out: 3 of {N} rows; name is empty in 2 rows (lines 7, 10)" in said
+    assert "warning" not in said
+    assert any("name" in name for name in kreinlearn.load("m.krein").kernel_weights_)
+    predict = ["predict", "m.krein", "gaps.csv", "-o", "out.csv"]
+    assert cli.main(predict) == 1
+    assert "name is empty in 2 rows (lines 7, 10)" in capsys.readouterr().err
+    run(*predict, "--drop-missing")
+    assert len(read_csv(Path("out.csv"))["prediction"]) == N - 3
+    kept = [str(i) for i in range(N) if i not in (3, 5, 8)]
+    assert read_csv(Path("out.csv"))["row"] == kept
+    run(*predict, "--drop-missing", "--force", "--id", "thing_id")
+    written = read_csv(Path("out.csv"))
+    assert list(written) == ["thing_id", "prediction"]
+    assert written["thing_id"] == [things["thing_id"][int(i)] for i in kept]
+
+
+def test_what_stands_for_no_number_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    numbers = read_csv(Path("numbers.csv"))
+    run("fit", "numbers.csv", "--target", "label", "-o", "m.krein", "--quiet")
+    numbers["a"][1], numbers["a"][2], numbers["a"][4], numbers["b"][7] = "n/a", "", "NA", "nan"
+    write_csv(Path("gaps.csv"), numbers)
+    said = "a is empty in 3 rows (lines 3, 4, 6; 'n/a' and 'NA' count as empty), b is empty in one "
+    said += "row (line 9; 'nan' counts as empty)"
+    capsys.readouterr()
+    for words in (
+        ["fit", "gaps.csv", "--target", "label", "-o"],
+        ["predict", "m.krein", "gaps.csv"],
+    ):
+        more = ["n.krein"] if words[0] == "fit" else []
+        assert cli.main([*words, *more]) == 1
+        assert said in capsys.readouterr().err
+        assert cli.main([*words, *more, "--drop-missing"]) == 0
+        assert said in capsys.readouterr().err
+
+
+def test_gower_takes_rows_with_gaps_unless_they_are_to_be_left_out() -> None:
+    things = read_csv(Path("things.csv"))
+    things["size"][3] = ""
+    write_csv(Path("gaps.csv"), things)
+    flags = ("gaps.csv", "--kernel", "gower")
+    assert [row["size"] for row in given(*flags).X].count(None) == 1
+    assert len(given(*flags, "--drop-missing").X) == N - 1
+    run("fit", *flags, "--target", "label", "-o", "m.krein", "--quiet")
+    run("predict", "m.krein", "gaps.csv", "-o", "out.csv", "--quiet")
+    assert len(read_csv(Path("out.csv"))["prediction"]) == N
+
+
+def test_columns_that_the_model_was_not_fitted_on(capsys: pytest.CaptureFixture[str]) -> None:
+    run("fit", "things.csv", "--target", "label", "-o", "m.krein", "--quiet")
+    with pytest.raises(SystemExit):
+        cli.main(["predict", "m.krein", "things.csv", "--column", "colour", "-o", "out.csv"])
+    assert "--column: m.krein finds its columns by the names that they" in capsys.readouterr().err
+    run("fit", "words.csv", "--target", "label", "-o", "n.krein", "--quiet")
+    run("fit", "numbers.csv", "--target", "label", "-o", "o.krein", "--quiet")
+    for model, file, column, fitted in (
+        ("n.krein", "things.csv", ["colour"], ["name"]),
+        ("o.krein", "numbers.csv", ["b", "a"], ["a", "b"]),
+    ):
+        for columns in (column, fitted):
+            flags = [word for name in columns for word in ("--column", name)]
+            run("predict", model, file, *flags, "-o", "out.csv", "--force")
+            said = f"{model} was fitted on {', '.join(fitted)}, and is applied to "
+            assert (said in capsys.readouterr().err) is (columns is column)
+
+
+def test_decimal_commas_are_read_as_numbers_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+    numbers = read_csv(Path("numbers.csv"))
+    commas = {name: [x.replace(".", ",") for x in values] for name, values in numbers.items()}
+    write_csv(Path("commas.csv"), commas, delimiter=";")
+    assert_array_equal(given("commas.csv").X, given("numbers.csv").X)
+    run("fit", "commas.csv", "--target", "label", "-o", "m.krein")
+    said = "commas.csv: read as numbers with decimal commas: a, b"
+    assert said in capsys.readouterr().err
+    run("predict", "m.krein", "commas.csv", "-o", "out.csv")
+    assert said in capsys.readouterr().err
+
+
+def test_a_column_that_is_called_by_its_place(capsys: pytest.CaptureFixture[str]) -> None:
+    words = read_csv(Path("words.csv"))
+    rows = zip(words["name"], words["label"], strict=True)
+    Path("bare.csv").write_text("".join(f"{a},{b}\n" for a, b in rows))
+    fit = ["fit", "bare.csv", "-o", "m.krein", "--target"]
+    assert cli.main([*fit, "2"]) == 1
+    said = capsys.readouterr().err
+    assert f"no column '2' in bare.csv; the first line names them: {words['name'][0]}, cla" in said
+    assert "if it is a row, add --no-header" in said
+    assert cli.main([*fit, "3"]) == 1
+    assert "--no-header" not in capsys.readouterr().err
+    run(*fit, "2", "--no-header", "--quiet")
 
 
 def test_evaluate_several_kernels(capsys: pytest.CaptureFixture[str]) -> None:

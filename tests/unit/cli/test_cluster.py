@@ -41,6 +41,42 @@ def test_rows_have_the_names_of_id(file: Path, tmp_path: Path) -> None:
     assert read_csv(tmp_path / "g.csv")["name"][:2] == ["n0", "n1"]
 
 
+def test_rows_keep_their_numbers_and_names_where_some_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*WORDS[:20], "", *WORDS[20:40], "", *WORDS[40:]]
+    kept = [i for i, word in enumerate(words) if word]
+    names = [f"n{i}" for i in range(len(words))]
+    file = write_csv(tmp_path / "gaps.csv", {"name": names, "text": words})
+    flags = ["--column", "text", "--drop-missing", "--clusters", 3]
+    found = printed(capsys, "cluster", file, *flags, "-o", tmp_path / "g.csv")
+    assert read_csv(tmp_path / "g.csv")["row"] == [str(i) for i in kept]
+    assert all(words[one["medoid_row"]] == one["medoid"] for one in found["groups"])
+    run("cluster", file, *flags, "--id", "name", "-o", tmp_path / "named.csv", "--quiet")
+    assert read_csv(tmp_path / "named.csv")["name"] == [names[i] for i in kept]
+
+
+@pytest.mark.parametrize("command", ["cluster", "predict"])
+def test_formulas_are_named_once_and_made_harmless(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [f"=1+{i}" if i % 2 else f"@SUM(A{i})" for i in range(len(WORDS))]
+    names[0] = "-1.5"  # a number is none
+    file = write_csv(tmp_path / "f.csv", {"name": names, "text": WORDS})
+    flags = ["--column", "text", "--id", "name", "-o", tmp_path / "out.csv", "--force"]
+    words = ["cluster", file, *flags, "--clusters", 2]
+    if command == "predict":
+        run(*words, "--model", tmp_path / "m.krein", "--quiet")
+        words = ["predict", tmp_path / "m.krein", file, *flags]
+    capsys.readouterr()
+    run(*words)
+    assert capsys.readouterr().err.count("a spreadsheet would run them; --spreadsheet writes") == 1
+    assert read_csv(tmp_path / "out.csv")["name"] == names
+    run(*words, "--spreadsheet")
+    assert "would run" not in capsys.readouterr().err
+    assert read_csv(tmp_path / "out.csv")["name"] == ["-1.5", *(f"'{one}" for one in names[1:])]
+
+
 def test_a_wrong_number_is_a_wrong_call(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["cluster", str(file), "--clusters", "0"])

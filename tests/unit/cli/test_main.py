@@ -75,6 +75,17 @@ def test_options_are_passed_on(calls: list[tuple[Any, ...]], tmp_path: Path) -> 
         ("demo --n 5", "kreinlearn demo: error: --n 5: from 20 to 5000"),
         ("demo more", "kreinlearn demo: error: unrecognized arguments: more"),
         ("--vers", "kreinlearn: error:"),
+        (
+            "predict m.krein FILE --probabilities False",
+            "unrecognized arguments: False; --probabilities takes no value",
+        ),
+        ("predict m.krein FILE --id name more", "unrecognized arguments: more (see"),
+        ("kernels --objects text", "there is no kind of objects 'text'; did you mean texts?"),
+        ("kernels --objects zzz", "there are texts, series, vectors"),
+        (
+            "fit FILE --target y -o m.krein --param class_wieght=balanced",
+            "--param class_wieght: did you mean class_weight?",
+        ),
     ],
 )
 def test_wrong_words_give_2(

@@ -45,6 +45,28 @@ def opened(path: Path, **options: Any) -> Table:
     return file
 
 
+# Decimal commas
+
+
+@pytest.mark.parametrize(("mark", "suffix"), [(";", ".csv"), ("\t", ".tsv")])
+def test_numbers_with_decimal_commas(tmp_path: Path, mark: str, suffix: str) -> None:
+    rows = [["10,53", "4", "1,5 kg", "1,2,3"], ["-7", "", "2", "4"], ["NA", "4,25e1", "3", "5"]]
+    path = write_rows(tmp_path / f"x{suffix}", [["a", "b", "c", "d"], *rows], mark)
+    file = opened(path)
+    assert file.stored.decimal_commas == ["a", "b"]  # type: ignore[attr-defined]
+    found = file.stored.numbers(["a", "b"]).read(0, 3)
+    assert_array_equal(found, [[10.53, 4], [-7, np.nan], [np.nan, 42.5]])
+    assert file.column("c") == ["1,5 kg", "2", "3"]
+    path = write_rows(tmp_path / f"y{suffix}", [["1,5", "2"], ["3", "4,5"]], mark)
+    bare = opened(path, header=None, delimiter=mark)
+    assert_array_equal(bare.pick(["1", "2"]).numbers()[:], [[1.5, 2], [3, 4.5]])
+
+
+def test_commas_in_a_file_that_they_separate_are_left_alone(tmp_path: Path) -> None:
+    file = opened(write_rows(tmp_path / "x.csv", [["a", "b"], ["1,5", "x"], ["2,5", "y"]]))
+    assert file.column("a") == ["1,5", "2,5"]
+
+
 # Texts stay texts
 
 

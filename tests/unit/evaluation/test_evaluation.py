@@ -400,6 +400,22 @@ def test_losses_of_objects_make_up_the_errors_of_folds() -> None:
         assert set(score.losses) <= {0.0, 100.0}
 
 
+def test_a_verdict_says_who_had_several_kernels() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    words = ["".join(rng.choice(list("abcd"[2 * c : 2 * c + 2]), size=6)) for c in y]
+    rows = [{"name": word, "size": x} for word, x in zip(words, rng.normal(size=40), strict=True)]
+    learners = ["KreinClassifier", "k nearest neighbours"]
+    several = evaluate(rows, y, learners=learners, cv=4, random_state=0)
+    n = len(several.scores[0].kernel_weights or ())
+    assert several.scores[0].name == "KreinClassifier"
+    said = f"KreinClassifier weighs {n} kernels and k nearest neighbours does not, which may be"
+    assert n > 1
+    assert said in several.verdict
+    one = evaluate(words, y, "levenshtein", learners=learners, cv=4, random_state=0)
+    assert "weighs" not in one.verdict
+
+
 def test_a_verdict_on_nothing() -> None:
     noise = made([49, 52, 50, 48, 51], [53, 50, 50, 52, 51], [50, 51, 50, 49, 51])
     assert noise.verdict.startswith("It is not certain that anything was learned")
