@@ -39,8 +39,8 @@ from benchmarks.learners import fitted_quietly
 from benchmarks.timing import timed
 from kreinlearn import KreinRidge, KreinRidgeClassifier
 from kreinlearn.datasets import load_dataset
-from kreinlearn.solvers.conformal import METHODS
 from kreinlearn.report.model import Check, Section, Table
+from kreinlearn.solvers.conformal import METHODS
 
 Array = NDArray[Any]
 T = TypeVar("T")
