@@ -154,7 +154,7 @@ def _estimator(name: str, options: argparse.Namespace, kernel: Any, talk: Talk) 
     free = sorted((known | parts.keys()) - given.keys() - {"kernel"})
     for parameter, value in options.param:
         if parameter not in free:
-            meant = close_to(parameter, free) or f"{name} has {', '.join(free)}"
+            meant = f"{name} has {', '.join(free)}; {close_to(parameter, free)}".removesuffix("; ")
             raise ValueError(f"--param {parameter}: {meant}")
         if parameter in parts:
             whole = parts[parameter]

@@ -84,7 +84,7 @@ def test_options_are_passed_on(calls: list[tuple[Any, ...]], tmp_path: Path) -> 
         ("kernels --objects zzz", "there are texts, series, vectors"),
         (
             "fit FILE --target y -o m.krein --param class_wieght=balanced",
-            "--param class_wieght: did you mean class_weight?",
+            "rank, scheme; did you mean class_weight?",
         ),
     ],
 )
