@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kreinlearn.cli.messages import Talk
 from kreinlearn.cli.output import require_free, say_formulas, show_json, show_table
-from kreinlearn.data.tiles import length, take
+from kreinlearn.data.tiles import take
+from kreinlearn.data.validation import is_condensed, square_from_condensed
 from kreinlearn.data.writing import TABLES, table_file
 
 if TYPE_CHECKING:
@@ -32,6 +34,9 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     names = _names(options, given)
     more = fit_parameters(options, talk)
     model = KreinKMeans(options.clusters, kernel=given.kernel, spectrum=options.spectrum, **more)
+    matrix = model._resolved_kernel().domain.is_matrix
+    if matrix and is_condensed(given.X):
+        given = replace(given, X=square_from_condensed(given.X, dissimilarities=True))
     model.fit(given.X)
     rows = _rows(model, given, names)
     if output is not None:
@@ -83,7 +88,9 @@ def _rows(model: Any, given: Given, names: list[Any] | None) -> list[list[str]]:
     sizes, rows = np.bincount(model.labels_, minlength=model.n_clusters_), []
     for group in np.argsort(-sizes, kind="stable"):
         place = int(model.medoid_indices_[group])
-        shown = _shown(given.X, place) if names is None else str(names[place])
+        matrix = model.kernel_.domain.is_matrix  # its row says which object it is
+        shown = "" if matrix else _shown(given.X, place)
+        shown = shown if names is None else str(names[place])
         share = f"{100 * sizes[group] / len(model.labels_):.1f} %"
         rows.append([str(group), f"{sizes[group]:,}", share, shown, str(given.rows[place])])
     return rows
@@ -91,8 +98,6 @@ def _rows(model: Any, given: Given, names: list[Any] | None) -> list[list[str]]:
 
 def _shown(X: Any, place: int) -> str:
     """An object in a few characters; rows of numbers by their first entries."""
-    if length(X) <= place:  # a condensed matrix
-        return ""
     one = take(X, [place])[0]
     if isinstance(one, np.ndarray):
         one = ", ".join(f"{value:.4g}" for value in np.ravel(one)[:4].tolist())

@@ -22,6 +22,7 @@ from kreinlearn.data.gaps import gaps_in_words, gaps_of_block, rows_of
 from kreinlearn.data.source import BATCH
 from kreinlearn.data.table import Block, Table, listed
 from kreinlearn.data.writing import TABLES, Write, comma_separated, harmless, table_file
+from kreinlearn.learn.coding import MULTILABEL
 
 ROW = "row"  # the column of row numbers, which is written if rows may be left out
 
@@ -106,7 +107,9 @@ def _check(model: Any, options: argparse.Namespace) -> None:
 def _columns(model: Any, rows: Rows, options: argparse.Namespace) -> dict[str, Any]:
     """Return what is written, by the name of its column; scores are evaluated once."""
     columns: dict[str, Any] = {} if rows.ids is None else {options.id or ROW: rows.ids}
-    if not options.scores:
+    if getattr(model, "multi_class_", "") == MULTILABEL:
+        columns |= _label_columns(model, rows, options)
+    elif not options.scores:
         columns["prediction"] = model.predict(rows.X)
     else:
         scores = model.decision_function(rows.X)
@@ -119,6 +122,18 @@ def _columns(model: Any, rows: Rows, options: argparse.Namespace) -> dict[str, A
         P = model.predict_proba(rows.X)
         columns |= dict(zip(_named("probability", model.classes_), P.T, strict=True))
     return columns | worth.columns(model, rows.X, options)
+
+
+def _label_columns(model: Any, rows: Rows, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the labels of each row as a text, and the scores of all labels if they are wanted."""
+    scores, names = model.decision_function(rows.X), [str(label) for label in model.classes_]
+    sets = [[name for name, value in zip(names, row, strict=True) if value > 0] for row in scores]
+    columns: dict[str, Any] = {
+        "prediction": np.array([worth.SEPARATOR.join(one) for one in sets], object)
+    }
+    if options.scores:
+        columns |= dict(zip(_named("score", names), scores.T, strict=True))
+    return columns
 
 
 def _always_written(options: argparse.Namespace) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from kreinlearn.data.validation import (
     square_from_condensed,
 )
 from kreinlearn.distributed.entrance import require_in_memory
-from kreinlearn.kernels.base import Array, Objects, symmetrised
+from kreinlearn.kernels.base import Array, Kernel, Objects, symmetrised
 from kreinlearn.learn.coding import MULTILABEL
 from kreinlearn.learn.stack import two_columns
 from kreinlearn.nystrom.landmarks import are_row_numbers
@@ -56,6 +57,7 @@ class Training:
 
     def fit_without(self, model: Learner, left_out: Array) -> None:
         """Fit to all other objects, as if these were not there."""
+        self.require_classes(model, left_out)
         w = self.weights if self.given else None
         if self.divisible:
             others = np.delete(np.arange(len(self.y)), left_out)
@@ -64,10 +66,26 @@ class Training:
             for name in ("landmark_indices_", "support_"):  # rows of all objects, not of these
                 if (rows := vars(model).get(name)) is not None:
                     setattr(model, name, others[rows])
+            if isinstance(folds := vars(model).get("folds_"), np.ndarray):
+                model.folds_ = np.full(len(self.y), -1, folds.dtype)
+                model.folds_[others] = folds
         else:
-            w = self.weights.copy()
+            w, y = self.weights.copy(), self.y.copy()
             w[left_out] = 0.0
-            model._fit(self.X, self.y, w, also=keep_distances(model))
+            y[left_out] = y[np.flatnonzero(w)[0]]  # nothing is learned from their own targets
+            model._fit(self.X, y, w, also=keep_distances(model))
+
+    def require_classes(self, model: Learner, left_out: Array) -> None:
+        """Raise ValueError if all objects of other classes than one are left out."""
+        w = self.weights.copy()
+        w[left_out] = 0.0
+        if hasattr(model, "predict_set") and len(np.unique(self.y[w > 0])) < 2:
+            classes, counts = np.unique(self.y[self.weights > 0], return_counts=True)
+            rare = classes[np.argmin(counts)]
+            raise ValueError(
+                f"class {rare!r} has {counts.min()} object(s), and without those that are left out "
+                "only one class remains; pass more objects of it, or conformal=None"
+            )
 
     def objects(self, model: Learner, numbers: Array) -> Objects:
         """Some of the objects, as a fitted model takes them."""
@@ -109,10 +127,27 @@ def training(
     y = model._recipe.coding.check(y, type(model).__name__)
     check_consistent_length(y, X if source is None else np.empty(length(X)))
     weights = check_sample_weight(sample_weight, y, all_zero=False)
+    require_suitable(model, kernel, X)
     by_number = are_row_numbers(model._landmarks.given)
     stored = model._resources.store is not None  # the values of all rows, for all models
     divisible = not (source or stored or kernel.domain.is_matrix or by_number)
     return Training(X, y, weights, sample_weight is not None, divisible)
+
+
+def require_suitable(model: Any, kernel: Kernel, X: Any) -> None:
+    """Raise ValueError for options that name rows, of which some will be left out."""
+    cv = getattr(model, "cv", None)
+    if cv is not None and not isinstance(cv, Integral | str) and not hasattr(cv, "split"):
+        raise ValueError(
+            "cv is a list of row numbers, and conformal leaves some of these rows out; pass a "
+            "number of folds or a splitter as cv, or conformal=None"
+        )
+    similarities = kernel.domain.is_matrix and not kernel.of_dissimilarities
+    if similarities and np.ndim(X) == 2 and X.shape[0] != X.shape[1]:
+        raise ValueError(
+            "conformal needs the similarity of each object with itself, and X has the columns of "
+            "landmarks alone; pass the whole matrix, or conformal=None"
+        )
 
 
 def candidates(model: Learner, data: Training) -> Array:
@@ -121,12 +156,25 @@ def candidates(model: Learner, data: Training) -> Array:
     given = model._landmarks.given
     if are_row_numbers(given):
         numbers = np.setdiff1d(numbers, np.asarray(given) % len(data.y))
+    elif given is not None:
+        known = {key_of(given[i]) for i in range(length(given))}
+        own = [key_of(data.X[int(i)]) not in known for i in numbers] if data.divisible else True
+        numbers = numbers[np.broadcast_to(own, numbers.shape)]
     if len(numbers) < 2 * SHARE:
         raise ValueError(
             f"conformal needs at least {2 * SHARE} objects that may be left out, got "
             f"{len(numbers)}; pass more objects, or conformal=None"
         )
     return numbers
+
+
+def key_of(x: Any) -> Any:
+    """What equal objects have in common: the bytes of numbers, a text itself, or the identity."""
+    if isinstance(x, str | bytes):
+        return x
+    if isinstance(x, np.ndarray) and x.dtype != object:
+        return x.shape, np.asarray(x, dtype=np.float64).tobytes() if x.dtype.kind in "fiub" else x
+    return id(x)
 
 
 def fit_split(model: Learner, data: Training, numbers: Array) -> Conformal:

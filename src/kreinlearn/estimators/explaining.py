@@ -13,7 +13,7 @@ from kreinlearn.data.tiles import length, library
 from kreinlearn.distributed.entrance import require_in_memory
 from kreinlearn.estimators.conformal import blocks
 from kreinlearn.kernels.base import Array, Objects
-from kreinlearn.learn.coding import MULTILABEL, pairs_of
+from kreinlearn.learn.coding import MULTILABEL, class_scores, pairs_of
 
 if TYPE_CHECKING:
     from kreinlearn.estimators.learner import Learner
@@ -44,7 +44,9 @@ class Explanation:
     parts : dict
         What the value is the sum of: "landmarks", the contributions of all landmarks, "constant",
         and for ``KreinClassifier`` also "neighbours", and "clipped", which is what was taken away
-        because it is beyond all scores that were seen in training.
+        because it is beyond all scores that were seen in training. If classes are compared in
+        pairs, "votes" is the difference between the decision value, which counts the pairs that a
+        class wins, and the sum of the values of its pairs, which landmarks and constant explain.
     reasons : list of Reason
         The landmarks that add most to the value, then those that take most from it; the strongest
         ones come first and last.
@@ -130,7 +132,7 @@ class Explanations(Sequence[Explanation]):
 def explain(model: Any, X: Objects, n: int, target: Any = None) -> Explanations:
     """The landmarks that add most to the decision about each object, and that take most from it."""
     check_is_fitted(model)
-    if type(n) is not int or n < 1:
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise ValueError(f"n={n!r} must be a positive number of landmarks to show, such as 5")
     require_in_memory(X, "explain takes a few objects in memory, got a dask collection")
     chosen = targets(model, X, target)
@@ -141,6 +143,7 @@ def explain(model: Any, X: Objects, n: int, target: Any = None) -> Explanations:
         K = np.asarray(columns.transformed(raw), dtype=np.float64)
         of_class = chosen[rows]
         beside = parts_beside(model, raw, columns, K @ coefficients + constants)
+        beside |= votes(model, K, K @ coefficients + constants)
         for i, c in enumerate(of_class):
             terms = scale * K[i] * coefficients[:, c]
             parts = {"landmarks": float(terms.sum()), "constant": float(scale * constants[c])}
@@ -234,6 +237,19 @@ def parts_beside(model: Any, raw: Array, columns: Any, scores: Array) -> dict[st
         two = total.shape[1] == 2 and not has_label_sets(model)
         parts["neighbours"] = total - total[:, ::-1] if two else total
     return parts
+
+
+def votes(model: Any, K: Array, sums: Array) -> dict[str, Array]:
+    """What the votes of pairs of classes add to the sums of their values (b, c), if there are any.
+
+    The decision value of a class is the number of pairs that it wins, and less than half a vote by
+    which the sums of their values break ties.
+    """
+    classes = getattr(model, "classes_", ())
+    if len(classes) <= 2 or model.multi_class_ != "ovo":
+        return {}
+    pairs = K @ np.asarray(model.dual_coef_) + model._intercept
+    return {"votes": class_scores(pairs, len(classes), "ovo") - sums}
 
 
 def range_of(model: Any) -> tuple[Any, Any]:

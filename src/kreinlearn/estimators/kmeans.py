@@ -242,8 +242,9 @@ class KreinKMeans(ClusterMixin, _KreinTransformer):
         y : None
             Ignored; present for pipelines.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each object counts; None: once. Objects of weight 0 are assigned, and do
-            nothing else.
+            How often each object counts; None: once. Objects of weight 0 are assigned to
+            groups and are in no mean; they may still be landmarks, and count for the scale of a
+            kernel.
 
         Returns
         -------

@@ -499,8 +499,9 @@ class KreinRegressorBase(RegressorMixin, MultiOutputMixin, Learner):
 
         The model must be fitted with ``conformal``. After "split" the intervals cover at least the
         stated share of targets, on average over training sets and new objects that are
-        exchangeable with them. After "cv+" this is proven for 1 - 2 (1 - coverage), and the share
-        is usually near ``coverage``. Several outputs are covered one by one.
+        exchangeable with them. After "cv+" of n objects at least 1 - 2 (1 - coverage) - sqrt(2 / n)
+        is proven, and the share is usually near ``coverage``. Several outputs are covered one by
+        one.
 
         Parameters
         ----------
@@ -701,8 +702,8 @@ class KreinClassifierBase(ClassifierMixin, Learner):
 
         The model must be fitted with ``conformal``. After "split" the sets contain the class of at
         least the stated share of objects, on average over training sets and new objects that are
-        exchangeable with them. After "cv+" this is proven for 1 - 2 (1 - coverage), and the share
-        is usually near ``coverage``.
+        exchangeable with them. After "cv+" of n objects at least 1 - 2 (1 - coverage) - sqrt(2 / n)
+        is proven, and the share is usually near ``coverage``.
 
         Parameters
         ----------

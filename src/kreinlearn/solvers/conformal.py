@@ -8,7 +8,7 @@ any other, and this is all that the promises need.
 With one model for all these objects ("split") the promise is exact: the coverage is at least
 what was asked for. With one model per fold ("cv+", Barber, Candes, Ramdas and Tibshirani 2021;
 Romano, Sesia and Candes 2020) every object is used for both purposes, and it is at least
-1 - 2 (1 - coverage) for a fixed procedure.
+1 - 2 (1 - coverage) - sqrt(2 / n), where n is the number of objects.
 """
 
 from __future__ import annotations

@@ -83,3 +83,20 @@ def test_a_wrong_number_is_a_wrong_call(file: Path, capsys: pytest.CaptureFixtur
     assert "'0' is not auto, or a number of groups" in capsys.readouterr().err
     assert cli.main(["cluster", str(file), "--column", "text", "--clusters", "99"]) == 1
     assert "n_clusters=99 exceeds the number of objects" in capsys.readouterr().err
+
+
+def test_condensed_distances_are_grouped_as_the_matrix_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    points = np.random.default_rng(0).normal(size=(30, 2)) + 8 * (np.arange(30) % 2)[:, None]
+    D = np.sqrt(np.square(points[:, None] - points).sum(axis=2))
+    np.save(tmp_path / "square.npy", D)
+    np.save(tmp_path / "condensed.npy", D[np.triu_indices(30, 1)])
+    found = []
+    for name in ("square", "condensed"):
+        flags = ["--kernel", "precomputed_dissimilarity", "--clusters", 2]
+        flags += ["--report", tmp_path / f"{name}.html"]
+        found.append(printed(capsys, "cluster", tmp_path / f"{name}.npy", *flags))
+    assert found[0]["groups"] == found[1]["groups"]
+    assert [one["medoid"] for one in found[0]["groups"]] == ["", ""]
+    assert [one["objects"] for one in found[0]["groups"]] == [15, 15]

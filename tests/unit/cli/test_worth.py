@@ -211,3 +211,21 @@ def test_neither_store_nor_progress_is_left_in_the_models_of_folds() -> None:
     for one in kl.load("m.krein")._conformal.models:
         assert one.verbose == 0
         assert one.resources.store is None
+
+
+def test_labels_of_a_row_are_named(tmp_path: Path) -> None:
+    rows = [["x", "y"], ["y"], [], ["x"]] * 10
+    texts = ["ab", "b", "", "a"] * 10
+    texts = [f"{text}{'c' * (i % 5 + 1)}" for i, text in enumerate(texts)]
+    model = kl.KreinRidgeClassifier("levenshtein", random_state=0).fit(texts, rows)
+    model.save(tmp_path / "m.krein")
+    file = write_csv(tmp_path / "t.csv", {"text": texts})
+    for flags in ([], ["--scores"]):
+        run("predict", tmp_path / "m.krein", file, "-o", tmp_path / "p.csv", "--force", *flags)
+        written = read_csv(tmp_path / "p.csv")
+        names = np.array(["x", "y"])
+        wanted = [" | ".join(names[row.astype(bool)]) for row in model.predict(texts)]
+        assert written["prediction"] == wanted
+    assert [float(value) for value in written["score x"]] == pytest.approx(
+        model.decision_function(texts)[:, 0].tolist()
+    )

@@ -253,3 +253,63 @@ def test_coverage_of_many_training_sets():
     error = np.std(hits) / np.sqrt(len(hits))
     assert np.mean(hits) > 0.8 - 4 * error
     assert np.mean(hits) < 0.8 + 1 / 16 + 4 * error  # at most 1 / (15 + 1) above
+
+
+# Nothing is learned from what was left out
+
+
+@pytest.mark.parametrize("given", ["matrix", "numbers", "file"])
+@pytest.mark.parametrize("kind", [kl.KreinRidgeClassifier, kl.KreinClassifier])
+def test_labels_of_objects_that_were_left_out_do_not_matter(kind, given, tmp_path):
+    """Also where these are there with weight zero: neither classes nor folds know them."""
+    from scipy.spatial.distance import cdist
+
+    out = numbers_left_out(160, np.arange(30, 160) if given == "numbers" else None)
+    kernel, rows, landmarks = "gaussian", X, 15
+    if given == "matrix":
+        kernel, rows = "precomputed_dissimilarity", cdist(X, X)
+    elif given == "numbers":
+        landmarks = np.arange(30)
+    else:
+        np.save(tmp_path / "x.npy", X)
+        rows = tmp_path / "x.npy"
+    other = LABELS.copy().astype("U9")
+    other[out] = "elsewhere"
+    found = []
+    for y in (LABELS, other):
+        model = kind(kernel, landmarks=landmarks, random_state=0)
+        model.fit(rows, y, conformal="split")
+        assert "elsewhere" not in model.classes_
+        found.append(model.dual_coef_)
+    np.testing.assert_array_equal(*found)
+
+
+def test_landmarks_that_are_given_as_objects_are_not_left_out():
+    """An object that is a landmark is at no distance from it, as no new object is."""
+    model = kl.KreinRidge("gaussian", landmarks=X[:100], **GIVEN).fit(X, Y, conformal="split")
+    assert len(model._conformal.left_out.weights) == 60 // 4
+    words = kl.KreinRidgeClassifier("levenshtein", landmarks=WORDS[:40], **GIVEN)
+    words.fit(WORDS, KINDS, conformal="split")
+    assert len(words._conformal.left_out.weights) == len(set(WORDS) - set(WORDS[:40])) // 4
+
+
+def test_a_class_that_would_not_remain_is_named():
+    y = np.where(np.arange(160) == 7, "rare", "often")
+    with pytest.raises(ValueError, match=r"'rare'.* has 1 object.*only one class remains"):
+        kl.KreinRidgeClassifier("gaussian", **GIVEN).fit(X, y, conformal="cv+")
+
+
+def test_options_that_name_rows_are_refused():
+    halves = [(np.arange(80), np.arange(80, 160)), (np.arange(80, 160), np.arange(80))]
+    with pytest.raises(ValueError, match="cv is a list of row numbers"):
+        kl.KreinRidge("gaussian", cv=halves).fit(X, Y, conformal="split")
+    numbers = np.arange(0, 160, 8)
+    K = (X @ X.T)[:, numbers]
+    with pytest.raises(ValueError, match="X has the columns of landmarks alone"):
+        kl.KreinRidge("precomputed", landmarks=numbers, **GIVEN).fit(K, Y, conformal="split")
+
+
+def test_folds_are_those_of_all_rows():
+    model = kl.KreinRidge("gaussian", landmarks=20, random_state=0).fit(X, Y, conformal="split")
+    assert model.folds_.shape == (160,)
+    assert (model.folds_[numbers_left_out(160)] == -1).all()

@@ -72,7 +72,15 @@ def test_pairs_of_classes_are_summed():
         )
         for i, c in enumerate(predicted)
     ]
-    near([one.value for one in model.explain(NEW)], np.array(wanted))
+    found = model.explain(NEW)
+    sums = [one.parts["landmarks"] + one.parts["constant"] for one in found]
+    near(sums, np.array(wanted))
+    near([one.value for one in found], decision_of_predicted(model, NEW))
+
+
+def test_a_machine_of_pairs():
+    model = kl.SpectrumSVC("gaussian", C=1.0, random_state=0).fit(X, LABELS)
+    near([one.value for one in model.explain(NEW)], decision_of_predicted(model, NEW))
 
 
 @pytest.mark.parametrize(
@@ -87,8 +95,7 @@ def test_distances_of_objects(make, kernel, kind):
     A, y = make(60, random_state=0)[:2]
     model = kind(kernel, landmarks=25, random_state=0).fit(A[:50], y[:50])
     found = model.explain(A[50:])
-    if model.multi_class_ == "ovr":
-        near([one.value for one in found], decision_of_predicted(model, A[50:]))
+    near([one.value for one in found], decision_of_predicted(model, A[50:]))
 
 
 def test_without_the_five_strongest_the_score_falls_by_what_they_contribute():
