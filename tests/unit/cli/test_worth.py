@@ -226,6 +226,6 @@ def test_labels_of_a_row_are_named(tmp_path: Path) -> None:
         names = np.array(["x", "y"])
         wanted = [" | ".join(names[row.astype(bool)]) for row in model.predict(texts)]
         assert written["prediction"] == wanted
-    assert [float(value) for value in written["score x"]] == pytest.approx(
+    assert [float(value) for value in written["score_x"]] == pytest.approx(
         model.decision_function(texts)[:, 0].tolist()
     )
