@@ -21,6 +21,7 @@ from sklearn.cluster import HDBSCAN, AgglomerativeClustering, SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.object_sets import ALL_SETS, QUICK_SETS
+from benchmarks.tables import provenance
 from kreinlearn import KreinKMeans
 from kreinlearn.data.tiles import take
 from kreinlearn.datasets import load_dataset, make_balls3d, make_noisy_strings
@@ -136,7 +137,8 @@ def report(names: tuple[str, ...], most: int, seeds: int, large: int) -> str:
     means = [np.mean([float(row[3 + j].split()[0]) for row in rows]) for j in range(len(METHODS))]
     mean = ", ".join(f"{name} {value:.2f}" for name, value in zip(METHODS, means, strict=True))
     text = (__doc__ or "").partition("\n\n")[2]
-    return f"# Groups without labels\n\n{text}\n{table}\n\nMeans: {mean}.\n\n{timed(large)}\n"
+    about = provenance("python -m benchmarks.clusters --write")
+    return f"# Groups without labels\n\n{about}\n\n{text}\n{table}\n\nMeans: {mean}.\n\n{timed(large)}\n"
 
 
 def main(argv: list[str] | None = None) -> int:
