@@ -21,10 +21,10 @@ from sklearn.cluster import HDBSCAN, AgglomerativeClustering, SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.object_sets import ALL_SETS, QUICK_SETS
-from benchmarks.tables import provenance
 from kreinlearn import KreinKMeans
 from kreinlearn.data.tiles import take
 from kreinlearn.datasets import load_dataset, make_balls3d, make_noisy_strings
+from kreinlearn.report.model import provenance
 
 Array = NDArray[Any]
 RESULTS = Path(__file__).parent / "results" / "clusters.md"
@@ -138,7 +138,8 @@ def report(names: tuple[str, ...], most: int, seeds: int, large: int) -> str:
     mean = ", ".join(f"{name} {value:.2f}" for name, value in zip(METHODS, means, strict=True))
     text = (__doc__ or "").partition("\n\n")[2]
     about = provenance("python -m benchmarks.clusters --write")
-    return f"# Groups without labels\n\n{about}\n\n{text}\n{table}\n\nMeans: {mean}.\n\n{timed(large)}\n"
+    parts = ["# Groups without labels", about, f"{text}\n{table}", f"Means: {mean}.", timed(large)]
+    return "\n\n".join(parts) + "\n"
 
 
 def main(argv: list[str] | None = None) -> int:
