@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from kreinlearn.data.tiles import length, library
+from kreinlearn.data.tiles import library
 from kreinlearn.distributed.entrance import require_in_memory
 from kreinlearn.estimators.conformal import blocks
 from kreinlearn.kernels.base import Array, Objects
@@ -135,15 +135,16 @@ def explain(model: Any, X: Objects, n: int, target: Any = None) -> Explanations:
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise ValueError(f"n={n!r} must be a positive number of landmarks to show, such as 5")
     require_in_memory(X, "explain takes a few objects in memory, got a dask collection")
-    chosen = targets(model, X, target)
+    chosen = target_number(model, target)
     coefficients, constants = decision_coefficients(model)
     scale = scale_of_decision(model)
     found = list[Explanation]()
-    for rows, _, raw, columns in blocks(model, X):
+    for _, _, raw, columns in blocks(model, X):
         K = np.asarray(columns.transformed(raw), dtype=np.float64)
-        of_class = chosen[rows]
-        beside = parts_beside(model, raw, columns, K @ coefficients + constants)
-        beside |= votes(model, K, K @ coefficients + constants)
+        scores = K @ coefficients + constants
+        beside = parts_beside(model, raw, columns, scores) | votes(model, K, scores)
+        decisions = sum(beside.values(), scale * scores)
+        of_class = np.argmax(decisions, axis=1) if chosen is None else np.full(len(K), chosen)
         for i, c in enumerate(of_class):
             terms = scale * K[i] * coefficients[:, c]
             parts = {"landmarks": float(terms.sum()), "constant": float(scale * constants[c])}
@@ -155,8 +156,8 @@ def explain(model: Any, X: Objects, n: int, target: Any = None) -> Explanations:
     return Explanations(found)
 
 
-def targets(model: Learner, X: Objects, target: Any) -> Array:  # (n,)
-    """The number of the class or output that is explained, for each object."""
+def target_number(model: Learner, target: Any) -> int | None:
+    """The number of the class or output that is explained; None if it is the predicted class."""
     classes = getattr(model, "classes_", None)
     if has_label_sets(model) and target is None:
         raise ValueError(
@@ -164,13 +165,12 @@ def targets(model: Learner, X: Objects, target: Any) -> Array:  # (n,)
             f"pass target=..., one of {classes}"
         )
     if classes is not None and target is None:
-        return np.searchsorted(classes, model.predict(X))
-    n = length(model._new_rows(X)[0])
+        return None
     if classes is not None:
         known = np.flatnonzero(classes == target)
         if not len(known):
             raise ValueError(f"target={target!r} is no class of the model; it has {classes}")
-        return np.full(n, known[0])
+        return int(known[0])
     q = len(model._intercept)
     if target is None and q == 1:
         target = 0
@@ -178,7 +178,7 @@ def targets(model: Learner, X: Objects, target: Any) -> Array:  # (n,)
         raise ValueError(
             f"target={target!r} must be the number of one of {q} outputs, 0 to {q - 1}"
         )
-    return np.full(n, int(target))
+    return int(target)
 
 
 def has_label_sets(model: Any) -> bool:

@@ -161,3 +161,19 @@ def test_landmarks_that_are_given_have_no_labels():
     (one,) = model.explain(X[:1], 3)
     assert all(reason.label is None for reason in one.reasons)
     near([one.value], model.predict(X[:1]))
+
+
+def test_no_value_is_evaluated_twice():
+    calls = []
+
+    def d(a, b):
+        calls.append(1)
+        return float(np.abs(a - b).sum())
+
+    kernel = kl.dissimilarity(kl.pairwise(d))
+    model = kl.KreinRidgeClassifier(kernel, landmarks=20, similarity="exp", **GIVEN)
+    model.fit(list(X), LABELS)
+    needed = model._columns.n_evaluated(model.n_landmarks_)
+    calls.clear()
+    model.explain(list(NEW), 2)
+    assert len(calls) == len(NEW) * needed
