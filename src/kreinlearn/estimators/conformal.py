@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import _fit_context, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
@@ -156,10 +157,9 @@ def candidates(model: Learner, data: Training) -> Array:
     given = model._landmarks.given
     if are_row_numbers(given):
         numbers = np.setdiff1d(numbers, np.asarray(given) % len(data.y))
-    elif given is not None:
-        known = {key_of(given[i]) for i in range(length(given))}
-        own = [key_of(data.X[int(i)]) not in known for i in numbers] if data.divisible else True
-        numbers = numbers[np.broadcast_to(own, numbers.shape)]
+    elif given is not None and data.divisible:
+        known, keys = {*keys_of(given)}, keys_of(data.X)
+        numbers = np.array([i for i in numbers if keys[i] not in known], dtype=np.intp)
     if len(numbers) < 2 * SHARE:
         raise ValueError(
             f"conformal needs at least {2 * SHARE} objects that may be left out, got "
@@ -168,13 +168,21 @@ def candidates(model: Learner, data: Training) -> Array:
     return numbers
 
 
-def key_of(x: Any) -> Any:
+def keys_of(X: Any) -> list[Any]:
     """What equal objects have in common: the bytes of numbers, a text itself, or the identity."""
+    if sp.issparse(X):
+        X = X.toarray()
+    if hasattr(X, "columns"):  # a frame
+        X = np.asarray(X)
+    return [key_of(x) for x in X]
+
+
+def key_of(x: Any) -> Any:
     if isinstance(x, str | bytes):
         return x
-    if isinstance(x, np.ndarray) and x.dtype != object:
-        return x.shape, np.asarray(x, dtype=np.float64).tobytes() if x.dtype.kind in "fiub" else x
-    return id(x)
+    if not isinstance(x, np.ndarray) or x.dtype == object:
+        return id(x)
+    return x.shape, (x.astype(np.float64) if x.dtype.kind in "fiub" else x).tobytes()
 
 
 def fit_split(model: Learner, data: Training, numbers: Array) -> Conformal:

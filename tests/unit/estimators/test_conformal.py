@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 import kreinlearn as kl
 from kreinlearn.datasets import make_noisy_strings
@@ -288,6 +290,13 @@ def test_landmarks_that_are_given_as_objects_are_not_left_out():
     """An object that is a landmark is at no distance from it, as no new object is."""
     model = kl.KreinRidge("gaussian", landmarks=X[:100], **GIVEN).fit(X, Y, conformal="split")
     assert len(model._conformal.left_out.weights) == 60 // 4
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    by_name = kl.KreinRidge("gaussian", landmarks=frame[:100], **GIVEN)
+    by_name.fit(frame, Y, conformal="split")
+    assert len(by_name._conformal.left_out.weights) == 60 // 4
+    sparse = kl.KreinRidge("gaussian", landmarks=sp.csr_array(X[:100]), **GIVEN)
+    sparse.fit(sp.csr_array(X), Y, conformal="split")
+    assert len(sparse._conformal.left_out.weights) == 60 // 4
     words = kl.KreinRidgeClassifier("levenshtein", landmarks=WORDS[:40], **GIVEN)
     words.fit(WORDS, KINDS, conformal="split")
     assert len(words._conformal.left_out.weights) == len(set(WORDS) - set(WORDS[:40])) // 4
