@@ -37,7 +37,7 @@ help:
 	@echo "make demo    install what the demonstration needs, run it"
 	@echo "make check   lint, types and the fast tests: under two minutes, for every change"
 	@echo "make test    install everything, then lint, types and all tests: about fifteen minutes"
-	@echo "make portable  all tests as on other processors and in other orders: a few hours"
+	@echo "make portable  all tests as on other processors and in other orders: an hour or two"
 	@echo "make lint    ruff and mypy only"
 	@echo "make docs    the manual, into build/docs"
 	@echo "make lock    resolve requirements/*.txt anew (UPGRADE=--upgrade for the newest)"

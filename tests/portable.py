@@ -1,13 +1,13 @@
-"""The suite as other machines run it: ``make portable`` prints one row per setting.
+"""The suite as other machines run it: ``make portable`` prints one row per run.
 
 Rounding depends on the processor, because BLAS has its own code for each, and so does numba. The
 settings make them use the code of other processors, and run the tests in other orders:
 
-    python -m tests.portable                                  all settings but the last, all tests
-    python -m tests.portable Prescott order-2                 some settings
+    python -m tests.portable                                  four or five runs that cover them all
+    python -m tests.portable Prescott+order-2 Nehalem         two runs, the first with two settings
     python -m tests.portable alone --tests tests/unit/sums    a part of the tests, file by file
 
-What each setting printed is kept in ``build/portable``. The exit status is 1 if a test failed.
+What each run printed is kept in ``build/portable``. The exit status is 1 if a test failed.
 """
 
 from __future__ import annotations
@@ -37,6 +37,14 @@ class Setting:
     needs: tuple[str, ...] = ()  # features of the processor, each under one of its names in numpy
     file_by_file: bool = False
 
+    def __add__(self, other: Setting) -> Setting:
+        return Setting(
+            self.environment | other.environment,
+            self.arguments + other.arguments,
+            self.needs + other.needs,
+            self.file_by_file or other.file_by_file,
+        )
+
 
 def coretype(name: str, *needs: str) -> Setting:
     return Setting({"OPENBLAS_CORETYPE": name}, needs=needs)
@@ -60,7 +68,19 @@ SETTINGS = {
     "order-3": in_order(3),
     "alone": Setting(file_by_file=True),
 }
-BY_DEFAULT = [name for name in SETTINGS if name != "alone"]
+# Every setting once, in as few runs as there are processors.
+BY_DEFAULT = [
+    "Prescott+numba-generic+order-1",
+    "Nehalem+order-2",
+    "Sandybridge+order-3",
+    "Haswell+alone",
+    "SkylakeX",
+]
+
+
+def named(names: str) -> Setting:
+    """Settings joined by ``+``."""
+    return sum((SETTINGS[name] for name in names.split("+")), Setting())
 
 
 @dataclass(frozen=True)
@@ -126,7 +146,7 @@ def together(outcomes: list[Outcome]) -> Outcome:
 
 
 def run(name: str, tests: list[str], workers: int) -> Outcome:
-    setting, begun = SETTINGS[name], time.perf_counter()
+    setting, begun = named(name), time.perf_counter()
     if setting.file_by_file:
 
         def alone(file: str) -> Outcome:
@@ -157,16 +177,17 @@ def table(outcomes: dict[str, Outcome | str]) -> str:
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.portable", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("settings", nargs="*", metavar="setting", help=", ".join(SETTINGS))
+    known = f"{', '.join(SETTINGS)}, or some of them joined by +"
+    parser.add_argument("settings", nargs="*", metavar="setting", help=known)
     parser.add_argument("--tests", nargs="+", default=["tests", "src"], help="files or folders")
     parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
     given = parser.parse_args(argv)
-    for name in given.settings:
+    for name in "+".join(given.settings).split("+") if given.settings else []:
         if name not in SETTINGS:
-            parser.error(f"there is no setting {name!r}; there are {', '.join(SETTINGS)}")
+            parser.error(f"there is no setting {name!r}; there are {known}")
     outcomes: dict[str, Outcome | str] = {}
     for name in given.settings or BY_DEFAULT:
-        if lacking := missing(SETTINGS[name]):
+        if lacking := missing(named(name)):
             outcomes[name] = f"skipped: the processor has no {lacking[0].split()[0]}"
             print(f"{name}: {outcomes[name]}", flush=True)
             continue

@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import shuffled
-from tests.portable import NOTHING_TO_RUN, SETTINGS, counted, files_of, main, missing, table
+from tests.portable import (
+    BY_DEFAULT,
+    NOTHING_TO_RUN,
+    SETTINGS,
+    counted,
+    files_of,
+    main,
+    missing,
+    named,
+    table,
+)
 
 SUMMARY = """..F.
 FAILED tests/unit/a.py::test_one - assert 1 == 2
@@ -50,6 +60,15 @@ def test_an_unknown_setting_is_refused(capsys: pytest.CaptureFixture[str]) -> No
     with pytest.raises(SystemExit):
         main(["Prescot"])
     assert "no setting 'Prescot'; there are Prescott, " in capsys.readouterr().err
+
+
+def test_the_runs_by_default_have_every_setting_once() -> None:
+    assert sorted("+".join(BY_DEFAULT).split("+")) == sorted(SETTINGS)
+    one = named("Prescott+numba-generic+order-1")
+    assert one.environment["OPENBLAS_CORETYPE"] == "Prescott"
+    assert one.environment["NUMBA_CPU_NAME"] == "generic"
+    assert one.arguments == ("--dist", "load", "--order-seed", "1")
+    assert named("Haswell+alone").file_by_file
 
 
 def test_files_with_tests_or_examples() -> None:
