@@ -186,6 +186,9 @@ class DaskMargins:
 
     # Steps
 
+    def near(self, k: int, state: HingeState) -> None:
+        return None  # the rows are on workers
+
     def walk(self, states: Mapping[int, HingeState], moves: Mapping[int, Move]) -> dict[int, Step]:
         goal = self._decisions(move.target for move in moves.values())
         ways = {k: (states[k].decision, Column(goal, i)) for i, k in enumerate(moves)}

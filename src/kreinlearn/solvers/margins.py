@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from kreinlearn.solvers import Array
 
 CANCELLED = 0.1  # A is summed anew if subtracting rows leaves less than this part of its trace
 GATHERED = 2048  # rows copied at a time
-REACH = 1.5  # how far beyond the target, in steps, rows are looked at that may change sides
+CROSSING = 0.5  # share of the room for near rows that those may take which have changed sides
 Gram = tuple[Array, Array]  # A (p, p) for all outputs, or (q, p, p) for each; b (p, q)
 
 
@@ -225,8 +225,25 @@ class Margins(Protocol):
     def walk(self, states: Mapping[int, HingeState], moves: Mapping[int, Move]) -> dict[int, Step]:
         """Go to the best point on the way of each move, in one pass over the features for all."""
 
+    def near(self, k: int, state: HingeState) -> Near | None:
+        """The rows near the margin of an output, if their features are at hand."""
+
     def losses(self, states: Sequence[HingeState]) -> Array:
         """Weighted squared hinge loss of each output: (q,)."""
+
+
+class Near(NamedTuple):
+    """A problem of some rows, in which all others keep the sides that they are on."""
+
+    margins: Margins  # of one output
+    state: HingeState  # of the rows near the margin, with A and b of all active rows
+    rows: Any  # which rows these are
+
+    def back(self, state: HingeState, found: HingeState) -> HingeState:
+        """The state of all rows, with the sides that were found for these rows."""
+        active = state.active.copy()
+        active[self.rows] = found.active
+        return replace(state, active=active, A=found.A, b=found.b)
 
 
 def point(state: HingeState, move: Move, t: float) -> Array:
@@ -252,7 +269,8 @@ def cancelled(A: Array, before: Array) -> bool:
 # Rows in memory
 
 
-Wanted = Callable[[slice, Array], Array]  # a slice of rows, their decision values -> (k,) bool
+# a slice of rows, their decision values, and how many are wanted at most -> places in the slice
+Wanted = Callable[[slice, Array, int], Array]
 
 
 class Rows(Protocol):
@@ -266,15 +284,23 @@ class Rows(Protocol):
     def decision(self, Z: Array, wanted: Wanted | None = None) -> Array:
         """Features times Z, (p, q) -> (n, q), in one pass for all columns.
 
-        ``wanted`` tells which rows ``terms`` will probably be asked for next; an implementation
-        that evaluates features anew can then remember theirs.
+        ``wanted`` tells which rows will probably be asked for next; an implementation that
+        evaluates features anew, or gives them to ``near``, can then remember theirs.
         """
 
-    def terms(self, numbers: Array, weights: Array, targets: Array) -> tuple[Array, Array]:
-        """The sums of w phi phi' (p, p) and w t phi (p,) over sorted row numbers (k,).
+    def near(self) -> tuple[Array, Rows] | None:
+        """Sorted numbers of the rows that were remembered, and their features."""
 
-        Weights are (k,). Targets are (k,), or (k, q) for a second sum of shape (p, q).
-        """
+    def terms(self, chosen: Sequence[Chosen]) -> list[tuple[Array, Array]]:
+        """The sums of w phi phi' (p, p) and w t phi (p,), or (p, q), over each choice of rows."""
+
+
+class Chosen(NamedTuple):
+    """Some rows."""
+
+    numbers: Array  # (k,), sorted
+    weights: Array  # (k,)
+    targets: Array  # (k,), or (k, q) for a second sum of shape (p, q)
 
 
 @dataclass(frozen=True)
@@ -294,7 +320,13 @@ class DenseRows:
     def decision(self, Z: Array, wanted: Wanted | None = None) -> Array:
         return np.asarray(self.Phi @ Z)
 
-    def terms(self, numbers: Array, weights: Array, targets: Array) -> tuple[Array, Array]:
+    def near(self) -> None:
+        return None
+
+    def terms(self, chosen: Sequence[Chosen]) -> list[tuple[Array, Array]]:
+        return [self._terms(*one) for one in chosen]
+
+    def _terms(self, numbers: Array, weights: Array, targets: Array) -> tuple[Array, Array]:
         A, b = np.zeros((self.p, self.p)), np.zeros((self.p, *targets.shape[1:]))
         buffer = np.empty((min(len(numbers), GATHERED), self.p))
         for start in range(0, len(numbers), GATHERED):
@@ -310,6 +342,8 @@ class DenseRows:
 class RowMargins:
     """``Margins`` of rows whose decision values are arrays (n,)."""
 
+    alone: ClassVar[bool] = True  # whether A and b are sums of these rows and no others
+
     def __init__(self, rows: Rows, Y: Array, weights: Array) -> None:
         self.rows, self.p = rows, rows.p
         self.Y = np.asfortranarray(Y)  # (n, q): -1, +1, or 0 for a row that is not in this problem
@@ -321,49 +355,71 @@ class RowMargins:
         if gram is not None:
             A, b = np.broadcast_to(gram[0], (q, self.p, self.p)), gram[1]
         elif all(np.array_equal(mask, active[0]) for mask in active):
-            one, b = self._terms(active[0], self.Y, self.W[0])
+            rows = np.flatnonzero(active[0])
+            one, b = self.rows.terms([Chosen(rows, self.W[0][rows], self.Y[rows])])[0]
             A = np.broadcast_to(one, (q, self.p, self.p))
         else:
-            each = [self._terms(active[k], self.Y[:, k], self.W[k]) for k in range(q)]
+            each = self._terms(list(enumerate(active)))
             A, b = np.array([A for A, _ in each]), np.column_stack([b for _, b in each])
         zero, nowhere = np.zeros(self.p), np.zeros(self.rows.n)
         return [HingeState(zero, nowhere, active[k], A[k], b[:, k]) for k in range(q)]
 
     def up_to_date(self, states: Mapping[int, HingeState]) -> dict[int, HingeState]:
-        return {k: self._up_to_date(k, state) for k, state in states.items()}
+        active = {k: active_rows(states[k].decision, self.Y[:, k], self.W[k]) for k in states}
+        many = [k for k, state in states.items() if self._is_many(state.active, active[k])]
+        changes = [
+            (k, sign, moved)
+            for k, state in states.items()
+            for sign, moved in ((1, active[k] & ~state.active), (-1, state.active & ~active[k]))
+            if k not in many and moved.any()
+        ]
+        sums = {k: (state.A, state.b) for k, state in states.items()}
+        terms = self._terms([(k, moved) for k, _, moved in changes])
+        for (k, sign, _), (A, b) in zip(changes, terms, strict=True):
+            sums[k] = sums[k][0] + sign * A, sums[k][1] + sign * b
+        lost = [k for k in states if self.alone and cancelled(sums[k][0], states[k].A)]
+        anew = [*many, *lost]
+        sums |= zip(anew, self._terms([(k, active[k]) for k in anew]), strict=True)
+        return {k: replace(states[k], active=active[k], A=A, b=b) for k, (A, b) in sums.items()}
 
-    def _up_to_date(self, k: int, state: HingeState) -> HingeState:
-        y, w = self.Y[:, k], self.W[k]
-        active = active_rows(state.decision, y, w)
-        changed = active != state.active
-        if not changed.any():
-            return state
-        A, b = state.A, state.b
-        if changed.sum() < active.sum():
-            for sign, moved in ((1, changed & active), (-1, changed & state.active)):
-                part = self._terms(moved, y, w)
-                A, b = A + sign * part[0], b + sign * part[1]
-        if A is state.A or cancelled(A, state.A):
-            A, b = self._terms(active, y, w)
-        return replace(state, active=active, A=A, b=b)
+    def _is_many(self, before: Array, after: Array) -> bool:
+        """Whether so many rows have changed sides that the sums are formed anew."""
+        changed = np.count_nonzero(before != after)
+        return bool(self.alone and changed > 0 and changed >= np.count_nonzero(after))
 
-    def _terms(self, mask: Array, y: Array, w: Array) -> tuple[Array, Array]:
-        numbers = np.flatnonzero(mask)
-        if not len(numbers):
-            return np.zeros((self.p, self.p)), np.zeros((self.p, *y.shape[1:]))
-        return self.rows.terms(numbers, w[numbers], y[numbers])
+    def _terms(self, chosen: Sequence[tuple[int, Array]]) -> list[tuple[Array, Array]]:
+        """A and b of outputs and masks of rows."""
+        rows = [np.flatnonzero(mask) for _, mask in chosen]
+        each = zip(rows, (k for k, _ in chosen), strict=True)
+        return self.rows.terms([Chosen(i, self.W[k][i], self.Y[i, k]) for i, k in each])
+
+    def near(self, k: int, state: HingeState) -> Near | None:
+        found = self.rows.near()
+        if found is None:
+            return None
+        numbers, rows = found
+        margins = NearMargins(rows, self.Y[numbers, k : k + 1], self.W[k][numbers])
+        margins.totals = [self.totals[k]]
+        return Near(
+            margins,
+            replace(state, decision=state.decision[numbers], active=state.active[numbers]),
+            numbers,
+        )
 
     def walk(self, states: Mapping[int, HingeState], moves: Mapping[int, Move]) -> dict[int, Step]:
-        def crossing(rows: slice, values: Array) -> Array:
-            """Rows that will be on another side if the step is up to ``REACH`` long."""
-            crosses = np.zeros(len(values), dtype=bool)
+        def nearest(rows: slice, values: Array, room: int) -> Array:
+            """Rows near the margin of any output, and those on another side if they are few."""
+            distance, crosses = np.full(len(values), np.inf), np.zeros(len(values), dtype=bool)
             for value, k in zip(values.T, moves, strict=True):
-                now, y, w = states[k].decision[rows], self.Y[rows, k], self.W[k][rows]
-                crosses |= active_rows(now + REACH * (value - now), y, w) != states[k].active[rows]
-            return crosses
+                y, w = self.Y[rows, k], self.W[k][rows]
+                crosses |= active_rows(value, y, w) != states[k].active[rows]
+                np.minimum(distance, np.abs(1 - y * value), where=w > 0, out=distance)
+            if np.count_nonzero(crosses) <= CROSSING * room:
+                distance[crosses] = 0
+            return np.sort(np.argpartition(distance, room - 1)[:room])
 
         targets = np.column_stack([move.target for move in moves.values()])
-        decisions = self.rows.decision(targets, crossing)
+        decisions = self.rows.decision(targets, nearest)
         return {
             k: self._step(k, states[k], move, np.ascontiguousarray(decision))
             for decision, (k, move) in zip(decisions.T, moves.items(), strict=True)
@@ -380,6 +436,22 @@ class RowMargins:
     def losses(self, states: Sequence[HingeState]) -> Array:
         each = zip(states, self.Y.T, self.W, strict=True)
         return np.array([hinge_loss(state.decision, y, w)[0] for state, y, w in each])
+
+
+class NearMargins(RowMargins):
+    """Rows of one output whose A and b are those of further rows too, which do not change sides."""
+
+    alone = False
+
+    def _step(self, k: int, state: HingeState, move: Move, decision: Array) -> Step:
+        """The loss of the further rows is quadratic: all that A and b tell, less that of these."""
+        y, w = self.Y[:, k], np.where(state.active, self.W[k], 0.0)
+        margin, change = 1 - y * state.decision, y * (decision - state.decision)
+        D = move.target - state.coef
+        linear = (state.A @ state.coef - state.b) @ D + (w * change) @ margin
+        quadratic = max(D @ state.A @ D - (w * change) @ change, 0.0)
+        others = replace(move, linear=move.linear + linear, quadratic=move.quadratic + quadratic)
+        return super()._step(k, state, others, decision)
 
 
 def active_rows(decision: Array, y: Array, w: Array) -> Array:

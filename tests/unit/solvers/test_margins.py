@@ -7,6 +7,7 @@ import pytest
 
 from kreinlearn.solvers.margins import (
     GATHERED,
+    Chosen,
     DenseRows,
     Line,
     Move,
@@ -23,13 +24,13 @@ def test_terms_of_dense_rows(k):
     Phi = rng.normal(size=(2 * GATHERED, 4))
     numbers = np.sort(rng.choice(len(Phi), k, replace=False))
     w, T = rng.uniform(0, 2, k), rng.normal(size=(k, 3))
-    A, B = DenseRows(Phi).terms(numbers, w, T)
+    A, B = DenseRows(Phi).terms([Chosen(numbers, w, T)])[0]
     picked = Phi[numbers]
     for found, left, right in ((A, picked, picked), (B, picked, T)):
         wanted = np.einsum("i,ij,ik->jk", w, left, right)
         size = np.einsum("i,ij,ik->jk", w, np.abs(left), np.abs(right))
         assert (np.abs(found - wanted) <= 2 * rounding(k + 2) * size).all()
-    one = DenseRows(Phi).terms(numbers, w, T[:, 0])[1]
+    one = DenseRows(Phi).terms([Chosen(numbers, w, T[:, 0])])[0][1]
     size = np.abs(picked).T @ (w * np.abs(T[:, 0]))
     assert (np.abs(one - B[:, 0]) <= 2 * rounding(k + 2) * size).all()
 

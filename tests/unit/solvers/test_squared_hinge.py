@@ -9,6 +9,7 @@ import pytest
 from scipy.optimize import minimize, minimize_scalar
 from sklearn.svm import LinearSVC
 
+from kreinlearn.data.tiles import TILE
 from kreinlearn.solvers.margins import DenseRows, HingeState, Move, RowMargins, hinge_loss
 from kreinlearn.solvers.squared_hinge import finite_newton, hinge_gradient, lock_step, solve
 from tests.bounds import rounding
@@ -82,10 +83,36 @@ class Watched:
         self.passes.append(Z.shape[1])
         return self.Phi @ Z
 
-    def terms(self, numbers, weights, targets):
-        assert (np.diff(numbers) > 0).all()
-        self.touched.append(len(numbers))
-        return DenseRows(self.Phi).terms(numbers, weights, targets)
+    def terms(self, chosen):
+        assert all((np.diff(one.numbers) > 0).all() for one in chosen)
+        self.touched += [len(one.numbers) for one in chosen]
+        return DenseRows(self.Phi).terms(chosen)
+
+    def near(self):
+        return None
+
+
+@dataclass
+class Remembering(Watched):
+    """Rows that remember those which are wanted next, in tiles as rows evaluated anew do."""
+
+    share: float = 0.125
+    kept: np.ndarray | None = None
+
+    def decision(self, Z, wanted=None):
+        found = super().decision(Z)
+        places = []
+        for start in range(0, self.n, TILE):
+            here = slice(start, min(start + TILE, self.n))
+            room = int(self.share * (here.stop - start))
+            if room:
+                places.append(start + wanted(here, found[here], room))
+                assert len(places[-1]) == room
+        self.kept = np.concatenate(places) if places else None
+        return found
+
+    def near(self):
+        return None if self.kept is None else (self.kept, DenseRows(self.Phi[self.kept]))
 
 
 def correlated(rng, n, p):
@@ -261,6 +288,48 @@ def test_no_penalty_and_no_rank():
     theirs = by_scipy(Phi[:, keep], Y[:, 0], w, np.zeros(10), "trust-exact")
     assert found.converged
     assert found.objective[0] == pytest.approx(theirs.fun, rel=1e-11)
+
+
+# Rows near the margin
+
+
+@pytest.mark.parametrize("share", [1 / 8, 1 / 64], ids=["an eighth", "too few"])
+def test_rows_near_the_margin_foresee_the_minimum(share):
+    """It is the minimum of all rows, the sums are those of its active rows, and passes are few."""
+    Phi, Y, w = draw(3 * TILE + 77, 12, 3, noise=0.7, seed=21)
+    Y[::5, 1] = 0  # rows that are not in one of the problems
+    penalty, plain, ahead = penalty_of(12), Watched(Phi), Remembering(Phi, share=share)
+    one, two = (finite_newton(rows, Y, w, penalty) for rows in (plain, ahead))
+    assert two.converged
+    assert len(ahead.passes) == two.n_iter < one.n_iter
+    np.testing.assert_allclose(two.coef, one.coef, rtol=0, atol=1e-11)
+    for k, state in enumerate(two.state):
+        z, y = two.coef[:, k], Y[:, k]
+        assert gradient_is_rounding(Phi, y, w, penalty, z)
+        inside = w * ((y != 0) & (y * (Phi @ z) < 1))
+        bound = 40 * rounding(len(Phi)) * w.sum() * np.abs(Phi).max() ** 2
+        assert (np.abs(state.A - (Phi.T * inside) @ Phi) <= bound).all()
+        assert (np.abs(state.b - Phi.T @ (inside * y)) <= bound).all()
+        np.testing.assert_array_equal(state.active, inside > 0)
+
+
+@pytest.mark.parametrize("name", HARD)
+@pytest.mark.parametrize("share", [0.3, 0.9])
+def test_rows_near_the_margin_of_hard_problems(name, share):
+    Phi, Y, w, penalty = hard_case(name)
+    found = finite_newton(Remembering(Phi, share=share), Y, w, penalty)
+    assert found.converged
+    assert gradient_is_rounding(Phi, Y[:, 0], w, penalty, found.coef[:, 0])
+
+
+def test_rows_near_the_margin_of_separable_rows():
+    """Larger penalties, from which a search comes down, are not foreseen."""
+    Phi, Y, w = draw(1000, 60, noise=0, seed=7)
+    penalty = np.append(np.full(59, 1e-6), 0.0)
+    found = finite_newton(Remembering(Phi), Y, w, penalty)
+    plain = finite_newton(DenseRows(Phi), Y, w, penalty)
+    assert found.converged
+    assert found.objective[0] == pytest.approx(plain.objective[0], rel=1e-9)
 
 
 # Starts, passes and rows

@@ -6,7 +6,6 @@ kept, or evaluated again.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -39,6 +38,7 @@ from kreinlearn.pairs.evaluate import LandmarkColumns, evaluate, scaled
 from kreinlearn.progress import Progress
 from kreinlearn.solvers.least_squares import Fold, in_span, ridge, scaling, signed_penalty
 from kreinlearn.solvers.margins import (
+    Chosen,
     DenseRows,
     HingeState,
     Margins,
@@ -54,7 +54,10 @@ if TYPE_CHECKING:
     from kreinlearn.learn.coding import Encoded
 
 TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
-MOVING = 0.125  # share of the budget for kernel values of rows on the move, where not all are kept
+NEAR = 1 / 8  # share of the rows whose kernel values are kept because they are near the margin
+DENSE = 1 / 64  # share of the rows above which they are summed tile by tile, and not gathered
+SUM_BYTES = 2**25  # of Gram matrices that one thread sums at a time
+NEAR_BUDGET = 0.5  # share of the budget for them, where not all kernel values are kept
 ROW_NUMBERS = 6  # numbers per row and output: targets, weights, decisions, margins
 
 
@@ -233,6 +236,22 @@ class HingeObjective(MeanLoss):
 # Features of all rows
 
 
+@dataclass
+class Several:
+    """Several sums at a time."""
+
+    parts: list[Moments]
+
+    def __iadd__(self, other: Self) -> Self:
+        for mine, theirs in zip(self.parts, other.parts, strict=True):
+            mine += theirs
+        return self
+
+    def clear(self) -> None:
+        for part in self.parts:
+            part.clear()
+
+
 class Sampled(NamedTuple):
     """Rows that the first pass did not evaluate because they were in the sample."""
 
@@ -241,32 +260,35 @@ class Sampled(NamedTuple):
     order: Callable[[Array], Array] | None = None  # how the first pass ordered the rows of a tile
 
 
-class MovingRows:
-    """k(x, Z) / unit of the rows that will be asked for next, as many as there is room for."""
+class NearRows:
+    """k(x, Z) / unit of the same share of the rows of each tile: those asked for next, probably."""
 
-    def __init__(self, most: int) -> None:
-        self.most, self._lock = most, threading.Lock()
-        self.clear()
-
-    def clear(self) -> None:
+    def __init__(self, n: int = 0, share: float = 0.0) -> None:
+        self.room = int(share * TILE)  # rows of a whole tile
+        self.count = n // TILE * self.room + int(share * (n % TILE))
+        self.share, self.known = share, False
         self.numbers, self.values = np.empty(0, dtype=np.intp), np.empty((0, 0))
-        self._parts: dict[int, tuple[Array, Array]] = {}
-        self._count = 0
 
-    def add(self, numbers: Array, C: Array) -> None:
-        """Take rows of a tile; any thread may call this."""
-        with self._lock:
-            if not len(numbers) or self._count + len(numbers) > self.most:
-                return
-            self._count += len(numbers)
-        self._parts[int(numbers[0])] = numbers, C
+    def clear(self, m: int) -> None:
+        """Forget all rows, and take others, with m values each."""
+        self.known = False
+        if self.values.shape != (self.count, m):
+            self.numbers, self.values = np.empty(self.count, np.intp), np.empty((self.count, m))
 
-    def close(self) -> None:
-        """The pass has ended: sort what was taken."""
-        parts, self._parts = [self._parts[first] for first in sorted(self._parts)], {}
-        if parts:
-            self.numbers = np.concatenate([numbers for numbers, _ in parts])
-            self.values = np.concatenate([C for _, C in parts])
+    def add(self, first: int, C: Array, nearest: Callable[[int], Array]) -> None:
+        """Take rows of the tile that begins with row ``first``; any thread may call this."""
+        room, at = int(self.share * len(C)), first // TILE * self.room
+        if room:
+            places = nearest(room)
+            self.numbers[at : at + room] = places + first
+            np.take(C, places, axis=0, out=self.values[at : at + room], mode="clip")
+
+    def split(self, numbers: Array) -> tuple[Array, Array]:
+        """Which of these sorted numbers are known (k,) bool, and where those are that are."""
+        if not (self.known and self.count):
+            return np.zeros(len(numbers), dtype=bool), np.empty(0, dtype=np.intp)
+        known = among(numbers, self.numbers)
+        return known, np.searchsorted(self.numbers, numbers[known])
 
 
 @dataclass(frozen=True)
@@ -279,7 +301,7 @@ class ValuesHere:
 
     @classmethod
     def for_rows(cls, n: int, m: int, n_bytes: int, budget: int) -> ValuesHere:
-        return cls(np.empty((n, m)) if n_bytes <= budget else None)
+        return cls(np.empty((n, m)) if n_bytes + NEAR * 8 * n * m <= budget else None)
 
     def before(self, task: Task, *, by_fold: bool) -> ValuesHere:
         """Remember how the first pass will see the rows."""
@@ -292,16 +314,17 @@ class ValuesHere:
     def rows(self, task: Task, features: Features) -> FeatureRows:
         """The features of all rows."""
         sample, session, n, m = task.sample, task.pairs.session, task.n, len(features.map.W)
-        sampled = moving = None
+        sampled, share = None, NEAR
         if self.target is None:
             assert self.sampled is not None
             left = max(session.budget - 8 * ROW_NUMBERS * task.Y.size, 0)
-            moving = MovingRows(int(MOVING * left / (8 * m)))
+            while share * 8 * n * m > NEAR_BUDGET * left:
+                share = share / 2 if share * TILE > 1 else 0.0
             values = sample.scaled[sample.positions(self.sampled)]
             sampled = Sampled(self.sampled, values, task.targets(by_fold=self.by_fold).by_group)
         return FeatureRows(
             task.rows.X, features.columns, sample.landmarks, features.unit, features.map.W, n,
-            task.intercept, self.target, sampled, task.pairs.in_place, moving,
+            task.intercept, self.target, sampled, task.pairs.in_place, NearRows(n, share),
             task.pairs.workers, session.progress,
         )  # fmt: skip
 
@@ -323,7 +346,7 @@ class FeatureRows:
     values: Array | None = None  # (n, m): k(x, Z) / unit of all rows
     sampled: Sampled | None = None
     by_tile: bool = True  # a row's values depend on the tile that it is evaluated in, by rounding
-    moving: MovingRows | None = None
+    kept: NearRows = field(default_factory=NearRows)
     workers: int = 1
     progress: Progress = field(default_factory=Progress)
 
@@ -336,7 +359,7 @@ class FeatureRows:
 
     def decision(self, Z: Array, wanted: Wanted | None = None) -> Array:  # (p, q) -> (n, q)
         """Decision values of all rows; kernel values of rows that are ``wanted`` next are kept."""
-        r, moving = self.W.shape[1], self.moving
+        r = self.W.shape[1]
         dual, constant = self.W @ Z[:r], Z[r] if self.intercept else 0.0
         out = np.empty((self.n, Z.shape[1]))
 
@@ -344,54 +367,97 @@ class FeatureRows:
             C = self._tile(here.start, here.stop)
             np.matmul(C, dual, out=out[here])
             out[here] += constant
-            if moving is not None and wanted is not None:
-                places = np.flatnonzero(wanted(here, out[here]))
-                moving.add(places + here.start, C[places])
+            if wanted is not None:
+                self.kept.add(here.start, C, partial(wanted, here, out[here]))
 
-        if moving is not None:
-            moving.clear()
+        self.kept.clear(len(self.W))
         with self._step(self.n):
             map_blocks(one_tile, gen_batches(self.n, TILE), workers=self.workers)
-        if moving is not None:
-            moving.close()
+        self.kept.known = wanted is not None
         return out
 
-    def terms(self, numbers: Array, weights: Array, targets: Array) -> tuple[Array, Array]:
-        """sum w phi phi' and sum w t phi over sorted row numbers."""
-        Y = targets.reshape(len(numbers), -1)
-        few = len(numbers) <= self.p  # rows are mapped then, and sums otherwise
-        with self._step(self._evaluated(numbers)):
-            terms = (self._terms_of_few if few else self._sums)(numbers, weights, Y)
+    def near(self) -> tuple[Array, FeatureRows] | None:
+        kept = self.kept
+        if not (kept.known and kept.count):
+            return None
+        return kept.numbers, replace(self, n=kept.count, values=kept.values, kept=NearRows())
+
+    def terms(self, chosen: Sequence[Chosen]) -> list[tuple[Array, Array]]:
+        """sum w phi phi' and sum w t phi over each choice of rows; a row is evaluated once."""
+        dense = [len(one.numbers) > DENSE * self.n for one in chosen]
+        many = [one for one, is_dense in zip(chosen, dense, strict=True) if is_dense]
+        few = [one for one, is_dense in zip(chosen, dense, strict=True) if not is_dense]
+        found = {True: iter(self._sums_of_tiles(many)), False: iter(self._sums_of_few(few))}
+        return [
+            self._with_constant(next(found[is_dense]), one)
+            for one, is_dense in zip(chosen, dense, strict=True)
+        ]
+
+    def _with_constant(self, terms: FeatureMoments, one: Chosen) -> tuple[Array, Array]:
         A, b = terms.with_constant(intercept=self.intercept)
-        return A, b.reshape(self.p, *targets.shape[1:])
+        return A, b.reshape(self.p, *one.targets.shape[1:])
 
-    def _terms_of_few(self, numbers: Array, weights: Array, Y: Array) -> FeatureMoments:
-        return FeatureMoments.of_rows(self._columns_of(numbers, self.workers) @ self.W, Y, weights)
+    def _sums_of_tiles(self, chosen: Sequence[Chosen]) -> list[FeatureMoments]:
+        """The sums of many rows, tile by tile, for as many choices at a time as fit in memory."""
+        m, size = len(self.W), max(1, SUM_BYTES // (8 * len(self.W) ** 2))
 
-    def _sums(self, numbers: Array, weights: Array, Y: Array) -> FeatureMoments:
-        parts, m = list(gen_batches(len(numbers), TILE)), len(self.W)
-        many = len(parts) >= self.workers  # threads take parts, or else tiles of a part
+        def add(total: Several, here: slice) -> None:
+            parts = [slice(*np.searchsorted(one.numbers, [here.start, here.stop])) for one in some]
+            numbers = [one.numbers[part] for one, part in zip(some, parts, strict=True)]
+            every = numbers[0] if len(numbers) == 1 else np.unique(np.concatenate(numbers))
+            C = self._columns_of(every, 1)
+            for sums, one, part, mine in zip(total.parts, some, parts, numbers, strict=True):
+                rows = C if len(mine) == len(every) else C[np.searchsorted(every, mine)]
+                sums.add(rows, one.targets[part].reshape(len(mine), -1), one.weights[part])
+
+        def zero() -> Several:
+            q = [one.targets.reshape(len(one.numbers), -1).shape[1] for one in some]
+            return Several([Moments.zeros(m, outputs) for outputs in q])
+
+        found = []
+        for start in range(0, len(chosen), size):
+            some = chosen[start : start + size]
+            with self._step(self.n):
+                tiles = gen_batches(self.n, TILE)
+                total = sum_over_blocks(add, tiles, zero, self.n, workers=self.workers)
+            found += [sums.terms(self.W) for sums in total.parts]
+        return found
+
+    def _sums_of_few(self, chosen: Sequence[Chosen]) -> list[FeatureMoments]:
+        """The sums of few rows, which are gathered."""
+        if not chosen:
+            return []
+        every = np.unique(np.concatenate([one.numbers for one in chosen]))
+        with self._step(self._evaluated(every)):
+            C = self._columns_of(every, self.workers)
+        found = []
+        for one in chosen:
+            mine = C if len(chosen) == 1 else C[np.searchsorted(every, one.numbers)]
+            found.append(self._sum_of(mine, one.targets, one.weights))
+        return found
+
+    def _sum_of(self, C: Array, targets: Array, weights: Array) -> FeatureMoments:
+        n, m, Y = len(C), len(self.W), targets.reshape(len(C), -1)
+        if n <= self.p:  # rows are mapped, and not their sums
+            return FeatureMoments.of_rows(C @ self.W, Y, weights)
 
         def add(total: Moments, part: slice) -> None:
-            C = self._columns_of(numbers[part], 1 if many else self.workers)
-            total.add(C, Y[part], weights[part])
+            total.add(C[part], Y[part], weights[part])
 
         def zero() -> Moments:
             return Moments.zeros(m, Y.shape[1])
 
-        workers = self.workers if many else 1
-        return sum_over_blocks(add, parts, zero, len(numbers), workers=workers).terms(self.W)
+        tiles = gen_batches(n, TILE)
+        return sum_over_blocks(add, tiles, zero, n, workers=self.workers).terms(self.W)
 
     def _columns_of(self, numbers: Array, workers: int) -> Array:
         """k(x, Z) / unit of sorted row numbers."""
         if self.values is not None:
             return np.take(self.values, numbers, axis=0)
-        out, left = np.empty((len(numbers), len(self.W))), np.ones(len(numbers), dtype=bool)
-        if self.moving is not None and len(self.moving.numbers):
-            left = ~among(numbers, self.moving.numbers)
-            out[~left] = self.moving.values[np.searchsorted(self.moving.numbers, numbers[~left])]
-        if left.any():
-            out[left] = self._again(numbers[left], workers)
+        out, (known, places) = np.empty((len(numbers), len(self.W))), self.kept.split(numbers)
+        out[known] = self.kept.values[places]
+        if not known.all():
+            out[~known] = self._again(numbers[~known], workers)
         return out
 
     def _again(self, numbers: Array, workers: int) -> Array:
@@ -426,8 +492,7 @@ class FeatureRows:
 
     def _evaluated(self, numbers: Array) -> int:
         """About how many rows have to be evaluated for these."""
-        if self.moving is not None:
-            numbers = numbers[~among(numbers, self.moving.numbers)]
+        numbers = numbers[~self.kept.split(numbers)[0]]
         return TILE * len(np.unique(numbers // TILE)) if self.by_tile else len(numbers)
 
     def _step(self, n: int) -> AbstractContextManager[None]:

@@ -11,13 +11,13 @@ import scipy.sparse as sp
 from kreinlearn.data.tiles import TILE
 from kreinlearn.kernels import DeltaGauss, SklearnMetric
 from kreinlearn.kernels.callables import CallableKernel
-from kreinlearn.learn.losses.hinge import FeatureRows, MovingRows, ValuesHere
+from kreinlearn.learn.losses.hinge import NEAR, FeatureRows, NearRows, ValuesHere
 from kreinlearn.learn.task import Task
 from kreinlearn.nystrom.core import KreinFeatures
 from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows, Session
-from kreinlearn.solvers.margins import DenseRows
+from kreinlearn.solvers.margins import Chosen, DenseRows
 from kreinlearn.solvers.squared_hinge import finite_newton
 from tests import oracles
 
@@ -77,6 +77,11 @@ def features(name, unit, intercept):
     return np.column_stack([Phi, np.ones(N)]) if intercept else Phi
 
 
+def sums(rows, numbers, w, t):
+    """A and b of one choice of rows."""
+    return rows.terms([Chosen(numbers, w, t)])[0]
+
+
 def assert_close(found, expected, rtol=1e-12):
     assert found.shape == expected.shape
     np.testing.assert_allclose(found, expected, rtol=0, atol=rtol * np.abs(expected).max())
@@ -101,11 +106,10 @@ def test_decisions_and_terms(name, unit, intercept, kept):
     assert_close(rows.decision(coef), Phi @ coef)
     for numbers in (FEW, MANY):
         w, T = RNG.uniform(0.1, 2, len(numbers)), RNG.choice([-1.0, 1.0], (len(numbers), 2))
-        A, b = rows.terms(numbers, w, T)
+        (A, b), (one, t) = rows.terms([Chosen(numbers, w, T), Chosen(numbers, w, T[:, 0])])
         F = Phi[numbers]
         assert_close(A, (F.T * w) @ F)
         assert_close(b, (F.T * w) @ T)
-        one, t = rows.terms(numbers, w, T[:, 0])
         assert_close(one, A)
         assert_close(t, b[:, 0])
 
@@ -117,7 +121,7 @@ def test_kept_and_evaluated_rows_agree(intercept):
     coef = RNG.normal(size=(one.p, 3))
     assert_close(one.decision(coef), two.decision(coef), rtol=1e-13)
     w, t = RNG.uniform(0.1, 2, len(MANY)), RNG.choice([-1.0, 1.0], len(MANY))
-    for a, b in zip(one.terms(MANY, w, t), two.terms(MANY, w, t), strict=True):
+    for a, b in zip(sums(one, MANY, w, t), sums(two, MANY, w, t), strict=True):
         assert_close(a, b, rtol=1e-13)
 
 
@@ -127,7 +131,7 @@ def test_few_rows_and_many_rows_give_the_same_sums():
     for count in (rows.p - 1, rows.p, rows.p + 1, rows.p + 2):
         numbers = MANY[:count]
         w, t = RNG.uniform(0.1, 2, count), RNG.choice([-1.0, 1.0], count)
-        A, b = rows.terms(numbers, w, t)
+        A, b = sums(rows, numbers, w, t)
         assert_close(A, (Phi[numbers].T * w) @ Phi[numbers], rtol=1e-11)
         assert_close(b, (Phi[numbers].T * w) @ t, rtol=1e-11)
 
@@ -138,7 +142,7 @@ def test_threads_change_no_bit(kept):
     coef = RNG.normal(size=(one.p, 2))
     np.testing.assert_array_equal(one.decision(coef), many.decision(coef))
     w, t = np.ones(len(MANY)), RNG.choice([-1.0, 1.0], len(MANY))
-    for a, b in zip(one.terms(MANY, w, t), many.terms(MANY, w, t), strict=True):
+    for a, b in zip(sums(one, MANY, w, t), sums(many, MANY, w, t), strict=True):
         np.testing.assert_array_equal(a, b)
 
 
@@ -183,35 +187,65 @@ def test_a_value_that_is_not_finite_names_its_row():
     with pytest.raises(ValueError, match=message):
         rows.decision(np.ones((R + 1, 1)))
     with pytest.raises(ValueError, match=message):
-        rows.terms(np.array([5, bad]), np.ones(2), np.ones(2))
+        sums(rows, np.array([5, bad]), np.ones(2), np.ones(2))
 
 
-@pytest.mark.parametrize(("most", "again"), [(N, 0), (700, TILE), (0, N)])
-def test_rows_on_the_move_are_kept_as_far_as_there_is_room(most, again):
-    """Their values are those of the tile they were evaluated in; a tile of them, or nothing."""
-    Phi, evaluated = features("callable", 1.0, True), []
+def counting(share):
+    """Rows that are evaluated anew, and how many have been."""
+    evaluated = []
 
     def counted(A, B):
         evaluated.append(len(A))
         return delta_gauss(A, B)
 
-    moving_rows = MovingRows(most)
-    rows = replace(feature_rows("callable"), columns=columns_of(counted), moving=moving_rows)
-    coef = RNG.normal(size=(rows.p, 1))
-    moving = RNG.permutation(N) < N // 2
-    found = rows.decision(coef, lambda here, values: moving[here])
-    assert_close(found, Phi @ coef)
+    columns = columns_of(counted)
+    return replace(feature_rows("callable"), columns=columns, kept=NearRows(N, share)), evaluated
+
+
+@pytest.mark.parametrize(("share", "again"), [(0.5, 0), (0.0, N)])
+def test_rows_that_are_wanted_are_remembered_as_far_as_there_is_room(share, again):
+    """Their values are those of the tile they were evaluated in."""
+    Phi = features("callable", 1.0, True)
+    rows, evaluated = counting(share)
+    coef, first = RNG.normal(size=(rows.p, 1)), []
+
+    def wanted(here, values, room):
+        first.append((here.start, room))
+        return np.arange(room)
+
+    assert rows.near() is None
+    assert_close(rows.decision(coef, wanted), Phi @ coef)
     assert sum(evaluated) == N
-    numbers = np.flatnonzero(moving)
-    assert sum(numbers >= TILE) <= 700 < sum(numbers < TILE)
+    numbers = np.concatenate([np.arange(TILE // 2), TILE + np.arange(350)])
     evaluated.clear()
     for part in (numbers, numbers[::50]):
-        A, b = rows.terms(part, np.ones(len(part)), np.ones(len(part)))
+        A, b = sums(rows, part, np.ones(len(part)), np.ones(len(part)))
         assert_close(A, Phi[part].T @ Phi[part])
         assert_close(b, Phi[part].sum(axis=0))
     assert sum(evaluated) == 2 * again
+    if share:
+        assert first == [(0, TILE // 2), (TILE, 350)]
+        kept, near = rows.near()
+        np.testing.assert_array_equal(kept, numbers)
+        evaluated.clear()
+        np.testing.assert_array_equal(near.decision(coef), rows.decision(coef)[numbers])
+        assert sum(evaluated) == N  # of the second of the two
     rows.decision(coef)
-    assert not len(rows.moving.numbers)
+    assert rows.near() is None
+
+
+@pytest.mark.parametrize("count", [40, N // 2], ids=["gathered", "tile by tile"])
+def test_several_choices_of_rows_are_evaluated_once(count):
+    Phi = features("callable", 1.0, True)
+    rows, evaluated = counting(0.0)
+    draws = [np.sort(RNG.choice(N, count, replace=False)) for _ in range(3)]
+    chosen = [Chosen(rows, RNG.random(count), RNG.normal(size=count)) for rows in draws]
+    for one, (A, b) in zip(chosen, rows.terms(chosen), strict=True):
+        F = Phi[one.numbers]
+        assert_close(A, (F.T * one.weights) @ F)
+        assert_close(b, F.T @ (one.weights * one.targets))
+    assert sum(evaluated) == N
+    assert rows.terms([]) == []
 
 
 # Where the values of all rows are
@@ -237,15 +271,15 @@ def swept(budget, *, by_fold=True, intercept=True):
 def test_values_are_kept_where_there_is_room_and_the_same_where_there_is_none(by_fold):
     """Rows evaluated again have the bits of those that were kept."""
     found = []
-    for budget, kept in ((10**9, True), (8 * N * M - 1, False)):
+    for budget, kept in ((10**9, True), (8 * N * M, False)):
         task, features, here = swept(budget, by_fold=by_fold)
         assert (here.target is not None) == kept
         rows = here.rows(task, features)
-        assert (rows.moving is None) == kept
+        assert rows.kept.share == NEAR
         coef = np.linspace(-1, 1, rows.p)[:, None]
         C = delta_gauss(X, X[Z]) @ features.map.W
         assert_close(rows.decision(coef), C @ coef[:-1] + coef[-1], rtol=1e-10)
-        A, b = rows.terms(MANY, np.ones(len(MANY)), np.ones(len(MANY)))
+        A, b = sums(rows, MANY, np.ones(len(MANY)), np.ones(len(MANY)))
         found.append((rows.decision(coef).tobytes(), A.tobytes(), b.tobytes()))
     assert found[0] == found[1]
 
