@@ -6,7 +6,7 @@ import argparse
 
 from kreinlearn.cli.arguments import kernel_parameters
 from kreinlearn.cli.messages import Talk
-from kreinlearn.cli.output import require_free, show_json, show_table
+from kreinlearn.cli.output import command, require_free, show_json, show_table
 
 
 def run(options: argparse.Namespace, talk: Talk) -> int:
@@ -27,6 +27,8 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     if options.json:
         show_json({"file": str(options.file), **vars(inspection)})
     else:
-        show_table(f"{options.file.name}, {given.shown}", inspection.rows())
         print(inspection.advice)
+        show_table(f"{options.file.name}, {given.shown}", inspection.rows())
+        learn = "" if given.target is None else "--html report.html"
+        talk.note(f"next: {command('evaluate', options, learn or '--target COLUMN')}")
     return 0

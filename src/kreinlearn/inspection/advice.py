@@ -80,8 +80,8 @@ def _definiteness(findings: Inspection) -> Iterator[str]:
     else:
         yield (
             f"It is no positive definite kernel: {iota:.0%} of its spectrum is negative. "
-            "Use KreinRidgeClassifier or KreinSVC (KreinRidge for numbers), which keep the "
-            "negative part and penalise it apart."
+            "Use KreinClassifier (KreinRegressor for numbers) or one of the other Krein learners, "
+            "which keep the negative part and penalise it apart."
         )
     if findings.triangle_violations:
         yield (

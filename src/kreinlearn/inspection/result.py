@@ -141,7 +141,7 @@ class Inspection:
     def __str__(self) -> str:
         rows = self.rows()
         width = max(len(name) for name, _ in rows)
-        return "\n".join([*(f"{name:<{width}}  {value}" for name, value in rows), "", self.advice])
+        return "\n".join([self.advice, "", *(f"{name:<{width}}  {value}" for name, value in rows)])
 
 
 def percent(share: float) -> str:
