@@ -1,5 +1,6 @@
 """Run the tests with the oldest and the newest versions of everything: ``make versions``.
 
+By default these are the oldest versions with the oldest Python, and the newest with each of them.
 Each setting is a fresh environment in a temporary folder, with packages that have a wheel. Words
 that this program does not know are passed to pytest: ``python -m tests.versions tests/unit/data``.
 """
@@ -48,7 +49,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run the tests in every setting, print the table, and return 1 if any of them failed."""
     parser = argparse.ArgumentParser(prog="make versions", description=__doc__)
     parser.add_argument("--python", choices=PYTHONS, nargs="+", default=PYTHONS)
-    parser.add_argument("--setting", choices=[*RESOLUTIONS], nargs="+", default=[*RESOLUTIONS])
+    parser.add_argument("--setting", choices=[*RESOLUTIONS], nargs="+")
     options, rest = parser.parse_known_args(words)
     rows, good = [], True
     with tempfile.TemporaryDirectory(prefix="kreinlearn-versions-") as folder:
@@ -68,14 +69,16 @@ def main(words: Sequence[str] | None = None) -> int:
     return 0 if good and rows else 1
 
 
-def settings(pythons: Sequence[str], which: Sequence[str]) -> Iterator[Setting]:
+def settings(pythons: Sequence[str], which: Sequence[str] | None) -> Iterator[Setting]:
     """Every interpreter that is found, with each choice of versions; the others are named."""
     for python in pythons:
         executable = found(python)
         if executable is None:
             print(f"Python {python} was not found, so nothing is tested with it.")
-        else:
-            yield from (Setting(python, executable, one) for one in which)
+            continue
+        for one in RESOLUTIONS if which is None else which:
+            if which is not None or one == "newest" or python == PYTHONS[0]:
+                yield Setting(python, executable, one)
 
 
 def found(python: str) -> str | None:
