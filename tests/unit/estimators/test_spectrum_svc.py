@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
+from sklearn.utils import estimator_checks
 from sklearn.utils._param_validation import InvalidParameterError
 
 from kreinlearn import Resources, SpectrumSVC, dissimilarity, pairwise
@@ -196,6 +197,14 @@ def test_weights_are_repetitions(data: Any, how: str, n_classes: int) -> None:
     expected = repeated.decision_function(X_new)
     same_scores(weighted.decision_function(X_new), expected, rtol=1e-4)
     assert np.abs(once.decision_function(X_new) - expected).max() > 0.05 * np.abs(expected).max()
+
+
+@pytest.mark.usefixtures("exact")
+@pytest.mark.parametrize("name", ["dense", "sparse"])
+def test_scikit_learns_check_of_weights_holds_where_libsvm_goes_on(name: str) -> None:
+    """It is expected to fail in tests/reliability/test_sklearn_checks.py, and only for this."""
+    check = getattr(estimator_checks, f"check_sample_weight_equivalence_on_{name}_data")
+    check("SpectrumSVC", SpectrumSVC(Gaussian(2.0), C=1.0))
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "euclidean", rough])
