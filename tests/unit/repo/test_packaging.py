@@ -57,7 +57,7 @@ def wanted(project: dict[str, Any], extras: set[str]) -> list[Requirement]:
     return [Requirement(text) for group in [project["dependencies"], *groups] for text in group]
 
 
-@pytest.mark.parametrize("name", LOCKS)
+@pytest.mark.parametrize("name", [*LOCKS, "docs", "release"])
 def test_locks_are_hashed_and_name_no_address(name: str) -> None:
     text = lock_text(name)
     assert len(entries(text)) > 20
@@ -92,6 +92,22 @@ def test_a_lock_holds_what_the_project_asks_for(
 def test_the_demo_is_locked_within_the_tests() -> None:
     demo, test = ({str(requirement) for requirement, _ in entries(lock_text(n))} for n in LOCKS)
     assert demo < test
+
+
+@pytest.mark.parametrize("other", [*LOCKS, "docs"])
+def test_what_a_release_needs_changes_no_package(other: str) -> None:
+    """All locks are installed into the same folder, so a package has the same versions in both."""
+
+    def pins(lock: str) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for requirement, _ in entries(lock_text(lock)):
+            found.setdefault(requirement.name, set()).add(str(requirement.specifier))
+        return found
+
+    release, theirs = pins("release"), pins(other)
+    shared = release.keys() & theirs.keys()
+    assert "rich" in shared
+    assert {name for name in shared if release[name] != theirs[name]} == set()
 
 
 def test_core_dependencies_are_those_of_the_design(project: dict[str, Any]) -> None:
