@@ -11,6 +11,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import kreinlearn
+
 ROOT = Path(__file__).parents[3]
 LOCKS = ("demo", "test")
 FIELDS = {"strings", "timeseries", "graphs", "shapes", "bio", "scale", "plot"}  # extras for users
@@ -135,6 +137,11 @@ def test_the_licence_and_the_python_version_are_stated(project: dict[str, Any]) 
     assert (ROOT / "LICENSE").read_text(encoding="utf8").startswith("BSD 3-Clause License")
     assert project["requires-python"] == ">=3.11"
     assert (ROOT / "src" / "kreinlearn" / "py.typed").exists()
+
+
+def test_the_citation_has_the_version_of_the_package() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf8")
+    assert f"\nversion: {kreinlearn.__version__}\n" in citation
 
 
 def test_the_changelog_has_a_section_for_changed_models() -> None:
