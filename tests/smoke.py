@@ -51,6 +51,7 @@ class Environment:
             for name, value in os.environ.items()
             if name not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "KREINLEARN_DATA")
         }
+        self.variables |= {"COLUMNS": "100", "PYTHONIOENCODING": "utf-8"}
 
     def install(self, what: str) -> None:
         pip = [self.program("python"), "-m", "pip", "install", "--quiet"]
@@ -64,7 +65,7 @@ class Environment:
 
     def run(self, name: str, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
-            [self.program(name), *words], cwd=self.home, env=self.variables | {"COLUMNS": "100"},
+            [self.program(name), *words], cwd=self.home, env=self.variables,
             capture_output=True, text=True, encoding="utf-8",
         )  # fmt: skip
         said = f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
@@ -130,8 +131,9 @@ def everything(fresh: Environment) -> None:
     """With all extras the README's evaluation runs."""
     fresh.install(f"{only('*.whl')}[all]")
     shutil.copytree(ROOT / "examples" / "data", fresh.home / "examples" / "data")
-    [command] = re.findall(r"^\$ kreinlearn (evaluate .*)", readme(), re.MULTILINE)
-    table = fresh.run("kreinlearn", *shlex.split(command)).stdout
+    commands = re.findall(r"^\$ kreinlearn (evaluate .*)", readme(), re.MULTILINE)
+    require(bool(commands), "the README has no line `$ kreinlearn evaluate ...`")
+    table = fresh.run("kreinlearn", *shlex.split(commands[0])).stdout
     require("KreinClassifier" in table, f"the evaluation printed {table[-500:]!r}")
     print(table)
 
