@@ -36,6 +36,7 @@ TOP = {
     ".gitattributes", ".pre-commit-config.yaml", ".readthedocs.yaml", ".github", "Makefile",
     "LICENSE", "PKG-INFO", "pyproject.toml", "CITATION.cff",
 }  # fmt: skip
+MADE = ("docs/auto_examples/", "docs/generated/", "paper/measurements.jsonl")  # by our commands
 NOT_TEXT = 1_000_000  # bytes: no file of the sdist is larger, as data and builds would be
 
 
@@ -148,6 +149,8 @@ def sdist(fresh: Environment) -> None:
     top = {name.partition("/")[0] for name in sizes}
     odd = {name for name in top - TOP if not name.endswith(".md")}
     require(not odd, f"the sdist holds {sorted(odd)}, which nobody asked for")
+    made = [name for name in sizes if name.startswith(MADE) or "__pycache__" in name]
+    require(not made, f"the sdist holds what was built: {made[:5]}")
     large = {name: size for name, size in sizes.items() if size > NOT_TEXT}
     require(not large, f"these files are too large for an sdist: {large}")
     fresh.install(str(archive))
