@@ -3,15 +3,22 @@
 CANDIDATES := python3.12 python3.11 python3.13 python3.14 python3 python
 SUITABLE := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(firstword $(foreach p,$(CANDIDATES),$(shell $(p) -c "$(SUITABLE)" >/dev/null 2>&1 && echo $(p))))
-PY := .venv/bin/python
+ifeq ($(OS),Windows_NT)
+BIN := Scripts
+PY := .venv/$(BIN)/python.exe
+else
+BIN := bin
+PY := .venv/$(BIN)/python
+endif
 
 # A stamp stands for what is installed: this folder, a lock and pyproject.toml.
 stamp = .venv/$(1)-$(shell { pwd; cat requirements/$(1).txt pyproject.toml 2>/dev/null; } | cksum | tr ' ' '-')
 DEMO := $(call stamp,demo)
 TEST := $(call stamp,test)
 DOCS := $(call stamp,docs)
+RELEASE := $(call stamp,release)
 
-# $(1): demo, test or docs; $(2): what a reader should expect
+# $(1): demo, test, docs or release; $(2): what a reader should expect
 define install
 	@echo "Installing requirements/$(1).txt into .venv: $(2), once only ..."
 	@rm -f .venv/$(1)-*
@@ -32,14 +39,18 @@ FAST := $(addprefix tests/unit/,data sums solvers pairs nystrom learn \
 # Several processes share the cores: threads without work sleep, and do not spin.
 PYTEST := OPENBLAS_THREAD_TIMEOUT=4 OMP_WAIT_POLICY=passive $(PY) -m pytest -n auto --dist worksteal
 
-.PHONY: help demo test check lint docs lock versions portable clean
+.PHONY: help demo test check lint coverage docs dist smoke workflows lock versions portable clean
 help:
 	@echo "make demo    install what the demonstration needs, run it"
 	@echo "make check   lint, types and the fast tests: under two minutes, for every change"
 	@echo "make test    install everything, then lint, types and all tests: about fifteen minutes"
 	@echo "make portable  all tests as on other processors and in other orders: an hour or two"
 	@echo "make lint    ruff and mypy only"
+	@echo "make coverage  all tests, and which lines and branches they reach: about half an hour"
 	@echo "make docs    the manual, into build/docs"
+	@echo "make dist    sdist and wheel, into dist"
+	@echo "make smoke   installs what is in dist into empty environments and tries it: a few minutes"
+	@echo "make workflows  checks the files in .github and the settings of services"
 	@echo "make lock    resolve requirements/*.txt anew (UPGRADE=--upgrade for the newest)"
 	@echo "make versions  the tests with the oldest and newest versions (PART=tests/unit/data: a part)"
 	@echo "make clean   remove .venv, caches and builds"
@@ -62,6 +73,32 @@ lint: $(TEST)
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 
+# Lines that numba compiles cannot be seen; pyproject.toml says what else is left out.
+coverage: $(TEST)
+	$(PY) -m coverage erase
+	OPENBLAS_THREAD_TIMEOUT=4 OMP_WAIT_POLICY=passive $(PY) -m coverage run -m pytest -q -n auto --dist worksteal
+	$(PY) -m coverage combine -q
+	$(PY) -m coverage report
+
+# TAG=v1.2.3: fails unless the version is that of the tag.
+dist: $(RELEASE)
+	rm -rf dist
+	$(PY) -m build --no-isolation
+	$(PY) -m twine check --strict dist/*
+	@test -z "$$TAG" || ls "dist/kreinlearn-$${TAG#v}-py3-none-any.whl"
+
+# Of what is in dist, whoever has built it; PART="--python python3.13 nothing" tries a part.
+smoke:
+	@"$(PYTHON)" -m tests.smoke $(PART)
+
+workflows: $(RELEASE)
+	.venv/$(BIN)/zizmor --offline --no-progress --persona pedantic .github
+	$(PY) -m check_jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(PY) -m check_jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[0-9]*.yml
+	$(PY) -m check_jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(PY) -m check_jsonschema --builtin-schema vendor.readthedocs .readthedocs.yaml
+	$(PY) -m check_jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
+
 # The examples run, so it takes a few minutes; -W: a warning is an error.
 docs: $(DOCS)
 	$(PY) -m sphinx -W --keep-going -n -q -b html -d build/doctrees docs build/docs
@@ -69,7 +106,7 @@ docs: $(DOCS)
 
 # Where .venv is missing or its interpreter is gone, every stamp is void.
 ifneq ($(shell $(PY) -c "print(1)" 2>/dev/null),1)
-.PHONY: $(PY) $(DEMO) $(TEST) $(DOCS)
+.PHONY: $(PY) $(DEMO) $(TEST) $(DOCS) $(RELEASE)
 endif
 
 $(PY):
@@ -88,18 +125,22 @@ $(TEST): | $(DEMO)
 $(DOCS): | $(DEMO)
 	$(call install,docs,1 GB more on disk and one to three minutes)
 
+$(RELEASE): | $(PY)
+	$(call install,release,100 MB on disk and half a minute)
+
 # test.txt first, demo.txt and docs.txt within it: `make test` after `make demo` only adds packages.
-COMPILE = "$$dir/bin/uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+COMPILE = "$$dir/$(BIN)/uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
   --no-header --no-annotate --no-emit-index-url -c requirements/constraints.in $(UPGRADE)
 lock:
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && set -e; \
 	"$(PYTHON)" -m venv "$$dir"; \
-	"$$dir/bin/python" -m pip install --quiet --disable-pip-version-check uv; \
+	"$$dir/$(BIN)/python" -m pip install --quiet --disable-pip-version-check uv; \
 	$(COMPILE) --extra all --extra test -o requirements/test.txt pyproject.toml requirements/build.in; \
 	$(COMPILE) --extra plot -c requirements/test.txt -o requirements/demo.txt pyproject.toml requirements/build.in; \
 	$(COMPILE) --extra all --extra docs -c requirements/test.txt -o requirements/docs.txt pyproject.toml requirements/build.in; \
-	for lock in test demo docs; do \
-	  { echo "# Written by make lock from pyproject.toml and requirements/build.in."; \
+	$(COMPILE) -c requirements/test.txt -c requirements/docs.txt -o requirements/release.txt requirements/release.in requirements/build.in; \
+	for lock in test demo docs release; do \
+	  { echo "# Written by make lock from pyproject.toml and requirements/*.in."; \
 	    grep -vE '^(#|--?(i|f|index-url|extra-index-url|find-links|trusted-host)[ =])' requirements/$$lock.txt; \
 	  } > "$$dir/$$lock.txt"; \
 	  mv "$$dir/$$lock.txt" requirements/$$lock.txt; \

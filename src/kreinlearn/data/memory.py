@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,8 +29,9 @@ def _system_memory() -> int:
         text = Path("/proc/meminfo").read_text(encoding="ascii")
         if available := re.search(r"MemAvailable:\s+(\d+)", text):
             return int(available[1]) * 1024
-    with suppress(AttributeError, OSError, ValueError):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    if sys.platform != "win32":  # which has no sysconf
+        with suppress(OSError, ValueError):
+            return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     return 4 * 2**30
 
 

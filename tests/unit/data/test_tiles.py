@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -178,6 +179,7 @@ def test_no_budget_is_a_quarter_of_what_is_free(monkeypatch):
     assert budget_bytes(None) == 250
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no sysconf")
 def test_free_memory_without_proc(monkeypatch):
     def absent(*args, **kwargs):
         raise FileNotFoundError

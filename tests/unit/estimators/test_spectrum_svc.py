@@ -17,7 +17,6 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 from sklearn.utils import estimator_checks
 from sklearn.utils._param_validation import InvalidParameterError
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from kreinlearn import Resources, SpectrumSVC, dissimilarity, pairwise
 from kreinlearn._warnings import RareClasses
@@ -25,7 +24,6 @@ from kreinlearn.estimators import spectrum_svc
 from kreinlearn.kernels import Gaussian
 from kreinlearn.learn.coding import class_scores
 from tests import oracles
-from tests.sklearn_checks import checks, n_later_checks
 
 Array = NDArray[Any]
 
@@ -199,6 +197,14 @@ def test_weights_are_repetitions(data: Any, how: str, n_classes: int) -> None:
     expected = repeated.decision_function(X_new)
     same_scores(weighted.decision_function(X_new), expected, rtol=1e-4)
     assert np.abs(once.decision_function(X_new) - expected).max() > 0.05 * np.abs(expected).max()
+
+
+@pytest.mark.usefixtures("exact")
+@pytest.mark.parametrize("name", ["dense", "sparse"])
+def test_scikit_learns_check_of_weights_holds_where_libsvm_goes_on(name: str) -> None:
+    """It is expected to fail in tests/reliability/test_sklearn_checks.py, and only for this."""
+    check = getattr(estimator_checks, f"check_sample_weight_equivalence_on_{name}_data")
+    check("SpectrumSVC", SpectrumSVC(Gaussian(2.0), C=1.0))
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "euclidean", rough])
@@ -532,49 +538,3 @@ def test_a_kernel_of_zeros(how: str) -> None:
     with pytest.warns(UserWarning, match="the corrected matrix is zero"):
         model = SpectrumSVC("precomputed", spectrum=how).fit(np.zeros((16, 16)), y)
     assert set(model.predict(np.zeros((3, 16)))) == {1}
-
-
-# scikit-learn's own checks
-
-
-FORMS = {
-    "vectors": SpectrumSVC(C=1.0),
-    "precomputed": SpectrumSVC("precomputed", C=1.0),
-    "tuned": SpectrumSVC("delta_gauss", spectrum="clip", cv=2),
-}
-N_CHECKS = {"vectors": 64, "precomputed": 61, "tuned": 64}
-EXPECTED_TO_FAIL = dict.fromkeys(
-    [
-        "check_sample_weight_equivalence_on_dense_data",
-        "check_sample_weight_equivalence_on_sparse_data",
-    ],
-    "to 1e-7, where SVC stops at 1e-3 (its own fails here too), and with a median width",
-)
-
-
-def expected_to_fail(model: Any) -> dict[str, str]:
-    return EXPECTED_TO_FAIL if model.kernel != "precomputed" else {}
-
-
-@pytest.mark.parametrize(("estimator", "check"), checks(FORMS, expected_to_fail))
-@pytest.mark.filterwarnings("ignore::UserWarning")  # the checks feed duplicates and constants
-def test_sklearn_check(estimator: Any, check: Any) -> None:
-    check(estimator)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_the_checks_are_not_voided(form: str) -> None:
-    names = [check.func.__name__ for _, check in estimator_checks_generator(FORMS[form])]
-    assert len(names) == N_CHECKS[form] - n_later_checks(learner=True)
-    assert {"check_classifiers_train", "check_fit_idempotent", "check_estimators_pickle"} <= {
-        *names
-    }
-
-
-@pytest.mark.parametrize(
-    "name", ["check_param_validation", "check_dataframe_column_names_consistency"]
-)
-@pytest.mark.parametrize("form", ["vectors", "precomputed"])
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-def test_check_never_yielded(form: str, name: str) -> None:
-    getattr(estimator_checks, name)("SpectrumSVC", clone(FORMS[form]))

@@ -11,6 +11,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import kreinlearn
+
 ROOT = Path(__file__).parents[3]
 LOCKS = ("demo", "test")
 FIELDS = {"strings", "timeseries", "graphs", "shapes", "bio", "scale", "plot"}  # extras for users
@@ -57,7 +59,7 @@ def wanted(project: dict[str, Any], extras: set[str]) -> list[Requirement]:
     return [Requirement(text) for group in [project["dependencies"], *groups] for text in group]
 
 
-@pytest.mark.parametrize("name", LOCKS)
+@pytest.mark.parametrize("name", [*LOCKS, "docs", "release"])
 def test_locks_are_hashed_and_name_no_address(name: str) -> None:
     text = lock_text(name)
     assert len(entries(text)) > 20
@@ -94,6 +96,22 @@ def test_the_demo_is_locked_within_the_tests() -> None:
     assert demo < test
 
 
+@pytest.mark.parametrize("other", [*LOCKS, "docs"])
+def test_what_a_release_needs_changes_no_package(other: str) -> None:
+    """All locks are installed into the same folder, so a package has the same versions in both."""
+
+    def pins(lock: str) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for requirement, _ in entries(lock_text(lock)):
+            found.setdefault(requirement.name, set()).add(str(requirement.specifier))
+        return found
+
+    release, theirs = pins("release"), pins(other)
+    shared = release.keys() & theirs.keys()
+    assert "rich" in shared
+    assert {name for name in shared if release[name] != theirs[name]} == set()
+
+
 def test_core_dependencies_are_those_of_the_design(project: dict[str, Any]) -> None:
     core = [Requirement(text) for text in project["dependencies"]]
     assert {requirement.name for requirement in core} == CORE
@@ -119,6 +137,11 @@ def test_the_licence_and_the_python_version_are_stated(project: dict[str, Any]) 
     assert (ROOT / "LICENSE").read_text(encoding="utf8").startswith("BSD 3-Clause License")
     assert project["requires-python"] == ">=3.11"
     assert (ROOT / "src" / "kreinlearn" / "py.typed").exists()
+
+
+def test_the_citation_has_the_version_of_the_package() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf8")
+    assert f"\nversion: {kreinlearn.__version__}\n" in citation
 
 
 def test_the_changelog_has_a_section_for_changed_models() -> None:
