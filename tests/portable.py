@@ -196,7 +196,7 @@ def main(argv: list[str] | None = None) -> int:
         print("\n".join(outcome.failing), end="\n" if outcome.failing else "", flush=True)
     print(table(outcomes))
     ran = [one for one in outcomes.values() if isinstance(one, Outcome)]
-    return 0 if ran and all(one.good and one.counts["passed"] for one in ran) else 1
+    return 0 if all(one.good and one.counts["passed"] for one in ran) else 1
 
 
 if __name__ == "__main__":

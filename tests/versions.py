@@ -82,13 +82,16 @@ def settings(pythons: Sequence[str], which: Sequence[str] | None) -> Iterator[Se
 
 
 def found(python: str) -> str | None:
-    """The path of an interpreter that can be started, or None."""
-    show = "import sys, venv; print(sys.executable)"
-    try:
-        done = subprocess.run([f"python{python}", "-c", show], capture_output=True, text=True)
-    except OSError:
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    """The path of an interpreter of this version that can be started, or None."""
+    show = "import sys, venv; print(sys.executable, '{}.{}'.format(*sys.version_info), sep='\\n')"
+    for name in (f"python{python}", "python"):  # Windows has the second only
+        try:
+            done = subprocess.run([name, "-c", show], capture_output=True, text=True)
+        except OSError:
+            continue
+        if done.returncode == 0 and done.stdout.split("\n")[1:2] == [python]:
+            return done.stdout.split("\n")[0]
+    return None
 
 
 def fresh_uv(folder: Path) -> str:
