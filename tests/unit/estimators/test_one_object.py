@@ -137,7 +137,7 @@ def test_finite_numbers_are_required_of_one_object(bad):
     model, X = vector_model()
     x = X[:1].copy()
     x[0, 2] = bad
-    with pytest.raises(ValueError, match="Input X contains (NaN|infinity)"):
+    with pytest.raises(ValueError, match=r"Input X contains (NaN|infinity)"):
         model.predict(x)
 
 
@@ -151,5 +151,5 @@ def test_numbers_whose_sum_overflows_are_finite():
 @pytest.mark.parametrize("shape", [(4,), (0, 4), (1, 3), (1, 4, 1)])
 def test_other_shapes_are_refused(shape):
     model, _ = vector_model()
-    with pytest.raises(ValueError, match="Expected 2D array|0 sample|3 features|dim 3"):
+    with pytest.raises(ValueError, match=r"Expected 2D array|0 sample|3 features|dim 3"):
         model.predict(np.zeros(shape))
