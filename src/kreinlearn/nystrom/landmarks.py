@@ -13,8 +13,14 @@ from kreinlearn._warnings import warn
 from kreinlearn.data.tiles import length
 from kreinlearn.data.validation import is_frame
 from kreinlearn.kernels.base import Array, Objects
-from kreinlearn.nystrom.core import extra_rows
-from kreinlearn.nystrom.schemes import SCHEMES, VECTORS_ONLY, WHOLE_SAMPLE, chosen_by
+from kreinlearn.nystrom.core import extra_rows, first_by_key
+from kreinlearn.nystrom.schemes import (
+    SCHEMES,
+    VECTORS_ONLY,
+    WHOLE_SAMPLE,
+    chosen_by,
+    first_landmarks,
+)
 from kreinlearn.pairs.pairs import Pairs, Sample
 
 POOL_PER_LANDMARK = 10
@@ -106,8 +112,15 @@ class MapSpec:
         """How many of n rows are looked at when landmarks are chosen and the core is fitted."""
         return min(n, max(self.pool, POOL_PER_LANDMARK * self.n_landmarks))
 
-    def pool_rows(self, n: int, rng: np.random.Generator) -> Array:
-        """A uniform sample of rows, as large as the scheme and the core need it."""
+    def salt(self, n: int, rng: np.random.Generator) -> int:
+        """What the order of rows depends on; nothing is drawn if every object is a landmark."""
+        return int(rng.integers(2**63)) if self.n_landmarks < n else 0
+
+    def pool_rows(self, n: int, salt: int) -> Array:
+        """A uniform sample of rows, as large as the scheme and the core need it.
+
+        The rows of a smaller pool with the same salt are among those of a larger one.
+        """
         eligible = np.arange(n) if self.eligible is None else self.eligible
         size = self.pool_size(len(eligible))
         if size == len(eligible):
@@ -117,7 +130,7 @@ class MapSpec:
                 size = 0
             elif self.scheme == "uniform":
                 size = self.n_landmarks
-        return np.sort(rng.choice(eligible, size, replace=False))
+        return np.sort(first_by_key(eligible, size, salt))
 
 
 # From the parameter to numbers
@@ -209,8 +222,14 @@ def open_sample(pairs: Pairs, spec: MapSpec, rng: np.random.Generator) -> Sample
     """The rows among which landmarks are chosen, with given landmarks as columns."""
     n = pairs.n
     _require_room(pairs, n, spec)
-    pool = spec.pool_rows(n, rng)
+    salt = spec.salt(n, rng)
+    pool = spec.pool_rows(n, salt)
     _announce(pairs, spec)
+    return replace(_opened(pairs, spec, pool), salt=salt, least=spec.pool)
+
+
+def _opened(pairs: Pairs, spec: MapSpec, pool: Array) -> Sample:
+    n = pairs.n
     if spec.scheme is None:
         numbers = np.arange(-spec.n_landmarks, 0)
         if spec.by_number:
@@ -235,7 +254,8 @@ def select_landmarks(
     if spec.scheme is None:
         return sample
     scheme = SCHEMES[spec.scheme] if isinstance(spec.scheme, str) else chosen_by(spec.scheme)
-    return scheme(pairs, sample, spec.n_landmarks, rng, spec.sketch)
+    own = np.random.default_rng(rng.integers(2**63, size=2))  # what follows does not depend on m
+    return scheme(pairs, sample, spec.n_landmarks, own, spec.sketch)
 
 
 def _announce(pairs: Pairs, spec: MapSpec) -> None:
@@ -273,7 +293,7 @@ def columns_at_a_time(spec: MapSpec) -> list[int]:
         return [spec.sketch, m]
     if not isinstance(scheme, str) or "greedy" not in scheme:
         return [m]
-    growth = [-(-m // 2) if scheme.startswith("medoids") else -(-m // 4)]
+    growth = [-(-m // 2) if scheme.startswith("medoids") else first_landmarks(m)]
     while (have := sum(growth)) < m:
         growth.append(min(have, m - have))
     return growth
