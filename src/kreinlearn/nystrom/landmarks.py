@@ -43,7 +43,9 @@ class Landmarks:
         ``f(rows, m, rng)``, with the objects to choose from, the number of landmarks and a NumPy
         ``Generator``, and returns the numbers of m rows. If it has a fourth parameter ``columns``,
         that is a function of row numbers, which returns what the kernel gives for all rows and
-        these, one column each; no pair is evaluated twice.
+        these, one column each; no pair is evaluated twice. More landmarks contain those that fewer
+        would be, with the same rows and ``random_state``: of "uniform" always, of "leverage" and
+        "kmeans++" from 200 on, of "greedy_kmeans++" from 256 on, of medoids never.
     core : {"plain", "truncated", "ls"} or None, default=None
         How the kernel is approximated from the landmarks: by the inverse of their kernel matrix
         ("plain"), by the inverse of its largest part ("truncated"), or by least squares ("ls").
@@ -247,15 +249,19 @@ def _opened(pairs: Pairs, spec: MapSpec, pool: Array) -> Sample:
 def select_landmarks(
     pairs: Pairs, sample: Sample, spec: MapSpec, rng: np.random.Generator
 ) -> Sample:
-    """Grow a sample to the landmarks that are asked for."""
+    """Grow a sample to the landmarks that are asked for.
+
+    They are drawn from a source of their own, so that later draws do not depend on their number.
+    """
+    if spec.n_landmarks < pairs.n:
+        rng = np.random.default_rng(rng.integers(2**63, size=2))
     if spec.n_landmarks == len(sample.pool) == len(sample.rows):  # every object is a landmark
         rest = np.setdiff1d(sample.rows, sample.landmarks)
         return pairs.with_reference(pairs.grown(sample, rest))
     if spec.scheme is None:
         return sample
     scheme = SCHEMES[spec.scheme] if isinstance(spec.scheme, str) else chosen_by(spec.scheme)
-    own = np.random.default_rng(rng.integers(2**63, size=2))  # what follows does not depend on m
-    return scheme(pairs, sample, spec.n_landmarks, own, spec.sketch)
+    return scheme(pairs, sample, spec.n_landmarks, rng, spec.sketch)
 
 
 def _announce(pairs: Pairs, spec: MapSpec) -> None:
