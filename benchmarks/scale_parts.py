@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from benchmarks import core, learning_speed, scale_dask
+from benchmarks import core, learning_speed, requests, scale_dask
 from benchmarks.timing import Row
 
 
@@ -27,6 +27,7 @@ PARTS: dict[str, Callable[[Sizes], list[Row]]] = {
     "kernel block": lambda s: core.kernel_block(s.repetitions),
     "passes": lambda s: core.passes(s.n, s.m, s.repetitions),
     "landmarks": lambda s: core.landmark_rows(s.n_small, s.repetitions),
+    "one object": lambda s: requests.one_object(s.repetitions, min(s.m, 600), s.m),
     "svm": lambda s: learning_speed.machine(s.n_small, s.repetitions),
     "pipeline": lambda s: learning_speed.pipeline(s.n_small, s.repetitions),
     "peers": lambda s: core.peers(s.n_small, 1),  # the slowest of all, and far from ours

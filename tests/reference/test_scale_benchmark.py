@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from benchmarks import scale, scale_dask, scale_fit, scale_parts, scale_report, scale_sets
+from benchmarks import (
+    requests,
+    scale,
+    scale_dask,
+    scale_fit,
+    scale_parts,
+    scale_report,
+    scale_sets,
+)
 from benchmarks.timing import Row
 from kreinlearn.kernels import DeltaGauss
 from kreinlearn.paper.tasks import Journal
@@ -195,3 +203,35 @@ def test_dask_and_this_process_get_the_same_rows() -> None:
     assert scale_dask.sizes(5000, 2048) == [2048, 2048, 904]
     np.testing.assert_array_equal(X[2048:4096], scale_dask.block(1, 2048))
     np.testing.assert_array_equal(y[:2048], scale_dask.two_classes(X[:2048]))
+
+
+# Requests for one object
+
+
+class Counted:
+    """A model that counts its requests."""
+
+    def __init__(self) -> None:
+        self.asked: list[object] = []
+
+    def predict(self, one: object) -> None:
+        self.asked.append(one)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_threads_share_the_requests(threads: int) -> None:
+    case = requests.Case("a count", Counted(), "x")
+    case.ask_in_threads(threads)
+    assert case.model.asked == ["x"] * requests.REQUESTS
+
+
+def test_requests_for_one_object_have_their_limits() -> None:
+    asked = requests.cases(20, 30)
+    assert [asked[name].model.n_landmarks_ for name in requests.LIMITS] == [20, 30]
+    rows = requests.one_object(1, 20, 30)
+    limits = [(row.what, row.target) for row in rows if row.target.endswith("ms")]
+    assert limits == [
+        ("predict of one string, 20 landmarks", "<= 0.45 ms"),
+        ("predict of one vector of 10, 30 landmarks", "<= 0.35 ms"),
+    ]
+    assert sum(row.target == ">= 1" for row in rows) == 2

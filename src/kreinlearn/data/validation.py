@@ -24,7 +24,6 @@ from sklearn.utils.validation import (
     _check_n_features,
     _check_y,
     check_array,
-    validate_data,
 )
 
 from kreinlearn._compat import check_sample_weight
@@ -66,6 +65,8 @@ def is_table(X: Any) -> bool:
 
 def require_numbers(X: Any) -> None:
     """Refuse dates (TypeError) and categories (ValueError), which could be taken as numbers."""
+    if type(X) is np.ndarray and X.dtype.kind in "fiub":
+        return
     if hasattr(X, "to_list"):
         raise ValueError(
             f"Expected 2D array, got 1D array instead: one column, a {type(X).__name__}; "
@@ -155,6 +156,14 @@ def _type_of(X: Any) -> Any:
 def precision(X: Any) -> np.dtype[Any]:
     """The type of what is computed from X: float32 if X has that type, else float64."""
     return np.dtype(np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64)
+
+
+def _holds_finite_rows(X: Any, dtypes: Sequence[DTypeLike]) -> bool:
+    """Whether X is an array that scikit-learn would return as it is, without a look at its kind."""
+    if type(X) is not np.ndarray or X.ndim != 2 or not X.size or X.dtype not in dtypes:
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(X.sum()))
 
 
 # Sequences of objects
@@ -399,14 +408,19 @@ class Border:
     dtype : dtype or None
         The type that numbers read from files are converted to. None keeps float32, and converts
         everything else to float64.
-    budget : int
-        The memory in bytes that reading X may take.
+    memory_budget : int, float, str or None
+        The memory that reading X may take, as ``Resources`` has it.
     """
 
     estimator: BaseEstimator
     dtypes: Sequence[DTypeLike]
     dtype: DTypeLike | None
-    budget: int
+    memory_budget: int | float | str | None
+
+    @property
+    def budget(self) -> int:
+        """The memory in bytes that reading X may take."""
+        return budget_bytes(self.memory_budget)
 
     # What is remembered
 
@@ -431,6 +445,8 @@ class Border:
 
     def check_names(self, X: Any, *, reset: bool) -> None:
         """Remember or compare the names of the columns of X, as scikit-learn does."""
+        if not reset and self.feature_names is None and type(X) in (np.ndarray, list):
+            return  # there are no names on either side
         _check_feature_names(self.estimator, X, reset=reset)
 
     def check_count(self, X: Any, *, reset: bool) -> None:
@@ -439,10 +455,15 @@ class Border:
 
     def vectors(self, X: Any, *, sparse: bool, reset: bool) -> Any:
         """X as an array of floats, or as a CSR matrix where ``sparse`` allows it."""
-        accept = "csr" if sparse else False
-        return validate_data(
-            self.estimator, X, accept_sparse=accept, dtype=list(self.dtypes), reset=reset
-        )
+        self.check_names(X, reset=reset)
+        checked = X
+        if not _holds_finite_rows(X, self.dtypes):
+            accept, types = "csr" if sparse else False, list(self.dtypes)
+            checked = check_array(
+                X, accept_sparse=accept, dtype=types, estimator=self.estimator, input_name="X"
+            )
+        self.check_count(X, reset=reset)
+        return checked
 
     # Rows that are read when they are wanted
 

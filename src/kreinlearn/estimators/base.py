@@ -20,6 +20,7 @@ from sklearn.utils._param_validation import (
     StrOptions,
     validate_parameter_constraints,
 )
+from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._compat import CallbackSupportMixin
 from kreinlearn._warnings import warn
@@ -76,6 +77,9 @@ RESOURCES: dict[str, list[Any]] = {
     "store": [str, os.PathLike, None],
     "dtype": [StrOptions({"float32", "float64"}), None],
 }
+DEFAULT = Resources()
+BOTH: list[np.dtype[Any]] = [np.dtype(np.float64), np.dtype(np.float32)]
+SMALL = 2**20  # bytes of a result; asking the system for its free memory would take longer
 
 
 class KreinEstimator(CallbackSupportMixin, BaseEstimator):
@@ -141,7 +145,9 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
 
     @property
     def _resources(self) -> Resources:
-        resources = self.resources or Resources()
+        if self.resources is None:
+            return DEFAULT
+        resources: Resources = self.resources
         validate_parameter_constraints(RESOURCES, asdict(resources), "Resources")
         return resources
 
@@ -181,8 +187,8 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         return self._resolved_kernel()
 
     def _border(self, dtype: str | None) -> Border:
-        types = [np.float64, np.float32] if dtype is None else [np.dtype(dtype)]
-        return Border(self, types, dtype, self._budget())
+        types = BOTH if dtype is None else [np.dtype(dtype)]
+        return Border(self, types, dtype, self._resources.memory_budget)
 
     # Fitting
 
@@ -193,6 +199,11 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_columns")
+
+    def _require_fitted(self) -> None:
+        """Raise scikit-learn's error before a fit; its own check collects all tags beforehand."""
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)
 
     def _received(
         self, X: Objects, y: TargetLike, sample_weight: WeightLike, dtype: str | None,
@@ -379,19 +390,24 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         n, r = length(X), W.shape[1] if width is None else width
         out_type = precision(X)
         self._require_room(out_type.itemsize * n * r, f"a result of {n} x {r} numbers")
-        kernel, workers = self.kernel_, worker_count(self.n_jobs)
+        kernel = self.kernel_
+        n_rows = rows_per_block(kernel)
+        workers = worker_count(self.n_jobs) if n > n_rows else 1
         same_type = getattr(X, "dtype", None) == getattr(self.landmarks_, "dtype", object)
         progress, pairs = self._progress(), n * columns.n_evaluated(len(W))
         announce(progress, kernel, X, self.landmarks_, pairs, workers)
         return project(
             X, columns, W, np.empty((n, r), out_type), workers if kernel.threads else 1,
-            buffered=kernel.writes_in_place and same_type, n_rows=rows_per_block(kernel),
+            buffered=kernel.writes_in_place and same_type, n_rows=n_rows,
             progress=progress, scores=scores,
         )  # fmt: skip
 
     def _require_room(self, n_bytes: int, what: str) -> None:
         """Raise MemoryError if a result exceeds the budget, or all free memory without one."""
-        limit = free_memory() if self._resources.memory_budget is None else self._budget()
+        given = self._resources.memory_budget
+        if given is None and n_bytes <= SMALL:
+            return
+        limit = free_memory() if given is None else budget_bytes(given)
         require_memory(
             n_bytes, limit, what, "pass fewer rows at a time, or raise Resources(memory_budget=...)"
         )

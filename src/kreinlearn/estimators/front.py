@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.memory import Resources
 from kreinlearn.distributed.entrance import lazy_result
@@ -498,7 +497,7 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
 
     def _stacked(self, X: Objects) -> Array:  # (n, n_classes)
         """The sum of all parts for every class, or for the odds of every label."""
-        check_is_fitted(self)
+        self._require_fitted()
         objects, columns = self._new_rows(X)
         weights = np.array(list(self.part_weights_.values()))
         several = self.multi_class_ == MULTILABEL
@@ -569,7 +568,7 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         ndarray of shape (n_samples, n_classes)
             One probability per class; or one per label, and these do not add up to one.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         if (lazy := lazy_result(self, "predict_proba", X)) is not None:
             return lazy
         scores = self._stacked(X)

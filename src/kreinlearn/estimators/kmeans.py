@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClusterMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
 from kreinlearn.data.memory import Resources
@@ -295,7 +294,7 @@ class KreinKMeans(ClusterMixin, _KreinTransformer):
             similarity may be, is given as minus the root of q. A lazy dask array if X is a dask
             collection.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         if (lazy := lazy_result(self, "transform", X)) is not None:
             return lazy
         return self._scored(*self._new_rows(X), _signed_root, self.n_clusters_)
@@ -314,7 +313,7 @@ class KreinKMeans(ClusterMixin, _KreinTransformer):
         ndarray of shape (n_samples,)
             The numbers of the groups; a lazy dask array if X is a dask collection.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         if (lazy := lazy_result(self, "predict", X)) is not None:
             return lazy
         return self._scored(*self._new_rows(X), _nearest, 1)[:, 0].astype(np.int32)

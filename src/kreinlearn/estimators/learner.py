@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
 from kreinlearn.data.opening import with_target
@@ -410,7 +409,7 @@ class Learner(KreinEstimator):
         )
 
     def _scores(self, X: Objects) -> Array:  # (n, q)
-        check_is_fitted(self)
+        self._require_fitted()
         scores = self._projected(
             *self._new_rows(X), self.dual_coef_.reshape(len(self.dual_coef_), -1)
         )
@@ -537,7 +536,7 @@ class KreinRegressorBase(RegressorMixin, MultiOutputMixin, Learner):
         float
             R^2, the mean over outputs.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         return scored(self, X, y, sample_weight, self._check_block, super().score, self._shift)
 
 
@@ -692,7 +691,7 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         ndarray of shape (n_samples, n_classes)
             One probability per class; or one per label, and these do not add up to one.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         if (lazy := lazy_result(self, "predict_proba", X)) is not None:
             return lazy
         return self._calibration.of(self.decision_function(X))
@@ -742,7 +741,7 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         return scored(self, X, y, sample_weight, self._check_block, self._accuracy)
 
     def _accuracy(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> float:
-        check_is_fitted(self)
+        self._require_fitted()
         recipe = self._recipe_as_before(self._recipe, y)
         if isinstance(recipe.coding, Labels):
             y = recipe.coding.check(y, type(self).__name__)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
-from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn._warnings import warn
 from kreinlearn.data.memory import Resources
@@ -112,7 +111,7 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
         ndarray of shape (n_samples, rank_)
             The features; a lazy dask array if X is a dask collection.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         if (lazy := lazy_result(self, "transform", X)) is not None:
             return lazy
         return self._centred(self._projected(*self._new_rows(X), self._map.W))
@@ -340,7 +339,7 @@ class KreinNystroem(_KreinTransformer):
         ndarray of shape (n_samples, n_eigenvalues)
             One column per eigenvalue, orthonormal on the training objects.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         if (lazy := lazy_result(self, "eigenvectors", X)) is not None:
             return lazy
         return self._projected(*self._new_rows(X), self._map.E)
@@ -360,7 +359,7 @@ class KreinNystroem(_KreinTransformer):
         ndarray of shape (n_X, n_Y)
             The similarities.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         Phi = self._projected(*self._new_rows(X), self._map.W)
         Psi = Phi if Y is None else self._projected(*self._new_rows(Y), self._map.W)
         self._require_room(8 * len(Phi) * len(Psi), f"{len(Phi)} x {len(Psi)} similarities")
@@ -385,7 +384,7 @@ class KreinNystroem(_KreinTransformer):
         ErrorEstimate
             The relative error, its standard error, and the number of rows drawn.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         validate_parameter_constraints(N_ROWS, {"n_rows": n_rows}, "estimate_error")
         fitted_to_columns = getattr(self.kernel_, "landmark_rows", None) is not None
         if fitted_to_columns or self._has_landmark_columns(X):

@@ -272,8 +272,9 @@ class JaroWinkler(Jaro, names=["jaro_winkler"]):
 
 def long_and_equal(rows: list[Any], columns: list[Any]) -> list[int]:
     """The places of long rows that are also columns."""
-    known = {z for z in columns if len(z) >= LONG}
-    return [i for i, x in enumerate(rows) if len(x) >= LONG and x in known]
+    long = [i for i, x in enumerate(rows) if len(x) >= LONG]
+    known = {z for z in columns if len(z) >= LONG} if long else set()
+    return [i for i in long if rows[i] in known]
 
 
 def with_zeros(

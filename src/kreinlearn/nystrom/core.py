@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 EPS = float(np.finfo(np.float64).eps)
+KEYS_AT_ONCE = 2**18  # rows whose keys are compared at a time
 CORE_RTOL = 1e-10  # |eigenvalues| of K_ZZ that count, of the largest
 WHITEN_RTOL = 1e-6  # singular values of C that count, of the largest
 PILOT_RTOL = 1e-5  # the same, where C is known on a sample of rows only
@@ -180,6 +181,27 @@ def _extra_rows(
     pivots = candidates[pivot_rows(Q[sample.positions(candidates)], -(-extra // 2))]
     left = np.setdiff1d(uniform, pivots)
     return np.concatenate([pivots, rng.choice(left, min(extra // 2, len(left)), replace=False)])
+
+
+def row_keys(numbers: Array, salt: int) -> Array:  # (n,) -> (n,) uint64
+    """A random number for each row, which depends on its number and the salt alone.
+
+    It is the output function of SplitMix64 (Steele, Lea and Flood, 2014). Those rows whose keys
+    are smallest are a uniform sample, and a smaller sample is part of every larger one.
+    """
+    z = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(salt)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(z ^ (z >> np.uint64(31)))
+
+
+def first_by_key(numbers: Array, count: int, salt: int) -> Array:
+    """The rows with the smallest keys, in the order of their keys; all rows if there are fewer."""
+    best = numbers[:0]
+    for start in range(0, len(numbers), KEYS_AT_ONCE):
+        best = np.concatenate([best, numbers[start : start + KEYS_AT_ONCE]])
+        best = best[np.argsort(row_keys(best, salt), kind="stable")[:count]]
+    return best
 
 
 def weighted_draw(weights: Array, count: int, rng: np.random.Generator) -> Array:

@@ -13,8 +13,14 @@ from kreinlearn._warnings import warn
 from kreinlearn.data.tiles import length
 from kreinlearn.data.validation import is_frame
 from kreinlearn.kernels.base import Array, Objects
-from kreinlearn.nystrom.core import extra_rows
-from kreinlearn.nystrom.schemes import SCHEMES, VECTORS_ONLY, WHOLE_SAMPLE, chosen_by
+from kreinlearn.nystrom.core import extra_rows, first_by_key
+from kreinlearn.nystrom.schemes import (
+    SCHEMES,
+    VECTORS_ONLY,
+    WHOLE_SAMPLE,
+    chosen_by,
+    first_landmarks,
+)
 from kreinlearn.pairs.pairs import Pairs, Sample
 
 POOL_PER_LANDMARK = 10
@@ -37,7 +43,9 @@ class Landmarks:
         ``f(rows, m, rng)``, with the objects to choose from, the number of landmarks and a NumPy
         ``Generator``, and returns the numbers of m rows. If it has a fourth parameter ``columns``,
         that is a function of row numbers, which returns what the kernel gives for all rows and
-        these, one column each; no pair is evaluated twice.
+        these, one column each; no pair is evaluated twice. More landmarks contain those that fewer
+        would be, with the same rows and ``random_state``: of "uniform" always, of "leverage" and
+        "kmeans++" from 200 on, of "greedy_kmeans++" from 256 on, of medoids never.
     core : {"plain", "truncated", "ls"} or None, default=None
         How the kernel is approximated from the landmarks: by the inverse of their kernel matrix
         ("plain"), by the inverse of its largest part ("truncated"), or by least squares ("ls").
@@ -106,8 +114,15 @@ class MapSpec:
         """How many of n rows are looked at when landmarks are chosen and the core is fitted."""
         return min(n, max(self.pool, POOL_PER_LANDMARK * self.n_landmarks))
 
-    def pool_rows(self, n: int, rng: np.random.Generator) -> Array:
-        """A uniform sample of rows, as large as the scheme and the core need it."""
+    def salt(self, n: int, rng: np.random.Generator) -> int:
+        """What the order of rows depends on; nothing is drawn if every object is a landmark."""
+        return int(rng.integers(2**63)) if self.n_landmarks < n else 0
+
+    def pool_rows(self, n: int, salt: int) -> Array:
+        """A uniform sample of rows, as large as the scheme and the core need it.
+
+        The rows of a smaller pool with the same salt are among those of a larger one.
+        """
         eligible = np.arange(n) if self.eligible is None else self.eligible
         size = self.pool_size(len(eligible))
         if size == len(eligible):
@@ -117,7 +132,7 @@ class MapSpec:
                 size = 0
             elif self.scheme == "uniform":
                 size = self.n_landmarks
-        return np.sort(rng.choice(eligible, size, replace=False))
+        return np.sort(first_by_key(eligible, size, salt))
 
 
 # From the parameter to numbers
@@ -209,8 +224,14 @@ def open_sample(pairs: Pairs, spec: MapSpec, rng: np.random.Generator) -> Sample
     """The rows among which landmarks are chosen, with given landmarks as columns."""
     n = pairs.n
     _require_room(pairs, n, spec)
-    pool = spec.pool_rows(n, rng)
+    salt = spec.salt(n, rng)
+    pool = spec.pool_rows(n, salt)
     _announce(pairs, spec)
+    return replace(_opened(pairs, spec, pool), salt=salt, least=spec.pool)
+
+
+def _opened(pairs: Pairs, spec: MapSpec, pool: Array) -> Sample:
+    n = pairs.n
     if spec.scheme is None:
         numbers = np.arange(-spec.n_landmarks, 0)
         if spec.by_number:
@@ -228,7 +249,12 @@ def open_sample(pairs: Pairs, spec: MapSpec, rng: np.random.Generator) -> Sample
 def select_landmarks(
     pairs: Pairs, sample: Sample, spec: MapSpec, rng: np.random.Generator
 ) -> Sample:
-    """Grow a sample to the landmarks that are asked for."""
+    """Grow a sample to the landmarks that are asked for.
+
+    They are drawn from a source of their own, so that later draws do not depend on their number.
+    """
+    if spec.n_landmarks < pairs.n:
+        rng = np.random.default_rng(rng.integers(2**63, size=2))
     if spec.n_landmarks == len(sample.pool) == len(sample.rows):  # every object is a landmark
         rest = np.setdiff1d(sample.rows, sample.landmarks)
         return pairs.with_reference(pairs.grown(sample, rest))
@@ -273,7 +299,7 @@ def columns_at_a_time(spec: MapSpec) -> list[int]:
         return [spec.sketch, m]
     if not isinstance(scheme, str) or "greedy" not in scheme:
         return [m]
-    growth = [-(-m // 2) if scheme.startswith("medoids") else -(-m // 4)]
+    growth = [-(-m // 2) if scheme.startswith("medoids") else first_landmarks(m)]
     while (have := sum(growth)) < m:
         growth.append(min(have, m - have))
     return growth

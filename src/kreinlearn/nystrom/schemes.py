@@ -22,7 +22,7 @@ from sklearn.utils import gen_batches
 from kreinlearn.data.tiles import TILE
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.kernels.vector_columns import squared_norms
-from kreinlearn.nystrom.core import landmark_map, one_shot, weighted_draw
+from kreinlearn.nystrom.core import first_by_key, landmark_map, one_shot, weighted_draw
 from kreinlearn.pairs.evaluate import evaluate, places_of
 from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.sums.moments import Gram
@@ -33,6 +33,8 @@ Scheme = Callable[[Pairs, Sample, int, np.random.Generator, int], Sample]
 PENDING = 64  # centres whose distances are brought up to date by one product
 STALE = 1e-3  # new / old distance of a rejected draw that calls for an update at once
 LLOYD_STEPS = 30
+START = 64  # uniform landmarks, at most, from which greedy k-means++ goes on
+PER_LANDMARK = 10  # rows that are looked at for each landmark that there is
 
 
 @dataclass(frozen=True)
@@ -115,10 +117,10 @@ def sketch_features(candidates: Candidates, rank: int | None = None) -> tuple[Ar
 
 
 def uniform(pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int) -> Sample:
-    """Rows drawn with equal probability."""
+    """Rows drawn with equal probability: those with the smallest keys, as in the pool."""
     rest = np.setdiff1d(sample.rows, sample.landmarks)
-    count = min(m - len(sample.landmarks), len(rest))
-    return pairs.with_reference(pairs.grown(sample, rng.choice(rest, count, replace=False)))
+    drawn = first_by_key(rest, m - len(sample.landmarks), sample.salt)
+    return pairs.with_reference(pairs.grown(sample, drawn))
 
 
 def leverage(pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int) -> Sample:
@@ -142,7 +144,7 @@ def kmeans_pp(
     first = not len(sample.landmarks)
     sketched = uniform(pairs, sample, sketch, rng, sketch) if first else sample
     candidates = Candidates(pairs, sketched)
-    F, _ = sketch_features(candidates)
+    F = sketch_features(candidates)[0].astype(np.float32)  # as if rows were streamed
     if first:
         drawn = seeds(F, m, rng, workers=pairs.workers)
         return _replaced(pairs, sketched, candidates.numbers[drawn])
@@ -155,6 +157,7 @@ def _replaced(pairs: Pairs, sample: Sample, landmarks: Array) -> Sample:
     if sample.streams:  # the rows of the landmarks were not held: evaluate what is needed of them
         reference = sample.columns if sample.transform is not None else sample.columns[:0]
         opened = pairs.sample(np.union1d(sample.rows, landmarks), sample.pool)
+        opened = replace(opened, salt=sample.salt, least=sample.least)
         sample = pairs.grown(opened, reference)
         if len(reference):
             sample = sample.referring_to_all()
@@ -167,12 +170,20 @@ def _replaced(pairs: Pairs, sample: Sample, landmarks: Array) -> Sample:
 def greedy_kmeans_pp(
     pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int
 ) -> Sample:
-    """Greedy k-means++ on the features of the landmarks so far, doubling m/4 -> m/2 -> m."""
+    """Greedy k-means++ on the features of the landmarks so far, each time doubling their number.
+
+    From m = 4 START on the steps do not depend on m, which only ends the last one.
+    """
     if not len(sample.landmarks):
-        sample = uniform(pairs, sample, -(-m // 4), rng, sketch)
+        sample = uniform(pairs, sample, first_landmarks(m), rng, sketch)
     while len(sample.landmarks) < m:
-        sample = _greedy_step(pairs, sample, min(m, 2 * len(sample.landmarks)), rng)
+        sample = _greedy_step(pairs, sample, m, rng)
     return sample
+
+
+def first_landmarks(m: int) -> int:
+    """The uniform landmarks that greedy k-means++ begins with: a quarter, or START of them."""
+    return min(START, -(-m // 4))
 
 
 def medoids(pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int) -> Sample:
@@ -292,7 +303,7 @@ def seeds(
         total = np.cumsum(old)
         if total[-1] <= 0:  # fewer distinct rows than centres
             rest = np.setdiff1d(np.arange(len(F)), chosen)
-            return np.concatenate([chosen, rng.choice(rest, m - len(chosen), replace=False)])
+            return np.concatenate([chosen, rng.permutation(rest)[: m - len(chosen)]])
         while len(pending) < PENDING and len(chosen) < m:
             i = min(int(np.searchsorted(total, rng.random() * total[-1], side="right")), len(F) - 1)
             now = min(old[i], np.square(F[pending] - F[i]).sum(axis=1).min(initial=np.inf))
@@ -322,20 +333,32 @@ def lower_distances(
 
 
 def _greedy_step(pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator) -> Sample:
-    """Grow to m landmarks by the features of those so far, each the best of 2 + log m trials.
+    """Up to as many landmarks again, by the features of those so far; each is the best of some.
 
     What the features miss of k(x, x) is added to the squared distance: an object that is unlike
     all landmarks has features near zero and would never be drawn otherwise.
     """
-    rank = -(-2 * len(sample.landmarks) // 3)
-    F, S = sketch_features(Candidates(pairs, sample), rank)
-    missed = np.abs(pairs.diagonal(sample) / sample.unit - np.square(F) @ S)
-    start = sample.positions(sample.landmarks)
-    return pairs.grown(sample, sample.rows[_greedy_seeds(F, missed, start, m, rng)])
+    have = len(sample.landmarks)
+    near = _nearby(sample, max(sample.least, PER_LANDMARK * have))
+    F, S = sketch_features(Candidates(pairs, near), -(-2 * have // 3))
+    missed = np.abs(pairs.diagonal(near) / near.unit - np.square(F) @ S)
+    start, trials = near.positions(near.landmarks), int(2 + math.log(2 * have))
+    chosen = _greedy_seeds(F, missed, start, min(m, 2 * have), trials, rng)
+    return pairs.grown(sample, near.rows[chosen])
 
 
-def _greedy_seeds(F: Array, missed: Array, start: Array, m: int, rng: Any) -> Array:
-    norms, trials = squared_norms(F), int(2 + math.log(m))
+def _nearby(sample: Sample, count: int) -> Sample:
+    """The sample with so many of its rows, which are the same in every larger sample."""
+    if count >= len(sample.rows) or sample.streams:
+        return sample
+    drawn = first_by_key(sample.rows, count, sample.salt)
+    return sample.restricted(np.union1d(drawn, sample.columns))
+
+
+def _greedy_seeds(
+    F: Array, missed: Array, start: Array, m: int, trials: int, rng: np.random.Generator
+) -> Array:
+    norms = squared_norms(F)
     distance = np.full(len(F), np.inf)
     lower_distances(distance, F, norms, start)
     used = np.zeros(len(F), dtype=bool)

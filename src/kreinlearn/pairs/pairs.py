@@ -64,6 +64,8 @@ class Sample:
     transform: Transform | None = None
     eps: float = EPS  # the unit roundoff of the kernel values
     streams: bool = False  # landmarks are chosen among all rows, which are evaluated as a stream
+    salt: int = 0  # of the keys by which rows were drawn for the pool
+    least: int = 0  # rows that are looked at for the first landmarks, if there are as many
 
     @classmethod
     def empty(cls, rows: Array, pool: Array | None = None) -> Sample:

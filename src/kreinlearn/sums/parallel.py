@@ -20,7 +20,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import joblib
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import LibController, ThreadpoolController
 
 from kreinlearn.data.tiles import TILE
 
@@ -223,24 +223,75 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+Limited = list[tuple[LibController, int]]  # libraries, and how many threads each could use before
+
+
+def _limited(count: int, libraries: Iterable[LibController]) -> Limited:
+    """Let libraries use so many threads, and say how many those used before that are changed."""
+    before = [(lib, lib.num_threads) for lib in libraries]
+    before = [(lib, threads) for lib, threads in before if threads != count]
+    for lib, _ in before:
+        _set_threads(lib, count)
+    return before
+
+
+@cache
+def _libraries() -> tuple[list[LibController], list[LibController]]:
+    """Those that have one number of threads for the process, and those with one for each thread."""
+    shared, own = list[LibController](), list[LibController]()
+    for lib in _controller().lib_controllers:
+        openmp = "openmp" in (lib.user_api, getattr(lib, "threading_layer", None))
+        (own if openmp else shared).append(lib)
+    return shared, own
+
+
+def _blas() -> list[LibController]:
+    return [lib for lib in _controller().lib_controllers if lib.user_api == "blas"]
+
+
+def _set_threads(lib: LibController, count: int) -> None:
+    """Set the number from any thread; newer versions of threadpoolctl listen to one thread only."""
+    release = getattr(lib, "clear_controlling_thread", lambda force: None)
+    release(force=True)
+    lib.set_num_threads(count)
+    release(force=True)
+
+
+def _restore(before: Limited) -> None:
+    for lib, count in before:
+        _set_threads(lib, count)
+
+
 class _SerialBlas:
-    """Limits BLAS in the whole process: the first to enter sets the limit, the last lifts it."""
+    """Limits BLAS in the whole process: the first to enter sets the limit, the last lifts it.
+
+    The number of threads of OpenMP is one number per thread, which sets and lifts its own limit.
+    """
 
     def __init__(self) -> None:
         self._lock, self._inside = threading.Lock(), 0
-        self._limit: Any = None
+        self._before: Limited = []
+        self._thread = threading.local()
 
     def __enter__(self) -> None:
+        shared, own = _libraries()
         with self._lock:
             if not self._inside:
-                self._limit = _controller().limit(limits=1)
+                self._before = _limited(1, shared)
             self._inside += 1
+        inside = getattr(self._thread, "inside", 0)
+        if not inside:
+            self._thread.before = _limited(1, own)
+        self._thread.inside = inside + 1
 
     def __exit__(self, *error: object) -> None:
+        self._thread.inside -= 1
+        if not self._thread.inside:
+            _restore(self._thread.before)
         with self._lock:
             self._inside -= 1
             if not self._inside:
-                self._limit.restore_original_limits()
+                _restore(self._before)
 
 
 _SERIAL_BLAS = _SerialBlas()
@@ -261,12 +312,11 @@ def threaded_blas(workers: int) -> Iterator[None]:
     It is for one large matrix, while no other thread of ours is at work. The results agree with
     those of a single thread up to rounding.
     """
-    limit = _controller().limit(limits=workers, user_api="blas") if workers > 1 else None
+    before = _limited(workers, _blas()) if workers > 1 else []
     try:
         yield
     finally:
-        if limit is not None:
-            limit.restore_original_limits()
+        _restore(before)
 
 
 def worker_count(n_jobs: int | None) -> int:
@@ -278,8 +328,8 @@ def worker_count(n_jobs: int | None) -> int:
         return int(joblib.effective_n_jobs(n_jobs))
     if joblib.parallel.get_active_backend()[0].nesting_level or _in_a_worker():
         return 1
-    blas = [lib["num_threads"] for lib in _controller().info() if lib["user_api"] == "blas"]
-    return int(min(joblib.cpu_count(), max(blas, default=1)))
+    blas = max((lib.num_threads for lib in _blas()), default=1)
+    return int(min(joblib.cpu_count(), blas)) if blas > 1 else 1
 
 
 def _in_a_worker() -> bool:

@@ -69,21 +69,22 @@ def test_the_sketch_has_as_many_columns_as_the_rank():
     ],
 )
 def test_the_pool_is_as_large_as_it_is_needed(changes, size):
-    pool = replace(SPEC, pool=500, **changes).pool_rows(10_000, rng())
+    pool = replace(SPEC, pool=500, **changes).pool_rows(10_000, 7)
     assert len(pool) == len(np.unique(pool)) == size
     np.testing.assert_array_equal(pool, np.sort(pool))
 
 
-def test_a_pool_of_all_rows_takes_no_draw():
+def test_nothing_is_drawn_if_every_object_is_a_landmark():
     generator = rng()
-    np.testing.assert_array_equal(SPEC.pool_rows(100, generator), np.arange(100))
+    spec = replace(SPEC, n_landmarks=100)
+    np.testing.assert_array_equal(spec.pool_rows(100, spec.salt(100, generator)), np.arange(100))
     assert generator.integers(10**9) == rng().integers(10**9)
 
 
 def test_rows_that_are_not_eligible_are_not_in_the_pool():
     eligible = np.arange(0, 10_000, 3)
     for spec in (replace(SPEC, eligible=eligible, pool=500), replace(SPEC, eligible=eligible)):
-        assert np.isin(spec.pool_rows(10_000, rng()), eligible).all()
+        assert np.isin(spec.pool_rows(10_000, 7), eligible).all()
 
 
 # Samples

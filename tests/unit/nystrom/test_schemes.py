@@ -119,10 +119,10 @@ def test_greedy_seeds_match_a_naive_greedy_search():
     """Same candidates from the same generator; the best one found by recomputing everything."""
     F, missed = RNG.normal(size=(60, 4)), RNG.random(60)
     start = np.array([3, 17])
-    ours = _greedy_seeds(F, missed, start, 14, np.random.default_rng(5))
+    trials = int(2 + np.log(14))
+    ours = _greedy_seeds(F, missed, start, 14, trials, np.random.default_rng(5))
     rng, chosen = np.random.default_rng(5), list(start)
     D2 = ((F[:, None] - F[None]) ** 2).sum(2)
-    trials = int(2 + np.log(14))
     while len(chosen) < 14:
         weights = D2[:, chosen].min(1) + missed
         weights[chosen] = 0

@@ -1,0 +1,79 @@
+"""The limit of one BLAS thread, set and lifted by several threads of a program."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from kreinlearn.sums.parallel import _blas, _libraries, _limited, _restore, serial_blas
+
+SHARED, OWN = _libraries()
+
+
+def numbers(libraries):
+    return [lib.num_threads for lib in libraries]
+
+
+@pytest.fixture
+def two_threads():
+    """All libraries may use two threads, whatever the machine and the tests before allow."""
+    before = _limited(2, [*SHARED, *OWN])
+    yield
+    _restore(before)
+
+
+def in_thread(work):
+    """What ``work`` returns in a thread of its own."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(work()))
+    thread.start()
+    thread.join(30)
+    return found[0]
+
+
+def test_there_is_a_library_to_limit():
+    assert _blas()
+
+
+def test_the_limit_is_lifted_by_whoever_leaves_last(two_threads):
+    entered, may_leave = threading.Event(), threading.Event()
+
+    def other():
+        with serial_blas():
+            entered.set()
+            may_leave.wait(30)
+            return numbers(SHARED)
+
+    found = []
+    thread = threading.Thread(target=lambda: found.append(other()))
+    with serial_blas():
+        thread.start()
+        entered.wait(30)
+        assert set(numbers(SHARED)) <= {1}
+    assert set(numbers(SHARED)) <= {1}  # the other thread is still inside
+    assert set(numbers(OWN)) <= {2}  # a limit of this thread alone
+    may_leave.set()
+    thread.join(30)
+    assert set(found[0]) <= {1}
+    assert set(numbers(SHARED)) <= {2}
+
+
+def test_the_limit_holds_in_any_thread(two_threads):
+    with serial_blas():  # this thread is the first to set a limit
+        pass
+
+    def inside():
+        with serial_blas():
+            return numbers([*SHARED, *OWN])
+
+    assert set(in_thread(inside)) == {1}
+    assert set(numbers([*SHARED, *OWN])) == {2}
+
+
+def test_a_limit_inside_of_another_changes_nothing(two_threads):
+    with serial_blas():
+        with serial_blas():
+            assert set(numbers([*SHARED, *OWN])) == {1}
+        assert set(numbers([*SHARED, *OWN])) == {1}
+    assert set(numbers([*SHARED, *OWN])) == {2}
