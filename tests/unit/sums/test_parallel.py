@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+import signal
 import threading
 import time
 
@@ -95,6 +97,37 @@ def test_the_first_error_stops_all_and_is_raised(workers, error):
         sum_over_blocks(add, of_tiles(range(1000)), Order, 1000 * TILE, workers=workers)
     assert len(done) < 100
     assert threading.active_count() <= before
+
+
+def test_an_error_of_any_worker_stops_those_before_it():
+    """The first worker is busy with the first span while the second one fails."""
+    failed, done = threading.Event(), []
+
+    def add(total, block):
+        if block[0] == LONGEST * TILE:
+            failed.set()
+            raise ZeroDivisionError("the second span")
+        assert failed.wait(10)
+        time.sleep(0.005)
+        done.append(block)
+
+    with pytest.raises(ZeroDivisionError, match="the second span"):
+        sum_over_blocks(add, of_tiles(range(1000)), Order, 1000 * TILE, workers=2)
+    assert len(done) < LONGEST
+
+
+def test_an_interrupt_of_the_thread_that_waits_stops_all_workers(heard):
+    done = []
+
+    def add(total, block):
+        if not done:
+            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.001)
+        done.append(block)
+
+    with pytest.raises(KeyboardInterrupt):
+        sum_over_blocks(add, of_tiles(range(2000)), Order, 2000 * TILE, workers=2)
+    assert len(done) < 1000
 
 
 def test_an_error_of_the_source_is_raised():
