@@ -397,7 +397,7 @@ def test_workers_are_as_many_as_the_budget_has_room_for():
 @pytest.mark.parametrize("n", [TILE - 900, N])
 @pytest.mark.parametrize(("q", "groups", "size"), [(0, 1, 0), (3, 4, 0), (2, 1, 60)])
 def test_a_pass_needs_room_for_its_sums_and_for_one_tile(n, q, groups, size):
-    pairs, sample = of_vectors(X[:n], rows=KNOWN[KNOWN < n], landmarks=KNOWN[:M])
+    pairs, sample = of_vectors(X[:n], rows=KNOWN[n > KNOWN], landmarks=KNOWN[:M])
     columns = pairs.evaluator(sample)
     work = RowWork(columns, sample.landmarks, 1.0, q, groups, M, size=size)
 
