@@ -136,7 +136,7 @@ def test_the_best_of_several_runs_is_kept(rng: Any) -> None:
 
 
 def test_a_seed_is_the_best_of_those_that_are_drawn() -> None:
-    """The first is nearly always 0; a copy of the twenty at 10 explains more than the one at -10."""
+    """The first is nearly always 0; one of twenty copies at 10 explains more than one at -10."""
     Phi = np.concatenate([[0.0], np.full(20, 10.0), [-10.0]])[:, None]
     w = np.concatenate([[1e9], np.ones(21)])
     second = [Phi[seed(Phi, w, 2, np.random.default_rng(k))[1], 0] for k in range(300)]
