@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.utils import gen_batches
@@ -229,6 +230,11 @@ def test_worker_count():
     assert worker_count(None) >= 1
 
 
+def test_one_thread_where_joblib_runs_several_of_us():
+    jobs = (joblib.delayed(worker_count)(given) for given in (None, None, 3))
+    assert joblib.Parallel(2, backend="threading")(jobs)[:2] == [1, 1]
+
+
 def test_blas_stays_serial_until_the_last_has_left():
     def threads():
         return [lib["num_threads"] for lib in _controller().info() if lib["user_api"] == "blas"]
@@ -327,6 +333,21 @@ def test_blocks_are_read_in_order_and_wait_for_their_span():
         assert list(queue.blocks_of(span))
     assert numbers == list(range(len(spans_of(16 * TILE))))
     assert read == list(range(16))
+
+
+def test_no_block_is_read_before_it_is_wanted():
+    read = []
+
+    def source():
+        for t in range(32):
+            read.append(t)
+            yield (t * TILE,)
+
+    queue = Queue(source(), 32 * TILE)
+    blocks = queue.blocks_of(queue.claim())
+    for count in (1, 2, 3):
+        assert next(blocks) == ((count - 1) * TILE,)
+        assert len(read) == count
 
 
 def test_a_stopped_queue_hands_out_nothing():
