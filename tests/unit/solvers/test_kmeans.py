@@ -126,12 +126,12 @@ def test_objects_without_weight_change_nothing_and_go_to_the_nearest_mean(rng: A
 
 def test_the_best_of_several_runs_is_kept(rng: Any) -> None:
     Phi, w = rng.normal(size=(N, R)), np.ones(N)
-    again = np.random.default_rng(7)
+    again = np.random.default_rng(8)
     costs = [one_run(Phi, MIXED, w, K, again, 300).cost for _ in range(6)]
-    assert len(set(costs)) > 1
-    found = best_groups(Phi, MIXED, w, K, np.random.default_rng(7), n_init=6)
+    assert min(costs) < costs[1] < costs[0]
+    found = best_groups(Phi, MIXED, w, K, np.random.default_rng(8), n_init=6)
     assert found.cost == min(costs)
-    one = best_groups(Phi, MIXED, w, K, np.random.default_rng(7))
+    one = best_groups(Phi, MIXED, w, K, np.random.default_rng(8))
     assert one.cost == costs[0]
 
 

@@ -144,11 +144,12 @@ def test_a_zero_matrix_predicts_the_mean_of_the_others() -> None:
     assert b == pytest.approx(Y.mean())
 
 
-def test_weights_integrate_both_filters() -> None:
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+def test_weights_integrate_both_filters(unit) -> None:
     """The rule itself, on single eigenvalues: 1 / (t + c), -1 / (|t| + c), and zero cut."""
-    nodes = Nodes.between(1e-3, 1e2, 1e-9)
-    for t in (-40.0, -1.0, -2e-3, 2e-3, 0.5, 70.0):
-        for c in (1e-5, 1e-2, 1.0, 1e3):
+    nodes = Nodes.between(1e-3 * unit, 1e2 * unit, 1e-9)
+    for t in unit * np.array([-40.0, -1.0, -2e-3, 2e-3, 0.5, 70.0]):
+        for c in unit * np.array([1e-5, 1e-2, 1.0, 1e3, 1e18]):
             values = 1 / (t + 1j * nodes.s)
             parts = np.concatenate([values.real, values.imag])
             penalties = np.array([c, 3 * c])
@@ -159,10 +160,11 @@ def test_weights_integrate_both_filters() -> None:
                 assert parts @ weights[:, i, 0] == pytest.approx(wanted, abs=1e-7 / below)
                 assert parts @ cut[:, i, 0] == pytest.approx(wanted, abs=1e-4 / below)
     pole = np.concatenate([np.zeros(len(nodes.s)), -1 / nodes.s])
-    weights, cut = nodes.weights(np.array([0.3, 0.3]), np.array([1.0, -1.0]))
+    c = 0.3 * unit
+    weights, cut = nodes.weights(np.array([c, c]), np.array([1.0, -1.0]))
     for i, sign in enumerate((1, -1)):
-        assert pole @ weights[:, i, 0] == pytest.approx(sign * 0.5 / 0.3, rel=1e-6)
-        assert pole @ cut[:, i, 0] == pytest.approx(0.0, abs=1e-6)
+        assert pole @ weights[:, i, 0] == pytest.approx(sign * 0.5 / c, rel=1e-6)
+        assert pole @ cut[:, i, 0] == pytest.approx(0.0, abs=1e-6 / unit)
 
 
 @pytest.mark.parametrize("signed", [True, False])
