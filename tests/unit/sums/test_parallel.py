@@ -314,6 +314,23 @@ def test_a_span_begins_when_those_before_it_are_added():
     assert tree.unused() is None
 
 
+def test_a_tree_that_is_stopped_lets_those_that_wait_go():
+    tree, begun, waits = Tree(1), [], threading.Event()
+
+    def wait():
+        waits.set()
+        begun.append(tree.may_begin(5))
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    assert waits.wait(10)
+    time.sleep(0.05)
+    assert not begun
+    tree.stop()
+    thread.join(10)
+    assert begun == [False]
+
+
 def test_blocks_are_read_in_order_and_wait_for_their_span():
     read = []
 
