@@ -271,6 +271,15 @@ def test_the_loss_is_that_of_objects_left_out(order, w):
     assert loss == pytest.approx(wanted, abs=left_out_error(wanted, Y))
 
 
+def test_a_loss_that_need_not_be_accurate_has_fewer_nodes():
+    task = leaving_one_out(of_vectors(ALL))
+    rough, fine = (tuning_loss(task, accuracy=accuracy) for accuracy in (1e-3, 1e-7))
+    assert len(rough.nodes.s) < len(fine.nodes.s) == len(tuning_loss(task).nodes.s)
+    loss, wanted = (one(np.array(LAMBDAS))[0] for one in (rough, fine))
+    assert loss != wanted
+    assert loss == pytest.approx(wanted, rel=0.1)
+
+
 def test_the_loss_of_a_part():
     some = np.sort(rng(4).permutation(N)[:25])
     task = leaving_one_out(of_vectors(SHUFFLED, w=W))
