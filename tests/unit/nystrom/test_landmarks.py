@@ -313,3 +313,17 @@ def test_a_function_that_has_nothing_to_choose_is_said_not_to_be_called():
     assert spec_of(pairs, first_rows).n_landmarks == 9
     assert spec_of(pairs, Landmarks(None, first_rows)).n_landmarks == N
     assert spec_of(pairs, "uniform", default=N).n_landmarks == N
+
+
+@pytest.mark.parametrize(("scheme", "of_a_row"), [("leverage", 8), ("kmeans++", 8 + 4 * 3)])
+def test_vectors_are_streamed_if_a_score_or_single_precision_features_fit(scheme, of_a_row):
+    many = np.random.default_rng(0).normal(size=(3000, 2))
+    spec = MapSpec(3, scheme, pool=30)
+
+    def streams(budget):
+        pairs = Pairs(DeltaGauss(6.0, 4.0).fit(many, RNG), Rows(many), Session(budget=budget))
+        return open_sample(pairs, spec, rng()).streams
+
+    assert streams(of_a_row * 3000)
+    with pytest.raises(MemoryError, match="which looks at all 3000 rows"):
+        streams(of_a_row * 3000 - 1)
