@@ -152,13 +152,14 @@ def test_weights_integrate_both_filters(unit) -> None:
         for c in unit * np.array([1e-5, 1e-2, 1.0, 1e3, 1e18]):
             values = 1 / (t + 1j * nodes.s)
             parts = np.concatenate([values.real, values.imag])
-            penalties = np.array([c, 3 * c])
-            weights, cut = nodes.weights(penalties, np.array([1.0, -1.0]))
-            for i, sign in enumerate((1, -1)):
-                below = abs(t) + penalties[i]
-                wanted = sign / below if sign * t > 0 else 0.0
-                assert parts @ weights[:, i, 0] == pytest.approx(wanted, abs=1e-7 / below)
-                assert parts @ cut[:, i, 0] == pytest.approx(wanted, abs=1e-4 / below)
+            for other in (3 * c, 1e18 * unit):
+                penalties = np.array([c, other])
+                weights, cut = nodes.weights(penalties, np.array([1.0, -1.0]))
+                for i, sign in enumerate((1, -1)):
+                    below = abs(t) + penalties[i]
+                    wanted = sign / below if sign * t > 0 else 0.0
+                    assert parts @ weights[:, i, 0] == pytest.approx(wanted, abs=1e-7 / below)
+                    assert parts @ cut[:, i, 0] == pytest.approx(wanted, abs=1e-4 / below)
     pole = np.concatenate([np.zeros(len(nodes.s)), -1 / nodes.s])
     c = 0.3 * unit
     weights, cut = nodes.weights(np.array([c, c]), np.array([1.0, -1.0]))
@@ -203,10 +204,11 @@ def test_a_null_space_of_some_objects_only(signed) -> None:
         assert np.abs(found - wanted).max() <= STATED * np.abs(wanted).max()
 
 
+@pytest.mark.parametrize("unit", [2.0**-20, 1.0, 2.0**20])
 @pytest.mark.parametrize("name", ["indefinite", "singular"])
-def test_magnitudes_cover_the_matrices_without_an_object(name) -> None:
+def test_magnitudes_cover_the_matrices_without_an_object(name, unit) -> None:
     """The smallest is found by one step of Newton's method, and is right up to a small factor."""
-    K = MATRICES[name](15, np.random.default_rng(2))
+    K = unit * MATRICES[name](15, np.random.default_rng(2))
     least, most = Resolvent(Eigenbasis.of(K, None, signed=True)).magnitudes()
     sizes = []
     for i in range(15):
