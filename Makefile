@@ -39,12 +39,13 @@ FAST := $(addprefix tests/unit/,data sums solvers pairs nystrom learn \
 # Several processes share the cores: threads without work sleep, and do not spin.
 PYTEST := OPENBLAS_THREAD_TIMEOUT=4 OMP_WAIT_POLICY=passive $(PY) -m pytest -n auto --dist worksteal
 
-.PHONY: help demo test check lint coverage docs dist smoke workflows lock versions portable clean
+.PHONY: help demo test check lint coverage docs dist smoke workflows lock versions portable mutants clean
 help:
 	@echo "make demo    install what the demonstration needs, run it"
 	@echo "make check   lint, types and the fast tests: under two minutes, for every change"
 	@echo "make test    install everything, then lint, types and all tests: about fifteen minutes"
 	@echo "make portable  all tests as on other processors and in other orders: an hour or two"
+	@echo "make mutants  whether the tests notice 500 small errors, one at a time: about half an hour"
 	@echo "make lint    ruff and mypy only"
 	@echo "make coverage  all tests, and which lines and branches they reach: about half an hour"
 	@echo "make docs    the manual, into build/docs"
@@ -67,6 +68,11 @@ test: lint
 # One setting or some, and a part of the tests: make portable SETTINGS="Prescott order-1" TESTS=tests/unit/solvers
 portable: $(TEST)
 	$(PY) -m tests.portable $(SETTINGS) $(if $(TESTS),--tests $(TESTS))
+
+# Others, or fewer: make mutants OPTIONS="--seed 2 --number 50 --module solvers/exact". One thread each, as
+# mutants are made by fork.
+mutants: $(TEST)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(PY) -m tests.mutants $(OPTIONS)
 
 lint: $(TEST)
 	$(PY) -m ruff check .

@@ -87,7 +87,7 @@ def spread_out(task: Task, size: int, almost: float = 1.0) -> Array:
     return evenly(np.asarray(task.Y)[chosen_numbers(task, None)], size, almost)
 
 
-def evenly(Y: Array, size: int, almost: float = 1.0) -> Array:
+def evenly(Y: Array, size: int, almost: float) -> Array:
     """Sorted places of at most so many targets, with all values in proportion."""
     n = len(Y)
     if n <= almost * size:

@@ -269,7 +269,7 @@ def _checked(places: Any, n: int, count: int) -> Array:
             f"the function that chooses landmarks must return {count} distinct row numbers in "
             f"0..{n - 1}, as a sequence of integers; got {reprlib.repr(places)}"
         )
-    return np.asarray(found, dtype=np.intp)
+    return found
 
 
 SCHEMES: dict[str, Scheme] = {

@@ -155,7 +155,7 @@ def by_moves(Phi: Array, signs: Array, w: Array, groups: Groups, max_iter: int) 
         labels, moved = _moved(Phi, signs, w, groups)
         groups = grouped(Phi, signs, w, labels, len(groups.centres))
         n_iter += 1
-    labels, idle = groups.labels, w == 0
+    labels, idle = groups.labels.copy(), w == 0
     if idle.any():
         labels[idle] = nearest(Phi[idle], signs, groups.centres)
     return replace(groups, labels=labels, n_iter=n_iter, converged=not moved)
@@ -191,7 +191,7 @@ def best_move(D: Array, w: Array, labels: Array, weights: Array) -> tuple[Array,
     rows, own = np.arange(len(D)), weights[labels]
     rest = own - w
     leaves = (w > 0) & (rest > 1e-9 * own)  # not the last one of its group
-    factor = np.where(leaves, own * w / np.where(leaves, rest, 1.0), 0.0)
+    factor = own * w / np.where(leaves, rest, 1.0)
     joined = weights * w[:, None] / (weights + np.where(leaves, w, 1.0)[:, None]) * D
     joined[rows, labels] = np.inf
     target = joined.argmin(axis=1)

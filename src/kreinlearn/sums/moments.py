@@ -234,7 +234,7 @@ class Gram:
 
     triangle: Array  # (m, m)
     sums: Array  # (m,)
-    single: bool = False  # whether float32 blocks are multiplied in float32; sums are float64
+    single: bool  # whether float32 blocks are multiplied in float32; sums are float64
 
     @classmethod
     def zeros(cls, m: int, *, single: bool = False) -> Self:

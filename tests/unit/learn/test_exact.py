@@ -13,9 +13,13 @@ from kreinlearn.learn.exact import (
     can_be_tuned,
     decomposed,
     eigenbasis_map,
+    exact_bytes,
     exact_features,
     exact_folds,
+    exact_sums,
     has_folds,
+    random_signs,
+    sketch,
     solve_exact,
     spread_out,
     tune_exactly,
@@ -208,6 +212,20 @@ def test_folds_of_a_part_have_the_unit_of_the_part(power):
         assert found == pytest.approx(wanted, abs=100 * N * EPS * condition(K) * wanted)
 
 
+def test_a_part_of_small_similarities_has_a_unit_of_its_own():
+    """The values of the part would underflow when they are squared; those of all would not."""
+    c, some = 2.0**-300, np.sort(rng(3).permutation(N)[:30])
+    size = np.full(N, 1.0)
+    size[some] = np.sqrt(c)
+    task = task_of(*opened(Precomputed(), size[:, None] * K * size, ALL))
+    one = task_of(*opened(Precomputed(), K, ALL))
+    unit = unit_of(c * K[np.ix_(some, some)])
+    assert unit != 1.0
+    found = averaged(exact_folds(task, some), np.array(LAMBDAS) * c / unit)
+    wanted = averaged(exact_folds(one, some), LAMBDAS)
+    assert found == pytest.approx(wanted, abs=100 * N * EPS * condition(K) * wanted)
+
+
 def test_a_fold_without_a_training_or_a_validation_part_is_left_out():
     one = replace(of_vectors(ALL), folds=np.zeros(N, dtype=int))
     assert not exact_folds(one)
@@ -253,6 +271,15 @@ def test_the_loss_is_that_of_objects_left_out(order, w):
     assert loss == pytest.approx(wanted, abs=left_out_error(wanted, Y))
 
 
+def test_a_loss_that_need_not_be_accurate_has_fewer_nodes():
+    task = leaving_one_out(of_vectors(ALL))
+    rough, fine = (tuning_loss(task, accuracy=accuracy) for accuracy in (1e-3, 1e-7))
+    assert len(rough.nodes.s) < len(fine.nodes.s) == len(tuning_loss(task).nodes.s)
+    loss, wanted = (one(np.array(LAMBDAS))[0] for one in (rough, fine))
+    assert loss != wanted
+    assert loss == pytest.approx(wanted, rel=0.1)
+
+
 def test_the_loss_of_a_part():
     some = np.sort(rng(4).permutation(N)[:25])
     task = leaving_one_out(of_vectors(SHUFFLED, w=W))
@@ -267,6 +294,7 @@ def test_an_error_says_that_nothing_can_be_left_out():
     assert not can_be_tuned(task)
     with pytest.raises(ValueError, match=f"n_samples={N} of positive weight leaves no fold"):
         tuning_loss(task)
+    assert not can_be_tuned(of_vectors(ALL), np.array([3]))
     assert can_be_tuned(leaving_one_out(task))
     assert not can_be_tuned(leaving_one_out(task), np.array([3]))
 
@@ -279,6 +307,70 @@ def test_many_targets_are_tuned_by_sums_of_them_and_their_loss_is_that_of_all():
     assert tuned.loss == loss(tuned.values)[0]
     wanted = oracles.left_out_loss(K, targets, tuple(tuned.values))
     assert tuned.loss == pytest.approx(wanted, abs=left_out_error(wanted, targets))
+
+
+def test_the_loss_of_a_trial_is_that_of_all_targets_if_they_are_few_and_else_of_sums():
+    many = rng(6).normal(size=(N, 12))
+    for targets, tried in ((Y, Y), (many, many @ random_signs(12))):
+        task = leaving_one_out(of_vectors(ALL, targets=targets))
+        tuned, _ = tune_exactly(task, decomposed(task), Unknowns((None, None)))
+        loss = tuning_loss(leaving_one_out(of_vectors(ALL, targets=tried)))
+        for *values, found in tuned.trials[::5]:
+            assert found == pytest.approx(loss(np.array(values))[0], rel=1e-9)
+
+
+def test_sums_of_many_targets_have_their_squared_error_on_average():
+    signs = random_signs(200)
+    assert signs.shape == (200, 8)
+    np.testing.assert_array_equal(np.abs(signs), 1 / np.sqrt(8))
+    assert 0.4 < (signs > 0).mean() < 0.6
+    targets = rng(6).normal(size=(N, 12))
+    np.testing.assert_array_equal(sketch(targets), targets @ random_signs(12))
+    np.testing.assert_array_equal(sketch(targets[:, :8]), targets[:, :8])
+
+
+# Memory
+
+
+def needs(n_bytes, make, what):
+    """Whether so many bytes are enough, and one byte less is not; ``make`` takes a budget."""
+    make(n_bytes)
+    with pytest.raises(MemoryError, match=what):
+        make(n_bytes - 1)
+
+
+def test_what_does_not_fit_the_memory_is_refused_before_it_is_made():
+    q = Y.shape[1]
+    many = np.repeat(Y, 6, axis=1)  # twelve targets, of which there are eight sums
+    needs(
+        7 * 8 * N * N,
+        lambda budget: decomposed(of_vectors(ALL, budget)),
+        f"a decomposition of {N} x {N} similarities",
+    )
+    needs(
+        2 * 8 * 4 * N * N,
+        lambda budget: tuning_loss(of_vectors(ALL, budget)),
+        f"tuning on 4 folds of {N} objects",
+    )
+    needs(
+        exact_bytes(N, q),
+        lambda budget: tuning_loss(leaving_one_out(of_vectors(ALL, budget))),
+        f"leaving out each of {N} objects",
+    )
+    needs(
+        exact_bytes(N, 8),
+        lambda budget: tuning_loss(
+            leaving_one_out(of_vectors(ALL, budget, targets=many)), sketched=True
+        ),
+        f"leaving out each of {N} objects",
+    )
+
+
+def test_a_part_is_not_held_to_the_memory_of_all_objects():
+    some, little = np.arange(20), 3 * 8 * N * N
+    assert len(decomposed(of_vectors(ALL, little), some).root) == 20
+    tuning_loss(of_vectors(ALL, little), some)
+    tuning_loss(leaving_one_out(of_vectors(ALL, little)), some)
 
 
 # Parts
@@ -311,6 +403,13 @@ def test_a_part_is_the_same_at_every_call_and_draws_nothing():
     assert task.rng.bit_generator.state == before
     np.testing.assert_array_equal(spread_out(task, N), ALL)
     np.testing.assert_array_equal(spread_out(task, 10 * N), ALL)
+
+
+def test_a_part_is_all_objects_if_there_are_hardly_more():
+    task = of_vectors(ALL)
+    assert len(spread_out(task, N - 1)) == N - 1
+    np.testing.assert_array_equal(spread_out(task, 50, 1.2), ALL)
+    assert len(spread_out(task, 49, 1.2)) == 49
 
 
 def test_equal_targets_are_drawn_at_random():
@@ -372,6 +471,29 @@ def test_coefficients_of_features_are_those_of_landmarks(order, w, intercept, si
     squared = 1 if signed else 2
     allowed = 100 * N * EPS * condition(K) ** squared * np.abs(Y).max()
     assert np.abs(found - wanted).max() <= allowed
+
+
+@orders
+@weightings
+@pytest.mark.parametrize("signed", [True, False])
+def test_sums_of_features_are_those_of_all_rows(order, w, signed):
+    task = of_vectors(order, w=w, kind=None if signed else SimilarityFeatures())
+    task, features = exact_features(task)
+    Phi, targets = K[np.ix_(order, order)] @ features.map.W, Y[order]
+    weights = np.ones(N) if w is None else w[order]
+    gram, sums = exact_sums(task, features.basis)
+    G = Phi.T @ (weights[:, None] * Phi)
+    allowed = 100 * N * EPS * condition(K) * np.abs(G).max() * np.abs(Y).max()
+    found = np.diag(gram) if signed else np.zeros_like(G)
+    if not signed:
+        found[np.triu_indices(N)] = gram
+        G = np.triu(G)
+    assert np.abs(found - G).max() <= allowed
+    assert np.abs(sums.s - weights @ Phi).max() <= allowed
+    assert np.abs(sums.B - Phi.T @ (weights[:, None] * targets)).max() <= allowed
+    np.testing.assert_allclose(sums.t, weights @ targets, rtol=4 * N * EPS)
+    np.testing.assert_allclose(sums.yy, weights @ np.square(targets), rtol=4 * N * EPS)
+    assert sums.n == pytest.approx(weights.sum(), rel=4 * N * EPS)
 
 
 def test_every_transformation_has_folds_and_a_basis():

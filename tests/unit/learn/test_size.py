@@ -19,6 +19,7 @@ from kreinlearn.kernels import pairwise
 from kreinlearn.learn.exact import (
     LEAST,
     SECONDS,
+    comparing_seconds,
     exact_bytes,
     exact_seconds,
     landmark_seconds,
@@ -85,6 +86,22 @@ def test_landmarks_that_would_take_longer_than_all_objects_are_not_chosen():
     assert landmarks(n, n_outputs=q) == n
 
 
+def test_estimates_add_up_what_the_steps_of_a_fit_cost():
+    """Pairs, a decomposition, leave-one-out and machines; or pairs, sums, factors and machines."""
+    n, m, q, pair = 1000, 100, 3, 1e-6
+    exact = pair * (n * (n + 1) / 2) + 2e-10 * n**3 + 1e-8 * n**2 * (q + 2)
+    assert exact_seconds(n, q, pair, machines=False) == pytest.approx(exact, rel=1e-12)
+    exact += (3e-10 + 4e-11 * q) * n**3
+    assert exact_seconds(n, q, pair, machines=True) == pytest.approx(exact, rel=1e-12)
+    few = pair * n * m + 1e-10 * n * m**2 + 3e-8 * m**3
+    assert landmark_seconds(n, m, pair) == pytest.approx(few, rel=1e-12)
+    few += 4e-9 * q * n * m**2
+    assert landmark_seconds(n, m, pair, q) == pytest.approx(few, rel=1e-12)
+    assert exact_bytes(n, q) == 8 * (7 * n**2 + 320 * n * (q + 1))
+    seconds = [comparing_seconds(q) for q in (1, 3, 8, 100)]  # by eight sums, if there are more
+    np.testing.assert_allclose(seconds, [0.28, 0.44, 0.84, 0.84], rtol=1e-12)
+
+
 # Monotone
 
 
@@ -142,12 +159,16 @@ def test_the_memory_estimate_covers_what_leaving_one_out_holds():
 
 
 def test_reasons_say_what_was_decided_and_why():
-    def reason(n, pair=CHEAP, memory=PLENTY):
-        return landmarks_by_cost(n, 1, pair, memory, machines=False).reason
+    def reason(n, pair=CHEAP, memory=PLENTY, seconds=None):
+        return landmarks_by_cost(n, 1, pair, memory, machines=False, seconds=seconds).reason
 
     assert reason(100).startswith("all 100 objects are landmarks: that takes about 0.00")
     slow = reason(2000, pair=1e-3)
     assert slow.startswith("20 of 2000 objects are landmarks: all 2000 would take about 33 min")
+    assert slow.endswith("of one core")
+    assert reason(30, pair=1.0).endswith("of one core; 20 is the least")
+    limited = reason(2000, pair=1e-3, seconds=50.0)
+    assert limited.endswith("of one core, and the limit is 50 s")
     tight = reason(2000, memory=100 * 10**6)
     needed = f"{exact_bytes(2000, 1) / 10**6:.0f} MB"
     why = f"of 2000 objects are landmarks: all 2000 would take {needed}, and the budget is 100 MB"

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kreinlearn.kernels import DeltaGauss, pairwise
+from kreinlearn.kernels import DeltaGauss, Precomputed, pairwise
 from kreinlearn.nystrom.core import (
     OBSERVED_RTOL,
     SWEEPS,
@@ -23,6 +23,7 @@ from kreinlearn.nystrom.core import (
     fit_core,
     identity_map,
     landmark_map,
+    least_squares_core,
     rows_of_core,
     sweep,
     weighted_draw,
@@ -137,6 +138,11 @@ def test_cores_of_kernels_of_any_size():
     np.testing.assert_array_equal(large.E, one.E / 4.0**30)
 
 
+def test_the_least_squares_core_of_no_directions():
+    Q = np.empty((5, 0))
+    assert not (Q @ least_squares_core(Q, K[:5, :5], N) @ Q.T).any()
+
+
 # Rows of the least-squares core
 
 
@@ -147,7 +153,26 @@ def test_rows_of_the_core_are_landmarks_and_others():
     np.testing.assert_array_equal(R[:M], Z)
     assert len(np.unique(R)) == len(R) == M + extra_rows(N, M)
     np.testing.assert_array_equal(R, rows_of_core(sample, G, N, rng()))
-    assert not np.array_equal(R, rows_of_core(sample, G, N, rng(1)))
+    for seed in range(1, 9):
+        other = rows_of_core(sample, G, N, rng(seed))
+        assert len(np.unique(other)) == len(other) == len(R)
+        assert not np.array_equal(R, other)
+
+
+@pytest.mark.parametrize("outside", [False, True], ids=["in the pool", "drawn during the pass"])
+def test_rows_of_the_core_have_those_that_span_the_features(outside):
+    """Of all rows only five have similarities that are not small."""
+    values, large, landmarks = 1e-3 * K, np.array([7, 30, 64, 99, 140]), np.array([1, 2])
+    values[np.ix_(large, landmarks)] = RNG.normal(size=(5, 2))
+    values[np.ix_(landmarks, large)] = values[np.ix_(large, landmarks)].T
+    pairs = Pairs(Precomputed().fit(values, RNG), Rows(values), Session())
+    pool = np.setdiff1d(np.arange(N), large) if outside else np.arange(N)
+    sample = pairs.grown(pairs.sample(np.arange(N), pool), landmarks)
+    C = values[:, landmarks]
+    for seed in range(5):
+        R = rows_of_core(sample, C.T @ C, N, rng(seed))
+        assert len(R) == 2 + extra_rows(N, 2) == 6
+        assert set(R[2:4]) <= set(large)
 
 
 def test_there_are_never_all_pairs():
@@ -218,3 +243,4 @@ def test_krein_features_have_two_signs_and_similarities_have_none():
     np.testing.assert_array_equal(plain.map_of(sample.K_ZZ, sample.eps, SPEC)[0], np.eye(M))
     assert (krein.root(16.0), plain.root(16.0)) == (4.0, 16.0)
     assert identity_map(3).Lambda.shape == (0,)
+    assert identity_map(3).E.shape == (3, 0)

@@ -1,4 +1,4 @@
-"""Growth to a tolerance, for every scheme; no pair twice; what stops it."""
+"""Feature maps by every route, centred or not; growth to a tolerance, and what stops it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from kreinlearn import KreinNystroem, Landmarks, Resources, dissimilarity, pairwise
-from kreinlearn.kernels import DeltaGauss
-from kreinlearn.nystrom.fit import fit_map, fit_map_to_tolerance
+from kreinlearn.kernels import DeltaGauss, Precomputed
+from kreinlearn.nystrom.fit import centred_axes, fit_map, fit_map_to_tolerance
 from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.nystrom.schemes import SCHEMES, WHOLE_SAMPLE
 from kreinlearn.pairs.pairs import Pairs
@@ -26,6 +26,62 @@ OBJECT_SCHEMES = [name for name in SCHEMES if "medoids" not in name]
 
 def relative_error(model):
     return np.linalg.norm(K - model.approximate(X)) / np.linalg.norm(K)
+
+
+SMALL = X[:90]
+
+
+def opened(values):
+    return Pairs(Precomputed().fit(values, RNG), Rows(values), Session())
+
+
+@pytest.mark.parametrize("c", [1.0, 2.0**-60, 2.0**-300], ids=["", "small", "tiny"])
+@pytest.mark.parametrize("pool", [30, 90], ids=["streamed", "held"])
+def test_axes_are_eigenvectors_of_the_centred_approximation(c, pool):
+    values = K[:90, :90] + 0.3
+    fitted = fit_map(opened(c * values), MapSpec(8, "uniform", pool=pool), np.random.default_rng(0))
+    assert (len(fitted.sample.rows) == 90) == (pool == 90)
+    axes, means = centred_axes(fitted, 90)
+    Z = fitted.sample.landmarks
+    approximated = oracles.nystroem(values[:, Z], values[np.ix_(Z, Z)], values[Z])
+    np.testing.assert_allclose(means / c, values[:, Z].mean(axis=0), rtol=1e-12, atol=1e-14)
+    U = (c * values[:, Z] - means) @ axes.E
+    np.testing.assert_allclose(U.T @ U, np.eye(U.shape[1]), rtol=0, atol=1e-6)
+    found = (U * (axes.Lambda / c)) @ U.T
+    np.testing.assert_allclose(found, oracles.centred(approximated), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["gram", "svd", "sgt"])
+@pytest.mark.parametrize("c", [1.0, 2.0**-60])
+def test_routes_take_kernels_of_low_rank_and_of_any_size(method, c):
+    """Twelve landmarks span a kernel of rank six: the approximation is the kernel."""
+    Phi = X[:90, [0, 1, 2, 3, 0, 1]] ** [1, 1, 1, 1, 2, 2]
+    values = (Phi * [1, -1, 1, 1, -1, 1]) @ Phi.T
+    fitted = fit_map(
+        opened(c * values), MapSpec(12, "uniform", method=method), np.random.default_rng(0)
+    )
+    assert len(fitted.map.Lambda) == 6
+    U = c * values[:, fitted.sample.landmarks] @ fitted.map.E
+    found = (U * (fitted.map.Lambda / c)) @ U.T
+    np.testing.assert_allclose(found, values, rtol=0, atol=1e-6 * np.abs(values).max())
+
+
+@pytest.mark.parametrize("tol", [0.4, 0.3, 0.2, 0.15, 0.1, 0.05])
+def test_the_error_of_few_objects_is_exact_and_the_rank_is_the_smallest_below_it(tol):
+    pairs = Pairs(KERNEL.fit(SMALL, RNG), Rows(SMALL), Session())
+    spec = MapSpec(6, "uniform", tol=tol)
+    fitted = fit_map_to_tolerance(pairs, spec, np.random.default_rng(0), shrink=True)
+    values = K[:90, :90]
+
+    def error(feature_map):
+        Phi = values[:, fitted.sample.landmarks] @ feature_map.W
+        return np.linalg.norm(values - (Phi * feature_map.S) @ Phi.T) / np.linalg.norm(values)
+
+    rank = len(fitted.map.Lambda)
+    assert fitted.error.n_rows == 90
+    assert fitted.error.standard_error == 0
+    assert fitted.error.relative == pytest.approx(error(fitted.map), rel=1e-9)
+    assert error(fitted.map) <= tol < error(fitted.map.cut(rank - 1))
 
 
 @pytest.mark.parametrize("core", ["ls", "truncated"])

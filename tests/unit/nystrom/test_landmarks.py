@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from kreinlearn.kernels import DeltaGauss, pairwise
+from kreinlearn.kernels import DeltaGauss, Precomputed, pairwise
 from kreinlearn.nystrom.fit import all_columns
 from kreinlearn.nystrom.landmarks import (
+    Landmarks,
     MapSpec,
+    are_row_numbers,
+    checked_row_numbers,
     columns_at_a_time,
+    landmark_count,
+    map_spec,
     open_sample,
     pairs_of_fit,
     pairs_of_growth,
     room_for,
+    scheme_for,
     select_landmarks,
 )
 from kreinlearn.pairs.pairs import Pairs
@@ -203,3 +211,120 @@ def test_a_sketch_of_all_rows_that_does_not_fit_is_refused(scheme):
     message = rf'landmarks="{scheme.replace("+", "[+]")}", which looks at all {n} rows, needs'
     with pytest.raises(MemoryError, match=message):
         open_sample(pairs, spec, rng())
+
+
+# The parameter ``landmarks``
+
+
+def first_rows(rows, m, rng):
+    return range(m)
+
+
+def test_what_the_parameter_may_be():
+    whole = Landmarks(7, "uniform", rank=3)
+    assert Landmarks.of(whole) is whole
+    assert Landmarks.of("leverage") == Landmarks("auto", "leverage")
+    assert Landmarks.of(first_rows) == Landmarks("auto", first_rows)
+    assert Landmarks.of(20) == Landmarks(20)
+    assert Landmarks.of(None) == Landmarks(None)
+    for chosen in (20, 0.5, np.float32(0.5), "auto", None):
+        assert Landmarks(chosen).given is None
+    assert Landmarks([1, 2]).given == [1, 2]
+
+
+def test_row_numbers_are_integers_in_one_dimension():
+    for numbers in ([0, 2], (0, 2), np.array([0, 2]), np.array([1], "uint8"), [np.int64(3)]):
+        assert are_row_numbers(numbers)
+    objects = [None, "ab", ["a", "b"], [0, 1.5], [True, False], [0, "b"], pd.DataFrame({"x": [1]})]
+    for given in (*objects, np.eye(2, dtype=int), np.array([0.0, 1.0]), np.array([True, False])):
+        assert not are_row_numbers(given)
+
+
+def test_row_numbers_are_distinct_and_exist():
+    np.testing.assert_array_equal(checked_row_numbers([4, 0], 5), [4, 0])
+    for wrong, given in (
+        ([0, 5], "0..5"),
+        ([-1, 3], "-1..3"),
+        ([2, 2], "2..2 with 1"),
+        ([], "none"),
+    ):
+        with pytest.raises(ValueError, match=rf"row numbers in 0\.\.4, got {re.escape(given)}"):
+            checked_row_numbers(wrong, 5)
+
+
+def test_how_many_landmarks():
+    assert landmark_count(None, 50, 10) == 50
+    assert landmark_count("auto", 50, 10) == 10
+    assert landmark_count("auto", 5, 10) == 5
+    assert landmark_count(0.5, 50, 10) == landmark_count(np.float32(0.5), 50, 10) == 25
+    assert landmark_count(0.001, 50, 10) == 1
+    assert landmark_count(1.0, 50, 10) == landmark_count(50, 50, 10) == 50
+    assert landmark_count(np.int64(7), 50, 10) == 7
+    with pytest.warns(UserWarning, match="51 landmarks exceed n_samples=50; all 50 objects"):
+        assert landmark_count(51, 50, 10) == 50
+
+
+def test_schemes_for_vectors_and_for_others():
+    assert scheme_for("auto", True) == "medoids+greedy"
+    assert scheme_for("auto", False) == "greedy_kmeans++"
+    assert scheme_for("leverage", False) == "leverage"
+    assert scheme_for("medoids", True) == "medoids"
+    assert scheme_for(first_rows, False) is first_rows
+    for scheme in ("medoids", "medoids+greedy"):
+        with pytest.raises(ValueError, match="needs dense vectors"):
+            scheme_for(scheme, False)
+
+
+def spec_of(pairs, wanted, **params):
+    return map_spec(
+        pairs, Landmarks.of(wanted), **{"default": 9, "core": "ls", "rank": None} | params
+    )
+
+
+def test_the_parameter_as_numbers():
+    vectors, (objects, _) = pairs_of_vectors(), counted_pairs()
+    auto = spec_of(vectors, "auto", rank=4)
+    assert (auto.n_landmarks, auto.scheme, auto.rank, auto.core) == (9, "medoids+greedy", 4, "ls")
+    assert spec_of(objects, "auto").scheme == "greedy_kmeans++"
+    matrix = Pairs(Precomputed().fit(K, RNG), Rows(K), Session())
+    assert spec_of(matrix, "auto").scheme == "greedy_kmeans++"
+    numbers = spec_of(vectors, [3, 1, 2])
+    assert (numbers.n_landmarks, numbers.scheme, numbers.by_number) == (3, None, True)
+    np.testing.assert_array_equal(numbers.given, [3, 1, 2])
+    outside = Pairs(vectors.kernel, Rows(POINTS, POINTS[:5] + 1), Session())
+    given = spec_of(outside, POINTS[:5] + 1)
+    assert (given.n_landmarks, given.scheme, given.by_number) == (5, None, False)
+    np.testing.assert_array_equal(given.given, POINTS[:5] + 1)
+    assert spec_of(vectors, Landmarks(4, pool=77)).pool == 77
+
+
+def test_a_rank_above_the_number_of_landmarks_is_refused():
+    pairs = pairs_of_vectors()
+    assert spec_of(pairs, 6, rank=6).rank == 6
+    with pytest.raises(ValueError, match=r"rank=7 exceeds .* 6 .*; lower rank or use more"):
+        spec_of(pairs, 6, rank=7)
+    with pytest.raises(ValueError, match=r"k=3 exceeds .* 2 .*; lower k or give more"):
+        spec_of(pairs, [0, 1], rank=3, name="k")
+
+
+def test_a_function_that_has_nothing_to_choose_is_said_not_to_be_called():
+    pairs = pairs_of_vectors()
+    with pytest.warns(UserWarning, match=f"all {N} objects are landmarks, so that the function"):
+        assert spec_of(pairs, first_rows, default=N).n_landmarks == N
+    assert spec_of(pairs, first_rows).n_landmarks == 9
+    assert spec_of(pairs, Landmarks(None, first_rows)).n_landmarks == N
+    assert spec_of(pairs, "uniform", default=N).n_landmarks == N
+
+
+@pytest.mark.parametrize(("scheme", "of_a_row"), [("leverage", 8), ("kmeans++", 8 + 4 * 3)])
+def test_vectors_are_streamed_if_a_score_or_single_precision_features_fit(scheme, of_a_row):
+    many = np.random.default_rng(0).normal(size=(3000, 2))
+    spec = MapSpec(3, scheme, pool=30)
+
+    def streams(budget):
+        pairs = Pairs(DeltaGauss(6.0, 4.0).fit(many, RNG), Rows(many), Session(budget=budget))
+        return open_sample(pairs, spec, rng()).streams
+
+    assert streams(of_a_row * 3000)
+    with pytest.raises(MemoryError, match="which looks at all 3000 rows"):
+        streams(of_a_row * 3000 - 1)

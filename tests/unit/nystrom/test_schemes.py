@@ -284,3 +284,31 @@ def test_a_sketch_of_more_rows_than_the_pool_lets_the_others_go(scheme):
     assert len(sample.rows) < 60
     np.testing.assert_array_equal(sample.C, NUMBERED[np.ix_(sample.rows, sample.landmarks)])
     assert set(counted.pairs.values()) == {1}
+
+
+def test_medoids_are_the_rows_nearest_to_the_centres_of_clusters():
+    centres = np.array([[0.0, 0.0], [50.0, 0.0], [0.0, 80.0]])
+    rows = np.repeat(centres, 12, axis=0) + RNG.normal(size=(36, 2))
+    wanted = []
+    for k in range(3):
+        cluster = rows[12 * k : 12 * k + 12]
+        gaps = np.square(cluster - cluster.mean(axis=0)).sum(axis=1)
+        wanted.append(12 * k + int(np.argmin(gaps)))
+    assert sorted(chosen("medoids", pairs_of(rows), 3, 0, 3).landmarks) == wanted
+
+
+def test_a_quarter_of_the_landmarks_is_uniform_before_greedy_ones_double_them():
+    for m in (8, 30):
+        first = -(-m // 4)
+        uniform = chosen("uniform", pairs_of(X), first, 5, first).landmarks
+        greedy = chosen("greedy_kmeans++", pairs_of(X), m, 5, m).landmarks
+        np.testing.assert_array_equal(greedy[:first], uniform)
+        assert not np.array_equal(greedy, chosen("uniform", pairs_of(X), m, 5, m).landmarks)
+
+
+def test_only_rows_that_are_not_explained_are_drawn_however_little_that_is():
+    F, far = np.zeros((20, 2)), [5, 9, 14]
+    F[far] = 1e-6 * np.array([[1.0, 0.0], [0.0, 2.0], [-3.0, 1.0]])
+    for seed in range(5):
+        found = _greedy_seeds(F, np.zeros(20), np.array([0, 1]), 5, np.random.default_rng(seed))
+        assert sorted(found) == far

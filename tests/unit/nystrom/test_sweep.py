@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from scipy import stats
 
-from kreinlearn.data.tiles import TILE, row_blocks
+from kreinlearn.data.tiles import TILE, Source, row_blocks
 from kreinlearn.kernels import DeltaGauss, Precomputed, SklearnMetric, pairwise
 from kreinlearn.kernels.callables import CallableKernel
 from kreinlearn.nystrom.core import (
@@ -28,6 +28,7 @@ from kreinlearn.pairs.evaluate import project
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.sums.moments import Targets
+from kreinlearn.sums.parallel import LONGEST
 from tests import oracles
 from tests.unit.recorded import Recorded
 
@@ -391,6 +392,61 @@ def test_workers_are_as_many_as_the_budget_has_room_for():
     message = r"one pass with 12 landmarks needs .* but memory_budget is .*; raise Resources"
     with pytest.raises(MemoryError, match=message):
         workers(least - 1)
+
+
+@pytest.mark.parametrize("n", [TILE - 900, N])
+@pytest.mark.parametrize(("q", "groups", "size"), [(0, 1, 0), (3, 4, 0), (2, 1, 60)])
+def test_a_pass_needs_room_for_its_sums_and_for_one_tile(n, q, groups, size):
+    pairs, sample = of_vectors(X[:n], rows=KNOWN[n > KNOWN], landmarks=KNOWN[:M])
+    columns = pairs.evaluator(sample)
+    work = RowWork(columns, sample.landmarks, 1.0, q, groups, M, size=size)
+
+    def workers(budget):
+        session = replace(pairs.session, budget=budget)
+        return _affordable_workers(Pairs(pairs.kernel, pairs.rows, session), sample, work)
+
+    sums = 2 * (groups * (M * M + M * q) + size * M)  # those of a worker, and those of all
+    matrices, means, tile, targets = 3 * M * M, M, TILE * M, min(TILE, n) * q
+    joined = (TILE + 2 * size) * M if size else 0  # what is drawn, with a tile to draw from
+    numbers = sums + matrices + means + tile + targets + joined
+    assert smallest_budget(workers) == 8 * numbers
+
+
+class ReadWhenWanted(Source):
+    """Rows that are not in memory as far as the library knows."""
+
+    def __init__(self, X):
+        self.X, self.shape, self.dtype = X, X.shape, X.dtype
+
+    def take(self, numbers):
+        return self.X[numbers]
+
+
+def test_every_worker_has_room_for_the_rows_that_it_reads_ahead():
+    pairs, sample = of_vectors(workers=4)
+    away = Pairs(pairs.kernel, Rows(ReadWhenWanted(X)), pairs.session)
+
+    def workers(budget):
+        return affordable(away, sample, 0, budget)
+
+    least, tile, ahead = smallest_budget(workers), 8 * TILE * M, LONGEST * TILE * 3 * 8
+    assert least == smallest_budget(lambda budget: affordable(pairs, sample, 0, budget))
+    assert workers(least + int(1.1 * tile + 1.9 * ahead)) == 1
+    assert workers(least + int(1.1 * tile + 2.1 * ahead)) == 2
+
+
+def test_very_many_outputs_have_to_fit_as_well():
+    q = M + 18
+    needed = 8 * 4 * M * q  # two sums for the group of all rows, and two of all groups
+    for outputs, budget, what in (
+        (q, needed - 1, f"sums of {q} outputs at {M} landmarks"),
+        (q, needed, f"one pass with {M} landmarks"),
+        (M, 1, f"one pass with {M} landmarks"),
+    ):
+        pairs, sample = of_vectors()
+        pairs = Pairs(pairs.kernel, pairs.rows, replace(pairs.session, budget=budget))
+        with pytest.raises(MemoryError, match=what):
+            sweep(pairs, sample, SPEC, rng(), Targets(np.zeros((N, outputs))))
 
 
 def test_a_pass_that_does_not_fit_is_refused_before_it_starts():

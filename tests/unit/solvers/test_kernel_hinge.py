@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import cho_factor
 
-from kreinlearn.solvers.kernel_hinge import ROUNDING, _solved, kernel_machines
+from kreinlearn.solvers.kernel_hinge import ROUNDING, Point, _length, _solved, kernel_machines
 from kreinlearn.solvers.margins import DenseRows
 from kreinlearn.solvers.squared_hinge import finite_newton
 
@@ -160,3 +160,23 @@ def test_a_system_that_rounding_errors_have_made_indefinite():
     assert np.abs(_solved(definite, right) - wanted).max() <= 10 * N * EPS * np.linalg.cond(
         definite
     )
+
+
+def test_a_point_on_the_way_and_the_best_of_them():
+    """Of all points on the way to another model, none has a smaller objective."""
+    rng = np.random.default_rng(4)
+    _, H, Y, w = made(5)
+    for y in Y.T:
+        start, target = (
+            Point(beta, b, H @ beta + b)
+            for beta, b in zip(rng.normal(size=(2, N)) * [[0.0], [0.1]], (3.0, -0.5), strict=True)
+        )
+        quarter = start.towards(target, 0.25)
+        np.testing.assert_allclose(quarter.beta, 0.025 * target.beta / 0.1, rtol=1e-12)
+        assert quarter.b == pytest.approx(3.0 - 0.25 * 3.5, rel=1e-12)
+        np.testing.assert_allclose(quarter.f, H @ quarter.beta + quarter.b, rtol=0, atol=1e-12)
+        t = _length(H, y, w, start, target)
+        ways = [start.towards(target, s) for s in (t, *np.linspace(0, 2 * t + 1, 300))]
+        values = [objective(H, y, w, point.beta, point.b) for point in ways]
+        assert t > 0
+        assert values[0] <= min(values[1:]) * (1 + 1e-12)

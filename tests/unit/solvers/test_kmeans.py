@@ -13,6 +13,7 @@ from kreinlearn.solvers.kmeans import (
     by_moves,
     grouped,
     nearest,
+    one_run,
     seed,
     squared_distances,
 )
@@ -121,3 +122,88 @@ def test_objects_without_weight_change_nothing_and_go_to_the_nearest_mean(rng: A
     np.testing.assert_allclose(found.centres, means, rtol=0, atol=40 * EPS * np.abs(Phi).max())
     wanted = squared_distances(Phi[40:], np.ones(R), means).argmin(axis=1)
     np.testing.assert_array_equal(found.labels[40:], wanted)
+
+
+def test_the_best_of_several_runs_is_kept(rng: Any) -> None:
+    Phi, w = rng.normal(size=(N, R)), np.ones(N)
+    again = np.random.default_rng(8)
+    costs = [one_run(Phi, MIXED, w, K, again, 300).cost for _ in range(6)]
+    assert min(costs) < costs[1] < costs[0]
+    found = best_groups(Phi, MIXED, w, K, np.random.default_rng(8), n_init=6)
+    assert found.cost == min(costs)
+    one = best_groups(Phi, MIXED, w, K, np.random.default_rng(8))
+    assert one.cost == costs[0]
+
+
+def test_a_seed_is_the_best_of_those_that_are_drawn() -> None:
+    """The first is nearly always 0; one of twenty copies at 10 explains more than one at -10."""
+    Phi = np.concatenate([[0.0], np.full(20, 10.0), [-10.0]])[:, None]
+    w = np.concatenate([[1e9], np.ones(21)])
+    second = [Phi[seed(Phi, w, 2, np.random.default_rng(k))[1], 0] for k in range(300)]
+    assert 290 < second.count(10.0) <= 300  # -10 twice in a row is one in 441
+
+
+def test_the_last_object_may_be_a_seed() -> None:
+    Phi = np.array([[0.0], [0.0], [1.0]])
+    for k in range(5):
+        assert set(Phi[seed(Phi, np.ones(3), 2, np.random.default_rng(k)), 0]) == {0.0, 1.0}
+
+
+def test_passes_are_counted_and_are_no_more_than_allowed(rng: Any) -> None:
+    Phi, w = rng.normal(size=(N, R)), np.ones(N)
+    start = grouped(Phi, np.ones(R), w, np.arange(N) % K, K)
+    wanted, steps = start, 0
+    while True:
+        labels = ((Phi[:, None] - wanted.centres) ** 2).sum(axis=2).argmin(axis=1)
+        after = grouped(Phi, np.ones(R), w, labels, K)
+        if after.cost >= wanted.cost:
+            break
+        wanted, steps = after, steps + 1
+    assert steps > 2
+    assert by_lloyd(Phi, np.ones(R), w, start, 300).n_iter == steps
+    assert by_lloyd(Phi, np.ones(R), w, start, 2).n_iter == 2
+    end = by_moves(Phi, np.ones(R), w, start, 300)
+    assert end.converged
+    assert by_moves(Phi, np.ones(R), w, end, 300 + end.n_iter).n_iter == end.n_iter + 1
+    early = by_moves(Phi, np.ones(R), w, start, 1)
+    assert (early.n_iter, early.converged) == (1, False)
+
+
+def test_a_step_of_lloyd_that_empties_a_group_is_not_taken() -> None:
+    """Nobody is nearest to the mean of the two outer objects, although the cost would fall."""
+    Phi, labels = np.array([-1.1, -1.0, 1.0, 1.1])[:, None], np.array([2, 0, 1, 2])
+    start = grouped(Phi, np.ones(1), np.ones(4), labels, 3)
+    found = by_lloyd(Phi, np.ones(1), np.ones(4), start, 300)
+    np.testing.assert_array_equal(found.labels, labels)
+    assert found.n_iter == 0
+
+
+def test_means_are_right_after_every_single_move(rng: Any) -> None:
+    """The second of two moves in a pass is judged by the means after the first."""
+    Phi = np.array([0.0, 4.0, 6.0, 10.0, 11.0, 12.0])[:, None] * [1.0, 0.5]
+    signs, w = np.ones(2), np.array([1.0, 2.0, 1.0, 3.0, 1.0, 1.0])
+    groups = grouped(Phi, signs, w, np.array([0, 0, 0, 0, 0, 1]), 2)
+    labels = groups.labels.copy()
+    for i in range(6):
+        costs = []
+        for c in range(2):
+            tried = labels.copy()
+            tried[i] = c
+            alone = len(np.unique(tried)) < 2
+            costs.append(np.inf if alone else pairwise_cost(Phi, signs, w, tried))
+        if min(costs) < costs[labels[i]] - 1e-9:
+            labels[i] = int(np.argmin(costs))
+    assert (labels != groups.labels).sum() > 1
+    one_pass = by_moves(Phi, signs, w, groups, 1)
+    np.testing.assert_array_equal(one_pass.labels, labels)
+
+
+def test_given_groups_are_not_changed(rng: Any) -> None:
+    Phi, w = rng.normal(size=(N, R)), np.where(np.arange(N) < 20, 0.0, 1.0)
+    labels = np.arange(N) % K
+    groups = grouped(Phi, MIXED, w, labels, K)
+    found = by_moves(Phi, MIXED, w, groups, 0)
+    np.testing.assert_array_equal(groups.labels, np.arange(N) % K)
+    idle = nearest(Phi[:20], MIXED, groups.centres)
+    np.testing.assert_array_equal(found.labels[:20], idle)
+    assert (idle != groups.labels[:20]).any()

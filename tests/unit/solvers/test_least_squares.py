@@ -13,12 +13,15 @@ from kreinlearn.solvers.least_squares import (
     Fold,
     LeaveOneOut,
     group_sums,
+    in_span,
     ridge,
     ridge_rows,
+    scaling,
     sign_groups,
     signed_penalty,
 )
 
+EPS = float(np.finfo(np.float64).eps)
 SHAPES = [(40, 6, 1), (40, 6, 3), (7, 12, 2), (1, 3, 1)]  # rows, features, outputs
 
 
@@ -329,3 +332,37 @@ def test_rows_that_are_not_tested_do_not_count():
     assert loss == pytest.approx(sum(single[i][0] for i in np.flatnonzero(some)), rel=1e-12)
     expected = np.sum([single[i][1] for i in np.flatnonzero(some)], axis=0)
     np.testing.assert_allclose(gradient, expected, rtol=1e-9)
+
+
+# Equivalent problems
+
+
+def test_scaled_features_have_penalties_of_one():
+    scale, unit = scaling(np.array([4.0, 0.0, 0.25]))
+    np.testing.assert_array_equal(scale, [0.5, 1.0, 2.0])
+    np.testing.assert_array_equal(unit, [1.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize(("n", "rank", "left"), [(6, 10, 6), (6, 1, 1), (6, 3, 3), (15, 10, 10)])
+def test_an_equivalent_problem_of_as_few_features_as_possible(n, rank, left):
+    rng = np.random.default_rng(n + rank)
+    Phi = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, 10))
+    penalty = rng.uniform(0.1, 3.0, 10)
+    F, unit, back = in_span(Phi, penalty)
+    assert F.shape == (n, left)
+    np.testing.assert_array_equal(unit, np.ones(left))
+    size = np.abs(Phi / penalty) @ np.abs(Phi).T
+    assert np.abs(F @ F.T - (Phi / penalty) @ Phi.T).max() <= 100 * n * EPS * size.max()
+    v = rng.normal(size=left)
+    np.testing.assert_allclose(Phi @ (back @ v), F @ v, rtol=0, atol=1e-9 * np.abs(F @ v).max())
+    # v'v is the penalty of the coefficients
+    assert penalty @ (back @ v) ** 2 == pytest.approx(v @ v, rel=1e-9)
+
+
+def test_a_feature_without_penalty_stays():
+    Phi = np.random.default_rng(0).normal(size=(4, 10))
+    penalty = np.append(0.0, np.full(9, 4.0))
+    F, unit, back = in_span(Phi, penalty)
+    np.testing.assert_array_equal(unit, np.append(0.0, np.ones(9)))
+    np.testing.assert_array_equal(F, Phi @ back)
+    np.testing.assert_array_equal(back, np.diag(np.append(1.0, np.full(9, 0.5))))

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kreinlearn.solvers.exact import Eigenbasis, LeaveOneOutLoss, Nodes, Projected
+from kreinlearn.solvers.exact import (
+    Eigenbasis,
+    LeaveOneOutLoss,
+    Nodes,
+    Projected,
+    Resolvent,
+)
 from tests.unit.solvers.left_out import MATRICES, model_without
 
 PENALTIES = [(1e-3, 1e-3), (1e-1, 1e-4), (1e-4, 1e1), (1e-6, 1e-6), (1e3, 1e-2), (1e6, 1e6)]
@@ -138,25 +144,28 @@ def test_a_zero_matrix_predicts_the_mean_of_the_others() -> None:
     assert b == pytest.approx(Y.mean())
 
 
-def test_weights_integrate_both_filters() -> None:
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+def test_weights_integrate_both_filters(unit) -> None:
     """The rule itself, on single eigenvalues: 1 / (t + c), -1 / (|t| + c), and zero cut."""
-    nodes = Nodes.between(1e-3, 1e2, 1e-9)
-    for t in (-40.0, -1.0, -2e-3, 2e-3, 0.5, 70.0):
-        for c in (1e-5, 1e-2, 1.0, 1e3):
+    nodes = Nodes.between(1e-3 * unit, 1e2 * unit, 1e-9)
+    for t in unit * np.array([-40.0, -1.0, -2e-3, 2e-3, 0.5, 70.0]):
+        for c in unit * np.array([1e-5, 1e-2, 1.0, 1e3, 1e18]):
             values = 1 / (t + 1j * nodes.s)
             parts = np.concatenate([values.real, values.imag])
-            penalties = np.array([c, 3 * c])
-            weights, cut = nodes.weights(penalties, np.array([1.0, -1.0]))
-            for i, sign in enumerate((1, -1)):
-                below = abs(t) + penalties[i]
-                wanted = sign / below if sign * t > 0 else 0.0
-                assert parts @ weights[:, i, 0] == pytest.approx(wanted, abs=1e-7 / below)
-                assert parts @ cut[:, i, 0] == pytest.approx(wanted, abs=1e-4 / below)
+            for other in (3 * c, 1e18 * unit):
+                penalties = np.array([c, other])
+                weights, cut = nodes.weights(penalties, np.array([1.0, -1.0]))
+                for i, sign in enumerate((1, -1)):
+                    below = abs(t) + penalties[i]
+                    wanted = sign / below if sign * t > 0 else 0.0
+                    assert parts @ weights[:, i, 0] == pytest.approx(wanted, abs=1e-7 / below)
+                    assert parts @ cut[:, i, 0] == pytest.approx(wanted, abs=1e-4 / below)
     pole = np.concatenate([np.zeros(len(nodes.s)), -1 / nodes.s])
-    weights, cut = nodes.weights(np.array([0.3, 0.3]), np.array([1.0, -1.0]))
+    c = 0.3 * unit
+    weights, cut = nodes.weights(np.array([c, c]), np.array([1.0, -1.0]))
     for i, sign in enumerate((1, -1)):
-        assert pole @ weights[:, i, 0] == pytest.approx(sign * 0.5 / 0.3, rel=1e-6)
-        assert pole @ cut[:, i, 0] == pytest.approx(0.0, abs=1e-6)
+        assert pole @ weights[:, i, 0] == pytest.approx(sign * 0.5 / c, rel=1e-6)
+        assert pole @ cut[:, i, 0] == pytest.approx(0.0, abs=1e-6 / unit)
 
 
 @pytest.mark.parametrize("signed", [True, False])
@@ -174,3 +183,86 @@ def test_combinations_of_targets(signed, intercept) -> None:
     assert combined.scores(values) == pytest.approx(directly.scores(values), abs=1e-9 * size)
     assert combined(values)[0] == pytest.approx(directly(values)[0], rel=1e-9)
     assert combined(values)[1] == pytest.approx(directly(values)[1], abs=1e-9 * size**2)
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_a_null_space_of_some_objects_only(signed) -> None:
+    """Copies have one, and the objects that are unrelated to them do not."""
+    rng = np.random.default_rng(5)
+    K = np.zeros((20, 20))
+    K[:10, :10] = MATRICES["indefinite"](10, rng)
+    K[10:, 10:] = MATRICES["repeated objects"](10, rng)
+    Y, w = rng.normal(size=(20, 2)) + 3.0, np.ones(20)
+    basis = Eigenbasis.of(K, w, signed=signed)
+    null = Resolvent(basis).null
+    assert (null > 0).any()
+    assert (null == 0).any()
+    for intercept in (True, False):
+        values = basis.scale * np.array([1e-2, 1e-3])
+        wanted = refits(K, w, Y, basis.n * values, intercept=intercept, signed=signed)
+        found = LeaveOneOutLoss(basis, Y, intercept=intercept).scores(values)
+        assert np.abs(found - wanted).max() <= STATED * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("unit", [2.0**-20, 1.0, 2.0**20])
+@pytest.mark.parametrize("name", ["indefinite", "singular"])
+def test_magnitudes_cover_the_matrices_without_an_object(name, unit) -> None:
+    """The smallest is found by one step of Newton's method, and is right up to a small factor."""
+    K = unit * MATRICES[name](15, np.random.default_rng(2))
+    least, most = Resolvent(Eigenbasis.of(K, None, signed=True)).magnitudes()
+    sizes = []
+    for i in range(15):
+        d = np.abs(np.linalg.eigvalsh(np.delete(np.delete(K, i, 0), i, 1)))
+        sizes.append(d[d > 1e-12 * d.max()].min())
+    assert most == pytest.approx(np.linalg.norm(K, 2), rel=1e-12)
+    assert min(sizes) / 30 <= least <= 3 * min(sizes)
+
+
+@pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
+def test_penalties_far_above_all_eigenvalues_predict_the_mean_of_the_others(size) -> None:
+    rng = np.random.default_rng(3)
+    K, Y = size * MATRICES["indefinite"](20, rng), rng.normal(size=(20, 1)) + 3.0
+    loss = LeaveOneOutLoss(Eigenbasis.of(K, None, signed=True), Y, intercept=True)
+    wanted = (Y.sum() - Y) / 19
+    for share in (1e10, 1e14):
+        found = loss.scores(share * loss.basis.scale * np.ones(2))
+        np.testing.assert_allclose(found, wanted, rtol=STATED)
+
+
+def test_a_large_mean_costs_no_digits() -> None:
+    rng = np.random.default_rng(3)
+    K, Y = MATRICES["indefinite"](20, rng), rng.normal(size=(20, 1))
+    for signed in (True, False):
+        basis = Eigenbasis.of(K, None, signed=signed)
+        values = basis.scale * np.array([0.1, 0.1])
+        near, far = (
+            LeaveOneOutLoss(basis, Y + mean, intercept=True).scores(values) - mean
+            for mean in (0.0, 2.0**30)
+        )
+        assert np.abs(near - far).max() <= 1e-4 * np.abs(near).max()
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_values_beside_the_penalties_change_nothing(signed) -> None:
+    rng = np.random.default_rng(3)
+    K, Y = MATRICES["indefinite"](20, rng), rng.normal(size=(20, 1))
+    loss = LeaveOneOutLoss(Eigenbasis.of(K, None, signed=signed), Y, intercept=True)
+    two = loss.basis.scale * np.array([0.1, 0.01])
+    more = np.append(two, [7.0, 8.0])
+    value, gradient = loss(two)
+    again, longer = loss(more)
+    assert again == value
+    np.testing.assert_array_equal(longer, np.append(gradient, [0.0, 0.0]))
+    np.testing.assert_array_equal(loss.losses(more[None]), loss.losses(two[None]))
+
+
+def test_the_scale_is_the_largest_eigenvalue_of_the_gram_matrix_of_the_features() -> None:
+    rng = np.random.default_rng(3)
+    for size in (0.01, 100.0):
+        K, w = size * MATRICES["indefinite"](20, rng), rng.uniform(0.5, 2, 20)
+        root = np.sqrt(w)
+        largest = np.linalg.norm(root[:, None] * K * root, 2)
+        for signed, wanted in ((True, largest), (False, largest**2)):
+            basis = Eigenbasis.of(K, w, signed=signed)
+            assert basis.scale == pytest.approx(wanted / w.sum(), rel=1e-12)
+    assert Eigenbasis.of(np.zeros((5, 5)), None, signed=True).scale == 1.0

@@ -104,6 +104,17 @@ def test_step_along_a_line_that_gets_flat_ends_where_it_does():
     assert line_minimum(Line(margin, change, np.ones(3)), Move(np.empty(0), 0.0, 0.0, 0.0)) == 3
 
 
+def test_step_beyond_the_last_row_that_changes_sides():
+    """Two rows leave at t = 1/2 and one stays: from there on there is one parabola."""
+    margin, change = np.array([1.0, 1.0, 5.0]), np.array([2.0, 2.0, -1.0])
+    falling = Move(np.empty(0), 0.0, -9.0, 0.5)
+    # half the derivative is (5 + t) + (t / 2 - 9)
+    found = line_minimum(Line(margin, change, np.ones(3)), falling)
+    assert found == pytest.approx(8 / 3, rel=1e-15)
+    endless = Move(np.empty(0), 0.0, -9.0, 0.0)
+    assert line_minimum(Line(margin[:2], change[:2], np.ones(2)), endless) == 1
+
+
 @pytest.mark.parametrize("quadratic", [0.0, 1.0])
 def test_no_step_where_the_line_rises(quadratic):
     rising = Move(np.empty(0), 0.0, 0.5, quadratic, np.array([2.0]), np.ones(1))

@@ -85,3 +85,15 @@ def test_similarities_that_are_scaled_have_the_same_loss_at_scaled_weights() -> 
     assert fold(other, 5, weighted=False).loss_and_gradient(scaled)[0] == loss  # powers of two
     # all weights and both penalties times t leave the predictions as they are
     assert abs(gradient.sum()) <= 1e3 * N * np.finfo(float).eps * np.abs(gradient).sum()
+
+
+@pytest.mark.parametrize("power", [-40, 40])
+def test_similarities_of_any_size_have_the_same_loss_and_gradient(power: int) -> None:
+    c = 2.0**power
+    K, values = matrices(0), VALUES[0]
+    wanted, slopes = fold(K, 1, weighted=True).loss_and_gradient(values)
+    scaled = np.append(c * values[:2], values[2:])
+    loss, gradient = fold([c * k for k in K], 1, weighted=True).loss_and_gradient(scaled)
+    bound = 1e3 * N * np.finfo(float).eps
+    assert_allclose(loss, wanted, rtol=bound)
+    assert_allclose(gradient, slopes, rtol=0, atol=bound * np.abs(slopes).max())

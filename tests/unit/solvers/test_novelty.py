@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kreinlearn.solvers.novelty import FLOOR, LocalDistances, distances_from
+from kreinlearn.solvers.novelty import BLOCK, FLOOR, LocalDistances, distances_from
 
 RNG = np.random.default_rng(0)
 Z = RNG.normal(size=(30, 2))
@@ -52,3 +52,16 @@ def test_distances_from_similarities():
     scale = np.abs(X).max() + np.abs(Z).max()
     np.testing.assert_allclose(found, distances(X, Z), atol=1e-7 * scale)  # the root of 16 digits
     assert distances_from(np.array([[9.0]]), np.array([1.0]), np.array([1.0])) == 0
+
+
+def test_more_landmarks_than_are_sorted_at_once():
+    many = RNG.normal(size=(BLOCK + 3, 2))
+    D = distances(many, many)
+    wanted = [np.sort(np.delete(row, i))[:5].mean() for i, row in enumerate(D)]
+    np.testing.assert_allclose(LocalDistances.of_landmarks(D).own, wanted, rtol=1e-13)
+
+
+def test_a_single_landmark_has_no_distance_to_others():
+    known = LocalDistances.of_landmarks(np.zeros((1, 1)))
+    assert known.own.tolist() == [0.0]
+    assert known.novelty(np.array([[0.0]])).tolist() == [1.0]

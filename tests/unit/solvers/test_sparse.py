@@ -326,3 +326,36 @@ def test_too_few_passes():
     on = sparse_newton(DenseRows(Phi), Y, w, l1, start=short.state)
     assert on.converged
     assert on.objective[0] < short.objective[0]
+
+
+@pytest.mark.parametrize("unit", [2.0**-40, 2.0**40])
+def test_the_unit_of_all_weights_makes_no_difference(unit):
+    Phi, Y, w = draw()
+    l1 = l1_of(12, 10.0)
+    wanted, z = one_output(Phi, Y, w, l1)
+    found, other = one_output(Phi, Y, unit * w, unit * l1)
+    assert wanted.converged
+    assert found.converged
+    assert found.n_iter == wanted.n_iter
+    np.testing.assert_allclose(other, z, rtol=0, atol=1e-9 * np.abs(z).max())
+
+
+@pytest.mark.parametrize("seed", [*range(20), 2784])  # at the last, a step too far would raise it
+def test_the_support_is_solved_for_without_raising_the_model(seed):
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(2, 7))
+    A = rng.normal(size=(p + 1, p)) * 10 ** rng.uniform(-1, 1, p)
+    b = rng.normal(size=p) * rng.choice([0.1, 1, 10])
+    half = rng.uniform(0, 2, p) * rng.choice([0.1, 1, 10])
+    H, z = A.T @ A, rng.normal(size=p) * rng.choice([0.1, 1, 10])
+
+    def model(z):
+        return z @ H @ z - 2 * b @ z + 2 * half @ np.abs(z)
+
+    before, zero = model(z), z == 0
+    sparse._solve_support(H, b, half, z)
+    assert model(z) <= before
+    on = z != 0
+    slope = (H @ z - b + half * np.sign(z))[on]
+    np.testing.assert_allclose(slope, 0, atol=1e-9 * (np.abs(H).max() + np.abs(b).max()))
+    assert not (on & zero).any()

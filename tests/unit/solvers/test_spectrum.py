@@ -407,3 +407,12 @@ def test_corrections_scale_exactly(how: str) -> None:
 def test_unknown_correction_is_a_key_error() -> None:
     with pytest.raises(KeyError):
         correct(np.eye(2), "flop")
+
+
+def test_eigenvalues_whose_squares_are_out_of_range_are_refused():
+    for exponent in (-470, 0, 500):
+        found = correct(np.diag([2.0**exponent, 2.0**exponent]), "square").train
+        np.testing.assert_array_equal(found, np.diag([4.0**exponent] * 2))
+    for exponent in (-471, 501):
+        with pytest.raises(ValueError, match="whose square is out of floating range"):
+            correct(np.diag([2.0**exponent] * 2), "square")

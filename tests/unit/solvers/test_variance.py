@@ -18,6 +18,7 @@ from kreinlearn.solvers.least_squares import Fold, Solution, signed_penalty
 from kreinlearn.solvers.variance import (
     MAX_ITER,
     VarianceFold,
+    bounded,
     variance_constrained,
     variance_fold,
 )
@@ -730,3 +731,10 @@ def test_a_fold_with_radii_as_tuning_asks_for_it() -> None:
     assert asked.n_valid == fold.n_valid
     assert loss == pytest.approx(expected[0], rel=1e-12)
     np.testing.assert_allclose(gradient, expected[1], rtol=1e-9)
+
+
+def test_penalties_are_bounded_by_the_largest_sum_of_squares():
+    given = np.array([0.0, 1e-15, 1.0, 1e200])
+    found = bounded(given, np.array([0.25, 0.5, 0.0, 0.125]))
+    np.testing.assert_allclose(found, [5e-15, 5e-15, 1.0, 5e99], rtol=1e-15)
+    np.testing.assert_array_equal(bounded(given, np.zeros(4)), given)

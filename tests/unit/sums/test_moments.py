@@ -25,6 +25,7 @@ from kreinlearn.sums.moments import (
     moments_of,
     spare_for,
     symmetric_product,
+    total_gram,
 )
 from kreinlearn.sums.parallel import SPARE
 from tests import oracles
@@ -261,12 +262,22 @@ def test_targets_of_rows():
 
 
 def test_large_sums_do_not_wait(monkeypatch):
-    assert spare_for(1, 1, 2) == SPARE == 2
+    assert spare_for(1, 1, 2) == spare_for(0, 1, 2) == SPARE == 2
     monkeypatch.setattr(
         kreinlearn.sums.moments, "SUM_BYTES", 8 * 100**2 * 10
     )  # ten sums of 100 x 100
     assert [spare_for(100, groups, 2) for groups in (1, 2, 3, 1000)] == [2, 1, 0, 0]
     assert [spare_for(100, 1, workers) for workers in (1, 6, 7, 8)] == [0, 2, 1, 0]
+
+
+@pytest.mark.parametrize("n_groups", [1, 3])
+def test_the_gram_matrix_of_all_groups(n_groups):
+    targets = Targets(Y, None, np.arange(ROWS) % n_groups, n_groups)
+    gram = total_gram(moments_of(C, targets, np.arange(ROWS)))
+    size = np.abs(C).T @ np.abs(C)
+    assert (np.abs(gram.matrix - C.T @ C) <= 2 * rounding(ROWS + 3) * size).all()
+    allowed = 2 * rounding(ROWS + 3) * np.abs(C).sum(axis=0)
+    assert (np.abs(gram.sums - C.sum(axis=0)) <= allowed).all()
 
 
 def test_cleared_sums_are_those_of_nothing():

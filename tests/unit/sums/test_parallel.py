@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import os
+import signal
 import threading
 import time
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.utils import gen_batches
@@ -95,6 +98,37 @@ def test_the_first_error_stops_all_and_is_raised(workers, error):
         sum_over_blocks(add, of_tiles(range(1000)), Order, 1000 * TILE, workers=workers)
     assert len(done) < 100
     assert threading.active_count() <= before
+
+
+def test_an_error_of_any_worker_stops_those_before_it():
+    """The first worker is busy with the first span while the second one fails."""
+    failed, done = threading.Event(), []
+
+    def add(total, block):
+        if block[0] == LONGEST * TILE:
+            failed.set()
+            raise ZeroDivisionError("the second span")
+        assert failed.wait(10)
+        time.sleep(0.005)
+        done.append(block)
+
+    with pytest.raises(ZeroDivisionError, match="the second span"):
+        sum_over_blocks(add, of_tiles(range(1000)), Order, 1000 * TILE, workers=2)
+    assert len(done) < LONGEST
+
+
+def test_an_interrupt_of_the_thread_that_waits_stops_all_workers(heard):
+    done = []
+
+    def add(total, block):
+        if not done:
+            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.001)
+        done.append(block)
+
+    with pytest.raises(KeyboardInterrupt):
+        sum_over_blocks(add, of_tiles(range(2000)), Order, 2000 * TILE, workers=2)
+    assert len(done) < 1000
 
 
 def test_an_error_of_the_source_is_raised():
@@ -196,6 +230,11 @@ def test_worker_count():
     assert worker_count(None) >= 1
 
 
+def test_one_thread_where_joblib_runs_several_of_us():
+    jobs = (joblib.delayed(worker_count)(given) for given in (None, None, 3))
+    assert joblib.Parallel(2, backend="threading")(jobs)[:2] == [1, 1]
+
+
 def test_blas_stays_serial_until_the_last_has_left():
     def threads():
         return [lib["num_threads"] for lib in _controller().info() if lib["user_api"] == "blas"]
@@ -275,6 +314,23 @@ def test_a_span_begins_when_those_before_it_are_added():
     assert tree.unused() is None
 
 
+def test_a_tree_that_is_stopped_lets_those_that_wait_go():
+    tree, begun, waits = Tree(1), [], threading.Event()
+
+    def wait():
+        waits.set()
+        begun.append(tree.may_begin(5))
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    assert waits.wait(10)
+    time.sleep(0.05)
+    assert not begun
+    tree.stop()
+    thread.join(10)
+    assert begun == [False]
+
+
 def test_blocks_are_read_in_order_and_wait_for_their_span():
     read = []
 
@@ -294,6 +350,21 @@ def test_blocks_are_read_in_order_and_wait_for_their_span():
         assert list(queue.blocks_of(span))
     assert numbers == list(range(len(spans_of(16 * TILE))))
     assert read == list(range(16))
+
+
+def test_no_block_is_read_before_it_is_wanted():
+    read = []
+
+    def source():
+        for t in range(32):
+            read.append(t)
+            yield (t * TILE,)
+
+    queue = Queue(source(), 32 * TILE)
+    blocks = queue.blocks_of(queue.claim())
+    for count in (1, 2, 3):
+        assert next(blocks) == ((count - 1) * TILE,)
+        assert len(read) == count
 
 
 def test_a_stopped_queue_hands_out_nothing():
