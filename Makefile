@@ -36,8 +36,11 @@ FAST := $(addprefix tests/unit/,data sums solvers pairs nystrom learn \
   estimators/test_transformer.py estimators/test_border.py estimators/test_svm.py \
   repo/test_architecture.py repo/test_import_direction.py repo/test_packaging.py \
   repo/test_public_names.py repo/test_walk.py)
-# Several processes share the cores: threads without work sleep, and do not spin.
-PYTEST := OPENBLAS_THREAD_TIMEOUT=4 OMP_WAIT_POLICY=passive $(PY) -m pytest -n auto --dist worksteal
+# Several processes share the cores: threads without work sleep, and do not spin. One process more than
+# there are cores, because some tests wait, for workers to start or to die.
+SHARED := OPENBLAS_THREAD_TIMEOUT=4 OMP_WAIT_POLICY=passive
+WORKERS := $(shell "$(PYTHON)" -c "import os; print((os.cpu_count() or 1) + 1)" 2>/dev/null)
+PYTEST := $(SHARED) $(PY) -m pytest -n $(or $(WORKERS),auto) --dist worksteal
 
 .PHONY: help demo test check lint coverage docs dist smoke workflows lock versions portable mutants clean
 help:
@@ -82,7 +85,7 @@ lint: $(TEST)
 # Lines that numba compiles cannot be seen; pyproject.toml says what else is left out.
 coverage: $(TEST)
 	$(PY) -m coverage erase
-	OPENBLAS_THREAD_TIMEOUT=4 OMP_WAIT_POLICY=passive $(PY) -m coverage run -m pytest -q -n auto --dist worksteal
+	$(SHARED) $(PY) -m coverage run -m pytest -q -n auto --dist worksteal
 	$(PY) -m coverage combine -q
 	$(PY) -m coverage report
 
