@@ -27,6 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LOGS = ROOT / "build" / "portable"
 KINDS = ["passed", "failed", "error", "skipped", "xfailed", "xpassed"]
+WORKERS = (os.cpu_count() or 1) + 1  # some tests wait, for workers to start or to die
 NOTHING_TO_RUN = 5  # pytest's exit status where no test was collected
 
 
@@ -180,7 +181,7 @@ def main(argv: list[str] | None = None) -> int:
     known = f"{', '.join(SETTINGS)}, or some of them joined by +"
     parser.add_argument("settings", nargs="*", metavar="setting", help=known)
     parser.add_argument("--tests", nargs="+", default=["tests", "src"], help="files or folders")
-    parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
+    parser.add_argument("--workers", type=int, default=WORKERS, help=f"processes ({WORKERS})")
     given = parser.parse_args(argv)
     for name in "+".join(given.settings).split("+") if given.settings else []:
         if name not in SETTINGS:

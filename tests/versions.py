@@ -179,7 +179,8 @@ def tested(python: Path, words: Sequence[str]) -> Counts:
     report = home / "report.xml"
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment |= {"OMP_WAIT_POLICY": "passive", "OPENBLAS_THREAD_TIMEOUT": "4"}
-    pytest = [python, "-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal"]
+    workers = str((os.cpu_count() or 1) + 1)  # some tests wait, for workers to start or to die
+    pytest = [python, "-m", "pytest", "-q", "-n", workers, "--dist", "worksteal"]
     subprocess.run(
         [*pytest, "-p", "no:cacheprovider", f"--junitxml={report}", *words],
         cwd=ROOT, env=environment, check=False,
