@@ -16,7 +16,7 @@ PAGE = Path(__file__).parent / "results" / "objects.md"
 PICTURE = PAGE.with_suffix(".svg")
 METHODS = {  # column of the page -> what a reader is told, mark, colour, whether it is filled
     "1-NN": ("nearest neighbour, one distance", "s", COLOURS[3], False),
-    "alternative": ("without a distance: tf-idf, ROCKET, GraKeL, Fourier", "D", COLOURS[1], False),
+    "alternative": ("no distance: tf-idf, ROCKET, ...", "D", COLOURS[1], False),
     "KreinClassifier": ("KreinClassifier, the same distance", "^", COLOURS[5], True),
     "KreinClassifier auto": ("KreinClassifier, several distances", "o", COLOURS[0], True),
 }
@@ -46,7 +46,7 @@ def draw(rows: list[dict[str, str]], output: Path) -> None:
     from matplotlib.figure import Figure
 
     with rc_context(SETTINGS):
-        figure = Figure(figsize=(7.2, 3.9), layout="constrained")
+        figure = Figure(figsize=(5.6, 3.7), layout="constrained")
         FigureCanvasSVG(figure)
         axes = figure.add_subplot()
         for name, (label, mark, colour, filled) in METHODS.items():
