@@ -99,6 +99,7 @@ html_theme_options = {
     "footer_start": ["sphinx-version"],
     "footer_end": ["theme-version"],
     "show_prev_next": True,
-    "header_links_before_dropdown": 5,
+    "header_links_before_dropdown": 7,
 }
-html_sidebars: dict[str, list[str]] = {"index": []}
+# pages that stand alone have no list of their section
+html_sidebars: dict[str, list[str]] = {name: [] for name in ("index", "start", "migration", "faq")}

@@ -74,7 +74,8 @@ def test_code_on_a_page_gives_what_it_shows(
 def test_pages_that_should_have_code_have_some() -> None:
     with_code = {path.stem for path in PAGES if ">>> " in text_of(path)}
     wanted = {"index", "start", "indefinite", "objects", "scale", "model_files", "pictures"}
-    assert wanted | {"migration", "several", "extending"} <= with_code
+    wanted |= {"migration", "several", "extending", "tasks", "choosing", "features", "faq"}
+    assert wanted <= with_code
     skipped = [path.stem for path in PAGES if "+SKIP" in text_of(path)]
     assert skipped == []
 
@@ -131,8 +132,9 @@ def test_a_page_mentions_only_what_exists(path: Path) -> None:
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_every_page_is_reached(path: Path) -> None:
-    lists = [text_of(DOCS / f"{name}.rst") for name in ("index", "guide", "background")]
-    assert path.stem == "index" or any(f"\n   {path.stem}\n" in text for text in lists)
+    entry = re.compile(rf"^   (?:.+ <{path.stem}>|{path.stem})$", re.MULTILINE)
+    lists = ("index", "guide", "choosing", "benchmarks", "background")
+    assert path.stem == "index" or any(entry.search(text_of(DOCS / f"{n}.rst")) for n in lists)
 
 
 def test_the_manual_is_locked_within_the_tests() -> None:
@@ -145,6 +147,32 @@ def test_the_manual_is_locked_within_the_tests() -> None:
     assert {entry for entry in docs - test if entry.split("==")[0] in names} == set()
     assert "sphinx" in {entry.split("==")[0] for entry in docs}
     assert "://" not in text_of(ROOT / "requirements/docs.txt")
+
+
+def test_every_message_of_the_faq_is_raised_on_it() -> None:
+    """A message is a section, and each section has code whose output is checked."""
+    sections = re.split(r"^(.+)\n~~~+\n", text_of(DOCS / "faq.rst"), flags=re.MULTILINE)
+    titles, texts = sections[1::2], sections[2::2]
+    assert len(titles) >= 15
+    shows = re.compile(r"^(?:Traceback \(|UserWarning: |RareClasses: )", re.MULTILINE)
+    for title, text in zip(titles, texts, strict=True):
+        assert shows.search(text), title
+        assert re.search(r"\*Why\*:\s.*\*What\s+to\s+do\*:\s", text, re.DOTALL), title
+
+
+def test_every_figure_of_the_benchmarks_is_measured() -> None:
+    """What the overview says was found stands so in the page that it names."""
+    page = text_of(DOCS / "benchmarks.rst")
+    rows = re.findall(r"^   \* - (.+)\n     - (.+)\n     - ``(\w+)``$", page, re.MULTILINE)
+    assert len(rows) > 12
+    for what, found, name in rows:
+        measured = " ".join(text_of(ROOT / f"benchmarks/results/{name}.md").split())
+        assert found in measured, what
+
+
+def test_every_measured_page_is_in_the_manual() -> None:
+    included = re.findall(r"^\.\. measured:: (\w+)$", "\n".join(map(text_of, PAGES)), re.MULTILINE)
+    assert sorted(included) == sorted(p.stem for p in (ROOT / "benchmarks/results").glob("*.md"))
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The README's four commands, run as they stand there, give what the Python interface gives."""
+"""The manual's four commands, run as they stand there, give what the Python interface gives."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kreinlearn.datasets import make_noisy_strings
 
 ROOT = Path(__file__).parents[3]
 DATA = ROOT / "examples" / "data"
-SECTION = re.compile(r"^## From the command line\n(.*?)^## ", re.DOTALL | re.MULTILINE)
+SECTION = re.compile(r"^From a table to predictions\n-+\n(.*?)^-+$", re.DOTALL | re.MULTILINE)
 TRAINING = 90
 
 
@@ -48,13 +48,13 @@ def columns(path: Path) -> dict[str, list[str]]:
 
 
 def section() -> str:
-    found = SECTION.search((ROOT / "README.md").read_text(encoding="utf8"))
+    found = SECTION.search((ROOT / "docs" / "command_line.rst").read_text(encoding="utf8"))
     assert found is not None
     return found[1]
 
 
 def commands() -> list[list[str]]:
-    lines = re.findall(r"^\$ (kreinlearn .*)", section(), re.MULTILINE)
+    lines = re.findall(r"^   \$ (kreinlearn .*)", section(), re.MULTILINE)
     return [shlex.split(line) for line in lines]
 
 
@@ -66,7 +66,7 @@ def test_the_tables_are_made_by_our_generator() -> None:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """A folder in which the four commands were run, and what each printed."""
-    home = tmp_path_factory.mktemp("readme")
+    home = tmp_path_factory.mktemp("commands")
     (home / "examples").symlink_to(ROOT / "examples")
     printed = {}
     for program, *words in commands():
@@ -87,7 +87,7 @@ def test_there_are_four_commands(folder: tuple[Path, dict[str, str]]) -> None:
     assert made == ["examples", "model.krein", "predicted.csv", "report.html"]
 
 
-def test_the_errors_are_those_that_the_readme_says(folder: tuple[Path, dict[str, str]]) -> None:
+def test_the_errors_are_those_that_the_manual_says(folder: tuple[Path, dict[str, str]]) -> None:
     """Within two objects of ninety, as another BLAS may choose other penalties."""
     table = folder[1]["evaluate"]
     promised = re.search(r"errs on ([\d.]+) % here, a constant on ([\d.]+) %", section())
