@@ -25,6 +25,7 @@ LONG_RUN = 10.0  # seconds; a run that takes longer is announced beforehand
 PARTS = 50  # a step is reported to callbacks in at most so many parts
 PERIODS = ((86400, "days"), (3600, "h"), (60, "min"))  # each is used from two of them on
 TIMED_SECONDS = 0.03  # a measurement that took this long is trusted
+SLOW_PAIR = 1.0  # seconds of a row of one pair that are taken for those of the pair
 TIMED_ROWS = 5  # rows per measurement; their median counts, as a process may have to wait its turn
 
 Count: TypeAlias = Callable[[int, int], None]  # is told how many more rows and pairs are done
@@ -271,9 +272,10 @@ def seconds_a_pair(columns: Callable[[int], Callable[[int], object]], most: int)
     """Measure the time of one pair, with at most ``most`` pairs; None if these are too few.
 
     ``columns(k)(i)`` evaluates row i against k columns. The number of columns grows until a row
-    takes long enough to be measured. The first call is not counted, as it may compile.
+    takes long enough to be measured, beyond what a row of one column takes: that may be the price
+    of a call. The first call is not counted, as it may compile.
     """
-    k, each, spent = 1, None, 0.0
+    k, each, first, spent = 1, None, 0.0, 0.0
     columns(1)(0)
     while spent < TIMED_SECONDS and 2 * TIMED_ROWS * k <= most:
         row, times = columns(k), list[float]()
@@ -283,5 +285,12 @@ def seconds_a_pair(columns: Callable[[int], Callable[[int], object]], most: int)
             times.append(time.perf_counter() - start)
             if sum(times) > 3 * TIMED_SECONDS:
                 break
-        each, spent, k = median(times) / k, sum(times), 4 * k
+        now = median(times)
+        if k == 1:
+            first = each = now
+            spent = now if now > SLOW_PAIR else 0.0
+        else:
+            each = max(now - first, 0.0) / (k - 1) or now / k
+            spent = len(times) * max(now - first, 0.0)
+        k *= 4
     return each

@@ -371,7 +371,7 @@ class _Rows:
     ) -> Given:  # fmt: skip
         """Rows as dicts, in which fields may be missing if the kernel takes gaps."""
         also = "" if gaps or lists or self.kernel else WHOLE_ROWS
-        table, left_out = self._complete(names, gaps and not self.options.drop_missing, also)
+        table, left_out = self._complete(names, gaps, also)
         chosen, named = table.pick(list(names)), tuple(names)
         blocks = (chosen.as_records(one, numeric, lists) for one in chosen.blocks())
         X = list(chain.from_iterable(blocks))
@@ -444,8 +444,14 @@ def variable(
 
 
 def remember(model: KreinEstimator, given: Given) -> None:
-    """Let predict find the columns by name, as it does for a table that was left on disk."""
+    """Let predict find the columns by name, as it does for a table that was left on disk.
+
+    Landmarks get the numbers that their rows have in the file, where some may be left out.
+    """
     from kreinlearn.estimators.access import remember_columns
+
+    if given.left_out is not None and model.landmark_indices_ is not None:
+        model.landmark_indices_ = given.rows[model.landmark_indices_]
 
     known = model.kernel_.domain.is_records  # the kernel has the names
     remember_columns(model, given.column, None if known else given.names)

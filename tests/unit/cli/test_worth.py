@@ -229,3 +229,25 @@ def test_labels_of_a_row_are_named(tmp_path: Path) -> None:
     assert [float(value) for value in written["score_x"]] == pytest.approx(
         model.decision_function(texts)[:, 0].tolist()
     )
+
+
+def test_explanations_name_rows_of_the_file_where_some_were_left_out() -> None:
+    """Every fifth row has no target: what is left keeps the number that it has in the file."""
+    y = ["" if i % 5 == 0 else str(value) for i, value in enumerate(Y)]
+    write_csv(Path("gaps.csv"), {"a": POINTS[:, 0], "b": POINTS[:, 1], "y": y})
+    run("fit", "gaps.csv", "--target", "y", "--kernel", "gaussian", "--quiet", "--drop-missing",
+        "-o", "m.krein")  # fmt: skip
+    model = loaded()
+    assert_array_equal(model.landmark_indices_, [i for i in range(80) if i % 5])
+    assert_array_equal(model.landmarks_, POINTS[model.landmark_indices_])
+
+
+def test_gower_keeps_rows_with_gaps_but_not_without_a_target(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    a = ["" if i % 7 == 0 else str(x) for i, x in enumerate(POINTS[:, 0])]
+    y = ["", *map(str, Y[1:])]
+    write_csv(Path("gaps.csv"), {"a": a, "b": POINTS[:, 1], "y": y})
+    run("fit", "gaps.csv", "--target", "y", "--kernel", "gower", "--drop-missing", "-o", "m.krein")
+    assert "left out: 1 of 80 rows; y is empty in one row" in capsys.readouterr().err
+    assert len(loaded().landmarks_) == 79
