@@ -151,6 +151,8 @@ def _reported(run: Run, journal: Journal, output: Path, console: Console) -> int
     verdicts = [check.holds for section in document.sections for check in section.checks]
     hold, fail, unknown = (verdicts.count(verdict) for verdict in (True, False, None))
     print(f"checks: {hold} hold, {fail} do not, {unknown} could not be measured")
+    if not holds:
+        print("numbers: some are outside the ranges of a quick run (MISS in the last table)")
     print(f"report: {(output / REPORT).absolute()}")
     return int(bool(run.failures) or not holds)
 
