@@ -82,6 +82,7 @@ class Browser:
         )  # fmt: skip
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.call("Emulation.setEmulatedMedia", features=scheme)
+        self.events.clear()  # of pages that were open before
         self.call("Page.navigate", url=path.as_uri())
         self._until(lambda m: m.get("method") == "Page.loadEventFired")
 

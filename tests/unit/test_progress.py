@@ -528,7 +528,7 @@ def test_learners_announce_too(learner, monkeypatch, capfd):
 def test_landmarks_that_grow_to_a_tolerance_are_the_least(monkeypatch, capfd):
     monkeypatch.setattr(progress, "LONG_RUN", 0.0)
     kernel, counted = counted_kernel("pairwise")
-    KreinNystroem(kernel, landmarks=5, tol=1e-3, verbose=1, random_state=0).fit(numbers(300))
+    KreinNystroem(kernel, landmarks=5, tol=5e-3, verbose=1, random_state=0).fit(numbers(300))
     (said,) = re.findall(r": at least ([\d,]+) pairs", capfd.readouterr().err)
     assert 300 * 4 < int(said.replace(",", "")) < counted.pairs
 

@@ -50,7 +50,7 @@ may be larger than the memory. A matrix of similarities has one row for every ne
 column for every object that the model was fitted on.
 
 With --explain, for_1 is the landmark that adds most to the decision value of what is predicted, and
-against_1 the one that takes most from it: a text, or the number of a row in the fitted file (counted
+against_1 the one that takes most from it: a text, or the number of a row in that file (counted
 from 0), with its label and its contribution. The contributions and the columns other_landmarks,
 constant and, for krein, neighbours and clipped add up to the column value. JSON lines have lists.
 {STATUS}""",

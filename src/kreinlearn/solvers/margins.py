@@ -302,6 +302,11 @@ class Chosen(NamedTuple):
     weights: Array  # (k,)
     targets: Array  # (k,), or (k, q) for a second sum of shape (p, q)
 
+    @property
+    def columns(self) -> Array:
+        """The targets as columns."""
+        return self.targets if self.targets.ndim == 2 else self.targets[:, None]
+
 
 @dataclass(frozen=True)
 class DenseRows:

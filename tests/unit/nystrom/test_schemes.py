@@ -310,5 +310,6 @@ def test_only_rows_that_are_not_explained_are_drawn_however_little_that_is():
     F, far = np.zeros((20, 2)), [5, 9, 14]
     F[far] = 1e-6 * np.array([[1.0, 0.0], [0.0, 2.0], [-3.0, 1.0]])
     for seed in range(5):
-        found = _greedy_seeds(F, np.zeros(20), np.array([0, 1]), 5, np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        found = _greedy_seeds(F, np.zeros(20), np.array([0, 1]), 5, 3, rng)
         assert sorted(found) == far

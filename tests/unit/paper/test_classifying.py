@@ -156,7 +156,7 @@ def test_tasks_travel_and_give_rows_of_every_fold():
     assert set(cells) == {Cell(m, PAPER, k) for m in LEARNERS for k in (3, 8)}
     for cell, errors in cells.items():
         mine = [r for r in rows if (r["method"], r["rank"]) == (cell.method, cell.rank)]
-        assert errors.values.tolist() == [100 * r["missed"] / 30 for r in mine]
+        assert errors.values.tolist() == pytest.approx([100 * r["missed"] / 30 for r in mine])
     assert list(classifying.rest_tasks(where)) == []  # two classes
 
 

@@ -408,11 +408,10 @@ class FeatureRows:
             C = self._columns_of(every, 1)
             for sums, one, part, mine in zip(total.parts, some, parts, numbers, strict=True):
                 rows = C if len(mine) == len(every) else C[np.searchsorted(every, mine)]
-                sums.add(rows, one.targets[part].reshape(len(mine), -1), one.weights[part])
+                sums.add(rows, one.columns[part], one.weights[part])
 
         def zero() -> Several:
-            q = [one.targets.reshape(len(one.numbers), -1).shape[1] for one in some]
-            return Several([Moments.zeros(m, outputs) for outputs in q])
+            return Several([Moments.zeros(m, one.columns.shape[1]) for one in some])
 
         found = []
         for start in range(0, len(chosen), size):
@@ -433,11 +432,11 @@ class FeatureRows:
         found = []
         for one in chosen:
             mine = C if len(chosen) == 1 else C[np.searchsorted(every, one.numbers)]
-            found.append(self._sum_of(mine, one.targets, one.weights))
+            found.append(self._sum_of(mine, one.columns, one.weights))
         return found
 
-    def _sum_of(self, C: Array, targets: Array, weights: Array) -> FeatureMoments:
-        n, m, Y = len(C), len(self.W), targets.reshape(len(C), -1)
+    def _sum_of(self, C: Array, Y: Array, weights: Array) -> FeatureMoments:
+        n, m = len(C), len(self.W)
         if n <= self.p:  # rows are mapped, and not their sums
             return FeatureMoments.of_rows(C @ self.W, Y, weights)
 
@@ -455,7 +454,8 @@ class FeatureRows:
         if self.values is not None:
             return np.take(self.values, numbers, axis=0)
         out, (known, places) = np.empty((len(numbers), len(self.W))), self.kept.split(numbers)
-        out[known] = self.kept.values[places]
+        if known.any():
+            out[known] = self.kept.values[places]
         if not known.all():
             out[~known] = self._again(numbers[~known], workers)
         return out

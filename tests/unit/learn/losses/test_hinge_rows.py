@@ -228,7 +228,7 @@ def test_rows_that_are_wanted_are_remembered_as_far_as_there_is_room(share, agai
         kept, near = rows.near()
         np.testing.assert_array_equal(kept, numbers)
         evaluated.clear()
-        np.testing.assert_array_equal(near.decision(coef), rows.decision(coef)[numbers])
+        assert_close(near.decision(coef), rows.decision(coef)[numbers])
         assert sum(evaluated) == N  # of the second of the two
     rows.decision(coef)
     assert rows.near() is None
