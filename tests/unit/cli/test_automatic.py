@@ -225,13 +225,13 @@ def test_what_stands_for_no_number_is_named(capsys: pytest.CaptureFixture[str]) 
         assert said in capsys.readouterr().err
 
 
-def test_gower_takes_rows_with_gaps_unless_they_are_to_be_left_out() -> None:
+def test_gower_takes_rows_with_gaps() -> None:
     things = read_csv(Path("things.csv"))
     things["size"][3] = ""
     write_csv(Path("gaps.csv"), things)
     flags = ("gaps.csv", "--kernel", "gower")
     assert [row["size"] for row in given(*flags).X].count(None) == 1
-    assert len(given(*flags, "--drop-missing").X) == N - 1
+    assert len(given(*flags, "--drop-missing").X) == N
     run("fit", *flags, "--target", "label", "-o", "m.krein", "--quiet")
     run("predict", "m.krein", "gaps.csv", "-o", "out.csv", "--quiet")
     assert len(read_csv(Path("out.csv"))["prediction"]) == N
