@@ -48,14 +48,14 @@ class Counts(NamedTuple):
 def main(words: Sequence[str] | None = None) -> int:
     """Run the tests in every setting, print the table, and return 1 if any of them failed."""
     parser = argparse.ArgumentParser(prog="make versions", description=__doc__)
-    parser.add_argument("--python", choices=PYTHONS, nargs="+", default=PYTHONS)
-    parser.add_argument("--setting", choices=[*RESOLUTIONS], nargs="+")
+    parser.add_argument("--python", choices=PYTHONS, action="append")
+    parser.add_argument("--setting", choices=[*RESOLUTIONS], action="append")
     options, rest = parser.parse_known_args(words)
     rows, good = [], True
     with tempfile.TemporaryDirectory(prefix="kreinlearn-versions-") as folder:
         home = Path(folder)
         uv = fresh_uv(home / "uv")
-        for setting in settings(options.python, options.setting):
+        for setting in settings(options.python or PYTHONS, options.setting):
             print(f"\n{setting}", flush=True)
             versions = resolved(uv, setting, extras_with_wheels(uv, setting))
             if versions is None:
