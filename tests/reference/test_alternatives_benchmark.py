@@ -51,7 +51,7 @@ def test_graphs_are_compared_by_their_subtrees(
     if library == "OwnKernel":
         monkeypatch.setattr(alternatives, "find_spec", lambda name: None)
     else:
-        pytest.importorskip("grakel")
+        pytest.importorskip("grakel", exc_type=ImportError)
     X, y = make_graphs(40, random_state=0)
     X[0] = Graph(np.array([0, 1, 2]), np.array([[0, 1]]))  # the third node stands alone
     train, test = slice(0, 30), slice(30, 40)

@@ -106,6 +106,8 @@ class Factor:
 
     def solve(self, B: Array) -> Array:  # (r, q) -> (r, q)
         """The solution Z of (G + diag(penalty)) Z = B."""
+        if not B.size:  # older versions of scipy refuse it
+            return np.zeros_like(B)
         if self._root is not None:
             return np.asarray(self._root @ (self._root.T @ B))
         return np.asarray(cho_solve(self._factor, B, check_finite=False))
