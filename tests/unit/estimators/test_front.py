@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import time
 from typing import Any
@@ -379,9 +380,9 @@ def test_class_weights_are_weights_of_objects() -> None:
 
 
 def documented(learner: Any, section: str) -> list[str]:
-    text = re.split(rf"\n    {section}\n    -+\n", learner.__doc__)[1]
-    text = re.split(r"\n    \w[\w ]*\n    -+\n", text)[0]
-    return re.findall(r"^    (\w+) : ", text, flags=re.MULTILINE)
+    text = re.split(rf"\n{section}\n-+\n", inspect.getdoc(learner) or "")[1]
+    text = re.split(r"\n\w[\w ]*\n-+\n", text)[0]
+    return re.findall(r"^(\w+) : ", text, flags=re.MULTILINE)
 
 
 @front
