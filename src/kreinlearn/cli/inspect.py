@@ -29,6 +29,6 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     else:
         print(inspection.advice)
         show_table(f"{options.file.name}, {given.shown}", inspection.rows())
-        learn = "" if given.target is None else "--html report.html"
-        talk.note(f"next: {command('evaluate', options, learn or '--target COLUMN')}")
+        end = "--target COLUMN" if given.target is None else "--html report.html"
+        talk.note(f"next: {command('evaluate', options, end)}")
     return 0

@@ -237,8 +237,8 @@ class HingeObjective(MeanLoss):
 
 
 @dataclass
-class Several:
-    """Several sums at a time."""
+class SumsOfEach:
+    """The sums of each choice of rows, at a time."""
 
     parts: list[Moments]
 
@@ -401,7 +401,7 @@ class FeatureRows:
         """The sums of many rows, tile by tile, for as many choices at a time as fit in memory."""
         m, size = len(self.W), max(1, SUM_BYTES // (8 * len(self.W) ** 2))
 
-        def add(total: Several, here: slice) -> None:
+        def add(total: SumsOfEach, here: slice) -> None:
             parts = [slice(*np.searchsorted(one.numbers, [here.start, here.stop])) for one in some]
             numbers = [one.numbers[part] for one, part in zip(some, parts, strict=True)]
             every = numbers[0] if len(numbers) == 1 else np.unique(np.concatenate(numbers))
@@ -410,8 +410,8 @@ class FeatureRows:
                 rows = C if len(mine) == len(every) else C[np.searchsorted(every, mine)]
                 sums.add(rows, one.columns[part], one.weights[part])
 
-        def zero() -> Several:
-            return Several([Moments.zeros(m, one.columns.shape[1]) for one in some])
+        def zero() -> SumsOfEach:
+            return SumsOfEach([Moments.zeros(m, one.columns.shape[1]) for one in some])
 
         found = []
         for start in range(0, len(chosen), size):
