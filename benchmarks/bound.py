@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kreinlearn._native import add_gram
 from kreinlearn.kernels import _fused
-from kreinlearn.sums.moments import add_gram
 from kreinlearn.sums.parallel import serial_blas
 
 ROWS = 1024  # of a block for the product and the SYRK

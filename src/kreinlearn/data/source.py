@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from kreinlearn.data.errors import EmptyError
 from kreinlearn.data.memory import require_memory
-from kreinlearn.data.tiles import TILE, Source, first_not_finite
+from kreinlearn.data.tiles import TILE, Source, among, first_not_finite
 
 Array = NDArray[Any]
 Line = Callable[[int], int | None]  # the line of a text file that holds a row
@@ -143,8 +143,7 @@ class Checked(StartsAnew, Source):
         numbers = np.asarray(numbers, dtype=np.intp)
         wanted, order = np.unique(numbers, return_inverse=True)
         scattered = len(wanted) > 0 and wanted[-1] - wanted[0] > SCATTERED
-        read = self._sampled if self.reader.forward and scattered else self._picked
-        block = read(wanted)
+        block = self._sampled(wanted) if scattered else self._picked(wanted)
         block = block if np.array_equal(wanted, numbers) else block[order]
         return block.tolist() if self.ndim == 1 else block
 
@@ -154,9 +153,11 @@ class Checked(StartsAnew, Source):
     def _sampled(self, wanted: Array) -> Array:
         """Keep sampled rows in memory while there is room: they are asked for many times."""
         with self._lock:
-            new = wanted[~np.isin(wanted, self._numbers)]
+            new = wanted[~among(wanted, self._numbers)]
+            if not len(new):
+                return np.asarray(self._rows[np.searchsorted(self._numbers, wanted)])
             numbers = np.concatenate([self._numbers, new])
-            rows = np.concatenate([self._rows, self._picked(new)]) if len(new) else self._rows
+            rows = np.concatenate([self._rows, self._picked(new)])
             order = np.argsort(numbers)
             numbers, rows = numbers[order], rows[order]
             room = SAMPLE_BYTES if self.budget is None else self.budget // 8

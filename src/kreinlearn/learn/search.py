@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +18,7 @@ from scipy.optimize import minimize
 
 from kreinlearn.solvers import Array
 from kreinlearn.solvers.least_squares import FoldLoss
+from kreinlearn.sums.parallel import map_in_threads
 
 Objective = Callable[[Array], tuple[float, Array]]  # values -> loss, gradient in their logarithms
 
@@ -59,19 +61,35 @@ class FoldLosses(Protocol):
 
 
 class MeanLoss:
-    """The loss of all folds per unit of validated weight, and its gradient."""
+    """The loss of all folds per unit of validated weight, and its gradient.
 
-    def __init__(self, folds: Sequence[FoldLoss]) -> None:
-        self.folds = folds
+    The folds are shared by so many threads. What has been found at some values is not found again.
+    """
+
+    def __init__(self, folds: Sequence[FoldLoss], workers: int = 1) -> None:
+        self.folds, self.workers = folds, min(workers, len(folds))
         self.weight = sum(fold.n_valid for fold in folds)
+        self._found: dict[bytes, tuple[Array, Array]] = {}
 
     def __call__(self, values: Array) -> tuple[float, Array]:
-        each = [fold.loss_and_gradient(values) for fold in self.folds]
-        losses, gradients = zip(*each, strict=True)
-        return sum(losses) / self.weight, np.sum(gradients, axis=0) / self.weight
+        losses, gradient = self._at(values)
+        return float(losses.sum() / self.weight), gradient / self.weight
 
     def per_fold(self, values: Array) -> Array:
-        return np.array([fold.loss_and_gradient(values)[0] / fold.n_valid for fold in self.folds])
+        return self._at(values)[0] / [fold.n_valid for fold in self.folds]
+
+    def _at(self, values: Array) -> tuple[Array, Array]:
+        """The loss of each fold, and the sum of their gradients."""
+        key = values.tobytes()
+        if key not in self._found:
+            one = partial(_loss_and_gradient, values=values)
+            losses, gradients = zip(*map_in_threads(one, self.folds, self.workers), strict=True)
+            self._found[key] = np.array(losses), np.sum(gradients, axis=0)
+        return self._found[key]
+
+
+def _loss_and_gradient(fold: FoldLoss, values: Array) -> tuple[float, Array]:
+    return fold.loss_and_gradient(values)
 
 
 @dataclass(frozen=True)
@@ -201,13 +219,13 @@ class Search:
         x, best = self.best
         loss, allowed = best, np.log(best * (1 + TIE_RTOL))
         for j in coordinates:
-            for value in np.linspace(self.high[j], x[j], TIE_STEPS + 1)[:-1]:
+            for value in np.linspace(x[j], self.high[j], TIE_STEPS + 1)[1:]:
                 trial = x.copy()
                 trial[j] = value
                 log_loss = self(trial)[0]
-                if log_loss <= allowed:
-                    x, loss = trial, float(np.exp(log_loss))
+                if log_loss > allowed:
                     break
+                x, loss = trial, float(np.exp(log_loss))
         return x, loss
 
 

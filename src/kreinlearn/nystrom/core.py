@@ -349,10 +349,10 @@ def sweep(
     inside = sample.rows[sample.rows >= 0]
     C = sample.scaled[len(sample.rows) - len(inside) :]
     groups = moments_of(C, targets, inside, pairs.workers)
-    if keep is not None:
-        keep[inside] = C
     n = pairs.n - len(inside)
     if not n:
+        if keep is not None:
+            keep[inside] = C
         return Swept(groups, columns, unit, sample)
     size = candidate_count(len(sample.landmarks)) // 2 if spec.core == "ls" else 0
     width = int(sample.used.sum())
@@ -373,6 +373,8 @@ def sweep(
 
     with progress.step("kernel rows", n, n * width):
         total = pairs.rows.sum(work, targets, inside, workers=workers, keep=keep, seen=seen)
+    if keep is not None:  # after the threads, which share the work of making room for the values
+        keep[inside] = C
     for mine, theirs in zip(total.groups, groups, strict=True):
         mine += theirs
     if size:

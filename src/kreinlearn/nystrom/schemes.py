@@ -32,8 +32,9 @@ Scheme = Callable[[Pairs, Sample, int, np.random.Generator, int], Sample]
 
 PENDING = 64  # centres whose distances are brought up to date by one product
 STALE = 1e-3  # new / old distance of a rejected draw that calls for an update at once
-LLOYD_STEPS = 30
+LLOYD_STEPS = 15
 START = 64  # uniform landmarks, at most, from which greedy k-means++ goes on
+DRAWN = 64  # rows whose distances to all others are found by one product
 PER_LANDMARK = 10  # rows that are looked at for each landmark that there is
 
 
@@ -342,8 +343,9 @@ def _greedy_step(pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator)
     near = _nearby(sample, max(sample.least, PER_LANDMARK * have))
     F, S = sketch_features(Candidates(pairs, near), -(-2 * have // 3))
     missed = np.abs(pairs.diagonal(near) / near.unit - np.square(F) @ S)
+    F = F.astype(np.float32)  # enough to draw by
     start, trials = near.positions(near.landmarks), int(2 + math.log(2 * have))
-    chosen = _greedy_seeds(F, missed, start, min(m, 2 * have), trials, rng)
+    chosen = _greedy_seeds(F, missed, start, min(m, 2 * have), trials, rng, pairs.workers)
     return pairs.grown(sample, near.rows[chosen])
 
 
@@ -356,44 +358,73 @@ def _nearby(sample: Sample, count: int) -> Sample:
 
 
 def _greedy_seeds(
-    F: Array, missed: Array, start: Array, m: int, trials: int, rng: np.random.Generator
-) -> Array:
-    norms = squared_norms(F)
-    distance = np.full(len(F), np.inf)
+    F: Array, missed: Array, start: Array, m: int, trials: int, rng: np.random.Generator,
+    workers: int = 1,
+) -> Array:  # fmt: skip
+    """Rows of F that are added to those of ``start``: each is the best of some that are drawn.
+
+    Many rows are drawn at once, by the weights of that moment. A row counts as drawn later on with
+    probability new / old weight, so that every draw is one by the weights as they are then.
+    """
+    norms, missed = squared_norms(F), missed.astype(F.dtype)
+    distance = np.full(len(F), np.inf, F.dtype)
     lower_distances(distance, F, norms, start)
     used = np.zeros(len(F), dtype=bool)
     used[start] = True
     distance[start] = 0.0
     chosen: list[int] = []
     while len(start) + len(chosen) < m:
-        weights = np.where(used, 0.0, distance + missed)
-        candidates = _candidates(weights, used, trials, rng)
-        gaps = norms + norms[candidates][:, None] - 2 * F[candidates] @ F.T
-        after = np.minimum(distance, np.maximum(gaps, 0))
-        best = int((after.sum(axis=1) - missed[candidates]).argmin())
-        distance, pick = after[best], int(candidates[best])
-        used[pick] = True
-        chosen.append(pick)
+        old = np.where(used, 0.0, distance + missed)
+        drawn = _drawn(old, used, max(DRAWN, trials), rng)
+        gaps = _squared_distances(F, norms, drawn, workers)
+        bar, each = rng.random(len(drawn)) * old[drawn], min(trials, len(drawn))
+        while len(start) + len(chosen) < m:
+            new = np.where(used[drawn], -1.0, distance[drawn] + missed[drawn])
+            here = np.flatnonzero(bar <= new)[:each]
+            if len(here) < each:
+                break  # draw anew
+            after = np.clip(gaps[here], 0, distance)
+            best = int((after.sum(axis=1) - missed[drawn[here]]).argmin())
+            distance, pick = after[best], int(drawn[here[best]])
+            used[pick] = True
+            chosen.append(pick)
+            drawn, gaps, bar = (kept[here[-1] + 1 :] for kept in (drawn, gaps, bar))
     return np.array(chosen, dtype=np.intp)
 
 
-def _candidates(weights: Array, used: Array, trials: int, rng: np.random.Generator) -> Array:
+def _squared_distances(F: Array, norms: Array, centres: Array, workers: int) -> Array:
+    """From the rows of F at ``centres`` to all rows, (centres, n); rounding may go below 0."""
+    gaps, C = np.empty((len(centres), len(F)), F.dtype), -2 * F[centres]
+
+    def one_tile(here: slice) -> None:
+        gaps[:, here] = C @ F[here].T
+        gaps[:, here] += norms[here]
+        gaps[:, here] += norms[centres][:, None]
+
+    map_blocks(one_tile, gen_batches(len(F), TILE), workers=workers)
+    return gaps
+
+
+def _drawn(weights: Array, used: Array, count: int, rng: np.random.Generator) -> Array:
+    """Rows drawn by weight, with replacement; any unused row where nothing is left to explain."""
     total = np.cumsum(weights)
-    if total[-1] <= 0:  # nothing is left to explain: any row will do
+    if total[-1] <= 0:
         return rng.choice(np.flatnonzero(~used), 1)
-    drawn = np.searchsorted(total, rng.random(trials) * total[-1], side="right")
-    return np.unique(np.minimum(drawn, np.flatnonzero(weights)[-1]))
+    drawn = np.searchsorted(total, rng.random(count) * total[-1], side="right")
+    return np.minimum(drawn, np.flatnonzero(weights)[-1])
 
 
 def _medoid_rows(pairs: Pairs, sample: Sample, count: int, rng: np.random.Generator) -> Array:
     from sklearn.cluster import KMeans  # here, because many fits do without it
 
     X = np.asarray(pairs.take(sample.rows), dtype=np.float64)
-    seed = int(rng.integers(2**31))
-    model = KMeans(min(count, len(X)), n_init=1, max_iter=LLOYD_STEPS, random_state=seed)
+    X = X - X.mean(axis=0)
+    X = (X / (np.abs(X).max() or 1.0)).astype(np.float32)  # enough to choose by, whatever the unit
+    first = X[seeds(X, min(count, len(X)), rng)]
+    model = KMeans(len(first), init=first, n_init=1, max_iter=LLOYD_STEPS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than centres
         centres = np.asarray(model.fit(X).cluster_centers_)
-    gaps = np.square(centres).sum(axis=1)[:, None] - 2 * centres @ X.T + np.square(X).sum(axis=1)
+    gaps = squared_norms(centres)[:, None] - 2 * centres @ X.T + squared_norms(X)
     nearest = sample.rows[np.unique(gaps.argmin(axis=1))]
     return np.setdiff1d(nearest, sample.landmarks)

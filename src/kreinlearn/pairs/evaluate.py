@@ -80,16 +80,6 @@ def places_of(numbers: Array, columns: Array) -> Array:
     return np.asarray(sorter[np.searchsorted(columns, numbers, sorter=sorter)])
 
 
-def neighbouring_spans(places: Array, longest: int) -> list[tuple[int, int]]:
-    """The spans of consecutive numbers in a sorted array, none longer than ``longest``."""
-    ends = np.flatnonzero(np.diff(places) != 1) + 1
-    return [
-        (int(span[low]), int(span[min(low + longest, len(span)) - 1]) + 1)
-        for span in np.split(places, ends)
-        for low in range(0, len(span), longest)
-    ]
-
-
 STRIPS = 16  # enough for a few workers, few enough to pack the columns anew for each
 STRIP_ROWS = (16, 256)  # the fewest and the most rows of a strip
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kreinlearn.data.memory import Resources
-from kreinlearn.data.tiles import TILE, Scratch, is_everything
+from kreinlearn.data.tiles import Scratch, is_everything
 from kreinlearn.data.validation import asymmetry_of
 from kreinlearn.kernels.base import Array, Kernel, Objects, symmetrised
 from kreinlearn.kernels.dissimilarity import (
@@ -29,7 +29,6 @@ from kreinlearn.pairs.evaluate import (
     diagonal,
     evaluate,
     evaluate_square,
-    neighbouring_spans,
     pair_seconds,
     pairs_among,
     places_of,
@@ -390,26 +389,21 @@ class Pairs:
             block[np.ix_(places, which)] = part[places]
 
     def _fill(self, block: Array, rows: Array, places: Array, new: Array) -> None:
-        """block[places] = k(rows[places], new), written in place where the kernel can do that."""
-        columns, direct = self.columns(new), self.in_place
+        """block[places] = k(rows[places], new)."""
+        columns, scratch = self.columns(new), self.scratch()
 
-        def one_part(here: Any) -> None:
+        def one_part(span: tuple[int, int]) -> None:
+            here = places[slice(*span)]
             numbers = rows[here]
             A = self.rows.take(numbers)
-            out = block[here] if direct and getattr(A, "dtype", None) == block.dtype else None
-            values = partial(columns.raw_of_rows, numbers)
-            K = evaluate(values, A, numbers, new, out, self.session.progress)
+            values, room = partial(columns.raw_of_rows, numbers), scratch.get(A, len(new))
+            K = evaluate(values, A, numbers, new, room, self.session.progress)
             if self.kernel.is_dissimilarity:
                 check_dissimilarities(K)
-            if out is None:
-                block[here] = K
+            block[here] = K
 
-        if direct:
-            parts: list[Any] = [slice(*span) for span in neighbouring_spans(places, TILE)]
-        else:
-            spans = spans_of(len(places), rows_per_block(self.kernel))
-            parts = [places[slice(*span)] for span in spans]
-        map_blocks(one_part, parts, workers=self.workers)
+        spans = spans_of(len(places), rows_per_block(self.kernel))
+        map_blocks(one_part, spans, workers=self.workers)
 
     def columns(self, numbers: Array) -> LandmarkColumns:
         """Values to the rows ``numbers``, by way of the store if there is one."""

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.linalg import cho_solve, eigh
 
+from kreinlearn._native import cholesky
 from kreinlearn.solvers import Array
 
 
@@ -89,19 +90,20 @@ class Factor:
     """
 
     def __init__(self, G: Array, penalty: Array) -> None:
-        A = G + np.diag(penalty)
         unpenalised = bool((penalty == 0).any())
-        factored = self._cholesky(A, check=unpenalised)
+        factored = self._cholesky(G, penalty, check=unpenalised)
         self.singular = unpenalised and not factored
-        self._root = None if factored else _inverse_root(A)
+        self._root = None if factored else _inverse_root(G + np.diag(penalty))
 
-    def _cholesky(self, A: Array, check: bool) -> bool:
-        """Factor A, and say whether that succeeded; ``check`` refuses pivots that are rounding."""
+    def _cholesky(self, G: Array, penalty: Array, check: bool) -> bool:
+        """Factor the sum, and say if that succeeded; ``check`` refuses pivots that are rounding."""
+        A = np.array(G, dtype=np.float64, order="C")
+        np.fill_diagonal(A, diagonal := np.diagonal(G) + penalty)
         try:
-            self._factor = cho_factor(A, lower=True, check_finite=False)
+            self._factor = cholesky(A)
         except np.linalg.LinAlgError:
             return False
-        pivots = np.square(np.diagonal(self._factor[0])) / np.diagonal(A)
+        pivots = np.square(np.diagonal(self._factor)) / diagonal
         return not check or bool(np.min(pivots, initial=1.0) > len(A) * SINGULAR_RTOL)
 
     def solve(self, B: Array) -> Array:  # (r, q) -> (r, q)
@@ -110,7 +112,7 @@ class Factor:
             return np.zeros_like(B)
         if self._root is not None:
             return np.asarray(self._root @ (self._root.T @ B))
-        return np.asarray(cho_solve(self._factor, B, check_finite=False))
+        return np.asarray(cho_solve((self._factor, True), B, check_finite=False))
 
 
 def _inverse_root(A: Array) -> Array:

@@ -17,8 +17,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
+from scipy.linalg import cho_solve
 
+from kreinlearn._native import cholesky
 from kreinlearn.solvers import Array
 from kreinlearn.solvers.least_squares import group_sums
 from kreinlearn.solvers.margins import Gram, HingeState, Margins, Move, RowMargins, Rows, Step
@@ -200,13 +201,13 @@ def solve(H: Array, g: Array) -> Array:
     scaled, goal, ridge = unit[:, None] * H * unit, unit * g, 0.0
     while True:
         try:
-            factor = scipy.linalg.cho_factor(scaled + ridge * np.eye(len(H)))
+            factor = cholesky(scaled + ridge * np.eye(len(H)) if ridge else scaled.copy()), True
             break
         except np.linalg.LinAlgError:
             ridge = max(100 * ridge, len(H) * ROUNDING)
-    x = np.zeros_like(goal)
-    for _ in range(REFINED if ridge else 1):
-        x += scipy.linalg.cho_solve(factor, goal - scaled @ x)
+    x = cho_solve(factor, goal, check_finite=False)
+    for _ in range(REFINED - 1 if ridge else 0):
+        x += cho_solve(factor, goal - scaled @ x, check_finite=False)
     return np.asarray(unit * x)
 
 

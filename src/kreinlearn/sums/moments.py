@@ -6,7 +6,6 @@ features, follow from them, and are small enough to be added and subtracted free
 
 from __future__ import annotations
 
-import ctypes
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,9 +14,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import scipy.linalg.cython_blas
 from sklearn.utils import gen_batches
 
+from kreinlearn._native import add_gram
 from kreinlearn.data.tiles import TILE
 from kreinlearn.sums import Array
 from kreinlearn.sums.parallel import SPARE, sum_over_blocks
@@ -290,31 +289,3 @@ def gram_of(C: Array, workers: int = 1) -> Gram:
 
     zero, tiles = partial(Gram.zeros, C.shape[1]), gen_batches(len(C), TILE)
     return sum_over_blocks(add, tiles, zero, len(C), workers=workers)
-
-
-def _blas(name: str) -> Any:
-    """A BLAS routine by its address; unlike the wrappers of scipy it runs without the GIL."""
-    capsule = scipy.linalg.cython_blas.__pyx_capi__[name]
-    text, integer, pointer = ctypes.c_char_p, ctypes.POINTER(ctypes.c_int), ctypes.c_void_p
-    name_of = ctypes.PYFUNCTYPE(text, ctypes.py_object)
-    pointer_of = ctypes.PYFUNCTYPE(pointer, ctypes.py_object, text)
-    signature = name_of(("PyCapsule_GetName", ctypes.pythonapi))(capsule)
-    address = pointer_of(("PyCapsule_GetPointer", ctypes.pythonapi))(capsule, signature)
-    matrix = pointer, pointer, integer  # a factor, the matrix, its leading dimension
-    return ctypes.CFUNCTYPE(None, text, text, integer, integer, *matrix, *matrix)(address)
-
-
-_SYRK = {np.dtype(np.float64): _blas("dsyrk"), np.dtype(np.float32): _blas("ssyrk")}
-
-
-def add_gram(C: Array, triangle: Array) -> Array:
-    """Add C'C to the upper triangle of a matrix (m, m) in Fortran order, for rows C (b, m)."""
-    C = np.ascontiguousarray(C)
-    b, m = C.shape
-    one = np.ones(1, C.dtype)
-    columns, depth = ctypes.c_int(m), ctypes.c_int(b)
-    _SYRK[C.dtype](
-        b"U", b"N", columns, depth, one.ctypes.data, C.ctypes.data, columns,
-        one.ctypes.data, triangle.ctypes.data, columns,
-    )  # fmt: skip
-    return triangle

@@ -11,7 +11,14 @@ from scipy import stats
 from kreinlearn.kernels import DeltaGauss, Precomputed, SklearnMetric, pairwise
 from kreinlearn.kernels.callables import CallableKernel
 from kreinlearn.nystrom.core import weighted_draw
-from kreinlearn.nystrom.schemes import SCHEMES, Candidates, _greedy_seeds, _replaced, seeds
+from kreinlearn.nystrom.schemes import (
+    DRAWN,
+    SCHEMES,
+    Candidates,
+    _greedy_seeds,
+    _replaced,
+    seeds,
+)
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.sums.parallel import serial_blas
@@ -116,21 +123,55 @@ def test_leverage_draws_by_the_scores_of_the_sketch():
 
 
 def test_greedy_seeds_match_a_naive_greedy_search():
-    """Same candidates from the same generator; the best one found by recomputing everything."""
+    """The same draws from the same generator; the best one found by recomputing everything."""
     F, missed = RNG.normal(size=(60, 4)), RNG.random(60)
     start = np.array([3, 17])
-    trials = int(2 + np.log(14))
-    ours = _greedy_seeds(F, missed, start, 14, trials, np.random.default_rng(5))
-    rng, chosen = np.random.default_rng(5), list(start)
+    trials = int(2 + np.log(30))
+    ours = _greedy_seeds(F, missed, start, 30, trials, np.random.default_rng(5))
+    rng, chosen, batches = np.random.default_rng(5), list(start), 0
     D2 = ((F[:, None] - F[None]) ** 2).sum(2)
-    while len(chosen) < 14:
-        weights = D2[:, chosen].min(1) + missed
-        weights[chosen] = 0
-        total = np.cumsum(weights)
-        candidates = np.unique(np.searchsorted(total, rng.random(trials) * total[-1]))
-        left = [D2[:, [*chosen, c]].min(1).sum() - missed[c] for c in candidates]
-        chosen.append(int(candidates[np.argmin(left)]))
+
+    def weights() -> np.ndarray:
+        w = D2[:, chosen].min(1) + missed
+        w[chosen] = 0
+        return w
+
+    while len(chosen) < 30:
+        old, batches = weights(), batches + 1
+        total = np.cumsum(old)
+        queue = list(np.searchsorted(total, rng.random(DRAWN) * total[-1]))
+        queue = list(zip(queue, rng.random(DRAWN), strict=True))
+        while len(chosen) < 30:
+            candidates, now = [], weights()
+            while queue and len(candidates) < trials:
+                row, chance = queue.pop(0)
+                if now[row] > 0 and chance * old[row] <= now[row]:
+                    candidates.append(row)
+            if len(candidates) < trials:
+                break
+            left = [D2[:, [*chosen, c]].min(1).sum() - missed[c] for c in candidates]
+            chosen.append(int(candidates[np.argmin(left)]))
+    assert batches > 2
     np.testing.assert_array_equal(ours, chosen[2:])
+
+
+def test_greedy_seeds_with_one_trial_are_drawn_by_the_weights_of_that_moment():
+    """Rows that wait since an earlier draw are rejected as often as their weight has fallen."""
+    F = np.array([[0.0], [1.0], [1.1], [3.0], [3.2]])
+    missed, start = np.array([0.0, 0.0, 0.5, 0.0, 0.1]), np.array([0])
+    D2 = (F - F.T) ** 2
+    expected = np.zeros((5, 5))  # the chance of every first and second row
+    first = np.where(np.arange(5) == 0, 0, D2[0] + missed)
+    for i in range(1, 5):
+        second = np.minimum(D2[0], D2[i]) + missed
+        second[[0, i]] = 0
+        expected[i] = first[i] / first.sum() * second / second.sum()
+    runs, counts = 4000, np.zeros((5, 5))
+    for seed in range(runs):
+        found = _greedy_seeds(F, missed, start, 3, 1, np.random.default_rng(seed))
+        counts[tuple(found)] += 1
+    spread = np.sqrt(runs * expected * (1 - expected))
+    assert (np.abs(counts - runs * expected) <= 4.5 * spread).all()
 
 
 def test_an_object_unlike_all_others_is_picked():

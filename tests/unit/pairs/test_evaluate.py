@@ -15,7 +15,6 @@ from kreinlearn.kernels.callables import CallableKernel
 from kreinlearn.kernels.processes import Processes
 from kreinlearn.pairs.evaluate import (
     evaluate_square,
-    neighbouring_spans,
     pairs_among,
     places_of,
     require_finite,
@@ -48,13 +47,6 @@ def square_of(kernel, objects, workers=1, own=None, progress=None):
     with seen.step("square", n, pairs_among(kernel, n)):
         session = Session(workers=workers, progress=seen)
         return evaluate_square(kernel, objects, np.arange(n), own, session)
-
-
-def test_spans_of_neighbours():
-    places = np.array([0, 1, 2, 3, 4, 7, 9, 10, 11])
-    assert neighbouring_spans(places, 100) == [(0, 5), (7, 8), (9, 12)]
-    assert neighbouring_spans(places, 2) == [(0, 2), (2, 4), (4, 5), (7, 8), (9, 11), (11, 12)]
-    assert neighbouring_spans(np.empty(0, dtype=np.intp), 5) == []
 
 
 def test_spans_of_equal_length():

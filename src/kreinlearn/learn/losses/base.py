@@ -33,7 +33,7 @@ class Loss(Protocol):
     def prepared(self, features: Features, encoded: Encoded, *, intercept: bool) -> Loss:
         """The loss for given data: what it has to know of the targets first."""
 
-    def objective(self, folds: Sequence[Fold]) -> MeanLoss:
+    def objective(self, folds: Sequence[Fold], workers: int = 1) -> MeanLoss:
         """The cross-validated loss and its gradient, as functions of the values."""
 
     def criterion(self, task: Task, features: Features, *, loo: bool) -> FoldLosses:

@@ -88,9 +88,9 @@ class SquaredHinge:
             kept = ValuesHere.for_rows(n, m, n_bytes, session.budget)
         return kept.before(task, by_fold=by_fold)
 
-    def objective(self, folds: Sequence[Fold]) -> MeanLoss:
+    def objective(self, folds: Sequence[Fold], workers: int = 1) -> MeanLoss:
         """Least squares, by which the search begins: sums do not tell the hinge loss."""
-        return MeanLoss(folds)
+        return MeanLoss(folds, workers)
 
     def criterion(self, task: Task, features: Features, *, loo: bool) -> FoldLosses:
         few = task.thinned_splits(task.splits(features.map), TUNED_ROWS)
@@ -103,14 +103,18 @@ class SquaredHinge:
         scale = features.scale(intercept=task.intercept)
         of_all = task.tuned_before(unknowns)
         if of_all is None:
-            of_all = tune_apart(self.objective(task.folds_of(features)), scale, unknowns)
+            folds = task.folds_of(features)
+            of_all = tune_apart(self.objective(folds, task.pairs.workers), scale, unknowns)
         if not of_all.apart:  # what does not pay there is not looked for here
             unknowns = one_penalty(of_all.values)
         splits = task.splits(features.map)
         few = task.thinned_splits(splits, TUNED_ROWS)
         start, growth = of_all.values, np.ones(2)
         if few is not splits or len(task.numbers) < task.n:
-            of_few = tune(self.objective(task.terms_of(few)), scale, unknowns)
+            of_few = tune(
+                self.objective(task.terms_of(few), task.pairs.workers), scale, unknowns,
+                start=of_all.values,
+            )  # fmt: skip
             start = of_few.values
             growth = np.divide(of_all.values, start, out=growth, where=start > 0)
         tuned = tune(hinge_objective(task, few), scale, unknowns, start=start)
@@ -194,7 +198,9 @@ class SquaredHinge:
 def hinge_objective(task: Task, splits: list[FoldRows]) -> HingeObjective:
     """The hinge loss of splits of the sampled rows, for a few of many outputs."""
     Y, w = task.sampled_targets()
-    return HingeObjective(splits, Y[:, some_outputs(Y)], w, intercept=task.intercept)
+    return HingeObjective(
+        splits, Y[:, some_outputs(Y)], w, intercept=task.intercept, workers=task.pairs.workers
+    )
 
 
 MAX_ITER = 200  # passes of one trial; nearly separable rows with hardly any penalty need many
@@ -229,8 +235,10 @@ class HingeFold:
 class HingeObjective(MeanLoss):
     """The squared hinge loss of all folds per unit of validated weight, and its gradient."""
 
-    def __init__(self, splits: list[FoldRows], Y: Array, w: Array, *, intercept: bool) -> None:
-        super().__init__([HingeFold(split, Y, w, intercept) for split in splits])
+    def __init__(
+        self, splits: list[FoldRows], Y: Array, w: Array, *, intercept: bool, workers: int = 1
+    ) -> None:
+        super().__init__([HingeFold(split, Y, w, intercept) for split in splits], workers)
 
 
 # Features of all rows

@@ -42,15 +42,15 @@ class SquaredError:
     def settled(self, values: Array) -> Self:
         return self
 
-    def objective(self, folds: Sequence[Fold]) -> MeanLoss:
-        return MeanLoss(folds)
+    def objective(self, folds: Sequence[Fold], workers: int = 1) -> MeanLoss:
+        return MeanLoss(folds, workers)
 
     def criterion(self, task: Task, features: Features, *, loo: bool) -> FoldLosses:
         if features.basis is not None:
             return task.tuning or tuning_loss(task, basis=features.basis)
         if loo and not task.honest:
             return task.leave_one_out(features)
-        return self.objective(task.folds_of(features))
+        return self.objective(task.folds_of(features), task.pairs.workers)
 
     def tune(self, task: Task, features: Features, unknowns: Unknowns, *, loo: bool) -> Tuned:
         before = None if loo and features.basis is None else task.tuned_before(unknowns)

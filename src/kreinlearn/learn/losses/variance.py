@@ -77,28 +77,28 @@ class VarianceConstrained(SquaredError):
         assert self.radii is not None
         return replace(self, radii=self.radii * values[2])
 
-    def objective(self, folds: Sequence[Fold]) -> MeanLoss:
+    def objective(self, folds: Sequence[Fold], workers: int = 1) -> MeanLoss:
         assert self.radii is not None
-        return MeanLoss([VarianceFold(fold, self.radii) for fold in folds])
+        return MeanLoss([VarianceFold(fold, self.radii) for fold in folds], workers)
 
     def criterion(self, task: Task, features: Features, *, loo: bool) -> MeanLoss:
-        return self.objective(task.folds_of(features))
+        return self.objective(task.folds_of(features), task.pairs.workers)
 
     def tune(self, task: Task, features: Features, unknowns: Unknowns, *, loo: bool) -> Tuned:
         """From the penalties of least squares, which are cheap to find, on to its own."""
         scale = features.scale(intercept=task.intercept)
         folds = task.folds_of(features)
         if not unknowns.penalties:  # only the radius
-            return tune(self.objective(folds), scale, unknowns)
+            return tune(self.objective(folds, task.pairs.workers), scale, unknowns)
         first = Unknowns(unknowns.fixed[:2], unknowns.equal)
         start = None if loo else task.tuned_before(first)
         if start is None:
-            start = tune_apart(MeanLoss(folds), scale, first)
+            start = tune_apart(MeanLoss(folds, task.pairs.workers), scale, first)
         if not start.apart:
             first = one_penalty(start.values)
         unknowns = Unknowns((*first.fixed, *unknowns.fixed[2:]), first.equal)
         begin = np.append(start.values, 1.0)
-        return tune(self.objective(folds), scale, unknowns, start=begin)
+        return tune(self.objective(folds, task.pairs.workers), scale, unknowns, start=begin)
 
     def solve_sums(self, whole: Centred, S: Array, values: Array) -> Linear:
         assert self.radii is not None

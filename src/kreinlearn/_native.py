@@ -1,0 +1,64 @@
+"""Routines of BLAS and LAPACK that run without the GIL, unlike the wrappers of scipy."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import scipy.linalg.cython_blas
+import scipy.linalg.cython_lapack
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+_TEXT, _POINTER, _INTEGER = ctypes.c_char_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)
+
+
+def _routine(module: Any, name: str, *arguments: Any) -> Any:
+    """A routine by its address."""
+    capsule = module.__pyx_capi__[name]
+    name_of = ctypes.PYFUNCTYPE(_TEXT, ctypes.py_object)
+    pointer_of = ctypes.PYFUNCTYPE(_POINTER, ctypes.py_object, _TEXT)
+    signature = name_of(("PyCapsule_GetName", ctypes.pythonapi))(capsule)
+    address = pointer_of(("PyCapsule_GetPointer", ctypes.pythonapi))(capsule, signature)
+    return ctypes.CFUNCTYPE(None, *arguments)(address)
+
+
+def _syrk(name: str) -> Any:
+    matrix = _POINTER, _POINTER, _INTEGER  # a factor, the matrix, its leading dimension
+    sizes = _TEXT, _TEXT, _INTEGER, _INTEGER
+    return _routine(scipy.linalg.cython_blas, name, *sizes, *matrix, *matrix)
+
+
+_SYRK = {np.dtype(np.float64): _syrk("dsyrk"), np.dtype(np.float32): _syrk("ssyrk")}
+_POTRF = _routine(
+    scipy.linalg.cython_lapack, "dpotrf", _TEXT, _INTEGER, _POINTER, _INTEGER, _INTEGER
+)
+
+
+def add_gram(C: Array, triangle: Array) -> Array:
+    """Add C'C to the upper triangle of a matrix (m, m) in Fortran order, for rows C (b, m)."""
+    C = np.ascontiguousarray(C)
+    b, m = C.shape
+    one = np.ones(1, C.dtype)
+    columns, depth = ctypes.c_int(m), ctypes.c_int(b)
+    _SYRK[C.dtype](
+        b"U", b"N", columns, depth, one.ctypes.data, C.ctypes.data, columns,
+        one.ctypes.data, triangle.ctypes.data, columns,
+    )  # fmt: skip
+    return triangle
+
+
+def cholesky(A: Array) -> Array:
+    """The factor of a symmetric matrix in C order, in its lower triangle; A is overwritten.
+
+    The result is in Fortran order, and its upper triangle holds what was there before.
+    ``LinAlgError`` says that the matrix is not positive definite.
+    """
+    size, status = ctypes.c_int(len(A)), ctypes.c_int(0)
+    leading = ctypes.c_int(max(len(A), 1))
+    _POTRF(b"L", size, A.ctypes.data, leading, status)
+    if status.value:
+        raise np.linalg.LinAlgError(f"the pivot of row {status.value - 1} is not positive")
+    return A.T
