@@ -483,7 +483,7 @@ FITS = {
     "leverage": (600, {"landmarks": Landmarks(30, "leverage", core="plain"), "rank": 20}),
     "rows": (400, {"landmarks": Landmarks(np.arange(0, 400, 10), core="plain")}),
     "outside": (400, {"landmarks": Landmarks(numbers(40), core="plain")}),
-    "streamed": (8192 + 2500, {"landmarks": 8}),
+    "streamed": (4096 + 2500, {"landmarks": 8}),
     "exact": (250, {"landmarks": None}),
 }
 

@@ -195,19 +195,19 @@ class Search:
         self.trials.append((x.copy(), loss))
         return loss
 
-    def descend(self, start: Array) -> None:
-        """Follow the gradient from a start until the loss gets flat."""
+    def descend(self, start: Array, flat: float = FLAT) -> None:
+        """Follow the gradient from a start until the log loss falls by less than ``flat``."""
         start = np.clip(start, self.low, self.high)
         bounds = list(zip(self.low, self.high, strict=True))
         reference = self.best[1] if self.trials else float(np.exp(self(start)[0]))
 
-        def fall(x: Array) -> tuple[float, Array]:  # near zero, so that FLAT is an absolute change
+        def fall(x: Array) -> tuple[float, Array]:  # near zero: ``flat`` is an absolute change
             log_loss, gradient = self(x)
             return log_loss - float(np.log(reference)), gradient
 
         minimize(
             fall, start, jac=True, method="L-BFGS-B", bounds=bounds,
-            options={"maxiter": STEPS, "maxfun": 2 * STEPS, "ftol": FLAT, "gtol": 1e-7},
+            options={"maxiter": STEPS, "maxfun": 2 * STEPS, "ftol": flat, "gtol": 1e-7},
         )  # fmt: skip
 
     @property
@@ -239,6 +239,7 @@ def tune(
     start: Array | None = None,
     shares: Sequence[float] = COARSE,
     coarse: bool = False,
+    flat: float = FLAT,
 ) -> Tuned:
     """The values of smallest loss; ``scale`` is the largest eigenvalue of the Gram matrix over n.
 
@@ -248,7 +249,7 @@ def tune(
     search, free = Search(objective, unknowns, scale), unknowns.free
     for x in _starts(search, scale, unknowns, start, shares):
         if not coarse:
-            search.descend(x)
+            search.descend(x, flat)
     for _ in range(restarts):
         assert rng is not None
         wide = RESTART_DECADES * np.log(10)

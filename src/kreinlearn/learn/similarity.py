@@ -306,10 +306,8 @@ def with_kernel(task: Task, kernel: Kernel) -> Task:
 def _screened(task: Task, unknowns: Unknowns, seed: int) -> Tuned:
     """Coarse penalties and few rows, the same for the same seed."""
     thin = task.thinned(SCREENED, np.random.default_rng(seed))
-    splits = thin.splits()
-    if not task.honest:
-        most = max(SCREENED_OUTSIDE, SCREENED_PER_LANDMARK * len(task.sample.landmarks))
-        splits = thin.thinned_splits(splits, most, np.random.default_rng(seed))
+    most = max(SCREENED_OUTSIDE, SCREENED_PER_LANDMARK * len(task.sample.landmarks))
+    splits = thin.splits(most=None if task.honest else most, rng=np.random.default_rng(seed))
     return _tuned(thin.terms_of(splits), partial(tune, coarse=True), unknowns)
 
 

@@ -249,45 +249,39 @@ class Task:
 
     # Splits of the sample
 
-    def splits(self, feature_map: FeatureMap | None = None, *, columns: bool = False) -> list[
-        FoldRows
-    ]:  # fmt: skip
+    def splits(
+        self, feature_map: FeatureMap | None = None, *, columns: bool = False,
+        most: int | None = None, rng: np.random.Generator | None = None,
+    ) -> list[FoldRows]:  # fmt: skip
         """Features of the sampled rows for every fold, by a map its validation had no part in.
 
-        With ``columns`` the kernel values and the map are kept beside the features.
+        With ``columns`` the kernel values and the map are kept beside the features. With ``most``
+        the splits are of at most so many rows, drawn at random; the features of others are zero.
         """
         folds = self.folds[self.numbers]
         present = [k for k in range(self.n_folds) if 0 < np.sum(folds == k) < len(folds)]
+        drawn = np.ones(len(folds), dtype=bool)
+        if most is not None and most < len(folds):
+            drawn[:] = False
+            drawn[(rng or self.rng).choice(len(folds), most, replace=False)] = True
         if self.honest:
             self._require_room(len(present))
-            return [self._rebuilt(k, columns) for k in present]
+            return [self._rebuilt(k, columns, drawn) for k in present]
         sample, unit = self.sample, self.sample.unit
         C = sample.scaled[sample.inside]
         if feature_map is None:
             W, S = self.cut(C, *self.kind.map_of(sample.K_ZZ / unit, sample.eps, self.spec))
         else:
             W, S = feature_map.W, feature_map.S
-        kept, Phi = (C, W) if columns else None, C @ W
+        kept, Phi = (C, W) if columns else None, np.zeros((len(C), len(S)))
+        Phi[drawn] = C[drawn] @ W
         return [
-            FoldRows(Phi, S, np.flatnonzero(folds != k), np.flatnonzero(folds == k), kept)
-            for k in present
-        ]
-
-    def thinned_splits(
-        self, splits: list[FoldRows], most: int, rng: np.random.Generator | None = None
-    ) -> list[FoldRows]:
-        """The same splits of at most ``most`` rows, drawn at random."""
-        n = len(self.numbers)
-        if n <= most:
-            return splits
-        drawn = np.zeros(n, dtype=bool)
-        drawn[(rng or self.rng).choice(n, most, replace=False)] = True
-        return [
-            replace(
-                split, train=split.train[drawn[split.train]], valid=split.valid[drawn[split.valid]]
+            FoldRows(
+                Phi, S, np.flatnonzero(drawn & (folds != k)),
+                np.flatnonzero(drawn & (folds == k)), kept,
             )
-            for split in splits
-        ]
+            for k in present
+        ]  # fmt: skip
 
     def thinned(self, most: int, rng: np.random.Generator) -> Task:
         """The same task of fewer rows, where folds make maps of all of them."""
@@ -310,14 +304,15 @@ class Task:
         folds = self.folds[rows]
         return np.flatnonzero((rows < 0) | ((folds != k) & (folds != ABSENT)))
 
-    def _rebuilt(self, k: int, columns: bool) -> FoldRows:
-        """A fold with a map of its own."""
+    def _rebuilt(self, k: int, columns: bool, drawn: Array) -> FoldRows:
+        """A fold with a map of its own, made of all its training rows, and those that are drawn."""
         sample, unit = self.sample, self.sample.unit
         C, K_ZZ = self._similarities(k)
         C = scaled(C[sample.inside], unit)
         numbers = self.numbers
         train, valid = self._trained(numbers, k), np.flatnonzero(self.folds[numbers] == k)
         W, S = self.cut(C[train], *self.kind.map_of(K_ZZ / unit, sample.eps, self.spec))
+        train, valid = train[drawn[train]], valid[drawn[valid]]
         return FoldRows(C @ W, S, train, valid, (C, W) if columns else None)
 
     def cut(self, C: Array, W: Array, S: Array) -> tuple[Array, Array]:

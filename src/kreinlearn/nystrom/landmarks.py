@@ -53,7 +53,7 @@ class Landmarks:
     rank : int or None, default=None
         The largest rank that the features of a learner may have; None keeps all. Transformers
         have a parameter ``rank`` or ``n_components`` of their own.
-    pool : int, default=8192
+    pool : int, default=4096
         The size of the uniform sample of rows among which landmarks are chosen, and by which a
         similarity is chosen, if there are more rows. Ten times the number of landmarks is used if
         that is larger.
@@ -72,7 +72,7 @@ class Landmarks:
     scheme: str | Callable[..., Any] = "auto"
     core: str | None = None
     rank: int | None = None
-    pool: int = 8192
+    pool: int = 4096
 
     @classmethod
     def of(cls, landmarks: Any) -> Landmarks:
@@ -100,7 +100,7 @@ class MapSpec:
     core: str = "plain"
     method: str = "gram"
     tol: float | None = None  # the error at which landmarks stop growing; None: they do not grow
-    pool: int = 8192
+    pool: int = 4096
     eligible: Array | None = None  # rows that may be landmarks; None: all
     reason: str = ""  # why there are so many landmarks, where that was decided
     wants_pool: bool = False  # rows beside the landmarks are looked at, whatever the scheme

@@ -36,7 +36,7 @@ pq = pytest.importorskip("pyarrow.parquet")
 ds = pytest.importorskip("pyarrow.dataset")
 zarr = pytest.importorskip("zarr")
 
-N, D = 9001, 3  # the pool of landmarks is 8192 rows: the others are streamed
+N, D = 9001, 3  # the pool of landmarks is 4096 rows: the others are streamed
 NAMES = ["a", "b", "c"]
 Write = Callable[[Path, Any], Any]
 

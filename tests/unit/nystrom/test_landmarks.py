@@ -53,7 +53,7 @@ def counted_pairs(matrix=K, *, metric=False):
 
 def test_the_size_of_the_pool():
     assert replace(SPEC, n_landmarks=20).pool_size(100) == 100
-    assert replace(SPEC, n_landmarks=20).pool_size(10**6) == 8192
+    assert replace(SPEC, n_landmarks=20).pool_size(10**6) == 4096
     assert replace(SPEC, n_landmarks=2000).pool_size(10**6) == 20_000
     assert replace(SPEC, n_landmarks=5, pool=300).pool_size(10**6) == 300
 

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from kreinlearn.learn.coding import Encoded
 
 TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
+FLAT = 1e-3  # decrease of its logarithm at which a descent ends: so few rows tell no more
 NEAR = 1 / 8  # share of the rows whose kernel values are kept because they are near the margin
 DENSE = 1 / 64  # share of the rows above which they are summed tile by tile, and not gathered
 SUM_BYTES = 2**25  # of Gram matrices that one thread sums at a time
@@ -93,8 +94,7 @@ class SquaredHinge:
         return MeanLoss(folds, workers)
 
     def criterion(self, task: Task, features: Features, *, loo: bool) -> FoldLosses:
-        few = task.thinned_splits(task.splits(features.map), TUNED_ROWS)
-        return hinge_objective(task, few)
+        return hinge_objective(task, task.splits(features.map, most=TUNED_ROWS))
 
     def tune(self, task: Task, features: Features, unknowns: Unknowns, *, loo: bool) -> Tuned:
         """Least squares first, as it is cheap; the hinge loss from there, on rows in memory."""
@@ -107,17 +107,16 @@ class SquaredHinge:
             of_all = tune_apart(self.objective(folds, task.pairs.workers), scale, unknowns)
         if not of_all.apart:  # what does not pay there is not looked for here
             unknowns = one_penalty(of_all.values)
-        splits = task.splits(features.map)
-        few = task.thinned_splits(splits, TUNED_ROWS)
+        few = task.splits(features.map, most=TUNED_ROWS)
         start, growth = of_all.values, np.ones(2)
-        if few is not splits or len(task.numbers) < task.n:
+        if len(task.numbers) > TUNED_ROWS or len(task.numbers) < task.n:
             of_few = tune(
                 self.objective(task.terms_of(few), task.pairs.workers), scale, unknowns,
                 start=of_all.values,
             )  # fmt: skip
             start = of_few.values
             growth = np.divide(of_all.values, start, out=growth, where=start > 0)
-        tuned = tune(hinge_objective(task, few), scale, unknowns, start=start)
+        tuned = tune(hinge_objective(task, few), scale, unknowns, start=start, flat=FLAT)
         return replace(tuned, values=tuned.values * growth)
 
     def solve(self, task: Task, features: Features, values: Array, kept: Any) -> Linear:
@@ -258,6 +257,11 @@ class SumsOfEach:
     def clear(self) -> None:
         for part in self.parts:
             part.clear()
+
+
+def unless_ones(weights: Array) -> Array | None:
+    """None for weights that are all 1, which change nothing and cost a copy of the rows."""
+    return None if (weights == 1).all() else weights
 
 
 class Sampled(NamedTuple):
@@ -416,7 +420,7 @@ class FeatureRows:
             C = self._columns_of(every, 1)
             for sums, one, part, mine in zip(total.parts, some, parts, numbers, strict=True):
                 rows = C if len(mine) == len(every) else C[np.searchsorted(every, mine)]
-                sums.add(rows, one.columns[part], one.weights[part])
+                sums.add(rows, one.columns[part], unless_ones(one.weights[part]))
 
         def zero() -> SumsOfEach:
             return SumsOfEach([Moments.zeros(m, one.columns.shape[1]) for one in some])
@@ -449,7 +453,7 @@ class FeatureRows:
             return FeatureMoments.of_rows(C @ self.W, Y, weights)
 
         def add(total: Moments, part: slice) -> None:
-            total.add(C[part], Y[part], weights[part])
+            total.add(C[part], Y[part], unless_ones(weights[part]))
 
         def zero() -> Moments:
             return Moments.zeros(m, Y.shape[1])
