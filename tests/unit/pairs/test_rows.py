@@ -12,7 +12,6 @@ from threadpoolctl import threadpool_limits
 from kreinlearn.data.memory import Resources
 from kreinlearn.data.tiles import TILE, Scratch
 from kreinlearn.kernels import Gaussian, pairwise
-from kreinlearn.learn.folds import TileFolds
 from kreinlearn.pairs.rows import Rows, Session, joined, open_session
 from kreinlearn.progress import Progress
 from kreinlearn.sums.moments import Targets
@@ -179,11 +178,7 @@ def test_rows_of_positive_weight():
     rows.require_weight(5)  # rows in memory may have none
 
 
-def test_folds_and_targets_are_arrays_here():
-    folds = TileFolds(N, 3, seed=1)
-    found = Rows(X).fold_numbers(folds)
-    assert isinstance(found, np.ndarray)
-    np.testing.assert_array_equal(found, folds[np.arange(N)])
+def test_targets_are_arrays_here():
     doubled = Rows(X).mapped(X[:, 0], lambda y: 2 * y, np.float64, None)
     np.testing.assert_array_equal(doubled, 2 * X[:, 0])
     assert Rows(X).value_store(10**12, Session(budget=0)) is None
