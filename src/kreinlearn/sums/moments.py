@@ -226,6 +226,13 @@ def _moments(C: Array, targets: Targets, numbers: Array, workers: int) -> Moment
     return sum_over_blocks(add, tiles, zero, len(C), workers=workers, spare=spare)
 
 
+def column_sums(C: Array) -> Array:  # (b, m) -> (m,)
+    """The sum of each column in float64; BLAS adds float64 rows several times faster than numpy."""
+    if C.dtype != np.float64:
+        return np.asarray(C.sum(axis=0, dtype=np.float64))
+    return np.ones(len(C)) @ C
+
+
 STRIP = 128  # columns of a triangle that are added at once
 
 
@@ -250,7 +257,7 @@ class Gram:
             self.sums += w @ C
             C = np.sqrt(w).astype(C.dtype, copy=False)[:, None] * C
         else:
-            self.sums += C.sum(axis=0, dtype=np.float64)
+            self.sums += column_sums(C)
         if C.dtype == np.float32 and self.single:
             self.triangle += add_gram(C, np.zeros(self.triangle.shape, np.float32, order="F"))
         else:
@@ -311,14 +318,17 @@ def _blas(name: str) -> Any:
 _SYRK = {np.dtype(np.float64): _blas("dsyrk"), np.dtype(np.float32): _blas("ssyrk")}
 
 
+_ONE = {dtype: np.ones(1, dtype) for dtype in _SYRK}
+_ONE_AT = {dtype: one.ctypes.data for dtype, one in _ONE.items()}  # its address, while it lives
+
+
 def add_gram(C: Array, triangle: Array) -> Array:
     """Add C'C to the upper triangle of a matrix (m, m) in Fortran order, for rows C (b, m)."""
     C = np.ascontiguousarray(C)
     b, m = C.shape
-    one = np.ones(1, C.dtype)
-    columns, depth = ctypes.c_int(m), ctypes.c_int(b)
+    columns, depth, one = ctypes.c_int(m), ctypes.c_int(b), _ONE_AT[C.dtype]
     _SYRK[C.dtype](
-        b"U", b"N", columns, depth, one.ctypes.data, C.ctypes.data, columns,
-        one.ctypes.data, triangle.ctypes.data, columns,
+        b"U", b"N", columns, depth, one, C.ctypes.data, columns,
+        one, triangle.ctypes.data, columns,
     )  # fmt: skip
     return triangle
