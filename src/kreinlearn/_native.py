@@ -37,15 +37,18 @@ _POTRF = _routine(
 )
 
 
+_ONE = {dtype: np.ones(1, dtype) for dtype in _SYRK}
+_ONE_AT = {dtype: one.ctypes.data for dtype, one in _ONE.items()}  # its address, while it lives
+
+
 def add_gram(C: Array, triangle: Array) -> Array:
     """Add C'C to the upper triangle of a matrix (m, m) in Fortran order, for rows C (b, m)."""
     C = np.ascontiguousarray(C)
     b, m = C.shape
-    one = np.ones(1, C.dtype)
-    columns, depth = ctypes.c_int(m), ctypes.c_int(b)
+    columns, depth, one = ctypes.c_int(m), ctypes.c_int(b), _ONE_AT[C.dtype]
     _SYRK[C.dtype](
-        b"U", b"N", columns, depth, one.ctypes.data, C.ctypes.data, columns,
-        one.ctypes.data, triangle.ctypes.data, columns,
+        b"U", b"N", columns, depth, one, C.ctypes.data, columns,
+        one, triangle.ctypes.data, columns,
     )  # fmt: skip
     return triangle
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -31,6 +32,7 @@ from kreinlearn.data.table import require_column
 from kreinlearn.data.tiles import TILE, library
 
 HDF5 = b"MATLAB 7.3"
+FEW_IN_TILE = 16  # one row of so many: rows are read one by one
 PICKLED = "holds pickled objects, which are not read; save numbers or texts"
 
 
@@ -53,7 +55,10 @@ class ArrayReader:
 
 
 class MappedFile(ArrayReader):
-    """A .npy file, mapped anew for every block: what is mapped does not grow with the file."""
+    """A .npy file, of which rows are read when they are wanted: no page of it stays in memory.
+
+    Columns that are stored one after the other (Fortran's order) are mapped anew for every block.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -72,11 +77,36 @@ class MappedFile(ArrayReader):
         order: Literal["F", "C"] = "F" if self.fortran else "C"
         return np.memmap(self.path, self.dtype, "r", self.offset, self.shape, order)
 
+    def read(self, start: int, stop: int) -> Array:
+        if self.fortran:
+            return super().read(start, stop)
+        rows = np.empty((stop - start, *self.shape[1:]), self.dtype)
+        with self.path.open("rb", buffering=0) as file:
+            self._fill(file, rows, start)
+        return plain(rows)
+
+    def _fill(self, file: IO[bytes], rows: Array, start: int) -> None:
+        """Read rows from ``start`` on into an array, as long as a system call gives some."""
+        left = memoryview(rows.reshape(-1).view(np.uint8))
+        file.seek(self.offset + start * self.dtype.itemsize * math.prod(self.shape[1:]))
+        while len(left):
+            if not (some := file.readinto(left)):  # type: ignore[attr-defined]
+                raise EOFError
+            left = left[some:]
+
     def pick(self, numbers: Array) -> Array:
-        """Read one tile at a time: pages stay in memory for as long as they are mapped."""
+        """Read one tile at a time, or one row at a time where few are wanted."""
         rows = np.empty((len(numbers), *self.shape[1:]), self.dtype)
-        for places in by_tile(numbers):
-            rows[places] = self.mapped()[numbers[places]]
+        with self.path.open("rb", buffering=0) as file:
+            for places in by_tile(numbers):
+                first, last = int(numbers[places[0]]), int(numbers[places[-1]])
+                if self.fortran:
+                    rows[places] = self.mapped()[numbers[places]]
+                elif len(places) * FEW_IN_TILE > last - first:
+                    rows[places] = self.read(first, last + 1)[numbers[places] - first]
+                else:
+                    for place in places.tolist():
+                        self._fill(file, rows[place : place + 1], int(numbers[place]))
         return plain(rows)
 
 

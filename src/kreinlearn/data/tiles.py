@@ -93,7 +93,9 @@ def tiles_without(start: int, stop: int, known: np.ndarray) -> Iterator[np.ndarr
     for first in range(start, stop, TILE):
         last = min(first + TILE, stop)
         inside = known[slice(*np.searchsorted(known, [first, last]))]
-        if len(inside) < last - first:
+        if not len(inside):
+            yield np.arange(first, last)
+        elif len(inside) < last - first:
             yield np.delete(np.arange(first, last), inside - first)
 
 

@@ -43,6 +43,7 @@ NO_SEQUENCES = (str, bytes, bytearray, Mapping, Set, np.matrix)  # not read as s
 
 TargetLike = ArrayLike | str | None  # targets, or the name of the column that holds them
 WeightLike = ArrayLike | None  # one weight per row
+MANY_LABELS = 2**16  # that are not sorted only to see that they are labels
 LARGEST = 1e150  # of a target, whose square is summed
 
 # Tables of numbers
@@ -295,7 +296,7 @@ def checked_numbers(y: Any, estimator: str) -> NDArray[Any]:
     if np.asarray(y).dtype.kind in "mM":  # scikit-learn would take them as numbers
         raise TypeError("y must hold numbers, got dates; convert them first")
     y = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y", estimator=estimator)
-    size = np.max(np.abs(y), initial=0.0)
+    size = max(np.max(y, initial=0.0), -np.min(y, initial=0.0))
     if size > LARGEST:
         raise ValueError(f"y is as large as {size:.3g}, too large to be squared; divide it")
     return np.ascontiguousarray(y)
@@ -324,8 +325,14 @@ def checked_labels(y: Any, estimator: str) -> NDArray[Any]:
     require_unmasked(y, "y")
     _require_one_kind(y)
     y = _check_y(y, estimator=estimator)
-    check_classification_targets(y)
+    if y.dtype.kind not in "biu" or len(y) <= MANY_LABELS or _extent(y) > len(y) // 2:
+        check_classification_targets(y)  # sorts all labels, and warns if most of them differ
     return np.asarray(y)
+
+
+def _extent(y: NDArray[Any]) -> int:
+    """The largest of some integers minus the smallest."""
+    return int(y.max()) - int(y.min())
 
 
 def _require_one_kind(y: Any) -> None:

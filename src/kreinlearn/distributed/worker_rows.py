@@ -16,7 +16,6 @@ from kreinlearn.distributed.rows import DaskRows, rows_of, spread
 from kreinlearn.distributed.sums import Span
 from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.kernels.vector_columns import evenly
-from kreinlearn.learn.folds import TileFolds
 from kreinlearn.pairs.rows import Rows, Session, Work
 from kreinlearn.sums.moments import Targets
 from kreinlearn.sums.parallel import COLUMN_SPANS, ColumnSums, Tally, spans_of
@@ -95,9 +94,6 @@ class WorkerRows(Rows):
 
     def weighted_rows(self, weights: DaskRows | None) -> None:  # type: ignore[override]
         """Return None, as all rows have a positive weight."""
-
-    def fold_numbers(self, folds: TileFolds) -> TileFolds:
-        return folds
 
     def value_store(self, n_bytes: int, session: Session) -> ValuesOnWorkers:
         return ValuesOnWorkers(keep=n_bytes <= room(session.budget, given=session.budget_given))

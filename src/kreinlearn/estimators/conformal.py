@@ -27,6 +27,7 @@ from kreinlearn.data.validation import (
 from kreinlearn.distributed.entrance import require_in_memory
 from kreinlearn.kernels.base import Array, Kernel, Objects, symmetrised
 from kreinlearn.learn.coding import MULTILABEL
+from kreinlearn.learn.folds import TRAINING
 from kreinlearn.learn.stack import two_columns
 from kreinlearn.nystrom.landmarks import are_row_numbers
 from kreinlearn.pairs.evaluate import places_of
@@ -67,9 +68,9 @@ class Training:
             for name in ("landmark_indices_", "support_"):  # rows of all objects, not of these
                 if (rows := vars(model).get(name)) is not None:
                     setattr(model, name, others[rows])
-            if isinstance(folds := vars(model).get("folds_"), np.ndarray):
-                model.folds_ = np.full(len(self.y), -1, folds.dtype)
-                model.folds_[others] = folds
+            if (folds := vars(model).get("folds_")) is not None:
+                model.folds_ = np.full(len(self.y), TRAINING)
+                model.folds_[others] = np.asarray(folds)
         else:
             w, y = self.weights.copy(), self.y.copy()
             w[left_out] = 0.0

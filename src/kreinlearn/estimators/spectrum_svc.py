@@ -334,7 +334,7 @@ class SpectrumSVC(KreinClassifierBase):
             folds, n_folds = draw_folds(self.cv, Rows(numbers), few, rng)
             if are_drawn(self.cv):
                 warn_of_rare(few, n_folds)
-            return folds, n_folds
+            return np.asarray(folds), n_folds
         folds, n_folds = draw_folds(self.cv, rows, encoded, rng)
         return folds[numbers], n_folds
 

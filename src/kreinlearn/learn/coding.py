@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from sklearn.utils import gen_batches
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import _ovr_decision_function
 
@@ -31,6 +32,7 @@ from kreinlearn.solvers.least_squares import signed_penalty
 
 MOST_COMPARED = 32  # classes: the time of one-vs-one grows with the square of their number
 MULTILABEL = "multilabel"  # beside "ovr" and "ovo": objects have sets of labels
+AT_ONCE = 2**16  # labels that are looked up at a time: what is made on the way takes little room
 COMPARED_ROWS = 4096  # by which one-vs-rest and one-vs-one are compared, at the most
 
 
@@ -167,7 +169,7 @@ class Classes:
             "regressor",
         )  # fmt: skip
         Y = rows.mapped(y, partial(targets_of, classes=every), np.int8, 1 if k == 2 else k)
-        labels = rows.mapped(y, partial(numbers_of, classes=every), np.intp, None)
+        labels = rows.mapped(y, partial(numbers_of, classes=every), type_of_numbers(k), None)
         counts = np.zeros(k, dtype=np.intp)
         counts[np.searchsorted(every, tally.labels)] = tally.counts
         return Encoded(y, Y, labels, counts, every)
@@ -306,7 +308,10 @@ def as_columns(y: Array) -> Array:  # (n,) or (n, q) -> (n, q)
 
 
 def less(Y: Array, shift: Array | float, unit: float) -> Array:
-    return np.asarray((Y - shift) / unit)
+    """(Y - shift) / unit, with room for one copy."""
+    Y = np.asarray(Y - shift, dtype=np.float64)
+    Y /= unit
+    return Y
 
 
 def require_two(classes: Array, which: str = "") -> None:
@@ -326,14 +331,26 @@ def one_vs_rest(labels: Array, n_classes: int, dtype: Any = np.float64) -> Array
     return Y
 
 
+def type_of_numbers(k: int) -> np.dtype[Any]:
+    """The smallest type of signed integers that has room for the numbers of k classes."""
+    return np.min_scalar_type(-max(k, 1))
+
+
 def numbers_of(y: Array, classes: Array) -> Array:
     """Labels as numbers of classes."""
-    return np.asarray(np.searchsorted(classes, y))
+    numbers = np.empty(len(y), type_of_numbers(len(classes)))
+    for part in gen_batches(len(y), AT_ONCE):
+        numbers[part] = np.searchsorted(classes, y[part])
+    return numbers
 
 
 def targets_of(y: Array, classes: Array) -> Array:
     """+-1 of labels, as small integers."""
-    return one_vs_rest(numbers_of(y, classes), len(classes), np.int8)
+    k = len(classes)
+    Y = np.empty((len(y), 1 if k == 2 else k), np.int8)
+    for part in gen_batches(len(y), AT_ONCE):
+        Y[part] = one_vs_rest(numbers_of(y[part], classes), k, np.int8)
+    return Y
 
 
 def signs_of(indicator: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from kreinlearn._warnings import RareClasses, warn
-from kreinlearn.data.tiles import TILE, among
+from kreinlearn.data.tiles import among
+from kreinlearn.nystrom.core import row_keys
 from kreinlearn.solvers import Array
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from kreinlearn.pairs.rows import Rows
 
 MAX_FOLDS = 5
-MANY_ROWS = 8192  # beyond which folds are drawn tile by tile, and classes are one against the rest
+MANY_ROWS = (
+    8192  # beyond which folds are functions of the row number, and classes are one against the rest
+)
 NAMED_CLASSES = 5  # that a warning names
 TRAINING = -1  # the fold of rows that are in every training part
 
@@ -62,53 +65,62 @@ def random_folds(n: int, k: int, rng: np.random.Generator, labels: Array | None 
     return folds
 
 
-@dataclass(frozen=True)
-class TileFolds:
-    """Fold numbers of many rows, drawn one tile at a time and only where they are asked for.
+@dataclass(frozen=True, eq=False)
+class DrawnFolds:
+    """Fold numbers of many rows, each of which is a function of the number of its row.
 
-    ``folds[numbers]`` gives the folds of some rows, and ``np.asarray(folds)`` those of all rows.
+    Nothing is kept for a row, except for the few that are put into a fold. ``folds[numbers]`` gives
+    the folds of some rows, and ``np.asarray(folds)`` those of all rows.
     """
 
     n: int
     k: int
     seed: int
     apart: Array = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # sorted row numbers
-    fold: int = TRAINING  # the fold of the rows ``apart``
+    of_apart: Array = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # and their folds
 
     def __len__(self) -> int:
         return self.n
 
     def __getitem__(self, numbers: Array) -> Array:
-        numbers = np.asanyarray(numbers)
-        folds = np.empty(len(numbers), dtype=np.intp)
-        for tile, places in places_by_tile(numbers):
-            folds[places] = self._of_tile(tile)[numbers[places] - tile * TILE]
-        folds[among(numbers, self.apart)] = self.fold
+        if not isinstance(numbers, np.ndarray) or numbers.dtype == bool:  # a slice, a mask, a list
+            return np.asarray(np.asarray(self)[numbers])
+        folds = part_of_key(row_keys(numbers, self.seed), self.k)
+        if len(self.apart) and len(numbers):
+            here = slice(*np.searchsorted(self.apart, [numbers.min(), numbers.max() + 1]))
+            apart, of_apart = self.apart[here], self.of_apart[here]
+            inside = among(numbers, apart)
+            folds[inside] = of_apart[np.searchsorted(apart, numbers[inside])]
         return folds
 
-    def _of_tile(self, tile: int) -> Array:
-        size = min(TILE, self.n - tile * TILE)
-        return np.random.default_rng([self.seed, tile]).permutation(np.arange(size) % self.k)
+    def __iter__(self) -> Iterator[Any]:
+        return iter(np.asarray(self))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self[np.arange(self.n)], dtype)
 
+    def placed(self, rows: Array, folds: Array | int) -> DrawnFolds:
+        """The same folds, except that these rows, which are distinct, are in the given ones."""
+        apart = np.union1d(self.apart, rows)
+        of_apart = np.empty(len(apart), dtype=np.intp)
+        of_apart[np.searchsorted(apart, self.apart)] = self.of_apart
+        of_apart[np.searchsorted(apart, rows)] = folds
+        return replace(self, apart=apart, of_apart=of_apart)
 
-def places_by_tile(numbers: Array) -> list[tuple[int, Array]]:
-    """Each tile among row numbers, and the places of its rows: one sort, and no pass per tile."""
-    tiles = numbers // TILE
-    order = np.argsort(tiles, kind="stable")
-    present, starts = np.unique(tiles[order], return_index=True)
-    return list(zip(present.tolist(), np.split(order, starts[1:]), strict=False))
+
+def part_of_key(keys: Array, k: int) -> Array:  # (n,) uint64 -> (n,)
+    """The part that each key falls into, if the range of all keys is cut into k equal parts."""
+    half = np.uint64(32)  # bits: the others would make no difference that is worth the room
+    return (((keys >> half) * np.uint64(k)) >> half).astype(np.intp)
 
 
-Folds = TypeVar("Folds", Array, TileFolds)  # fold numbers of all rows
+Folds = TypeVar("Folds", Array, DrawnFolds)  # fold numbers of all rows
 
 
 def with_fold(folds: Folds, rows: Array, fold: int) -> Folds:
     """The same folds, except that some rows are all in ``fold``."""
-    if isinstance(folds, TileFolds):
-        return replace(folds, apart=np.union1d(folds.apart, rows), fold=fold)
+    if isinstance(folds, DrawnFolds):
+        return folds.placed(rows, fold)
     folds = folds.copy()
     folds[rows] = fold
     return folds
@@ -116,8 +128,8 @@ def with_fold(folds: Folds, rows: Array, fold: int) -> Folds:
 
 def as_groups(folds: Folds, k: int) -> Folds:
     """The group in which each row is summed: its fold, or k if it is in every training part."""
-    if isinstance(folds, TileFolds):
-        return replace(folds, fold=k)
+    if isinstance(folds, DrawnFolds):
+        return replace(folds, of_apart=np.where(folds.of_apart == TRAINING, k, folds.of_apart))
     return np.where(folds == TRAINING, k, folds)
 
 
@@ -157,7 +169,7 @@ def draw_folds(cv: Any, rows: Rows, encoded: Encoded, rng: np.random.Generator) 
         k = min(fold_count(n) if cv is None else int(cv), n)
         if n <= MANY_ROWS:
             return random_folds(n, k, rng, encoded.labels), k
-        folds = rows.fold_numbers(TileFolds(n, k, int(rng.integers(2**63))))
+        folds = DrawnFolds(n, k, int(rng.integers(2**63)))
         return _with_rare_spread(folds, k, encoded, rng), k
     if isinstance(cv, str):  # "loo"
         return np.arange(n), n
@@ -166,13 +178,17 @@ def draw_folds(cv: Any, rows: Rows, encoded: Encoded, rng: np.random.Generator) 
     return given_folds(n, splits), len(splits)
 
 
-def _with_rare_spread(folds: Any, k: int, encoded: Encoded, rng: np.random.Generator) -> Any:
+def _with_rare_spread(
+    folds: DrawnFolds, k: int, encoded: Encoded, rng: np.random.Generator
+) -> DrawnFolds:
     """The same folds, in which no fold has all objects of a small class, where the rows are here.
 
     Classes of more than 2 k objects are spread by chance.
     """
     if encoded.counts is None or not isinstance(encoded.labels, np.ndarray):
         return folds
-    rare = np.flatnonzero(encoded.counts[encoded.labels] <= 2 * k)
-    folds[rare] = random_folds(len(rare), k, rng, encoded.labels[rare])
-    return folds
+    small = (encoded.counts > 0) & (encoded.counts <= 2 * k)
+    if not small.any():
+        return folds
+    rare = np.flatnonzero(small[encoded.labels])
+    return folds.placed(rare, random_folds(len(rare), k, rng, encoded.labels[rare]))

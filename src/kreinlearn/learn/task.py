@@ -363,7 +363,8 @@ class Task:
     def _terms_of_rows(self, targets: Targets, feature_map: FeatureMap) -> list[FeatureMoments]:
         """From the features themselves: W'(C'C)W would square the condition of an exact map."""
         Phi = self.sampled_features(feature_map)
-        group = np.zeros(len(Phi), dtype=np.intp) if targets.groups is None else targets.groups
+        every, grouped = np.arange(len(Phi)), targets.groups
+        group = np.zeros_like(every) if grouped is None else grouped[every]
         return [
             FeatureMoments.of_rows(Phi[group == g], *targets.of(np.flatnonzero(group == g)))
             for g in range(targets.n_groups)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 EPS = float(np.finfo(np.float64).eps)
-KEYS_AT_ONCE = 2**18  # rows whose keys are compared at a time
+KEYS_AT_ONCE = 2**16  # rows whose keys are compared at a time
 CORE_RTOL = 1e-10  # |eigenvalues| of K_ZZ that count, of the largest
 WHITEN_RTOL = 1e-6  # singular values of C that count, of the largest
 PILOT_RTOL = 1e-5  # the same, where C is known on a sample of rows only
@@ -195,12 +195,24 @@ def row_keys(numbers: Array, salt: int) -> Array:  # (n,) -> (n,) uint64
     return np.asarray(z ^ (z >> np.uint64(31)))
 
 
-def first_by_key(numbers: Array, count: int, salt: int) -> Array:
-    """The rows with the smallest keys, in the order of their keys; all rows if there are fewer."""
-    best = numbers[:0]
-    for start in range(0, len(numbers), KEYS_AT_ONCE):
-        best = np.concatenate([best, numbers[start : start + KEYS_AT_ONCE]])
-        best = best[np.argsort(row_keys(best, salt), kind="stable")[:count]]
+def first_by_key(numbers: Array | int, count: int, salt: int) -> Array:
+    """The rows with the smallest keys, in the order of their keys; all rows if there are fewer.
+
+    ``numbers`` are distinct, or n, which stands for 0, 1, ..., n - 1. Only rows whose keys are
+    smaller than the largest of those found so far are sorted, a few of all.
+    """
+    total = numbers if isinstance(numbers, int) else len(numbers)
+    best, keys = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.uint64)
+    for start in range(0, total if count else 0, KEYS_AT_ONCE):
+        stop = min(start + KEYS_AT_ONCE, total)
+        here = np.arange(start, stop) if isinstance(numbers, int) else numbers[start:stop]
+        new = row_keys(here, salt)
+        if len(best) == count:
+            smaller = new < keys[-1]
+            here, new = here[smaller], new[smaller]
+        best, keys = np.concatenate([best, here]), np.concatenate([keys, new])
+        order = np.argsort(keys, kind="stable")[:count]
+        best, keys = best[order], keys[order]
     return best
 
 
@@ -301,11 +313,11 @@ class RowWork:
         with naming(numbers, len(self.landmarks)):
             raw = self.columns.raw_of_rows(numbers, A, scratch.get(A, self.width))
             C = self.columns.transformed(raw)
-        values = scaled(C, self.unit)
-        for g, span in targets.spans(numbers):
-            total.groups[g].add(values[span], *targets.of(numbers[span]))
-            if not np.isfinite(total.groups[g].gram.sums).all():
-                require_finite(C, numbers, self.landmarks)
+        values, (Y, w), spans = scaled(C, self.unit), targets.of(numbers), targets.spans(numbers)
+        for g, span in spans:
+            total.groups[g].add(values[span], Y[span], None if w is None else w[span])
+        if not np.isfinite([total.groups[g].gram.sums for g, _ in spans]).all():
+            require_finite(C, numbers, self.landmarks)
         if self.pilot is not None:
             projected = values @ self.pilot.astype(values.dtype)
             keys = _reservoir_keys(projected, self.seed, numbers[0])

@@ -123,15 +123,16 @@ class MapSpec:
 
         The rows of a smaller pool with the same salt are among those of a larger one.
         """
-        eligible = np.arange(n) if self.eligible is None else self.eligible
-        size = self.pool_size(len(eligible))
-        if size == len(eligible):
-            return eligible
+        total = n if self.eligible is None else len(self.eligible)
+        size = self.pool_size(total)
+        if size == total:
+            return np.arange(n) if self.eligible is None else self.eligible
         if self.core != "ls" and self.tol is None and not self.wants_pool:
             if self.scheme is None:
                 size = 0
             elif self.scheme == "uniform":
                 size = self.n_landmarks
+        eligible = n if self.eligible is None else self.eligible
         return np.sort(first_by_key(eligible, size, salt))
 
 

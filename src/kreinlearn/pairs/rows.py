@@ -168,10 +168,6 @@ class Rows:
             return None
         return np.flatnonzero(weights)
 
-    def fold_numbers(self, folds: Any) -> Any:
-        """Folds that are drawn tile by tile, as an array where the rows are here."""
-        return np.asarray(folds)
-
     def value_store(self, n_bytes: int, session: Session) -> Any:
         """Where kernel values of all rows are kept between the steps of a solver.
 

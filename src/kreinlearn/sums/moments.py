@@ -30,7 +30,7 @@ class Targets:
 
     Y: Array  # (n, q); targets +-1 of classes may be small integers
     weights: Array | None = None  # (n,)
-    groups: Array | None = None  # (n,), 0 .. n_groups - 1
+    groups: Any = None  # (n,), 0 .. n_groups - 1; an array, or folds that are drawn when asked for
     n_groups: int = 1
     first: int = 0  # number of the first row
 
@@ -43,7 +43,12 @@ class Targets:
         """The same row numbers, sorted by group."""
         if self.groups is None:
             return numbers
-        return np.asarray(numbers[np.argsort(self.groups[numbers - self.first], kind="stable")])
+        return np.asarray(numbers[self.order_of(self.groups[numbers - self.first])])
+
+    def order_of(self, groups: Array) -> Array:
+        """A stable sort of group numbers; numpy counts small integers, which takes linear time."""
+        few = self.n_groups <= np.iinfo(np.int16).max
+        return np.argsort(groups.astype(np.int16) if few else groups, kind="stable")
 
     def spans(self, numbers: Array) -> list[tuple[int, slice]]:
         """Each group that has rows, and its places among row numbers that are sorted by group."""
@@ -202,8 +207,7 @@ def spare_for(m: int, n_groups: int, workers: int) -> int:
 
 def moments_of(C: Array, targets: Targets, numbers: Array, workers: int = 1) -> list[Moments]:
     """The moments of each group of a matrix in memory, whose rows have these numbers."""
-    grouped = targets.groups
-    order = None if grouped is None else np.argsort(grouped[numbers], kind="stable")
+    order = None if targets.groups is None else targets.order_of(targets.groups[numbers])
     m, q = C.shape[1], targets.Y.shape[1]
     moments = [Moments.zeros(m, q) for _ in range(targets.n_groups)]
     for g, span in targets.spans(numbers if order is None else numbers[order]):
@@ -219,6 +223,13 @@ def _moments(C: Array, targets: Targets, numbers: Array, workers: int) -> Moment
     m, tiles = C.shape[1], gen_batches(len(C), TILE)
     zero, spare = partial(Moments.zeros, m, targets.Y.shape[1]), spare_for(m, 1, workers)
     return sum_over_blocks(add, tiles, zero, len(C), workers=workers, spare=spare)
+
+
+def column_sums(C: Array) -> Array:  # (b, m) -> (m,)
+    """The sum of each column in float64; BLAS adds float64 rows several times faster than numpy."""
+    if C.dtype != np.float64:
+        return np.asarray(C.sum(axis=0, dtype=np.float64))
+    return np.ones(len(C)) @ C
 
 
 STRIP = 128  # columns of a triangle that are added at once
@@ -245,7 +256,7 @@ class Gram:
             self.sums += w @ C
             C = np.sqrt(w).astype(C.dtype, copy=False)[:, None] * C
         else:
-            self.sums += C.sum(axis=0, dtype=np.float64)
+            self.sums += column_sums(C)
         if C.dtype == np.float32 and self.single:
             self.triangle += add_gram(C, np.zeros(self.triangle.shape, np.float32, order="F"))
         else:

@@ -13,6 +13,7 @@ from numpy.testing import assert_array_equal
 
 from kreinlearn.data.arrays import ArrayFile
 from kreinlearn.data.opening import open_file, opened
+from kreinlearn.data.tiles import TILE
 
 X = np.arange(12.0).reshape(4, 3)
 
@@ -108,6 +109,52 @@ def test_the_only_array_of_a_file_is_taken_as_rows(tmp_path: Path, kind: str) ->
     assert_array_equal(source.take([3, 0]), X[[3, 0]])
     words: Any = opened(arrays(tmp_path, kind, X=np.array(["see", "oboe"])))
     assert words[0:2] == ["see", "oboe"]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_of_a_npy_file_are_those_of_the_array(tmp_path: Path, order: Any) -> None:
+    """In spans, as most rows of a tile in any order, as single rows, and as dense parts of some."""
+    rng = np.random.default_rng(0)
+    A = np.asarray(rng.standard_normal((3 * TILE + 50, 2)), order=order)
+    np.save(tmp_path / "a.npy", A)
+    source: Any = opened(tmp_path / "a.npy")
+    tile = rng.permutation(np.arange(TILE, 2 * TILE)[rng.random(TILE) < 0.9])
+    single = rng.choice(len(A), 40, replace=False)
+    mixed = np.concatenate([np.arange(5, 300), [2 * TILE + 7, len(A) - 1, 0]])
+    for numbers in (tile, single, mixed, np.array([9, 9, 8]), np.arange(0)):
+        assert_array_equal(source.take(numbers), A[numbers])
+    assert_array_equal(source[TILE - 3 : 2 * TILE + 3], A[TILE - 3 : 2 * TILE + 3])
+    assert source[7:7].shape == (0, 2)
+
+
+def test_texts_of_a_npy_file_by_number(tmp_path: Path) -> None:
+    words = np.array([f"w{i}" for i in range(2 * TILE)])
+    np.save(tmp_path / "words.npy", words)
+    source: Any = opened(tmp_path / "words.npy")
+    for numbers in ([4, 2, 3], [2 * TILE - 1, 0]):
+        assert source.take(numbers) == words[numbers].tolist()
+
+
+def test_a_npy_file_that_was_cut_since_it_was_opened(tmp_path: Path) -> None:
+    path = tmp_path / "a.npy"
+    np.save(path, np.zeros((2 * TILE, 3)))
+    source: Any = opened(path)
+    with path.open("r+b") as file:
+        file.truncate(5000)
+    assert_array_equal(source[0:4], np.zeros((4, 3)))
+    for numbers in (np.arange(TILE), np.array([3, 2 * TILE - 1])):
+        with pytest.raises(ValueError, match=r"a\.npy ended early: it has changed since"):
+            source.take(numbers)
+
+
+def test_rows_that_are_not_asked_for_are_not_judged(tmp_path: Path) -> None:
+    A = np.ones((100, 2))
+    A[40, 1] = np.nan
+    np.save(tmp_path / "a.npy", A)
+    source: Any = opened(tmp_path / "a.npy")
+    assert_array_equal(source.take(np.delete(np.arange(100), 40)), np.ones((99, 2)))
+    with pytest.raises(ValueError, match="row 40, column 1 of"):
+        source.take(np.arange(100)[::-1])
 
 
 @pytest.mark.parametrize("kind", [".npz", ".mat", ".zarr"])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kreinlearn.learn.coding import (
+    AT_ONCE,
     MOST_COMPARED,
     Classes,
     Regression,
@@ -146,6 +147,23 @@ def test_numbers_and_signs_of_labels():
     np.testing.assert_array_equal(targets_of(NAMES, classes), one_vs_rest(NUMBERED, 3))
     np.testing.assert_array_equal(one_vs_rest(np.array([0, 1, 1]), 2), [[-1], [1], [1]])
     assert pairs_of(4) == list(combinations(range(4), 2))
+
+
+@pytest.mark.parametrize(
+    ("k", "dtype"), [(2, np.int8), (3, np.int8), (128, np.int8), (129, np.int16)]
+)
+def test_many_labels_are_numbered_in_a_small_type(k, dtype):
+    classes = 10 * np.arange(k)
+    labels = np.random.default_rng(0).integers(k, size=AT_ONCE + 9)
+    labels[-1] = k - 1
+    numbers = numbers_of(classes[labels], classes)
+    assert numbers.dtype == dtype
+    np.testing.assert_array_equal(numbers, labels)
+    Y = targets_of(classes[labels[-50:]], classes)
+    every = targets_of(classes[labels], classes)
+    np.testing.assert_array_equal(every[-50:], Y)
+    wanted = np.where(labels[-50:, None] == (np.arange(k) if k > 2 else [1]), 1, -1)
+    np.testing.assert_array_equal(Y, wanted)
 
 
 def test_scores_of_pairs_are_votes():

@@ -14,7 +14,7 @@ from kreinlearn.learn.folds import (
     MANY_ROWS,
     MAX_FOLDS,
     TRAINING,
-    TileFolds,
+    DrawnFolds,
     as_groups,
     draw_folds,
     fold_count,
@@ -145,106 +145,77 @@ def test_other_splits_are_refused(splits):
 # Folds of many rows
 
 
-def test_folds_of_tiles_are_equal_parts_of_each_tile():
-    n, k = 3 * TILE + 700, 5
-    folds = np.asarray(TileFolds(n, k, 7))
-    for start in range(0, n, TILE):
-        counts = np.bincount(folds[start : start + TILE], minlength=k)
-        assert counts.max() - counts.min() <= 1
-    assert abs(np.corrcoef(folds[:TILE], folds[TILE : 2 * TILE])[0, 1]) < 0.1
-    assert abs(np.corrcoef(folds[: TILE - 1], folds[1:TILE])[0, 1]) < 0.1
-    assert np.mean(folds == np.asarray(TileFolds(n, k, 8))) < 0.3
-
-
-def test_the_fold_of_a_row_is_known_without_the_others():
-    n = 3 * TILE + 700
-    folds = TileFolds(n, 5, 7)
-    numbers = np.random.default_rng(0).integers(n, size=300)
-    np.testing.assert_array_equal(folds[numbers], np.asarray(folds)[numbers])
-    assert len(folds) == n
-
-
-def test_folds_of_tiles_change_as_those_in_an_array():
-    n, rows = 2 * TILE + 5, np.array([2 * TILE, 3, 70])
-    lazy = with_fold(TileFolds(n, 4, 0), rows, TRAINING)
-    array = with_fold(np.asarray(TileFolds(n, 4, 0)), rows, TRAINING)
-    assert np.count_nonzero(array == TRAINING) == 3
-    np.testing.assert_array_equal(np.asarray(lazy), array)
-    np.testing.assert_array_equal(np.asarray(as_groups(lazy, 4)), as_groups(array, 4))
-    assert np.asarray(as_groups(lazy, 4)).max() == 4
-
-
 def by_definition(folds, numbers):
-    """The fold of each row, from a permutation of its own tile."""
-    found = []
+    """The fold of each row: SplitMix64 of its number and the seed, as integers of Python."""
+    found, bits = [], 2**64
+    placed = dict(zip(folds.apart.tolist(), folds.of_apart.tolist(), strict=True))
     for number in numbers:
-        start = number // TILE * TILE
-        size = min(TILE, folds.n - start)
-        rng = np.random.default_rng([folds.seed, number // TILE])
-        found.append(rng.permutation(np.arange(size) % folds.k)[number - start])
+        z = (int(number) * 0x9E3779B97F4A7C15 + folds.seed) % bits
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % bits
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB % bits
+        z ^= z >> 31
+        found.append(placed.get(int(number), (z >> 32) * folds.k // 2**32))
     return found
 
 
-def test_folds_of_tiles_are_drawn_by_the_number_of_the_tile():
-    folds = TileFolds(3 * TILE + 700, 5, 7)
-    numbers = np.random.default_rng(1).integers(folds.n, size=60)
+def test_the_fold_of_a_row_is_a_function_of_its_number():
+    folds = DrawnFolds(3 * TILE + 700, 5, 2**63 - 25).placed(
+        np.array([4000, 3, 70]), [7, TRAINING, 2]
+    )
+    numbers = np.append(np.random.default_rng(1).integers(folds.n, size=200), [3, 4000, 70])
     np.testing.assert_array_equal(folds[numbers], by_definition(folds, numbers))
+    np.testing.assert_array_equal(folds[numbers], np.asarray(folds)[numbers])
+    np.testing.assert_array_equal(folds[numbers[:3]], by_definition(folds, numbers[:3]))
     assert folds[numbers[:0]].shape == (0,)
+    assert len(folds) == folds.n == len(list(folds))
 
 
-class Touched(np.ndarray):
-    """An array that adds up how many entries the numpy operations on it look at."""
-
-    entries = 0
-
-    @classmethod
-    def count(cls, *arrays):
-        cls.entries += max(getattr(x, "size", 1) for x in arrays)
-
-    def __array_ufunc__(self, ufunc, method, *inputs, **options):
-        self.count(*inputs)
-        plain = [np.asarray(x) for x in inputs]
-        return np.asarray(getattr(ufunc, method)(*plain, **options)).view(Touched)
-
-    def __array_function__(self, function, types, inputs, options):
-        self.count(*inputs)
-        plain = [x.view(np.ndarray) if isinstance(x, Touched) else x for x in inputs]
-        found = function(*plain, **options)
-        several = isinstance(found, tuple | list)
-        return [x.view(Touched) for x in found] if several else found.view(Touched)
-
-    def __getitem__(self, key):
-        found = super().__getitem__(key)
-        self.count(found)
-        return found
+def test_drawn_folds_are_indexed_as_an_array_is():
+    folds = DrawnFolds(TILE + 9, 4, 3)
+    every = np.asarray(folds)
+    mask = every == 2
+    np.testing.assert_array_equal(folds[mask], every[mask])
+    np.testing.assert_array_equal(folds[5:90], every[5:90])
+    np.testing.assert_array_equal(folds[[7, 2]], every[[7, 2]])
+    assert folds[-1] == every[-1]
 
 
-def entries_touched(tiles, shuffled):
-    numbers = np.arange(tiles * TILE)
-    if shuffled:
-        numbers = np.random.default_rng(0).permutation(numbers)
-    folds = TileFolds(len(numbers), 5, 0, apart=np.array([3, 4, 5000]))
-    Touched.entries = 0
-    found = folds[numbers.view(Touched)]
-    entries = Touched.entries
-    np.testing.assert_array_equal(found, np.asarray(folds)[numbers])
-    return entries
+def test_drawn_folds_are_equal_parts_by_chance():
+    """Counts are binomial, within 5 deviations; neighbours, tiles and seeds do not correlate."""
+    n, k = 50 * TILE, 5
+    folds = np.asarray(DrawnFolds(n, k, 7))
+    of_tiles = np.array([np.bincount(tile, minlength=k) for tile in folds.reshape(50, TILE)])
+    for counts, size in ((of_tiles, TILE), (of_tiles.sum(axis=0), n)):
+        assert np.abs(counts - size / k).max() <= 5 * np.sqrt(size / k * (1 - 1 / k))
+    for other in (np.roll(folds, 1), np.roll(folds, TILE), np.asarray(DrawnFolds(n, k, 8))):
+        assert abs(np.corrcoef(folds, other)[0, 1]) < 5 / np.sqrt(n)
 
 
-@pytest.mark.parametrize("shuffled", [False, True])
-def test_the_work_for_folds_of_tiles_is_linear_in_the_rows(shuffled):
-    """Each row is looked at a fixed number of times, and not once for every tile.
+def test_drawn_folds_change_as_those_in_an_array():
+    n, rows = 2 * TILE + 5, np.array([2 * TILE, 3, 70])
+    drawn = DrawnFolds(n, 4, 0)
+    some, array = drawn, np.asarray(drawn)
+    for fold in (1, TRAINING):  # the second choice replaces the first one
+        some, array = with_fold(some, rows[fold:], fold), with_fold(array, rows[fold:], fold)
+        np.testing.assert_array_equal(np.asarray(some), array)
+    assert array[3] == 1
+    assert array[70] == TRAINING
+    np.testing.assert_array_equal(np.asarray(as_groups(some, 4)), as_groups(array, 4))
+    assert np.asarray(as_groups(some, 4)).max() == 4
+    assert not len(drawn.apart)
 
-    Beside the rows there are only lists of the tiles, which are much shorter than a tile.
-    """
-    few, many = entries_touched(5, shuffled), entries_touched(40, shuffled)
-    assert few >= 5 * TILE
-    assert many <= 8 * few + TILE
 
+@pytest.mark.parametrize("n", [MANY_ROWS + 1, 10**12])
+def test_folds_of_many_rows_take_no_memory(n):
+    """Nothing is n long: folds of a trillion rows are drawn, and put into groups."""
 
-def test_every_tile_is_drawn_once(monkeypatch):
-    drawn, of_tile = [], TileFolds._of_tile
-    monkeypatch.setattr(TileFolds, "_of_tile", lambda *a: (drawn.append(a[1]), of_tile(*a))[1])
-    folds = TileFolds(30 * TILE, 5, 0)
-    folds[np.random.default_rng(0).permutation(folds.n)]
-    assert sorted(drawn) == list(range(30))
+    class Many(Rows):
+        def __init__(self):
+            self.n = n
+
+    rng = np.random.default_rng(0)
+    folds, k = draw_folds(None, Many(), Encoded(None, None), rng)
+    groups = as_groups(with_fold(folds, np.array([n - 1]), TRAINING), k)
+    numbers = np.arange(n - 100, n)
+    np.testing.assert_array_equal(groups[numbers], by_definition(groups, numbers))
+    assert groups[numbers][-1] == k == 5

@@ -99,10 +99,19 @@ def test_keys_are_those_of_their_definition():
         assert row_keys(numbers, salt).tolist() == [key(i, salt) for i in numbers.tolist()]
 
 
+def ordered(numbers, salt):
+    return numbers[np.argsort(row_keys(numbers, salt))]
+
+
 def test_many_rows_are_ordered_block_by_block():
     numbers = np.arange(2 * KEYS_AT_ONCE + 17)
-    whole = numbers[np.argsort(row_keys(numbers, 3))]
+    whole = ordered(numbers, 3)
     np.testing.assert_array_equal(first_by_key(numbers, 1000, 3), whole[:1000])
+    np.testing.assert_array_equal(first_by_key(len(numbers), 1000, 3), whole[:1000])
+    np.testing.assert_array_equal(
+        first_by_key(numbers[::-7], 90, 3), ordered(numbers[::-7], 3)[:90]
+    )
+    assert len(first_by_key(len(numbers), 0, 3)) == 0
     assert len(first_by_key(numbers[:5], 9, 3)) == 5
     assert len(first_by_key(numbers[:0], 9, 3)) == 0
 

@@ -12,7 +12,6 @@ from threadpoolctl import threadpool_limits
 from kreinlearn.data.memory import Resources
 from kreinlearn.data.tiles import TILE, Scratch
 from kreinlearn.kernels import Gaussian, pairwise
-from kreinlearn.learn.folds import TileFolds
 from kreinlearn.pairs.rows import Rows, Session, joined, open_session
 from kreinlearn.progress import Progress
 from kreinlearn.sums.moments import Targets
@@ -143,6 +142,31 @@ def test_a_tally_counts_labels_and_their_weight(weights):
         assert weight == pytest.approx(w[label == LABELS].sum(), rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([3, -2, 3, 0], np.int64),
+        np.array([127, -128, 5, 127], np.int8),  # their difference exceeds the type
+        np.array([255, 0, 7], np.uint8),
+        np.array([2**64 - 1, 2**64 - 3, 2**64 - 1], np.uint64),
+        np.array([10**12, -(10**12), 4]),  # too far from one another to be counted
+        np.array([True, False, True]),
+        np.array([0.5, 2.0, 0.5]),
+    ],
+)
+def test_a_tally_of_numbers_is_that_of_sorted_labels(labels):
+    labels = np.tile(labels, 200)
+    w = np.random.default_rng(0).random(len(labels))
+    tally = Tally.of(labels, w)
+    found = sorted(set(labels.tolist()))
+    assert tally.labels.tolist() == found
+    assert tally.labels.dtype == labels.dtype
+    assert tally.counts.tolist() == [labels.tolist().count(label) for label in found]
+    wanted = [sum(v for v, y in zip(w, labels.tolist(), strict=True) if y == x) for x in found]
+    np.testing.assert_allclose(tally.weights, wanted, rtol=1e-12)
+    assert Tally.of(labels).weights.tolist() == tally.counts.tolist()
+
+
 def test_tallies_of_other_labels_add_up():
     total = Tally.of(np.array(["b", "a", "b"]), np.array([1.0, 2.0, 3.0]))
     total += Tally.of(np.array(["c", "a"]), np.array([5.0, 7.0]))
@@ -179,11 +203,7 @@ def test_rows_of_positive_weight():
     rows.require_weight(5)  # rows in memory may have none
 
 
-def test_folds_and_targets_are_arrays_here():
-    folds = TileFolds(N, 3, seed=1)
-    found = Rows(X).fold_numbers(folds)
-    assert isinstance(found, np.ndarray)
-    np.testing.assert_array_equal(found, folds[np.arange(N)])
+def test_targets_are_arrays_here():
     doubled = Rows(X).mapped(X[:, 0], lambda y: 2 * y, np.float64, None)
     np.testing.assert_array_equal(doubled, 2 * X[:, 0])
     assert Rows(X).value_store(10**12, Session(budget=0)) is None
