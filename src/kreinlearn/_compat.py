@@ -34,9 +34,14 @@ def check_sample_weight(w: Any, X: NDArray[Any], *, all_zero: bool) -> NDArray[A
     """One weight for each row of X, none of them negative; ``all_zero`` says if all may be zero."""
     more = {"allow_all_zero_weights": all_zero} if JUDGES_ZEROS else {}
     checked = _check_sample_weight(w, X, dtype=np.float64, ensure_non_negative=True, **more)
-    if not all_zero and not np.any(checked):
+    require_some_weight(all_zero or bool(np.any(checked)))
+    return np.asarray(checked)
+
+
+def require_some_weight(any_is_positive: bool) -> None:
+    """Raise ValueError if all weights are zero."""
+    if not any_is_positive:
         raise ValueError(
             "Sample weights must contain at least one non-zero number, and all of them are zero; "
             "pass sample_weight=None for equal weights"
         )
-    return np.asarray(checked)

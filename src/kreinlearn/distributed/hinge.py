@@ -20,12 +20,13 @@ from kreinlearn.distributed import delayed, margins
 from kreinlearn.distributed.delayed import Delayed
 from kreinlearn.distributed.sums import Span
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.task import Features, Task, weighted
+from kreinlearn.learn.left_out import LeftOut, joined_by_number
+from kreinlearn.learn.task import Features, Linear, Task, weighted
 from kreinlearn.nystrom.core import SweepTotal
+from kreinlearn.pairs.rows import joined
 from kreinlearn.solvers.margins import (
     Gram,
     HingeState,
-    Margins,
     Move,
     Step,
     arrived,
@@ -56,6 +57,8 @@ class ValuesOnWorkers:
     work: Delayed = None
     spans: list[Delayed | Span] = field(default_factory=list)  # the tiles of each span on workers
     targets: list[Delayed] = field(default_factory=list)  # the WeightedTargets of each span
+    outlines: list[Span] = field(default_factory=list)  # each span without its rows and targets
+    fold: int | None = None  # whose rows have no weight
 
     @property
     def target(self) -> ValuesOnWorkers:
@@ -66,10 +69,44 @@ class ValuesOnWorkers:
         """The object to use for a pass; there is nothing to prepare."""
         return self
 
-    def margins(self, task: Task, features: Features, W: Array, total: float) -> Margins:
+    @property
+    def has_all(self) -> bool:
+        """Whether the kernel values of all rows are kept."""
+        return self.keep
+
+    def margins(self, task: Task, features: Features, W: Array, total: float) -> DaskMargins:
         """The rows as Newton's method sees them, with features C W."""
         Y, w = weighted(*Targets(task.Y, task.weights).of(self.numbers))
+        if self.fold is not None:
+            w = np.where(task.folds[self.numbers] == self.fold, 0.0, w)
         return DaskMargins(self, Y, w, W, task.intercept, [total] * task.Y.shape[1])
+
+    def outputs(
+        self, task: Task, features: Features, W: Array, total: float
+    ) -> list[tuple[DaskMargins, None, None]]:
+        """The same for each output alone; targets and weights are where the rows are."""
+        every = self.margins(task, features, W, total)
+        of_one = [replace(every, totals=[total], first=k) for k in range(task.Y.shape[1])]
+        return [(margins, None, None) for margins in of_one]
+
+    def without_fold(self, task: Task, k: int) -> tuple[Task, ValuesOnWorkers]:
+        """The problem of all rows but those of a fold, which have no weight in it."""
+        zeroed = delayed.task(margins.without_group)
+        each = zip(self.targets, self.outlines, strict=True)
+        targets = [zeroed(both, outline, k) for both, outline in each]
+        targets, _ = delayed.persist(targets, delayed.constant(None))
+        return task, replace(self, targets=targets, fold=k)
+
+    def scores_of_fold(self, task: Task, features: Features, model: Linear, k: int) -> LeftOut:
+        """What a model says of the rows of a fold; these scores are sent here."""
+        dual = features.map.W @ model.coef, model.intercept
+        places = np.flatnonzero(task.folds[self.numbers] == k)
+        here = LeftOut(self.numbers[places], self.here[places] @ dual[0] + dual[1])
+        shared, scores = delayed.constant(dual), delayed.task(margins.scores_of_group)
+        each = zip(self.spans, self.outlines, strict=True)
+        parts = [scores(self.work, tiles, shared, outline, k) for tiles, outline in each]
+        there = delayed.compute(delayed.merged(parts, joined)) if parts else []
+        return joined_by_number([here, *(LeftOut(*one) for one in there)], len(model.intercept))
 
     def __setitem__(self, numbers: Array, values: Array) -> None:
         """Store the kernel values of rows that were evaluated in this process."""
@@ -84,6 +121,7 @@ class ValuesOnWorkers:
         """The delayed sums of a span; its rows are remembered for the steps that follow."""
         columns, objects = replace(span, A=None), replace(span, Y=None, w=None)
         self.work = span.work
+        self.outlines.append(replace(columns, Y=None, w=None))
         self.targets.append(delayed.task(Span.weighted_targets)(columns))
         self.spans.append(delayed.task(Span.evaluated)(objects) if self.keep else objects)
         if self.keep:
@@ -143,6 +181,7 @@ class DaskMargins:
     W: Array  # (m, r)
     intercept: bool
     totals: Sequence[float]  # the weight of all rows, for each output
+    first: int = 0  # the column of the targets that is the first output
 
     @property
     def p(self) -> int:
@@ -255,7 +294,7 @@ class DaskMargins:
     ) -> margins.OutputSums:  # fmt: skip
         """The sum of ``function`` over all rows; new decision values stay on the workers."""
         queries = [
-            margins.Query(k, (one.place, other.place), asked[k])
+            margins.Query(self.first + k, (one.place, other.place), asked[k])
             for k, (one, other) in zip(asked, columns, strict=True)
         ]
         values, of_span = self.values, delayed.task(function)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from kreinlearn.distributed.sums import WeightedTargets, similarities
+from kreinlearn.distributed.sums import Span, WeightedTargets, similarities
 from kreinlearn.kernels.base import Array
 from kreinlearn.nystrom.core import RowWork
 from kreinlearn.solvers.margins import Kinks, Line, LineSums, Question, active_rows, hinge_loss
@@ -72,6 +72,21 @@ def decided(work: RowWork | None, tiles: Iterable[Array], model: tuple[Array, Ar
     with serial_blas():
         parts = [similarities(work, tile) @ dual + constant for tile in tiles]
     return np.concatenate(parts) if parts else np.empty((0, len(constant)))
+
+
+def without_group(targets: WeightedTargets, span: Span, k: int) -> WeightedTargets:
+    """The same targets; rows of a group have no weight."""
+    Y, w = targets
+    return Y, np.where(span.groups_in_order() == k, 0.0, w)
+
+
+def scores_of_group(
+    work: RowWork, tiles: Iterable[Array], model: tuple[Array, Array], span: Span, k: int
+) -> list[tuple[Array, Array]]:
+    """The numbers of the rows of a group, and their decision values."""
+    here = np.flatnonzero(span.groups_in_order() == k)
+    numbers = np.concatenate(span.numbers_by_tile())
+    return [(numbers[here], decided(work, tiles, model)[here])]
 
 
 def replies(queries: Queries, targets: WeightedTargets, decisions: TwoDecisions) -> OutputSums:

@@ -68,9 +68,15 @@ class DaskRows(Source):
 
     # A few rows in memory
 
+    def collected(self) -> Objects:
+        """All rows, which do not stay here: those of a column of targets."""
+        return delayed.compute(delayed.merged(list(self.blocks), joined))
+
     def take(self, numbers: ArrayLike) -> Objects:
         """Rows by number, in the given order; those that are not here yet are fetched."""
         numbers = np.asarray(numbers, dtype=np.intp)
+        if 2 * len(numbers) > len(self):
+            return take(self.collected(), numbers)
         with self._lock:
             missing = ~among(numbers, self._taken)
             if missing.any() or self._rows is None:

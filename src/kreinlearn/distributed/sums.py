@@ -6,8 +6,9 @@ decide where the rows of a span are joined: the sums have the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ class Span:
     themselves; those that it does not need are left out.
     """
 
-    work: RowWork
+    work: Any  # a RowWork, or a TileWork
     start: int
     stop: int
     left_out: Array  # numbers of the rows that are not evaluated
@@ -49,6 +50,11 @@ class Span:
     def numbers_by_tile(self) -> list[Array]:
         """The numbers of the rows of each tile, in the order in which they are evaluated."""
         return list(map(self.targets.by_group, tiles_without(self.start, self.stop, self.left_out)))
+
+    def groups_in_order(self) -> Array:
+        """The group of each row, in the order in which the rows are evaluated."""
+        assert self.groups is not None
+        return np.asarray(self.groups[np.concatenate(self.numbers_by_tile())])
 
     def blocks(self) -> Iterator[tuple[Array, Objects]]:
         """The same numbers, with the objects."""
@@ -70,6 +76,20 @@ class Span:
             for numbers, block in blocks:
                 work.add(total, numbers, block, targets, scratch)
         return total
+
+    @property
+    def numbers(self) -> Array:
+        """The numbers of the rows that are evaluated, where these have no groups."""
+        tiles = list(tiles_without(self.start, self.stop, self.left_out))
+        return np.concatenate(tiles)
+
+    def mapped(self, function: Callable[[Array], Array]) -> Array:
+        """``function`` of the values of each row."""
+        scratch = self.work.scratch()
+        with serial_blas():
+            return np.concatenate(
+                [function(self.work.values(*block, scratch)) for block in self.blocks()]
+            )
 
     def __iter__(self) -> Iterator[Array]:
         """Evaluate the kernel, one tile after the other."""
@@ -103,6 +123,12 @@ def aligned(A: Objects) -> Objects:
 def _as_evaluated(numbers: Array, values: Array, out: Array | None) -> Array:
     """Kernel values in the place of objects, for a pass that would evaluate these."""
     return np.asarray(aligned(values))
+
+
+def mapped_tiles(work: Any, tiles: Iterable[Array], function: Callable[[Array], Array]) -> Array:
+    """``function`` of the similarities of each row, from the kernel values of a span."""
+    with serial_blas():
+        return np.concatenate([function(similarities(work, tile)) for tile in tiles])
 
 
 def similarities(work: RowWork | None, values: Array) -> Array:

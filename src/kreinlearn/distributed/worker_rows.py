@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from kreinlearn._compat import require_some_weight
 from kreinlearn.distributed import delayed
 from kreinlearn.distributed.delayed import Check, ColumnLike, Delayed
 from kreinlearn.distributed.hinge import ValuesOnWorkers, room
 from kreinlearn.distributed.rows import DaskRows, rows_of, spread
-from kreinlearn.distributed.sums import Span
+from kreinlearn.distributed.sums import Span, mapped_tiles
 from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.kernels.vector_columns import evenly
-from kreinlearn.pairs.rows import Rows, Session, Work
+from kreinlearn.pairs.rows import Rows, Session, ValueWork, Work, joined
 from kreinlearn.sums.moments import Targets
 from kreinlearn.sums.parallel import COLUMN_SPANS, ColumnSums, Tally, spans_of
+
+AT_ONCE = 2**26  # bytes of results for single rows that come here at a time,
+AT_LEAST = 16  # and from how many spans at the least, so that all workers are busy
 
 
 class WorkerRows(Rows):
@@ -44,16 +48,36 @@ class WorkerRows(Rows):
 
         ``keep``, if given, may leave the kernel values of the pass on the workers.
         """
-        shared_work, groups = delayed.constant(work), delayed.constant(targets.groups)
         total_of = delayed.task(Span.total) if keep is None else keep.total_of_span
-        totals = []
+        totals = [total_of(span) for span in self._spans(work, left_out, targets)]
+        return (delayed if keep is None else keep).compute(delayed.merged(totals))
+
+    def _spans(self, work: Work, left_out: Array, targets: Targets | None = None) -> Iterator[Span]:
+        """The fixed spans of rows that are not all left out, whose parts are delayed."""
+        Y, w, groups = (None, None, None) if targets is None else _columns_of(targets)
+        shared_work, shared_groups = delayed.constant(work), delayed.constant(groups)
         for start, stop in spans_of(len(self)):
             without = left_out[slice(*np.searchsorted(left_out, [start, stop]))]
             if len(without) < stop - start:
-                columns = (self.X, targets.Y, targets.weights)
-                pieces = (_piece(column, start, stop) for column in columns)
-                totals.append(total_of(Span(shared_work, start, stop, without, groups, *pieces)))
-        return (delayed if keep is None else keep).compute(delayed.merged(totals))
+                pieces = (_piece(column, start, stop) for column in (self.X, Y, w))
+                yield Span(shared_work, start, stop, without, shared_groups, *pieces)
+
+    def map(
+        self, work: ValueWork, function: Callable[[Array], Array], out: Array, left_out: Array, *,
+        workers: int = 1, keep: ValuesOnWorkers | None = None,
+        seen: Callable[[Array, Array], None] | None = None,
+    ) -> None:  # fmt: skip
+        """Write ``function(values)`` of all rows that are not left out to ``out``, by number.
+
+        If ``keep`` has the values of an earlier pass over the same rows, none is evaluated again.
+        """
+        spans, shared_function = list(self._spans(work, left_out)), delayed.constant(function)
+        if keep is None or not keep.spans:
+            results = [delayed.task(Span.mapped)(span, shared_function) for span in spans]
+        else:
+            of_tiles = delayed.task(mapped_tiles)
+            results = [of_tiles(keep.work, tiles, shared_function) for tiles in keep.spans]
+        gather(results, [span.numbers for span in spans], out)
 
     def column(  # type: ignore[override]
         self, values: ColumnLike, check: Callable[..., Array], name: str
@@ -66,14 +90,11 @@ class WorkerRows(Rows):
     ) -> DaskRows:  # fmt: skip
         return column.mapped(function, dtype, width)
 
+    def collected(self, column: DaskRows) -> Array:  # type: ignore[override]
+        return np.asarray(column.collected())
+
     def require_memory(self, n_bytes: int, budget: float, what: str, remedy: str) -> None:
         """Nothing is required here, as targets stay on the workers too."""
-
-    def require_weight(self, without: int) -> None:
-        if without:
-            raise ValueError(
-                f"{without} rows of a dask collection have no weight; leave them out before fit"
-            )
 
     def tally(self, labels: DaskRows, weights: DaskRows | None) -> Tally:  # type: ignore[override]
         return _total_of_columns(Tally.of, labels, weights)
@@ -92,8 +113,17 @@ class WorkerRows(Rows):
         blocks = [of_block(y, w, classes, of_classes) for y, w in pairs]
         return DaskRows(blocks, labels.lengths, labels.shape[:1], np.float64)
 
-    def weighted_rows(self, weights: DaskRows | None) -> None:  # type: ignore[override]
-        """Return None, as all rows have a positive weight."""
+    def weighted_rows(self, weights: DaskRows | None) -> Array | None:  # type: ignore[override]
+        """The rows of positive weight; one bit for each row is sent here."""
+        if weights is None:
+            return None
+        packed = list(map(delayed.task(_packed), weights.blocks))
+        bits = delayed.compute(delayed.merged(packed, joined))
+        each = zip(bits, weights.lengths, strict=True)
+        counted = [np.unpackbits(of_block, count=n) for of_block, n in each]
+        numbers = np.flatnonzero(np.concatenate(counted))
+        require_some_weight(bool(len(numbers)))
+        return None if len(numbers) == len(weights) else numbers
 
     def value_store(self, n_bytes: int, session: Session) -> ValuesOnWorkers:
         return ValuesOnWorkers(keep=n_bytes <= room(session.budget, given=session.budget_given))
@@ -116,6 +146,30 @@ def _checked(block: Objects, check: Check) -> Array:
     """A block of targets or weights; an empty block needs no check."""
     block = delayed.with_length(block)
     return check(block) if len(block) else np.asarray(block)
+
+
+def gather(results: Sequence[Delayed], numbers: Sequence[Array], out: Array) -> None:
+    """Write delayed results for rows to ``out`` by number, a part of them at a time."""
+    per_row, start = max(out[:1].nbytes, 1), 0
+    while start < len(results):
+        sizes = np.cumsum([len(each) * per_row for each in numbers[start:]])
+        stop = start + max(AT_LEAST, int(np.searchsorted(sizes, AT_ONCE)))
+        for places, part in zip(
+            numbers[start:stop],
+            delayed.compute(delayed.task(list)(results[start:stop])),
+            strict=True,
+        ):
+            out[places] = part
+        start = stop
+
+
+def _columns_of(targets: Targets) -> tuple[Any, Any, Any]:
+    return targets.Y, targets.weights, targets.groups
+
+
+def _packed(weights: Array) -> list[Array]:
+    """One bit for each row, whether it has a weight, in a list that can be joined with others."""
+    return [np.packbits(weights > 0)]
 
 
 def _piece(column: DaskRows | Array | None, start: int, stop: int) -> Delayed | Array | None:

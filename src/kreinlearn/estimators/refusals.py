@@ -6,8 +6,6 @@ from collections.abc import Callable
 from numbers import Integral
 from typing import Any, NamedTuple
 
-from kreinlearn.nystrom.schemes import WHOLE_SAMPLE
-
 
 class Refusal(NamedTuple):
     """If ``applies(estimator, **more)``, fitting is refused with this error."""
@@ -151,12 +149,6 @@ REFUSALS: dict[str, list[Refusal]] = {
     ],
     "rows on workers": [
         Refusal(
-            lambda estimator, **_: estimator._landmarks.scheme in WHOLE_SAMPLE,
-            ValueError,
-            "landmarks={scheme!r} holds a sketch of all rows, which stay on workers; pass "
-            'landmarks="auto", which looks at a sample of them',
-        ),
-        Refusal(
             lambda estimator, **_: (
                 _is_given("time_limit")(estimator) and isinstance(estimator._landmarks.n, str)
             ),
@@ -165,27 +157,9 @@ REFUSALS: dict[str, list[Refusal]] = {
             "of a dask collection stay on workers; pass time_limit=None, or a number as landmarks",
         ),
         Refusal(
-            _is_given("lambda_l1"),
-            ValueError,
-            "an l1 penalty looks at single rows on the way to a few landmarks, and those of a "
-            "dask collection are only summed; pass lambda_l1=None",
-        ),
-        Refusal(
-            _is("method", "svd", "sgt"),
-            ValueError,
-            "method={method!r} holds all kernel values, those of a dask collection are only "
-            'summed; pass method="gram"',
-        ),
-        Refusal(
             _has_splitter,
             ValueError,
             "folds of a dask collection are drawn, got cv={cv!r}; pass an int",
-        ),
-        Refusal(
-            lambda estimator, **_: getattr(estimator, "multi_class", None) == "ovo",
-            ValueError,
-            'multi_class="ovo" holds features of all rows, those of a dask collection are not '
-            'held; pass multi_class="ovr"',
         ),
     ],
     "a dask collection": [

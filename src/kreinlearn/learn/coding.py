@@ -25,7 +25,7 @@ from kreinlearn.learn.folds import MANY_ROWS
 from kreinlearn.learn.left_out import LeftOut, SolveRows, left_out_of_splits, with_few_folds
 from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.scoring import FoldClassifier, FoldLabels, FoldRegressor
-from kreinlearn.learn.task import Features, FoldRows, Linear, Task, weighted
+from kreinlearn.learn.task import Features, FoldRows, Linear, Task
 from kreinlearn.pairs.pairs import unit_near
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.solvers.least_squares import signed_penalty
@@ -187,8 +187,6 @@ class Classes:
         if self.class_weight is not None:
             of_classes = self._class_weights(classes, totals)
             totals = totals * of_classes
-            assert encoded.counts is not None
-            rows.require_weight(int(encoded.counts[of_classes == 0].sum()))
             w = rows.weights_by_class(encoded.y, w, classes, of_classes)
         if not part and np.count_nonzero(totals) < 2:
             require_two(classes[totals > 0], " of positive weight")
@@ -295,7 +293,6 @@ def read_targets(
     if sample_weight is not None:
         check = partial(checked_weights, n=rows.n, all_zero=part, block=False)
         w = rows.column(sample_weight, check, "sample_weight")
-        rows.require_weight(rows.column_sums(w, w).without)
     w, of_classes = coding.weights(rows, encoded, w, part=part)
     encoded = encoded._replace(weights=w, weighted=rows.weighted_rows(w), class_weights=of_classes)
     if before is not None:
@@ -375,10 +372,17 @@ def class_scores(scores: Array, n_classes: int, multi_class: str) -> Array:
 
 def solve_pairs(task: Task, features: Features, loss: Loss, values: Array) -> Linear:
     """One column per pair of classes, from the features of all rows."""
-    Y, w = weighted(task.Y, task.weights)
-    labels, penalty = np.argmax(Y, axis=1), w.sum() * signed_penalty(features.map.S, *values[:2])
+    rows = task.rows
+    labels = rows.collected(rows.mapped(task.Y, largest_of_each, np.intp, None))
+    w = np.ones(task.n) if task.weights is None else rows.collected(task.weights)
+    penalty = w.sum() * signed_penalty(features.map.S, *values[:2])
     solve = partial(loss.solve_rows, intercept=task.intercept)
-    return one_vs_one(task.all_features(features), labels, w, penalty, solve, Y.shape[1])
+    return one_vs_one(task.all_features(features), labels, w, penalty, solve, task.Y.shape[1])
+
+
+def largest_of_each(Y: Array) -> Array:  # (n, q) -> (n,)
+    """The number of the class of each row, whose target is the largest."""
+    return np.argmax(Y, axis=1)
 
 
 def one_vs_one(

@@ -21,6 +21,14 @@ class LeftOut(NamedTuple):
     scores: Array  # (k, q)
 
 
+def joined_by_number(found: Sequence[LeftOut], q: int) -> LeftOut:
+    """The scores of several folds, by the numbers of their rows."""
+    numbers = np.concatenate([np.empty(0, dtype=np.intp), *(one.numbers for one in found)])
+    scores = np.concatenate([np.empty((0, q)), *(one.scores for one in found)])
+    order = np.argsort(numbers)
+    return LeftOut(numbers[order], scores[order])
+
+
 SolveRows = Callable[[Array, Array, Array, Array], Linear]  # Phi, Y, w, penalty
 ScoreSplit = Callable[[FoldRows, Array, Array], Array]  # a split, Y, w -> scores of its valid rows
 

@@ -22,7 +22,7 @@ from kreinlearn.pairs.evaluate import LandmarkColumns, evaluate, naming, require
 from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.solvers.spectrum import signed_eigh
 from kreinlearn.sums.moments import Gram, Moments, Targets, moments_of, spare_for, total_gram
-from kreinlearn.sums.parallel import LONGEST, depth_of, map_blocks
+from kreinlearn.sums.parallel import LONGEST, SPARE, depth_of
 
 if TYPE_CHECKING:
     from kreinlearn.nystrom.landmarks import MapSpec
@@ -428,6 +428,37 @@ def _affordable_workers(pairs: Pairs, sample: Sample, work: RowWork) -> int:
     return max(1, min(pairs.workers, (pairs.session.budget - fixed) // each))
 
 
+@dataclass(frozen=True)
+class TileWork:
+    """C / unit of a block of rows, and the sum of C'C: the same here and in another process."""
+
+    columns: LandmarkColumns
+    landmarks: Array
+    unit: float
+    width: int = 0  # columns evaluated
+    buffered: bool = False  # the kernel writes to a buffer
+    n_groups = 1
+    spare = SPARE
+
+    def zero(self) -> Gram:
+        return Gram.zeros(len(self.landmarks))
+
+    def scratch(self) -> Scratch:
+        return Scratch(self.buffered)
+
+    def values(self, numbers: Array, A: Objects, scratch: Scratch) -> Array:
+        of_rows = partial(self.columns.of_rows, numbers)
+        C = evaluate(of_rows, A, numbers, self.landmarks, scratch.get(A, self.width))
+        return scaled(C, self.unit)
+
+    def add(
+        self, total: Gram, numbers: Array, A: Objects, targets: Targets, scratch: Scratch
+    ) -> Array:
+        C = self.values(numbers, A, scratch)
+        total.add(C)
+        return C
+
+
 def fill_rows(
     pairs: Pairs, sample: Sample, columns: LandmarkColumns, out: Array,
     function: Callable[[Array], Array], what: str,
@@ -436,14 +467,12 @@ def fill_rows(
     here, width = sample.rows[sample.rows >= 0], int(sample.used.sum())
     progress, others = pairs.session.progress, pairs.n - len(here)
 
-    def one_block(block: tuple[Array, Objects]) -> None:
-        numbers, A = block
-        C = evaluate(partial(columns.of_rows, numbers), A, numbers, sample.landmarks)
-        out[numbers] = function(C)
+    def seen(numbers: Array, _: Array) -> None:
         progress.add(len(numbers), len(numbers) * width)
 
     with progress.step(what, others, others * width):
-        map_blocks(one_block, pairs.rows.blocks(here), workers=pairs.workers)
+        work = TileWork(columns, sample.landmarks, 1.0)
+        pairs.rows.map(work, function, out, here, workers=pairs.workers, seen=seen)
 
 
 # Kinds of features

@@ -242,7 +242,7 @@ def _opened(pairs: Pairs, spec: MapSpec, pool: Array) -> Sample:
     if spec.scheme not in WHOLE_SAMPLE or len(pool) == n:
         return pairs.sample(pool)
     _require_sketch(pairs, n, spec)
-    if pairs.in_place:  # vectors are evaluated again; values of objects are held
+    if pairs.in_place or not pairs.rows.here:  # evaluated again; values of objects here are held
         return replace(pairs.sample(pool), streams=True)
     return pairs.sample(np.arange(n), pool)
 
@@ -321,7 +321,7 @@ def _require_room(pairs: Pairs, n: int, spec: MapSpec) -> None:
 def _require_sketch(pairs: Pairs, n: int, spec: MapSpec) -> None:
     """Raise MemoryError if what the paper's schemes hold of all rows would not fit."""
     per_row = 3 * 8 * spec.sketch
-    if pairs.in_place:
+    if pairs.in_place or not pairs.rows.here:
         per_row = 4 * spec.sketch + 8 if spec.scheme == "kmeans++" else 8
     pairs.require_memory(
         per_row * n, f'landmarks="{spec.scheme}", which looks at all {n} rows,',

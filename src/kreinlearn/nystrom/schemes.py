@@ -9,10 +9,10 @@ import inspect
 import math
 import reprlib
 import warnings
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import gen_batches
 
 from kreinlearn.data.tiles import TILE
-from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.kernels.base import Array
 from kreinlearn.kernels.vector_columns import squared_norms
-from kreinlearn.nystrom.core import first_by_key, landmark_map, one_shot, weighted_draw
-from kreinlearn.pairs.evaluate import evaluate, places_of
+from kreinlearn.nystrom.core import (
+    TileWork,
+    first_by_key,
+    landmark_map,
+    one_shot,
+    weighted_draw,
+)
+from kreinlearn.pairs.evaluate import places_of
 from kreinlearn.pairs.pairs import Pairs, Sample
-from kreinlearn.sums.moments import Gram
-from kreinlearn.sums.parallel import map_blocks, sum_over_blocks
+from kreinlearn.sums.moments import Gram, Targets, gram_of
+from kreinlearn.sums.parallel import map_blocks
 
 Scheme = Callable[[Pairs, Sample, int, np.random.Generator, int], Sample]
 
@@ -52,50 +58,48 @@ class Candidates:
 
     def gram(self) -> Gram:
         """C'C over all candidates, of C / unit."""
-        load, blocks, m = *self._loader(), len(self.sample.landmarks)
-
-        def add(total: Gram, block: Any) -> None:
-            total.add(load(block)[1])
-
+        if not self.sample.streams:
+            return gram_of(self.sample.scaled, self.pairs.workers)
+        nobody, targets = self.sample.rows[:0], Targets.none(self.pairs.n)
         with self._progress():
-            n, zero = len(self.numbers), lambda: Gram.zeros(m)
-            return sum_over_blocks(add, blocks, zero, n, workers=self.pairs.workers)
+            return self.pairs.rows.sum(self._work, targets, nobody, **self._how)
 
     def mapped(self, function: Callable[[Array], Array], out: Array) -> Array:
         """Write ``function(C / unit)`` of all candidates to ``out``."""
-        load, blocks = self._loader()
+        if self.sample.streams:
+            with self._progress():
+                self.pairs.rows.map(self._work, function, out, self.sample.rows[:0], **self._how)
+            return out
+        C = self.sample.scaled
 
-        def one_tile(block: Any) -> None:
-            here, C = load(block)
-            out[here] = function(C)
+        def one_tile(here: slice) -> None:
+            out[here] = function(C[here])
 
-        with self._progress():
-            map_blocks(one_tile, blocks, workers=self.pairs.workers)
+        map_blocks(one_tile, gen_batches(len(C), TILE), workers=self.pairs.workers)
         return out
 
+    @cached_property
+    def _work(self) -> TileWork:
+        """What is done with a tile of rows that are evaluated as a stream."""
+        pairs, sample = self.pairs, self.sample
+        columns, buffered = pairs.evaluator(sample), pairs.scratch().useful
+        return TileWork(columns, sample.landmarks, sample.unit, len(sample.columns), buffered)
+
+    @cached_property
+    def _how(self) -> dict[str, Any]:
+        """Threads, progress, and where rows on other machines keep values from pass to pass."""
+        pairs, width = self.pairs, len(self.sample.columns)
+
+        def seen(numbers: Array, _: Array) -> None:
+            pairs.session.progress.add(len(numbers), len(numbers) * width)
+
+        keep = pairs.rows.value_store(8 * pairs.n * width, pairs.session)
+        return {"workers": pairs.workers, "keep": keep, "seen": seen}
+
     def _progress(self) -> AbstractContextManager[None]:
-        """A step of the progress bar, if all rows are evaluated."""
-        if not self.sample.streams:
-            return nullcontext()
+        """A step of the progress bar, as all rows are evaluated."""
         n = self.pairs.n
         return self.pairs.session.progress.step("landmarks", n, n * len(self.sample.columns))
-
-    def _loader(self) -> tuple[Callable[[Any], tuple[slice, Array]], Iterable[Any]]:
-        """A function from a block to its place and its C / unit, and all the blocks."""
-        pairs, sample, unit = self.pairs, self.sample, self.sample.unit
-        if not sample.streams:
-            C = sample.scaled
-            return lambda here: (here, C[here]), gen_batches(len(C), TILE)
-        columns, scratch = pairs.evaluator(sample), pairs.scratch()
-
-        def load(block: tuple[Array, Objects]) -> tuple[slice, Array]:
-            numbers, A = block
-            values, room = partial(columns.of_rows, numbers), scratch.get(A, len(sample.columns))
-            C = evaluate(values, A, numbers, sample.landmarks, room)
-            pairs.session.progress.add(len(numbers), len(numbers) * len(sample.columns))
-            return slice(numbers[0], numbers[-1] + 1), C if unit == 1.0 else C / unit
-
-        return load, pairs.rows.blocks(sample.rows[:0])
 
 
 def sketch_factors(candidates: Candidates, rank: int | None = None) -> tuple[Array, Array]:
@@ -157,7 +161,9 @@ def _replaced(pairs: Pairs, sample: Sample, landmarks: Array) -> Sample:
     """Other landmarks in the place of a sketch; a reference set stays as it is."""
     if sample.streams:  # the rows of the landmarks were not held: evaluate what is needed of them
         reference = sample.columns if sample.transform is not None else sample.columns[:0]
-        opened = pairs.sample(np.union1d(sample.rows, landmarks), sample.pool)
+        sketch = sample.columns[:0] if pairs.in_place else sample.columns  # held with objects
+        rows = np.union1d(np.union1d(sample.rows, landmarks), sketch)
+        opened = pairs.sample(rows, sample.pool)
         opened = replace(opened, salt=sample.salt, least=sample.least)
         sample = pairs.grown(opened, reference)
         if len(reference):

@@ -19,6 +19,7 @@ from kreinlearn.sums.moments import Targets
 from kreinlearn.sums.parallel import (
     ColumnSums,
     Tally,
+    map_blocks,
     serial_blas,
     sum_over_blocks,
     sums_of_columns,
@@ -51,6 +52,14 @@ class Work(Protocol):
     @property
     def add(self) -> Callable[..., Array]:
         """Adds a block to a sum: ``add(total, numbers, objects, targets, scratch)``."""
+
+
+class ValueWork(Work, Protocol):
+    """The same, where the values of a block can be had without a sum."""
+
+    @property
+    def values(self) -> Callable[..., Array]:
+        """Values of a block: ``values(numbers, objects, scratch)``."""
 
 
 class Rows:
@@ -123,6 +132,25 @@ class Rows:
         blocks = blocks_to_read(self.X, left_out, targets.by_group)
         return sum_over_blocks(add, blocks, work.zero, len(self), workers=workers, spare=work.spare)
 
+    def map(
+        self, work: ValueWork, function: Callable[[Array], Array], out: Array, left_out: Array, *,
+        workers: int = 1, keep: Any = None, seen: Callable[[Array, Array], None] | None = None,
+    ) -> None:  # fmt: skip
+        """Write ``function(values)`` of all rows that are not left out to ``out``, by number.
+
+        The values are those of ``work``. Rows on other machines may have kept them in ``keep``.
+        """
+        scratch = work.scratch()
+
+        def one_tile(block: tuple[Array, Any]) -> None:
+            numbers, A = block
+            values = work.values(numbers, A, scratch)
+            out[numbers] = function(values)
+            if seen is not None:
+                seen(numbers, values)
+
+        map_blocks(one_tile, self.blocks(left_out), workers=workers)
+
     # Targets and weights
 
     def column(self, values: Any, check: Callable[..., Array], name: str) -> Array:
@@ -140,12 +168,13 @@ class Rows:
         """
         return function(column)
 
+    def collected(self, column: Array) -> Array:
+        """Targets or weights of all rows, in this process."""
+        return np.asarray(column)
+
     def require_memory(self, n_bytes: int, budget: float, what: str, remedy: str) -> None:
         """Raise MemoryError before something of all rows that does not fit the budget here."""
         require_memory(n_bytes, budget, what, remedy)
-
-    def require_weight(self, without: int) -> None:
-        """Raise ValueError for rows without weight, where these are not supported."""
 
     def tally(self, labels: Array, weights: Array | None) -> Tally:
         """The labels that occur, how often, and their weight."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from kreinlearn.solvers import Array
-from kreinlearn.solvers.margins import Gram, HingeState, Move, RowMargins, Rows
+from kreinlearn.solvers.margins import Gram, HingeState, Margins, Move, RowMargins, Rows
 from kreinlearn.solvers.squared_hinge import MAX_ITER, HingeSolution, lock_step, solve
 
 TOL = 1e-10  # of each KKT condition, relative to 2 sqrt(H_jj * objective at 0), its largest value
@@ -24,9 +24,9 @@ CUTS = (1.0, 0.25, 0.0625)  # steps tried before the one at which the first coef
 
 
 def sparse_newton(
-    rows: Rows,
-    Y: Array,  # (n, q): -1, +1, or 0 for a row that is not in this problem
-    weights: Array,  # (n,)
+    rows: Rows | Margins,
+    Y: Array | None,  # (n, q): -1, +1, or 0 for a row that is not in this problem; None: in margins
+    weights: Array | None,  # (n,)
     l1: Array,  # (p,): 0 for an intercept; inf keeps a coefficient at zero
     Q: Array | None = None,  # (p, p)
     start: Sequence[HingeState] | None = None,
@@ -49,7 +49,7 @@ def sparse_newton(
         gain = l1_norm(z, weight) - l1_norm(target, weight) - D @ (gradient + H @ D)
         return _move(target, float(gain), z, scale * Q, weight, exact)
 
-    margins = RowMargins(rows, Y, weights)
+    margins = rows if Y is None else RowMargins(rows, Y, weights)
     states, n_iter, converged = lock_step(margins, start, gram, propose, max_iter)
     coef = np.column_stack([state.coef for state in states])
     penalties = [z @ Q @ z + l1_norm(z, l1) for z in coef.T]
@@ -128,9 +128,9 @@ def _solve_support(H: Array, b: Array, half: Array, z: Array) -> None:
 
 
 def l1_max(
-    rows: Rows,
-    y: Array,  # (n,)
-    weights: Array,
+    rows: Rows | Margins,
+    y: Array | None,  # (n,)
+    weights: Array | None,
     l1_weights: Array,  # (p,)
     Q: Array | None = None,
     *,
@@ -139,7 +139,8 @@ def l1_max(
     """The smallest strength at which all penalised coefficients are zero, and the state there."""
     penalised = l1_weights > 0
     frozen = np.where(penalised, np.inf, 0.0)
-    state = sparse_newton(rows, y[:, None], weights, frozen, Q, gram=gram).state[0]
+    Y = None if y is None else y[:, None]
+    state = sparse_newton(rows, Y, weights, frozen, Q, gram=gram).state[0]
     gradient = 2 * (state.A @ state.coef - state.b)
     if Q is not None:
         gradient += 2 * Q @ state.coef
@@ -148,9 +149,9 @@ def l1_max(
 
 
 def l1_path(
-    rows: Rows,
-    y: Array,  # (n,)
-    weights: Array,
+    rows: Rows | Margins,
+    y: Array | None,  # (n,)
+    weights: Array | None,
     l1_weights: Array,  # (p,)
     strengths: Sequence[float],
     Q: Array | None = None,
@@ -159,9 +160,10 @@ def l1_path(
     max_iter: int = MAX_ITER,
 ) -> Iterator[HingeSolution]:
     """Solutions for l1 = strength * l1_weights, largest first, each started from the one before."""
+    Y = None if y is None else y[:, None]
     for strength in sorted(strengths, reverse=True):
         states = None if start is None else [start]
         l1 = strength * l1_weights
-        solution = sparse_newton(rows, y[:, None], weights, l1, Q, states, max_iter=max_iter)
+        solution = sparse_newton(rows, Y, weights, l1, Q, states, max_iter=max_iter)
         start = solution.state[0]
         yield solution

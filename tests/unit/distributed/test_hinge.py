@@ -155,21 +155,3 @@ def test_what_comes_here_does_not_grow(monkeypatch):
     )
     assert second <= 1.5 * first  # rounds of a line, some more or less
     assert model.n_iter_ * second < 48_000 * 8  # less than one number per row
-
-
-# Refused
-
-BAD = {
-    "l1": ({**FREE, "lambda_l1": "auto"}, THREE, ValueError, "lambda_l1=None"),
-    "elasticnet": ({"lambda_l1": "auto"}, TWO, ValueError, "lambda_l1=None"),
-    "ovo": ({"multi_class": "ovo"}, THREE, ValueError, 'multi_class="ovr"'),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_what_is_not_done_is_refused(name):
-    params, y, error, text = BAD[name]
-    model = kl.KreinSVC(**{**GIVEN, **FIXED, **params})
-    with pytest.raises(error, match=text):
-        model.fit(array(X), array(y))
-    assert set(vars(model)) == set(model.get_params())

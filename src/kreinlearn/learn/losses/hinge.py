@@ -17,7 +17,12 @@ from sklearn.utils import gen_batches
 
 from kreinlearn.data.tiles import TILE, Part, among, row_blocks, take
 from kreinlearn.kernels.base import Array, Objects
-from kreinlearn.learn.left_out import LeftOut, left_out_of_splits, score_split
+from kreinlearn.learn.left_out import (
+    LeftOut,
+    joined_by_number,
+    left_out_of_splits,
+    score_split,
+)
 from kreinlearn.learn.losses.machines import (
     Machines,
     left_out_of_machines,
@@ -122,7 +127,7 @@ class SquaredHinge:
     def solve(self, task: Task, features: Features, values: Array, kept: Any) -> Linear:
         if features.basis is not None:
             return self._solve_machines(machines_of(task, features.basis), values)
-        return self._solve_all(task, features, values, kept, total_moments(features.terms))
+        return self._solve_all(task, kept, features, values, total_moments(features.terms))
 
     def _solve_machines(self, machines: Machines, values: Array) -> Linear:
         """The model in an eigenbasis, by the solver that suits the penalties."""
@@ -132,7 +137,7 @@ class SquaredHinge:
         return self.solve_rows(*rows, machines.intercept)
 
     def _solve_all(
-        self, task: Task, features: Features, values: Array, kept: Any, total: FeatureMoments
+        self, task: Task, kept: Any, features: Features, values: Array, total: FeatureMoments
     ) -> Linear:
         """The model of all rows whose target is not zero, which have the sums ``total``."""
         scale, unit = scaling(total.n * signed_penalty(features.map.S, *values))
@@ -162,29 +167,20 @@ class SquaredHinge:
         """By machines of the folds, of all rows if their kernel values are kept in memory."""
         if features.basis is not None:
             return left_out_of_machines(task, partial(self._solve_machines, values=values))
-        every = isinstance(kept, ValuesHere) and kept.target is not None
-        if every and not task.honest and len(features.groups) > 1:
+        if kept.has_all and not task.honest and len(features.groups) > 1:
             return self._left_out_of_all(task, features, values, kept)
         solve = partial(self.solve_rows, intercept=task.intercept)
         return left_out_of_splits(task, task.splits(features.map), score_split(solve, values))
 
-    def _left_out_of_all(
-        self, task: Task, features: Features, values: Array, kept: ValuesHere
-    ) -> LeftOut:
-        terms, folds, Y = features.terms, np.asarray(task.folds), np.asarray(task.Y)
-        total, scores = total_moments(terms), np.zeros(Y.shape)
-        tested = np.zeros(len(Y), dtype=bool)
+    def _left_out_of_all(self, task: Task, features: Features, values: Array, kept: Any) -> LeftOut:
+        terms, found = features.terms, list[LeftOut]()
+        total = total_moments(terms)
         for k, part in enumerate(terms[:-1]):
-            here = folds == k
             if 0 < part.n < total.n:
-                without = replace(task, Y=np.where(here[:, None], 0, Y))
-                model = self._solve_all(without, features, values, kept, total.minus(part))
-                rows = kept.rows(task, features)
-                Z = np.vstack([model.coef, model.intercept]) if task.intercept else model.coef
-                scores[here] = rows.decision(Z)[here]
-                tested |= here
-        numbers = np.flatnonzero(tested)
-        return LeftOut(numbers, scores[numbers])
+                without = kept.without_fold(task, k)
+                model = self._solve_all(*without, features, values, total.minus(part))
+                found.append(kept.scores_of_fold(task, features, model, k))
+        return joined_by_number(found, task.Y.shape[1])
 
     def _newton(self, margins: Margins, penalty: Array, gram: Any = None) -> Linear:
         r = len(penalty)
@@ -319,9 +315,33 @@ class ValuesHere:
         """Remember how the first pass will see the rows."""
         return replace(self, sampled=task.numbers, by_fold=by_fold)
 
+    @property
+    def has_all(self) -> bool:
+        """Whether the kernel values of all rows are kept."""
+        return self.target is not None
+
     def margins(self, task: Task, features: Features, W: Array, total: float) -> Margins:
         """The rows as Newton's method sees them, with features C W."""
         return RowMargins(self.rows(task, features).with_map(W), *weighted(task.Y, task.weights))
+
+    def outputs(
+        self, task: Task, features: Features, W: Array, total: float
+    ) -> list[tuple[FeatureRows, Array, Array]]:
+        """The same for each output alone: rows with features C W, their targets and weights."""
+        Y, w = weighted(task.Y, task.weights)
+        rows = self.rows(task, features).with_map(W)
+        return [(rows, y, w) for y in Y.T]
+
+    def without_fold(self, task: Task, k: int) -> tuple[Task, ValuesHere]:
+        """The problem of all rows but those of a fold, whose targets are zero."""
+        here = np.asarray(task.folds) == k
+        return replace(task, Y=np.where(here[:, None], 0, np.asarray(task.Y))), self
+
+    def scores_of_fold(self, task: Task, features: Features, model: Linear, k: int) -> LeftOut:
+        """What a model says of the rows of a fold."""
+        Z = np.vstack([model.coef, model.intercept]) if task.intercept else model.coef
+        numbers = np.flatnonzero(np.asarray(task.folds) == k)
+        return LeftOut(numbers, self.rows(task, features).decision(Z)[numbers])
 
     def rows(self, task: Task, features: Features) -> FeatureRows:
         """The features of all rows."""

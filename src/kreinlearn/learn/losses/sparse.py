@@ -11,7 +11,7 @@ import numpy as np
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.left_out import LeftOut, left_out_of_splits
 from kreinlearn.learn.losses.hinge import SquaredHinge
-from kreinlearn.learn.task import Features, FoldRows, Linear, Task, some_outputs, weighted
+from kreinlearn.learn.task import Features, FoldRows, Linear, Task, some_outputs
 from kreinlearn.solvers.least_squares import signed_penalty
 from kreinlearn.solvers.margins import DenseRows, hinge_loss
 from kreinlearn.solvers.sparse import l1_max, l1_path
@@ -34,10 +34,9 @@ class SparseHinge(SquaredHinge):
 
     def solve(self, task: Task, features: Features, values: Array, kept: Any) -> Linear:
         """Coefficients of landmarks, not of features, most of them zero."""
-        Y, w = weighted(task.Y, task.weights)
-        n, m = w.sum(), len(features.map.W)
+        n, m = total_moments(features.terms).n, len(features.map.W)
         scale = column_scales(np.diagonal(features.gram.triangle), n)
-        rows = kept.rows(task, features).with_map(np.diag(scale))
+        outputs = kept.outputs(task, features, np.diag(scale), n)
         terms = total_moments([group.terms(np.diag(scale)) for group in features.groups])
         A, B = terms.with_constant(intercept=task.intercept)
         norms = values[:2] if np.any(values[:2]) else None
@@ -47,7 +46,8 @@ class SparseHinge(SquaredHinge):
             Q = padded(n * krein, task.intercept)
         l1 = np.append(np.ones(m), np.zeros(int(task.intercept)))
         starts = [
-            l1_max(rows, y, w, l1, Q, gram=(A, b[:, None])) for y, b in zip(Y.T, B.T, strict=True)
+            l1_max(*output, l1, Q, gram=(A, b[:, None]))
+            for output, b in zip(outputs, B.T, strict=True)
         ]
         largest = max(start[0] for start in starts) / n
         strength, trials = self.strength, np.empty((0, 3))
@@ -56,15 +56,15 @@ class SparseHinge(SquaredHinge):
             strength = one_standard_error(trials)
         path = path_to(n * strength, n * largest).tolist()
         solutions = [
-            list(l1_path(rows, y, w, l1, path, Q, start[1], max_iter=self.max_iter))[-1]
-            for y, start in zip(Y.T, starts, strict=True)
+            list(l1_path(*output, l1, path, Q, start[1], max_iter=self.max_iter))[-1]
+            for output, start in zip(outputs, starts, strict=True)
         ]
         coef = np.hstack([solution.coef for solution in solutions])
         dual = scale[:, None] * coef[:m]
         active = np.flatnonzero(dual.any(axis=1))
         return Linear(
             dual,
-            coef[m] if task.intercept else np.zeros(Y.shape[1]),
+            coef[m] if task.intercept else np.zeros(task.Y.shape[1]),
             max(solution.n_iter for solution in solutions),
             all(solution.converged for solution in solutions),
             attributes={
