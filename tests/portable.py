@@ -116,19 +116,18 @@ def counted(text: str, status: int) -> Outcome:
 
 def pytest(setting: Setting, arguments: list[str], log: Path) -> Outcome:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    process = subprocess.run(
-        [*command, *setting.arguments, *arguments],
-        cwd=ROOT,
-        env={"OPENBLAS_THREAD_TIMEOUT": "4", "OMP_WAIT_POLICY": "passive"}
-        | os.environ
-        | setting.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
     log.parent.mkdir(parents=True, exist_ok=True)
-    log.write_text(process.stdout, encoding="utf-8")
-    return counted(process.stdout, process.returncode)
+    with open(log, "w", encoding="utf-8") as file:  # grows while the tests run
+        process = subprocess.run(
+            [*command, *setting.arguments, *arguments],
+            cwd=ROOT,
+            env={"OPENBLAS_THREAD_TIMEOUT": "4", "OMP_WAIT_POLICY": "passive"}
+            | os.environ
+            | setting.environment,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        )
+    return counted(log.read_text(encoding="utf-8"), process.returncode)
 
 
 def files_of(tests: list[str]) -> Iterator[str]:
