@@ -28,6 +28,8 @@ ROOT = Path(__file__).parents[1]
 LOGS = ROOT / "build" / "portable"
 KINDS = ["passed", "failed", "error", "skipped", "xfailed", "xpassed"]
 WORKERS = (os.cpu_count() or 1) + 1  # some tests wait, for workers to start or to die
+SHARED = {"OPENBLAS_THREAD_TIMEOUT": "4", "OMP_WAIT_POLICY": "passive"}  # the cores, by processes
+KEPT = {"PYTHONDONTWRITEBYTECODE": ""}  # bytecode, as some hundred processes import the package
 NOTHING_TO_RUN = 5  # pytest's exit status where no test was collected
 
 
@@ -121,9 +123,7 @@ def pytest(setting: Setting, arguments: list[str], log: Path) -> Outcome:
         process = subprocess.run(
             [*command, *setting.arguments, *arguments],
             cwd=ROOT,
-            env={"OPENBLAS_THREAD_TIMEOUT": "4", "OMP_WAIT_POLICY": "passive"}
-            | os.environ
-            | setting.environment,
+            env=SHARED | os.environ | KEPT | setting.environment,
             stdout=file,
             stderr=subprocess.STDOUT,
         )
