@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """The tests themselves, most of a million objects, are no garbage to look for after each of them."""
+    """The tests themselves, most of a million objects, are no garbage to look for again."""
     gc.collect()
     gc.freeze()
 
