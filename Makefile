@@ -37,8 +37,9 @@ FAST := $(addprefix tests/unit/,data sums solvers pairs nystrom learn \
   repo/test_architecture.py repo/test_import_direction.py repo/test_packaging.py \
   repo/test_public_names.py repo/test_walk.py)
 # Several processes share the cores: threads without work sleep, and do not spin. One process more than
-# there are cores, because some tests wait, for workers to start or to die.
-SHARED := OPENBLAS_THREAD_TIMEOUT=4 OMP_WAIT_POLICY=passive
+# there are cores, because some tests wait, for workers to start or to die. Bytecode is kept, whatever the
+# shell says: some hundred processes import the package.
+SHARED := OPENBLAS_THREAD_TIMEOUT=4 OMP_WAIT_POLICY=passive PYTHONDONTWRITEBYTECODE=
 WORKERS := $(shell "$(PYTHON)" -c "import os; print((os.cpu_count() or 1) + 1)" 2>/dev/null)
 PYTEST := $(SHARED) $(PY) -m pytest -n $(or $(WORKERS),auto) --dist worksteal
 
@@ -155,7 +156,8 @@ lock:
 	  mv "$$dir/$$lock.txt" requirements/$$lock.txt; \
 	done
 
-# Fresh environments in a temporary folder, for each of python3.11 to python3.14 that is found.
+# Fresh environments in a temporary folder: the oldest versions with Python 3.11, the newest with the newest
+# that is found. Others: make versions PART="--python 3.12 --setting oldest tests/unit/data"
 versions:
 	@"$(PYTHON)" -m tests.versions $(PART)
 

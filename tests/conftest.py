@@ -1,5 +1,6 @@
 """Fixtures that several test modules use, and an order of the tests at random."""
 
+import gc
 import random
 import signal
 from collections.abc import Iterator
@@ -21,6 +22,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     seed = config.getoption("order_seed")
     if seed is not None:
         items[:] = shuffled(items, seed)
+
+
+def pytest_collection_finish() -> None:
+    """The tests themselves, most of a million objects, are no garbage to look for again."""
+    gc.collect()
+    gc.freeze()
 
 
 def shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:

@@ -28,6 +28,8 @@ ROOT = Path(__file__).parents[1]
 LOGS = ROOT / "build" / "portable"
 KINDS = ["passed", "failed", "error", "skipped", "xfailed", "xpassed"]
 WORKERS = (os.cpu_count() or 1) + 1  # some tests wait, for workers to start or to die
+SHARED = {"OPENBLAS_THREAD_TIMEOUT": "4", "OMP_WAIT_POLICY": "passive"}  # the cores, by processes
+KEPT = {"PYTHONDONTWRITEBYTECODE": ""}  # bytecode, as some hundred processes import the package
 NOTHING_TO_RUN = 5  # pytest's exit status where no test was collected
 
 
@@ -116,19 +118,16 @@ def counted(text: str, status: int) -> Outcome:
 
 def pytest(setting: Setting, arguments: list[str], log: Path) -> Outcome:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    process = subprocess.run(
-        [*command, *setting.arguments, *arguments],
-        cwd=ROOT,
-        env={"OPENBLAS_THREAD_TIMEOUT": "4", "OMP_WAIT_POLICY": "passive"}
-        | os.environ
-        | setting.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
     log.parent.mkdir(parents=True, exist_ok=True)
-    log.write_text(process.stdout, encoding="utf-8")
-    return counted(process.stdout, process.returncode)
+    with open(log, "w", encoding="utf-8") as file:  # grows while the tests run
+        process = subprocess.run(
+            [*command, *setting.arguments, *arguments],
+            cwd=ROOT,
+            env=SHARED | os.environ | KEPT | setting.environment,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        )
+    return counted(log.read_text(encoding="utf-8"), process.returncode)
 
 
 def files_of(tests: list[str]) -> Iterator[str]:

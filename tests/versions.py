@@ -1,8 +1,13 @@
 """Run the tests with the oldest and the newest versions of everything: ``make versions``.
 
-By default these are the oldest versions with the oldest Python, and the newest with each of them.
-Each setting is a fresh environment in a temporary folder, with packages that have a wheel. Words
-that this program does not know are passed to pytest: ``python -m tests.versions tests/unit/data``.
+By default these are the two ends: the oldest versions with the oldest Python, and the newest with
+the newest Python that is found. In between lies what ``make test`` runs. Others by option:
+
+    python -m tests.versions --python 3.12 --python 3.13    the newest versions with these
+    python -m tests.versions --setting oldest               the oldest with each Python found
+    python -m tests.versions tests/unit/data                words for pytest: a part of the tests
+
+Each setting is a fresh environment in a temporary folder, with packages that have a wheel.
 """
 
 from __future__ import annotations
@@ -47,7 +52,8 @@ class Counts(NamedTuple):
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the tests in every setting, print the table, and return 1 if any of them failed."""
-    parser = argparse.ArgumentParser(prog="make versions", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.versions", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--python", choices=PYTHONS, action="append")
     parser.add_argument("--setting", choices=[*RESOLUTIONS], action="append")
     options, rest = parser.parse_known_args(words)
@@ -55,7 +61,7 @@ def main(words: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="kreinlearn-versions-") as folder:
         home = Path(folder)
         uv = fresh_uv(home / "uv")
-        for setting in settings(options.python or PYTHONS, options.setting):
+        for setting in settings(options.python, options.setting):
             print(f"\n{setting}", flush=True)
             versions = resolved(uv, setting, extras_with_wheels(uv, setting))
             if versions is None:
@@ -69,15 +75,19 @@ def main(words: Sequence[str] | None = None) -> int:
     return 0 if good and rows else 1
 
 
-def settings(pythons: Sequence[str], which: Sequence[str] | None) -> Iterator[Setting]:
-    """Every interpreter that is found, with each choice of versions; the others are named."""
-    for python in pythons:
-        executable = found(python)
-        if executable is None:
-            print(f"Python {python} was not found, so nothing is tested with it.")
-            continue
-        for one in RESOLUTIONS if which is None else which:
-            if which is not None or one == "newest" or python == PYTHONS[0]:
+def settings(
+    pythons: Sequence[str] | None = None, which: Sequence[str] | None = None
+) -> Iterator[Setting]:
+    """The settings to run: the two ends, or others by name; an interpreter not found is named."""
+    paths = {python: found(python) for python in pythons or PYTHONS}
+    for python in (python for python, path in paths.items() if path is None):
+        print(f"Python {python} was not found, so nothing is tested with it.")
+    there = {python: path for python, path in paths.items() if path is not None}
+    newest = [*there] if pythons else [*there][-1:]
+    ends = {"oldest": [PYTHONS[0]], "newest": newest}
+    for python, executable in there.items():
+        for one in which or RESOLUTIONS:
+            if which or python in ends[one]:
                 yield Setting(python, executable, one)
 
 
@@ -179,6 +189,7 @@ def tested(python: Path, words: Sequence[str]) -> Counts:
     report = home / "report.xml"
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment |= {"OMP_WAIT_POLICY": "passive", "OPENBLAS_THREAD_TIMEOUT": "4"}
+    environment["PYTHONDONTWRITEBYTECODE"] = ""  # some hundred processes import the package
     workers = str((os.cpu_count() or 1) + 1)  # some tests wait, for workers to start or to die
     pytest = [python, "-m", "pytest", "-q", "-n", workers, "--dist", "worksteal"]
     subprocess.run(

@@ -42,7 +42,8 @@ class Reader(Protocol):
 
 def stored_as(dtype: DTypeLike) -> np.dtype[Any]:
     """Return the type of rows: numbers keep theirs, and texts become objects."""
-    return np.dtype(dtype if np.dtype(dtype).kind in NUMBERS else object)
+    given = np.dtype(dtype)
+    return given if given.kind in NUMBERS else np.dtype(object)
 
 
 def by_tile(numbers: Array) -> list[Array]:
@@ -106,8 +107,10 @@ class Checked(StartsAnew, Source):
     ) -> None:
         self.reader, self.origin, self.names, self.line = reader, origin, names, line
         self.shape = reader.shape
-        single = reader.dtype == np.float32
-        self.dtype = np.dtype(dtype or (np.float32 if single else np.float64))
+        single = np.dtype(np.float32)
+        self.dtype = single if reader.dtype == single else np.dtype(np.float64)
+        if dtype is not None:
+            self.dtype = np.dtype(dtype)
         if self.ndim == 1:
             self.dtype = np.dtype(object)
         self.budget: int | None = None

@@ -1,0 +1,47 @@
+"""What ``make versions`` runs, and what it counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import versions
+
+REPORT = """<testsuites>
+<testsuite tests="10" failures="2" errors="1" skipped="3"/>
+<testsuite tests="4" failures="0" errors="0" skipped="0"/>
+</testsuites>"""
+
+
+@pytest.mark.parametrize(
+    ("there", "options", "expected"),
+    [
+        (["3.11", "3.12", "3.13"], {}, [("3.11", "oldest"), ("3.13", "newest")]),
+        (["3.11"], {}, [("3.11", "oldest"), ("3.11", "newest")]),
+        (["3.12", "3.13"], {}, [("3.13", "newest")]),
+        (
+            ["3.11", "3.12", "3.13"],
+            {"pythons": ["3.11", "3.12"]},
+            [("3.11", "oldest"), ("3.11", "newest"), ("3.12", "newest")],
+        ),
+        (["3.12", "3.13"], {"which": ["oldest"]}, [("3.12", "oldest"), ("3.13", "oldest")]),
+        (["3.12"], {"pythons": ["3.13"]}, []),
+    ],
+)
+def test_the_two_ends_or_what_is_named(
+    there: list[str],
+    options: dict[str, list[str]],
+    expected: list[tuple[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(versions, "found", lambda python: "path" if python in there else None)
+    found = [(one.python, one.which) for one in versions.settings(**options)]
+    assert found == expected
+    absent = [p for p in options.get("pythons", versions.PYTHONS) if p not in there]
+    said = capsys.readouterr().out
+    assert said.count("was not found") == len(absent)
+    assert all(f"Python {python} was not found" in said for python in absent)
+
+
+def test_errors_count_as_failures() -> None:
+    assert versions.counts_of(REPORT) == (8, 3, 3)
