@@ -1,8 +1,8 @@
 """How near a low-rank approximation comes to the best one: python -m benchmarks.approximation
 
 The Frobenius error over the optimal rank-k error for every core and landmark scheme, the share
-of pairs evaluated, and the paper's schemes at equal evaluations. (The paper's own five vectorial
-sets: kreinlearn reproduce rank-error.)
+of pairs evaluated, and beside it the paper's schemes at equal evaluations and other methods
+(benchmarks/peers.py). (The paper's own five vectorial sets: kreinlearn reproduce rank-error.)
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks import measure, summary, tables
-from benchmarks.cases import KNOWN, OBJECTS, UNSEEN
+from benchmarks import measure, peers, summary, tables
+from benchmarks.cases import DEFINITE, KNOWN, OBJECTS, UNSEEN
 from benchmarks.measure import Figure
 from kreinlearn.datasets import VARIABLE
 
 RESULTS = Path(__file__).parent / "results" / "approximation.md"
 HEADING = "Low-rank approximation of indefinite kernels"
-SECTIONS = ("default", "objects", "grid", "equal", "unseen")
+SECTIONS = ("default", "objects", "peers", "definite", "grid", "equal", "unseen")
 QUICK = ("gaussian10/delta_gauss", "breast_cancer/epanechnikov", "blobs/sigmoid", "woody", "wine")
 QUICK_RANKS = (25,)
 UNSEEN_SEED, UNSEEN_REPETITIONS = 100, 5
@@ -67,6 +67,8 @@ def planned(options: argparse.Namespace) -> list[Job]:
         "default": KNOWN,
         "grid": KNOWN,
         "equal": KNOWN,
+        "peers": KNOWN,
+        "definite": DEFINITE,
         "objects": OBJECTS if have_data else [],
         "unseen": [name for name in UNSEEN if _available(name, options.quick)],
     }
@@ -110,11 +112,20 @@ def report(figures: Sequence[Figure]) -> list[tables.Table]:
     made = [
         summary.check_table(summary.checks(figures)),
         *by_rule[:2],
+        *peer_tables(figures),
         *summary.grid_tables(figures),
         summary.equal_table(figures),
         by_rule[2],
     ]
     return [table for table in made if table.rows]
+
+
+def peer_tables(figures: Sequence[Figure]) -> list[tables.Table]:
+    """The peers, and below the first of their tables what they are."""
+    made = summary.peer_tables(figures)
+    if made:
+        made[0].notes.append("\n" + "\n".join((peers.__doc__ or "").splitlines()[2:]))
+    return made
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Figure]:
