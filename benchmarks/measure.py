@@ -13,8 +13,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.cases import RANKS, Array, Problem, problem
 from benchmarks.counting import Tally
-from benchmarks.peers import PEERS, Approximation, Peer, column_pairs
-from benchmarks.peers import affordable as affordable_columns
+from benchmarks.peer_methods import PEERS, Approximation, Peer, column_pairs
+from benchmarks.peer_methods import affordable as affordable_columns
 from kreinlearn import KreinNystroem, Landmarks
 
 DEFAULT = "medoids+greedy"

@@ -20,7 +20,7 @@ from benchmarks.measure import (
     SCHEMES,
     Figure,
 )
-from benchmarks.peers import PEERS
+from benchmarks.peer_methods import PEERS
 from benchmarks.tables import Table
 
 # Largest median of any case, geometric mean of the medians, largest single figure.

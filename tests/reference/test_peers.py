@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks import approximation, measure, peers, summary
+from benchmarks import measure, summary
+from benchmarks import peer_methods as methods
+from benchmarks import peers as page
 from benchmarks.cases import DEFINITE, KNOWN, problem
 from benchmarks.counting import Tally
-from benchmarks.peers import PEERS
+from benchmarks.peer_methods import PEERS
 from tests.bounds import rounding
 
 N = 40
@@ -40,7 +42,7 @@ def rng() -> np.random.Generator:
 @pytest.mark.parametrize("rank", [N, 7])
 def test_rp_cholesky_is_exact_at_the_rank_of_the_matrix(rank):
     K = definite(rank)
-    found = peers.rp_cholesky(K, N, N, rng())
+    found = methods.rp_cholesky(K, N, N, rng())
     np.testing.assert_allclose(found.matrix(), K, atol=1e3 * rounding(N) * np.linalg.norm(K))
     assert found.Phi.shape[1] <= N
     assert (found.S == 1).all()
@@ -48,7 +50,7 @@ def test_rp_cholesky_is_exact_at_the_rank_of_the_matrix(rank):
 
 def test_rp_cholesky_is_the_nystroem_approximation_of_its_pivots():
     K, l = definite(), 12
-    found = peers.rp_cholesky(K, l, N, rng())
+    found = methods.rp_cholesky(K, l, N, rng())
     missing = K - found.matrix()
     pivots = np.argsort(np.abs(missing).sum(axis=1))[:l]  # whose rows are exact
     C, W = K[:, pivots], K[np.ix_(pivots, pivots)]
@@ -58,7 +60,7 @@ def test_rp_cholesky_is_the_nystroem_approximation_of_its_pivots():
 
 def test_rp_cholesky_draws_by_the_diagonal_of_what_is_left():
     K = np.diag(np.r_[np.full(4, 1e6), np.ones(N - 4)])
-    found = peers.rp_cholesky(K, 4, 4, rng())
+    found = methods.rp_cholesky(K, 4, 4, rng())
     assert sorted(np.argmax(np.abs(found.Phi), axis=0)) == [0, 1, 2, 3]
 
 
@@ -70,11 +72,11 @@ def test_the_shift_makes_the_core_positive_definite():
     W = K[np.ix_(Z, Z)]
     rows = np.arange(20)
     larger = K[np.ix_(rows, rows)]
-    found = peers.shifted(W, larger)
+    found = methods.shifted(W, larger)
     assert np.linalg.eigvalsh(W)[0] < 0 < np.linalg.eigvalsh(found)[0]
     smallest = np.linalg.eigvalsh(larger)[0]
     np.testing.assert_allclose(found, W - 1.5 * smallest * np.eye(10), rtol=1e-14)
-    np.testing.assert_array_equal(peers.shifted(W @ W, definite()), W @ W)  # nothing to shift
+    np.testing.assert_array_equal(methods.shifted(W @ W, definite()), W @ W)  # nothing to shift
 
 
 def test_sms_nystroem_is_that_of_the_formula():
@@ -83,39 +85,39 @@ def test_sms_nystroem_is_that_of_the_formula():
     Z = rows[:l]
     e = -1.5 * np.linalg.eigvalsh(K[np.ix_(rows, rows)])[0]
     wanted = K[:, Z] @ np.linalg.inv(K[np.ix_(Z, Z)] + e * np.eye(l)) @ K[Z]
-    found = peers.sms_nystroem(K, l, l, rng())
+    found = methods.sms_nystroem(K, l, l, rng())
     np.testing.assert_allclose(found.matrix(), wanted, rtol=0, atol=1e-10)
     assert (found.S == 1).all()
     np.testing.assert_allclose(
-        peers.sms_nystroem(K, l, 4, rng()).matrix(), largest_eigenvalues(wanted, 4), atol=1e-10
+        methods.sms_nystroem(K, l, 4, rng()).matrix(), largest_eigenvalues(wanted, 4), atol=1e-10
     )
 
 
 def test_without_a_negative_part_sms_nystroem_is_exact_from_all_columns():
     K = definite()
-    np.testing.assert_allclose(peers.sms_nystroem(K, N, N, rng()).matrix(), K, atol=1e-8)
+    np.testing.assert_allclose(methods.sms_nystroem(K, N, N, rng()).matrix(), K, atol=1e-8)
 
 
 # The stabilised method
 
 
-@pytest.mark.parametrize("method", [peers.stabilised, peers.stabilised_gaussian])
+@pytest.mark.parametrize("method", [methods.stabilised, methods.stabilised_gaussian])
 def test_all_columns_give_what_they_should(method):
     """With all columns the core is K, or K as a Gaussian sketch turns it, and is cut."""
     K, k = indefinite(), 11
     found = method(K, N, k, rng())
-    X = np.eye(N) if method is peers.stabilised else rng().standard_normal((N, N))
+    X = np.eye(N) if method is methods.stabilised else rng().standard_normal((N, N))
     core = largest_eigenvalues(X.T @ K @ X, k)
     wanted = K @ X @ np.linalg.pinv(core, rcond=1e-10) @ X.T @ K
     np.testing.assert_allclose(found.matrix(), wanted, rtol=0, atol=1e-6)
-    if method is peers.stabilised:
+    if method is methods.stabilised:
         np.testing.assert_allclose(found.matrix(), largest_eigenvalues(K, k), atol=1e-10)
     assert {-1.0, 1.0} == set(found.S)  # the signature is kept
 
 
 def test_the_core_is_cut_to_two_thirds_of_the_columns_or_to_k():
-    assert [peers.core_rank(l, 20) for l in (1, 20, 30, 40, 200)] == [1, 13, 20, 20, 20]
-    assert len(peers.stabilised(indefinite(), 20, 20, rng()).S) == 13
+    assert [methods.core_rank(l, 20) for l in (1, 20, 30, 40, 200)] == [1, 13, 20, 20, 20]
+    assert len(methods.stabilised(indefinite(), 20, 20, rng()).S) == 13
 
 
 # What they cost
@@ -126,22 +128,22 @@ def test_pairs_are_those_that_a_tally_counts():
     rows = rng().choice(n, 2 * l, replace=False)
     columns = Tally(n)
     columns.mark(np.arange(n), rows[:l])
-    assert peers.column_pairs(n, l) == columns.pairs
+    assert methods.column_pairs(n, l) == columns.pairs
     columns.mark_among(rows)
-    assert peers.sms_pairs(n, l) == columns.pairs
+    assert methods.sms_pairs(n, l) == columns.pairs
     diagonal = Tally(n)
     diagonal.mark(np.arange(n), rows[:l])
     diagonal.mark_self(np.arange(n))
-    assert peers.cholesky_pairs(n, l) == diagonal.pairs
+    assert methods.cholesky_pairs(n, l) == diagonal.pairs
 
 
 @pytest.mark.parametrize("name", ["SMS-Nystroem", "stabilised", "RPCholesky"])
 def test_columns_that_a_budget_pays_for(name):
     peer, n = PEERS[name], 100
     for l in (1, 10, 40):
-        assert peers.affordable(peer, n, peer.pairs(n, l)) == l
-        assert peers.affordable(peer, n, peer.pairs(n, l) - 1) == max(1, l - 1)
-    assert peers.affordable(peer, n, n * n) == n
+        assert methods.affordable(peer, n, peer.pairs(n, l)) == l
+        assert methods.affordable(peer, n, peer.pairs(n, l) - 1) == max(1, l - 1)
+    assert methods.affordable(peer, n, n * n) == n
 
 
 # In the benchmark
@@ -174,7 +176,7 @@ def test_figures_of_peers_are_those_of_the_definition():
 
 def test_command_compares_peers(capsys):
     arguments = ["--quick", "--cases", "breast_cancer", "--sections", "default", "peers"]
-    found = approximation.main([*arguments, "definite", "--jobs", "1"])
+    found = page.main([*arguments, "definite", "--jobs", "1"])
     assert {f.scheme for f in found if f.section == "definite"} == {*PEERS, measure.DEFAULT}
     [first, cases, second, _] = summary.peer_tables(found)
     assert len(cases.rows) == 3  # kernels, at rank 25
