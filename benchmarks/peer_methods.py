@@ -4,12 +4,14 @@ SMS-Nystroem is the submatrix-shifted method of A. Ray, N. Monath, A. McCallum a
 "Sublinear Time Approximation of Text Similarity Matrices", AAAI 2022: l uniform columns lie
 within 2 l uniform rows, and 1.5 times the smallest eigenvalue of the submatrix of these rows is
 subtracted from the diagonal of the core. These are the settings of the authors' program
-(archanray/approximate_similarities), which leaves the columns themselves as they are.
+(archanray/approximate_similarities), which leaves the columns themselves as they are. It was made
+for matrices that are nearly positive semidefinite: what it gives has no negative part.
 
 The stabilised method of Y. Nakatsukasa and T. Park, "Randomized low-rank approximation for
 symmetric indefinite matrices", SIAM J. Matrix Anal. Appl. 2023, cuts the core of an oversampled
 sketch to rank k before it is inverted. Their sketches are Gaussian, which needs all pairs; with
-access by columns the sketch is l uniform columns. The core is cut to min(k, l / 1.5).
+access by columns the sketch is l uniform columns. The core is cut to min(k, l / 1.5), our choice.
+With other columns the same core is "truncated" on the page of benchmarks/approximation.py.
 
 RPCholesky is that of Y. Chen, E. N. Epperly, J. A. Tropp and R. J. Webber, "Randomly pivoted
 Cholesky", Comm. Pure Appl. Math. 2025, one pivot at a time: it is drawn by the diagonal of what

@@ -2,8 +2,7 @@
 
 The measure, the 45 cases and the seeds are those of benchmarks/approximation.py. The methods are
 those of benchmarks/peer_methods.py. None of the 45 matrices is positive definite, which RPCholesky
-needs, so all methods are also compared on a Gaussian kernel on the same five data sets. A figure
-that another method wins is shown like any other.
+needs, so all methods are also compared on a Gaussian kernel on the same five data sets.
 """
 
 from __future__ import annotations
