@@ -283,11 +283,11 @@ def peer_summary(ours: Sequence[Figure], theirs: Sequence[Figure], title: str) -
                 table.rows.append([*row, *(_against(mine, group) if budget else ["", ""])])
     n_cases, n_seeds = len(by_case(ours)), len({f.seed for f in theirs})
     table.notes.append(
-        f"{n_cases} cases, {n_seeds} seeds: errors of rank k over the optimal rank-k error. Medians "
-        "over seeds are summarised over the cases. A peer gets as many columns as ours has "
-        "landmarks, or as many as the pairs that ours evaluates pay for; the latter, and Gaussian "
-        f"sketches, up to {EQUAL_MOST} landmarks, so k ln n for k = 25 only, where ours is compared "
-        "on the same cases. Approximations of higher rank are cut to their best rank k."
+        f"{n_cases} cases, {n_seeds} seeds: errors of rank k over the optimal rank-k error. "
+        "Medians over seeds are summarised over the cases. A peer gets as many columns as ours has "
+        "landmarks, or as many as the pairs that ours evaluates pay for. The latter, and Gaussian "
+        f"sketches, are measured up to {EQUAL_MOST} landmarks, so k ln n for k = 25 only; ours is "
+        "compared on the same cases. Approximations of higher rank are cut to their best rank k."
     )
     return table
 
