@@ -1,8 +1,8 @@
 """How near a low-rank approximation comes to the best one: python -m benchmarks.approximation
 
 The Frobenius error over the optimal rank-k error for every core and landmark scheme, the share
-of pairs evaluated, and the paper's schemes at equal evaluations. (The paper's own five vectorial
-sets: kreinlearn reproduce rank-error.)
+of pairs evaluated, and the paper's schemes at equal evaluations. Other methods stand beside it
+in benchmarks/peers.py. (The paper's own five vectorial sets: kreinlearn reproduce rank-error.)
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks import measure, summary, tables
-from benchmarks.cases import KNOWN, OBJECTS, UNSEEN
+from benchmarks.cases import DEFINITE, KNOWN, OBJECTS, UNSEEN
 from benchmarks.measure import Figure
 from kreinlearn.datasets import VARIABLE
 
-RESULTS = Path(__file__).parent / "results" / "approximation.md"
-HEADING = "Low-rank approximation of indefinite kernels"
+RESULTS = Path(__file__).parent / "results"
 SECTIONS = ("default", "objects", "grid", "equal", "unseen")
 QUICK = ("gaussian10/delta_gauss", "breast_cancer/epanechnikov", "blobs/sigmoid", "woody", "wine")
 QUICK_RANKS = (25,)
@@ -28,8 +28,22 @@ UNSEEN_SEED, UNSEEN_REPETITIONS = 100, 5
 Job = Callable[[], list[Figure]]
 
 
-def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.approximation", description=__doc__)
+class Page(NamedTuple):
+    """What a command measures, and where it writes that."""
+
+    module: str
+    about: str
+    heading: str
+    sections: Sequence[str]
+    report: Callable[[Sequence[Figure]], list[tables.Table]]
+
+    @property
+    def path(self) -> Path:
+        return RESULTS / f"{self.module.rpartition('.')[2]}.md"
+
+
+def parsed(arguments: Sequence[str] | None, page: Page) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog=f"python -m {page.module}", description=page.about)
     add = parser.add_argument
     add("--quick", action="store_true", help="a few cases at rank 25, two repetitions")
     add(
@@ -39,7 +53,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="TEXT",
         help="only cases whose name contains a TEXT",
     )
-    add("--sections", nargs="+", default=list(SECTIONS), choices=SECTIONS)
+    add("--sections", nargs="+", default=list(page.sections), choices=page.sections)
     add("--repetitions", type=int, help="the number of seeds per case (10; 2 with --quick)")
     add("--seed", type=int, default=0, help="the first seed")
     add("--jobs", type=int, default=os.cpu_count() or 1, help="the number of processes")
@@ -52,7 +66,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="report figures of earlier runs, and measure nothing",
     )
     add("--markdown", type=Path, help="write the tables to this file")
-    add("--write", action="store_true", help=f"write the tables to {RESULTS.name} in results/")
+    add("--write", action="store_true", help=f"write the tables to {page.path.name} in results/")
     options = parser.parse_args(arguments)
     options.repetitions = options.repetitions or (2 if options.quick else 10)
     if options.quick:
@@ -67,6 +81,8 @@ def planned(options: argparse.Namespace) -> list[Job]:
         "default": KNOWN,
         "grid": KNOWN,
         "equal": KNOWN,
+        "peers": KNOWN,
+        "definite": DEFINITE,
         "objects": OBJECTS if have_data else [],
         "unseen": [name for name in UNSEEN if _available(name, options.quick)],
     }
@@ -117,13 +133,19 @@ def report(figures: Sequence[Figure]) -> list[tables.Table]:
     return [table for table in made if table.rows]
 
 
-def main(arguments: Sequence[str] | None = None) -> list[Figure]:
-    options = parsed(arguments)
+PAGE = Page(
+    "benchmarks.approximation", __doc__ or "", "Low-rank approximation of indefinite kernels",
+    SECTIONS, report,
+)  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None, page: Page = PAGE) -> list[Figure]:
+    options = parsed(arguments, page)
     if options.read:
         figures = [f for path in options.read for f in tables.read_csv(path, Figure)]
     else:
         figures = run(planned(options), options.jobs)
-    made = report(figures)
+    made = page.report(figures)
     console = tables.console()
     for table in made:
         table.show(console)
@@ -131,10 +153,10 @@ def main(arguments: Sequence[str] | None = None) -> list[Figure]:
         console.print(f"{VARIABLE} is not set: dissimilarities and covertype are left out")
     if options.csv:
         tables.write_csv(options.csv, figures)
-    command = tables.command_line("benchmarks.approximation", arguments)
-    for path in (options.markdown, RESULTS if options.write else None):
+    command = tables.command_line(page.module, arguments)
+    for path in (options.markdown, page.path if options.write else None):
         if path:
-            tables.write_markdown(path, HEADING, command, made)
+            tables.write_markdown(path, page.heading, command, made)
     return figures
 
 

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from sklearn.cluster import HDBSCAN, AgglomerativeClustering, SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 
+from benchmarks import tables
 from benchmarks.object_sets import ALL_SETS, QUICK_SETS
 from kreinlearn import KreinKMeans
 from kreinlearn.data.tiles import take
 from kreinlearn.datasets import load_dataset, make_balls3d, make_noisy_strings
-from kreinlearn.report.model import provenance
 
 Array = NDArray[Any]
 RESULTS = Path(__file__).parent / "results" / "clusters.md"
@@ -137,7 +137,7 @@ def report(names: tuple[str, ...], most: int, seeds: int, large: int) -> str:
     means = [np.mean([float(row[3 + j].split()[0]) for row in rows]) for j in range(len(METHODS))]
     mean = ", ".join(f"{name} {value:.2f}" for name, value in zip(METHODS, means, strict=True))
     text = (__doc__ or "").partition("\n\n")[2]
-    about = provenance("python -m benchmarks.clusters --write")
+    about = tables.about("python -m benchmarks.clusters --write")
     parts = ["# Groups without labels", about, f"{text}\n{table}", f"Means: {mean}.", timed(large)]
     return "\n\n".join(parts) + "\n"
 

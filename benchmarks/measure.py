@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.cases import RANKS, Problem, problem
+from benchmarks.cases import RANKS, Array, Problem, problem
 from benchmarks.counting import Tally
+from benchmarks.peer_methods import PEERS, Approximation, Peer, column_pairs
+from benchmarks.peer_methods import affordable as affordable_columns
 from kreinlearn import KreinNystroem, Landmarks
 
 DEFAULT = "medoids+greedy"
@@ -28,6 +30,7 @@ RULES: dict[str, Callable[[int, int], float]] = {
 }
 GRID_RULE = "2k"
 EQUAL_MOST = 200  # landmarks of the default up to which it is compared at equal evaluations
+COLUMNS, PAIRS = "equal columns", "equal pairs"  # what peers get as much of as the default
 
 
 class Figure(NamedTuple):
@@ -39,8 +42,8 @@ class Figure(NamedTuple):
     k: int
     rule: str  # for the number of landmarks of the default
     l: int
-    scheme: str
-    core: str
+    scheme: str  # or the name of a peer
+    core: str  # of a peer: what it gets as much of as the default
     cut: bool  # whether the rank is cut to k
     seed: int
     error: float  # Frobenius
@@ -174,10 +177,53 @@ def affordable(case: Problem, k: int, scheme: str, pairs: int, seed: int) -> Set
     return setting
 
 
+def peers(case: Problem, k: int, seeds: Sequence[int]) -> Rows:
+    """Other methods with as many columns as the default, and with those that its pairs pay for.
+
+    Gaussian sketches look at all pairs, so they are compared at equal sizes only.
+    """
+    definite = case.name.endswith("gaussian")
+    wanted = {name: peer for name, peer in PEERS.items() if definite or not peer.definite}
+    for rule in RULES:
+        l = landmark_count(rule, k, len(case))
+        for name, peer in wanted.items():
+            if peer.pairs is not None or l <= EQUAL_MOST:
+                yield from peer_rows(case, k, seeds, (rule, l, name, COLUMNS), peer)
+        if l <= EQUAL_MOST:
+            pairs = Setting(k, l, DEFAULT, "ls", k).tally(case, seeds[0]).pairs
+            for name, peer in wanted.items():
+                if peer.pairs is not None:
+                    paid = affordable_columns(peer, len(case), pairs)
+                    yield from peer_rows(case, k, seeds, (rule, paid, name, PAIRS), peer)
+
+
+def peer_rows(
+    case: Problem, k: int, seeds: Sequence[int], what: tuple[str, int, str, str], peer: Peer
+) -> Rows:
+    n, best = len(case), case.optimal(k)
+    for seed in seeds:
+        found = peer.approximate(case.K, what[1], k, np.random.default_rng(seed))
+        error = distance(case.K, found)
+        share = found.pairs / column_pairs(n, n)
+        yield k, *what, True, seed, error, error / best, best / case.optimal(0), share
+
+
+def distance(K: Array, found: Approximation) -> float:
+    return float(np.linalg.norm(K - found.matrix()))
+
+
+def definite(case: Problem, k: int, seeds: Sequence[int]) -> Rows:
+    """The default and all peers on a positive definite kernel."""
+    yield from by_rule(case, k, seeds, scheme=DEFAULT)
+    yield from peers(case, k, seeds)
+
+
 SECTIONS: dict[str, Callable[[Problem, int, Sequence[int]], Rows]] = {
     "default": partial(by_rule, scheme=DEFAULT),
     "objects": partial(by_rule, scheme=OBJECT_DEFAULT),
     "unseen": partial(by_rule, scheme=DEFAULT),
     "grid": grid,
     "equal": equal_evaluations,
+    "peers": peers,
+    "definite": definite,
 }

@@ -20,6 +20,7 @@ METHODS = {  # column of the page -> what a reader is told, mark, colour, whethe
     "KreinClassifier": ("KreinClassifier, the same distance", "^", COLOURS[5], True),
     "KreinClassifier auto": ("KreinClassifier, several distances", "o", COLOURS[0], True),
 }
+SIZE, FONT = (4.6, 4.6), 9.5  # inches and points, so that it can be read on a phone
 KINDS = {"Leven": "strings", "Procr": "contours", "DTW, ": "series", "Weisf": "graphs"}
 
 
@@ -46,7 +47,8 @@ def draw(rows: list[dict[str, str]], output: Path) -> None:
     from matplotlib.figure import Figure
 
     with rc_context(SETTINGS):
-        figure = Figure(figsize=(5.6, 3.7), layout="constrained")
+        figure = Figure(figsize=SIZE, layout="constrained")
+        figure.get_layout_engine().set(w_pad=0.12)  # other fonts are wider
         FigureCanvasSVG(figure)
         axes = figure.add_subplot()
         for name, (label, mark, colour, filled) in METHODS.items():
@@ -55,10 +57,12 @@ def draw(rows: list[dict[str, str]], output: Path) -> None:
                 color=colour, markerfacecolor=colour if filled else "white", markersize=6,
             )  # fmt: skip
         names = [f"{row['set'].partition('_')[0]} ({KINDS[row['distance'][:5]]})" for row in rows]
-        axes.set_yticks(range(len(rows)), names)
+        axes.set_yticks(range(len(rows)), names, fontsize=FONT)
+        axes.tick_params(axis="x", labelsize=FONT)
         axes.invert_yaxis()
-        axes.set(xlim=(0, None), xlabel="test error, %")
-        figure.legend(loc="outside upper center", ncols=2)
+        axes.set_xlim(0, None)
+        axes.set_xlabel("test error, %", fontsize=FONT)
+        figure.legend(loc="outside upper center", ncols=1, fontsize=FONT)
         about = {"Date": None, "Description": digest(rows)}
         figure.savefig(output, format="svg", metadata=about)
 

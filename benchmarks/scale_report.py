@@ -14,7 +14,7 @@ from kreinlearn.data.memory import budget_bytes
 from kreinlearn.paper.figures import Line, Panel, drawn
 from kreinlearn.paper.tasks import Outcome
 from kreinlearn.report.markdown import to_markdown
-from kreinlearn.report.model import Check, Document, Picture, Section, Table, provenance
+from kreinlearn.report.model import Check, Document, Picture, Section, Table
 from kreinlearn.report.terminal import show as show_document
 
 HEADING = "Scale"
@@ -44,7 +44,7 @@ def document(found: Sequence[Outcome], command: str, missing: list[str], whole: 
     minutes = sum(one.cpu for one in found) / 60
     about = f"The measurements took {minutes:.0f} minutes of CPU time in all."
     # fmt: off
-    lead = [provenance(command),
+    lead = [tables.about(command),
             f"Load average when this page was written: {load_average()}. {about}",
             " ".join((scale.__doc__ or "").splitlines()[2:]),
             " ".join((scale_sets.__doc__ or "").splitlines()[2:]), *disturbed(fits), *missing]

@@ -8,7 +8,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.measure import CORES, DEFAULT, GRID_RULE, PAPER, RULES, SCHEMES, Figure
+from benchmarks.measure import (
+    COLUMNS,
+    CORES,
+    DEFAULT,
+    EQUAL_MOST,
+    GRID_RULE,
+    PAIRS,
+    PAPER,
+    RULES,
+    SCHEMES,
+    Figure,
+)
+from benchmarks.peer_methods import PEERS
 from benchmarks.tables import Table
 
 # Largest median of any case, geometric mean of the medians, largest single figure.
@@ -231,6 +243,79 @@ def equal_table(figures: Sequence[Figure]) -> Table:
         "landmarks their rank is lower. Up to 200 landmarks of the default, so k ln n for k = 25 "
         "only. The last comparison pits rank k against higher ranks and has no target."
     )
+    return table
+
+
+# Peers
+
+OURS = "KreinNystroem"
+PEER_SECTIONS = {  # section of the peers -> section of the default, and what the cases are
+    "peers": ("default", "indefinite kernels"),
+    "definite": ("definite", "a positive definite kernel"),
+}
+
+
+def peer_tables(figures: Sequence[Figure]) -> list[Table]:
+    """The default beside other methods: all numbers of landmarks, and each case at one of them."""
+    made = []
+    for section, (mine, kernels) in PEER_SECTIONS.items():
+        ours = select(figures, section=mine, scheme=DEFAULT)
+        theirs = [f for f in select(figures, section=section) if f.scheme in PEERS]
+        if ours and theirs:
+            made.append(peer_summary(ours, theirs, f"Peers on {kernels}"))
+            made.append(peer_cases(ours, theirs, f"Peers on {kernels}, l = {GRID_RULE}: cases"))
+    return made
+
+
+def peer_summary(ours: Sequence[Figure], theirs: Sequence[Figure], title: str) -> Table:
+    header = ["l", "method", "gets", "its l", "pairs, median", *MEASURES[1::-1], MEASURES[2]]
+    table = Table(title, [*header, "ours over its, geometric mean", "ours not worse"])
+    for rule in RULES:
+        mine = select(ours, rule=rule)
+        named = [(OURS, "", mine)] + [
+            (name, budget, select(theirs, rule=rule, scheme=name, core=budget))
+            for budget in (COLUMNS, PAIRS)
+            for name in PEERS
+        ]
+        for name, budget, group in named:
+            if group:
+                row = [f"l = {rule}", name, budget, *_peer_cells(group)]
+                table.rows.append([*row, *(_against(mine, group) if budget else ["", ""])])
+    n_cases, n_seeds = len(by_case(ours)), len({f.seed for f in theirs})
+    table.notes.append(
+        f"{n_cases} cases, {n_seeds} seeds: errors of rank k over the optimal rank-k error. "
+        "Medians over seeds are summarised over the cases. A peer gets as many columns as ours has "
+        "landmarks, or as many as the pairs that ours evaluates pay for. The latter, and Gaussian "
+        f"sketches, are measured up to {EQUAL_MOST} landmarks, so k ln n for k = 25 only; ours is "
+        "compared on the same cases. Approximations of higher rank are cut to their best rank k."
+    )
+    return table
+
+
+def _peer_cells(group: Sequence[Figure]) -> list[str]:
+    medians = [median(g) for g in by_case(group).values()]
+    relative = float(np.median([f.l / f.k for f in group]))
+    share = float(np.median([f.share for f in group]))
+    values = [geometric_mean(medians), max(medians), largest(group)]
+    return [f"{relative:.2f} k", f"{share:.1%}", *map(number, values)]
+
+
+def _against(mine: Sequence[Figure], theirs: Sequence[Figure]) -> list[str]:
+    """Medians over seeds of ours, divided by those of a peer, over the cases that both have."""
+    ours, others = by_case(mine), by_case(theirs)
+    ratios = [median(ours[case]) / median(group) for case, group in others.items()]
+    good = sum(ratio <= 1 for ratio in ratios)
+    return [number(geometric_mean(ratios)), f"{good} of {len(ratios)}"]
+
+
+def peer_cases(ours: Sequence[Figure], theirs: Sequence[Figure], title: str) -> Table:
+    names = [name for name in PEERS if select(theirs, scheme=name)]
+    table = Table(title, ["case", "k", OURS, *names])
+    others = by_case(select(theirs, rule=GRID_RULE, core=COLUMNS))
+    for (case, k), group in by_case(select(ours, rule=GRID_RULE)).items():
+        cells = [cell(select(others.get((case, k), []), scheme=name)) for name in names]
+        table.rows.append([case, str(k), cell(group), *cells])
+    table.notes.append("Median / maximum over seeds, equal columns.")
     return table
 
 

@@ -22,7 +22,8 @@ RNG = np.random.default_rng(11)
 
 @pytest.fixture(scope="module")
 def figures() -> list[measure.Figure]:
-    options = approximation.parsed(["--quick", "--sections", "default", "objects", "equal"])
+    arguments = ["--quick", "--sections", "default", "objects", "equal"]
+    options = approximation.parsed(arguments, approximation.PAGE)
     return approximation.run(approximation.planned(options), n_jobs=1)
 
 

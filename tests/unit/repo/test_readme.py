@@ -6,6 +6,7 @@ import contextlib
 import io
 import math
 import re
+import tomllib
 from pathlib import Path
 
 README = Path(__file__).parents[3] / "README.md"
@@ -50,13 +51,34 @@ def test_readme_has_no_gap():
 
 
 def test_it_fits_on_a_screen_and_its_links_lead_somewhere():
+    """PyPI shows the README without the repository, so its links are those of the manual."""
     text = README.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 65
+    assert len(text.splitlines()) <= 70
     targets = re.findall(r"\]\(([^)]+)\)", text)
     assert len(targets) > 10
-    assert [target for target in targets if not (README.parent / target).exists()] == []
+    with open(README.parent / "pyproject.toml", "rb") as file:
+        base = tomllib.load(file)["project"]["urls"]["Documentation"] + "/en/latest/"
+    assert [target for target in targets if not target.startswith(base)] == []
+    assert [target for target in targets if not in_manual(target.removeprefix(base))] == []
+    assert not in_manual("nowhere.html")
     for command in ("make demo", "make test", "make docs"):
         assert f"`{command}`" in text
+
+
+def in_manual(page: str) -> bool:
+    """Whether the built manual has this page or picture."""
+    if page.startswith("_images/"):
+        return (README.parent / "benchmarks" / "results" / page.removeprefix("_images/")).exists()
+    if page == "auto_examples/index.html":
+        return (README.parent / "examples").is_dir()
+    return (README.parent / "docs" / page).with_suffix(".rst").exists()
+
+
+def test_its_coverage_is_that_which_was_counted():
+    counted = r"(\d\d\.\d %) of\s+the lines and (\S+ %) of the\s+branches"
+    contributing = (README.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    [figures] = re.findall(counted, README.read_text(encoding="utf-8"))
+    assert [figures] == re.findall(counted, contributing)
 
 
 def test_its_evaluation_is_that_of_the_manual():

@@ -1,0 +1,36 @@
+"""KreinNystroem beside other low-rank approximations: python -m benchmarks.peers
+
+The measure, the 45 cases and the seeds are those of benchmarks/approximation.py. The methods are
+those of benchmarks/peer_methods.py. None of the 45 matrices is positive definite, which RPCholesky
+needs, so all methods are also compared on a Gaussian kernel on the same five data sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks import approximation, peer_methods, summary, tables
+from benchmarks.measure import Figure
+
+
+def report(figures: Sequence[Figure]) -> list[tables.Table]:
+    """The tables, and below the first what the methods are."""
+    made = summary.peer_tables(figures)
+    for text in (__doc__, peer_methods.__doc__):
+        if made:
+            made[0].notes += ["", *(text or "").splitlines()[2:]]
+    return made
+
+
+PAGE = approximation.Page(
+    "benchmarks.peers", __doc__ or "", "Low-rank approximation: other methods",
+    ("default", "peers", "definite"), report,
+)  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> list[Figure]:
+    return approximation.main(arguments, PAGE)
+
+
+if __name__ == "__main__":
+    main()
