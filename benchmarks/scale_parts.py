@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from benchmarks import core, learning_speed, requests, scale_dask
+from benchmarks import core, learning_speed, requests, scale_dask, scale_near
 from benchmarks.timing import Row
 
 
@@ -27,6 +27,8 @@ PARTS: dict[str, Callable[[Sizes], list[Row]]] = {
     "kernel block": lambda s: core.kernel_block(s.repetitions),
     "passes": lambda s: core.passes(s.n, s.m, s.repetitions),
     "landmarks": lambda s: core.landmark_rows(s.n_small, s.repetitions),
+    "near the bound": lambda s: scale_near.near_the_bound(2 * s.n_small, s.m // 2, s.repetitions),
+    "sharing": lambda s: scale_near.sharing(s.n_small // 2, s.m // 5, s.repetitions),
     "one object": lambda s: requests.one_object(s.repetitions, min(s.m, 600), s.m),
     "svm": lambda s: learning_speed.machine(s.n_small, s.repetitions),
     "pipeline": lambda s: learning_speed.pipeline(s.n_small, s.repetitions),
