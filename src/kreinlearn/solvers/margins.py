@@ -379,12 +379,14 @@ class RowMargins:
             if k not in many and moved.any()
         ]
         sums = {k: (state.A, state.b) for k, state in states.items()}
-        terms = self._terms([(k, moved) for k, _, moved in changes])
-        for (k, sign, _), (A, b) in zip(changes, terms, strict=True):
+        asked = [(k, moved) for k, _, moved in changes] + [(k, active[k]) for k in many]
+        terms = self._terms(asked)  # of all at once: rows may have to be evaluated for them
+        for (k, sign, _), (A, b) in zip(changes, terms, strict=False):
             sums[k] = sums[k][0] + sign * A, sums[k][1] + sign * b
+        sums |= zip(many, terms[len(changes) :], strict=True)
         lost = [k for k in states if self.alone and cancelled(sums[k][0], states[k].A)]
-        anew = [*many, *lost]
-        sums |= zip(anew, self._terms([(k, active[k]) for k in anew]), strict=True)
+        lost = [k for k in lost if k not in many]
+        sums |= zip(lost, self._terms([(k, active[k]) for k in lost]), strict=True)
         return {k: replace(states[k], active=active[k], A=A, b=b) for k, (A, b) in sums.items()}
 
     def _is_many(self, before: Array, after: Array) -> bool:

@@ -29,7 +29,7 @@ PATIENCE, RISE, FALL, HIGHEST = 20, 1e4, 10.0, 1e12  # of a detour: passes, fact
 TOL = 1e-12  # length of a step in the norm of the Hessian, relative to sqrt(objective at 0)
 ROUNDING = 16 * float(np.finfo(np.float64).eps)  # error of a gradient, relative to its terms
 STALLED = 1e-12  # a gain that may be lost to rounding, relative to the objective at 0
-FORESEEN = 0.5  # a step of this length says that too few rows were near the margin to foresee
+FORESEEN = 0.5  # after a shorter step the next one is not foreseen: too few rows were near
 REFINED = 4  # solves with a singular matrix, each of what the last one left over
 
 
@@ -127,7 +127,7 @@ def lock_step(
     states = list(start) if start is not None else margins.start(gram)
     detours = [Detour() for _ in states]
     unsolved, stuck = list(range(len(states))), False
-    foreseeable = set(unsolved) if foresee else set()
+    foreseeable = set(unsolved)
     for n_iter in range(max_iter + 1):
         moves: dict[int, Move] = {}
         for k, state in margins.up_to_date({k: states[k] for k in unsolved}).items():
@@ -139,14 +139,13 @@ def lock_step(
                 moves[k] = move
         if not moves or n_iter == max_iter:
             break
-        for k in foreseeable.intersection(moves):
-            if foresee is not None and detours[k].scale == 1:
+        for k in foreseeable.intersection(moves) if foresee else ():
+            if detours[k].scale == 1:
                 states[k], moves[k] = foresee(k, states[k], moves[k])
         unsolved = []
         for k, step in margins.walk({k: states[k] for k in moves}, moves).items():
             states[k] = step.state
-            if step.t < FORESEEN:
-                foreseeable.discard(k)
+            foreseeable = foreseeable - {k} if step.t < FORESEEN else foreseeable | {k}
             solved = _solved(step, moves[k], margins.totals[k])
             if step.t == 0 and not solved and not detours[k].rise():
                 stuck = True

@@ -62,6 +62,7 @@ TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
 FLAT = 1e-3  # decrease of its logarithm at which a descent ends: so few rows tell no more
 NEAR = 1 / 8  # share of the rows whose kernel values are kept because they are near the margin
 DENSE = 1 / 64  # share of the rows above which they are summed tile by tile, and not gathered
+TILES_AT_ONCE = 4  # from which rows of a sum are gathered: products of few rows are slow
 SUM_BYTES = 2**25  # of Gram matrices that one thread sums at a time
 NEAR_BUDGET = 0.5  # share of the budget for them, where not all kernel values are kept
 ROW_NUMBERS = 6  # numbers per row and output: targets, weights, decisions, margins
@@ -416,14 +417,9 @@ class FeatureRows:
 
     def terms(self, chosen: Sequence[Chosen]) -> list[tuple[Array, Array]]:
         """sum w phi phi' and sum w t phi over each choice of rows; a row is evaluated once."""
-        dense = [len(one.numbers) > DENSE * self.n for one in chosen]
-        many = [one for one, is_dense in zip(chosen, dense, strict=True) if is_dense]
-        few = [one for one, is_dense in zip(chosen, dense, strict=True) if not is_dense]
-        found = {True: iter(self._sums_of_tiles(many)), False: iter(self._sums_of_few(few))}
-        return [
-            self._with_constant(next(found[is_dense]), one)
-            for one, is_dense in zip(chosen, dense, strict=True)
-        ]
+        dense = any(len(one.numbers) > DENSE * self.n for one in chosen)
+        found = self._sums_of_tiles(chosen) if dense else self._sums_of_few(chosen)
+        return [self._with_constant(*one) for one in zip(found, chosen, strict=True)]
 
     def _with_constant(self, terms: FeatureMoments, one: Chosen) -> tuple[Array, Array]:
         A, b = terms.with_constant(intercept=self.intercept)
@@ -449,8 +445,8 @@ class FeatureRows:
         for start in range(0, len(chosen), size):
             some = chosen[start : start + size]
             with self._step(self.n):
-                tiles = gen_batches(self.n, TILE)
-                total = sum_over_blocks(add, tiles, zero, self.n, workers=self.workers)
+                blocks = gen_batches(self.n, TILES_AT_ONCE * TILE)
+                total = sum_over_blocks(add, blocks, zero, self.n, workers=self.workers)
             found += [sums.terms(self.W) for sums in total.parts]
         return found
 
