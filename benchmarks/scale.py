@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +33,8 @@ RESULTS, JOURNAL = FOLDER / "scale.md", FOLDER / "scale.jsonl"
 LANDMARKS, TEST = (500, 1000), 50_000
 ROWS = (100_000, 300_000, 1_000_000, 3_000_000)
 QUICK_LANDMARKS, QUICK_TEST, QUICK_ROWS = (50,), 5_000, (5_000, 20_000)
+PIECES = {"parquet": (500, (10_000_000,)), "npy": (30, (2_500_000, 25_000_000))}  # m, rows
+QUICK_PIECES = {"parquet": (50, (20_000,)), "npy": (30, (5_000, 50_000))}
 LONGEST = 1800.0  # seconds of one case
 
 
@@ -58,13 +61,25 @@ def fits(quick: bool) -> Iterator[Case]:
             for m in QUICK_LANDMARKS if quick else LANDMARKS:
                 if learner in SETS[name].learners:
                     key = f"fit/{name}/{n or 'all'}/m={m}/{learner}"
-                    yield Case(key, (name, n), (name, str(m), learner))
+                    yield Case(key, (name, n), (name, str(m), learner, scale_fit.HERE))
+
+
+def millions(quick: bool) -> Iterator[Case]:
+    """Fits of sets that are made in pieces, in this process and, from Parquet, on Dask."""
+    for name, (m, sizes) in (QUICK_PIECES if quick else PIECES).items():
+        places = (scale_fit.HERE, scale_fit.DASK) if name == "parquet" else (scale_fit.HERE,)
+        for learner in SETS[name].learners:
+            for n in sizes:
+                for where in places:
+                    key = f"fit/{name}/{n}/m={m}/{learner}"
+                    key += "/dask" if where == scale_fit.DASK else ""
+                    yield Case(key, (name, n), (name, str(m), learner, where))
 
 
 def cases(quick: bool) -> list[Case]:
     speed = "quick" if quick else "full"
     parts = [Case(f"part/{speed}/{p}", words=(p, speed)) for p in scale_parts.PARTS]
-    return [*fits(quick), *parts]
+    return [*fits(quick), *millions(quick), *parts]
 
 
 def available(wanted: Sequence[Case]) -> tuple[list[Case], list[str]]:
@@ -82,9 +97,12 @@ def available(wanted: Sequence[Case]) -> tuple[list[Case], list[str]]:
 # Measuring
 
 
-def run(journal: Journal, wanted: Sequence[Case], n_test: int) -> None:
-    """Run what is not in the journal; the files of a set are written before its first case."""
-    with tempfile.TemporaryDirectory(prefix="kreinlearn-scale-") as scratch:
+def run(journal: Journal, wanted: Sequence[Case], n_test: int, folder: Path | None = None) -> None:
+    """Run what is not in the journal; the files of a set are written before its first case.
+
+    They stay in ``folder``, if one is given, and are not made again there.
+    """
+    with scratch_folder(folder) as scratch:
         for case in wanted:
             if case.key in journal.outcomes:
                 continue
@@ -99,6 +117,13 @@ def run(journal: Journal, wanted: Sequence[Case], n_test: int) -> None:
             print(f"{case.key}: {wall:.1f} s, {cpu:.1f} s CPU", file=sys.stderr)
 
 
+def scratch_folder(folder: Path | None) -> AbstractContextManager[str | Path]:
+    """The folder that is given, or one that is deleted at the end."""
+    if folder is None:
+        return tempfile.TemporaryDirectory(prefix="kreinlearn-scale-")
+    return nullcontext(folder)
+
+
 def _cpu_of_children() -> float:
     spent = os.times()
     return spent.children_user + spent.children_system
@@ -108,7 +133,7 @@ def _measured(case: Case, scratch: Path, n_test: int) -> list[dict[str, Any]]:
     if case.data is None:
         return list(said_by("benchmarks.scale", "--part", *case.words, timeout=LONGEST))
     folder, (name, n) = scratch / case.folder, case.data
-    if not folder.exists():
+    if not (folder / scale_sets.ABOUT).exists():  # which is written last
         make = ("--make", name, str(n or 0), str(n_test), str(folder))
         said_by("benchmarks.scale", *make, timeout=LONGEST)
     words = ("--fit", str(folder), *case.words)
@@ -122,8 +147,8 @@ def measured_here(options: argparse.Namespace) -> Any:
         scale_sets.write(name, int(n) or None, int(n_test), Path(folder))
         return folder
     if options.fit:
-        folder, name, m, learner = options.fit
-        return scale_fit.measured(Path(folder), name, int(m), learner)
+        folder, name, m, learner, where = options.fit
+        return scale_fit.measured(Path(folder), name, int(m), learner, where)
     part, speed = options.part
     return scale_parts.measured(part, scale_parts.QUICK if speed == "quick" else scale_parts.FULL)
 
@@ -144,7 +169,9 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--journal", type=Path, default=JOURNAL, metavar="FILE", help="measurements, gone on with")
     add("--write", nargs="?", type=Path, const=RESULTS, metavar="FILE", help="page and drawing")
     add("--make", nargs=4, help=argparse.SUPPRESS)
-    add("--fit", nargs=4, help=argparse.SUPPRESS)
+    add("--folder", type=Path, metavar="DIR", help="keeps the sets, up to 2 GB each; by default "
+        "they are in a temporary folder that is deleted")  # fmt: skip
+    add("--fit", nargs=5, help=argparse.SUPPRESS)
     add("--part", nargs=2, help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
@@ -164,7 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.again:
             journal.forget(case.key for case in wanted)
         if not options.report_only:
-            run(journal, wanted, QUICK_TEST if options.quick else TEST)
+            run(journal, wanted, QUICK_TEST if options.quick else TEST, options.folder)
         found = [journal.outcomes[c.key] for c in whole if c.key in journal.outcomes]
     left = [case.key for case in there if case.key not in {one.key for one in found}]
     missing += [f"Not measured yet: {', '.join(left)}."] if left else []

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 import warnings
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks import scale_dask
 from benchmarks.bound import bound
 from benchmarks.scale_sets import ABOUT, LABELS, NUMBERS, SETS, error, rows_at
 from benchmarks.timing import Timing, forget_peak, resident_megabytes, timed
@@ -25,6 +28,7 @@ LEARNERS = {
     "KreinRidgeClassifier": (KreinRidgeClassifier, LABELS),
     "KreinSVC": (KreinSVC, LABELS),
 }
+HERE, DASK = "this process", "Dask"  # where a fit is done
 BUDGET = "2GB"
 REPEATED, REPETITIONS = 100_000, 3  # rows up to which a fit is repeated
 BOUNDS = 3  # of the bare bound, before the fits and after them
@@ -62,35 +66,62 @@ class CountedDeltaGauss(DeltaGauss):
         return CountedColumns(self.tally, Z, self._apply())
 
 
-def measured(folder: Path, name: str, m: int, learner: str) -> dict[str, Any]:
+def measured(folder: Path, name: str, m: int, learner: str, where: str = HERE) -> dict[str, Any]:
     """What a fit with its tuning costs; all parameters except the kernel and m are defaults."""
     about = json.loads((folder / ABOUT).read_text("utf8"))
     n, d = about["n"], about["d"]
     kind, kernel = LEARNERS[learner][1], CountedDeltaGauss(**SETS[name].kernel)
-    X, X_test = rows_at(folder, "train"), rows_at(folder, "test")
+    X_test = rows_at(folder, "test")
     y, y_test = (np.load(folder / f"{part}_{kind}.npy") for part in ("train", "test"))
     resources = Resources(memory_budget=BUDGET)
     model = LEARNERS[learner][0](kernel, landmarks=m, resources=resources, random_state=0)
     warm(model, d, y, X_test)
     floors = [bound(n, m, d).total for _ in range(BOUNDS)]
-    before, counted = forget_peak(), kernel.tally.values
-    repetitions = REPETITIONS if n <= REPEATED else 1
-    fits = [timed(lambda: model.fit(X, y)) for _ in range(repetitions)]
-    peak = resident_megabytes("VmHWM") - before
-    counted = (kernel.tally.values - counted) / repetitions
+    fitted = fitted_here if where == HERE else fitted_on_dask
+    costs = fitted(folder, model, y)
     floors += [bound(n, m, d).total for _ in range(BOUNDS)]
     predicted = timed(partial(model.predict, X_test))
-    fit = Timing(*np.median([(t.cpu, t.wall) for t in fits], axis=0).tolist())
     return {
-        "set": name, "n": n, "d": d, "m": m, "learner": learner, "kind": kind,
-        "cpu": fit.cpu, "wall": fit.wall, "bound": float(np.median(floors)),
-        "workers": worker_count(None), "peak": peak, "predict_cpu": predicted.cpu,
+        "set": name, "n": n, "d": d, "m": m, "learner": learner, "kind": kind, "where": where,
+        **costs, "bound": float(np.median(floors)),
+        "workers": worker_count(None), "predict_cpu": predicted.cpu,
         "predict_wall": predicted.wall, "n_test": len(y_test),
         "error": error(kind, model.predict(X_test), y_test), **about[kind],
-        "evaluated": counted / (n * m), "passes": getattr(model, "n_iter_", None),
+        "passes": getattr(model, "n_iter_", None),
         "classes": len(np.unique(y)) if kind == LABELS else None, "load": os.getloadavg()[0],
         "lambda_plus": float(model.lambda_plus_), "lambda_minus": float(model.lambda_minus_),
     }  # fmt: skip
+
+
+def fitted_here(folder: Path, model: Any, y: np.ndarray) -> dict[str, Any]:
+    """Seconds, megabytes and kernel values of fits in this process."""
+    X, tally = rows_at(folder, "train"), model.kernel.tally
+    before, counted = forget_peak(), tally.values
+    repetitions = REPETITIONS if len(y) <= REPEATED else 1
+    fits = [timed(lambda: model.fit(X, y)) for _ in range(repetitions)]
+    peak = resident_megabytes("VmHWM") - before
+    fit = Timing(*np.median([(t.cpu, t.wall) for t in fits], axis=0).tolist())
+    values = (tally.values - counted) / repetitions
+    evaluated = values / (len(y) * model.landmarks)
+    return {"cpu": fit.cpu, "wall": fit.wall, "peak": peak, "evaluated": evaluated}
+
+
+def fitted_on_dask(folder: Path, model: Any, y: np.ndarray) -> dict[str, Any]:
+    """Seconds and megabytes of one fit on two workers, together with those of this process."""
+    import dask.dataframe as dd
+
+    counted = model.kernel  # kernel values are counted in one process only
+    model.set_params(kernel=DeltaGauss(**counted.get_params()))
+    with scale_dask.cluster() as client:
+        X = dd.read_parquet(str(folder / "train"))
+        client.run(import_module, "kreinlearn.kernels._fused")
+        before = forget_peak() + sum(client.run(forget_peak).values())
+        spent = sum(client.run(time.process_time).values())
+        fit = timed(lambda: model.fit(X, y))
+        cpu = fit.cpu + sum(client.run(time.process_time).values()) - spent
+        peaks = client.run(resident_megabytes, "VmHWM").values()
+        peak = resident_megabytes("VmHWM") + sum(peaks) - before
+    return {"cpu": cpu, "wall": fit.wall, "peak": peak, "evaluated": None}
 
 
 def warm(model: Any, d: int, y: np.ndarray, X_test: Any) -> None:

@@ -77,6 +77,32 @@ def test_columns_with_names_come_back_from_parquet(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found[0:30], X)
 
 
+@pytest.mark.parametrize(("name", "d"), [("parquet", 20), ("npy", 10)])
+def test_a_set_in_pieces_is_its_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, d: int
+) -> None:
+    monkeypatch.setattr(scale_sets, "PIECE", 2000)
+    scale_sets.write(name, 4500, 700, tmp_path)
+    train, test = (scale_sets.rows_at(tmp_path, part) for part in ("train", "test"))
+    X, T = (np.load(p) if name == "npy" else p.numbers()[0:5000] for p in (train, test))
+    assert (X.shape, T.shape) == ((4500, d), (700, d))
+    y, t = (np.load(tmp_path / f"{part}_numbers.npy") for part in ("train", "test"))
+    half = np.random.default_rng(5).standard_normal((8, d)) / (1 + np.arange(d) / 2)
+    f = np.zeros(5200)
+    for sign, c in zip(np.tile([1.0, -1.0], 8), np.vstack([half, -half]), strict=True):
+        distances = ((np.vstack([X, T]) - c) ** 2).sum(axis=1)
+        f += sign * (np.exp(-distances / 4) - np.exp(-5 * distances / 4))
+    f = (f - np.median(f[:2000])) / f[:2000].std()  # of the first piece
+    noise = np.append(y, t) - f
+    assert 0.47 < noise.std() < 0.53
+    assert len(set(X[:, 0]) | set(T[:, 0])) == 5200  # no piece comes twice
+    assert np.array_equal(np.load(tmp_path / "train_labels.npy"), y > 0)
+    about = json.loads((tmp_path / "about.json").read_text("utf8"))
+    residual = t - Ridge().fit(X[:2000], y[:2000]).predict(T)
+    assert about["numbers"]["linear"] == pytest.approx(np.sqrt(np.mean(residual**2)))
+    assert (about["n"], about["d"]) == (4500, d)
+
+
 # One fit
 
 
@@ -141,7 +167,9 @@ def test_cases_are_those_asked_for_and_missing_sets_are_named(
     keys = capsys.readouterr().out.split("\n")
     fitted = {"/".join(key.split("/")[1:3]) for key in keys if key.startswith("fit/")}
     sizes = {f"synthetic/{n}" for n in (10**5, 3 * 10**5, 10**6, 3 * 10**6)}
-    assert fitted == sizes | {"covertype/all", "flights3m/all"}
+    pieces = {"parquet/10000000", "npy/2500000", "npy/25000000"}
+    assert fitted == sizes | pieces | {"covertype/all", "flights3m/all"}
+    assert "fit/parquet/10000000/m=500/KreinSVC/dask" in keys
     assert sum(key.startswith("part/") for key in keys) == len(scale_parts.PARTS)
     monkeypatch.delenv("KREINLEARN_DATA", raising=False)
     there, missing = scale.available(scale.cases(quick=False))
@@ -164,6 +192,45 @@ def test_the_checks_of_fits() -> None:
     machine = [found(learner="KreinSVC", peak=p, n=n) for p, n in ((900.0, 10**5), (2001.0, 10**6))]
     _, memory, _ = scale_report.checks(machine, True)
     assert (memory.found, memory.holds) == ("2001 MB", False)
+
+
+def test_the_limits_of_tens_of_millions_of_rows() -> None:
+    few = found(set="npy", n=2_500_000, m=30, cpu=2.0, bound=1.0)
+    many = found(set="npy", n=25_000_000, m=30, cpu=21.5, bound=10.0, peak=300.0)
+    growth, flat, over, _ = scale_report.checks([few, many], True)
+    assert (
+        growth.what == "growth of the fit, 2.5e+06 to 2.5e+07 rows: KreinRidge, m = 30, from .npy"
+    )
+    assert (growth.found, growth.holds, flat.holds) == ("10.75 x", False, True)
+    assert over.cells[1:] == ["MISS", "2.15 x", "<= 2"]
+    case = {"set": "parquet", "n": 10**7, "learner": "KreinRidgeClassifier"}
+    fits = [found(**case, wall=119.0, peak=501.0), found(**case, where="Dask", wall=500.0)]
+    memory, wall, _ = scale_report.checks(fits, True)
+    assert (memory.found, memory.holds, wall.found, wall.holds) == ("501 MB", False, "119 s", True)
+
+
+def test_a_fit_on_dask_is_that_of_this_process(tmp_path: Path) -> None:
+    pytest.importorskip("dask.dataframe")
+    pytest.importorskip("distributed")
+    scale_sets.write("parquet", 9000, 1000, tmp_path)
+    fits = [
+        scale_fit.measured(tmp_path, "parquet", 20, "KreinRidgeClassifier", where)
+        for where in (scale_fit.HERE, scale_fit.DASK)
+    ]
+    assert fits[0]["error"] == fits[1]["error"] < fits[0]["linear"]
+    assert fits[0]["lambda_plus"] == pytest.approx(fits[1]["lambda_plus"], rel=1e-6)
+    assert fits[1]["cpu"] > 0
+    assert "Dask" in scale_report.cells(fits[1])
+
+
+def test_sets_stay_in_a_folder_that_is_given(tmp_path: Path) -> None:
+    made, journal = tmp_path / "sets", tmp_path / "scale.jsonl"
+    words = ["--quick", "--journal", str(journal), "--folder", str(made)]
+    scale.main([*words, "--only", "fit/npy/5000/*"])
+    (about,) = made.glob("*/about.json")
+    written = about.stat().st_mtime_ns
+    scale.main([*words, "--only", "fit/npy/5000/*", "--again"])
+    assert about.stat().st_mtime_ns == written
 
 
 def test_what_is_missed_has_a_reason() -> None:

@@ -156,7 +156,8 @@ class Checked(StartsAnew, Source):
     def _neighbours(self, numbers: Array) -> Array:
         """Most rows of a tile, in any order: the span is read, and nothing has to be sorted."""
         start, stop = int(numbers.min()), int(numbers.max()) + 1
-        return self._checked(lambda: self.reader.read(start, stop)[numbers - start], numbers)
+        places = numbers - start
+        return self._checked(lambda: self.reader.read(start, stop).take(places, axis=0), numbers)
 
     def _picked(self, numbers: Array) -> Array:
         return self._checked(lambda: self.reader.pick(numbers), numbers)

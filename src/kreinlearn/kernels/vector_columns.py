@@ -19,7 +19,13 @@ from kreinlearn.kernels.base import Array, Objects
 REMEDY = "scale the data, with StandardScaler say"
 FINITE, POSITIVE = "pass a finite number", "pass a positive finite number"
 SAMPLE = 1000  # rows between which the median distance is taken
-squared_norms: Callable[[Objects], Array] = partial(row_norms, squared=True)  # |x|^2 of every row
+
+
+def squared_norms(X: Objects) -> Array:
+    """|x|^2 of every row."""
+    if sp.issparse(X):
+        return np.asarray(row_norms(X, squared=True))
+    return np.asarray(np.einsum("ij,ij->i", X, X))
 
 
 def floats(X: Objects) -> Any:

@@ -87,10 +87,11 @@ class DrawnFolds:
             return np.asarray(np.asarray(self)[numbers])
         folds = part_of_key(row_keys(numbers, self.seed), self.k)
         if len(self.apart) and len(numbers):
-            here = slice(*np.searchsorted(self.apart, [numbers.min(), numbers.max() + 1]))
-            apart, of_apart = self.apart[here], self.of_apart[here]
-            inside = among(numbers, apart)
-            folds[inside] = of_apart[np.searchsorted(apart, numbers[inside])]
+            here = slice(*np.searchsorted(self.apart, (numbers.min(), numbers.max() + 1)))
+            if here.start < here.stop:  # few tiles have any of them
+                apart, of_apart = self.apart[here], self.of_apart[here]
+                inside = among(numbers, apart)
+                folds[inside] = of_apart[np.searchsorted(apart, numbers[inside])]
         return folds
 
     def __iter__(self) -> Iterator[Any]:
