@@ -183,6 +183,86 @@ def test_both_workers_killed_between_steps_of_a_machine(
     assert evaluated(log).total() > N - M  # what was lost is evaluated again
 
 
+# Each option of a fit
+
+SOME = np.where(np.arange(N) % 5 == 0, 0.0, 1.0)
+THREE = np.digitize(Y, [-0.5, 0.6])
+SVC, FRONT = kl.KreinSVC, kl.KreinRegressor
+OPTIONS = {  # parameters of a fit, its targets, and what else it is given
+    "zero weights": (kl.KreinRidge, {}, Y, {"sample_weight": SOME}),
+    "leverage": (kl.KreinRidge, {"landmarks": kl.Landmarks(M, "leverage")}, Y, {}),
+    "kmeans++": (kl.KreinRidge, {"landmarks": kl.Landmarks(M, "kmeans++")}, Y, {}),
+    "probability": (SVC, {**MACHINE, "probability": True}, LABELS, {}),
+    "one-vs-one": (SVC, {**MACHINE, "multi_class": "ovo"}, THREE, {}),
+    "l1": (SVC, {**MACHINE, "lambda_l1": 1e-3}, LABELS, {}),
+    "several kernels": (FRONT, {}, Y, {}),
+    "intervals": (kl.KreinRidge, MACHINE, Y, {"conformal": "split"}),
+    "store": (kl.KreinRidge, {}, Y, {}),
+}
+
+
+def option(name, kernel, store=None):
+    """An estimator with one of the options, its targets, and what else its fit is given."""
+    kind, params, y, more = OPTIONS[name]
+    model = model_with([kernel, "euclidean"] if kind is FRONT else kernel, kind)
+    model.set_params(**params)
+    if name == "store" and store is not None:
+        pytest.importorskip("zarr")
+        model.set_params(resources=kl.Resources(store=store))
+    return model, y, more
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_worker_killed_amidst_a_fit_with_an_option(client, tmp_path, name):
+    log, home = tmp_path / "log", os.getpid()
+    model, y, more = option(name, kernel_with("", home))
+    model.fit(X, y, **more)
+    wanted = model.dual_coef_, model.predict(X[:500])
+    model, y, more = option(name, kernel_with(log, home), tmp_path / "store")
+    with Killer(log, 1) as killer:
+        model.fit(rows()[0], y, **more)
+    assert len(killer.killed) == 1
+    bound = 1e-8 * abs(wanted[0]).max()  # of Newton's method; least squares is closer
+    np.testing.assert_allclose(model.dual_coef_, wanted[0], rtol=0, atol=bound)
+    if y.dtype.kind == "f":
+        np.testing.assert_allclose(model.predict(X[:500]), wanted[1], rtol=0, atol=1e-8)
+    else:
+        np.testing.assert_array_equal(model.predict(X[:500]), wanted[1])
+
+
+WHOLE_RUN = """
+import os, sys
+sys.path.insert(0, os.getcwd())
+if __name__ == "__main__":
+    from tests.reliability.test_dask_faults import distributed, kernel_with, option, rows, start
+    log, store = sys.argv[1:]
+    with start() as cluster, distributed.Client(cluster):
+        model, y, _ = option("store", kernel_with(log, os.getpid()), store)
+        model.fit(rows()[0], y)
+"""
+
+
+def test_a_run_killed_as_a_whole_goes_on_from_its_store(client, tmp_path, undisturbed):
+    """The client, its scheduler and its workers die at once; another cluster goes on."""
+    log, store, script = tmp_path / "log", tmp_path / "store", tmp_path / "run.py"
+    script.write_text(WHOLE_RUN)
+    command = [sys.executable, str(script), str(log), str(store)]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    give_up = time.monotonic() + 120
+    with subprocess.Popen(command, start_new_session=True, **quiet) as running:
+        while len(list(store.glob("rows-*/done.jsonl"))) < 5 and time.monotonic() < give_up:
+            assert running.poll() is None
+            time.sleep(0.02)
+        os.killpg(running.pid, signal.SIGKILL)
+    before = evaluated(log).total()
+    assert 0 < before < N - M
+    model, y, _ = option("store", kernel_with(log, os.getpid()), store)
+    model.fit(rows()[0], y)
+    np.testing.assert_array_equal(model.dual_coef_, undisturbed[0])
+    again = evaluated(log).total() - N + M  # rows that were evaluated twice
+    assert again <= 2 * 2 * TILE  # of the spans that the two workers had in hand
+
+
 def test_a_worker_killed_amidst_a_prediction(client, tmp_path, undisturbed):
     log = tmp_path / "log"
     model = model_with(kernel_with(log, os.getpid())).fit(X, Y)

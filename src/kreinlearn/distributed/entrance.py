@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -87,7 +88,10 @@ def _receive_on_workers(
     if rows.ndim == 2:
         border.check_count(rows, reset=True)
     if n <= HERE:
-        return Rows(kernel.domain.validate(rows.take(np.arange(n)), border, reset=True))
+        here = Rows(kernel.domain.validate(rows.take(np.arange(n)), border, reset=True))
+        if frame is not None:  # the rows themselves have lost the names
+            border.check_names(frame, reset=True)
+        return here
     refuse("rows on workers")
     return WorkerRows(rows)
 
@@ -150,8 +154,8 @@ def require_in_memory(X: Objects, remedy: str) -> None:
         raise TypeError(remedy)
 
 
-def lazy_result(estimator: BaseEstimator, name: str, X: Objects) -> DaskArray | None:
-    """``estimator.name(block)`` of every block of a dask collection; None for any other X.
+def lazy_result(estimator: BaseEstimator, name: str, X: Objects, **more: Any) -> DaskArray | None:
+    """``estimator.name(block, **more)`` of every block of a dask collection; None for any other X.
 
     The result is a dask array, of which nothing is computed yet.
     """
@@ -162,11 +166,11 @@ def lazy_result(estimator: BaseEstimator, name: str, X: Objects) -> DaskArray | 
     check_is_fitted(estimator)
     given = delayed.blocks_of(X)
     _check_columns(estimator, X, given)
-    no_rows = _of_no_rows(estimator, name, given)
+    no_rows = _of_no_rows(estimator, name, given, more)
     model, lengths = delayed.constant(for_workers(estimator)), given.lengths
     blocks = [
         da.from_delayed(
-            delayed.task(applied)(model, name, no_rows, block),
+            delayed.task(applied)(model, name, no_rows, block, **more),
             (np.nan if lengths is None else lengths[i], *no_rows.shape[1:]), no_rows.dtype,
         )
         for i, block in enumerate(given.blocks)
@@ -213,22 +217,30 @@ def for_workers(estimator: BaseEstimator) -> BaseEstimator:
     for name in LEFT_HERE:
         vars(model).pop(name, None)
     model.n_jobs, model.verbose = 1, 0
+    found = vars(model).get("_conformal")
+    if found is not None:
+        model._conformal = replace(found, models=tuple(map(for_workers, found.models)))
     return model
 
 
-def applied(model: BaseEstimator, name: str, no_rows: Array, block: Objects) -> Array:
-    """``model.name(block)`` in the type of ``no_rows``, which is the result for an empty block."""
+def applied(model: BaseEstimator, name: str, no_rows: Array, block: Objects, **more: Any) -> Array:
+    """``model.name(block, **more)`` in the type of ``no_rows``.
+
+    That is the result for an empty block.
+    """
     block = delayed.with_length(block)
     if not length(block):
         return no_rows
-    return np.asarray(getattr(model, name)(block)).astype(no_rows.dtype, copy=False)
+    return np.asarray(getattr(model, name)(block, **more)).astype(no_rows.dtype, copy=False)
 
 
-def _of_no_rows(estimator: BaseEstimator, name: str, given: DelayedBlocks) -> Array:
+def _of_no_rows(
+    estimator: BaseEstimator, name: str, given: DelayedBlocks, more: dict[str, Any]
+) -> Array:
     """The result of a method without rows, found by applying it to one object like those of X."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the object has no names of columns
-        value = getattr(for_workers(estimator), name)(_some_object(estimator, given))
+        value = getattr(for_workers(estimator), name)(_some_object(estimator, given), **more)
     return np.asarray(value)[:0]
 
 

@@ -7,6 +7,7 @@ decide where the rows of a span are joined: the sums have the same bits.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,7 +63,18 @@ class Span:
 
     def total(self) -> SweepTotal:
         """The sums of the rows."""
-        return self._added(self.work, self.blocks())
+        with self._working() as work:
+            return self._added(work, self.blocks())
+
+    @contextmanager
+    def _working(self) -> Iterator[Any]:
+        """The work on the rows; their values go by way of the shard of the span, if it has one."""
+        columns = self.work.columns
+        if columns.stored is None:
+            yield self.work
+        else:
+            with columns.stored.shard(self.start, aligned(self.A)) as stored:
+                yield replace(self.work, columns=replace(columns, stored=stored))
 
     def total_of_tiles(self, values: Iterable[Array]) -> SweepTotal:
         """The same from kernel values that have been evaluated."""
@@ -86,17 +98,17 @@ class Span:
     def mapped(self, function: Callable[[Array], Array]) -> Array:
         """``function`` of the values of each row."""
         scratch = self.work.scratch()
-        with serial_blas():
-            return np.concatenate(
-                [function(self.work.values(*block, scratch)) for block in self.blocks()]
-            )
+        with serial_blas(), self._working() as work:
+            parts = [function(work.values(*block, scratch)) for block in self.blocks()]
+        return np.concatenate(parts)
 
     def __iter__(self) -> Iterator[Array]:
         """Evaluate the kernel, one tile after the other."""
-        for numbers, block in self.blocks():
-            with naming(numbers, len(self.work.landmarks)):
-                raw = self.work.columns.raw_of_rows(numbers, block)
-            yield raw
+        with self._working() as work:
+            for numbers, block in self.blocks():
+                with naming(numbers, len(work.landmarks)):
+                    raw = work.columns.raw_of_rows(numbers, block)
+                yield raw
 
     def evaluated(self) -> list[Array]:
         """The kernel values of all tiles."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -20,6 +21,9 @@ from kreinlearn.kernels.vector_columns import evenly
 from kreinlearn.pairs.rows import Rows, Session, ValueWork, Work, joined
 from kreinlearn.sums.moments import Targets
 from kreinlearn.sums.parallel import COLUMN_SPANS, ColumnSums, Tally, spans_of
+
+if TYPE_CHECKING:
+    from kreinlearn.pairs.store.evaluation import Stored
 
 AT_ONCE = 2**26  # bytes of results for single rows that come here at a time,
 AT_LEAST = 16  # and from how many spans at the least, so that all workers are busy
@@ -124,6 +128,12 @@ class WorkerRows(Rows):
         numbers = np.flatnonzero(np.concatenate(counted))
         require_some_weight(bool(len(numbers)))
         return None if len(numbers) == len(weights) else numbers
+
+    def store(self, path: Any, kernel: Kernel) -> AbstractContextManager[Stored]:
+        """The kernel values of the rows on disk, in shards that the workers write."""
+        from kreinlearn.distributed.shards import store_of
+
+        return store_of(path, kernel, self)
 
     def value_store(self, n_bytes: int, session: Session) -> ValuesOnWorkers:
         return ValuesOnWorkers(keep=n_bytes <= room(session.budget, given=session.budget_given))

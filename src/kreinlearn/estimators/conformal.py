@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import _fit_context, clone
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from kreinlearn._compat import check_sample_weight
@@ -24,7 +24,14 @@ from kreinlearn.data.validation import (
     is_condensed,
     square_from_condensed,
 )
-from kreinlearn.distributed.entrance import require_in_memory
+from kreinlearn.distributed.entrance import lazy_result
+from kreinlearn.distributed.selecting import (
+    collected,
+    lengths_of,
+    of_each_row,
+    rows_but,
+    some_rows,
+)
 from kreinlearn.kernels.base import Array, Kernel, Objects, symmetrised
 from kreinlearn.learn.coding import MULTILABEL
 from kreinlearn.learn.folds import TRAINING
@@ -41,21 +48,21 @@ if TYPE_CHECKING:
 SHARE = 4  # one object in so many is set aside
 MOST = 5000  # objects that new ones are compared with
 FOLDS = 5
-DASK = (
-    "intervals, sets and novelty are made of objects in memory or in a file, got a dask "
-    "collection; compute it first, or pass conformal=None"
-)
 
 
 @dataclass(frozen=True)
 class Training:
-    """Objects, targets and weights of a fit, of which some objects can be left out."""
+    """Objects, targets and weights of a fit, of which some objects can be left out.
+
+    Objects of a dask collection stay on the workers; targets and weights are here.
+    """
 
     X: Any
     y: Array
     weights: Array
     given: bool  # whether the user has given weights
     divisible: bool  # whether parts of X can be taken; otherwise some objects have no weight
+    lengths: list[int] | None = None  # of the blocks of a dask collection
 
     def fit_without(self, model: Learner, left_out: Array) -> None:
         """Fit to all other objects, as if these were not there."""
@@ -63,7 +70,7 @@ class Training:
         w = self.weights if self.given else None
         if self.divisible:
             others = np.delete(np.arange(len(self.y)), left_out)
-            X, w = _safe_indexing(self.X, others), None if w is None else w[others]
+            X, w = rows_but(self.X, left_out, self.lengths), None if w is None else w[others]
             model._fit(X, self.y[others], w, also=keep_distances(model))
             for name in ("landmark_indices_", "support_"):  # rows of all objects, not of these
                 if (rows := vars(model).get(name)) is not None:
@@ -91,8 +98,8 @@ class Training:
 
     def objects(self, model: Learner, numbers: Array) -> Objects:
         """Some of the objects, as a fitted model takes them."""
-        if self.divisible:
-            return _safe_indexing(self.X, numbers)
+        if self.divisible or self.lengths is not None:
+            return some_rows(self.X, numbers, self.lengths)
         return take(model._new_rows(self.X)[0], numbers)
 
 
@@ -102,7 +109,6 @@ def fit_conformal(
     """Fit a model, and keep the scores of objects that had no part in it."""
     if method not in METHODS:
         raise ValueError(f"conformal={method!r} is not among {', '.join(map(repr, METHODS))}, None")
-    require_in_memory(X, DASK)
     with model._fitting(X, y, sample_weight):
         data = training(model, X, y, sample_weight, method)
         numbers = candidates(model, data)
@@ -126,14 +132,17 @@ def training(
             f"conformal={method!r} makes sets of classes for objects that have one class, and y "
             "has several labels per object; pass conformal=None"
         )
-    y = model._recipe.coding.check(y, type(model).__name__)
-    check_consistent_length(y, X if source is None else np.empty(length(X)))
+    y = model._recipe.coding.check(collected(y), type(model).__name__)
+    lengths = lengths_of(X)
+    n = length(X) if lengths is None else sum(lengths)
+    check_consistent_length(y, np.empty(n))
+    sample_weight = collected(sample_weight)
     weights = check_sample_weight(sample_weight, y, all_zero=False)
     require_suitable(model, kernel, X)
     by_number = are_row_numbers(model._landmarks.given)
     stored = model._resources.store is not None  # the values of all rows, for all models
     divisible = not (source or stored or kernel.domain.is_matrix or by_number)
-    return Training(X, y, weights, sample_weight is not None, divisible)
+    return Training(X, y, weights, sample_weight is not None, divisible, lengths)
 
 
 def require_suitable(model: Any, kernel: Kernel, X: Any) -> None:
@@ -159,8 +168,8 @@ def candidates(model: Learner, data: Training) -> Array:
     if are_row_numbers(given):
         numbers = np.setdiff1d(numbers, np.asarray(given) % len(data.y))
     elif given is not None and data.divisible:
-        known, keys = {*keys_of(given)}, keys_of(data.X)
-        numbers = np.array([i for i in numbers if keys[i] not in known], dtype=np.intp)
+        are_given = partial(are_among, known={*keys_of(given)})
+        numbers = np.setdiff1d(numbers, np.flatnonzero(of_each_row(data.X, are_given)))
     if len(numbers) < 2 * SHARE:
         raise ValueError(
             f"conformal needs at least {2 * SHARE} objects that may be left out, got "
@@ -176,6 +185,11 @@ def keys_of(X: Any) -> list[Any]:
     if hasattr(X, "columns"):  # a frame
         X = np.asarray(X)
     return [key_of(x) for x in X]
+
+
+def are_among(X: Any, known: set[Any]) -> Array:  # (n,) bool
+    """Which objects are among those whose keys are known."""
+    return np.array([key in known for key in keys_of(X)], dtype=bool)
 
 
 def key_of(x: Any) -> Any:
@@ -290,6 +304,8 @@ def intervals(model: Any, X: Objects, coverage: float) -> Array:  # (n, 2) or (n
     """Intervals that cover the targets of new objects."""
     found = kept(model, "predict_interval")
     coverage = checked_coverage(found, coverage, "all intervals are infinite")
+    if (lazy := lazy_result(model, "predict_interval", X, coverage=coverage)) is not None:
+        return lazy
     predicted = np.stack([one._scores(X) for one in found.models or (model,)])
     ends = found.left_out.intervals(predicted, coverage)
     return np.asarray(ends[:, 0] if model._one_output else ends)
@@ -304,6 +320,8 @@ def class_sets(model: Any, X: Objects, coverage: float) -> Array:  # (n, c) of b
         )
     found = kept(model, "predict_set")
     coverage = checked_coverage(found, coverage, "every set has all classes")
+    if (lazy := lazy_result(model, "predict_set", X, coverage=coverage)) is not None:
+        return lazy
     scores = [class_scores(one, X, model.classes_) for one in found.models or (model,)]
     sets = found.left_out.sets(np.stack(scores), coverage)
     predicted = scores[0] if not found.models else class_scores(model, X, model.classes_)
@@ -321,6 +339,8 @@ def p_values(model: Any, X: Objects, diagonal: Any = None) -> Array:  # (n,)
             "diagonal belongs to a matrix of similarities; of other kernels it is known, leave it "
             "out"
         )
+    elif (lazy := lazy_result(model, "novelty", X)) is not None:
+        return lazy
     scores = [novelty_of(one, X, diagonal) for one in found.models or (model,)]
     return found.left_out.p_values(np.stack(scores))
 

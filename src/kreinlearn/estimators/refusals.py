@@ -174,12 +174,6 @@ REFUSALS: dict[str, list[Refusal]] = {
             "kernel={kernel_name!r} looks at all rows at once, and takes no dask collection; "
             "compute it, or choose another kernel",
         ),
-        Refusal(
-            _has_store,
-            ValueError,
-            "store={store!r} keeps the values that one process evaluates, and rows of a dask "
-            "collection are evaluated by many; pass Resources(store=None)",
-        ),
     ],
 }
 

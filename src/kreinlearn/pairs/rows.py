@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -197,6 +197,12 @@ class Rows:
             return None
         return np.flatnonzero(weights)
 
+    def store(self, path: Any, kernel: Kernel) -> AbstractContextManager[Stored]:
+        """The kernel values of the rows on disk."""
+        from kreinlearn.pairs.store.opening import stored
+
+        return stored(path, kernel, self.X, self.outside)
+
     def value_store(self, n_bytes: int, session: Session) -> Any:
         """Where kernel values of all rows are kept between the steps of a solver.
 
@@ -245,9 +251,7 @@ def open_session(
     workers = worker_count(n_jobs)  # as many as BLAS may have, before it is limited below
     store: Any = nullcontext()
     if resources.store is not None:
-        from kreinlearn.pairs.store.opening import stored
-
-        store = stored(resources.store, kernel, rows.X, rows.outside)
+        store = rows.store(resources.store, kernel)
     with store as opened, serial_blas():
         yield Session(
             workers,

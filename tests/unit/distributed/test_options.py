@@ -175,8 +175,8 @@ OTHERS = {
         kl.KreinRegressor(**{**GIVEN, "kernel": ["euclidean", "gaussian"]}), Y, [],
     ),
     "several kernels and a scheme": (
-        kl.KreinRegressor(**{**with_landmarks(15, "leverage"), "kernel": ["euclidean", "gaussian"]}),
-        Y, [],
+        kl.KreinRegressor(**{**with_landmarks(15, "leverage"), "kernel": ["euclidean", "gaussian"]},
+                          ), Y, [],
     ),
 }  # fmt: skip
 

@@ -21,6 +21,10 @@ OWN_FILES = ("lock", ".run.json.")  # how files begin in a store that has no run
 Entry: TypeAlias = dict[str, Any]
 
 
+class StoreInUse(RuntimeError):
+    """Another process holds the lock of a store."""
+
+
 class Folder:
     """A folder that one process at a time writes to.
 
@@ -131,7 +135,7 @@ def _locked(path: Path) -> int:
     except BlockingIOError:
         holder = os.read(handle, 200).decode("utf8", "replace").strip() or "another process"
         os.close(handle)
-        raise RuntimeError(
+        raise StoreInUse(
             f"the store {str(path)!r} is in use by {holder}; wait until that fit ends, or pass "
             "another path as store"
         ) from None

@@ -25,30 +25,39 @@ Mark = Callable[[int, int], str]  # first row, last row + 1 -> fingerprint
 
 @contextmanager
 def stored(
-    path: str | PathLike[str], kernel: Kernel, X: Objects, outside: Objects | None
-) -> Iterator[Stored]:
+    path: str | PathLike[str], kernel: Kernel, X: Objects, outside: Objects | None,
+    described: dict[str, Any] | None = None,
+) -> Iterator[Stored]:  # fmt: skip
     """The stored values of a fitted kernel, for rows of X and landmarks from outside X.
 
     However the ``with`` block ends, values that were evaluated in it are on the disk afterwards.
+    ``described`` is the description of the kernel, if it was made elsewhere.
     """
+    with opened_blocks(path, kernel, X, described) as (blocks, names):
+        _require_same_values(blocks, kernel, X)
+        yield Stored(blocks, kernel, names.of([] if outside is None else outside))
+
+
+@contextmanager
+def opened_blocks(
+    path: str | PathLike[str], kernel: Kernel, X: Objects, described: dict[str, Any] | None = None
+) -> Iterator[tuple[StoredBlocks, OutsideNames]]:
+    """The blocks of a store of rows of X, and the numbers of objects from outside X in it."""
     folder = Folder(path)
     try:
-        blocks, names = _opened(folder, kernel, X, outside)
+        blocks, names = _opened(folder, described or description(kernel), X)
     except BaseException:
         folder.close()
         raise
     try:
-        _require_same_values(blocks, kernel, X)
-        yield Stored(blocks, kernel, names)
+        yield blocks, names
     finally:
         blocks.close()
 
 
-def _opened(
-    folder: Folder, kernel: Kernel, X: Objects, outside: Objects | None
-) -> tuple[StoredBlocks, Array]:
-    """The blocks of a store, and the numbers that identify the landmarks from outside X in it."""
-    n, here = length(X), description(kernel)
+def _opened(folder: Folder, here: dict[str, Any], X: Objects) -> tuple[StoredBlocks, OutsideNames]:
+    """The blocks of a store, if its kernel is described as ``here``, and names of other objects."""
+    n = length(X)
     mark = cache(lambda start, stop: fingerprint(X[start:stop]))
     recorded = folder.description(lambda: {**here, "values": "float64", "rows": _spans(mark, 0, n)})
     entries = folder.entries()
@@ -60,7 +69,7 @@ def _opened(
     if blocks.greatest >= n_recorded:
         _refuse(folder, f"the log has lost the fingerprints of rows from {n_recorded} on")
     folder.append([{"data": span} for span in _spans(mark, n_recorded, n)])
-    return blocks, _outside_names(folder, entries, blocks.least, outside)
+    return blocks, OutsideNames(folder, entries, blocks.least)
 
 
 def _spans(mark: Mark, start: int, n: int) -> list[Span]:
@@ -90,21 +99,26 @@ def _refuse(folder: Folder, why: str) -> NoReturn:
     )
 
 
-def _outside_names(
-    folder: Folder, entries: list[Entry], least: int, outside: Objects | None
-) -> Array:
-    """Numbers below zero for landmarks that are not rows of X; equal objects share a number."""
-    numbers = {entry["fingerprint"]: entry["outside"] for entry in entries if "outside" in entry}
-    free, new, names = count(min([least, 0, *numbers.values()]) - 1, -1), list[Entry](), list[int]()
-    objects: Objects = [] if outside is None else outside
-    for i in range(length(objects)):
-        mark = fingerprint(objects[i : i + 1])
-        if mark not in numbers:
-            numbers[mark] = next(free)
-            new.append({"outside": numbers[mark], "fingerprint": mark})
-        names.append(numbers[mark])
-    folder.append(new)
-    return np.array(names, dtype=np.int64)
+class OutsideNames:
+    """Numbers below zero for objects that are not rows of X; equal objects share a number."""
+
+    def __init__(self, folder: Folder, entries: list[Entry], least: int) -> None:
+        outside = [entry for entry in entries if "outside" in entry]
+        self.folder = folder
+        self.numbers = {entry["fingerprint"]: entry["outside"] for entry in outside}
+        self._free = count(min([least, 0, *self.numbers.values()]) - 1, -1)
+
+    def of(self, objects: Objects) -> Array:
+        """The number of each object; new ones are written to the log."""
+        new, names = list[Entry](), list[int]()
+        for i in range(length(objects)):
+            mark = fingerprint(objects[i : i + 1])
+            if mark not in self.numbers:
+                self.numbers[mark] = next(self._free)
+                new.append({"outside": self.numbers[mark], "fingerprint": mark})
+            names.append(self.numbers[mark])
+        self.folder.append(new)
+        return np.array(names, dtype=np.int64)
 
 
 def _require_same_values(blocks: StoredBlocks, kernel: Kernel, X: Objects) -> None:
