@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from kreinlearn import KreinClassifier, load
+from kreinlearn import KreinClassifier, cli, load
 from kreinlearn.datasets import make_noisy_strings
 
 ROOT = Path(__file__).parents[3]
@@ -71,12 +70,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, st
     printed = {}
     for program, *words in commands():
         assert program == "kreinlearn"
-        done = subprocess.run(
-            [sys.executable, "-m", "kreinlearn", *words],
-            cwd=home, capture_output=True, text=True, timeout=240,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        printed[words[0]] = done.stdout
+        out = io.StringIO()
+        with contextlib.chdir(home), contextlib.redirect_stdout(out):
+            assert cli.main(words) == 0
+        printed[words[0]] = out.getvalue()
     return home, printed
 
 
