@@ -112,16 +112,18 @@ def rp_cholesky(K: Array, l: int, k: int, rng: Rng) -> Approximation:
     n = len(K)
     F = np.zeros((n, l))
     left = np.diagonal(K).copy()  # of K - F F'
-    enough = n * np.finfo(np.float64).eps * left.max()
-    for i in range(l):
-        if left.max() <= enough:
-            F = F[:, :i]
-            break
+    enough = n * np.finfo(np.float64).eps * left.max()  # less than that is rounding
+    rank = 0
+    while rank < l and left.max() > enough:
         pivot = rng.choice(n, p=left / left.sum())
-        column = K[:, pivot] - F[:, :i] @ F[pivot, :i]
-        F[:, i] = column / np.sqrt(column[pivot])
-        left = np.maximum(left - np.square(F[:, i]), 0)
-    return Approximation(F, np.ones(F.shape[1]), cholesky_pairs(n, l)).cut(k)
+        column = K[:, pivot] - F[:, :rank] @ F[pivot, :rank]
+        if column[pivot] > enough:
+            F[:, rank] = column / np.sqrt(column[pivot])
+            left = np.maximum(left - np.square(F[:, rank]), 0)
+            rank += 1
+        left[pivot] = 0
+    F = F[:, :rank]
+    return Approximation(F, np.ones(rank), cholesky_pairs(n, l)).cut(k)
 
 
 # What they cost

@@ -64,6 +64,13 @@ def test_rp_cholesky_draws_by_the_diagonal_of_what_is_left():
     assert sorted(np.argmax(np.abs(found.Phi), axis=0)) == [0, 1, 2, 3]
 
 
+def test_rp_cholesky_stops_at_what_is_rounding():
+    K = problem("gaussian3/gaussian").K  # eigenvalues fall below rounding
+    found = methods.rp_cholesky(K, 700, 700, rng())
+    assert np.isfinite(found.Phi).all()
+    assert np.linalg.norm(K - found.matrix()) < 1e-8 * np.linalg.norm(K)
+
+
 # SMS-Nystroem
 
 
