@@ -29,6 +29,7 @@ from kreinlearn.sums.moments import (
     total_gram,
     total_moments,
 )
+from kreinlearn.sums.parallel import map_in_threads
 
 POWER_STEPS = 30  # of the iteration for the largest eigenvalue
 FEW_ROWS = 4  # rows per landmark up to which features are formed, and not only summed
@@ -355,9 +356,11 @@ class Task:
         task = replace(self, sample=swept.sample)
         feature_map = self.kind.core(self.pairs, swept, self.spec, self.rng)
         features = Features(swept.groups, swept.columns, swept.unit, feature_map)
-        terms = features.terms
         if len(task.numbers) == n <= FEW_ROWS * len(self.sample.landmarks):
             terms = task._terms_of_rows(targets, feature_map)
+        else:
+            of_group = partial(Moments.terms, W=feature_map.W)
+            terms = map_in_threads(of_group, swept.groups, self.pairs.workers)
         return task, replace(features, exact_terms=terms)
 
     def _terms_of_rows(self, targets: Targets, feature_map: FeatureMap) -> list[FeatureMoments]:
