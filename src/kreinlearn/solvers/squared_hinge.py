@@ -139,8 +139,8 @@ def lock_step(
                 moves[k] = move
         if not moves or n_iter == max_iter:
             break
-        for k in foreseeable.intersection(moves) if foresee else ():
-            if detours[k].scale == 1:
+        for k in foreseeable.intersection(moves):
+            if foresee is not None and detours[k].scale == 1:
                 states[k], moves[k] = foresee(k, states[k], moves[k])
         unsolved = []
         for k, step in margins.walk({k: states[k] for k in moves}, moves).items():
