@@ -153,7 +153,7 @@ def test_a_run_writes_journal_page_and_drawing(
     monkeypatch.setattr(
         scale,
         "run",
-        lambda journal, wanted, n: left.extend(c.key in journal.outcomes for c in wanted),
+        lambda journal, wanted, *more: left.extend(c.key in journal.outcomes for c in wanted),
     )
     scale.main(words)
     scale.main([*words, "--again"])
