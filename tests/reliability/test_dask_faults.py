@@ -56,14 +56,15 @@ def client():
 
 def kernel_with(log, home, deadly=False):
     """tanh(x z - 1); on a worker, rows take their time and leave a line of process and number."""
+    where = {"log": Path(log), "home": home}  # a store takes what can change for no part of it
 
     def kernel(A, B):
-        if os.getpid() != home:
+        if os.getpid() != where["home"]:
             if deadly:
                 os.kill(os.getpid(), signal.SIGKILL)
             if len(A) > 1:  # not the landmark that shows what comes out
                 time.sleep(SECONDS * len(A))
-                with Path(log).open("a") as file:
+                with where["log"].open("a") as file:
                     file.write(f"{os.getpid()} {len(A)}\n")
         return np.tanh(np.asarray(A) @ np.asarray(B).T - 1.0)
 
