@@ -168,14 +168,18 @@ def with_length(block: Objects) -> Objects:
 
 
 class Layout(NamedTuple):
-    """The number of rows, the number of columns and the type of a block."""
+    """The number of rows, the number of columns, the type and the size of a block."""
 
     n: int
     width: int | None
     dtype: np.dtype[Any]
+    n_bytes: int
 
 
 def layout_of(block: Objects) -> list[Layout]:
     """The layout of one block, in a list that can be joined with those of other blocks."""
+    from dask.sizeof import sizeof
+
     width = int(block.shape[1]) if getattr(block, "ndim", 1) == 2 else None
-    return [Layout(length(block), width, getattr(block, "dtype", np.dtype(object)))]
+    dtype = getattr(block, "dtype", np.dtype(object))
+    return [Layout(length(block), width, dtype, sizeof(block))]

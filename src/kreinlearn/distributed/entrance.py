@@ -35,6 +35,7 @@ from kreinlearn.distributed.delayed import (
     ColumnLike,
     DelayedBlocks,
 )
+from kreinlearn.distributed.hinge import room
 from kreinlearn.distributed.rows import DaskRows, empty_frame, rows_of
 from kreinlearn.distributed.worker_rows import WorkerRows, column_on_workers
 from kreinlearn.kernels.base import Array, Kernel, Objects
@@ -43,6 +44,7 @@ from kreinlearn.pairs.rows import Rows, joined
 HERE = 8192  # a collection of at most so many rows is computed, and fitted in memory
 # attributes that prediction does not need, and that are not sent to workers
 LEFT_HERE = ("folds_", "cv_trials_", "choices_", "_sums", "_fit_sums", "_skl_callbacks")
+ROWS_SHARE = 0.5  # of the room on workers, for rows; the rest is for kernel values
 MOST_BLOCKS = 64  # blocks whose results are computed at a time
 DaskArray = Any  # a dask array, whose type cannot be imported without dask
 
@@ -93,7 +95,9 @@ def _receive_on_workers(
             border.check_names(frame, reset=True)
         return here
     refuse("rows on workers")
-    return WorkerRows(rows)
+    most = ROWS_SHARE * room(border.budget, given=border.memory_budget is not None)
+    fit = rows.n_bytes is not None and rows.n_bytes <= most
+    return WorkerRows(rows.persisted() if fit else rows)
 
 
 def _are_vectors(X: Collection, kernel: Kernel) -> bool:

@@ -25,9 +25,11 @@ class DaskRows(Source):
 
     def __init__(
         self, given: list[Delayed], lengths: list[int], shape: tuple[int, ...], dtype: DTypeLike,
-        steps: tuple[Read, ...] = (),
+        steps: tuple[Read, ...] = (), n_bytes: int | None = None,
     ) -> None:  # fmt: skip
         self.given, self.steps, self.lengths = given, steps, lengths
+        self.n_bytes = n_bytes  # of all rows, if that is known
+        self.kept_bytes = 0  # of rows that stay in the memory of the workers
         self.shape, self.dtype = shape, np.dtype(dtype)
         self.starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.intp)])
         self._taken = np.empty(0, dtype=np.intp)  # numbers of the rows that are here, sorted
@@ -37,7 +39,15 @@ class DaskRows(Source):
     def mapped(self, function: Read, dtype: DTypeLike, width: int | None) -> DaskRows:
         """The rows of ``function(block)``, which is called where the block is."""
         shape = (len(self),) if width is None else (len(self), width)
-        return DaskRows(self.given, self.lengths, shape, dtype, (*self.steps, function))
+        steps = (*self.steps, function)
+        return DaskRows(self.given, self.lengths, shape, dtype, steps, self.n_bytes)
+
+    def persisted(self) -> DaskRows:
+        """The same rows, which stay in the memory of the workers once they are read."""
+        blocks, _ = delayed.persist(self.blocks, delayed.constant(None))
+        rows = DaskRows(blocks, self.lengths, self.shape, self.dtype, (), self.n_bytes)
+        rows.kept_bytes = self.n_bytes or 0
+        return rows
 
     @cached_property
     def blocks(self) -> list[Delayed]:
@@ -75,8 +85,6 @@ class DaskRows(Source):
     def take(self, numbers: ArrayLike) -> Objects:
         """Rows by number, in the given order; those that are not here yet are fetched."""
         numbers = np.asarray(numbers, dtype=np.intp)
-        if 2 * len(numbers) > len(self):
-            return take(self.collected(), numbers)
         with self._lock:
             missing = ~among(numbers, self._taken)
             if missing.any() or self._rows is None:
@@ -129,17 +137,21 @@ def rows_of(X: Collection, read: Read) -> DaskRows:
 
     If the collection does not tell the lengths or the type of its blocks, all blocks are read once.
     """
+    n_bytes = None
     blocks, lengths, width, dtype = delayed.blocks_of(X)
     if lengths is None or dtype is None:
         layouts_of = delayed.task(partial(delayed.chained, steps=(read, delayed.layout_of)))
         layouts = delayed.compute(delayed.merged([layouts_of(block) for block in blocks], joined))
-        lengths = [layout.n for layout in layouts]
+        lengths, n_bytes = [layout.n for layout in layouts], sum(one.n_bytes for one in layouts)
         layouts = [layout for layout in layouts if layout.n] or layouts
         width, dtype = layouts[0].width, np.result_type(*(layout.dtype for layout in layouts))
         _require_same_width(layouts)
     full = [i for i, n in enumerate(lengths) if n]
     shape = (sum(lengths),) if width is None else (sum(lengths), width)
-    return DaskRows([blocks[i] for i in full], [lengths[i] for i in full], shape, dtype, (read,))
+    if n_bytes is None and dtype != np.dtype(object):
+        n_bytes = int(np.prod(shape)) * max(dtype.itemsize, 8)
+    some, their = [blocks[i] for i in full], [lengths[i] for i in full]
+    return DaskRows(some, their, shape, dtype, (read,), n_bytes)
 
 
 def _require_same_width(layouts: Sequence[Layout]) -> None:

@@ -136,7 +136,8 @@ class WorkerRows(Rows):
         return store_of(path, kernel, self)
 
     def value_store(self, n_bytes: int, session: Session) -> ValuesOnWorkers:
-        return ValuesOnWorkers(keep=n_bytes <= room(session.budget, given=session.budget_given))
+        left = room(session.budget, given=session.budget_given) - self.X.kept_bytes
+        return ValuesOnWorkers(keep=n_bytes <= left)
 
 
 def column_on_workers(values: ColumnLike, X: DaskRows, check: Check, name: str) -> DaskRows:
@@ -149,7 +150,9 @@ def column_on_workers(values: ColumnLike, X: DaskRows, check: Check, name: str) 
             "Found input variables with inconsistent numbers of samples: "
             f"{[len(X), len(column)]}, of X and {name}"
         )
-    return column.with_blocks_of(X) if isinstance(column, DaskRows) else spread(column, X)
+    if isinstance(column, DaskRows):
+        return column.with_blocks_of(X).persisted()  # several passes ask for them
+    return spread(column, X)
 
 
 def _checked(block: Objects, check: Check) -> Array:

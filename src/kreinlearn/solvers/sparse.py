@@ -9,6 +9,7 @@ The model of a step is that of finite Newton with the l1 term added. An active-s
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 import numpy as np
 
@@ -49,11 +50,18 @@ def sparse_newton(
         gain = l1_norm(z, weight) - l1_norm(target, weight) - D @ (gradient + H @ D)
         return _move(target, float(gain), z, scale * Q, weight, exact)
 
-    margins = rows if Y is None else RowMargins(rows, Y, weights)
+    margins = _margins_of(rows, Y, weights)
     states, n_iter, converged = lock_step(margins, start, gram, propose, max_iter)
     coef = np.column_stack([state.coef for state in states])
     penalties = [z @ Q @ z + l1_norm(z, l1) for z in coef.T]
     return HingeSolution(coef, n_iter, converged, margins.losses(states) + penalties, states)
+
+
+def _margins_of(rows: Rows | Margins, Y: Array | None, weights: Array | None) -> Margins:
+    """Margins of rows with these targets; without targets they are margins already."""
+    if Y is None or weights is None:
+        return cast("Margins", rows)
+    return RowMargins(cast("Rows", rows), Y, weights)
 
 
 def l1_norm(z: Array, l1: Array) -> float:

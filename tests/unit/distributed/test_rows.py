@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import kreinlearn as kl
 from kreinlearn.data.tiles import TILE
+from kreinlearn.distributed import entrance
 from kreinlearn.distributed.rows import DaskRows, rows_of
 from tests.unit.distributed.lazy import (
     GIVEN,
+    LABELS,
     N,
     X,
+    Y,
     array,
+    da,
     dask,
+    with_landmarks,
 )
 
 
@@ -35,6 +43,57 @@ def test_rows_by_number_are_fetched_once():
     for gathering in (lambda: rows[:], lambda: np.asarray(rows), lambda: list(rows)):
         with pytest.raises(TypeError, match="all rows of a dask collection"):
             gathering()
+
+
+class Reads:
+    """Rows in blocks that are read anew whenever they are asked for, and how often that was."""
+
+    def __init__(self, values, size=3000):
+        self.blocks = [values[start : start + size] for start in range(0, len(values), size)]
+        self.count = Counter()
+
+    def read(self, i):
+        self.count[i] += 1
+        return self.blocks[i]
+
+    @property
+    def delayed(self):
+        return [dask.delayed(self.read, pure=False)(i) for i in range(len(self.blocks))]
+
+    @property
+    def array(self):
+        each = zip(self.delayed, self.blocks, strict=True)
+        return da.concatenate([da.from_delayed(one, b.shape, b.dtype) for one, b in each])
+
+
+TWO = np.where(Y > 100.5, "up", "down")
+READERS = {
+    "ridge": (kl.KreinRidge(**GIVEN), Y),
+    "leverage": (kl.KreinRidge(**with_landmarks(15, "leverage")), Y),
+    "classifier": (kl.KreinRidgeClassifier(**GIVEN, multi_class="ovr"), LABELS),
+    "machine": (kl.KreinSVC(**GIVEN, lambda_plus=1e-3, lambda_minus=1e-3), TWO),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_rows_are_read_once_and_those_of_unknown_number_twice(name):
+    model, targets = READERS[name]
+    for kind, most in (("array", 1), ("delayed", 2)):
+        rows, y = Reads(X), Reads(targets)
+        model.fit(getattr(rows, kind), y.array)
+        assert set(rows.count.values()) == {most}
+        assert set(y.count.values()) == {1}
+
+
+@pytest.mark.parametrize("name", ["ridge", "classifier"])
+def test_rows_that_do_not_fit_the_workers_are_read_twice(name, monkeypatch):
+    """Once for the sample in which landmarks are chosen, once for the sums; a width is given."""
+    monkeypatch.setattr(entrance, "room", lambda *args, **kwargs: 0)
+    model, targets = READERS[name]
+    rows, y = Reads(X), Reads(targets)
+    clone(model).set_params(kernel_params={"width": 1.0}).fit(rows.array, y.array)
+    assert set(rows.count.values()) == {2}
+    assert set(y.count.values()) == {1}
 
 
 def test_blocks_must_be_alike():

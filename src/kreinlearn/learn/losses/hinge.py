@@ -128,7 +128,7 @@ class SquaredHinge:
     def solve(self, task: Task, features: Features, values: Array, kept: Any) -> Linear:
         if features.basis is not None:
             return self._solve_machines(machines_of(task, features.basis), values)
-        return self._solve_all(task, kept, features, values, total_moments(features.terms))
+        return self._solve_all(task, features, values, kept, total_moments(features.terms))
 
     def _solve_machines(self, machines: Machines, values: Array) -> Linear:
         """The model in an eigenbasis, by the solver that suits the penalties."""
@@ -138,7 +138,7 @@ class SquaredHinge:
         return self.solve_rows(*rows, machines.intercept)
 
     def _solve_all(
-        self, task: Task, kept: Any, features: Features, values: Array, total: FeatureMoments
+        self, task: Task, features: Features, values: Array, kept: Any, total: FeatureMoments
     ) -> Linear:
         """The model of all rows whose target is not zero, which have the sums ``total``."""
         scale, unit = scaling(total.n * signed_penalty(features.map.S, *values))
@@ -178,8 +178,8 @@ class SquaredHinge:
         total = total_moments(terms)
         for k, part in enumerate(terms[:-1]):
             if 0 < part.n < total.n:
-                without = kept.without_fold(task, k)
-                model = self._solve_all(*without, features, values, total.minus(part))
+                one, without = kept.without_fold(task, k)
+                model = self._solve_all(one, features, values, without, total.minus(part))
                 found.append(kept.scores_of_fold(task, features, model, k))
         return joined_by_number(found, task.Y.shape[1])
 

@@ -46,8 +46,8 @@ class SparseHinge(SquaredHinge):
             Q = padded(n * krein, task.intercept)
         l1 = np.append(np.ones(m), np.zeros(int(task.intercept)))
         starts = [
-            l1_max(*output, l1, Q, gram=(A, b[:, None]))
-            for output, b in zip(outputs, B.T, strict=True)
+            l1_max(rows, y, w, l1, Q, gram=(A, b[:, None]))
+            for (rows, y, w), b in zip(outputs, B.T, strict=True)
         ]
         largest = max(start[0] for start in starts) / n
         strength, trials = self.strength, np.empty((0, 3))
@@ -56,8 +56,8 @@ class SparseHinge(SquaredHinge):
             strength = one_standard_error(trials)
         path = path_to(n * strength, n * largest).tolist()
         solutions = [
-            list(l1_path(*output, l1, path, Q, start[1], max_iter=self.max_iter))[-1]
-            for output, start in zip(outputs, starts, strict=True)
+            list(l1_path(rows, y, w, l1, path, Q, start[1], max_iter=self.max_iter))[-1]
+            for (rows, y, w), start in zip(outputs, starts, strict=True)
         ]
         coef = np.hstack([solution.coef for solution in solutions])
         dual = scale[:, None] * coef[:m]
