@@ -20,6 +20,7 @@ distributed = pytest.importorskip("distributed")
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.usefixtures("forked"),
     # what the cluster itself opens and closes
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),

@@ -28,6 +28,7 @@ distributed = pytest.importorskip("distributed")
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.usefixtures("forked"),
     # what the cluster itself opens and closes when its processes are killed
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -49,7 +50,7 @@ def start(failures=3):
 
 
 @pytest.fixture(scope="module")
-def client():
+def client(forked):
     with start() as cluster, distributed.Client(cluster) as client:
         yield client
 
