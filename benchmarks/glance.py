@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from benchmarks.measure import COLUMNS, GRID_RULE, RULES
+from benchmarks.measure import COLUMNS, GRID_RULE
 from benchmarks.peer_methods import PEERS
 from benchmarks.summary import OURS, PEER_SECTIONS, geometric_mean
 from kreinlearn.plotting.style import COLOURS, log_ticks, mark, tidy
@@ -176,15 +176,19 @@ def approximation_panels() -> dict[str, Panel]:
 
 def _landmark_panel(rows: Sequence[Row], title: str) -> Panel:
     """Geometric means over all cases; where a method has fewer, it is left out."""
-    at = {f"l = {rule}": i for i, rule in enumerate(RULES)}
     curves = []
     for name, look in APPROXIMATIONS.items():
         mine = [row for row in rows if row["method"] == name and _whole(row, name)]
         values = [float(row["geometric mean of medians"]) for row in mine]
         if mine:
-            curves.append(Curve(look, [1.0 + at[row["l"]] for row in mine], values))
-    ticks = [(1.0 + i, rule) for rule, i in zip(RULES, at.values(), strict=True)]
+            curves.append(Curve(look, [_relative(row) for row in mine], values))
+    ticks = [(_relative(r), r["l"].removeprefix("l = ")) for r in rows if r["method"] == OURS]
     return Panel(title, "columns", OVER_BEST, curves, xticks=ticks)
+
+
+def _relative(row: Row) -> float:
+    """Columns for each unit of rank, the median of the cases."""
+    return float(row["its l"].removesuffix(" k"))
 
 
 def _whole(row: Row, name: str) -> bool:

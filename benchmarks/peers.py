@@ -1,8 +1,9 @@
 """KreinNystroem beside other low-rank approximations: python -m benchmarks.peers
 
-The measure, the 45 cases and the seeds are those of benchmarks/approximation.py. The methods are
-those of benchmarks/peer_methods.py. None of the 45 matrices is positive definite, which RPCholesky
-needs, so all methods are also compared on a Gaussian kernel on the same five data sets.
+The measure and the 45 cases are those of benchmarks/approximation.py, and so are the seeds, of
+which there are as many as the notes say. The methods are those of benchmarks/peer_methods.py.
+None of the 45 matrices is positive definite, which RPCholesky needs, so all methods are also
+compared on a Gaussian kernel on the same five data sets.
 """
 
 from __future__ import annotations
