@@ -207,7 +207,7 @@ def test_many_rows_leave_some_to_test_on(held: Any, landmarks: Any) -> None:
     rows = np.random.default_rng(2).normal(size=(9000, 2))
     model = KreinClassifier(landmarks=landmarks, random_state=0)
     model, found = held(model, rows, rows[:, 0] > 0)
-    assert len(found.scores) >= 8000
+    assert 4000 <= len(found.scores) <= 4096
     assert np.mean((found.scores[:, 0] > 0) == (found.Y[:, 0] > 0)) > 0.9
     assert model.expected_error_ < 0.1
 
