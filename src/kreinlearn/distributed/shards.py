@@ -9,6 +9,7 @@ rows that come to the client by their fingerprint alone.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -34,7 +35,7 @@ LEFT_HERE = ("stored", "_columns")  # what is not sent to workers
 @contextmanager
 def store_of(path: str | PathLike[str], kernel: Kernel, rows: Rows) -> Iterator[StoredInShards]:
     """The store of a dask collection."""
-    folder = Path(path)
+    folder = Path(path).absolute()  # workers may run in another folder
     if (folder / "run.json").exists():
         raise ValueError(
             f"store={str(folder)!r} was written by a fit of rows in memory or in a file, and rows "
@@ -53,14 +54,15 @@ class StoredInShards(Stored):
         super().__init__(blocks, kernel, np.empty(0, dtype=np.int64))
         self.folder, self.rows, self.known = folder, rows, known
         self.described = description(kernel)
-        self._names = dict[int, int]()
+        self._names, self._naming = dict[int, int](), threading.Lock()
 
     def names(self, numbers: Array) -> Array:
-        new = np.array([i for i in np.unique(numbers).tolist() if i not in self._names], np.intp)
-        if len(new):
-            names = self.known.of(self.rows.take(new)).tolist()
-            self._names.update(zip(new.tolist(), names, strict=True))
-        return np.array([self._names[i] for i in numbers.tolist()], dtype=np.int64)
+        with self._naming:  # threads ask for names
+            new = np.array([i for i in np.unique(numbers).tolist() if i not in self._names], int)
+            if len(new):
+                names = self.known.of(self.rows.take(new)).tolist()
+                self._names.update(zip(new.tolist(), names, strict=True))
+            return np.array([self._names[i] for i in numbers.tolist()], dtype=np.int64)
 
     def columns(self, columns: Columns, Z: Objects, numbers: Array) -> ShardedColumns:
         return ShardedColumns(self, columns, Z, numbers)

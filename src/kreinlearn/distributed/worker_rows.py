@@ -167,11 +167,8 @@ def gather(results: Sequence[Delayed], numbers: Sequence[Array], out: Array) -> 
     while start < len(results):
         sizes = np.cumsum([len(each) * per_row for each in numbers[start:]])
         stop = start + max(AT_LEAST, int(np.searchsorted(sizes, AT_ONCE)))
-        for places, part in zip(
-            numbers[start:stop],
-            delayed.compute(delayed.task(list)(results[start:stop])),
-            strict=True,
-        ):
+        parts = delayed.compute(delayed.task(list)(results[start:stop]))
+        for places, part in zip(numbers[start:stop], parts, strict=True):
             out[places] = part
         start = stop
 
