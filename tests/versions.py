@@ -1,7 +1,8 @@
 """Run the tests with the oldest and the newest versions of everything: ``make versions``.
 
 By default these are the two ends: the oldest versions with the oldest Python, and the newest with
-the newest Python that is found. In between lies what ``make test`` runs. Others by option:
+the newest Python that is found. In between lies ``make test``, with the locked versions and Python
+3.12 where there is one. Others by option:
 
     python -m tests.versions --python 3.12 --python 3.13    the newest versions with these
     python -m tests.versions --setting oldest               the oldest with each Python found

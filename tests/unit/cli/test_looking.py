@@ -64,17 +64,17 @@ def test_reports(words: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_evaluate_is_that_of_python(words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    flags = ["--target", "label", "--cv", "3", "--seed", "5", "--landmarks", "8"]
+    flags = ["--target", "label", "--cv", "2", "--seed", "5", "--landmarks", "8"]
     found = printed(capsys, "evaluate", words, *flags, "--kernel", "levenshtein")
     expected = kreinlearn.evaluate(
-        WORDS, LABELS, "levenshtein", cv=3, random_state=5, landmarks=8
+        WORDS, LABELS, "levenshtein", cv=2, random_state=5, landmarks=8
     ).to_dict()
     for one in (found, expected):
         for score in one["scores"]:
             del score["fit_seconds"], score["predict_seconds"]
         one["scores"].sort(key=lambda score: score["name"])
     assert found["scores"] == expected["scores"]
-    assert found["n_folds"] == 3
+    assert found["n_folds"] == 2
     assert found["task"] == "classification"
 
 
