@@ -118,16 +118,20 @@ class WorkerRows(Rows):
         return DaskRows(blocks, labels.lengths, labels.shape[:1], np.float64)
 
     def weighted_rows(self, weights: DaskRows | None) -> Array | None:  # type: ignore[override]
-        """The rows of positive weight; one bit for each row is sent here."""
+        """The rows of positive weight; of blocks with others, one bit for each row is sent here."""
         if weights is None:
             return None
         packed = list(map(delayed.task(_packed), weights.blocks))
         bits = delayed.compute(delayed.merged(packed, joined))
-        each = zip(bits, weights.lengths, strict=True)
-        counted = [np.unpackbits(of_block, count=n) for of_block, n in each]
+        if all(of_block is None for of_block in bits):
+            return None
+        counted = [
+            np.ones(n, bool) if of_block is None else np.unpackbits(of_block, count=n)
+            for of_block, n in zip(bits, weights.lengths, strict=True)
+        ]
         numbers = np.flatnonzero(np.concatenate(counted))
         require_some_weight(bool(len(numbers)))
-        return None if len(numbers) == len(weights) else numbers
+        return numbers
 
     def store(self, path: Any, kernel: Kernel) -> AbstractContextManager[Stored]:
         """The kernel values of the rows on disk, in shards that the workers write."""
@@ -177,9 +181,13 @@ def _columns_of(targets: Targets) -> tuple[Any, Any, Any]:
     return targets.Y, targets.weights, targets.groups
 
 
-def _packed(weights: Array) -> list[Array]:
-    """One bit for each row, whether it has a weight, in a list that can be joined with others."""
-    return [np.packbits(weights > 0)]
+def _packed(weights: Array) -> list[Array | None]:
+    """One bit for each row, whether it has a weight, or None if all rows of a block have one.
+
+    It is a list, so that it can be joined with those of others.
+    """
+    has = weights > 0
+    return [None if has.all() else np.packbits(has)]
 
 
 def _piece(column: DaskRows | Array | None, start: int, stop: int) -> Delayed | Array | None:
