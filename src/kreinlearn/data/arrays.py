@@ -32,7 +32,7 @@ from kreinlearn.data.table import require_column
 from kreinlearn.data.tiles import TILE, library
 
 HDF5 = b"MATLAB 7.3"
-FEW_IN_TILE = 16  # one row of so many: rows are read one by one
+READ = 2**16  # bytes that are read in the time that another call of the system takes
 PICKLED = "holds pickled objects, which are not read; save numbers or texts"
 
 
@@ -102,7 +102,7 @@ class MappedFile(ArrayReader):
                 first, last = int(numbers[places[0]]), int(numbers[places[-1]])
                 if self.fortran:
                     rows[places] = self.mapped()[numbers[places]]
-                elif len(places) * FEW_IN_TILE > last - first:
+                elif len(places) * READ > (last - first) * rows[:1].nbytes:
                     rows[places] = self.read(first, last + 1)[numbers[places] - first]
                 else:
                     for place in places.tolist():
