@@ -88,7 +88,7 @@ class MappedFile(ArrayReader):
 
     def _fill(self, file: FileIO, rows: Array, start: int) -> None:
         """Read rows from ``start`` on into an array, as long as a system call gives some."""
-        left = memoryview(rows.reshape(-1).view(np.uint8))
+        left = rows.reshape(-1).view(np.uint8).data
         file.seek(self.offset + start * self.dtype.itemsize * math.prod(self.shape[1:]))
         while len(left):
             if not (some := file.readinto(left)):
