@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from io import FileIO
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 from zipfile import ZipFile
@@ -85,12 +86,12 @@ class MappedFile(ArrayReader):
             self._fill(file, rows, start)
         return plain(rows)
 
-    def _fill(self, file: IO[bytes], rows: Array, start: int) -> None:
+    def _fill(self, file: FileIO, rows: Array, start: int) -> None:
         """Read rows from ``start`` on into an array, as long as a system call gives some."""
         left = rows.reshape(-1).view(np.uint8).data
         file.seek(self.offset + start * self.dtype.itemsize * math.prod(self.shape[1:]))
         while len(left):
-            if not (some := file.readinto(left)):  # type: ignore[attr-defined]
+            if not (some := file.readinto(left)):
                 raise EOFError
             left = left[some:]
 

@@ -229,7 +229,7 @@ def column_sums(C: Array) -> Array:  # (b, m) -> (m,)
     """The sum of each column in float64; BLAS adds float64 rows several times faster than numpy."""
     if C.dtype != np.float64:
         return np.asarray(C.sum(axis=0, dtype=np.float64))
-    return np.ones(len(C)) @ C
+    return np.asarray(np.ones(len(C)) @ C)
 
 
 STRIP = 128  # columns of a triangle that are added at once
