@@ -119,8 +119,8 @@ class WorkerRows(Rows):
         return DaskRows(blocks, labels.lengths, labels.shape[:1], np.float64)
 
     def weighted_rows(self, weights: DaskRows | None) -> Array | None:  # type: ignore[override]
-        """The rows of positive weight; one bit for each row is sent here."""
-        if weights is None:
+        """The rows of positive weight; one bit for each row is sent here if some have none."""
+        if weights is None or not self.column_sums(weights, weights).without:
             return None
         packed = list(map(delayed.task(_packed), weights.blocks))
         bits = delayed.compute(delayed.merged(packed, joined))
@@ -128,7 +128,7 @@ class WorkerRows(Rows):
         counted = [np.unpackbits(of_block, count=n) for of_block, n in each]
         numbers = np.flatnonzero(np.concatenate(counted))
         require_some_weight(bool(len(numbers)))
-        return None if len(numbers) == len(weights) else numbers
+        return numbers
 
     def fold_numbers(self, folds: TileFolds) -> TileFolds:
         return folds
