@@ -13,6 +13,11 @@ sketch to rank k before it is inverted. Their sketches are Gaussian, which needs
 access by columns the sketch is l uniform columns. The core is cut to min(k, l / 1.5), our choice.
 With other columns the same core is "truncated" on the page of benchmarks/approximation.py.
 
+Of these two methods a variant each was tried on 8 of the 15 indefinite matrices with the first
+three seeds, and the one with smaller errors overall was kept. SMS-Nystroem with the shift in the
+columns too was slightly better with few columns and far worse with many. A core cut to l / 1.5
+and its result to rank k was often better with k ln n columns, and far worse for the sigmoid.
+
 RPCholesky is that of Y. Chen, E. N. Epperly, J. A. Tropp and R. J. Webber, "Randomly pivoted
 Cholesky", Comm. Pure Appl. Math. 2025, one pivot at a time: it is drawn by the diagonal of what
 is left. It needs a positive definite matrix.
