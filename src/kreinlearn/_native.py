@@ -59,9 +59,14 @@ def cholesky(A: Array) -> Array:
     The result is in Fortran order, and its upper triangle holds what was there before.
     ``LinAlgError`` says that the matrix is not positive definite.
     """
+    assert A.dtype == np.float64
+    assert A.flags.c_contiguous
+    assert A.shape == (len(A), len(A))
     size, status = ctypes.c_int(len(A)), ctypes.c_int(0)
     leading = ctypes.c_int(max(len(A), 1))
     _POTRF(b"L", size, A.ctypes.data, leading, status)
     if status.value:
         raise np.linalg.LinAlgError(f"the pivot of row {status.value - 1} is not positive")
+    if not np.isfinite(np.diagonal(A)).all():  # some versions of LAPACK go on with NaN
+        raise np.linalg.LinAlgError("the matrix is not finite")
     return A.T

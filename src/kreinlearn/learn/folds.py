@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from kreinlearn.pairs.rows import Rows
 
 MAX_FOLDS = 5
-MANY_ROWS = (
-    8192  # beyond which folds are functions of the row number, and classes are one against the rest
-)
+MANY_ROWS = 8192  # beyond which folds are not drawn for each row, and one-vs-one is not tried
 NAMED_CLASSES = 5  # that a warning names
 TRAINING = -1  # the fold of rows that are in every training part
 
@@ -96,6 +94,12 @@ class DrawnFolds:
 
     def __iter__(self) -> Iterator[Any]:
         return iter(np.asarray(self))
+
+    def __eq__(self, other: object) -> Any:
+        """Which rows are in a fold, as for an array."""
+        return np.asarray(self) == np.asarray(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self[np.arange(self.n)], dtype)

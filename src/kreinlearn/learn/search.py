@@ -67,7 +67,7 @@ class MeanLoss:
     """
 
     def __init__(self, folds: Sequence[FoldLoss], workers: int = 1) -> None:
-        self.folds, self.workers = folds, min(workers, len(folds))
+        self.folds, self.workers = folds, max(1, min(workers, len(folds)))
         self.weight = sum(fold.n_valid for fold in folds)
         self._found: dict[bytes, tuple[Array, Array]] = {}
 

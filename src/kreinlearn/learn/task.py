@@ -260,11 +260,12 @@ class Task:
         the splits are of at most so many rows, drawn at random; the features of others are zero.
         """
         folds = self.folds[self.numbers]
-        present = [k for k in range(self.n_folds) if 0 < np.sum(folds == k) < len(folds)]
         drawn = np.ones(len(folds), dtype=bool)
         if most is not None and most < len(folds):
             drawn[:] = False
             drawn[(rng or self.rng).choice(len(folds), most, replace=False)] = True
+        counts = [np.sum(drawn & (folds == k)) for k in range(self.n_folds)]
+        present = [k for k, count in enumerate(counts) if 0 < count < drawn.sum()]
         if self.honest:
             self._require_room(len(present))
             return [self._rebuilt(k, columns, drawn) for k in present]

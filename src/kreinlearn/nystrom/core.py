@@ -326,7 +326,7 @@ class RowWork:
 
 
 def _reservoir_keys(projected: Array, seed: int, first_row: int) -> Array:
-    """Keys whose largest are a draw by |projected_i|^2; they depend on the row number alone."""
+    """Keys whose largest are a draw by |projected_i|^2; they depend on the rows of a tile alone."""
     leverage = np.square(projected, dtype=np.float64).sum(axis=1)
     chance = np.random.default_rng([seed, int(first_row)]).random(len(projected))
     with np.errstate(divide="ignore", over="ignore"):

@@ -322,7 +322,9 @@ def _require_sketch(pairs: Pairs, n: int, spec: MapSpec) -> None:
     """Raise MemoryError if what the paper's schemes hold of all rows would not fit."""
     per_row = 3 * 8 * spec.sketch
     if pairs.in_place or not pairs.rows.here:
-        per_row = 4 * spec.sketch + 8 if spec.scheme == "kmeans++" else 8
+        per_row = 16  # a score and a row number; or features, norms, distances and their sums
+        if spec.scheme == "kmeans++":
+            per_row += 4 * spec.sketch + 4 + 8
     pairs.require_memory(
         per_row * n, f'landmarks="{spec.scheme}", which looks at all {n} rows,',
         'raise Resources(memory_budget=...) or pass landmarks="auto", which looks at a sample',

@@ -149,7 +149,7 @@ def kmeans_pp(
     first = not len(sample.landmarks)
     sketched = uniform(pairs, sample, sketch, rng, sketch) if first else sample
     candidates = Candidates(pairs, sketched)
-    F = sketch_features(candidates)[0].astype(np.float32)  # as if rows were streamed
+    F = sketch_features(candidates)[0].astype(np.float32, copy=False)  # as if streamed
     if first:
         drawn = seeds(F, m, rng, workers=pairs.workers)
         return _replaced(pairs, sketched, candidates.numbers[drawn])
@@ -374,7 +374,7 @@ def _greedy_seeds(
     """
     norms, missed = squared_norms(F), missed.astype(F.dtype)
     distance = np.full(len(F), np.inf, F.dtype)
-    lower_distances(distance, F, norms, start)
+    lower_distances(distance, F, norms, start, workers)
     used = np.zeros(len(F), dtype=bool)
     used[start] = True
     distance[start] = 0.0
@@ -426,7 +426,7 @@ def _medoid_rows(pairs: Pairs, sample: Sample, count: int, rng: np.random.Genera
     X = np.asarray(pairs.take(sample.rows), dtype=np.float64)
     X = X - X.mean(axis=0)
     X = (X / (np.abs(X).max() or 1.0)).astype(np.float32)  # enough to choose by, whatever the unit
-    first = X[seeds(X, min(count, len(X)), rng)]
+    first = X[seeds(X, min(count, len(X)), rng, workers=pairs.workers)]
     model = KMeans(len(first), init=first, n_init=1, max_iter=LLOYD_STEPS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than centres

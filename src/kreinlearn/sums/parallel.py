@@ -12,7 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -269,29 +269,56 @@ class _SerialBlas:
     """
 
     def __init__(self) -> None:
-        self._lock, self._inside = threading.Lock(), 0
+        self._moved, self._inside = threading.Condition(), 0
+        self._lifted_by: int | None = None  # the thread for which the limit is lifted for a while
         self._before: Limited = []
         self._thread = threading.local()
 
     def __enter__(self) -> None:
         shared, own = _libraries()
-        with self._lock:
+        with self._moved:
+            self._moved.wait_for(lambda: self._lifted_by in (None, threading.get_ident()))
             if not self._inside:
                 self._before = _limited(1, shared)
             self._inside += 1
-        inside = getattr(self._thread, "inside", 0)
+        inside = self._own()
         if not inside:
             self._thread.before = _limited(1, own)
         self._thread.inside = inside + 1
+
+    def _own(self) -> int:
+        """How many blocks this thread is inside of."""
+        return int(getattr(self._thread, "inside", 0))
 
     def __exit__(self, *error: object) -> None:
         self._thread.inside -= 1
         if not self._thread.inside:
             _restore(self._thread.before)
-        with self._lock:
+        with self._moved:
             self._inside -= 1
             if not self._inside:
                 _restore(self._before)
+
+    @contextmanager
+    def lifted(self, count: int) -> Iterator[None]:
+        """A block in which BLAS may use so many threads, unless other threads are inside.
+
+        Threads that want to enter meanwhile wait until its end, so that what they find does not
+        depend on it.
+        """
+        with self._moved:
+            alone = self._lifted_by is None and self._inside == self._own()
+            if alone:
+                self._lifted_by = threading.get_ident()
+        before = _limited(count, _blas()) if alone else []
+        try:
+            yield
+        finally:
+            _restore(before)
+            if alone:
+                with self._moved:
+                    self._lifted_by = None
+                    self._moved.notify_all()
 
 
 _SERIAL_BLAS = _SerialBlas()
@@ -305,18 +332,13 @@ def serial_blas() -> AbstractContextManager[None]:
     return _SERIAL_BLAS
 
 
-@contextmanager
-def threaded_blas(workers: int) -> Iterator[None]:
+def threaded_blas(workers: int) -> AbstractContextManager[None]:
     """A block inside of ``serial_blas`` in which BLAS may use so many threads.
 
     It is for one large matrix, while no other thread of ours is at work. The results agree with
     those of a single thread up to rounding.
     """
-    before = _limited(workers, _blas()) if workers > 1 else []
-    try:
-        yield
-    finally:
-        _restore(before)
+    return _SERIAL_BLAS.lifted(workers) if workers > 1 else nullcontext()
 
 
 def worker_count(n_jobs: int | None) -> int:
@@ -346,11 +368,16 @@ def _in_a_worker() -> bool:
 
 def map_in_threads(function: Callable[[A], B], items: Iterable[A], workers: int) -> list[B]:
     """The values of a function in the order of its arguments, each found in one thread."""
+
+    def limited(item: A) -> B:
+        with serial_blas():  # OpenMP has one number of threads for each thread
+            return function(item)
+
     with serial_blas():
         if workers == 1:
             return [function(item) for item in items]
         with ThreadPoolExecutor(workers) as pool:
-            return list(pool.map(function, items))
+            return list(pool.map(limited, items))
 
 
 def sum_over_blocks(
@@ -415,7 +442,8 @@ def _run(work: Callable[[], None], workers: int, *stops: Callable[[], None]) -> 
 
     def guarded() -> None:
         try:
-            work()
+            with serial_blas():  # OpenMP has one number of threads for each thread
+                work()
         except BaseException:
             stop()
             raise

@@ -1,8 +1,10 @@
-"""How the penalties of the hinge loss are tuned where there are many classes."""
+"""KreinSVC: penalties where there are many classes, and memory where there are many threads."""
+
+import tracemalloc
 
 import numpy as np
 
-from kreinlearn import KreinSVC, Resources
+from kreinlearn import KreinSVC, Landmarks, Resources
 from kreinlearn.learn.task import some_outputs
 
 
@@ -23,3 +25,23 @@ def test_pairs_of_classes_are_not_looked_at_where_rows_are_many_whatever_the_mem
     for budget, n, looked in ((1.5 * room, 20_000, 0), (4 * room, 20_000, 0), (4 * room, 900, 1)):
         fitted = model.set_params(resources=Resources(memory_budget=budget)).fit(X[:n], y[:n])
         assert hasattr(fitted, "multi_class_errors_") == looked
+
+
+def test_more_threads_take_no_more_memory_than_there_is():
+    """Where kernel values are evaluated again, each thread has a tile of them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30_000, 3))
+    y = X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=len(X)) > 0
+    model = KreinSVC(
+        "delta_gauss", landmarks=Landmarks(200, "uniform", pool=500), lambda_plus=1e-3,
+        lambda_minus=1e-3, random_state=0, resources=Resources(memory_budget="30MB"),
+    )  # fmt: skip
+    coef = model.set_params(n_jobs=1).fit(X, y).dual_coef_  # compiled and imported
+    tracemalloc.start()
+    try:
+        several = model.set_params(n_jobs=16).fit(X, y).dual_coef_
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 30e6
+    np.testing.assert_array_equal(several, coef)

@@ -219,3 +219,8 @@ def test_folds_of_many_rows_take_no_memory(n):
     numbers = np.arange(n - 100, n)
     np.testing.assert_array_equal(groups[numbers], by_definition(groups, numbers))
     assert groups[numbers][-1] == k == 5
+
+
+def test_drawn_folds_are_compared_as_an_array_is():
+    folds = DrawnFolds(TILE + 9, 4, 3)
+    np.testing.assert_array_equal(folds == 2, np.asarray(folds) == 2)

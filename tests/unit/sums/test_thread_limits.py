@@ -6,7 +6,16 @@ import threading
 
 import pytest
 
-from kreinlearn.sums.parallel import _blas, _libraries, _limited, _restore, serial_blas
+from kreinlearn.sums.parallel import (
+    _blas,
+    _libraries,
+    _limited,
+    _restore,
+    map_blocks,
+    map_in_threads,
+    serial_blas,
+    threaded_blas,
+)
 
 SHARED, OWN = _libraries()
 
@@ -77,3 +86,54 @@ def test_a_limit_inside_of_another_changes_nothing(two_threads):
             assert set(numbers([*SHARED, *OWN])) == {1}
         assert set(numbers([*SHARED, *OWN])) == {1}
     assert set(numbers([*SHARED, *OWN])) == {2}
+
+
+def test_workers_are_limited_too(two_threads):
+    """OpenMP has one number of threads for each thread: the limit of the caller is not theirs."""
+    found = map_in_threads(lambda _: numbers([*SHARED, *OWN]), range(4), 2)
+    assert {number for one in found for number in one} <= {1}
+    seen = []
+    map_blocks(lambda _: seen.append(numbers([*SHARED, *OWN])), range(4), workers=2)
+    assert len(seen) == 4
+    assert {number for one in seen for number in one} <= {1}
+
+
+def test_the_limit_is_not_lifted_beside_others(two_threads):
+    entered, may_leave = threading.Event(), threading.Event()
+
+    def other():
+        with serial_blas():
+            entered.set()
+            may_leave.wait(30)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    entered.wait(30)
+    with serial_blas(), threaded_blas(2):
+        assert set(numbers(SHARED)) == {1}
+    may_leave.set()
+    thread.join(30)
+    with serial_blas():
+        with threaded_blas(2):
+            assert set(numbers(_blas())) == {2}
+        assert set(numbers(SHARED)) == {1}
+
+
+def test_others_wait_while_the_limit_is_lifted(two_threads):
+    found, inside = [], threading.Event()
+
+    def other():
+        inside.set()
+        with serial_blas():
+            found.append(numbers(SHARED))
+
+    thread = threading.Thread(target=other)
+    with serial_blas(), threaded_blas(2):
+        thread.start()
+        inside.wait(30)
+        thread.join(0.2)
+        assert thread.is_alive()
+        with serial_blas():  # the same thread may go on
+            assert not found
+    thread.join(30)
+    assert set(found[0]) <= {1}

@@ -62,9 +62,9 @@ TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
 FLAT = 1e-3  # decrease of its logarithm at which a descent ends: so few rows tell no more
 NEAR = 1 / 8  # share of the rows whose kernel values are kept because they are near the margin
 DENSE = 1 / 64  # share of the rows above which they are summed tile by tile, and not gathered
-TILES_AT_ONCE = 4  # from which rows of a sum are gathered: products of few rows are slow
 SUM_BYTES = 2**25  # of Gram matrices that one thread sums at a time
 NEAR_BUDGET = 0.5  # share of the budget for them, where not all kernel values are kept
+TILE_COPIES, SAMPLE_COPIES = 3, 3  # of the kernel values of a tile, and of those of the sample
 ROW_NUMBERS = 6  # numbers per row and output: targets, weights, decisions, margins
 
 
@@ -214,9 +214,8 @@ class HingeFold:
         self.Y, self.w = Y[split.train], w[split.train]
         self.Y_valid, self.w_valid = Y[split.valid], w[split.valid]
         self.n_valid = self.w_valid.sum()
-        self.groups = np.append(split.groups, [-1] * intercept).astype(
-            int
-        )  # of no group: no penalty
+        unpenalised = np.full(int(intercept), -1)  # of no group
+        self.groups = np.append(split.groups, unpenalised)
         self.state: Sequence[HingeState] | None = None
 
     def loss_and_gradient(self, values: Array) -> tuple[float, Array]:
@@ -347,18 +346,21 @@ class ValuesHere:
     def rows(self, task: Task, features: Features) -> FeatureRows:
         """The features of all rows."""
         sample, session, n, m = task.sample, task.pairs.session, task.n, len(features.map.W)
-        sampled, share = None, NEAR
+        sampled, share, workers = None, NEAR, task.pairs.workers
         if self.target is None:
             assert self.sampled is not None
+            each = 8 * m * (TILE_COPIES * TILE + 2 * m)  # of a worker: rows of a tile, and sums
             left = max(session.budget - 8 * ROW_NUMBERS * task.Y.size, 0)
             while share * 8 * n * m > NEAR_BUDGET * left:
                 share = share / 2 if share * TILE > 1 else 0.0
+            held = 8 * m * (share * n + SAMPLE_COPIES * len(self.sampled))
+            workers = max(1, min(workers, int((left - held) // each)))
             values = sample.scaled[sample.positions(self.sampled)]
             sampled = Sampled(self.sampled, values, task.targets(by_fold=self.by_fold).by_group)
         return FeatureRows(
             task.rows.X, features.columns, sample.landmarks, features.unit, features.map.W, n,
             task.intercept, self.target, sampled, task.pairs.in_place, NearRows(n, share),
-            task.pairs.workers, session.progress,
+            workers, session.progress,
         )  # fmt: skip
 
 
@@ -445,8 +447,8 @@ class FeatureRows:
         for start in range(0, len(chosen), size):
             some = chosen[start : start + size]
             with self._step(self.n):
-                blocks = gen_batches(self.n, TILES_AT_ONCE * TILE)
-                total = sum_over_blocks(add, blocks, zero, self.n, workers=self.workers)
+                tiles = gen_batches(self.n, TILE)
+                total = sum_over_blocks(add, tiles, zero, self.n, workers=self.workers)
             found += [sums.terms(self.W) for sums in total.parts]
         return found
 
