@@ -203,15 +203,19 @@ MAX_ITER = 200  # passes of one trial; nearly separable rows with hardly any pen
 
 
 class HingeFold:
-    """A ``FoldLoss`` of the squared hinge loss; each trial starts from the solution of the last."""
+    """A ``FoldLoss`` of the squared hinge loss; each trial starts from the solution of the last.
 
-    def __init__(self, split: FoldRows, Y: Array, w: Array, intercept: bool) -> None:
-        def rows(places: Array) -> Array:
-            Phi = split.Phi[places]
-            return np.column_stack([Phi, np.ones(len(Phi))]) if intercept else Phi
+    ``rows`` are those of the training and of the validation part, whose targets are zero in the
+    problem that is solved: so that folds by one map share their features.
+    """
 
-        self.train, self.valid = DenseRows(rows(split.train)), rows(split.valid)
-        self.Y, self.w = Y[split.train], w[split.train]
+    def __init__(
+        self, split: FoldRows, rows: DenseRows, Y: Array, w: Array, *, intercept: bool
+    ) -> None:
+        self.rows, self.valid, self.w = rows, split.valid, w
+        self.Y = np.zeros_like(Y)
+        self.Y[split.train] = Y[split.train]
+        self.n_train = w[split.train].sum()
         self.Y_valid, self.w_valid = Y[split.valid], w[split.valid]
         self.n_valid = self.w_valid.sum()
         unpenalised = np.full(int(intercept), -1)  # of no group
@@ -219,11 +223,12 @@ class HingeFold:
         self.state: Sequence[HingeState] | None = None
 
     def loss_and_gradient(self, values: Array) -> tuple[float, Array]:
-        penalty = np.where(self.groups >= 0, self.w.sum() * values[self.groups], 0.0)
-        solution = finite_newton(self.train, self.Y, self.w, penalty, self.state, max_iter=MAX_ITER)
+        penalty = np.where(self.groups >= 0, self.n_train * values[self.groups], 0.0)
+        solution = finite_newton(self.rows, self.Y, self.w, penalty, self.state, max_iter=MAX_ITER)
         self.state = solution.state
-        loss, slope = hinge_loss(self.valid @ solution.coef, self.Y_valid, self.w_valid)
-        dF_dz = self.valid.T @ slope
+        Phi = self.rows.Phi[self.valid]
+        loss, slope = hinge_loss(Phi @ solution.coef, self.Y_valid, self.w_valid)
+        dF_dz = Phi.T @ slope
         return loss, hinge_gradient(solution.state, penalty, self.groups, len(values), dF_dz)
 
 
@@ -233,7 +238,13 @@ class HingeObjective(MeanLoss):
     def __init__(
         self, splits: list[FoldRows], Y: Array, w: Array, *, intercept: bool, workers: int = 1
     ) -> None:
-        super().__init__([HingeFold(split, Y, w, intercept) for split in splits], workers)
+        rows: dict[int, DenseRows] = {}
+        for split in splits:
+            if id(split.Phi) not in rows:
+                ones = np.ones((len(split.Phi), int(intercept)))
+                rows[id(split.Phi)] = DenseRows(np.hstack([split.Phi, ones]))
+        folds = [HingeFold(s, rows[id(s.Phi)], Y, w, intercept=intercept) for s in splits]
+        super().__init__(folds, workers)
 
 
 # Features of all rows

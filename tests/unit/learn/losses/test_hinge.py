@@ -10,7 +10,6 @@ from scipy.optimize import minimize
 
 from kreinlearn.kernels import DeltaGauss
 from kreinlearn.learn.losses.hinge import (
-    HingeFold,
     HingeObjective,
     SquaredHinge,
     ValuesHere,
@@ -148,7 +147,7 @@ def test_values_beyond_the_penalties_are_not_used():
 
 def test_the_intercept_is_in_neither_part():
     split = splits_of(draw(0)[0])[0]
-    fold = HingeFold(split, draw(0)[1], np.ones(N), intercept=True)
+    fold = HingeObjective([split], draw(0)[1], np.ones(N), intercept=True).folds[0]
     np.testing.assert_array_equal(fold.groups, [0, 0, 1, 0, 1, 1, -1])
     assert fold.n_valid == len(split.valid)
 
