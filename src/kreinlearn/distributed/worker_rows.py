@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
+from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike
+from sklearn.utils import gen_batches
 
 from kreinlearn._compat import require_some_weight
 from kreinlearn.distributed import delayed
@@ -25,8 +27,8 @@ from kreinlearn.sums.parallel import COLUMN_SPANS, ColumnSums, Tally, spans_of
 if TYPE_CHECKING:
     from kreinlearn.pairs.store.evaluation import Stored
 
-AT_ONCE = 2**26  # bytes of results for single rows that come here at a time,
-AT_LEAST = 16  # and from how many spans at the least, so that all workers are busy
+AT_ONCE = 2**26  # bytes of results for single rows that come here at a time
+AT_LEAST = 16  # spans that the workers of a cluster evaluate at a time, so that all are busy
 
 
 class WorkerRows(Rows):
@@ -166,14 +168,22 @@ def _checked(block: Objects, check: Check) -> Array:
 
 
 def gather(results: Sequence[Delayed], numbers: Sequence[Array], out: Array) -> None:
-    """Write delayed results for rows to ``out`` by number, a part of them at a time."""
-    per_row, start = max(out[:1].nbytes, 1), 0
+    """Write delayed results for rows to ``out`` by number; at most AT_ONCE bytes come at a time.
+
+    Spans that have more bytes than that wait in the memory of the workers.
+    """
+    most, start = max(AT_ONCE // max(out[:1].nbytes, 1), 1), 0  # rows at a time
+    fewest = AT_LEAST if delayed.on_cluster() else 1
     while start < len(results):
-        sizes = np.cumsum([len(each) * per_row for each in numbers[start:]])
-        stop = start + max(AT_LEAST, int(np.searchsorted(sizes, AT_ONCE)))
-        parts = delayed.compute(delayed.task(list)(results[start:stop]))
-        for places, part in zip(numbers[start:stop], parts, strict=True):
-            out[places] = part
+        ends = np.cumsum([len(each) for each in numbers[start:]])
+        stop = start + max(fewest, int(np.searchsorted(ends, most, "right")))
+        some, places = results[start:stop], numbers[start:stop]
+        if sum(map(len, places)) <= most:
+            out[np.concatenate(places)] = delayed.compute(delayed.task(joined)(list(some)))
+        else:
+            for result, their in zip(delayed.persist(some, delayed.constant(None))[0], places, strict=True):
+                for part in gen_batches(len(their), most):
+                    out[their[part]] = delayed.compute(delayed.task(getitem)(result, part))
         start = stop
 
 
