@@ -105,6 +105,16 @@ class WorkerRows(Rows):
     def tally(self, labels: DaskRows, weights: DaskRows | None) -> Tally:  # type: ignore[override]
         return _total_of_columns(Tally.of, labels, weights)
 
+    def rows_of_classes(  # type: ignore[override]
+        self, labels: DaskRows, wanted: Array
+    ) -> tuple[Array, Array]:
+        """The numbers and labels of the rows of some classes; only these are sent here."""
+        of_block = delayed.task(_rows_of_classes)
+        each = zip(labels.blocks, labels.starts[:-1].tolist(), strict=True)
+        parts = [of_block(block, start, wanted) for block, start in each]
+        numbers, found = zip(*delayed.compute(delayed.merged(parts, joined)), strict=True)
+        return np.concatenate(numbers), np.concatenate(found)
+
     def column_sums(  # type: ignore[override]
         self, column: DaskRows, weights: DaskRows | None
     ) -> ColumnSums:
@@ -189,6 +199,12 @@ def gather(results: Sequence[Delayed], numbers: Sequence[Array], out: Array) -> 
 
 def _columns_of(targets: Targets) -> tuple[Any, Any, Any]:
     return targets.Y, targets.weights, targets.groups
+
+
+def _rows_of_classes(labels: Array, start: int, wanted: Array) -> list[tuple[Array, Array]]:
+    """The same of a block, in a list that can be joined with those of others."""
+    places, found = Rows([]).rows_of_classes(labels, wanted)
+    return [(places + start, found)]
 
 
 def _packed(weights: Array) -> list[Array | None]:

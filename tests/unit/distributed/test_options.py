@@ -184,6 +184,20 @@ def test_without_room_for_all_values_probabilities_are_those_of_a_sample():
     close(model.fit(array(X), array(TWO)).predict_proba(X[:200]), wanted, 1e-8)
 
 
+# Rare classes
+
+
+@pytest.mark.filterwarnings("ignore::kreinlearn._warnings.RareClasses")
+def test_rare_classes_are_spread_over_folds_as_in_one_process():
+    y = np.array(LABELS, dtype="U5")
+    y[[3, 2500, 2501, 6000, N - 1]], y[[70, 9000]] = "rare", "least"
+    here, there = both(kl.KreinRidgeClassifier(**GIVEN, multi_class="ovr"), y)
+    np.testing.assert_array_equal(np.asarray(there["folds_"]), np.asarray(here["folds_"]))
+    assert len(set(np.asarray(there["folds_"])[y == "rare"])) == 5
+    close(there["dual_coef_"], here["dual_coef_"])
+    assert there["lambda_plus_"] == pytest.approx(here["lambda_plus_"], rel=1e-10)
+
+
 # Pairs of classes, and several kernels
 
 OTHERS = {
