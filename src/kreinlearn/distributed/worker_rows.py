@@ -160,15 +160,17 @@ def column_on_workers(values: ColumnLike, X: DaskRows, check: Check, name: str) 
     """Targets or weights, given as a dask collection or in memory, in the blocks of X."""
     from kreinlearn.distributed.entrance import is_dask
 
-    column = rows_of(values, partial(_checked, check=check)) if is_dask(values) else check(values)
+    if is_dask(values):
+        column = rows_of(values, partial(_checked, check=check), keep=True)
+    else:
+        column = check(values)
     if len(column) != len(X):
         raise ValueError(
             "Found input variables with inconsistent numbers of samples: "
             f"{[len(X), len(column)]}, of X and {name}"
         )
-    if isinstance(column, DaskRows):
-        return column.with_blocks_of(X).persisted()  # several passes ask for them
-    return spread(column, X)
+    on_workers = column.with_blocks_of(X) if isinstance(column, DaskRows) else spread(column, X)
+    return on_workers.persisted()  # several passes ask for them
 
 
 def _checked(block: Objects, check: Check) -> Array:

@@ -27,7 +27,7 @@ from kreinlearn.data.validation import (
 from kreinlearn.distributed.entrance import lazy_result
 from kreinlearn.distributed.selecting import (
     collected,
-    lengths_of,
+    kept_on_workers,
     of_each_row,
     rows_but,
     some_rows,
@@ -133,7 +133,8 @@ def training(
             "has several labels per object; pass conformal=None"
         )
     y = model._recipe.coding.check(collected(y), type(model).__name__)
-    lengths = lengths_of(X)
+    budget_given = model._resources.memory_budget is not None
+    X, lengths = kept_on_workers(X, model._budget(), given=budget_given)
     n = length(X) if lengths is None else sum(lengths)
     check_consistent_length(y, np.empty(n))
     sample_weight = collected(sample_weight)
