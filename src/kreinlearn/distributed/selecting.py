@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from kreinlearn.data.memory import require_memory
 from kreinlearn.data.tiles import length
 from kreinlearn.distributed import delayed
 from kreinlearn.distributed.delayed import Collection
@@ -17,12 +18,18 @@ from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.pairs.rows import joined
 
 
-def collected(values: Any) -> Any:
-    """Targets or weights in memory, wherever they were."""
+def collected(values: Any, name: str, n: int, budget: float) -> Any:
+    """Targets or weights of n rows in memory, wherever they were."""
     if not is_dask(values):
         return values
-    blocks = map(delayed.task(_as_array), delayed.blocks_of(values).blocks)
-    return delayed.compute(delayed.merged(list(blocks), joined))
+    blocks, _, width, dtype = delayed.blocks_of(values)
+    size = 8 if dtype is None else max(dtype.itemsize, 8)
+    require_memory(
+        n * (width or 1) * size, budget, f"{name} of {n} rows, which conformal brings here,",
+        "raise Resources(memory_budget=...), or pass conformal=None",
+    )  # fmt: skip
+    as_arrays = list(map(delayed.task(_as_array), blocks))
+    return delayed.compute(delayed.merged(as_arrays, joined))
 
 
 def kept_on_workers(

@@ -100,7 +100,10 @@ class WorkerRows(Rows):
         return np.asarray(column.collected())
 
     def require_memory(self, n_bytes: int, budget: float, what: str, remedy: str) -> None:
-        """Nothing is required here, as targets stay on the workers too."""
+        """Nothing is required for targets, which stay on the workers.
+
+        The few options that collect targets or weights ask for that memory themselves.
+        """
 
     def tally(self, labels: DaskRows, weights: DaskRows | None) -> Tally:  # type: ignore[override]
         return _total_of_columns(Tally.of, labels, weights)

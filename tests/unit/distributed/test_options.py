@@ -231,9 +231,10 @@ def test_pairs_of_classes_and_several_kernels_are_as_in_one_process(name):
         assert there[attribute] == here[attribute]
 
 
-def test_features_of_all_rows_are_within_the_budget():
-    model = kl.KreinRidgeClassifier(
-        **with_landmarks(40, pool=600), multi_class="ovo", resources=Resources(memory_budget=3e6)
-    )
+@pytest.mark.parametrize("columns", [-3, 1], ids=["features", "labels and weights"])
+def test_features_of_all_rows_and_what_belongs_to_them_are_within_the_budget(columns):
+    model = kl.KreinRidgeClassifier(**with_landmarks(40, pool=600), multi_class="ovo")
+    rank = model.fit(array(X), array(LABELS)).rank_
+    model.set_params(resources=Resources(memory_budget=8 * N * (rank + columns)))
     with pytest.raises(MemoryError, match=r'one-vs-one holds features.*multi_class="ovr"'):
         model.fit(array(X), array(LABELS))

@@ -10,6 +10,7 @@ import pytest
 from sklearn.base import clone
 
 import kreinlearn as kl
+from kreinlearn import Resources
 from kreinlearn.data.tiles import TILE
 from kreinlearn.distributed import entrance
 from kreinlearn.distributed.rows import DaskRows, rows_of
@@ -97,6 +98,16 @@ def test_intervals_read_rows_no_more_often_than_a_fit(method):
         )
         assert set(rows.count.values()) == {most}
         assert set(y.count.values()) == set(w.count.values()) == {1}
+
+
+@pytest.mark.parametrize("name", ["y", "sample_weight"])
+def test_targets_and_weights_that_intervals_collect_are_within_the_budget(name):
+    given = {"y": Reads(Y), "sample_weight": Reads(W)}
+    data = {"y": Y, "sample_weight": W, name: given[name].array}
+    model = kl.KreinRidge(**GIVEN, resources=Resources(memory_budget=8 * N - 1))
+    with pytest.raises(MemoryError, match=rf"{name} of {N} rows.* or pass conformal=None"):
+        model.fit(array(X), **data, conformal="split")
+    assert not given[name].count
 
 
 def test_targets_and_weights_of_unknown_number_are_read_once():
