@@ -163,6 +163,7 @@ def column_on_workers(values: ColumnLike, X: DaskRows, check: Check, name: str) 
     """Targets or weights, given as a dask collection or in memory, in the blocks of X."""
     from kreinlearn.distributed.entrance import is_dask
 
+    column: DaskRows | Array
     if is_dask(values):
         column = rows_of(values, partial(_checked, check=check), keep=True)
     else:
@@ -196,7 +197,8 @@ def gather(results: Sequence[Delayed], numbers: Sequence[Array], out: Array) -> 
         if sum(map(len, places)) <= most:
             out[np.concatenate(places)] = delayed.compute(delayed.task(joined)(list(some)))
         else:
-            for result, their in zip(delayed.persist(some, delayed.constant(None))[0], places, strict=True):
+            kept, _ = delayed.persist(some, delayed.constant(None))
+            for result, their in zip(kept, places, strict=True):
                 for part in gen_batches(len(their), most):
                     out[their[part]] = delayed.compute(delayed.task(getitem)(result, part))
         start = stop

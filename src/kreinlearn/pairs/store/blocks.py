@@ -123,8 +123,9 @@ class StoredBlocks:
         They are pairs of rows of X and of the objects from outside X that have these numbers.
         """
         with self._lock:
-            blocks = [(b, _known(b.rows, outside), _known(b.columns, outside)) for b in self._index.blocks]
-        known = [each for each in blocks if len(each[1]) and len(each[2])]
+            blocks = list(self._index.blocks)
+        each = ((b, _known(b.rows, outside), _known(b.columns, outside)) for b in blocks)
+        known = [(b, rows, columns) for b, rows, columns in each if len(rows) and len(columns)]
         for k in np.linspace(0, len(known) - 1, n if known else 0).astype(int):
             (block, rows, columns), share = known[k], (k + 1) / (len(known) + 1)
             i, j = rows[int(len(rows) * share)], columns[int(len(columns) * share)]
