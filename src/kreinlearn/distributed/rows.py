@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
+from itertools import chain
 from operator import getitem
 from typing import Any, NoReturn
 
@@ -132,18 +133,24 @@ class DaskRows(Source):
         )
 
 
-def rows_of(X: Collection, read: Read, *, keep: bool = False) -> DaskRows:
+def rows_of(
+    X: Collection, read: Read, *, keep: bool = False, along: Sequence[list[Delayed]] = ()
+) -> DaskRows:
     """The rows of a dask collection, without empty blocks.
 
     If the collection does not tell the lengths or the type of its blocks, all blocks are read once,
-    and with ``keep`` they then stay on the workers.
+    and with ``keep`` they then stay on the workers. The lists of blocks ``along`` are read in the
+    same pass, and are changed to blocks that stay there.
     """
     n_bytes, steps = None, tuple[Read, ...]((read,))
     blocks, lengths, width, dtype = delayed.blocks_of(X)
     if lengths is None or dtype is None:
         as_read = list(map(delayed.task(read), blocks))
         merged = delayed.merged(list(map(delayed.task(delayed.layout_of), as_read)), joined)
-        kept, layouts = delayed.persist(as_read if keep else [], merged)
+        others = [*chain(*along), *(as_read if keep else [])]
+        kept, layouts = delayed.persist(others, merged)
+        for blocks_along in along:
+            blocks_along[:], kept = kept[: len(blocks_along)], kept[len(blocks_along) :]
         if keep:
             blocks, steps = kept, ()
         lengths, n_bytes = [layout.n for layout in layouts], sum(one.n_bytes for one in layouts)

@@ -23,6 +23,7 @@ from tests.unit.distributed.lazy import (
     X,
     Y,
     array,
+    close,
     da,
     dask,
     with_landmarks,
@@ -114,6 +115,17 @@ def test_targets_and_weights_of_unknown_number_are_read_once():
     rows, y, w = Reads(X), Reads(Y), Reads(W)
     kl.KreinRidge(**GIVEN).fit(rows.delayed, y.delayed, w.delayed)
     assert set(y.count.values()) == set(w.count.values()) == {1}
+
+
+def test_rows_targets_and_weights_of_one_file_are_counted_in_one_pass():
+    """A file that has all of them is read once to count them, and once for the rows."""
+    file = Reads(np.column_stack([X, Y, W]))
+    blocks = file.delayed
+    parts = (slice(3), 3, 4)
+    data = [[dask.delayed(block)[:, part] for block in blocks] for part in parts]
+    model = kl.KreinRidge(**GIVEN).fit(*data)
+    assert set(file.count.values()) == {2}
+    close(model.dual_coef_, kl.KreinRidge(**GIVEN).fit(X, Y, W).dual_coef_)
 
 
 def test_targets_in_memory_are_sent_to_the_workers_once():
