@@ -117,6 +117,13 @@ def _client() -> Any:
         return None
 
 
+def on_cluster() -> bool:
+    """Whether workers of distributed compute what is delayed, in a memory of their own."""
+    import dask.base
+
+    return getattr(dask.base.get_scheduler(), "__self__", None) is not None
+
+
 def require_sendable(kernel: Kernel) -> None:
     """Raise TypeError for a kernel that cannot be sent to the workers of the scheduler in use."""
     from dask.base import get_scheduler

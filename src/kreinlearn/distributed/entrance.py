@@ -33,6 +33,7 @@ from kreinlearn.distributed.delayed import (
     Check,
     Collection,
     ColumnLike,
+    Delayed,
     DelayedBlocks,
 )
 from kreinlearn.distributed.hinge import room
@@ -68,7 +69,9 @@ def receive(
     ``refuse(what)`` raises an error for the first option that does not go with ``what``.
     """
     if is_dask(X):
-        rows = _receive_on_workers(X, kernel, border, refuse)
+        y, sample_weight = _as_blocks(y), _as_blocks(sample_weight)
+        along = [each for each in (y, sample_weight) if isinstance(each, list) and is_dask(each)]
+        rows = _receive_on_workers(X, kernel, border, refuse, along)
     else:
         rows = Rows(kernel.domain.validate(X, border, reset=True))
     if not rows.here:
@@ -76,12 +79,21 @@ def receive(
     return rows, _in_memory(y, "y"), _in_memory(sample_weight, "sample_weight")
 
 
+def _as_blocks(values: ColumnLike | None) -> Any:
+    """A list of delayed blocks, if values are a dask collection whose rows are not counted."""
+    if not is_dask(values) or (given := delayed.blocks_of(values)).lengths is not None:
+        return values
+    return list(map(delayed.task(delayed.with_length), given.blocks))
+
+
 def _receive_on_workers(
-    X: Collection, kernel: Kernel, border: Border, refuse: Callable[..., None]
-) -> Rows:
+    X: Collection, kernel: Kernel, border: Border, refuse: Callable[..., None],
+    along: list[list[Delayed]],
+) -> Rows:  # fmt: skip
+    """The rows of X; a pass that has to count them reads targets and weights ``along`` with it."""
     delayed.require_sendable(kernel)
     refuse("a dask collection", kernel=kernel)
-    rows = _vectors(X, border) if _are_vectors(X, kernel) else _objects(X)
+    rows = _vectors(X, border, along) if _are_vectors(X, kernel) else _objects(X, along)
     n = len(rows)
     if not n:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required")
@@ -107,10 +119,10 @@ def _are_vectors(X: Collection, kernel: Kernel) -> bool:
     return empty_frame(X) is not None or (getattr(X, "ndim", 1) == 2 and X.dtype.kind in "fiub")
 
 
-def _vectors(X: Collection, border: Border) -> DaskRows:
+def _vectors(X: Collection, border: Border, along: list[list[Delayed]]) -> DaskRows:
     frame, dtypes = empty_frame(X), list(border.dtypes)
     require_numbers(X if frame is None else frame)
-    rows = rows_of(X, partial(_vectors_of_block, dtypes=dtypes))
+    rows = rows_of(X, partial(_vectors_of_block, dtypes=dtypes), along=along)
     if rows.ndim != 2:
         raise ValueError(f"Expected 2D array, got {rows.ndim}D array instead: X is {X!r}")
     dtype = rows.dtype if rows.dtype in dtypes else dtypes[0]
@@ -123,8 +135,8 @@ def _vectors_of_block(block: Objects, dtypes: list[DTypeLike]) -> Array:
     return np.asarray(check_array(block, dtype=dtypes, ensure_min_samples=0, input_name="X"))
 
 
-def _objects(X: Collection) -> DaskRows:
-    return rows_of(X, _objects_of_block).mapped(list, object, None)
+def _objects(X: Collection, along: list[list[Delayed]]) -> DaskRows:
+    return rows_of(X, _objects_of_block, along=along).mapped(list, object, None)
 
 
 def _objects_of_block(block: Objects) -> list[Any]:

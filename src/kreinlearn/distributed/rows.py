@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
+from itertools import chain
 from operator import getitem
 from typing import Any, NoReturn
 
@@ -132,16 +133,26 @@ class DaskRows(Source):
         )
 
 
-def rows_of(X: Collection, read: Read) -> DaskRows:
+def rows_of(
+    X: Collection, read: Read, *, keep: bool = False, along: Sequence[list[Delayed]] = ()
+) -> DaskRows:
     """The rows of a dask collection, without empty blocks.
 
-    If the collection does not tell the lengths or the type of its blocks, all blocks are read once.
+    If the collection does not tell the lengths or the type of its blocks, all blocks are read once,
+    and with ``keep`` they then stay on the workers. The lists of blocks ``along`` are read in the
+    same pass, and are changed to blocks that stay there.
     """
-    n_bytes = None
+    n_bytes, steps = None, tuple[Read, ...]((read,))
     blocks, lengths, width, dtype = delayed.blocks_of(X)
     if lengths is None or dtype is None:
-        layouts_of = delayed.task(partial(delayed.chained, steps=(read, delayed.layout_of)))
-        layouts = delayed.compute(delayed.merged([layouts_of(block) for block in blocks], joined))
+        as_read = list(map(delayed.task(read), blocks))
+        merged = delayed.merged(list(map(delayed.task(delayed.layout_of), as_read)), joined)
+        others = [*chain(*along), *(as_read if keep else [])]
+        kept, layouts = delayed.persist(others, merged)
+        for blocks_along in along:
+            blocks_along[:], kept = kept[: len(blocks_along)], kept[len(blocks_along) :]
+        if keep:
+            blocks, steps = kept, ()
         lengths, n_bytes = [layout.n for layout in layouts], sum(one.n_bytes for one in layouts)
         layouts = [layout for layout in layouts if layout.n] or layouts
         width, dtype = layouts[0].width, np.result_type(*(layout.dtype for layout in layouts))
@@ -151,7 +162,7 @@ def rows_of(X: Collection, read: Read) -> DaskRows:
     if n_bytes is None and dtype != np.dtype(object):
         n_bytes = int(np.prod(shape)) * max(dtype.itemsize, 8)
     some, their = [blocks[i] for i in full], [lengths[i] for i in full]
-    return DaskRows(some, their, shape, dtype, (read,), n_bytes)
+    return DaskRows(some, their, shape, dtype, steps, n_bytes)
 
 
 def _require_same_width(layouts: Sequence[Layout]) -> None:

@@ -8,31 +8,60 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from kreinlearn.data.memory import require_memory
 from kreinlearn.data.tiles import length
 from kreinlearn.distributed import delayed
 from kreinlearn.distributed.delayed import Collection
-from kreinlearn.distributed.entrance import is_dask
+from kreinlearn.distributed.entrance import ROWS_SHARE, is_dask
+from kreinlearn.distributed.hinge import room
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.pairs.rows import joined
 
 
-def collected(values: Any) -> Any:
-    """Targets or weights in memory, wherever they were."""
+def collected(values: Any, name: str, n: int, budget: float) -> Any:
+    """Targets or weights of n rows in memory, wherever they were."""
     if not is_dask(values):
         return values
-    blocks = map(delayed.task(_as_array), delayed.blocks_of(values).blocks)
-    return delayed.compute(delayed.merged(list(blocks), joined))
+    blocks, _, width, dtype = delayed.blocks_of(values)
+    size = 8 if dtype is None else max(dtype.itemsize, 8)
+    require_memory(
+        n * (width or 1) * size, budget, f"{name} of {n} rows, which conformal brings here,",
+        "raise Resources(memory_budget=...), or pass conformal=None",
+    )  # fmt: skip
+    as_arrays = list(map(delayed.task(_as_array), blocks))
+    return delayed.compute(delayed.merged(as_arrays, joined))
 
 
-def lengths_of(X: Objects | Collection) -> list[int] | None:
-    """The number of rows of each block, which are counted if X does not tell; None in memory."""
+def kept_on_workers(
+    X: Objects | Collection, budget: int, *, given: bool
+) -> tuple[Any, list[int] | None]:
+    """Rows for several fits, and the lengths of their blocks, which are None for rows in memory.
+
+    Rows of a dask collection that has room on the workers are read now, and stay there.
+    """
     if not is_dask(X):
-        return None
-    blocks, lengths, *_ = delayed.blocks_of(X)
+        return X, None
+    lengths, n_bytes = _sizes_of(X)
+    if n_bytes is None or n_bytes > ROWS_SHARE / 2 * room(budget, given=given):
+        return X, lengths  # each fit has a part of them a second time
+    blocks = map(delayed.task(delayed.with_length), delayed.blocks_of(X).blocks)
+    kept, _ = delayed.persist(list(blocks), delayed.constant(None))
+    return _collection_like(X, kept, lengths), lengths
+
+
+def _sizes_of(X: Collection) -> tuple[list[int], int | None]:
+    """The number of rows of each block, and the bytes of all, if that is known.
+
+    If X does not tell the number of rows, all blocks are read once.
+    """
+    blocks, lengths, width, dtype = delayed.blocks_of(X)
     if lengths is None:
-        counted = [delayed.task(_count)(block) for block in blocks]
-        lengths = delayed.compute(delayed.task(list)(counted))
-    return lengths
+        counted = [delayed.task(_size)(block) for block in blocks]
+        sizes = delayed.compute(delayed.task(list)(counted))
+        return [n for n, _ in sizes], sum(n_bytes for _, n_bytes in sizes)
+    if dtype is None or dtype.hasobject:
+        return lengths, None
+    return lengths, sum(lengths) * (width or 1) * max(dtype.itemsize, 8)
 
 
 def rows_but(X: Objects | Collection, left_out: Array, lengths: list[int] | None) -> Any:
@@ -95,8 +124,10 @@ def _as_array(block: Objects) -> Array:
     return np.asarray(delayed.with_length(block))
 
 
-def _count(block: Objects) -> int:
-    return length(delayed.with_length(block))
+def _size(block: Objects) -> tuple[int, int]:
+    """The number of rows and of bytes of a block."""
+    layout = delayed.layout_of(delayed.with_length(block))[0]
+    return layout.n, layout.n_bytes
 
 
 def _picked(block: Objects, places: Array) -> Objects:

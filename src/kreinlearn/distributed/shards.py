@@ -26,7 +26,12 @@ from kreinlearn.pairs.store.blocks import StoredBlocks
 from kreinlearn.pairs.store.evaluation import Stored, StoredColumns
 from kreinlearn.pairs.store.fingerprints import description
 from kreinlearn.pairs.store.folder import StoreInUse
-from kreinlearn.pairs.store.opening import OutsideNames, opened_blocks, stored
+from kreinlearn.pairs.store.opening import (
+    OutsideNames,
+    opened_blocks,
+    require_same_values,
+    stored,
+)
 
 HERE = "here"  # the folder of what the client evaluates
 LEFT_HERE = ("stored", "_columns")  # what is not sent to workers
@@ -55,6 +60,7 @@ class StoredInShards(Stored):
         self.folder, self.rows, self.known = folder, rows, known
         self.described = description(kernel)
         self._names, self._naming = dict[int, int](), threading.Lock()
+        self._doubted = blocks.least < 0  # values of an earlier fit, of which none was looked at
 
     def names(self, numbers: Array) -> Array:
         with self._naming:  # threads ask for names
@@ -62,7 +68,16 @@ class StoredInShards(Stored):
             if len(new):
                 names = self.known.of(self.rows.take(new)).tolist()
                 self._names.update(zip(new.tolist(), names, strict=True))
+                self._look_at_values()
             return np.array([self._names[i] for i in numbers.tolist()], dtype=np.int64)
+
+    def _look_at_values(self) -> None:
+        """Refuse the store if a user's function has changed, once it has values of named rows."""
+        if self._doubted:
+            numbers = np.sort(np.array(list(self._names)))
+            names = np.array([self._names[i] for i in numbers.tolist()])
+            Z = self.rows.take(numbers)
+            self._doubted = not require_same_values(self.blocks, self.kernel, [], names, Z)
 
     def columns(self, columns: Columns, Z: Objects, numbers: Array) -> ShardedColumns:
         return ShardedColumns(self, columns, Z, numbers)

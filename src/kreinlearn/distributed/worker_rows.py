@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
+from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike
+from sklearn.utils import gen_batches
 
 from kreinlearn._compat import require_some_weight
 from kreinlearn.distributed import delayed
@@ -25,8 +27,8 @@ from kreinlearn.sums.parallel import COLUMN_SPANS, ColumnSums, Tally, spans_of
 if TYPE_CHECKING:
     from kreinlearn.pairs.store.evaluation import Stored
 
-AT_ONCE = 2**26  # bytes of results for single rows that come here at a time,
-AT_LEAST = 16  # and from how many spans at the least, so that all workers are busy
+AT_ONCE = 2**26  # bytes of results for single rows that come here at a time
+AT_LEAST = 16  # spans that the workers of a cluster evaluate at a time, so that all are busy
 
 
 class WorkerRows(Rows):
@@ -98,10 +100,23 @@ class WorkerRows(Rows):
         return np.asarray(column.collected())
 
     def require_memory(self, n_bytes: int, budget: float, what: str, remedy: str) -> None:
-        """Nothing is required here, as targets stay on the workers too."""
+        """Nothing is required for targets, which stay on the workers.
+
+        The few options that collect targets or weights ask for that memory themselves.
+        """
 
     def tally(self, labels: DaskRows, weights: DaskRows | None) -> Tally:  # type: ignore[override]
         return _total_of_columns(Tally.of, labels, weights)
+
+    def rows_of_classes(  # type: ignore[override]
+        self, labels: DaskRows, wanted: Array
+    ) -> tuple[Array, Array]:
+        """The numbers and labels of the rows of some classes; only these are sent here."""
+        of_block = delayed.task(_rows_of_classes)
+        each = zip(labels.blocks, labels.starts[:-1].tolist(), strict=True)
+        parts = [of_block(block, start, wanted) for block, start in each]
+        numbers, found = zip(*delayed.compute(delayed.merged(parts, joined)), strict=True)
+        return np.concatenate(numbers), np.concatenate(found)
 
     def column_sums(  # type: ignore[override]
         self, column: DaskRows, weights: DaskRows | None
@@ -148,15 +163,18 @@ def column_on_workers(values: ColumnLike, X: DaskRows, check: Check, name: str) 
     """Targets or weights, given as a dask collection or in memory, in the blocks of X."""
     from kreinlearn.distributed.entrance import is_dask
 
-    column = rows_of(values, partial(_checked, check=check)) if is_dask(values) else check(values)
+    column: DaskRows | Array
+    if is_dask(values):
+        column = rows_of(values, partial(_checked, check=check), keep=True)
+    else:
+        column = check(values)
     if len(column) != len(X):
         raise ValueError(
             "Found input variables with inconsistent numbers of samples: "
             f"{[len(X), len(column)]}, of X and {name}"
         )
-    if isinstance(column, DaskRows):
-        return column.with_blocks_of(X).persisted()  # several passes ask for them
-    return spread(column, X)
+    on_workers = column.with_blocks_of(X) if isinstance(column, DaskRows) else spread(column, X)
+    return on_workers.persisted()  # several passes ask for them
 
 
 def _checked(block: Objects, check: Check) -> Array:
@@ -166,19 +184,34 @@ def _checked(block: Objects, check: Check) -> Array:
 
 
 def gather(results: Sequence[Delayed], numbers: Sequence[Array], out: Array) -> None:
-    """Write delayed results for rows to ``out`` by number, a part of them at a time."""
-    per_row, start = max(out[:1].nbytes, 1), 0
+    """Write delayed results for rows to ``out`` by number; at most AT_ONCE bytes come at a time.
+
+    Spans that have more bytes than that wait in the memory of the workers.
+    """
+    most, start = max(AT_ONCE // max(out[:1].nbytes, 1), 1), 0  # rows at a time
+    fewest = AT_LEAST if delayed.on_cluster() else 1
     while start < len(results):
-        sizes = np.cumsum([len(each) * per_row for each in numbers[start:]])
-        stop = start + max(AT_LEAST, int(np.searchsorted(sizes, AT_ONCE)))
-        parts = delayed.compute(delayed.task(list)(results[start:stop]))
-        for places, part in zip(numbers[start:stop], parts, strict=True):
-            out[places] = part
+        ends = np.cumsum([len(each) for each in numbers[start:]])
+        stop = start + max(fewest, int(np.searchsorted(ends, most, "right")))
+        some, places = results[start:stop], numbers[start:stop]
+        if sum(map(len, places)) <= most:
+            out[np.concatenate(places)] = delayed.compute(delayed.task(joined)(list(some)))
+        else:
+            kept, _ = delayed.persist(some, delayed.constant(None))
+            for result, their in zip(kept, places, strict=True):
+                for part in gen_batches(len(their), most):
+                    out[their[part]] = delayed.compute(delayed.task(getitem)(result, part))
         start = stop
 
 
 def _columns_of(targets: Targets) -> tuple[Any, Any, Any]:
     return targets.Y, targets.weights, targets.groups
+
+
+def _rows_of_classes(labels: Array, start: int, wanted: Array) -> list[tuple[Array, Array]]:
+    """The same of a block, in a list that can be joined with those of others."""
+    places, found = Rows([]).rows_of_classes(labels, wanted)
+    return [(places + start, found)]
 
 
 def _packed(weights: Array) -> list[Array | None]:

@@ -27,7 +27,7 @@ from kreinlearn.data.validation import (
 from kreinlearn.distributed.entrance import lazy_result
 from kreinlearn.distributed.selecting import (
     collected,
-    lengths_of,
+    kept_on_workers,
     of_each_row,
     rows_but,
     some_rows,
@@ -132,11 +132,13 @@ def training(
             f"conformal={method!r} makes sets of classes for objects that have one class, and y "
             "has several labels per object; pass conformal=None"
         )
-    y = model._recipe.coding.check(collected(y), type(model).__name__)
-    lengths = lengths_of(X)
+    budget, given = model._budget(), model._resources.memory_budget is not None
+    X, lengths = kept_on_workers(X, budget, given=given)
     n = length(X) if lengths is None else sum(lengths)
+    y = collected(y, "y", n, budget)
+    y = model._recipe.coding.check(y, type(model).__name__)
     check_consistent_length(y, np.empty(n))
-    sample_weight = collected(sample_weight)
+    sample_weight = collected(sample_weight, "sample_weight", n, budget)
     weights = check_sample_weight(sample_weight, y, all_zero=False)
     require_suitable(model, kernel, X)
     by_number = are_row_numbers(model._landmarks.given)

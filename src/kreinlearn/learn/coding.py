@@ -372,12 +372,12 @@ def class_scores(scores: Array, n_classes: int, multi_class: str) -> Array:
 
 def solve_pairs(task: Task, features: Features, loss: Loss, values: Array) -> Linear:
     """One column per pair of classes, from the features of all rows."""
-    rows = task.rows
+    rows, Phi = task.rows, task.all_features(features)  # which has room for what follows, too
     labels = rows.collected(rows.mapped(task.Y, largest_of_each, np.intp, None))
     w = np.ones(task.n) if task.weights is None else rows.collected(task.weights)
     penalty = w.sum() * signed_penalty(features.map.S, *values[:2])
     solve = partial(loss.solve_rows, intercept=task.intercept)
-    return one_vs_one(task.all_features(features), labels, w, penalty, solve, task.Y.shape[1])
+    return one_vs_one(Phi, labels, w, penalty, solve, task.Y.shape[1])
 
 
 def largest_of_each(Y: Array) -> Array:  # (n, q) -> (n,)

@@ -175,7 +175,7 @@ def draw_folds(cv: Any, rows: Rows, encoded: Encoded, rng: np.random.Generator) 
         if n <= MANY_ROWS:
             return random_folds(n, k, rng, encoded.labels), k
         folds = DrawnFolds(n, k, int(rng.integers(2**63)))
-        return _with_rare_spread(folds, k, encoded, rng), k
+        return _with_rare_spread(folds, k, rows, encoded, rng), k
     if isinstance(cv, str):  # "loo"
         return np.arange(n), n
     splitter = check_cv(cv, encoded.y, classifier=encoded.classes is not None)
@@ -184,16 +184,16 @@ def draw_folds(cv: Any, rows: Rows, encoded: Encoded, rng: np.random.Generator) 
 
 
 def _with_rare_spread(
-    folds: DrawnFolds, k: int, encoded: Encoded, rng: np.random.Generator
+    folds: DrawnFolds, k: int, rows: Rows, encoded: Encoded, rng: np.random.Generator
 ) -> DrawnFolds:
-    """The same folds, in which no fold has all objects of a small class, where the rows are here.
+    """The same folds, in which no fold has all objects of a small class.
 
     Classes of more than 2 k objects are spread by chance.
     """
-    if encoded.counts is None or not isinstance(encoded.labels, np.ndarray):
+    if encoded.counts is None or encoded.labels is None:
         return folds
     small = (encoded.counts > 0) & (encoded.counts <= 2 * k)
     if not small.any():
         return folds
-    rare = np.flatnonzero(small[encoded.labels])
-    return folds.placed(rare, random_folds(len(rare), k, rng, encoded.labels[rare]))
+    rare, labels = rows.rows_of_classes(encoded.labels, small)
+    return folds.placed(rare, random_folds(len(rare), k, rng, labels))

@@ -379,10 +379,13 @@ class Task:
         return self.sample.scaled[self.sample.inside] @ feature_map.W
 
     def all_features(self, features: Features) -> Array:
-        """Phi of all rows, in memory: rows of the sample are not evaluated again."""
+        """Phi of all rows, in memory: rows of the sample are not evaluated again.
+
+        MemoryError says that there is no room for it with a label and a weight of each row.
+        """
         n, r = self.n, len(features.map.S)
         self.pairs.require_memory(
-            8 * n * r, f"one-vs-one holds features, {n} x {r}, and",
+            8 * n * (r + 2), f"one-vs-one holds features, {n} x {r}, with labels and weights, and",
             'pass multi_class="ovr", or raise Resources(memory_budget=...)',
         )  # fmt: skip
         Phi, W, unit = np.empty((n, r)), features.map.W, features.unit

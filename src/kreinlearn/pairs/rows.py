@@ -180,6 +180,11 @@ class Rows:
         """The labels that occur, how often, and their weight."""
         return tally_of(labels, weights)
 
+    def rows_of_classes(self, labels: Array, wanted: Array) -> tuple[Array, Array]:
+        """The numbers and labels of the rows of some classes; ``wanted`` has a bool for each."""
+        numbers = np.flatnonzero(wanted[labels])
+        return numbers, labels[numbers]
+
     def column_sums(self, column: Array, weights: Array | None) -> ColumnSums:
         """Weighted sums of targets or weights."""
         return sums_of_columns(column, weights)

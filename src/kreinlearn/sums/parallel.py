@@ -510,23 +510,21 @@ class Tally:
 
 @dataclass
 class ColumnSums:
-    """Sums of weights and weighted targets, the largest target, and the rows without weight."""
+    """Sums of weights and weighted targets, and the largest target."""
 
     weight: Any
     targets: Any
-    without: int
     largest: float  # magnitude of a target
 
     @classmethod
     def of(cls, y: Array, w: Array | None = None) -> Self:
         w = np.ones(len(y)) if w is None else w
         largest = float(np.max(np.abs(y), initial=0.0))
-        return cls(w.sum(), w @ y, int(np.count_nonzero(w == 0)), largest)
+        return cls(w.sum(), w @ y, largest)
 
     def __iadd__(self, other: Self) -> Self:
         self.weight += other.weight
         self.targets = self.targets + other.targets
-        self.without += other.without
         self.largest = max(self.largest, other.largest)
         return self
 

@@ -8,7 +8,7 @@ import pytest
 import kreinlearn as kl
 from kreinlearn import Landmarks
 from kreinlearn.distributed.entrance import for_workers
-from kreinlearn.distributed.selecting import lengths_of, rows_but, some_rows
+from kreinlearn.distributed.selecting import kept_on_workers, rows_but, some_rows
 from tests.unit.distributed.lazy import array, close, da
 
 N = 11_200  # of which three quarters are more than are fitted in memory
@@ -82,7 +82,9 @@ def test_parts_of_rows_are_of_the_same_kind():
     left_out = np.array([0, 7, 20, 49])
     rest = [word for i, word in enumerate(words) if i not in left_out]
     bag = db.from_sequence(words, npartitions=3)
-    lengths = lengths_of(bag)
+    kept, lengths = kept_on_workers(bag, 2**20, given=True)
+    assert isinstance(kept, db.Bag)
+    assert kept.compute() == words
     assert sum(lengths) == 50
     assert some_rows(bag, left_out, lengths) == [words[i] for i in left_out]
     part = rows_but(bag, left_out, lengths)

@@ -7,7 +7,8 @@ import pytest
 
 import kreinlearn as kl
 from kreinlearn import Landmarks, Resources
-from kreinlearn.distributed import hinge, worker_rows
+from kreinlearn.distributed import delayed, hinge, worker_rows
+from kreinlearn.distributed.worker_rows import gather
 from kreinlearn.solvers.margins import DenseRows
 from kreinlearn.solvers.squared_hinge import finite_newton
 from tests.unit.distributed.lazy import GIVEN, LABELS, N, W, X, Y, array, close, with_landmarks
@@ -93,9 +94,31 @@ def test_what_schemes_hold_of_all_rows_is_within_the_budget():
 def test_results_for_single_rows_come_in_parts(monkeypatch):
     wanted = kl.KreinRidge(**with_landmarks(15, "leverage")).fit(array(X), array(Y))
     monkeypatch.setattr(worker_rows, "AT_ONCE", 1000)
-    monkeypatch.setattr(worker_rows, "AT_LEAST", 1)
     found = kl.KreinRidge(**with_landmarks(15, "leverage")).fit(array(X), array(Y))
     np.testing.assert_array_equal(found.dual_coef_, wanted.dual_coef_)
+
+
+@pytest.mark.parametrize("cluster", [True, False])
+@pytest.mark.parametrize("r", [1, 100])
+def test_no_more_bytes_come_at_a_time_than_are_allowed(monkeypatch, r, cluster):
+    """Also of many spans, or of a span that has more by itself."""
+    at_once, sizes, compute = 2**16, [], delayed.compute
+    values = np.random.default_rng(0).random((40 * 100, r))
+    numbers = np.split(np.random.default_rng(1).permutation(len(values)), 40)
+    monkeypatch.setattr(worker_rows, "AT_ONCE", at_once)
+    monkeypatch.setattr(delayed, "on_cluster", lambda: cluster, raising=False)
+
+    def measured(result):
+        value = compute(result)
+        sizes.append(sum(part.nbytes for part in value))
+        return value
+
+    monkeypatch.setattr(delayed, "compute", measured)
+    out = np.empty_like(values)
+    gather([delayed.constant(values[some]) for some in numbers], numbers, out)
+    np.testing.assert_array_equal(out, values)
+    assert max(sizes) <= at_once
+    assert len(sizes) <= 3 * values.nbytes / at_once + 1
 
 
 @pytest.mark.parametrize("method", ["svd", "sgt"])
@@ -161,6 +184,20 @@ def test_without_room_for_all_values_probabilities_are_those_of_a_sample():
     close(model.fit(array(X), array(TWO)).predict_proba(X[:200]), wanted, 1e-8)
 
 
+# Rare classes
+
+
+@pytest.mark.filterwarnings("ignore::kreinlearn._warnings.RareClasses")
+def test_rare_classes_are_spread_over_folds_as_in_one_process():
+    y = np.array(LABELS, dtype="U5")
+    y[[3, 2500, 2501, 6000, N - 1]], y[[70, 9000]] = "rare", "least"
+    here, there = both(kl.KreinRidgeClassifier(**GIVEN, multi_class="ovr"), y)
+    np.testing.assert_array_equal(np.asarray(there["folds_"]), np.asarray(here["folds_"]))
+    assert len(set(np.asarray(there["folds_"])[y == "rare"])) == 5
+    close(there["dual_coef_"], here["dual_coef_"])
+    assert there["lambda_plus_"] == pytest.approx(here["lambda_plus_"], rel=1e-10)
+
+
 # Pairs of classes, and several kernels
 
 OTHERS = {
@@ -187,13 +224,17 @@ def test_pairs_of_classes_and_several_kernels_are_as_in_one_process(name):
     here, there = both(model, y, *weights)
     close(there["dual_coef_"], here["dual_coef_"])
     close(there["intercept_"], here["intercept_"])
-    for attribute in ("kernel_weights_", "multi_class_", "expected_error_"):
-        assert there.get(attribute) == here.get(attribute)
+    assert there.keys() == here.keys()
+    found = ["multi_class_"] if "classes_" in here else []
+    found += ["kernel_weights_", "expected_error_"] if name.startswith("several") else []
+    for attribute in found:
+        assert there[attribute] == here[attribute]
 
 
-def test_features_of_all_rows_are_within_the_budget():
-    model = kl.KreinRidgeClassifier(
-        **with_landmarks(40, pool=600), multi_class="ovo", resources=Resources(memory_budget=3e6)
-    )
+@pytest.mark.parametrize("columns", [-3, 1], ids=["features", "labels and weights"])
+def test_features_of_all_rows_and_what_belongs_to_them_are_within_the_budget(columns):
+    model = kl.KreinRidgeClassifier(**with_landmarks(40, pool=600), multi_class="ovo")
+    rank = model.fit(array(X), array(LABELS)).rank_
+    model.set_params(resources=Resources(memory_budget=8 * N * (rank + columns)))
     with pytest.raises(MemoryError, match=r'one-vs-one holds features.*multi_class="ovr"'):
         model.fit(array(X), array(LABELS))

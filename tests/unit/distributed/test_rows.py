@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 
 import numpy as np
@@ -9,16 +10,20 @@ import pytest
 from sklearn.base import clone
 
 import kreinlearn as kl
+from kreinlearn import Resources
 from kreinlearn.data.tiles import TILE
 from kreinlearn.distributed import entrance
 from kreinlearn.distributed.rows import DaskRows, rows_of
+from kreinlearn.distributed.worker_rows import column_on_workers
 from tests.unit.distributed.lazy import (
     GIVEN,
     LABELS,
     N,
+    W,
     X,
     Y,
     array,
+    close,
     da,
     dask,
     with_landmarks,
@@ -83,6 +88,56 @@ def test_rows_are_read_once_and_those_of_unknown_number_twice(name):
         model.fit(getattr(rows, kind), y.array)
         assert set(rows.count.values()) == {most}
         assert set(y.count.values()) == {1}
+
+
+@pytest.mark.parametrize("method", ["split", "cv+"])
+def test_intervals_read_rows_no_more_often_than_a_fit(method):
+    for kind, most in (("array", 1), ("delayed", 2)):
+        rows, y, w = Reads(X), Reads(Y), Reads(W)
+        kl.KreinRidge(**GIVEN, lambda_plus=1e-3, lambda_minus=1e-3).fit(
+            *(getattr(each, kind) for each in (rows, y, w)), conformal=method
+        )
+        assert set(rows.count.values()) == {most}
+        assert set(y.count.values()) == set(w.count.values()) == {1}
+
+
+@pytest.mark.parametrize("name", ["y", "sample_weight"])
+def test_targets_and_weights_that_intervals_collect_are_within_the_budget(name):
+    given = {"y": Reads(Y), "sample_weight": Reads(W)}
+    data = {"y": Y, "sample_weight": W, name: given[name].array}
+    model = kl.KreinRidge(**GIVEN, resources=Resources(memory_budget=8 * N - 1))
+    with pytest.raises(MemoryError, match=rf"{name} of {N} rows.* or pass conformal=None"):
+        model.fit(array(X), **data, conformal="split")
+    assert not given[name].count
+
+
+def test_targets_and_weights_of_unknown_number_are_read_once():
+    rows, y, w = Reads(X), Reads(Y), Reads(W)
+    kl.KreinRidge(**GIVEN).fit(rows.delayed, y.delayed, w.delayed)
+    assert set(y.count.values()) == set(w.count.values()) == {1}
+
+
+def test_rows_targets_and_weights_of_one_file_are_counted_in_one_pass():
+    """A file that has all of them is read once to count them, and once for the rows."""
+    file = Reads(np.column_stack([X, Y, W]))
+    blocks = file.delayed
+    parts = (slice(3), 3, 4)
+    data = [[dask.delayed(block)[:, part] for block in blocks] for part in parts]
+    model = kl.KreinRidge(**GIVEN).fit(*data)
+    assert set(file.count.values()) == {2}
+    close(model.dual_coef_, kl.KreinRidge(**GIVEN).fit(X, Y, W).dual_coef_)
+
+
+def test_targets_in_memory_are_sent_to_the_workers_once():
+    """Later graphs name them, and do not have them."""
+    distributed = pytest.importorskip("distributed")
+    one = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.Client(**one), dask.config.set(scheduler=None):
+        rows = rows_of(array(X), np.asarray)
+        column = column_on_workers(Y, rows, np.asarray, "y")
+        for block in column.blocks:
+            assert len(pickle.dumps(dict(block.dask))) < 1000  # bytes, and a block has 8000
+        np.testing.assert_array_equal(column.collected(), Y)
 
 
 @pytest.mark.parametrize("name", ["ridge", "classifier"])

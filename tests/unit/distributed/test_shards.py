@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,9 @@ from tests.unit.distributed.lazy import N, W, X, Y, array, dask
 pytest.importorskip("zarr")
 
 M = 10
-PROBED = 100  # pairs at most by which a user's function is looked at before anything is trusted
+# pairs at most by which a user's function is looked at before anything is trusted: 8 of each shard,
+# 8 of what the client holds, and those of a probe before each fit
+PROBED = 150
 
 
 class Counted:
@@ -108,6 +112,26 @@ def test_values_of_other_rows_or_kernels_are_refused(tmp_path, counted):
         model_with(counted, tmp_path / "store").set_params(kernel="gaussian").fit(
             array(X), array(Y)
         )
+
+
+@pytest.mark.parametrize("left", ["here", "rows-*", "*"])
+def test_a_function_whose_values_have_changed_is_refused(tmp_path, left):
+    """As in one process: by landmarks on the client, and by rows and landmarks on workers."""
+    factor = {"is": 1.0}
+
+    def scaled(A, B):
+        return factor["is"] * np.tanh(np.asarray(A) @ np.asarray(B).T - 1.0)
+
+    model = kl.KreinRidge(
+        scaled, landmarks=Landmarks(M, "uniform"), random_state=0, lambda_plus=1e-3,
+        lambda_minus=1e-3, resources=Resources(store=tmp_path / "store"),
+    ).fit(array(X), array(Y))  # fmt: skip
+    kept = set((tmp_path / "store").glob(left))
+    for folder in set((tmp_path / "store").iterdir()) - kept:
+        shutil.rmtree(folder)
+    factor["is"] = 2.0
+    with pytest.raises(ValueError, match=r"the kernel gives \S+ now, and \S+ is stored; it is not"):
+        model.fit(array(X), array(Y))
 
 
 def test_a_store_of_one_process_has_another_form(tmp_path, counted):

@@ -325,6 +325,20 @@ def test_a_function_that_was_changed(tmp_path: Path) -> None:
                 model.fit(WORDS, np.arange(60.0))
 
 
+def test_a_function_whose_values_have_changed_for_landmarks_from_outside(tmp_path: Path) -> None:
+    factor = {"is": 1.0}
+
+    def scaled(a: str, b: str) -> float:
+        return factor["is"] * (1.0 + gap(a, b))
+
+    resources = Resources(store=tmp_path)
+    model = KreinRidge(pairwise(scaled), landmarks=["a", "bbbb", "cc"], resources=resources)
+    model.fit(WORDS, np.arange(60.0))
+    factor["is"] = 2.0
+    with pytest.raises(ValueError, match=r"and landmark \d the kernel gives \S+ now, and \S+ is"):
+        model.fit(WORDS, np.arange(60.0))
+
+
 def test_a_warning_of_damage_names_the_line_of_the_fit(tmp_path: Path) -> None:
     """Also of a block that is met when the store is opened, to see whether the function is same."""
     model = KreinRidge(pairwise(gap), landmarks=5, resources=Resources(store=tmp_path))

@@ -117,12 +117,18 @@ class StoredBlocks:
         )
         return np.nan
 
-    def sample(self, n: int) -> Iterator[tuple[int, int, float]]:
-        """About n pairs of rows with their values, from blocks that are far apart."""
-        inside = [b for b in self._index.blocks if min(b.rows.span[0], b.columns.span[0]) >= 0]
-        for k in np.linspace(0, len(inside) - 1, n if inside else 0).astype(int):
-            block, share = inside[k], (k + 1) / (len(inside) + 1)
-            i, j = int(len(block.rows) * share), int(len(block.columns) * share)
+    def sample(self, n: int, outside: Array) -> Iterator[tuple[int, int, float]]:
+        """About n pairs with their values, from blocks that are far apart.
+
+        They are pairs of rows of X and of the objects from outside X that have these numbers.
+        """
+        with self._lock:
+            blocks = list(self._index.blocks)
+        each = ((b, _known(b.rows, outside), _known(b.columns, outside)) for b in blocks)
+        known = [(b, rows, columns) for b, rows, columns in each if len(rows) and len(columns)]
+        for k in np.linspace(0, len(known) - 1, n if known else 0).astype(int):
+            (block, rows, columns), share = known[k], (k + 1) / (len(known) + 1)
+            i, j = rows[int(len(rows) * share)], columns[int(len(columns) * share)]
             value = self._part(block, np.array([i]), np.array([j]))[0, 0]
             if not np.isnan(value):
                 yield int(block.rows.numbers[i]), int(block.columns.numbers[j]), float(value)
@@ -265,6 +271,13 @@ class StoredBlocks:
             str(path), shape=(CHUNK * 2**40,), chunks=(CHUNK,), dtype="float64", fill_value=np.nan,
             zarr_format=3, compressors=[fast, zarr.codecs.Crc32cCodec()], config=CONFIG,
         )  # fmt: skip
+
+
+def _known(numbers: Numbers, outside: Array) -> Array:
+    """The places of the rows of X, and of objects from outside X that have the given numbers."""
+    if numbers.span[0] >= 0:
+        return np.arange(len(numbers))
+    return np.flatnonzero((numbers.numbers >= 0) | np.isin(numbers.numbers, outside))
 
 
 def _merged(pending: list[Block]) -> list[Block]:

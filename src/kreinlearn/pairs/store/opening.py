@@ -34,8 +34,10 @@ def stored(
     ``described`` is the description of the kernel, if it was made elsewhere.
     """
     with opened_blocks(path, kernel, X, described) as (blocks, names):
-        _require_same_values(blocks, kernel, X)
-        yield Stored(blocks, kernel, names.of([] if outside is None else outside))
+        Z = [] if outside is None else outside
+        numbers = names.of(Z)
+        require_same_values(blocks, kernel, X, numbers, Z)
+        yield Stored(blocks, kernel, numbers)
 
 
 @contextmanager
@@ -121,15 +123,25 @@ class OutsideNames:
         return np.array(names, dtype=np.int64)
 
 
-def _require_same_values(blocks: StoredBlocks, kernel: Kernel, X: Objects) -> None:
-    """Refuse the store if a user's function gives other values than those that are stored."""
+def require_same_values(
+    blocks: StoredBlocks, kernel: Kernel, X: Objects, outside: Array, Z: Objects
+) -> int:
+    """Refuse the store if a user's function gives other values than those that are stored.
+
+    ``outside`` has the numbers of the objects Z, which are not rows of X. Returns how many pairs
+    were evaluated.
+    """
     if not kernel.untrusted:
-        return
-    for i, j, before in blocks.sample(PROBED):
-        now = float(kernel.anew(take(X, [i]), take(X, [j]))[0, 0])
+        return 0
+    places, n = {name: k for k, name in enumerate(outside.tolist())}, 0
+    for i, j, before in blocks.sample(PROBED, outside):
+        x, z = (take(X, [at]) if at >= 0 else take(Z, [places[at]]) for at in (i, j))
+        now, n = float(kernel.anew(x, z)[0, 0]), n + 1
         if abs(now - before) > symmetry_rtol(np.float32) * max(abs(now), abs(before)):
+            a, b = (f"row {at}" if at >= 0 else f"landmark {places[at]}" for at in (i, j))
             _refuse(
                 blocks.folder,
-                f"for rows {i} and {j} the kernel gives {now:.6g} now, and {before:.6g} is "
-                "stored; it is not deterministic, or something that it depends on has changed",
+                f"for {a} and {b} the kernel gives {now:.6g} now, and {before:.6g} is stored; it "
+                "is not deterministic, or something that it depends on has changed",
             )
+    return n
