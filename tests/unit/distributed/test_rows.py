@@ -12,7 +12,7 @@ from sklearn.base import clone
 import kreinlearn as kl
 from kreinlearn import Resources
 from kreinlearn.data.tiles import TILE
-from kreinlearn.distributed import entrance
+from kreinlearn.distributed import entrance, selecting
 from kreinlearn.distributed.rows import DaskRows, rows_of
 from kreinlearn.distributed.worker_rows import column_on_workers
 from tests.unit.distributed.lazy import (
@@ -149,6 +149,23 @@ def test_rows_that_do_not_fit_the_workers_are_read_twice(name, monkeypatch):
     clone(model).set_params(kernel_params={"width": 1.0}).fit(rows.array, y.array)
     assert set(rows.count.values()) == {2}
     assert set(y.count.values()) == {1}
+
+
+DOCUMENTED = {  # in docs/scale.rst
+    "a width is found": (READERS["ridge"][0], {}, 3),
+    "leverage": (clone(READERS["leverage"][0]).set_params(kernel_params={"width": 1.0}), {}, 4),
+    "cv+": (kl.KreinRidge(**GIVEN, kernel_params={"width": 1.0}), {"conformal": "cv+"}, 6 * 2 + 5),
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_rows_that_do_not_fit_the_workers_are_read_as_often_as_is_said(name, monkeypatch):
+    for module in (entrance, selecting):
+        monkeypatch.setattr(module, "room", lambda *args, **kwargs: 0)
+    model, more, times = DOCUMENTED[name]
+    rows = Reads(X)
+    clone(model).fit(rows.array, Y, **more)
+    assert set(rows.count.values()) == {times}
 
 
 def test_blocks_must_be_alike():
