@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from sklearn.model_selection import check_cv
 
 from kreinlearn._warnings import RareClasses, warn
@@ -64,7 +65,7 @@ def random_folds(n: int, k: int, rng: np.random.Generator, labels: Array | None 
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnFolds:
+class DrawnFolds(NDArrayOperatorsMixin):
     """Fold numbers of many rows, each of which is a function of the number of its row.
 
     Nothing is kept for a row, except for the few that are put into a fold. ``folds[numbers]`` gives
@@ -95,11 +96,10 @@ class DrawnFolds:
     def __iter__(self) -> Iterator[Any]:
         return iter(np.asarray(self))
 
-    def __eq__(self, other: object) -> Any:
-        """Which rows are in a fold, as for an array."""
-        return np.asarray(self) == np.asarray(other)
-
-    __hash__ = None  # type: ignore[assignment]
+    def __array_ufunc__(self, ufunc: Any, method: str, *given: Any, **options: Any) -> Any:
+        """Comparisons and arithmetic, as of an array."""
+        arrays = [np.asarray(one) if isinstance(one, DrawnFolds) else one for one in given]
+        return getattr(ufunc, method)(*arrays, **options)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self[np.arange(self.n)], dtype)

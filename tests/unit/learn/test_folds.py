@@ -223,4 +223,7 @@ def test_folds_of_many_rows_take_no_memory(n):
 
 def test_drawn_folds_are_compared_as_an_array_is():
     folds = DrawnFolds(TILE + 9, 4, 3)
-    np.testing.assert_array_equal(folds == 2, np.asarray(folds) == 2)
+    every = np.asarray(folds)
+    np.testing.assert_array_equal(folds == 2, every == 2)
+    np.testing.assert_array_equal(folds < 1, every < 1)
+    np.testing.assert_array_equal(np.bincount(folds), np.bincount(every))

@@ -316,7 +316,7 @@ def test_a_function_that_has_nothing_to_choose_is_said_not_to_be_called():
     assert spec_of(pairs, "uniform", default=N).n_landmarks == N
 
 
-@pytest.mark.parametrize(("scheme", "of_a_row"), [("leverage", 8), ("kmeans++", 8 + 4 * 3)])
+@pytest.mark.parametrize(("scheme", "of_a_row"), [("leverage", 16), ("kmeans++", 28 + 4 * 3)])
 def test_vectors_are_streamed_if_a_score_or_single_precision_features_fit(scheme, of_a_row):
     many = np.random.default_rng(0).normal(size=(3000, 2))
     spec = MapSpec(3, scheme, pool=30)
