@@ -189,9 +189,11 @@ def test_the_checks_of_fits() -> None:
     bad = [found(), found(n=10**6, cpu=21.2, peak=150.0, error=0.4)]
     assert [check.holds for check in scale_report.checks(bad, True)] == [False, False, False]
     assert [check.holds for check in scale_report.checks(bad, False)][:2] == [None, None]
-    machine = [found(learner="KreinSVC", peak=p, n=n) for p, n in ((900.0, 10**5), (2001.0, 10**6))]
-    _, memory, _ = scale_report.checks(machine, True)
+    peaks = (900.0, 10**5), (2001.0, 10**6)
+    machine = [found(learner="KreinSVC", cpu=6.2, bound=2.0, peak=p, n=n) for p, n in peaks]
+    _, memory, over, _ = scale_report.checks(machine, True)
     assert (memory.found, memory.holds) == ("2001 MB", False)
+    assert over.cells[1:] == ["MISS", "3.10 x", "<= 3"]
 
 
 def test_the_limits_of_tens_of_millions_of_rows() -> None:
@@ -235,7 +237,7 @@ def test_sets_stay_in_a_folder_that_is_given(tmp_path: Path) -> None:
 
 def test_what_is_missed_has_a_reason() -> None:
     machine = {"set": "synthetic", "learner": "KreinSVC", "m": 500}
-    slow = [found(**machine), found(**machine, n=10**6, cpu=30.0)]
+    slow = [found(**machine), found(**machine, n=10**6, cpu=30.0, bound=20.0)]
     (reason,) = scale_report.reasons(list(scale_report.checks(slow, True)))
     assert reason.startswith("Missed: growth of the fit, 1e+05 to 1e+06 rows: KreinSVC, m = 500.")
     assert not list(scale_report.reasons(list(scale_report.checks(slow, False))))

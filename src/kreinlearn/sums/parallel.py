@@ -452,9 +452,8 @@ def _run(work: Callable[[], None], workers: int, *stops: Callable[[], None]) -> 
         if workers == 1:
             return work()
         with ThreadPoolExecutor(workers) as pool:
-            futures = [pool.submit(guarded) for _ in range(workers)]
             try:
-                for future in futures:
+                for future in [pool.submit(guarded) for _ in range(workers)]:
                     future.result()
             finally:
                 stop()

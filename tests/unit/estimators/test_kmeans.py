@@ -100,15 +100,18 @@ def test_weights_count_objects() -> None:
 def test_rows_that_do_not_fit_are_assigned_in_blocks() -> None:
     X, y = make_noisy_strings(3000, n_classes=3, random_state=0)
     tiny = Resources(memory_budget="1.2MB")
-    tiny_model = KreinKMeans(
-        3, kernel="levenshtein", landmarks=kreinlearn.Landmarks(5, pool=500), resources=tiny,
-        random_state=0,
-    ).fit(X * 4)  # fmt: skip
-    assert tiny_model.cluster_weights_.sum() < 12_000  # a sample was grouped
-    assert len(tiny_model.labels_) == 12_000
-    assert tiny_model.medoids_ == [(X * 4)[i] for i in tiny_model.medoid_indices_]
-    assert tiny_model.landmarks_ == [(X * 4)[i] for i in tiny_model.landmark_indices_]
-    assert adjusted_rand_score(np.tile(y, 4), tiny_model.labels_) > 0.5
+    agreement = []
+    for seed in range(3):  # a group may have none of so few landmarks
+        model = KreinKMeans(
+            3, kernel="levenshtein", landmarks=kreinlearn.Landmarks(5, pool=500), resources=tiny,
+            random_state=seed,
+        ).fit(X * 4)  # fmt: skip
+        assert model.cluster_weights_.sum() < 12_000  # a sample was grouped
+        assert len(model.labels_) == 12_000
+        assert model.medoids_ == [(X * 4)[i] for i in model.medoid_indices_]
+        assert model.landmarks_ == [(X * 4)[i] for i in model.landmark_indices_]
+        agreement.append(adjusted_rand_score(np.tile(y, 4), model.labels_))
+    assert np.median(agreement) > 0.5
 
 
 def test_the_number_of_groups_is_found() -> None:

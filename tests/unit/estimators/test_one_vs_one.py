@@ -12,12 +12,12 @@ from kreinlearn import (
     KreinRidgeClassifier,
     KreinSVC,
     KreinVCRidgeClassifier,
-    Landmarks,
     Resources,
     SimilarityRidgeClassifier,
 )
 from kreinlearn.kernels import GaussianCombination
 from kreinlearn.learn.coding import class_scores, one_vs_one, one_vs_rest, pairs_of
+from kreinlearn.learn.folds import MANY_ROWS
 from kreinlearn.learn.task import Linear
 from kreinlearn.solvers.least_squares import ridge_rows
 from tests import oracles
@@ -255,8 +255,7 @@ def test_ties_go_to_one_vs_rest():
 @pytest.mark.parametrize("budget", ["64 MB", "4 GB"])
 def test_of_many_rows_one_vs_rest_whatever_the_memory(extra, budget):
     """Rows beyond these may be on workers, which hold no features."""
-    pool = Landmarks().pool
-    many = np.tile(X, (pool // N + 1, 1))[: pool + extra]
+    many = np.tile(X, (MANY_ROWS // N + 1, 1))[: MANY_ROWS + extra]
     y = np.resize(LABELS, len(many))
     params = {"landmarks": 10, "lambda_plus": 0.1, "lambda_minus": 0.1, "random_state": 0}
     params["resources"] = Resources(memory_budget=budget)
