@@ -166,7 +166,7 @@ def test_greedy_seeds_with_one_trial_are_drawn_by_the_weights_of_that_moment():
         second = np.minimum(D2[0], D2[i]) + missed
         second[[0, i]] = 0
         expected[i] = first[i] / first.sum() * second / second.sum()
-    runs, counts = 4000, np.zeros((5, 5))
+    runs, counts = 1500, np.zeros((5, 5))
     for seed in range(runs):
         found = _greedy_seeds(F, missed, start, 3, 1, np.random.default_rng(seed))
         counts[tuple(found)] += 1
