@@ -24,8 +24,18 @@ FLAT = 100.0  # bytes more for a row more: targets, folds and what scikit-learn 
 REASONS = {  # of what is missed, by a part of the claim
     "growth of the fit, 1e+05 to 1e+06 rows: KreinSVC": "with 100,000 rows the kernel values are "
     "held; with a million they do not fit the budget, and every Newton pass evaluates them again.",
-    "leverage landmarks": "other work was running beside it; a quieter run had 0.60 "
-    "(benchmarks/results/core.md).",
+    "KreinSVC on": "kernel values do not fit the budget, and every Newton pass evaluates them "
+    "again; with seven classes, sums of the rows that change sides come on top.",
+    "penalties given, n =": "the choice of landmarks and the eigendecompositions have one thread "
+    "most of the time, and rows of five folds are summed apart.",
+    ", tuned, n =": "landmarks and eigendecompositions have one thread most of the time; KreinSVC "
+    "also keeps all kernel values, is tuned on a sample, and sums rows that change sides.",
+    "memory above X, 1e+06 rows": "kernel values of ten rows per landmark are held, beside the sums "
+    "of all folds in several levels of the tree.",
+    "m = 30": "what Python does for each tile, where 30 landmarks leave little else to do.",
+    "requests a second": "Python runs one thread at a time; the SVC of scikit-learn loses as much.",
+    "Dask (2 processes": "a fit in one process takes half the time that it did, and what Dask adds "
+    "to it has stayed.",
 }
 LONGEST = 120.0  # wall seconds of the fit from Parquet
 FROM_PARQUET = ("parquet", 10**7, 500, "KreinRidgeClassifier")
