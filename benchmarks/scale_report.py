@@ -30,8 +30,8 @@ REASONS = {  # of what is missed, by a part of the claim
     "most of the time, and rows of five folds are summed apart.",
     ", tuned, n =": "landmarks and eigendecompositions have one thread most of the time; KreinSVC "
     "also keeps all kernel values, is tuned on a sample, and sums rows that change sides.",
-    "memory above X, 1e+06 rows": "kernel values of ten rows per landmark are held, beside the sums "
-    "of all folds in several levels of the tree.",
+    "memory above X, 1e+06 rows": "kernel values of ten rows per landmark are held, beside the "
+    "sums of all folds in several levels of the tree.",
     "m = 30": "what Python does for each tile, where 30 landmarks leave little else to do.",
     "requests a second": "Python runs one thread at a time; the SVC of scikit-learn loses as much.",
     "Dask (2 processes": "a fit in one process takes half the time that it did, and what Dask adds "
