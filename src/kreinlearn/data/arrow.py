@@ -25,8 +25,6 @@ RecordBatch = Any
 class ArrowColumns(Columns):
     """Columns that come in record batches; a subclass gives ``batches`` and where they begin."""
 
-    forward = True  # whether rows are decoded from the beginning of a file or of a part of it
-
     def __init__(self, origin: str, schema: Schema) -> None:
         self.origin, self.schema, self.names = origin, schema, list(schema.names)
 
@@ -47,11 +45,11 @@ class ArrowColumns(Columns):
         single = all(pa.types.is_float32(self.schema.field(name).type) for name in names)
         dtype = np.dtype(np.float32 if single else np.float64)
         pieces = partial(self._pieces, names, partial(_numbers_of, dtype=dtype))
-        return Stream((self.n, len(names)), dtype, pieces, self.begin, forward=self.forward)
+        return Stream((self.n, len(names)), dtype, pieces, self.begin)
 
     def objects(self, name: str) -> Stream:
         pieces = partial(self._pieces, [name], _objects_of)
-        return Stream((self.n,), object, pieces, self.begin, forward=self.forward)
+        return Stream((self.n,), object, pieces, self.begin)
 
     def _pieces(
         self, names: Sequence[str], decode: Callable[[RecordBatch], Array], begin: int
@@ -99,8 +97,6 @@ def _objects_of(batch: RecordBatch) -> Array:
 
 class ArrowTable(ArrowColumns):
     """A table in Arrow's memory, which may be that of a mapped file."""
-
-    forward = False
 
     def __init__(self, table: Any, origin: str) -> None:
         super().__init__(origin, table.schema)

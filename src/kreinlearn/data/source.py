@@ -30,7 +30,6 @@ class Reader(Protocol):
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    forward: bool  # whether reading a row means reading the rows before it
     window: int  # the number of rows in memory at a time
 
     def read(self, start: int, stop: int) -> Array:
@@ -250,18 +249,16 @@ class Stream(StartsAnew):
         ``pieces(begin)`` reads the rows from ``begin`` on, in pieces of any length.
     begin : callable, default=from_first_row
         ``begin(start)`` is the row at or before ``start`` from which reading can begin.
-    forward : bool, default=True
-        Whether reading a row means reading the rows before it.
     window : int, default=WINDOW
         The number of rows in memory at a time.
     """
 
     def __init__(
         self, shape: tuple[int, ...], dtype: DTypeLike, pieces: Callable[[int], Iterator[Array]],
-        begin: Callable[[int], int] = from_first_row, *, forward: bool = True, window: int = WINDOW,
+        begin: Callable[[int], int] = from_first_row, *, window: int = WINDOW,
     ) -> None:  # fmt: skip
         self.shape, self.dtype, self.pieces, self.begin = shape, stored_as(dtype), pieces, begin
-        self.forward, self.window = forward, window
+        self.window = window
         self._start()
 
     def _start(self) -> None:

@@ -11,7 +11,13 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.exact import solve_exact, tuning_loss
-from kreinlearn.learn.left_out import LeftOut, left_out_of_splits, score_split, with_few_folds
+from kreinlearn.learn.left_out import (
+    LeftOut,
+    joined_by_number,
+    left_out_of_splits,
+    score_split,
+    with_few_folds,
+)
 from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns, tune, tune_apart
 from kreinlearn.learn.task import Features, Linear, Task
 from kreinlearn.solvers.exact import LeaveOneOutLoss
@@ -98,14 +104,12 @@ class SquaredError:
             task.sampled_features(features.map), task.folds[task.numbers], features.terms
         )  # fmt: skip
         total, q = total_moments(terms), task.Y.shape[1]
-        places, scores = [np.empty(0, dtype=np.intp)], [np.empty((0, q))]
+        found = list[LeftOut]()
         for k, part in enumerate(terms[:-1]):
             here = np.flatnonzero(folds == k)
             if len(here) and part.n < total.n:
                 train = total.minus(part).centred(intercept=task.intercept)
                 model = self.solve_sums(train, features.map.S, values)
-                places.append(here)
-                scores.append(Phi[here] @ model.coef + model.intercept)
-        tested = np.concatenate(places)
-        order = np.argsort(tested)
-        return LeftOut(task.numbers[tested[order]], np.concatenate(scores)[order])
+                scores = Phi[here] @ model.coef + model.intercept
+                found.append(LeftOut(task.numbers[here], scores))
+        return joined_by_number(found, q)
