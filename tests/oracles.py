@@ -13,6 +13,14 @@ Array = NDArray[Any]
 EPS = float(np.finfo(np.float64).eps)
 
 
+def products(A: Array, B: Array) -> Array:  # (n, d), (m, d) -> (n, m)
+    """A B' by single products, so that a value does not depend on the shapes as BLAS's may."""
+    total = np.multiply.outer(A[:, 0], B[:, 0])
+    for a, b in zip(A.T[1:], B.T[1:], strict=True):
+        total += np.multiply.outer(a, b)
+    return total
+
+
 # Spectra. Norms are 1-norms (largest column sum): nothing is squared, so 4**300 does not overflow.
 
 

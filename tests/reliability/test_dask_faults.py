@@ -21,6 +21,7 @@ import pytest
 import kreinlearn as kl
 from kreinlearn.data.tiles import TILE
 from kreinlearn.distributed.hinge import DaskMargins
+from tests.oracles import products
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -67,7 +68,7 @@ def kernel_with(log, home, deadly=False):
                 time.sleep(SECONDS * len(A))
                 with where["log"].open("a") as file:
                     file.write(f"{os.getpid()} {len(A)}\n")
-        return np.tanh(np.asarray(A) @ np.asarray(B).T - 1.0)
+        return np.tanh(products(np.asarray(A), np.asarray(B)) - 1.0)
 
     return kernel
 
