@@ -418,19 +418,28 @@ def sum_over_blocks(
 def map_blocks(
     apply: Callable[[Block], None], blocks: Iterable[Block], *, workers: int = 1
 ) -> None:
-    """Call ``apply`` on every block, in worker threads; it writes its rows of a result itself."""
+    """Call ``apply`` on every block, in worker threads; it writes its rows of a result itself.
+
+    If it fails on several blocks, the error is that of the first of them, as with one thread.
+    """
     if workers == 1:
         with serial_blas():
             for block in blocks:
                 apply(block)
         return
-    queue = Queue(blocks)
+    queue, errors = Queue(enumerate(blocks)), dict[int, Exception]()
 
     def work() -> None:
-        for block in queue:
-            apply(block)
+        for number, block in queue:  # in order: blocks before one that fails are begun already
+            try:
+                apply(block)
+            except Exception as error:
+                errors[number] = error
+                queue.stop()
 
     _run(work, workers, queue.stop)
+    if errors:
+        raise errors[min(errors)]
 
 
 def _run(work: Callable[[], None], workers: int, *stops: Callable[[], None]) -> None:

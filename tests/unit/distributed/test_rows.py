@@ -131,7 +131,7 @@ def test_rows_targets_and_weights_of_one_file_are_counted_in_one_pass():
 def test_targets_in_memory_are_sent_to_the_workers_once():
     """Later graphs name them, and do not have them."""
     distributed = pytest.importorskip("distributed")
-    one = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    one = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
     with distributed.Client(**one), dask.config.set(scheduler=None):
         rows = rows_of(array(X), np.asarray)
         column = column_on_workers(Y, rows, np.asarray, "y")

@@ -205,6 +205,20 @@ def test_map_blocks_fills_every_row():
     np.testing.assert_array_equal(out, np.arange(10_000.0) ** 2)
 
 
+def test_the_error_of_the_first_block_that_fails_is_raised():
+    later = threading.Event()
+
+    def fail(number):
+        if number == 1:
+            assert later.wait(60)  # block 2 has failed before, in another thread
+        if number in (1, 2):
+            later.set()
+            raise ValueError(f"block {number}")
+
+    with pytest.raises(ValueError, match="block 1"):
+        map_blocks(fail, range(5), workers=2)
+
+
 def test_gram_products_run_side_by_side():
     """The product releases the GIL: a Python thread makes progress while it runs."""
     C = RNG.normal(size=(20_000, 400))
