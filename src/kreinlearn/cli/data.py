@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -141,8 +142,17 @@ def _require_names(
     wanted = (options.target if inside else None, options.id, *(options.column or ()), *fields)
     for name in wanted:
         if name is not None:
+            require_one_name(name, file.names)
             _require_header(name, file, options)
             require_column(name, file.names, options.file, what)
+
+
+def require_one_name(name: str, names: Sequence[str]) -> None:
+    """Say that a flag is given once for each column, if a text holds names with commas."""
+    several = [one.strip() for one in name.split(",")]
+    if name not in names and len(several) > 1 and set(several) <= set(names):
+        flags = " ".join(f"--column {shlex.quote(one)}" for one in several)
+        raise ValueError(f"there is no column {name!r}; repeat the flag for each column: {flags}")
 
 
 def _require_header(name: str, file: Table | ArrayFile, options: argparse.Namespace) -> None:
@@ -205,6 +215,13 @@ def _from_table(
         )
     if others and not chosen:
         talk.note(f"left out, because this kernel takes numbers: {listed(others)}")
+    if texts := [name for name in chosen or () if table.kinds[name].what == "text"]:
+        raise ValueError(
+            f"column {texts[0]!r} of {table.origin} holds {table.kinds[texts[0]].shown}, and "
+            f"--kernel {options.kernel[0]} takes numbers: name columns of numbers with --column, "
+            "or a kernel that takes such objects (levenshtein for texts; kreinlearn kernels lists "
+            "all of them)"
+        )
     return rows.numbers(chosen or numbers)
 
 

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def next_command(options: argparse.Namespace, evaluation: Evaluation) -> str | None:
-    """The command that fits the best learner, as far as fit knows it and it has learned."""
+    """The command that fits the recommended learner, as far as fit knows it and it has learned."""
     if not _learned(evaluation):
         return None
-    best = None if evaluation.best is None else evaluation.best.name
+    wanted = None if evaluation.recommended is None else evaluation.recommended.name
     for name, both in LEARNERS.items():
-        if any(best in names for names in both):
+        if any(wanted in names for names in both):
             more = {} if name in (FRONT, "neighbours", "constant") else {"--estimator": name}
             return command("fit", options, "-o model.krein", more)
     return None

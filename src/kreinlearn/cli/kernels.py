@@ -138,7 +138,7 @@ def _field(options: argparse.Namespace, pair: tuple[str, str], kernel: Kernel) -
 def _resolved(options: argparse.Namespace, name: str, params: dict[str, Any]) -> Kernel:
     """Return the kernel of a name."""
     if name not in names():
-        meant = close_to(name, names()) or "kreinlearn kernels lists those that there are"
+        meant = f"{close_to(name, names())} kreinlearn kernels lists all of them".lstrip()
         options.parser.error(f"--kernel {name}: there is no such kernel; {meant}")
     known = _parameters(resolve(name))
     for one in params:

@@ -19,6 +19,7 @@ from kreinlearn.cli.messages import Talk
 from kreinlearn.cli.output import STDOUT, require_free, say_formulas
 from kreinlearn.data.arrays import ArrayFile
 from kreinlearn.data.gaps import gaps_in_words, gaps_of_block, rows_of
+from kreinlearn.data.opening import near_name
 from kreinlearn.data.source import BATCH
 from kreinlearn.data.table import Block, Table, listed
 from kreinlearn.data.writing import TABLES, Write, comma_separated, harmless, table_file
@@ -48,13 +49,10 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
             f"--id {options.id}: what is written has a column of that name; rename it"
         )
     require_free(options, {"-o": output}, [options.file, options.model])
-    import kreinlearn
     from kreinlearn.data.memory import Resources
     from kreinlearn.estimators.conformal import models_in
 
-    if not options.model.exists():
-        raise FileNotFoundError(f"{options.model}: there is no such file; fit writes one")
-    model = kreinlearn.load(options.model)
+    model = _loaded(options.model)
     resources = replace(model.resources or Resources(), memory_budget=options.memory)
     _check(model, options)
     worth.check(model, options)
@@ -75,6 +73,26 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
             raise ValueError(f"{options.file} has no rows")
     talk.note(f"{n:,} predictions: {'stdout' if output == STDOUT else output}")
     return 0
+
+
+def _loaded(path: Path) -> Any:
+    """Return the model of a file; if it holds none, say where models come from."""
+    from kreinlearn.persist import ModelFormatError, load
+    from kreinlearn.persist.header import is_model
+
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{path}: there is no such file{near_name(path)}; kreinlearn fit writes a model"
+        )
+    try:
+        return load(path)
+    except ModelFormatError as error:
+        if not is_model(path):
+            error.add_note(
+                "the model comes first, as in kreinlearn predict MODEL FILE: are the two swapped? "
+                "kreinlearn fit writes a model"
+            )
+        raise
 
 
 @contextmanager
@@ -155,10 +173,12 @@ def blocks_of(
     model: Any, known: Sequence[str] | None, options: argparse.Namespace, talk: Talk
 ) -> Iterator[Rows]:
     """Read blocks of rows of the columns that the model was fitted on, by their known names."""
-    from kreinlearn.cli.data import file_of, say_mark
+    from kreinlearn.cli.data import file_of, require_one_name, say_mark
 
     file = file_of(options, may_be_matrix=True)
     say_mark(file, options, talk)
+    for name in options.column or ():
+        require_one_name(name, file.names)
     if isinstance(file, ArrayFile):
         yield from _array_rows(file, model, options)
         return

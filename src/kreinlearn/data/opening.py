@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence, Sized
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -75,7 +76,7 @@ def open_file(
         The largest array that may be read into memory.
     """
     if not path.exists():
-        raise FileNotFoundError(f"{path}: there is no such file")
+        raise FileNotFoundError(f"{path}: there is no such file{near_name(path)}")
     suffix = suffix_of(path)
     if path.is_dir() and suffix != ".zarr" and not _holds_parquet_only(path):
         raise ValueError(
@@ -196,10 +197,20 @@ def _there(X: str | os.PathLike[str]) -> Path:
     if not path.exists():
         kinds = "" if suffix_of(path) in KNOWN else f"; {PATHS}"
         raise FileNotFoundError(
-            f"X={str(path)!r} is taken as a path, and there is no such file{kinds}; one text as an "
-            "object is passed in a list"
+            f"X={str(path)!r} is taken as a path, and there is no such file"
+            f"{near_name(path)}{kinds}; one text as an object is passed in a list"
         )
     return path
+
+
+def near_name(path: Path) -> str:
+    """Return a question that names a file with nearly this name in the same folder, if any."""
+    try:
+        names = [one.name for one in path.parent.iterdir() if one.is_file()]
+    except OSError:
+        return ""
+    close = get_close_matches(path.name, names, n=1)
+    return f" (did you mean {str(path.with_name(close[0]))!r}?)" if close else ""
 
 
 def opened(X: Any, column: str | None = None) -> Source | Table | None:

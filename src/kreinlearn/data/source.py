@@ -217,7 +217,7 @@ def require_finite(A: Array, place: Callable[[int, int], str]) -> None:
     if bad is not None:
         i, j, kind = bad
         what = "NaN" if kind == "NaN" else f"infinity or a value too large for {A.dtype!r}"
-        raise ValueError(f"Input X contains {what}: {place(i, j)}; leave the row out or mend it")
+        raise ValueError(f"Input X contains {what}: {place(i, j)}; leave the row out or correct it")
 
 
 class RowObjects(Source):

@@ -43,9 +43,9 @@ class SimilarityRidge(IncrementalRegressor):
         a matrix, ``pairwise(f)`` of a function of two objects, ``dissimilarity(...)``, or an object
         of ``kreinlearn.kernels``. "precomputed" and "precomputed_dissimilarity" take a matrix as X.
     kernel_params : dict, list of dict, "auto" or None, default=None
-        Parameters of the kernel, by name; None leaves its own defaults. Of a list of dicts the one
-        with the smallest cross-validated squared error is used. "auto" tries five widths, from 1/16
-        to 16 times that which the kernel takes from the data.
+        Parameters of the kernel, by name; None leaves its own defaults. Given a list of dicts, the
+        one with the smallest cross-validated squared error is used. "auto" tries five widths, from
+        1/16 to 16 times that which the kernel takes from the data.
     landmarks : int, float, None, str, callable, array-like or Landmarks, default="auto"
         The objects by which all others are described: how many (a number, or a fraction of the
         training objects; None takes all, which is exact), the name of a scheme that chooses them or
@@ -204,9 +204,9 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
         a matrix, ``pairwise(f)`` of a function of two objects, ``dissimilarity(...)``, or an object
         of ``kreinlearn.kernels``. "precomputed" and "precomputed_dissimilarity" take a matrix as X.
     kernel_params : dict, list of dict, "auto" or None, default=None
-        Parameters of the kernel, by name; None leaves its own defaults. Of a list of dicts the one
-        with the smallest cross-validated squared error is used. "auto" tries five widths, from 1/16
-        to 16 times that which the kernel takes from the data.
+        Parameters of the kernel, by name; None leaves its own defaults. Given a list of dicts, the
+        one with the smallest cross-validated squared error is used. "auto" tries five widths, from
+        1/16 to 16 times that which the kernel takes from the data.
     landmarks : int, float, None, str, callable, array-like or Landmarks, default="auto"
         The objects by which all others are described: how many (a number, or a fraction of the
         training objects; None takes all, which is exact), the name of a scheme that chooses them or

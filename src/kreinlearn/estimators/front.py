@@ -102,10 +102,10 @@ class FrontDoor(Learner):
 class KreinRegressor(FrontDoor, KreinRegressorBase):
     """Regression with any similarity or dissimilarity: the estimator to try first.
 
-    It makes a similarity of the distances that are given, decides whether all objects can be
-    landmarks or how many of them, and tunes both penalties of least squares in a Krein space. All
-    of this is decided by the prediction of objects that are left out, and the attributes say what
-    was decided. ``KreinRidge`` is the same learner with all its parameters.
+    It converts distances into a similarity, decides whether all objects can be landmarks or how
+    many of them, and tunes both penalties of least squares in a Krein space. All of this is decided
+    by the prediction of objects that are left out, and the attributes say what was decided.
+    ``KreinRidge`` is the same learner with all its parameters.
 
     Parameters
     ----------
@@ -113,23 +113,23 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
         The similarity or dissimilarity: a name such as "gaussian" or "levenshtein", a function
         k(A, B) that returns a matrix, ``pairwise(f)`` of a function of two objects,
         ``dissimilarity(...)``, or an object of ``kreinlearn.kernels``. "precomputed" and
-        "precomputed_dissimilarity" take a matrix as X. Of a list of kernels, or of matrices, a
+        "precomputed_dissimilarity" take a matrix as X. Given a list of kernels, or of matrices, a
         weighted sum is learned. "auto" compares a few kernels that suit the kind of objects: see
         "Several similarities" in the manual.
     kernel_params : dict, list of dict, "auto" or None, default=None
-        Parameters of the kernel, by name; None leaves its own defaults. Of a list of dicts the one
-        with the smallest squared error is used. "auto" tries five widths. Kernels of a list have
-        their own parameters.
+        Parameters of the kernel, by name; None leaves its own defaults. Given a list of dicts, the
+        one with the smallest squared error is used. "auto" tries five widths. Kernels of a list
+        have their own parameters.
     landmarks : int, float, None, str, callable, array-like or Landmarks, default="auto"
         The objects by which all others are described: how many (a number, or a fraction of the
         training objects; None takes all, which is exact), the name of a scheme that chooses them or
         a function ``f(rows, m, rng)``, their row numbers, the objects themselves, or
         ``Landmarks(...)``. "auto" takes all objects if the time and the memory allow it, and
-        otherwise as many as they allow; of rows that stay on Dask workers it takes 1,000.
+        otherwise as many as they allow; for rows that stay on Dask workers it takes 1,000.
     time_limit : float or None, default=None
         About how many seconds of one core a fit may take; by it "auto" decides on the number of
-        landmarks, of which it takes at least 20. None is 40 seconds, in which all of 5,000 objects
-        can be landmarks if a similarity is cheap, and more for very many objects.
+        landmarks, of which it takes at least 20. None means 40 seconds (more for very large data),
+        enough to use all of about 5,000 objects as landmarks if the similarity is cheap.
     resources : Resources or None, default=None
         Memory, a store of kernel values on disk, and the precision of vectors, as
         ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the
@@ -272,11 +272,11 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
 class KreinClassifier(FrontDoor, KreinClassifierBase):
     """Classification with any similarity or dissimilarity: the estimator to try first.
 
-    It makes a similarity of the distances that are given, decides whether all objects can be
-    landmarks or how many of them, tunes least squares in a Krein space, and adds the scores of the
-    nearest neighbours of each class with weights that cannot be negative. All of this is decided by
-    the prediction of objects that are left out, and the attributes say what was decided. The sum is
-    a conditional logit, so that there are probabilities at no further cost.
+    It converts distances into a similarity, decides whether all objects can be landmarks or how
+    many of them, tunes least squares in a Krein space, and adds the scores of the nearest
+    neighbours of each class with weights that cannot be negative. All of this is decided by the
+    prediction of objects that are left out, and the attributes say what was decided. The combined
+    score is a conditional logit model, so probabilities come at no further cost.
 
     ``KreinRidgeClassifier`` and ``KreinSVC`` are the learners of the paper: one similarity, one
     loss, and no neighbours.
@@ -287,24 +287,24 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         The similarity or dissimilarity: a name such as "gaussian" or "levenshtein", a function
         k(A, B) that returns a matrix, ``pairwise(f)`` of a function of two objects,
         ``dissimilarity(...)``, or an object of ``kreinlearn.kernels``. "precomputed" and
-        "precomputed_dissimilarity" take a matrix as X. Of a list of kernels, or of matrices, a
+        "precomputed_dissimilarity" take a matrix as X. Given a list of kernels, or of matrices, a
         weighted sum is learned. "auto" compares a few kernels that suit the kind of objects: see
         "Several similarities" in the manual.
     kernel_params : dict, list of dict, "auto" or None, default=None
-        Parameters of the kernel, by name; None leaves its own defaults. Of a list of dicts the one
-        with the smallest squared error is used. "auto" tries five widths. Kernels of a list have
-        their own parameters.
+        Parameters of the kernel, by name; None leaves its own defaults. Given a list of dicts, the
+        one with the smallest squared error is used. "auto" tries five widths. Kernels of a list
+        have their own parameters.
     landmarks : int, float, None, str, callable, array-like or Landmarks, default="auto"
         The objects by which all others are described: how many (a number, or a fraction of the
         training objects; None takes all, which is exact), the name of a scheme that chooses them or
         a function ``f(rows, m, rng)``, their row numbers, the objects themselves, or
         ``Landmarks(...)``. "auto" takes all objects if the time and the memory allow it, and
-        otherwise as many as they allow; of rows that stay on Dask workers it takes 1,000.
+        otherwise as many as they allow; for rows that stay on Dask workers it takes 1,000.
         Neighbours are looked for among the landmarks.
     time_limit : float or None, default=None
         About how many seconds of one core a fit may take; by it "auto" decides on the number of
-        landmarks, of which it takes at least 20. None is 40 seconds, in which all of 5,000 objects
-        can be landmarks if a similarity is cheap, and more for very many objects.
+        landmarks, of which it takes at least 20. None means 40 seconds (more for very large data),
+        enough to use all of about 5,000 objects as landmarks if the similarity is cheap.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as {label: weight}. "balanced" gives all classes the same total
         weight; None leaves the weights of the objects as they are. Probabilities are those of
@@ -334,11 +334,10 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         instance if there is one object per class, all probabilities are about equal, and one part
         has a weight of 1e-6 and decides: the nearest landmark if every class has one.
     expected_error_ : float
-        The share of objects that are wrong if they are left out; of sets of labels, that of objects
-        of which any label is wrong. The similarity and the weights of
-        the parts were chosen on the same objects, which makes it a little too small; the more
-        kernels were compared on few objects, the more. ``cross_val_score`` and
-        ``kreinlearn.evaluate`` have no such bias.
+        Cross-validated error rate; for multilabel targets, the share of objects with at least one
+        wrong label. The similarity and the weights of the parts were chosen on the same objects,
+        which makes it a little too small, above all if many kernels were compared on few objects.
+        ``cross_val_score`` and ``kreinlearn.evaluate`` have no such bias.
     expected_error_std_ : float
         The standard error of ``expected_error_``.
     decision_ : str
@@ -546,8 +545,8 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Of two classes the logarithm of the odds of the second class; of more classes one score
-            per class; of sets of labels the logarithm of the odds of each label.
+            For two classes the logarithm of the odds of the second class, for more classes one
+            score per class, and for sets of labels the logarithm of the odds of each label.
         """
         if (lazy := lazy_result(self, "decision_function", X)) is not None:
             return lazy

@@ -13,7 +13,7 @@ import numpy as np
 from kreinlearn.data.writing import as_json, comma_separated, replacing
 from kreinlearn.evaluation.mistakes import Mistakes
 from kreinlearn.evaluation.paired import Difference, paired_difference
-from kreinlearn.evaluation.verdict import p_in_words, verdict
+from kreinlearn.evaluation.verdict import caution, p_in_words, recommended, verdict
 from kreinlearn.inspection.arguments import Array
 
 
@@ -115,6 +115,14 @@ class Evaluation:
         """The score with the smallest mean error; None if every learner failed."""
         return next((score for score in self.scores if score.failed is None), None)
 
+    @property
+    def recommended(self) -> Score | None:
+        """The learner to use; None if every learner failed.
+
+        It is the best one, unless its lead over KreinClassifier or KreinRegressor may be chance.
+        """
+        return recommended(self)
+
     def _best_like(self, score: Score) -> Score:
         """The best of the learners that were fitted to as many objects as this one."""
         return next(s for s in self.scores if s.failed is None and s.n_fitted == score.n_fitted)
@@ -146,7 +154,10 @@ class Evaluation:
     @property
     def answer(self) -> str:
         """How well this can be learned, in plain words; nothing if every learner failed."""
-        return "" if self.mistakes is None else self.mistakes.in_words()
+        if self.mistakes is None:
+            return ""
+        more = caution(self) if self.mistakes.learned else ""
+        return f"{self.mistakes.in_words()} {more}".rstrip()
 
     @property
     def verdict(self) -> str:
@@ -186,6 +197,7 @@ class Evaluation:
             "task": self.task, "metric": self.metric, "kernel": self.kernel,
             "n_objects": self.n_objects, "n_folds": self.n_folds,
             "best": None if self.best is None else self.best.name,
+            "recommended": None if self.recommended is None else self.recommended.name,
             "answer": self.answer, "verdict": self.verdict, "notes": list(self.notes),
             "kernel_weights": None if self.weighted is None else self.weighted.kernel_weights,
             "scores": [self._plain(score) for score in self.scores],

@@ -103,7 +103,7 @@ def evaluate(
     the memory budget of ``resources`` (1 GB by default). If all pairs fit they are evaluated first,
     and the seconds of the learners do not include that time.
 
-    Of a list of kernels, ``KreinClassifier`` or ``KreinRegressor`` learns a weighted sum. Learners
+    From a list of kernels ``KreinClassifier`` or ``KreinRegressor`` learn a weighted sum. Learners
     that take one kernel get a row that says so; to compare them, evaluate the kernels one by one.
     With "auto", which stands for the list of kernels that suit the kind of objects, they are given
     one kernel that a note names: "gaussian" for vectors, "gower" for records, and otherwise the

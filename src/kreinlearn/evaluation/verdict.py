@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from kreinlearn.evaluation.result import Evaluation, Score
 
 KREIN, BASELINE, TRIVIAL = "Krein learner", "baseline", "trivial"  # the kinds of learners
+FIRST = {"classification": "KreinClassifier", "regression": "KreinRegressor"}  # to be tried first
 FEWEST_FOLDS = 4  # from which a difference may be called larger than chance
 
 
@@ -30,6 +31,30 @@ def verdict(result: Evaluation) -> str:
         return f"{_errs(result, best)}."
     said = f"{_errs(result, best)}, {_compared(result, other)}"
     return f"{said}; {_chance(result, best, other)}.{_advantage(best, other)}"
+
+
+def recommended(result: Evaluation) -> Score | None:
+    """The best learner; or the one to try first, if the lead of the best one may be chance."""
+    best = result.best
+    named = (s for s in result.scores if s.name == FIRST[result.task] and s.failed is None)
+    first = next(named, None)
+    if best is None or first is None or best.kind == TRIVIAL:
+        return best
+    gap = paired_difference(first.errors, best.errors, result.ratio)
+    sure = result.n_folds >= FEWEST_FOLDS and gap.p_either < LEVEL
+    return best if sure else first
+
+
+def caution(result: Evaluation) -> str:
+    """What the choice of the best learner means for its error, and which learner to use."""
+    best, use = result.best, recommended(result)
+    if best is None or use is None or best.kind == TRIVIAL:
+        return ""
+    n = sum(score.kind != TRIVIAL and score.failed is None for score in result.scores)
+    if use is not best:
+        lead = f"This is the best of {n} learners, and its lead may be chance"
+        return f"{lead}: {_errs(result, use)}, and is recommended."
+    return f"As it is the best of {n} learners, its figure is a little too good." if n > 1 else ""
 
 
 def _advantage(best: Score, other: Score) -> str:

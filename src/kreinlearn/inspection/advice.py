@@ -59,7 +59,11 @@ def _sentences(findings: Inspection) -> Iterator[str]:
         yield "No two of these objects can be told apart by it: there is nothing to learn from."
     else:
         if findings.duplicates:
-            yield "Some objects cannot be told apart: drop repeated ones before folds are cut."
+            yield (
+                f"{findings.duplicates:,} pairs of objects cannot be told apart by it. If they are "
+                "copies, drop the repeated ones before folds are cut; if the objects differ, it "
+                "does not see the difference."
+            )
         yield from _definiteness(findings)
         yield from _labels(findings)
         yield from _size(findings)

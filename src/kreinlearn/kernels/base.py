@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Real
@@ -23,6 +24,7 @@ Objects = Any  # a sequence of objects, or an (n, d) array or CSR matrix
 
 SQUARE = 16  # objects up to which all pairs are evaluated, those below the diagonal too
 REGISTRY: dict[str, Callable[..., Kernel]] = {}  # kernels by name
+CALL = re.compile(r"^[\w.<>]+\(\) ")  # as Python begins its errors about arguments
 
 
 class Columns(Protocol):
@@ -472,7 +474,8 @@ def _called(name: str, factory: Callable[..., Kernel], params: dict[str, Any]) -
         what = f"does not take kernel_params={params}"
         hint = f"; if what was registered is not a factory, {FACTORY}"
         hint = _parameters_of(factory) if params else hint
-        raise TypeError(f"kernel {name!r} {what}: {error}{hint}") from error
+        why = CALL.sub("", str(error))  # it names the function, which may be one of a base class
+        raise TypeError(f"kernel {name!r} {what}: {why}{hint}") from error
     if isinstance(kernel, Kernel):
         return kernel
     if not callable(kernel):

@@ -400,7 +400,11 @@ class Matrix(Domain):
         require_numbers(X)
         border.check_names(X, reset=reset)
         K = self.of_numbers(X, border, square=reset)
-        border.check_count(K, reset=reset)
+        try:
+            border.check_count(K, reset=reset)
+        except ValueError as error:
+            message = f"{error} Pass the columns of the training objects, in their order."
+            raise ValueError(message) from error
         return K
 
     def of_numbers(self, X: Any, border: Border, *, square: bool = False) -> Any:

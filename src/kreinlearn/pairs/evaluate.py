@@ -65,7 +65,7 @@ def require_finite(K: Array, numbers: Array, against: Array) -> None:
         raise ValueError(
             f"kernel produced {what} for row {numbers[i]} "
             f"(block {numbers.min()}..{numbers.max()}) and landmark row {against[j]}; "
-            "scale the data or mend the kernel"
+            "scale the data or fix the kernel"
         )
 
 

@@ -6,6 +6,7 @@ The first line names the format and its version, and the second has the sha256 o
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from hashlib import file_digest, sha256
@@ -43,6 +44,12 @@ def lines_of(content: dict[str, Any], encode: Own = None) -> list[bytes | memory
         digest.update(array)
     begin = f"kreinlearn model {VERSION}\n{digest.hexdigest()}\n".encode()
     return [begin, text, *writer.arrays]
+
+
+def is_model(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as a model file does."""
+    with open(path, "rb") as file:
+        return FIRST_LINE.fullmatch(file.readline(80)) is not None
 
 
 def content_of(file: BufferedReader, size: int, decode: Own = None) -> dict[str, Any]:

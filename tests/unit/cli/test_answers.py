@@ -142,6 +142,21 @@ def test_evaluate_answers_first_and_then_says_where_it_errs(
     assert cli.main([*words[1:], "--quiet"]) == 0
 
 
+def test_evaluate_recommends_the_learner_to_try_first_if_a_lead_may_be_chance(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kreinlearn.evaluation.verdict.LEVEL", 0.0)  # any lead may be chance
+    flags = ["--target", "kind", "--kernel", "levenshtein", "--learners", "krein,ridge,neighbours"]
+    run("evaluate", "w.csv", *flags)
+    out, said = capsys.readouterr()
+    assert "next: kreinlearn fit w.csv --target kind --kernel levenshtein -o model.krein" in said
+    first = out.partition(".\n")[0]
+    assert "the best of 3 learners" in first
+    assert "KreinClassifier" in first
+    found = printed(capsys, "evaluate", "w.csv", *flags)
+    assert found["recommended"] == "KreinClassifier"
+
+
 def test_evaluate_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     flags = ["--target", "price", "--kernel", "levenshtein", "--learners", "krein,constant"]
     run("evaluate", "p.csv", *flags)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import json
 import pickle
@@ -16,7 +17,7 @@ import numpy as np
 import pytest
 
 import kreinlearn
-from kreinlearn import KreinRidge, Resources
+from kreinlearn import KreinRidge, Resources, cli
 from kreinlearn.cli import arguments
 from kreinlearn.cli.examples import EPILOGS
 from kreinlearn.cli.messages import FLAGS, Talk, in_flags, one_line
@@ -210,3 +211,73 @@ def test_advice_never_gives_a_value_to_a_flag_that_takes_none(name: str) -> None
         text = in_flags(f"pass {name}={value}")
         assert not any(f"{flag} {word}" in text for flag in switches for word in ("T", "F", "N"))
     assert in_flags("or pass probability=False") == "or pass no --probabilities"
+
+
+# Slips
+
+
+@pytest.fixture
+def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{'ab' * (i % 5)}c,{i},{i % 3},{'xy'[i % 2]}\n" for i in range(12))
+    Path("firms.csv").write_text("firm,size,age,label\n" + rows)
+    D = np.abs(np.subtract.outer(np.arange(12.0), np.arange(12.0)))
+    np.save("D.npy", D)
+    np.save("few.npy", D[:3, :7])
+    Path("labels.csv").write_text("label\n" + "x\ny\n" * 6)
+
+
+FIT = "fit firms.csv --target label -o m.krein"
+
+
+@pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("predict firms.csv firms.csv -o out.csv", "the model comes first, as in kreinlearn "
+         "predict MODEL FILE: are the two swapped? kreinlearn fit writes a model"),
+        ("fit frims.csv --target label -o m.krein", "no such file (did you mean 'firms.csv'?)"),
+        ("predict firms.krein firms.csv -o out.csv", "(did you mean 'firms.csv'?); kreinlearn fit"),
+        (f"{FIT} --column size,age", "repeat the flag for each column: --column size --column age"),
+        (f"{FIT} --kernel levenstein", "levenshtein? kreinlearn kernels lists all of them"),
+        (f"{FIT} --kernel foo", "there is no such kernel; kreinlearn kernels lists all of them"),
+        (f"{FIT} --kernel gaussian --column firm", "holds text, and --kernel gaussian takes "
+         "numbers: name columns of numbers with --column, or a kernel that takes such objects "
+         "(levenshtein for texts;"),
+    ],
+)  # fmt: skip
+def test_slips(words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with contextlib.suppress(SystemExit):
+        assert cli.main(words.split()) == 1
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_column_that_is_named_for_predict_is_one_column(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main(f"{FIT} --column size --column age --quiet".split()) == 0
+    assert (
+        cli.main(["predict", "m.krein", "firms.csv", "--column", "size,age", "-o", "out.csv"]) == 1
+    )
+    assert "--column size --column age" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_matrix_with_other_columns_than_in_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = "--labels labels.csv --kernel precomputed_dissimilarity -o m.krein --quiet"
+    assert cli.main(["fit", "D.npy", *flags.split()]) == 0
+    assert cli.main(["predict", "m.krein", "few.npy", "-o", "out.csv"]) == 1
+    said = capsys.readouterr().err
+    assert "X has 7 features, but KreinClassifier is expecting 12" in said
+    assert "Pass the columns of the training objects, in their order" in said
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_model_that_is_damaged_is_not_called_swapped(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(f"{FIT} --column size --quiet".split()) == 0
+    Path("m.krein").write_bytes(Path("m.krein").read_bytes()[:-1])
+    assert cli.main(["predict", "m.krein", "firms.csv", "-o", "out.csv"]) == 1
+    said = capsys.readouterr().err
+    assert "it was cut or changed" in said
+    assert "swapped" not in said

@@ -6,6 +6,7 @@ import csv
 import json
 import math
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,10 @@ from kreinlearn import (
     pairwise,
 )
 from kreinlearn.evaluation import Evaluation, Score
+from kreinlearn.evaluation.learners import KNOWN
 from kreinlearn.evaluation.neighbours import NUMBERS, NearestNeighbours
 from kreinlearn.evaluation.paired import paired_difference
+from kreinlearn.evaluation.verdict import FIRST, caution
 
 FEW = ["KreinRidgeClassifier", "k nearest neighbours", "always the most frequent class"]
 NUMERIC = ["KreinRidge", "k nearest neighbours", "always the mean"]
@@ -372,6 +375,36 @@ def test_a_verdict_says_whether_the_difference_is_more_than_chance() -> None:
     assert "larger than chance" in far.verdict
     few = made([4, 5, 4], [14, 15, 15], [50, 51, 50], folds=3)
     assert "3 folds are too few" in few.verdict
+
+
+def test_the_learner_to_try_first_is_recommended_unless_another_is_surely_better() -> None:
+    assert [FIRST[task] for task in KNOWN] == [learners[0].name for learners in KNOWN.values()]
+    best, constant = [4.0, 5, 4, 5, 4], [50.0, 51, 50, 49, 50]
+
+    def named(*errors: list[float], first: str = "L1", **more: Any) -> Evaluation:
+        result = made(*errors, constant, **more)
+        renamed = [replace(s, name="KreinClassifier") if s.name == first else s
+                   for s in result.scores]  # fmt: skip
+        return replace(result, scores=renamed)
+
+    near = named(best, [5, 4, 5, 5, 5])
+    assert (near.best.name, near.recommended.name) == ("L0", "KreinClassifier")
+    assert near.to_dict()["recommended"] == "KreinClassifier"
+    assert caution(near) == (
+        "This is the best of 2 learners, and its lead may be chance: KreinClassifier errs on "
+        "4.8 % (s.e. 0.2), and is recommended."
+    )
+    far = named(best, [14, 15, 15, 15, 14])
+    assert far.recommended is far.best
+    assert caution(far) == "As it is the best of 2 learners, its figure is a little too good."
+    few = named(best[:3], [14, 15, 15], folds=3)
+    assert few.recommended.name == "KreinClassifier"  # three folds are too few to be sure
+    absent = named(best, [5, 4, 5, 5, 5], first="")
+    assert absent.recommended is absent.best
+    worse = named([60, 61, 60, 61, 60], [61, 62, 61, 62, 61])
+    assert (worse.recommended.kind, caution(worse)) == ("trivial", "")
+    alone = replace(near, scores=near.scores[1:])
+    assert caution(alone) == ""
 
 
 def test_a_constant_is_beaten_object_by_object() -> None:

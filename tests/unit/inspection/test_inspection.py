@@ -167,6 +167,8 @@ def test_asymmetry_drift_and_duplicates() -> None:
     X = np.repeat(RNG.standard_normal((10, 2)), 2, axis=0)
     found = inspect(X, dissimilarity("cityblock"))
     assert found.duplicates == 10
+    assert "10 pairs of objects cannot be told apart by it. If they are copies, " in found.advice
+    assert "if the objects differ, it does not see the difference" in found.advice
 
 
 def test_what_becomes_of_an_asymmetric_function() -> None:

@@ -145,6 +145,9 @@ def test_unknown_parameters_are_told_the_known_ones() -> None:
         resolve("levenshtein", {"widht": 1.0})
     with pytest.raises(TypeError, match=r"; it takes none$"):
         resolve("jaro", {"widht": 1.0})
+    with pytest.raises(TypeError, match=r"^kernel 'gaussian' does not take .*'widht'") as caught:
+        resolve("gaussian", {"widht": 1.0})
+    assert "__init__" not in str(caught.value)
 
 
 def test_unknown_parameters_name_the_kernel() -> None:
