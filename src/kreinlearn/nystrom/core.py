@@ -360,12 +360,12 @@ def sweep(
     _require_outputs(pairs, len(sample.landmarks), targets)
     inside = sample.rows[sample.rows >= 0]
     C = sample.scaled[len(sample.rows) - len(inside) :]
-    groups = moments_of(C, targets, inside, pairs.workers)
+    of_sample = partial(moments_of, C, targets, inside, pairs.workers)
     n = pairs.n - len(inside)
     if not n:
         if keep is not None:
             keep[inside] = C
-        return Swept(groups, columns, unit, sample)
+        return Swept(of_sample(), columns, unit, sample)
     size = candidate_count(len(sample.landmarks)) // 2 if spec.core == "ls" else 0
     width = int(sample.used.sum())
     work = RowWork(
@@ -375,7 +375,8 @@ def sweep(
     )  # fmt: skip
     workers = _affordable_workers(pairs, sample, work)
     work = replace(work, spare=spare_for(len(sample.landmarks), targets.n_groups, workers))
-    if size:
+    groups = of_sample() if size else None  # or else after the pass, as they take memory
+    if groups:
         work = replace(work, pilot=_pilot(groups, rng))
 
     progress = pairs.session.progress
@@ -387,7 +388,7 @@ def sweep(
         total = pairs.rows.sum(work, targets, inside, workers=workers, keep=keep, seen=seen)
     if keep is not None:  # after the threads, which share the work of making room for the values
         keep[inside] = C
-    for mine, theirs in zip(total.groups, groups, strict=True):
+    for mine, theirs in zip(total.groups, groups or of_sample(), strict=True):
         mine += theirs
     if size:
         sample = sample.with_rows(total.reservoir.numbers, total.reservoir.raw)
