@@ -83,15 +83,15 @@ class Moments:
         """Add a block of rows (b, m) with targets (b, q) and weights (b,)."""
         if not self.gram.single:
             C = np.asarray(C, dtype=np.float64)
-        wY = Y if w is None else w[:, None] * Y
-        w1 = np.ones(len(C)) if w is None else w
-        products = np.column_stack([w1, wY]).astype(C.dtype, copy=False).T @ C  # (1 + q, m)
+        V = np.empty((len(C), 1 + Y.shape[1]))  # (b, 1 + q): w1 and wY
+        V[:, 0], V[:, 1:] = 1.0 if w is None else w, Y if w is None else w[:, None] * Y
+        products = V.astype(C.dtype, copy=False).T @ C  # (1 + q, m)
         self.gram.sums += products[0]
         self.gram.add_products(C, w)
         self.cross += products[1:].T
-        self.y_sums += wY.sum(axis=0)
-        self.y_squares += np.einsum("iq,iq->q", wY, Y)
-        self.weight += float(w1.sum())
+        self.y_sums += V[:, 0] @ Y
+        self.y_squares += np.einsum("iq,iq->q", V[:, 1:], Y)
+        self.weight += float(len(C) if w is None else w.sum())
 
     def __iadd__(self, other: Self) -> Self:
         return self._combine(other, operator.iadd)
