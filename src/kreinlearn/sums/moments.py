@@ -271,7 +271,9 @@ class Gram:
         if w is not None:
             C = np.sqrt(w).astype(C.dtype, copy=False)[:, None] * C
         if C.dtype == np.float32 and self.single:
-            self.triangle += add_gram(C, np.zeros(self.triangle.shape, np.float32, order="F"))
+            part = add_gram(C, np.zeros(self.triangle.shape, np.float32, order="F"))
+            for strip in self._strips():
+                self.triangle[strip] += part[strip]
         else:
             add_gram(np.asarray(C, dtype=np.float64), self.triangle)
 

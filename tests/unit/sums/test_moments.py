@@ -235,6 +235,19 @@ def test_moments_of_one_group_of_many_tiles(w):
         assert_moments(found, C, Y, w)
 
 
+def test_sums_without_rows_are_not_written_to():
+    """Memory that holds zeros from the start is taken when somebody writes to it."""
+    total, empty = Moments.zeros(4, 1), Moments.zeros(4, 1)
+    for one in (total, empty):
+        one.gram.triangle.flags.writeable = False
+    total += empty
+    empty.clear()
+    other = Moments.zeros(4, 1)
+    other.add(C[:20, :1] * np.ones(4), Y[:20, :1], None)
+    with pytest.raises(ValueError, match="read-only"):
+        total += other
+
+
 def test_rows_of_a_group_stand_together():
     targets = Targets(Y, None, GROUPS, n_groups=5)
     numbers = np.arange(10, 50)
