@@ -7,7 +7,7 @@ leaves sums of kernel values, and everything else is a function of m x m matrice
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
@@ -289,20 +289,26 @@ class Reservoir:
 
 @dataclass
 class SweepTotal:
-    """What a pass adds up: moments of each group of rows, and a reservoir of rows."""
+    """What a pass adds up: moments of each group of rows, and a reservoir of rows.
+
+    Sums of a group without rows stay as they were made: zeros that nobody writes to take no memory.
+    """
 
     groups: list[Moments]
     reservoir: Reservoir
+    present: set[int] = field(default_factory=set)  # groups that have rows
 
     def __iadd__(self, other: Self) -> Self:
-        for mine, theirs in zip(self.groups, other.groups, strict=True):
-            mine += theirs
+        for g in other.present:
+            self.groups[g] += other.groups[g]
+        self.present |= other.present
         self.reservoir += other.reservoir
         return self
 
     def clear(self) -> None:
-        for group in self.groups:
-            group.clear()
+        for g in self.present:
+            self.groups[g].clear()
+        self.present.clear()
         self.reservoir.clear()
 
 
@@ -341,6 +347,7 @@ class RowWork:
         values, (Y, w), spans = scaled(C, self.unit), targets.of(numbers), targets.spans(numbers)
         for g, span in spans:
             total.groups[g].add(values[span], Y[span], None if w is None else w[span])
+            total.present.add(g)
         if not np.isfinite([total.groups[g].gram.sums for g, _ in spans]).all():
             require_finite(C, numbers, self.landmarks)
         if self.pilot is not None:

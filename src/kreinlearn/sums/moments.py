@@ -100,16 +100,12 @@ class Moments:
         return self._combine(other, operator.isub)
 
     def _combine(self, other: Self, operation: Callable[..., Any]) -> Self:
-        if not other.weight:  # zeros that nobody has written to take no memory
-            return self
         for name in ("gram", "cross", "y_sums", "y_squares", "weight"):
             setattr(self, name, operation(getattr(self, name), getattr(other, name)))
         return self
 
     def clear(self) -> None:
         """Set all sums to zero, to be used again."""
-        if not self.weight:
-            return
         self.gram.clear()
         for sums in (self.cross, self.y_sums, self.y_squares):
             sums[...] = 0.0

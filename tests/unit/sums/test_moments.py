@@ -235,17 +235,18 @@ def test_moments_of_one_group_of_many_tiles(w):
         assert_moments(found, C, Y, w)
 
 
-def test_sums_without_rows_are_not_written_to():
-    """Memory that holds zeros from the start is taken when somebody writes to it."""
-    total, empty = Moments.zeros(4, 1), Moments.zeros(4, 1)
-    for one in (total, empty):
-        one.gram.triangle.flags.writeable = False
-    total += empty
-    empty.clear()
-    other = Moments.zeros(4, 1)
-    other.add(C[:20, :1] * np.ones(4), Y[:20, :1], None)
-    with pytest.raises(ValueError, match="read-only"):
-        total += other
+def test_weights_that_cancel_leave_sums():
+    """Rows that are added, and others that are taken away, have the weight 0 together."""
+    gained, lost, total = (Moments.zeros(M, Q) for _ in range(3))
+    gained.add(C[:20], Y[:20], None)
+    lost.add(C[20:40], Y[20:40], None)
+    gained -= lost
+    total += gained
+    assert total.weight == 0
+    expected = C[:20].T @ C[:20] - C[20:40].T @ C[20:40]
+    np.testing.assert_allclose(total.gram.matrix, expected, atol=1e-12)
+    total.clear()
+    assert not total.gram.matrix.any()
 
 
 def test_rows_of_a_group_stand_together():
