@@ -56,7 +56,7 @@ class Landmarks:
     pool : int, default=4096
         The size of the uniform sample of rows among which landmarks are chosen, and by which a
         similarity is chosen, if there are more rows. Ten times the number of landmarks is used if
-        that is larger.
+        that is larger; five times, if "medoids+greedy" alone uses the sample.
 
     Examples
     --------

@@ -6,6 +6,7 @@ All schemes but the paper's two keep every column that they evaluate on the way.
 from __future__ import annotations
 
 import inspect
+import math
 import reprlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -40,7 +41,6 @@ LLOYD_STEPS = 5
 LABELLED = 512  # rows whose nearest centres are found at once
 START = 64  # uniform landmarks, at most, from which greedy k-means++ goes on
 DRAWN = 64  # rows whose distances to all others are found by one product
-TRIALS = 4  # rows that are drawn for each landmark, of which the best is taken
 PER_LANDMARK = 10  # rows that are looked at for each landmark that there is
 
 
@@ -350,8 +350,8 @@ def _greedy_step(pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator)
     F, S = sketch_features(Candidates(pairs, near), -(-2 * have // 3))
     missed = np.abs(pairs.diagonal(near) / near.unit - np.square(F) @ S)
     F = F.astype(np.float32)  # enough to draw by
-    start = near.positions(near.landmarks)
-    chosen = _greedy_seeds(F, missed, start, min(m, 2 * have), TRIALS, rng, pairs.workers)
+    start, trials = near.positions(near.landmarks), int(2 + math.log(2 * have))
+    chosen = _greedy_seeds(F, missed, start, min(m, 2 * have), trials, rng, pairs.workers)
     return pairs.grown(sample, near.rows[chosen])
 
 
