@@ -35,6 +35,10 @@ _SYRK = {np.dtype(np.float64): _syrk("dsyrk"), np.dtype(np.float32): _syrk("ssyr
 _POTRF = _routine(
     scipy.linalg.cython_lapack, "dpotrf", _TEXT, _INTEGER, _POINTER, _INTEGER, _INTEGER
 )
+_SYEVD = _routine(
+    scipy.linalg.cython_lapack, "dsyevd", _TEXT, _TEXT, _INTEGER, _POINTER, _INTEGER, _POINTER,
+    _POINTER, _INTEGER, _POINTER, _INTEGER, _INTEGER,
+)  # fmt: skip
 
 
 _ONE = {dtype: np.ones(1, dtype) for dtype in _SYRK}
@@ -70,3 +74,25 @@ def cholesky(A: Array) -> Array:
     if not np.isfinite(np.diagonal(A)).all():  # some versions of LAPACK go on with NaN
         raise np.linalg.LinAlgError("the matrix is not finite")
     return A.T
+
+
+def eigh(A: Array) -> tuple[Array, Array]:
+    """Eigenvalues in rising order, and eigenvectors, which take the place of A in its memory.
+
+    A is a finite symmetric matrix in Fortran order. The method is the divide and conquer of LAPACK.
+    """
+    n = len(A)
+    assert A.dtype == np.float64
+    assert A.flags.f_contiguous
+    assert A.shape == (n, n)
+    D, work = np.empty(n), np.empty(1 + 6 * n + 2 * n * n)
+    integers = np.empty(3 + 5 * n, dtype=np.intc)
+    assert work.size <= np.iinfo(np.intc).max
+    size, leading, status = ctypes.c_int(n), ctypes.c_int(max(n, 1)), ctypes.c_int(0)
+    _SYEVD(
+        b"V", b"L", size, A.ctypes.data, leading, D.ctypes.data, work.ctypes.data,
+        ctypes.c_int(work.size), integers.ctypes.data, ctypes.c_int(integers.size), status,
+    )  # fmt: skip
+    if status.value:
+        raise np.linalg.LinAlgError("the eigenvalues did not converge")
+    return D, A

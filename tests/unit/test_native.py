@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kreinlearn._native import cholesky
+from kreinlearn._native import cholesky, eigh
 from tests.bounds import rounding
 
 
@@ -30,3 +30,18 @@ def test_memory_of_another_kind_is_not_touched():
     for A in (np.eye(3, dtype=np.float32), np.eye(6)[::2, ::2], np.ones((2, 3))):
         with pytest.raises(AssertionError):
             cholesky(A)
+        with pytest.raises(AssertionError):
+            eigh(A)
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 130])
+def test_eigenvectors_take_the_place_of_the_matrix(n):
+    F = np.random.default_rng(n).normal(size=(n, n))
+    A = np.asfortranarray(F + F.T)
+    D, U = eigh(work := A.copy(order="F"))
+    assert np.shares_memory(U, work) or not n
+    np.testing.assert_array_equal(D, np.sort(D))
+    # backward stable: exact for a matrix that is nearer than p(n) eps |A|, p of low degree
+    error = 10 * max(n, 1) * np.finfo(float).eps
+    assert np.linalg.norm(A - (U * D) @ U.T) <= error * np.linalg.norm(A)
+    assert np.linalg.norm(U.T @ U - np.eye(n)) <= error * np.sqrt(n)

@@ -40,7 +40,7 @@ PICKLED = "holds pickled objects, which are not read; save numbers or texts"
 class ArrayReader:
     """An array in memory, or a memory map that somebody else opened."""
 
-    window = TILE
+    window, anywhere = TILE, True
 
     def __init__(self, X: Array) -> None:
         self.X, self.shape, self.dtype = X, X.shape, X.dtype

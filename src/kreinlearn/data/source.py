@@ -31,6 +31,7 @@ class Reader(Protocol):
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     window: int  # the number of rows in memory at a time
+    anywhere: bool  # whether several threads can read at once, each at a place of its own
 
     def read(self, start: int, stop: int) -> Array:
         """Return the rows from ``start`` to ``stop``."""
@@ -105,7 +106,7 @@ class Checked(StartsAnew, Source):
         line: Line | None = None,
     ) -> None:
         self.reader, self.origin, self.names, self.line = reader, origin, names, line
-        self.shape = reader.shape
+        self.shape, self.anywhere = reader.shape, reader.anywhere
         single = np.dtype(np.float32)
         self.dtype = single if reader.dtype == single else np.dtype(np.float64)
         if dtype is not None:
@@ -225,6 +226,7 @@ class RowObjects(Source):
 
     def __init__(self, source: Source) -> None:
         self.source, self.shape, self.dtype = source, source.shape[:1], np.dtype(object)
+        self.anywhere = source.anywhere
 
     def __getitem__(self, span: slice) -> Any:
         return list(self.source[span])
@@ -252,6 +254,8 @@ class Stream(StartsAnew):
     window : int, default=WINDOW
         The number of rows in memory at a time.
     """
+
+    anywhere = False
 
     def __init__(
         self, shape: tuple[int, ...], dtype: DTypeLike, pieces: Callable[[int], Iterator[Array]],

@@ -22,6 +22,7 @@ class Source:
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]  # object, if rows are objects
+    anywhere = False  # whether several threads can read at once, each at a place of its own
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -43,6 +44,7 @@ class Part(Source):
     def __init__(self, X: Any, start: int, stop: int) -> None:
         self.X, self.start = X, start
         self.shape = (stop - start, *getattr(X, "shape", (0,))[1:])
+        self.anywhere = getattr(X, "anywhere", True)
         self.dtype = getattr(X, "dtype", np.dtype(object))
 
     def __getitem__(self, span: slice) -> Any:
@@ -100,7 +102,7 @@ def tiles_without(start: int, stop: int, known: np.ndarray) -> Iterator[np.ndarr
 
 
 Order = Callable[[np.ndarray], np.ndarray]  # sorts the row numbers of a tile
-Read = Callable[[], Any]  # the objects of a block
+Read = Callable[[], tuple[np.ndarray, Any]]  # the numbers of a block, in order, and its objects
 
 
 def row_blocks(
@@ -110,26 +112,34 @@ def row_blocks(
 
     The first row of X, which begins a tile, has the number ``first``.
     """
-    return ((numbers, read()) for numbers, read in blocks_to_read(X, known, order, first))
+    return (read() for _, read in blocks_to_read(X, known, order, first))
 
 
 def blocks_to_read(
     X: Any, known: np.ndarray, order: Order | None = None, first: int = 0
-) -> Iterator[tuple[np.ndarray, Read]]:
-    """Do the same, but take objects when ``read()`` is called; those of a source are read now."""
+) -> Iterator[tuple[int, Read]]:
+    """Give the first row number of each block, and ``read``, by which any thread gets the block.
+
+    What can only be read from beginning to end is read here, and sorted when ``read`` is called.
+    """
+    in_turn = isinstance(X, Source) and not X.anywhere
     for numbers in tiles_without(first, first + length(X), known):
-        ordered = numbers if order is None else order(numbers)
-        read = partial(_objects_at, X, ordered - first)
-        yield ordered, partial(_given, read()) if isinstance(X, Source) else read
+        start, rows, begin = int(numbers[0]), X, first
+        if in_turn:
+            rows, begin = X[start - first : int(numbers[-1]) + 1 - first], start
+        yield start, partial(_in_order, rows, begin, numbers, order)
+
+
+def _in_order(
+    X: Any, first: int, numbers: np.ndarray, order: Order | None
+) -> tuple[np.ndarray, Any]:
+    ordered = numbers if order is None else order(numbers)
+    return ordered, _objects_at(X, ordered - first)
 
 
 def _objects_at(X: Any, places: np.ndarray) -> Any:
     neighbours = len(places) == places[-1] - places[0] + 1 and (np.diff(places) == 1).all()
     return X[int(places[0]) : int(places[-1]) + 1] if neighbours else take(X, places)
-
-
-def _given(block: Any) -> Any:
-    return block
 
 
 class Scratch(threading.local):

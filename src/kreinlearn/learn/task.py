@@ -119,18 +119,20 @@ def fold_of(
 
 
 def downdated(
-    parts: Sequence[FeatureMoments], S: Array, *, intercept: bool, groups: Array | None = None
-) -> list[Fold]:
+    parts: Sequence[FeatureMoments], S: Array, *, intercept: bool, groups: Array | None = None,
+    workers: int = 1,
+) -> list[Fold]:  # fmt: skip
     """One fold for each part but the last, which is in every training part.
 
     The moments of a training part are those of all rows minus those of the validation part.
     """
     total = total_moments(parts)
-    return [
-        fold_of(total.minus(part), part, S, intercept=intercept, groups=groups)
-        for part in parts[:-1]
-        if 0 < part.n < total.n
-    ]
+
+    def without(part: FeatureMoments) -> Fold:
+        return fold_of(total.minus(part), part, S, intercept=intercept, groups=groups)
+
+    tested = [part for part in parts[:-1] if 0 < part.n < total.n]
+    return map_in_threads(without, tested, workers)
 
 
 @dataclass(frozen=True)
@@ -406,7 +408,8 @@ class Task:
         if self.honest:
             folds = self.terms_of(self.splits())
         else:
-            folds = downdated(features.terms, features.map.S, intercept=self.intercept)
+            S, workers = features.map.S, self.pairs.workers
+            folds = downdated(features.terms, S, intercept=self.intercept, workers=workers)
         if not folds:
             raise self.nothing_left_out()
         return folds

@@ -7,7 +7,7 @@ leaves sums of kernel values, and everything else is a function of m x m matrice
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
@@ -15,13 +15,22 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from kreinlearn._native import cholesky
 from kreinlearn.data.tiles import TILE, Scratch
 from kreinlearn.kernels.base import Objects
 from kreinlearn.kernels.vector_columns import squared_norms
 from kreinlearn.pairs.evaluate import LandmarkColumns, evaluate, naming, require_finite, scaled
 from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.solvers.spectrum import signed_eigh
-from kreinlearn.sums.moments import Gram, Moments, Targets, moments_of, spare_for, total_gram
+from kreinlearn.sums.moments import (
+    Gram,
+    Moments,
+    Targets,
+    moments_of,
+    spare_for,
+    symmetric_product,
+    total_gram,
+)
 from kreinlearn.sums.parallel import LONGEST, SPARE, depth_of
 
 if TYPE_CHECKING:
@@ -32,6 +41,7 @@ Array = NDArray[Any]
 EPS = float(np.finfo(np.float64).eps)
 KEYS_AT_ONCE = 2**16  # rows whose keys are compared at a time
 CORE_RTOL = 1e-10  # |eigenvalues| of K_ZZ that count, of the largest
+SAFE_PIVOT = 1e-4  # pivots of a triangular root, of the largest, that show a matrix to be regular
 WHITEN_RTOL = 1e-6  # singular values of C that count, of the largest
 PILOT_RTOL = 1e-5  # the same, where C is known on a sample of rows only
 OVERSAMPLING = 1.5  # landmarks to a unit of rank, in the truncated core
@@ -83,11 +93,26 @@ def whiten(G: Array, rtol: float = WHITEN_RTOL) -> Array:
 
 def one_shot(G: Array, W: Array, S: Array, rtol: float = WHITEN_RTOL) -> tuple[Array, Array]:
     """E, Lambda of K~ = (C W S)(C W)' from G = C'C: U~ = C E is orthonormal."""
-    # Phi'Phi = B Sigma^2 B';  Sigma B' S B Sigma = P Lambda P';  U~ = Phi B Sigma^-1 P
-    B = whiten(W.T @ G @ W, rtol)  # B Sigma^-1
-    Sigma_B = B / np.square(B).sum(axis=0)  # B Sigma
-    core = signed_eigh((Sigma_B.T * S) @ Sigma_B)
-    return W @ (B @ core.U), core.D
+    # Phi'Phi = R'R;  R S R' = P Lambda P';  U~ = Phi R^-1 P
+    R, inverse = root(symmetric_product(W, G), rtol)
+    core = signed_eigh((R * S) @ R.T)
+    return W @ (inverse @ core.U), core.D
+
+
+def root(A: Array, rtol: float) -> tuple[Array, Array]:  # (r, r) -> (k, r), (r, k)
+    """R with R'R = A, and its inverse from the right; A is positive semi-definite.
+
+    Of a matrix that is far from singular R is a triangle, which takes a fraction of the time of
+    eigenvectors. Otherwise directions with sigma <= rtol sigma_max are left out.
+    """
+    try:
+        R = np.tril(cholesky(np.array(A, order="C"))).T
+        if np.diagonal(R).min(initial=1.0) > SAFE_PIVOT * np.diagonal(R).max(initial=0.0):
+            return R, scipy.linalg.solve_triangular(R, np.eye(len(R)), check_finite=False)
+    except np.linalg.LinAlgError:
+        pass
+    inverse = whiten(A, rtol)  # B Sigma^-1, with A = B Sigma^2 B'
+    return (inverse / np.square(inverse).sum(axis=0)).T, inverse
 
 
 def pivot_rows(Q: Array, count: int) -> Array:
@@ -264,20 +289,26 @@ class Reservoir:
 
 @dataclass
 class SweepTotal:
-    """What a pass adds up: moments of each group of rows, and a reservoir of rows."""
+    """What a pass adds up: moments of each group of rows, and a reservoir of rows.
+
+    Sums of a group without rows stay as they were made: zeros that nobody writes to take no memory.
+    """
 
     groups: list[Moments]
     reservoir: Reservoir
+    present: set[int] = field(default_factory=set)  # groups that have rows
 
     def __iadd__(self, other: Self) -> Self:
-        for mine, theirs in zip(self.groups, other.groups, strict=True):
-            mine += theirs
+        for g in other.present:
+            self.groups[g] += other.groups[g]
+        self.present |= other.present
         self.reservoir += other.reservoir
         return self
 
     def clear(self) -> None:
-        for group in self.groups:
-            group.clear()
+        for g in self.present:
+            self.groups[g].clear()
+        self.present.clear()
         self.reservoir.clear()
 
 
@@ -316,6 +347,7 @@ class RowWork:
         values, (Y, w), spans = scaled(C, self.unit), targets.of(numbers), targets.spans(numbers)
         for g, span in spans:
             total.groups[g].add(values[span], Y[span], None if w is None else w[span])
+            total.present.add(g)
         if not np.isfinite([total.groups[g].gram.sums for g, _ in spans]).all():
             require_finite(C, numbers, self.landmarks)
         if self.pilot is not None:
@@ -360,12 +392,12 @@ def sweep(
     _require_outputs(pairs, len(sample.landmarks), targets)
     inside = sample.rows[sample.rows >= 0]
     C = sample.scaled[len(sample.rows) - len(inside) :]
-    groups = moments_of(C, targets, inside, pairs.workers)
+    of_sample = partial(moments_of, C, targets, inside, pairs.workers)
     n = pairs.n - len(inside)
     if not n:
         if keep is not None:
             keep[inside] = C
-        return Swept(groups, columns, unit, sample)
+        return Swept(of_sample(), columns, unit, sample)
     size = candidate_count(len(sample.landmarks)) // 2 if spec.core == "ls" else 0
     width = int(sample.used.sum())
     work = RowWork(
@@ -375,7 +407,8 @@ def sweep(
     )  # fmt: skip
     workers = _affordable_workers(pairs, sample, work)
     work = replace(work, spare=spare_for(len(sample.landmarks), targets.n_groups, workers))
-    if size:
+    groups = of_sample() if size else None  # or else after the pass, as they take memory
+    if groups:
         work = replace(work, pilot=_pilot(groups, rng))
 
     progress = pairs.session.progress
@@ -387,7 +420,7 @@ def sweep(
         total = pairs.rows.sum(work, targets, inside, workers=workers, keep=keep, seen=seen)
     if keep is not None:  # after the threads, which share the work of making room for the values
         keep[inside] = C
-    for mine, theirs in zip(total.groups, groups, strict=True):
+    for mine, theirs in zip(total.groups, groups or of_sample(), strict=True):
         mine += theirs
     if size:
         sample = sample.with_rows(total.reservoir.numbers, total.reservoir.raw)

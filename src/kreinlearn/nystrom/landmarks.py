@@ -56,7 +56,7 @@ class Landmarks:
     pool : int, default=4096
         The size of the uniform sample of rows among which landmarks are chosen, and by which a
         similarity is chosen, if there are more rows. Ten times the number of landmarks is used if
-        that is larger.
+        that is larger; five times, if "medoids+greedy" alone uses the sample.
 
     Examples
     --------
@@ -132,6 +132,8 @@ class MapSpec:
                 size = 0
             elif self.scheme == "uniform":
                 size = self.n_landmarks
+            elif self.scheme == "medoids+greedy":  # whose last step begins with half of them
+                size = max(self.pool, POOL_PER_LANDMARK * -(-self.n_landmarks // 2))
         eligible = n if self.eligible is None else self.eligible
         return np.sort(first_by_key(eligible, size, salt))
 

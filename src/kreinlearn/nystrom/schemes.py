@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 import math
 import reprlib
-import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
+import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
 from kreinlearn.data.tiles import TILE
@@ -38,7 +37,8 @@ Scheme = Callable[[Pairs, Sample, int, np.random.Generator, int], Sample]
 
 PENDING = 64  # centres whose distances are brought up to date by one product
 STALE = 1e-3  # new / old distance of a rejected draw that calls for an update at once
-LLOYD_STEPS = 15
+LLOYD_STEPS = 5
+LABELLED = 512  # rows whose nearest centres are found at once
 START = 64  # uniform landmarks, at most, from which greedy k-means++ goes on
 DRAWN = 64  # rows whose distances to all others are found by one product
 PER_LANDMARK = 10  # rows that are looked at for each landmark that there is
@@ -389,7 +389,7 @@ def _greedy_seeds(
             here = np.flatnonzero(bar <= new)[:each]
             if len(here) < each:
                 break  # draw anew
-            after = np.clip(gaps[here], 0, distance)
+            after = np.minimum(gaps[here], distance)
             best = int((after.sum(axis=1) - missed[drawn[here]]).argmin())
             distance, pick = after[best], int(drawn[here[best]])
             used[pick] = True
@@ -399,13 +399,14 @@ def _greedy_seeds(
 
 
 def _squared_distances(F: Array, norms: Array, centres: Array, workers: int) -> Array:
-    """From the rows of F at ``centres`` to all rows, (centres, n); rounding may go below 0."""
+    """From the rows of F at ``centres`` to all rows, (centres, n)."""
     gaps, C = np.empty((len(centres), len(F)), F.dtype), -2 * F[centres]
 
     def one_tile(here: slice) -> None:
-        gaps[:, here] = C @ F[here].T
-        gaps[:, here] += norms[here]
-        gaps[:, here] += norms[centres][:, None]
+        part = C @ F[here].T
+        part += norms[here]
+        part += norms[centres][:, None]
+        np.maximum(part, 0, out=gaps[:, here])
 
     map_blocks(one_tile, gen_batches(len(F), TILE), workers=workers)
     return gaps
@@ -421,16 +422,37 @@ def _drawn(weights: Array, used: Array, count: int, rng: np.random.Generator) ->
 
 
 def _medoid_rows(pairs: Pairs, sample: Sample, count: int, rng: np.random.Generator) -> Array:
-    from sklearn.cluster import KMeans  # here, because many fits do without it
-
     X = np.asarray(pairs.take(sample.rows), dtype=np.float64)
     X = X - X.mean(axis=0)
     X = (X / (np.abs(X).max() or 1.0)).astype(np.float32)  # enough to choose by, whatever the unit
     first = X[seeds(X, min(count, len(X)), rng, workers=pairs.workers)]
-    model = KMeans(len(first), init=first, n_init=1, max_iter=LLOYD_STEPS)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than centres
-        centres = np.asarray(model.fit(X).cluster_centers_)
+    centres = lloyd(X, first, pairs.workers)
     gaps = squared_norms(centres)[:, None] - 2 * centres @ X.T + squared_norms(X)
     nearest = sample.rows[np.unique(gaps.argmin(axis=1))]
     return np.setdiff1d(nearest, sample.landmarks)
+
+
+def lloyd(X: Array, centres: Array, workers: int = 1) -> Array:  # (n, d), (k, d) -> (k, d)
+    """The centres after some steps of k-means; one that no row is nearest to stays in its place."""
+    labels = np.full(len(X), -1)
+    for _ in range(LLOYD_STEPS):
+        before = labels.copy()
+        _label_by_nearest(labels, X, centres, workers)
+        if np.array_equal(labels, before):
+            break
+        members = sp.csr_array(
+            (np.ones(len(X), X.dtype), (labels, np.arange(len(X)))), (len(centres), len(X))
+        )
+        counts = np.bincount(labels, minlength=len(centres))[:, None]
+        centres = np.where(counts, members @ X / np.maximum(counts, 1), centres).astype(X.dtype)
+    return centres
+
+
+def _label_by_nearest(labels: Array, X: Array, centres: Array, workers: int) -> None:
+    """labels = the number of the nearest centre, row by row."""
+    Ct, norms = np.ascontiguousarray(-2 * centres.T), squared_norms(centres)
+
+    def one_part(here: slice) -> None:
+        labels[here] = (X[here] @ Ct + norms).argmin(axis=1)
+
+    map_blocks(one_part, gen_batches(len(X), LABELLED), workers=workers)

@@ -357,12 +357,12 @@ class Pairs:
         at, before = sample.positions(missing), sample.positions(sample.columns)
         fresh = np.ones(len(sample.rows), dtype=bool)
         fresh[at] = fresh[before] = False
-        block = np.empty((len(sample.rows), k))
+        raw = np.empty((len(sample.rows), len(sample.columns) + k))
+        raw[:, :-k], block = sample.raw, raw[:, -k:]
         with self.session.progress.step("landmarks", others + k, cost):
             block[before] = sample.raw[at].T  # pairs with older columns are mirrored
             block[at] = square = self.square(missing)
             self._fill_unknown(block, sample.rows, np.flatnonzero(fresh), missing)
-        raw = np.hstack([sample.raw, block]) if len(sample.columns) else block
         columns = np.concatenate([sample.columns, missing])
         return sample.with_columns(columns, raw, square.dtype).with_landmarks(landmarks)
 

@@ -121,9 +121,9 @@ class Rows:
         """
         scratch = work.scratch()
 
-        def add(total: Any, block: tuple[Array, Read]) -> None:
-            numbers, read = block
-            values = work.add(total, numbers, read(), targets, scratch)
+        def add(total: Any, block: tuple[int, Read]) -> None:
+            numbers, objects = block[1]()
+            values = work.add(total, numbers, objects, targets, scratch)
             if keep is not None:
                 keep[numbers] = values
             if seen is not None:
@@ -142,14 +142,14 @@ class Rows:
         """
         scratch = work.scratch()
 
-        def one_tile(block: tuple[Array, Any]) -> None:
-            numbers, A = block
+        def one_tile(block: tuple[int, Read]) -> None:
+            numbers, A = block[1]()
             values = work.values(numbers, A, scratch)
             out[numbers] = function(values)
             if seen is not None:
                 seen(numbers, values)
 
-        map_blocks(one_tile, self.blocks(left_out), workers=workers)
+        map_blocks(one_tile, blocks_to_read(self.X, left_out), workers=workers)
 
     # Targets and weights
 

@@ -191,9 +191,10 @@ class Fold:
         penalty = self.penalty(values)
         factor = Factor(self.G, penalty)
         Z = factor.solve(self.B)
-        Q = factor.solve(self.loss_gradient(Z))
-        slope = -penalty * np.einsum("iq,iq->i", Q, Z)  # dF / dlog penalty
-        return self.loss(Z), group_sums(slope, self.groups, len(values))
+        dF = self.loss_gradient(Z)
+        slope = -penalty * np.einsum("iq,iq->i", factor.solve(dF), Z)  # dF / dlog penalty
+        F = np.einsum("iq,iq->", Z, 0.5 * dF - self.B_valid) + self.yy_valid.sum()
+        return float(F), group_sums(slope, self.groups, len(values))
 
 
 def sign_groups(S: Array) -> Array:  # (r,) -> (r,)

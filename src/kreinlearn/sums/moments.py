@@ -19,7 +19,7 @@ from sklearn.utils import gen_batches
 from kreinlearn._native import add_gram
 from kreinlearn.data.tiles import TILE
 from kreinlearn.sums import Array
-from kreinlearn.sums.parallel import SPARE, sum_over_blocks
+from kreinlearn.sums.parallel import SPARE, map_in_threads, sum_over_blocks
 
 SUM_BYTES = 200 * 2**20  # memory for sums; where it is full, workers wait for one another
 
@@ -83,12 +83,14 @@ class Moments:
         """Add a block of rows (b, m) with targets (b, q) and weights (b,)."""
         if not self.gram.single:
             C = np.asarray(C, dtype=np.float64)
-        self.gram.add(C, w)
-        wY = Y if w is None else w[:, None] * Y
-        if Y.shape[1]:
-            self.cross += C.T @ wY.astype(C.dtype, copy=False)
-            self.y_sums += wY.sum(axis=0)
-            self.y_squares += np.einsum("iq,iq->q", wY, Y)
+        V = np.empty((len(C), 1 + Y.shape[1]))  # (b, 1 + q): w1 and wY
+        V[:, 0], V[:, 1:] = 1.0 if w is None else w, Y if w is None else w[:, None] * Y
+        products = V.astype(C.dtype, copy=False).T @ C  # (1 + q, m)
+        self.gram.sums += products[0]
+        self.gram.add_products(C, w)
+        self.cross += products[1:].T
+        self.y_sums += V[:, 0] @ Y
+        self.y_squares += np.einsum("iq,iq->q", V[:, 1:], Y)
         self.weight += float(len(C) if w is None else w.sum())
 
     def __iadd__(self, other: Self) -> Self:
@@ -207,13 +209,18 @@ def spare_for(m: int, n_groups: int, workers: int) -> int:
 
 def moments_of(C: Array, targets: Targets, numbers: Array, workers: int = 1) -> list[Moments]:
     """The moments of each group of a matrix in memory, whose rows have these numbers."""
-    order = None if targets.groups is None else targets.order_of(targets.groups[numbers])
-    m, q = C.shape[1], targets.Y.shape[1]
-    moments = [Moments.zeros(m, q) for _ in range(targets.n_groups)]
-    for g, span in targets.spans(numbers if order is None else numbers[order]):
-        here = span if order is None else order[span]
-        moments[g] = _moments(C[here], targets, numbers[here], workers)
-    return moments
+    if targets.groups is None:
+        return [_moments(C, targets, numbers, workers)]
+    order = targets.order_of(targets.groups[numbers])
+    places = dict(targets.spans(numbers[order]))
+
+    def of_group(g: int) -> Moments:
+        if g not in places:
+            return Moments.zeros(C.shape[1], targets.Y.shape[1])
+        here = order[places[g]]
+        return _moments(C[here], targets, numbers[here], 1)
+
+    return map_in_threads(of_group, range(targets.n_groups), workers)
 
 
 def _moments(C: Array, targets: Targets, numbers: Array, workers: int) -> Moments:
@@ -252,13 +259,17 @@ class Gram:
 
     def add(self, C: Array, w: Array | None = None) -> None:
         """Add a block of rows (b, m) with weights (b,)."""
+        self.sums += column_sums(C) if w is None else w @ C
+        self.add_products(C, w)
+
+    def add_products(self, C: Array, w: Array | None) -> None:
+        """Add C'wC alone; whoever calls this has added the column sums."""
         if w is not None:
-            self.sums += w @ C
             C = np.sqrt(w).astype(C.dtype, copy=False)[:, None] * C
-        else:
-            self.sums += column_sums(C)
         if C.dtype == np.float32 and self.single:
-            self.triangle += add_gram(C, np.zeros(self.triangle.shape, np.float32, order="F"))
+            part = add_gram(C, np.zeros(self.triangle.shape, np.float32, order="F"))
+            for strip in self._strips():
+                self.triangle[strip] += part[strip]
         else:
             add_gram(np.asarray(C, dtype=np.float64), self.triangle)
 

@@ -472,10 +472,11 @@ def total_of_columns(function: Callable[..., Any], *columns: Array | None) -> An
     """The sum of ``function`` over fixed spans of rows of columns that belong together."""
     assert columns[0] is not None
     tree: Tree[Any] = Tree(1)
-    for i, span in enumerate(spans_of(len(columns[0]), *COLUMN_SPANS)):
-        here = slice(*span)
-        tree.put(i, function(*(None if column is None else column[here] for column in columns)))
-    return tree.total(lambda: function(*columns))
+    with serial_blas():
+        for i, span in enumerate(spans_of(len(columns[0]), *COLUMN_SPANS)):
+            here = slice(*span)
+            tree.put(i, function(*(None if column is None else column[here] for column in columns)))
+        return tree.total(lambda: function(*columns))
 
 
 # Sums of targets and weights alone

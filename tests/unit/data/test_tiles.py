@@ -15,7 +15,9 @@ from kreinlearn.data import memory
 from kreinlearn.data.memory import budget_bytes, free_memory, in_words, require_memory
 from kreinlearn.data.tiles import (
     TILE,
+    Part,
     Scratch,
+    blocks_to_read,
     first_not_finite,
     length,
     objects_of,
@@ -51,6 +53,38 @@ def test_take_of_objects_gives_a_list_of_the_same_objects(order):
     assert isinstance(got, list)
     assert all(a is objects[i] for a, i in zip(got, order, strict=True))
     assert take(tuple(objects), order) == got
+
+
+class Told(Part):
+    """Rows in memory that tell when they are read."""
+
+    def __init__(self, rows, *, anywhere):
+        super().__init__(rows, 0, len(rows))
+        self.anywhere, self.reads = anywhere, 0
+
+    def __getitem__(self, span):
+        self.reads += 1
+        return super().__getitem__(span)
+
+    def take(self, numbers):
+        self.reads += 1
+        return super().take(numbers)
+
+
+@pytest.mark.parametrize("anywhere", [False, True])
+@pytest.mark.parametrize("form", [np.asarray, list])
+def test_blocks_are_read_in_turn_unless_they_can_be_read_anywhere(anywhere, form):
+    """Threads that call ``read`` in any order get the same rows, sorted by ``order``."""
+    rows = np.random.default_rng(0).normal(size=(2 * TILE + 9, 2))
+    source, known = Told(form(rows), anywhere=anywhere), np.array([0, 5, TILE + 1])
+    blocks = list(blocks_to_read(source, known, lambda numbers: numbers[::-1]))
+    assert source.reads == (0 if anywhere else 3)
+    assert [start for start, _ in blocks] == [1, TILE, 2 * TILE]
+    for _, read in blocks[::-1]:
+        numbers, objects = read()
+        assert not np.isin(numbers, known).any()
+        np.testing.assert_array_equal(numbers, np.sort(numbers)[::-1])
+        np.testing.assert_array_equal(np.array(objects), rows[numbers])
 
 
 def test_take_from_a_memory_map_reads_rows(tmp_path):

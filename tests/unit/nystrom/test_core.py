@@ -14,6 +14,7 @@ from kreinlearn.kernels import DeltaGauss, Precomputed, pairwise
 from kreinlearn.nystrom.core import (
     OBSERVED_RTOL,
     SWEEPS,
+    WHITEN_RTOL,
     KreinFeatures,
     SimilarityFeatures,
     candidate_count,
@@ -24,6 +25,8 @@ from kreinlearn.nystrom.core import (
     identity_map,
     landmark_map,
     least_squares_core,
+    one_shot,
+    root,
     rows_of_core,
     sweep,
     weighted_draw,
@@ -244,3 +247,38 @@ def test_krein_features_have_two_signs_and_similarities_have_none():
     assert (krein.root(16.0), plain.root(16.0)) == (4.0, 16.0)
     assert identity_map(3).Lambda.shape == (0,)
     assert identity_map(3).E.shape == (3, 0)
+
+
+# Roots
+
+
+@pytest.mark.parametrize("rank", [0, 1, 6, 9])
+def test_a_root_and_its_inverse(rank):
+    """Of a matrix of full rank it is a triangle; of others it has as many rows as the rank."""
+    F = np.random.default_rng(rank).normal(size=(40, rank)) @ np.eye(rank, 9)
+    A = F.T @ F
+    R, inverse = root(A, WHITEN_RTOL)
+    assert R.shape == inverse.T.shape == (rank, 9)
+    assert np.array_equal(R, np.triu(R)) == (rank in (0, 9) or rank == 1)
+    condition = np.linalg.cond(F) ** 2 if rank == 9 else 1e2
+    error = 100 * np.finfo(float).eps * condition
+    np.testing.assert_allclose(R.T @ R, A, rtol=0, atol=error * np.abs(A).max(initial=1))
+    np.testing.assert_allclose(R @ inverse, np.eye(rank), rtol=0, atol=error)
+
+
+def test_the_root_does_not_change_the_spectrum(monkeypatch):
+    """E and Lambda by a triangle, and by eigenvectors, which are used near a singular matrix."""
+    generator = np.random.default_rng(4)
+    C, W = generator.normal(size=(60, 7)), generator.normal(size=(7, 7))
+    S, G = np.array([1, 1, -1, 1, -1, -1, 1.0]), C.T @ C
+    E, Lambda = one_shot(G, W, S)
+    monkeypatch.setattr("kreinlearn.nystrom.core.SAFE_PIVOT", np.inf)
+    E_other, Lambda_other = one_shot(G, W, S)
+    error = 100 * np.finfo(float).eps * np.linalg.cond(C @ W) ** 2
+    np.testing.assert_allclose(Lambda, Lambda_other, rtol=0, atol=error * np.abs(Lambda).max())
+    np.testing.assert_allclose((E * Lambda) @ E.T, (E_other * Lambda_other) @ E_other.T, rtol=error)
+    np.testing.assert_allclose(E.T @ G @ E, np.eye(7), rtol=0, atol=error)
+    K = (C @ W * S) @ (C @ W).T
+    values = np.linalg.eigvalsh(K)
+    values = values[np.argsort(-np.abs(values))][:7]
+    np.testing.assert_allclose(Lambda, values, rtol=0, atol=error * np.abs(values).max())

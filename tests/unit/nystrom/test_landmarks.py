@@ -69,6 +69,10 @@ def test_the_sketch_has_as_many_columns_as_the_rank():
     [
         ({}, 12),  # uniform landmarks need no other rows
         ({"scheme": "greedy_kmeans++"}, 500),
+        ({"scheme": "greedy_kmeans++", "n_landmarks": 61}, 610),
+        ({"scheme": "medoids+greedy"}, 500),
+        ({"scheme": "medoids+greedy", "n_landmarks": 121}, 610),  # ten for each of the first half
+        ({"scheme": "medoids+greedy", "n_landmarks": 121, "wants_pool": True}, 1210),
         ({"scheme": None, "given": np.arange(12)}, 0),
         ({"scheme": None, "given": np.arange(12), "core": "ls"}, 500),
         ({"core": "ls"}, 500),

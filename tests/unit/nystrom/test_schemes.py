@@ -13,10 +13,12 @@ from kreinlearn.kernels.callables import CallableKernel
 from kreinlearn.nystrom.core import weighted_draw
 from kreinlearn.nystrom.schemes import (
     DRAWN,
+    LLOYD_STEPS,
     SCHEMES,
     Candidates,
     _greedy_seeds,
     _replaced,
+    lloyd,
     seeds,
 )
 from kreinlearn.pairs.pairs import Pairs
@@ -172,6 +174,25 @@ def test_greedy_seeds_with_one_trial_are_drawn_by_the_weights_of_that_moment():
         counts[tuple(found)] += 1
     spread = np.sqrt(runs * expected * (1 - expected))
     assert (np.abs(counts - runs * expected) <= 4.5 * spread).all()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_centres_are_those_of_steps_that_are_spelled_out(workers):
+    """No row is nearest to the last centre, which stays where it is."""
+    rows = np.random.default_rng(3).normal(size=(1300, 3))
+    first = np.vstack([rows[:6], [[90.0, 90.0, 90.0]]])
+    expected = first.copy()
+    for _ in range(LLOYD_STEPS):
+        nearest = ((rows[:, None] - expected) ** 2).sum(axis=2).argmin(axis=1)
+        for k in range(6):
+            expected[k] = rows[nearest == k].mean(axis=0)
+    found = lloyd(rows, first, workers)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_centres_that_do_not_move_stay():
+    rows = np.repeat([[0.0, 0.0], [4.0, 0.0]], 3, axis=0)
+    np.testing.assert_array_equal(lloyd(rows, rows[[0, 3]]), rows[[0, 3]])
 
 
 def test_an_object_unlike_all_others_is_picked():

@@ -533,3 +533,22 @@ def test_a_new_object_whose_similarity_is_not_finite_is_named():
     out = np.empty((N, 2))
     with pytest.raises(ValueError, match=rf"NaN for row {TILE + 9} .* landmark row 4;"):
         project(list(range(N)), columns, np.ones((M, 2)), out, 1)
+
+
+def test_sums_of_a_group_without_rows_are_not_written_to():
+    """Memory that holds zeros from the start is taken when somebody writes to it."""
+    pairs, sample = opened(DeltaGauss(), X)
+    work = RowWork(pairs.evaluator(sample), sample.landmarks, 1.0, 1, 3, len(sample.landmarks))
+    groups = np.arange(N) % 2  # and none in the last group
+    targets = Targets(X[:, :1], None, groups, 3)
+    total, other = work.zero(), work.zero()
+    for one in (total, other):
+        one.groups[2].gram.triangle.flags.writeable = False
+        numbers = targets.by_group(np.arange(100))
+        work.add(one, numbers, X[numbers], targets, work.scratch())
+    total += other
+    other.clear()
+    assert total.present == {0, 1}
+    assert not other.present
+    assert [group.weight for group in total.groups] == [100, 100, 0]
+    assert [group.weight for group in other.groups] == [0, 0, 0]

@@ -235,6 +235,20 @@ def test_moments_of_one_group_of_many_tiles(w):
         assert_moments(found, C, Y, w)
 
 
+def test_weights_that_cancel_leave_sums():
+    """Rows that are added, and others that are taken away, have the weight 0 together."""
+    gained, lost, total = (Moments.zeros(M, Q) for _ in range(3))
+    gained.add(C[:20], Y[:20], None)
+    lost.add(C[20:40], Y[20:40], None)
+    gained -= lost
+    total += gained
+    assert total.weight == 0
+    expected = C[:20].T @ C[:20] - C[20:40].T @ C[20:40]
+    np.testing.assert_allclose(total.gram.matrix, expected, atol=1e-12)
+    total.clear()
+    assert not total.gram.matrix.any()
+
+
 def test_rows_of_a_group_stand_together():
     targets = Targets(Y, None, GROUPS, n_groups=5)
     numbers = np.arange(10, 50)
