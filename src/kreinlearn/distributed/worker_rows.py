@@ -65,7 +65,7 @@ class WorkerRows(Rows):
         for start, stop in spans_of(len(self)):
             without = left_out[slice(*np.searchsorted(left_out, [start, stop]))]
             if len(without) < stop - start:
-                pieces = (_piece(column, start, stop) for column in (self.X, Y, w))
+                pieces = (_parts(column, start, stop) for column in (self.X, Y, w))
                 yield Span(shared_work, start, stop, without, shared_groups, *pieces)
 
     def map(
@@ -130,7 +130,9 @@ class WorkerRows(Rows):
         of_block = delayed.task(Rows([]).weights_by_class)
         pairs = zip(labels.blocks, given, strict=True)
         blocks = [of_block(y, w, classes, of_classes) for y, w in pairs]
-        return DaskRows(blocks, labels.lengths, labels.shape[:1], np.float64)
+        by_class = DaskRows(blocks, labels.lengths, labels.shape[:1], np.float64)
+        by_class.beside = self.X
+        return by_class
 
     def weighted_rows(self, weights: DaskRows | None) -> Array | None:  # type: ignore[override]
         """The rows of positive weight; of blocks with others, one bit for each row is sent here."""
@@ -174,7 +176,9 @@ def column_on_workers(values: ColumnLike, X: DaskRows, check: Check, name: str) 
             f"{[len(X), len(column)]}, of X and {name}"
         )
     on_workers = column.with_blocks_of(X) if isinstance(column, DaskRows) else spread(column, X)
-    return on_workers.persisted()  # several passes ask for them
+    kept = on_workers.persisted()  # several passes ask for them
+    kept.beside = X
+    return kept
 
 
 def _checked(block: Objects, check: Check) -> Array:
@@ -228,6 +232,13 @@ def _piece(column: DaskRows | Array | None, start: int, stop: int) -> Delayed | 
     if isinstance(column, DaskRows):
         return column.piece(start, stop)
     return None if column is None else column[start:stop]
+
+
+def _parts(column: DaskRows | Array | None, start: int, stop: int) -> list[Any] | None:
+    """The same in parts, which a task joins."""
+    if isinstance(column, DaskRows):
+        return column.parts(start, stop)
+    return None if column is None else [column[start:stop]]
 
 
 def _total_of_columns(function: Callable[..., Any], y: DaskRows, w: DaskRows | None) -> Any:
