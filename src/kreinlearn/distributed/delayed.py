@@ -238,10 +238,10 @@ class Layout(NamedTuple):
     n_bytes: int
 
 
-def layout_of(block: Objects) -> list[Layout]:
-    """The layout of one block, in a list that can be joined with those of other blocks."""
+def layout_of(block: Objects) -> Layout:
+    """The layout of one block."""
     from dask.sizeof import sizeof
 
     width = int(block.shape[1]) if getattr(block, "ndim", 1) == 2 else None
     dtype = getattr(block, "dtype", np.dtype(object))
-    return [Layout(length(block), width, dtype, sizeof(block))]
+    return Layout(length(block), width, dtype, sizeof(block))

@@ -89,7 +89,7 @@ class DaskRows(Source):
 
     def collected(self) -> Objects:
         """All rows, which do not stay here: those of a column of targets."""
-        return delayed.compute(delayed.merged(list(self.blocks), joined))
+        return delayed.compute(delayed.task(joined)(self.blocks))
 
     def take(self, numbers: ArrayLike) -> Objects:
         """Rows by number, in the given order; those that are not here yet are fetched.
@@ -122,7 +122,7 @@ class DaskRows(Source):
             delayed.task(_taken)(self.given[i], self.steps, numbers[owner == i] - self.starts[i])
             for i in np.unique(owner)
         ]
-        return delayed.compute(delayed.merged(parts, joined))
+        return delayed.compute(delayed.task(joined)(parts))
 
     def __getitem__(self, numbers: slice | ArrayLike) -> Objects:
         if isinstance(numbers, slice):
@@ -163,9 +163,9 @@ def rows_of(
     blocks, lengths, width, dtype = delayed.blocks_of(X)
     if lengths is None or dtype is None:
         as_read = list(map(delayed.task(read), blocks))
-        merged = delayed.merged(list(map(delayed.task(delayed.layout_of), as_read)), joined)
+        every = delayed.task(list)(list(map(delayed.task(delayed.layout_of), as_read)))
         others = [*chain(*along), *(as_read if keep else [])]
-        kept, layouts = delayed.persist(others, merged)
+        kept, layouts = delayed.persist(others, every)
         for blocks_along in along:
             blocks_along[:], kept = kept[: len(blocks_along)], kept[len(blocks_along) :]
         if keep:

@@ -115,7 +115,7 @@ class WorkerRows(Rows):
         of_block = delayed.task(_rows_of_classes)
         each = zip(labels.blocks, labels.starts[:-1].tolist(), strict=True)
         parts = [of_block(block, start, wanted) for block, start in each]
-        numbers, found = zip(*delayed.compute(delayed.merged(parts, joined)), strict=True)
+        numbers, found = zip(*delayed.compute(delayed.task(list)(parts)), strict=True)
         return np.concatenate(numbers), np.concatenate(found)
 
     def column_sums(  # type: ignore[override]
@@ -139,7 +139,7 @@ class WorkerRows(Rows):
         if weights is None:
             return None
         packed = list(map(delayed.task(_packed), weights.blocks))
-        bits = delayed.compute(delayed.merged(packed, joined))
+        bits = delayed.compute(delayed.task(list)(packed))
         if all(of_block is None for of_block in bits):
             return None
         counted = [
@@ -212,19 +212,16 @@ def _columns_of(targets: Targets) -> tuple[Any, Any, Any]:
     return targets.Y, targets.weights, targets.groups
 
 
-def _rows_of_classes(labels: Array, start: int, wanted: Array) -> list[tuple[Array, Array]]:
-    """The same of a block, in a list that can be joined with those of others."""
+def _rows_of_classes(labels: Array, start: int, wanted: Array) -> tuple[Array, Array]:
+    """The same of a block."""
     places, found = Rows([]).rows_of_classes(labels, wanted)
-    return [(places + start, found)]
+    return places + start, found
 
 
-def _packed(weights: Array) -> list[Array | None]:
-    """One bit for each row, whether it has a weight, or None if all rows of a block have one.
-
-    It is a list, so that it can be joined with those of others.
-    """
+def _packed(weights: Array) -> Array | None:
+    """One bit for each row, whether it has a weight, or None if all rows of a block have one."""
     has = weights > 0
-    return [None if has.all() else np.packbits(has)]
+    return None if has.all() else np.packbits(has)
 
 
 def _piece(column: DaskRows | Array | None, start: int, stop: int) -> Delayed | Array | None:

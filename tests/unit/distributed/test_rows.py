@@ -102,8 +102,9 @@ def test_a_fit_waits_for_the_workers_a_few_times(monkeypatch):
     monkeypatch.setattr(delayed, "compute", counted)
     data = (array(X), array(TWO), array(W))
     kl.KreinRidgeClassifier("delta_gauss", landmarks=15, random_state=3, cv=7).fit(*data)
-    assert counts["joined"] == 5  # rows for the width, rows of weight zero, the sample, its Y and w
+    assert counts["joined"] == 4  # rows for the width, the sample, its targets and its weights
     assert counts["added"] == 3  # the classes, their weights, and the sums
+    assert counts.total() == 8  # and which rows have a weight of zero
 
 
 @pytest.mark.parametrize("method", ["split", "cv+"])
