@@ -9,7 +9,9 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
+from uuid import uuid4
 
 import joblib
 import numpy as np
@@ -57,8 +59,61 @@ def is_frame(X: Collection) -> bool:
 
 
 def task(function: Callable[..., Any]) -> Callable[..., Delayed]:
-    """A function whose calls are delayed; each call is a task with a key of its own."""
-    return constant(function)
+    """A function whose calls are delayed; each call is a task with a key of its own.
+
+    Delayed objects may be anywhere in lists, tuples and dataclasses among the arguments. They are
+    handed to dask side by side, as dask takes milliseconds for each that is inside of something.
+    """
+    import dask
+    from dask.delayed import Delayed as DelayedObject
+    from dask.utils import funcname
+
+    def call(*arguments: Any, **named: Any) -> Delayed:
+        parts = list[Delayed]()
+
+        def taken_out(value: Any) -> Any:
+            if isinstance(value, DelayedObject):
+                parts.append(value)
+                return Place(len(parts) - 1)
+            return value
+
+        called = Call(function, _with_leaves(arguments, taken_out), named)
+        key = f"{funcname(function)}-{uuid4().hex}"
+        return dask.delayed(called, pure=False, traverse=False)(*parts, dask_key_name=key)
+
+    return call
+
+
+class Place(int):
+    """Stands for the delayed object of this number in the arguments of a task."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function and its arguments, in which delayed objects are replaced by places."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    named: dict[str, Any]
+
+    def __call__(self, *parts: Any) -> Any:
+        def put_in(value: Any) -> Any:
+            return parts[value] if isinstance(value, Place) else value
+
+        return self.function(*_with_leaves(self.arguments, put_in), **self.named)
+
+
+def _with_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The value, with everything changed that is in its lists, tuples and dataclasses."""
+    if isinstance(value, list):
+        return [_with_leaves(one, change) for one in value]
+    if isinstance(value, tuple):
+        items = [_with_leaves(one, change) for one in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if is_dataclass(value) and not isinstance(value, type):
+        names = [one.name for one in fields(value)]
+        return replace(value, **{n: _with_leaves(getattr(value, n), change) for n in names})
+    return change(value)
 
 
 def constant(value: object) -> Delayed:
@@ -183,10 +238,10 @@ class Layout(NamedTuple):
     n_bytes: int
 
 
-def layout_of(block: Objects) -> list[Layout]:
-    """The layout of one block, in a list that can be joined with those of other blocks."""
+def layout_of(block: Objects) -> Layout:
+    """The layout of one block."""
     from dask.sizeof import sizeof
 
     width = int(block.shape[1]) if getattr(block, "ndim", 1) == 2 else None
     dtype = getattr(block, "dtype", np.dtype(object))
-    return [Layout(length(block), width, dtype, sizeof(block))]
+    return Layout(length(block), width, dtype, sizeof(block))

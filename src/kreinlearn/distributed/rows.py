@@ -31,6 +31,7 @@ class DaskRows(Source):
         self.given, self.steps, self.lengths = given, steps, lengths
         self.n_bytes = n_bytes  # of all rows, if that is known
         self.kept_bytes = 0  # of rows that stay in the memory of the workers
+        self.beside: DaskRows | None = None  # the rows that these, targets or weights, belong to
         self.shape, self.dtype = shape, np.dtype(dtype)
         self.starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.intp)])
         self._taken = np.empty(0, dtype=np.intp)  # numbers of the rows that are here, sorted
@@ -41,7 +42,9 @@ class DaskRows(Source):
         """The rows of ``function(block)``, which is called where the block is."""
         shape = (len(self),) if width is None else (len(self), width)
         steps = (*self.steps, function)
-        return DaskRows(self.given, self.lengths, shape, dtype, steps, self.n_bytes)
+        rows = DaskRows(self.given, self.lengths, shape, dtype, steps, self.n_bytes)
+        rows.beside = self.beside
+        return rows
 
     def persisted(self) -> DaskRows:
         """The same rows, which stay in the memory of the workers once they are read."""
@@ -68,6 +71,11 @@ class DaskRows(Source):
 
     def piece(self, start: int, stop: int) -> Delayed:
         """The delayed rows start..stop, joined on a worker."""
+        parts = self.parts(start, stop)
+        return parts[0] if len(parts) == 1 else delayed.task(joined)(parts)
+
+    def parts(self, start: int, stop: int) -> list[Delayed]:
+        """The delayed rows start..stop, which may be on several workers."""
         first, last = np.searchsorted(self.starts, [start, stop - 1], "right") - 1
         parts = []
         for i in range(int(first), int(last) + 1):
@@ -75,21 +83,25 @@ class DaskRows(Source):
             part = slice(max(start - at, 0), min(stop - at, n))
             whole = part == slice(0, n)
             parts.append(self.blocks[i] if whole else delayed.task(getitem)(self.blocks[i], part))
-        return parts[0] if len(parts) == 1 else delayed.task(joined)(parts)
+        return parts
 
     # A few rows in memory
 
     def collected(self) -> Objects:
         """All rows, which do not stay here: those of a column of targets."""
-        return delayed.compute(delayed.merged(list(self.blocks), joined))
+        return delayed.compute(delayed.task(joined)(self.blocks))
 
     def take(self, numbers: ArrayLike) -> Objects:
-        """Rows by number, in the given order; those that are not here yet are fetched."""
+        """Rows by number, in the given order; those that are not here yet are fetched.
+
+        Targets and weights are fetched for all rows that are here, as they will be asked for.
+        """
         numbers = np.asarray(numbers, dtype=np.intp)
         with self._lock:
-            missing = ~among(numbers, self._taken)
-            if missing.any() or self._rows is None:
-                self._add(np.unique(numbers[missing]))
+            missing = numbers[~among(numbers, self._taken)]
+            if len(missing) or self._rows is None:
+                more = missing[:0] if self.beside is None else self.beside._taken
+                self._add(np.setdiff1d(np.concatenate([missing, more]), self._taken))
             return take(self._rows, np.searchsorted(self._taken, numbers))
 
     def _add(self, new: Array) -> None:
@@ -107,10 +119,10 @@ class DaskRows(Source):
         """Rows of sorted numbers; they are joined on the workers, and nothing else is sent."""
         owner = np.searchsorted(self.starts, numbers, "right") - 1
         parts = [
-            delayed.task(take)(self.blocks[i], numbers[owner == i] - self.starts[i])
+            delayed.task(_taken)(self.given[i], self.steps, numbers[owner == i] - self.starts[i])
             for i in np.unique(owner)
         ]
-        return delayed.compute(delayed.merged(parts, joined))
+        return delayed.compute(delayed.task(joined)(parts))
 
     def __getitem__(self, numbers: slice | ArrayLike) -> Objects:
         if isinstance(numbers, slice):
@@ -133,6 +145,11 @@ class DaskRows(Source):
         )
 
 
+def _taken(block: Objects, steps: Sequence[Read], places: Array) -> Objects:
+    """Rows of a block after all steps from what was given."""
+    return take(delayed.chained(block, steps), places)
+
+
 def rows_of(
     X: Collection, read: Read, *, keep: bool = False, along: Sequence[list[Delayed]] = ()
 ) -> DaskRows:
@@ -146,9 +163,9 @@ def rows_of(
     blocks, lengths, width, dtype = delayed.blocks_of(X)
     if lengths is None or dtype is None:
         as_read = list(map(delayed.task(read), blocks))
-        merged = delayed.merged(list(map(delayed.task(delayed.layout_of), as_read)), joined)
+        every = delayed.task(list)(list(map(delayed.task(delayed.layout_of), as_read)))
         others = [*chain(*along), *(as_read if keep else [])]
-        kept, layouts = delayed.persist(others, merged)
+        kept, layouts = delayed.persist(others, every)
         for blocks_along in along:
             blocks_along[:], kept = kept[: len(blocks_along)], kept[len(blocks_along) :]
         if keep:

@@ -29,7 +29,7 @@ def collected(values: Any, name: str, n: int, budget: float) -> Any:
         "raise Resources(memory_budget=...), or pass conformal=None",
     )  # fmt: skip
     as_arrays = list(map(delayed.task(_as_array), blocks))
-    return delayed.compute(delayed.merged(as_arrays, joined))
+    return delayed.compute(delayed.task(joined)(as_arrays))
 
 
 def kept_on_workers(
@@ -88,7 +88,7 @@ def of_each_row(X: Objects | Collection, function: Callable[[Objects], Array]) -
     if not is_dask(X):
         return function(X)
     blocks = [delayed.task(function)(block) for block in delayed.blocks_of(X).blocks]
-    return np.asarray(delayed.compute(delayed.merged(blocks, joined)))
+    return np.asarray(delayed.compute(delayed.task(joined)(blocks)))
 
 
 def _by_block(numbers: Array, lengths: list[int]) -> list[Array]:
@@ -126,7 +126,7 @@ def _as_array(block: Objects) -> Array:
 
 def _size(block: Objects) -> tuple[int, int]:
     """The number of rows and of bytes of a block."""
-    layout = delayed.layout_of(delayed.with_length(block))[0]
+    layout = delayed.layout_of(delayed.with_length(block))
     return layout.n, layout.n_bytes
 
 

@@ -6,9 +6,10 @@ decide where the rows of a span are joined: the sums have the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from kreinlearn.data.tiles import row_blocks, tiles_without
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.nystrom.core import RowWork, SweepTotal
 from kreinlearn.pairs.evaluate import naming, scaled
+from kreinlearn.pairs.rows import joined
 from kreinlearn.sums.moments import Targets
 from kreinlearn.sums.parallel import serial_blas
 
@@ -36,17 +38,24 @@ class Span:
     stop: int
     left_out: Array  # numbers of the rows that are not evaluated
     groups: Array | None  # of all rows
-    A: Objects = None
-    Y: Array | None = None
-    w: Array | None = None
+    A: Sequence[Objects] | None = None  # in parts, as Y and w
+    Y: Sequence[Array] | None = None
+    w: Sequence[Array] | None = None
 
-    @property
+    @cached_property
+    def objects(self) -> Objects:
+        """The rows, one after the other; an array is aligned."""
+        assert self.A is not None
+        return aligned(joined(self.A))
+
+    @cached_property
     def targets(self) -> Targets:
         """The targets of the rows, with their groups."""
         numbers = np.arange(self.start, self.stop)
         groups = None if self.groups is None else np.asarray(self.groups[numbers])
-        Y = np.empty((len(numbers), 0)) if self.Y is None else self.Y
-        return Targets(Y, self.w, groups, self.work.n_groups, first=self.start)
+        Y = np.empty((len(numbers), 0)) if self.Y is None else joined(self.Y)
+        w = None if self.w is None else joined(self.w)
+        return Targets(Y, w, groups, self.work.n_groups, first=self.start)
 
     def numbers_by_tile(self) -> list[Array]:
         """The numbers of the rows of each tile, in the order in which they are evaluated."""
@@ -59,7 +68,7 @@ class Span:
 
     def blocks(self) -> Iterator[tuple[Array, Objects]]:
         """The same numbers, with the objects."""
-        return row_blocks(aligned(self.A), self.left_out, self.targets.by_group, self.start)
+        return row_blocks(self.objects, self.left_out, self.targets.by_group, self.start)
 
     def total(self) -> SweepTotal:
         """The sums of the rows."""
@@ -73,7 +82,7 @@ class Span:
         if columns.stored is None:
             yield self.work
         else:
-            with columns.stored.shard(self.start, aligned(self.A)) as stored:
+            with columns.stored.shard(self.start, self.objects) as stored:
                 yield replace(self.work, columns=replace(columns, stored=stored))
 
     def total_of_tiles(self, values: Iterable[Array]) -> SweepTotal:

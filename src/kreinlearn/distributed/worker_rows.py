@@ -65,7 +65,7 @@ class WorkerRows(Rows):
         for start, stop in spans_of(len(self)):
             without = left_out[slice(*np.searchsorted(left_out, [start, stop]))]
             if len(without) < stop - start:
-                pieces = (_piece(column, start, stop) for column in (self.X, Y, w))
+                pieces = (_parts(column, start, stop) for column in (self.X, Y, w))
                 yield Span(shared_work, start, stop, without, shared_groups, *pieces)
 
     def map(
@@ -115,7 +115,7 @@ class WorkerRows(Rows):
         of_block = delayed.task(_rows_of_classes)
         each = zip(labels.blocks, labels.starts[:-1].tolist(), strict=True)
         parts = [of_block(block, start, wanted) for block, start in each]
-        numbers, found = zip(*delayed.compute(delayed.merged(parts, joined)), strict=True)
+        numbers, found = zip(*delayed.compute(delayed.task(list)(parts)), strict=True)
         return np.concatenate(numbers), np.concatenate(found)
 
     def column_sums(  # type: ignore[override]
@@ -130,14 +130,16 @@ class WorkerRows(Rows):
         of_block = delayed.task(Rows([]).weights_by_class)
         pairs = zip(labels.blocks, given, strict=True)
         blocks = [of_block(y, w, classes, of_classes) for y, w in pairs]
-        return DaskRows(blocks, labels.lengths, labels.shape[:1], np.float64)
+        by_class = DaskRows(blocks, labels.lengths, labels.shape[:1], np.float64)
+        by_class.beside = self.X
+        return by_class
 
     def weighted_rows(self, weights: DaskRows | None) -> Array | None:  # type: ignore[override]
         """The rows of positive weight; of blocks with others, one bit for each row is sent here."""
         if weights is None:
             return None
         packed = list(map(delayed.task(_packed), weights.blocks))
-        bits = delayed.compute(delayed.merged(packed, joined))
+        bits = delayed.compute(delayed.task(list)(packed))
         if all(of_block is None for of_block in bits):
             return None
         counted = [
@@ -174,7 +176,9 @@ def column_on_workers(values: ColumnLike, X: DaskRows, check: Check, name: str) 
             f"{[len(X), len(column)]}, of X and {name}"
         )
     on_workers = column.with_blocks_of(X) if isinstance(column, DaskRows) else spread(column, X)
-    return on_workers.persisted()  # several passes ask for them
+    kept = on_workers.persisted()  # several passes ask for them
+    kept.beside = X
+    return kept
 
 
 def _checked(block: Objects, check: Check) -> Array:
@@ -208,19 +212,16 @@ def _columns_of(targets: Targets) -> tuple[Any, Any, Any]:
     return targets.Y, targets.weights, targets.groups
 
 
-def _rows_of_classes(labels: Array, start: int, wanted: Array) -> list[tuple[Array, Array]]:
-    """The same of a block, in a list that can be joined with those of others."""
+def _rows_of_classes(labels: Array, start: int, wanted: Array) -> tuple[Array, Array]:
+    """The same of a block."""
     places, found = Rows([]).rows_of_classes(labels, wanted)
-    return [(places + start, found)]
+    return places + start, found
 
 
-def _packed(weights: Array) -> list[Array | None]:
-    """One bit for each row, whether it has a weight, or None if all rows of a block have one.
-
-    It is a list, so that it can be joined with those of others.
-    """
+def _packed(weights: Array) -> Array | None:
+    """One bit for each row, whether it has a weight, or None if all rows of a block have one."""
     has = weights > 0
-    return [None if has.all() else np.packbits(has)]
+    return None if has.all() else np.packbits(has)
 
 
 def _piece(column: DaskRows | Array | None, start: int, stop: int) -> Delayed | Array | None:
@@ -228,6 +229,13 @@ def _piece(column: DaskRows | Array | None, start: int, stop: int) -> Delayed | 
     if isinstance(column, DaskRows):
         return column.piece(start, stop)
     return None if column is None else column[start:stop]
+
+
+def _parts(column: DaskRows | Array | None, start: int, stop: int) -> list[Any] | None:
+    """The same in parts, which a task joins."""
+    if isinstance(column, DaskRows):
+        return column.parts(start, stop)
+    return None if column is None else [column[start:stop]]
 
 
 def _total_of_columns(function: Callable[..., Any], y: DaskRows, w: DaskRows | None) -> Any:

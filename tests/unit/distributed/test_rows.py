@@ -7,12 +7,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from distributed.utils import key_split
 from sklearn.base import clone
 
 import kreinlearn as kl
 from kreinlearn import Resources
 from kreinlearn.data.tiles import TILE
-from kreinlearn.distributed import entrance, selecting
+from kreinlearn.distributed import delayed, entrance, selecting
 from kreinlearn.distributed.rows import DaskRows, rows_of
 from kreinlearn.distributed.worker_rows import column_on_workers
 from tests.unit.distributed.lazy import (
@@ -88,6 +89,22 @@ def test_rows_are_read_once_and_those_of_unknown_number_twice(name):
         model.fit(getattr(rows, kind), y.array)
         assert set(rows.count.values()) == {most}
         assert set(y.count.values()) == {1}
+
+
+def test_a_fit_waits_for_the_workers_a_few_times(monkeypatch):
+    """Targets and weights of the sample come at once, and not one fold after the other."""
+    counts, compute = Counter(), delayed.compute
+
+    def counted(result):
+        counts[key_split(result.key)] += 1
+        return compute(result)
+
+    monkeypatch.setattr(delayed, "compute", counted)
+    data = (array(X), array(TWO), array(W))
+    kl.KreinRidgeClassifier("delta_gauss", landmarks=15, random_state=3, cv=7).fit(*data)
+    assert counts["joined"] == 4  # rows for the width, the sample, its targets and its weights
+    assert counts["added"] == 3  # the classes, their weights, and the sums
+    assert counts.total() == 8  # and which rows have a weight of zero
 
 
 @pytest.mark.parametrize("method", ["split", "cv+"])
