@@ -21,6 +21,7 @@ from kreinlearn.solvers import Array
 
 CANCELLED = 0.1  # A is summed anew if subtracting rows leaves less than this part of its trace
 GATHERED = 2048  # rows copied at a time
+SAMPLED = 10  # rows per coefficient that a sample has at least, to tell where to start
 CROSSING = 0.5  # share of the room for near rows that those may take which have changed sides
 Gram = tuple[Array, Array]  # A (p, p) for all outputs, or (q, p, p) for each; b (p, q)
 
@@ -219,6 +220,12 @@ class Margins(Protocol):
     def start(self, gram: Gram | None) -> list[HingeState]:
         """States with zero coefficients, where all rows are active: the first step is ridge."""
 
+    def sample(self) -> Margins | None:
+        """The same problem of a sample of the rows, if their features are at hand."""
+
+    def start_at(self, coef: Array, gram: Gram) -> list[HingeState]:
+        """States with these coefficients (p, q), in one pass over the features for all outputs."""
+
     def up_to_date(self, states: Mapping[int, HingeState]) -> dict[int, HingeState]:
         """The same states with A and b of the rows that are active now."""
 
@@ -271,6 +278,8 @@ def cancelled(A: Array, before: Array) -> bool:
 
 # a slice of rows, their decision values, and how many are wanted at most -> places in the slice
 Wanted = Callable[[slice, Array, int], Array]
+# an output, a slice of rows, and their decision values -> rows of the slice
+Picked = Callable[[int, slice, Array], "Chosen"]
 
 
 class Rows(Protocol):
@@ -287,6 +296,14 @@ class Rows(Protocol):
         ``wanted`` tells which rows will probably be asked for next; an implementation that
         evaluates features anew, or gives them to ``near``, can then remember theirs.
         """
+
+    def decision_and_terms(
+        self, Z: Array, wanted: Wanted, picked: Picked
+    ) -> tuple[Array, list[tuple[Array, Array]]]:
+        """The same, and for each column the sums of the rows that are picked by their decision."""
+
+    def sample(self) -> tuple[Array, Rows] | None:
+        """Sorted numbers and features of a sample, if they are at hand before the first pass."""
 
     def near(self) -> tuple[Array, Rows] | None:
         """Sorted numbers of the rows that were remembered, and their features."""
@@ -325,6 +342,16 @@ class DenseRows:
     def decision(self, Z: Array, wanted: Wanted | None = None) -> Array:
         return np.asarray(self.Phi @ Z)
 
+    def decision_and_terms(
+        self, Z: Array, wanted: Wanted, picked: Picked
+    ) -> tuple[Array, list[tuple[Array, Array]]]:
+        decision, every = self.decision(Z), slice(0, self.n)
+        chosen = [picked(k, every, decision[:, k]) for k in range(Z.shape[1])]
+        return decision, self.terms(chosen)
+
+    def sample(self) -> None:
+        return None
+
     def near(self) -> None:
         return None
 
@@ -350,7 +377,7 @@ class RowMargins:
     alone: ClassVar[bool] = True  # whether A and b are sums of these rows and no others
 
     def __init__(self, rows: Rows, Y: Array, weights: Array) -> None:
-        self.rows, self.p = rows, rows.p
+        self.rows, self.p, self.weights = rows, rows.p, weights
         self.Y = np.asfortranarray(Y)  # (n, q): -1, +1, or 0 for a row that is not in this problem
         self.W = [np.where(y != 0, weights, 0.0) for y in self.Y.T]
         self.totals = [float(w.sum()) for w in self.W]
@@ -368,6 +395,40 @@ class RowMargins:
             A, b = np.array([A for A, _ in each]), np.column_stack([b for _, b in each])
         zero, nowhere = np.zeros(self.p), np.zeros(self.rows.n)
         return [HingeState(zero, nowhere, active[k], A[k], b[:, k]) for k in range(q)]
+
+    def sample(self) -> RowMargins | None:
+        found = self.rows.sample()
+        if found is None or len(found[0]) < SAMPLED * self.p:
+            return None
+        numbers, rows = found
+        return RowMargins(rows, self.Y[numbers], self.weights[numbers])
+
+    def start_at(self, coef: Array, gram: Gram) -> list[HingeState]:
+        """Either the active rows are summed, or the others, whichever are probably fewer."""
+        sample, q = self.sample(), coef.shape[1]
+        assert sample is not None
+        there = sample.rows.decision(coef)
+        few = [2 * _share(sample, k, there[:, k]) < 1 for k in range(q)]
+
+        def picked(k: int, here: slice, decision: Array) -> Chosen:
+            y, w = self.Y[here, k], self.W[k][here]
+            mask = active_rows(decision, y, w)
+            places = np.flatnonzero(mask if few[k] else ~mask & (w > 0))
+            return Chosen(here.start + places, w[places], y[places])
+
+        cold = dict(enumerate(self.start(gram)))
+        decisions, terms = self.rows.decision_and_terms(coef, self._nearest(cold), picked)
+        states, lost = [], []
+        for k, (A, b) in enumerate(terms):
+            decision = np.ascontiguousarray(decisions[:, k])
+            active = active_rows(decision, self.Y[:, k], self.W[k])
+            if not few[k]:
+                A, b = cold[k].A - A, cold[k].b - b
+                lost += [k] if cancelled(A, cold[k].A) else []
+            states.append(HingeState(coef[:, k], decision, active, A, b))
+        for k, (A, b) in zip(lost, self._terms([(k, states[k].active) for k in lost]), strict=True):
+            states[k] = replace(states[k], A=A, b=b)
+        return states
 
     def up_to_date(self, states: Mapping[int, HingeState]) -> dict[int, HingeState]:
         active = {k: active_rows(states[k].decision, self.Y[:, k], self.W[k]) for k in states}
@@ -413,20 +474,24 @@ class RowMargins:
             numbers,
         )
 
-    def walk(self, states: Mapping[int, HingeState], moves: Mapping[int, Move]) -> dict[int, Step]:
+    def _nearest(self, states: Mapping[int, HingeState]) -> Wanted:
+        """Rows near the margin of any output, and those on another side if they are few."""
+
         def nearest(rows: slice, values: Array, room: int) -> Array:
-            """Rows near the margin of any output, and those on another side if they are few."""
             distance, crosses = np.full(len(values), np.inf), np.zeros(len(values), dtype=bool)
-            for value, k in zip(values.T, moves, strict=True):
+            for value, (k, state) in zip(values.T, states.items(), strict=True):
                 y, w = self.Y[rows, k], self.W[k][rows]
-                crosses |= active_rows(value, y, w) != states[k].active[rows]
+                crosses |= active_rows(value, y, w) != state.active[rows]
                 np.minimum(distance, np.abs(1 - y * value), where=w > 0, out=distance)
             if np.count_nonzero(crosses) <= CROSSING * room:
                 distance[crosses] = 0
             return np.sort(np.argpartition(distance, room - 1)[:room])
 
+        return nearest
+
+    def walk(self, states: Mapping[int, HingeState], moves: Mapping[int, Move]) -> dict[int, Step]:
         targets = np.column_stack([move.target for move in moves.values()])
-        decisions = self.rows.decision(targets, nearest)
+        decisions = self.rows.decision(targets, self._nearest({k: states[k] for k in moves}))
         return {
             k: self._step(k, states[k], move, np.ascontiguousarray(decision))
             for decision, (k, move) in zip(decisions.T, moves.items(), strict=True)
@@ -459,6 +524,12 @@ class NearMargins(RowMargins):
         quadratic = max(D @ state.A @ D - (w * change) @ change, 0.0)
         others = replace(move, linear=move.linear + linear, quadratic=move.quadratic + quadratic)
         return super()._step(k, state, others, decision)
+
+
+def _share(margins: RowMargins, k: int, decision: Array) -> float:
+    """The share of the rows of an output that are active."""
+    active = active_rows(decision, margins.Y[:, k], margins.W[k])
+    return float(np.count_nonzero(active) / max(np.count_nonzero(margins.W[k]), 1))
 
 
 def active_rows(decision: Array, y: Array, w: Array) -> Array:

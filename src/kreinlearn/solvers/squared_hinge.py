@@ -106,10 +106,34 @@ def newton(
         linear, quadratic = (float(v @ (penalty * D)) for v in (state.coef, D))
         return near.back(state, found[0]), Move(target, move.gain, linear, quadratic)
 
+    begun = 0
+    if start is None and gram is not None:
+        guess = guessed(margins, penalty, gram)
+        if guess is not None:
+            start, begun = margins.start_at(guess, gram), 1
     states, n_iter, converged = lock_step(margins, start, gram, propose, max_iter, foresee)
+    n_iter += begun
     coef = np.column_stack([state.coef for state in states])
     objective = margins.losses(states) + penalty @ coef**2
     return HingeSolution(coef, n_iter, converged, objective, states)
+
+
+def guessed(margins: Margins, penalty: Array, gram: Gram) -> Array | None:  # (p, q)
+    """Coefficients near the minimum: those of least squares, corrected by what a sample tells.
+
+    The correction is by how much the two losses differ on the sample. None without a sample.
+    """
+    sample = margins.sample()
+    if sample is None:
+        return None
+    smaller = sum(sample.totals) / sum(margins.totals) * penalty
+    start = sample.start(None)
+    found = newton(sample, smaller, start, max_iter=PATIENCE)
+    of_sample = (solve(state.A + np.diag(smaller), state.b) for state in start)
+    A = np.broadcast_to(gram[0], (len(start), *gram[0].shape[-2:]))
+    of_all = (solve(A[k] + np.diag(penalty), b) for k, b in enumerate(gram[1].T))
+    each = zip(of_all, found.coef.T, of_sample, strict=True)
+    return np.column_stack([ridge + hinge - other for ridge, hinge, other in each])
 
 
 def lock_step(

@@ -88,6 +88,9 @@ class Watched:
         self.touched += [len(one.numbers) for one in chosen]
         return DenseRows(self.Phi).terms(chosen)
 
+    def sample(self):
+        return None
+
     def near(self):
         return None
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from kreinlearn.data.tiles import TILE
 from kreinlearn.kernels import DeltaGauss, SklearnMetric
 from kreinlearn.kernels.callables import CallableKernel
-from kreinlearn.learn.losses.hinge import NEAR, FeatureRows, NearRows, ValuesHere
+from kreinlearn.learn.losses.hinge import NEAR, FeatureRows, KeptRows, ValuesHere
 from kreinlearn.learn.task import Task
 from kreinlearn.nystrom.core import KreinFeatures
 from kreinlearn.nystrom.landmarks import MapSpec
@@ -199,7 +199,7 @@ def counting(share):
         return delta_gauss(A, B)
 
     columns = columns_of(counted)
-    return replace(feature_rows("callable"), columns=columns, kept=NearRows(N, share)), evaluated
+    return replace(feature_rows("callable"), columns=columns, kept=KeptRows(N, share)), evaluated
 
 
 @pytest.mark.parametrize(("share", "again"), [(0.5, 0), (0.0, N)])
@@ -273,7 +273,7 @@ def test_values_are_kept_where_there_is_room_and_the_same_where_there_is_none(by
     found = []
     for budget, kept in ((10**9, True), (8 * N * M, False)):
         task, features, here = swept(budget, by_fold=by_fold)
-        assert (here.target is not None) == kept
+        assert here.has_all == kept
         rows = here.rows(task, features)
         assert rows.kept.share == NEAR
         coef = np.linspace(-1, 1, rows.p)[:, None]
