@@ -128,12 +128,16 @@ def guessed(margins: Margins, penalty: Array, gram: Gram) -> Array | None:  # (p
         return None
     smaller = sum(sample.totals) / sum(margins.totals) * penalty
     start = sample.start(None)
-    found = newton(sample, smaller, start, max_iter=PATIENCE)
-    of_sample = (solve(state.A + np.diag(smaller), state.b) for state in start)
-    A = np.broadcast_to(gram[0], (len(start), *gram[0].shape[-2:]))
-    of_all = (solve(A[k] + np.diag(penalty), b) for k, b in enumerate(gram[1].T))
-    each = zip(of_all, found.coef.T, of_sample, strict=True)
-    return np.column_stack([ridge + hinge - other for ridge, hinge, other in each])
+    known = np.array([state.A for state in start]), np.column_stack([state.b for state in start])
+    found = newton(sample, smaller, start, max_iter=PATIENCE).coef
+    return found + least_squares(gram, penalty) - least_squares(known, smaller)
+
+
+def least_squares(gram: Gram, penalty: Array) -> Array:  # (p, q)
+    """The coefficients of least squares, whose rows are all active."""
+    A = np.broadcast_to(gram[0], (gram[1].shape[1], *gram[0].shape[-2:]))
+    each = zip(A, gram[1].T, strict=True)
+    return np.column_stack([solve(one + np.diag(penalty), b) for one, b in each])
 
 
 def lock_step(

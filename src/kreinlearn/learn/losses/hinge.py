@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
 FLAT = 1e-3  # decrease of its logarithm at which a descent ends: so few rows tell no more
 NEAR = 1 / 8  # share of the rows whose kernel values are kept because they are near the margin
+SAMPLED = 64  # rows per coefficient of a sample that tells where to start, at most
 DENSE = 1 / 64  # share of the rows above which they are summed tile by tile, and not gathered
 SUM_BYTES = 2**25  # of Gram matrices that one thread sums at a time
 COPIED = 16  # rows that are copied at a time, for which the budget has no room of its own
@@ -509,16 +510,19 @@ class FeatureRows:
         return total
 
     def sample(self) -> tuple[Array, FeatureRows] | None:
-        return self._kept() if self.kept.drawn else None
+        """Kept rows that were drawn; where they are very many, some of them tell enough."""
+        step = max(1, self.kept.count // (SAMPLED * self.p))
+        return self._kept(step) if self.kept.drawn else None
 
     def near(self) -> tuple[Array, FeatureRows] | None:
         return None if self.kept.drawn else self._kept()
 
-    def _kept(self) -> tuple[Array, FeatureRows] | None:
-        kept = self.kept
-        if not (kept.known and kept.count):
+    def _kept(self, step: int = 1) -> tuple[Array, FeatureRows] | None:
+        """Every so many of the kept rows."""
+        if not (self.kept.known and self.kept.count):
             return None
-        return kept.numbers, replace(self, n=kept.count, values=kept.values, kept=KeptRows())
+        numbers, values = self.kept.numbers[::step], self.kept.values[::step]
+        return numbers, replace(self, n=len(numbers), values=values, kept=KeptRows())
 
     def terms(self, chosen: Sequence[Chosen]) -> list[tuple[Array, Array]]:
         """sum w phi phi' and sum w t phi over each choice of rows; a row is evaluated once."""
