@@ -22,6 +22,7 @@ from kreinlearn.solvers import Array
 CANCELLED = 0.1  # A is summed anew if subtracting rows leaves less than this part of its trace
 GATHERED = 2048  # rows copied at a time
 SAMPLED = 10  # rows per coefficient that a sample has at least, to tell where to start
+NEAR_OF_ONE = 2  # share of the near rows, times the number of outputs, that are near one of them
 CROSSING = 0.5  # share of the room for near rows that those may take which have changed sides
 Gram = tuple[Array, Array]  # A (p, p) for all outputs, or (q, p, p) for each; b (p, q)
 
@@ -308,6 +309,9 @@ class Rows(Protocol):
     def near(self) -> tuple[Array, Rows] | None:
         """Sorted numbers of the rows that were remembered, and their features."""
 
+    def part(self, places: Array) -> Rows:
+        """Some of the rows, if all of them are in memory."""
+
     def terms(self, chosen: Sequence[Chosen]) -> list[tuple[Array, Array]]:
         """The sums of w phi phi' (p, p) and w t phi (p,), or (p, q), over each choice of rows."""
 
@@ -354,6 +358,9 @@ class DenseRows:
 
     def near(self) -> None:
         return None
+
+    def part(self, places: Array) -> DenseRows:
+        return DenseRows(self.Phi[places])
 
     def terms(self, chosen: Sequence[Chosen]) -> list[tuple[Array, Array]]:
         return [self._terms(*one) for one in chosen]
@@ -466,6 +473,11 @@ class RowMargins:
         if found is None:
             return None
         numbers, rows = found
+        room = len(numbers) * NEAR_OF_ONE // len(self.W)
+        if room < len(numbers):  # most of these rows are near the margins of other outputs
+            distance = np.abs(1 - self.Y[numbers, k] * state.decision[numbers])
+            places = np.sort(np.argpartition(distance, room)[:room])
+            numbers, rows = numbers[places], rows.part(places)
         margins = NearMargins(rows, self.Y[numbers, k : k + 1], self.W[k][numbers])
         margins.totals = [self.totals[k]]
         return Near(

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
 FLAT = 1e-3  # decrease of its logarithm at which a descent ends: so few rows tell no more
 NEAR = 1 / 8  # share of the rows whose kernel values are kept because they are near the margin
+MANY_OUTPUTS = 3  # of which rows near the margin are twice as many
 SAMPLED = 64  # rows per coefficient of a sample that tells where to start, at most
 DENSE = 1 / 64  # share of the rows above which they are summed tile by tile, and not gathered
 SUM_BYTES = 2**25  # of Gram matrices that one thread sums at a time
@@ -96,7 +97,8 @@ class SquaredHinge:
         n_bytes, session = 8 * n * (m + ROW_NUMBERS * q), task.pairs.session
         kept = task.rows.value_store(n_bytes, session)
         if kept is None:
-            kept = ValuesHere.for_rows(n, m, n_bytes, session.budget)
+            near = int(near_share(q) * 8 * n * m)
+            kept = ValuesHere.for_rows(n, m, n_bytes + near, session.budget)
         return kept.before(task, by_fold=by_fold)
 
     def objective(self, folds: Sequence[Fold], workers: int = 1) -> MeanLoss:
@@ -283,6 +285,11 @@ class Sampled(NamedTuple):
     order: Callable[[Array], Array] | None = None  # how the first pass ordered the rows of a tile
 
 
+def near_share(q: int) -> float:
+    """The share of the rows that are kept, if there is room for them."""
+    return NEAR if q < MANY_OUTPUTS else 2 * NEAR
+
+
 class KeptRows:
     """k(x, Z) / unit of a share of the rows: of a sample, and then of those asked for next.
 
@@ -352,7 +359,7 @@ class ValuesHere:
 
     @classmethod
     def for_rows(cls, n: int, m: int, n_bytes: int, budget: int) -> ValuesHere:
-        return cls(np.empty((n, m)) if n_bytes + NEAR * 8 * n * m <= budget else None)
+        return cls(np.empty((n, m)) if n_bytes <= budget else None)
 
     def before(self, task: Task, *, by_fold: bool) -> ValuesHere:
         """Remember how the first pass will see the rows, and make room for some of them."""
@@ -360,7 +367,7 @@ class ValuesHere:
         if self.values is None:
             n, m, groups = task.n, len(task.sample.landmarks), task.n_folds + 1 if by_fold else 1
             sums = 8 * m * m * groups * (depth_of(n) + 1)  # of the first pass
-            left, share = max(_left_for_values(task) - sums, 0), NEAR
+            left, share = max(_left_for_values(task) - sums, 0), near_share(task.Y.shape[1])
             while share * 8 * n * m > NEAR_BUDGET * left:
                 share = share / 2 if share * TILE > 1 else 0.0
             some = KeptRows.sample(n, m, share)
@@ -404,7 +411,7 @@ class ValuesHere:
         sample, session, n, m = task.sample, task.pairs.session, task.n, len(features.map.W)
         sampled, some, workers = None, self.some, task.pairs.workers
         if self.values is not None:
-            some = KeptRows.sample(n, m, NEAR)
+            some = KeptRows.sample(n, m, near_share(task.Y.shape[1]))
             np.take(self.values, some.numbers, axis=0, out=some.values, mode="clip")
         else:
             assert self.sampled is not None
@@ -511,7 +518,7 @@ class FeatureRows:
 
     def sample(self) -> tuple[Array, FeatureRows] | None:
         """Kept rows that were drawn; where they are very many, some of them tell enough."""
-        step = max(1, self.kept.count // (SAMPLED * self.p))
+        step = max(1, -(-self.kept.count // (SAMPLED * self.p)))
         return self._kept(step) if self.kept.drawn else None
 
     def near(self) -> tuple[Array, FeatureRows] | None:
@@ -523,6 +530,10 @@ class FeatureRows:
             return None
         numbers, values = self.kept.numbers[::step], self.kept.values[::step]
         return numbers, replace(self, n=len(numbers), values=values, kept=KeptRows())
+
+    def part(self, places: Array) -> FeatureRows:
+        assert self.values is not None
+        return replace(self, n=len(places), values=self.values[places])
 
     def terms(self, chosen: Sequence[Chosen]) -> list[tuple[Array, Array]]:
         """sum w phi phi' and sum w t phi over each choice of rows; a row is evaluated once."""
@@ -574,7 +585,7 @@ class FeatureRows:
 
     def _sum_of(self, C: Array, Y: Array, weights: Array) -> FeatureMoments:
         n, m = len(C), len(self.W)
-        if n <= self.p:  # rows are mapped, and not their sums
+        if n <= 2 * self.p:  # to map rows takes less time than to map their sums
             return FeatureMoments.of_rows(C @ self.W, Y, weights)
 
         def add(total: Moments, part: slice) -> None:

@@ -127,9 +127,9 @@ def test_kept_and_evaluated_rows_agree(intercept):
 
 
 def test_few_rows_and_many_rows_give_the_same_sums():
-    """Rows are mapped up to p of them, beyond that their sums."""
+    """Rows are mapped up to 2 p of them, beyond that their sums."""
     rows, Phi = feature_rows(kept=True), features("vectors", 1.0, True)
-    for count in (rows.p - 1, rows.p, rows.p + 1, rows.p + 2):
+    for count in (rows.p, 2 * rows.p - 1, 2 * rows.p, 2 * rows.p + 1):
         numbers = MANY[:count]
         w, t = RNG.uniform(0.1, 2, count), RNG.choice([-1.0, 1.0], count)
         A, b = sums(rows, numbers, w, t)
@@ -332,7 +332,7 @@ def swept(budget, *, by_fold=True, intercept=True):
 def test_values_are_kept_where_there_is_room_and_the_same_where_there_is_none(by_fold):
     """Rows evaluated again have the bits of those that were kept."""
     found = []
-    for budget, kept in ((10**9, True), (8 * N * M, False)):
+    for budget, kept in ((10**9, True), (8 * N * M - 1, False)):
         task, features, here = swept(budget, by_fold=by_fold)
         assert here.has_all == kept
         rows = here.rows(task, features)
