@@ -196,9 +196,6 @@ class DaskMargins:
     def sample(self) -> None:
         return None  # the rows are on workers
 
-    def start_at(self, coef: Array, gram: Gram) -> list[HingeState]:
-        raise NotImplementedError("there is no sample that tells where to start")
-
     # A and b
 
     def up_to_date(self, states: Mapping[int, HingeState]) -> dict[int, HingeState]:

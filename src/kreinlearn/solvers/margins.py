@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
@@ -221,11 +222,8 @@ class Margins(Protocol):
     def start(self, gram: Gram | None) -> list[HingeState]:
         """States with zero coefficients, where all rows are active: the first step is ridge."""
 
-    def sample(self) -> Margins | None:
+    def sample(self) -> Sample | None:
         """The same problem of a sample of the rows, if their features are at hand."""
-
-    def start_at(self, coef: Array, gram: Gram) -> list[HingeState]:
-        """States with these coefficients (p, q), in one pass over the features for all outputs."""
 
     def up_to_date(self, states: Mapping[int, HingeState]) -> dict[int, HingeState]:
         """The same states with A and b of the rows that are active now."""
@@ -238,6 +236,14 @@ class Margins(Protocol):
 
     def losses(self, states: Sequence[HingeState]) -> Array:
         """Weighted squared hinge loss of each output: (q,)."""
+
+
+class Sample(NamedTuple):
+    """The same problem of fewer rows, and how to begin with all rows where these say."""
+
+    margins: Margins
+    # coefficients (p, q), sums of all rows -> states there, in one pass over the features
+    start: Callable[[Array, Gram], list[HingeState]]
 
 
 class Near(NamedTuple):
@@ -403,19 +409,18 @@ class RowMargins:
         zero, nowhere = np.zeros(self.p), np.zeros(self.rows.n)
         return [HingeState(zero, nowhere, active[k], A[k], b[:, k]) for k in range(q)]
 
-    def sample(self) -> RowMargins | None:
+    def sample(self) -> Sample | None:
         found = self.rows.sample()
         if found is None or len(found[0]) < SAMPLED * self.p:
             return None
         numbers, rows = found
-        return RowMargins(rows, self.Y[numbers], self.weights[numbers])
+        sample = RowMargins(rows, self.Y[numbers], self.weights[numbers])
+        return Sample(sample, partial(self._start_at, sample))
 
-    def start_at(self, coef: Array, gram: Gram) -> list[HingeState]:
-        """Either the active rows are summed, or the others, whichever are probably fewer."""
-        sample, q = self.sample(), coef.shape[1]
-        assert sample is not None
-        there = sample.rows.decision(coef)
-        few = [2 * _share(sample, k, there[:, k]) < 1 for k in range(q)]
+    def _start_at(self, sample: RowMargins, coef: Array, gram: Gram) -> list[HingeState]:
+        """Either the active rows are summed, or the others, whichever are fewer in a sample."""
+        each = zip(sample.rows.decision(coef).T, sample.Y.T, sample.W, strict=True)
+        few = [2 * np.sum(active_rows(f, y, w)) < np.count_nonzero(w) for f, y, w in each]
 
         def picked(k: int, here: slice, decision: Array) -> Chosen:
             y, w = self.Y[here, k], self.W[k][here]
@@ -536,12 +541,6 @@ class NearMargins(RowMargins):
         quadratic = max(D @ state.A @ D - (w * change) @ change, 0.0)
         others = replace(move, linear=move.linear + linear, quadratic=move.quadratic + quadratic)
         return super()._step(k, state, others, decision)
-
-
-def _share(margins: RowMargins, k: int, decision: Array) -> float:
-    """The share of the rows of an output that are active."""
-    active = active_rows(decision, margins.Y[:, k], margins.W[k])
-    return float(np.count_nonzero(active) / max(np.count_nonzero(margins.W[k]), 1))
 
 
 def active_rows(decision: Array, y: Array, w: Array) -> Array:

@@ -8,7 +8,8 @@ added to A or subtracted from it. The length of a step minimises the objective e
 
 Few rows change sides in a step, and most of these are near the margin. Where the features of rows
 near it are at hand, a problem in which all other rows keep their sides is solved first, and its
-minimum is the target. So a pass over all rows mostly serves to verify it.
+minimum is the target. So a pass over all rows mostly serves to verify it. Where the features of a
+sample are at hand before the first pass, they tell where to start.
 """
 
 from __future__ import annotations
@@ -107,31 +108,27 @@ def newton(
         linear, quadratic = (float(v @ (penalty * D)) for v in (state.coef, D))
         return near.back(state, found[0]), Move(target, move.gain, linear, quadratic)
 
-    begun = 0
-    if start is None and gram is not None:
-        guess = guessed(margins, penalty, gram)
-        if guess is not None:
-            start, begun = margins.start_at(guess, gram), 1
-    states, n_iter, converged = lock_step(margins, start, gram, propose, max_iter, foresee)
-    n_iter += begun
+    sample, begun = margins.sample(), 0
+    if start is None and gram is not None and sample is not None and max_iter > 0:
+        share = sum(sample.margins.totals) / sum(margins.totals)
+        guess = least_squares(gram, penalty) + correction(sample.margins, share * penalty)
+        start, begun = sample.start(guess, gram), 1
+    found = lock_step(margins, start, gram, propose, max_iter - begun, foresee)
+    states, n_iter, converged = found[0], found[1] + begun, found[2]
     coef = np.column_stack([state.coef for state in states])
     objective = margins.losses(states) + penalty @ coef**2
     return HingeSolution(coef, n_iter, converged, objective, states)
 
 
-def guessed(margins: Margins, penalty: Array, gram: Gram) -> Array | None:  # (p, q)
-    """Coefficients near the minimum: those of least squares, corrected by what a sample tells.
+def correction(sample: Margins, penalty: Array) -> Array:  # (p, q)
+    """By how much the minimum differs from that of least squares, on a sample of the rows.
 
-    The correction is by how much the two losses differ on the sample. None without a sample.
+    To add it to the least squares of all rows is nearer to their minimum than that of the sample.
     """
-    sample = margins.sample()
-    if sample is None:
-        return None
-    smaller = sum(sample.totals) / sum(margins.totals) * penalty
     start = sample.start(None)
-    known = np.array([state.A for state in start]), np.column_stack([state.b for state in start])
-    found = newton(sample, smaller, start, max_iter=PATIENCE, tol=GUESSED).coef
-    return found + least_squares(gram, penalty) - least_squares(known, smaller)
+    gram = np.array([state.A for state in start]), np.column_stack([state.b for state in start])
+    found = newton(sample, penalty, start, max_iter=PATIENCE, tol=GUESSED)
+    return found.coef - least_squares(gram, penalty)
 
 
 def least_squares(gram: Gram, penalty: Array) -> Array:  # (p, q)
