@@ -634,13 +634,15 @@ class FeatureRows:
         C, order = buffer[: stop - start], self.sampled.order
         among = slice(*np.searchsorted(self.sampled.numbers, [start, stop]))
         inside = self.sampled.numbers[among] - start
-        C[inside] = self.sampled.values[among]
 
         def ordered(places: Array) -> Array:
             return places if order is None else order(places + start) - start
 
         for places, block in row_blocks(Part(self.X, start, stop), inside, ordered):
-            C[places] = self._evaluate(block, places + start)
+            row_of = np.zeros(len(C), dtype=np.intp)
+            row_of[places] = np.arange(len(places))
+            np.take(self._evaluate(block, places + start), row_of, axis=0, out=C, mode="clip")
+        C[inside] = self.sampled.values[among]
         return C
 
     def _evaluated(self, numbers: Array) -> int:
