@@ -64,7 +64,7 @@ TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
 FLAT = 1e-3  # decrease of its logarithm at which a descent ends: so few rows tell no more
 NEAR = 1 / 8  # share of the rows whose kernel values are kept because they are near the margin
 MANY_OUTPUTS = 3  # of which rows near the margin are twice as many
-SAMPLED = 64  # rows per coefficient of a sample that tells where to start, at most
+SAMPLED = 100  # rows per coefficient that are enough of a sample; of twice as many, half are taken
 DENSE = 1 / 64  # share of the rows above which they are summed tile by tile, and not gathered
 SUM_BYTES = 2**25  # of Gram matrices that one thread sums at a time
 COPIED = 16  # rows that are copied at a time, for which the budget has no room of its own
@@ -518,7 +518,7 @@ class FeatureRows:
 
     def sample(self) -> tuple[Array, FeatureRows] | None:
         """Kept rows that were drawn; where they are very many, some of them tell enough."""
-        step = max(1, -(-self.kept.count // (SAMPLED * self.p)))
+        step = max(1, self.kept.count // (SAMPLED * self.p))
         return self._kept(step) if self.kept.drawn else None
 
     def near(self) -> tuple[Array, FeatureRows] | None:
