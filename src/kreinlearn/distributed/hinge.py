@@ -193,6 +193,9 @@ class DaskMargins:
         coef, column = np.zeros(self.p), Column(zeros, 0)
         return [HingeState(coef, column, column, gram[0], b) for b in gram[1].T]
 
+    def sample(self) -> None:
+        return None  # the rows are on workers
+
     # A and b
 
     def up_to_date(self, states: Mapping[int, HingeState]) -> dict[int, HingeState]:

@@ -405,7 +405,7 @@ def sweep(
         buffered=pairs.scratch().useful, single=pairs.session.single,
         seed=int(rng.integers(2**63)), size=size,
     )  # fmt: skip
-    workers = _affordable_workers(pairs, sample, work)
+    workers = _affordable_workers(pairs, sample, work, getattr(keep, "held", 0))
     work = replace(work, spare=spare_for(len(sample.landmarks), targets.n_groups, workers))
     groups = of_sample() if size else None  # or else after the pass, as they take memory
     if groups:
@@ -443,8 +443,11 @@ def _require_outputs(pairs: Pairs, m: int, targets: Targets) -> None:
         )  # fmt: skip
 
 
-def _affordable_workers(pairs: Pairs, sample: Sample, work: RowWork) -> int:
-    """As many workers as the budget has room for; MemoryError if it has room for none."""
+def _affordable_workers(pairs: Pairs, sample: Sample, work: RowWork, held: int = 0) -> int:
+    """As many workers as the budget has room for; MemoryError if it has room for none.
+
+    ``held`` are the bytes of kernel values that are kept.
+    """
     m, width, size, q = len(sample.landmarks), work.width, work.size, work.n_outputs
     total = 8 * (work.n_groups * m * (m + q) + size * width)  # sums and a reservoir
     fixed = depth_of(pairs.n) * total + 3 * 8 * m * m
@@ -457,7 +460,7 @@ def _affordable_workers(pairs: Pairs, sample: Sample, work: RowWork) -> int:
         "raise Resources(memory_budget=...) or use fewer landmarks; rows are streamed already",
     )
     each += LONGEST * TILE * pairs.rows.row_bytes  # rows that are read ahead
-    fixed += spare_for(m, work.n_groups, pairs.workers) * total
+    fixed += spare_for(m, work.n_groups, pairs.workers) * total + held
     return max(1, min(pairs.workers, (pairs.session.budget - fixed) // each))
 
 

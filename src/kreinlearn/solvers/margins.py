@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
@@ -21,6 +22,8 @@ from kreinlearn.solvers import Array
 
 CANCELLED = 0.1  # A is summed anew if subtracting rows leaves less than this part of its trace
 GATHERED = 2048  # rows copied at a time
+SAMPLED = 10  # rows per coefficient that a sample has at least, to tell where to start
+NEAR_OF_ONE = 2  # share of the near rows, times the number of outputs, that are near one of them
 CROSSING = 0.5  # share of the room for near rows that those may take which have changed sides
 Gram = tuple[Array, Array]  # A (p, p) for all outputs, or (q, p, p) for each; b (p, q)
 
@@ -219,6 +222,9 @@ class Margins(Protocol):
     def start(self, gram: Gram | None) -> list[HingeState]:
         """States with zero coefficients, where all rows are active: the first step is ridge."""
 
+    def sample(self) -> Sample | None:
+        """The same problem of a sample of the rows, if their features are at hand."""
+
     def up_to_date(self, states: Mapping[int, HingeState]) -> dict[int, HingeState]:
         """The same states with A and b of the rows that are active now."""
 
@@ -230,6 +236,14 @@ class Margins(Protocol):
 
     def losses(self, states: Sequence[HingeState]) -> Array:
         """Weighted squared hinge loss of each output: (q,)."""
+
+
+class Sample(NamedTuple):
+    """The same problem of fewer rows, and how to begin with all rows where these say."""
+
+    margins: Margins
+    # coefficients (p, q), sums of all rows -> states there, in one pass over the features
+    start: Callable[[Array, Gram], list[HingeState]]
 
 
 class Near(NamedTuple):
@@ -271,6 +285,8 @@ def cancelled(A: Array, before: Array) -> bool:
 
 # a slice of rows, their decision values, and how many are wanted at most -> places in the slice
 Wanted = Callable[[slice, Array, int], Array]
+# an output, a slice of rows, and their decision values -> rows of the slice
+Picked = Callable[[int, slice, Array], "Chosen"]
 
 
 class Rows(Protocol):
@@ -288,8 +304,19 @@ class Rows(Protocol):
         evaluates features anew, or gives them to ``near``, can then remember theirs.
         """
 
+    def decision_and_terms(
+        self, Z: Array, wanted: Wanted, picked: Picked
+    ) -> tuple[Array, list[tuple[Array, Array]]]:
+        """The same, and for each column the sums of the rows that are picked by their decision."""
+
+    def sample(self) -> tuple[Array, Rows] | None:
+        """Sorted numbers and features of a sample, if they are at hand before the first pass."""
+
     def near(self) -> tuple[Array, Rows] | None:
         """Sorted numbers of the rows that were remembered, and their features."""
+
+    def part(self, places: Array) -> Rows:
+        """Some of the rows, if all of them are in memory."""
 
     def terms(self, chosen: Sequence[Chosen]) -> list[tuple[Array, Array]]:
         """The sums of w phi phi' (p, p) and w t phi (p,), or (p, q), over each choice of rows."""
@@ -325,8 +352,21 @@ class DenseRows:
     def decision(self, Z: Array, wanted: Wanted | None = None) -> Array:
         return np.asarray(self.Phi @ Z)
 
+    def decision_and_terms(
+        self, Z: Array, wanted: Wanted, picked: Picked
+    ) -> tuple[Array, list[tuple[Array, Array]]]:
+        decision, every = self.decision(Z), slice(0, self.n)
+        chosen = [picked(k, every, decision[:, k]) for k in range(Z.shape[1])]
+        return decision, self.terms(chosen)
+
+    def sample(self) -> None:
+        return None
+
     def near(self) -> None:
         return None
+
+    def part(self, places: Array) -> DenseRows:
+        return DenseRows(self.Phi[places])
 
     def terms(self, chosen: Sequence[Chosen]) -> list[tuple[Array, Array]]:
         return [self._terms(*one) for one in chosen]
@@ -350,7 +390,7 @@ class RowMargins:
     alone: ClassVar[bool] = True  # whether A and b are sums of these rows and no others
 
     def __init__(self, rows: Rows, Y: Array, weights: Array) -> None:
-        self.rows, self.p = rows, rows.p
+        self.rows, self.p, self.weights = rows, rows.p, weights
         self.Y = np.asfortranarray(Y)  # (n, q): -1, +1, or 0 for a row that is not in this problem
         self.W = [np.where(y != 0, weights, 0.0) for y in self.Y.T]
         self.totals = [float(w.sum()) for w in self.W]
@@ -368,6 +408,39 @@ class RowMargins:
             A, b = np.array([A for A, _ in each]), np.column_stack([b for _, b in each])
         zero, nowhere = np.zeros(self.p), np.zeros(self.rows.n)
         return [HingeState(zero, nowhere, active[k], A[k], b[:, k]) for k in range(q)]
+
+    def sample(self) -> Sample | None:
+        found = self.rows.sample()
+        if found is None or len(found[0]) < SAMPLED * self.p:
+            return None
+        numbers, rows = found
+        sample = RowMargins(rows, self.Y[numbers], self.weights[numbers])
+        return Sample(sample, partial(self._start_at, sample))
+
+    def _start_at(self, sample: RowMargins, coef: Array, gram: Gram) -> list[HingeState]:
+        """Either the active rows are summed, or the others, whichever are fewer in a sample."""
+        each = zip(sample.rows.decision(coef).T, sample.Y.T, sample.W, strict=True)
+        few = [2 * np.sum(active_rows(f, y, w)) < np.count_nonzero(w) for f, y, w in each]
+
+        def picked(k: int, here: slice, decision: Array) -> Chosen:
+            y, w = self.Y[here, k], self.W[k][here]
+            mask = active_rows(decision, y, w)
+            places = np.flatnonzero(mask if few[k] else ~mask & (w > 0))
+            return Chosen(here.start + places, w[places], y[places])
+
+        cold = dict(enumerate(self.start(gram)))
+        decisions, terms = self.rows.decision_and_terms(coef, self._nearest(cold), picked)
+        states, lost = [], []
+        for k, (A, b) in enumerate(terms):
+            decision = np.ascontiguousarray(decisions[:, k])
+            active = active_rows(decision, self.Y[:, k], self.W[k])
+            if not few[k]:
+                A, b = cold[k].A - A, cold[k].b - b
+                lost += [k] if cancelled(A, cold[k].A) else []
+            states.append(HingeState(coef[:, k], decision, active, A, b))
+        for k, (A, b) in zip(lost, self._terms([(k, states[k].active) for k in lost]), strict=True):
+            states[k] = replace(states[k], A=A, b=b)
+        return states
 
     def up_to_date(self, states: Mapping[int, HingeState]) -> dict[int, HingeState]:
         active = {k: active_rows(states[k].decision, self.Y[:, k], self.W[k]) for k in states}
@@ -405,6 +478,11 @@ class RowMargins:
         if found is None:
             return None
         numbers, rows = found
+        room = len(numbers) * NEAR_OF_ONE // len(self.W)
+        if room < len(numbers):  # most of these rows are near the margins of other outputs
+            distance = np.abs(1 - self.Y[numbers, k] * state.decision[numbers])
+            places = np.sort(np.argpartition(distance, room)[:room])
+            numbers, rows = numbers[places], rows.part(places)
         margins = NearMargins(rows, self.Y[numbers, k : k + 1], self.W[k][numbers])
         margins.totals = [self.totals[k]]
         return Near(
@@ -413,20 +491,24 @@ class RowMargins:
             numbers,
         )
 
-    def walk(self, states: Mapping[int, HingeState], moves: Mapping[int, Move]) -> dict[int, Step]:
+    def _nearest(self, states: Mapping[int, HingeState]) -> Wanted:
+        """Rows near the margin of any output, and those on another side if they are few."""
+
         def nearest(rows: slice, values: Array, room: int) -> Array:
-            """Rows near the margin of any output, and those on another side if they are few."""
             distance, crosses = np.full(len(values), np.inf), np.zeros(len(values), dtype=bool)
-            for value, k in zip(values.T, moves, strict=True):
+            for value, (k, state) in zip(values.T, states.items(), strict=True):
                 y, w = self.Y[rows, k], self.W[k][rows]
-                crosses |= active_rows(value, y, w) != states[k].active[rows]
+                crosses |= active_rows(value, y, w) != state.active[rows]
                 np.minimum(distance, np.abs(1 - y * value), where=w > 0, out=distance)
             if np.count_nonzero(crosses) <= CROSSING * room:
                 distance[crosses] = 0
             return np.sort(np.argpartition(distance, room - 1)[:room])
 
+        return nearest
+
+    def walk(self, states: Mapping[int, HingeState], moves: Mapping[int, Move]) -> dict[int, Step]:
         targets = np.column_stack([move.target for move in moves.values()])
-        decisions = self.rows.decision(targets, nearest)
+        decisions = self.rows.decision(targets, self._nearest({k: states[k] for k in moves}))
         return {
             k: self._step(k, states[k], move, np.ascontiguousarray(decision))
             for decision, (k, move) in zip(decisions.T, moves.items(), strict=True)

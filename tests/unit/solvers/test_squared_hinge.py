@@ -10,7 +10,14 @@ from scipy.optimize import minimize, minimize_scalar
 from sklearn.svm import LinearSVC
 
 from kreinlearn.data.tiles import TILE
-from kreinlearn.solvers.margins import DenseRows, HingeState, Move, RowMargins, hinge_loss
+from kreinlearn.solvers.margins import (
+    SAMPLED,
+    DenseRows,
+    HingeState,
+    Move,
+    RowMargins,
+    hinge_loss,
+)
 from kreinlearn.solvers.squared_hinge import finite_newton, hinge_gradient, lock_step, solve
 from tests.bounds import rounding
 
@@ -88,6 +95,9 @@ class Watched:
         self.touched += [len(one.numbers) for one in chosen]
         return DenseRows(self.Phi).terms(chosen)
 
+    def sample(self):
+        return None
+
     def near(self):
         return None
 
@@ -113,6 +123,22 @@ class Remembering(Watched):
 
     def near(self):
         return None if self.kept is None else (self.kept, DenseRows(self.Phi[self.kept]))
+
+
+@dataclass
+class Sampled(Remembering):
+    """Rows of which every eighth is at hand before the first pass."""
+
+    def decision_and_terms(self, Z, wanted, picked):
+        found = self.decision(Z, wanted)
+        every = slice(0, self.n)
+        return found, self.terms([picked(k, every, found[:, k]) for k in range(Z.shape[1])])
+
+    def sample(self):
+        if self.kept is not None:
+            return None
+        numbers = np.arange(3, self.n, 8)
+        return numbers, DenseRows(self.Phi[numbers])
 
 
 def correlated(rng, n, p):
@@ -330,6 +356,76 @@ def test_rows_near_the_margin_of_separable_rows():
     plain = finite_newton(DenseRows(Phi), Y, w, penalty)
     assert found.converged
     assert found.objective[0] == pytest.approx(plain.objective[0], rel=1e-9)
+
+
+# A sample that tells where to start
+
+
+def sums_of_all(Phi, Y, w):
+    """A of each output and b, as the pass of least squares leaves them."""
+    inside = w[:, None] * (Y != 0)
+    A = np.array([(Phi.T * one) @ Phi for one in inside.T])
+    return A, Phi.T @ (w[:, None] * Y)
+
+
+def assert_minimum(found, Phi, Y, w, penalty):
+    """Coefficients, and sums of the rows that are active there."""
+    assert found.converged
+    for k, state in enumerate(found.state):
+        z, y = found.coef[:, k], Y[:, k]
+        assert gradient_is_rounding(Phi, y, w, penalty, z)
+        inside = w * ((y != 0) & (y * (Phi @ z) < 1))
+        bound = 40 * rounding(len(Phi)) * w.sum() * np.abs(Phi).max() ** 2
+        assert (np.abs(state.A - (Phi.T * inside) @ Phi) <= bound).all()
+        assert (np.abs(state.b - Phi.T @ (inside * y)) <= bound).all()
+        np.testing.assert_array_equal(state.active, inside > 0)
+
+
+@pytest.mark.parametrize("noise", [0.1, 2.0], ids=["few rows are active", "most rows are active"])
+def test_a_sample_tells_where_to_start(noise):
+    """The minimum is that of all rows, and the first pass sums active rows, or the others."""
+    Phi, Y, w = draw(3 * TILE + 77, 12, 3, noise=noise, seed=23)
+    Y[::5, 1], w[::7] = 0, 0  # rows that are not in one of the problems, or in none
+    penalty, gram = penalty_of(12), sums_of_all(Phi, Y, w)
+    cold = finite_newton(Remembering(Phi), Y, w, penalty, gram=gram)
+    rows = Sampled(Phi)
+    found = finite_newton(rows, Y, w, penalty, gram=gram)
+    assert_minimum(found, Phi, Y, w, penalty)
+    np.testing.assert_allclose(found.coef, cold.coef, rtol=0, atol=1e-11)
+    assert len(rows.passes) == found.n_iter <= cold.n_iter
+    present = np.count_nonzero((Y != 0) & (w > 0)[:, None], axis=0)
+    assert (rows.touched[:3] <= 0.6 * present).all()  # the smaller part, up to what a sample tells
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_a_sample_of_hard_problems(name):
+    Phi, Y, w, penalty = hard_case(name)
+    found = finite_newton(Sampled(Phi, share=0.3), Y, w, penalty, gram=sums_of_all(Phi, Y, w))
+    assert found.converged
+    assert gradient_is_rounding(Phi, Y[:, 0], w, penalty, found.coef[:, 0])
+
+
+def test_a_sample_of_too_few_rows_is_not_asked():
+    Phi, Y, w = draw(600, 12, seed=3)
+    rows = Sampled(Phi)
+    assert len(rows.sample()[0]) < SAMPLED * 12
+    found = finite_newton(rows, Y, w, penalty_of(12), gram=sums_of_all(Phi, Y, w))
+    assert found.coef == pytest.approx(finite_newton(DenseRows(Phi), Y, w, penalty_of(12)).coef)
+    assert_minimum(found, Phi, Y, w, penalty_of(12))
+
+
+def test_rows_that_are_hardly_ever_active_are_summed_anew():
+    """Subtracting all others from the sums of all rows would leave rounding errors."""
+    rng = np.random.default_rng(4)
+    Phi, Y, w = draw(2 * TILE, 5, noise=0.5, seed=4)
+    large = rng.choice(len(Phi), 20, replace=False)
+    Phi[large] *= 1e4
+    Y[large, 0] = np.sign(Phi[large] @ np.ones(5))
+    penalty = penalty_of(5)
+    found = finite_newton(Sampled(Phi), Y, w, penalty, gram=sums_of_all(Phi, Y, w))
+    cold = finite_newton(DenseRows(Phi), Y, w, penalty)
+    assert found.converged
+    assert found.objective[0] == pytest.approx(cold.objective[0], rel=1e-9)
 
 
 # Starts, passes and rows

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils import gen_batches
 
-from kreinlearn.data.tiles import TILE, Part, among, row_blocks, take
+from kreinlearn.data.tiles import TILE, Part, Scratch, among, row_blocks, take
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.learn.left_out import (
     LeftOut,
@@ -39,7 +39,8 @@ from kreinlearn.learn.search import (
     tune_apart,
 )
 from kreinlearn.learn.task import Features, FoldRows, Linear, Task, some_outputs, weighted
-from kreinlearn.pairs.evaluate import LandmarkColumns, evaluate, scaled
+from kreinlearn.nystrom.core import row_keys
+from kreinlearn.pairs.evaluate import LandmarkColumns, naming, require_finite, scaled
 from kreinlearn.progress import Progress
 from kreinlearn.solvers.least_squares import Fold, in_span, ridge, scaling, signed_penalty
 from kreinlearn.solvers.margins import (
@@ -47,13 +48,14 @@ from kreinlearn.solvers.margins import (
     DenseRows,
     HingeState,
     Margins,
+    Picked,
     RowMargins,
     Wanted,
     hinge_loss,
 )
 from kreinlearn.solvers.squared_hinge import finite_newton, hinge_gradient, newton
 from kreinlearn.sums.moments import Centred, FeatureMoments, Moments, total_moments
-from kreinlearn.sums.parallel import map_blocks, sum_over_blocks
+from kreinlearn.sums.parallel import depth_of, map_blocks, sum_over_blocks
 
 if TYPE_CHECKING:
     from kreinlearn.learn.coding import Encoded
@@ -61,10 +63,13 @@ if TYPE_CHECKING:
 TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
 FLAT = 1e-3  # decrease of its logarithm at which a descent ends: so few rows tell no more
 NEAR = 1 / 8  # share of the rows whose kernel values are kept because they are near the margin
+MANY_OUTPUTS = 3  # of which rows near the margin are twice as many
+SAMPLED = 100  # rows per coefficient that are enough of a sample; of twice as many, half are taken
 DENSE = 1 / 64  # share of the rows above which they are summed tile by tile, and not gathered
 SUM_BYTES = 2**25  # of Gram matrices that one thread sums at a time
+COPIED = 16  # rows that are copied at a time, for which the budget has no room of its own
 NEAR_BUDGET = 0.5  # share of the budget for them, where not all kernel values are kept
-TILE_COPIES, SAMPLE_COPIES = 3, 3  # of the kernel values of a tile, and of those of the sample
+TILE_COPIES, SAMPLE_COPIES = 4, 3  # of the kernel values of a tile, and of those of the sample
 ROW_NUMBERS = 6  # numbers per row and output: targets, weights, decisions, margins
 
 
@@ -92,7 +97,8 @@ class SquaredHinge:
         n_bytes, session = 8 * n * (m + ROW_NUMBERS * q), task.pairs.session
         kept = task.rows.value_store(n_bytes, session)
         if kept is None:
-            kept = ValuesHere.for_rows(n, m, n_bytes, session.budget)
+            near = int(near_share(q) * 8 * n * m)
+            kept = ValuesHere.for_rows(n, m, n_bytes + near, session.budget)
         return kept.before(task, by_fold=by_fold)
 
     def objective(self, folds: Sequence[Fold], workers: int = 1) -> MeanLoss:
@@ -279,18 +285,50 @@ class Sampled(NamedTuple):
     order: Callable[[Array], Array] | None = None  # how the first pass ordered the rows of a tile
 
 
-class NearRows:
-    """k(x, Z) / unit of the same share of the rows of each tile: those asked for next, probably."""
+def near_share(q: int) -> float:
+    """The share of the rows that are kept, if there is room for them."""
+    return NEAR if q < MANY_OUTPUTS else 2 * NEAR
+
+
+class KeptRows:
+    """k(x, Z) / unit of a share of the rows: of a sample, and then of those asked for next.
+
+    Newton's method begins with a sample. From its first pass on, the rows that each tile keeps are
+    those near the margin.
+    """
 
     def __init__(self, n: int = 0, share: float = 0.0) -> None:
         self.room = int(share * TILE)  # rows of a whole tile
         self.count = n // TILE * self.room + int(share * (n % TILE))
-        self.share, self.known = share, False
+        self.share, self.drawn, self.known = share, False, False
         self.numbers, self.values = np.empty(0, dtype=np.intp), np.empty((0, 0))
+
+    @classmethod
+    def sample(cls, n: int, m: int, share: float) -> KeptRows:
+        """Of every 1 / share neighbouring rows one by chance; values are given by number later."""
+        kept, step = cls(n, share), int(1 / share) if share else 1
+        kept.clear(m)
+        place = np.arange(kept.count)
+        kept.numbers = step * place + (row_keys(place, 0) % np.uint64(step)).astype(np.intp)
+        kept.drawn = kept.known = True
+        return kept
+
+    @property
+    def held(self) -> int:
+        """Bytes of the values, and of what is copied on the way to them."""
+        return self.values.nbytes * 9 // 8
+
+    def __setitem__(self, numbers: Array, values: Array) -> None:
+        """Take the values of those rows that are in the sample; any thread may call this."""
+        mine = np.flatnonzero(among(numbers, self.numbers))
+        places = np.searchsorted(self.numbers, numbers[mine])
+        for start in range(0, len(mine), COPIED):
+            part = slice(start, start + COPIED)
+            self.values[places[part]] = values[mine[part]]
 
     def clear(self, m: int) -> None:
         """Forget all rows, and take others, with m values each."""
-        self.known = False
+        self.drawn = self.known = False
         if self.values.shape != (self.count, m):
             self.numbers, self.values = np.empty(self.count, np.intp), np.empty((self.count, m))
 
@@ -312,24 +350,38 @@ class NearRows:
 
 @dataclass(frozen=True)
 class ValuesHere:
-    """Kernel values of all rows in this process: kept if the budget allows, or evaluated again."""
+    """Kernel values in this process: of all rows, if the budget allows, or else of some rows."""
 
-    target: Array | None  # (n, m), which the first pass fills; None: there is no room for it
+    values: Array | None  # (n, m), which the first pass fills; None: there is no room for it
     sampled: Array | None = None  # numbers of the rows that the first pass does not evaluate
     by_fold: bool = False
+    some: KeptRows | None = None  # a sample, which the first pass fills where not all are kept
 
     @classmethod
     def for_rows(cls, n: int, m: int, n_bytes: int, budget: int) -> ValuesHere:
-        return cls(np.empty((n, m)) if n_bytes + NEAR * 8 * n * m <= budget else None)
+        return cls(np.empty((n, m)) if n_bytes <= budget else None)
 
     def before(self, task: Task, *, by_fold: bool) -> ValuesHere:
-        """Remember how the first pass will see the rows."""
-        return replace(self, sampled=task.numbers, by_fold=by_fold)
+        """Remember how the first pass will see the rows, and make room for some of them."""
+        some = None
+        if self.values is None:
+            n, m, groups = task.n, len(task.sample.landmarks), task.n_folds + 1 if by_fold else 1
+            sums = 8 * m * m * groups * (depth_of(n) + 1)  # of the first pass
+            left, share = max(_left_for_values(task) - sums, 0), near_share(task.Y.shape[1])
+            while share * 8 * n * m > NEAR_BUDGET * left:
+                share = share / 2 if share * TILE > 1 else 0.0
+            some = KeptRows.sample(n, m, share)
+        return replace(self, sampled=task.numbers, by_fold=by_fold, some=some)
+
+    @property
+    def target(self) -> Any:
+        """The object to which the first pass gives its kernel values."""
+        return self.some if self.values is None else self.values
 
     @property
     def has_all(self) -> bool:
         """Whether the kernel values of all rows are kept."""
-        return self.target is not None
+        return self.values is not None
 
     def margins(self, task: Task, features: Features, W: Array, total: float) -> Margins:
         """The rows as Newton's method sees them, with features C W."""
@@ -357,22 +409,28 @@ class ValuesHere:
     def rows(self, task: Task, features: Features) -> FeatureRows:
         """The features of all rows."""
         sample, session, n, m = task.sample, task.pairs.session, task.n, len(features.map.W)
-        sampled, share, workers = None, NEAR, task.pairs.workers
-        if self.target is None:
+        sampled, some, workers = None, self.some, task.pairs.workers
+        if self.values is not None:
+            some = KeptRows.sample(n, m, near_share(task.Y.shape[1]))
+            np.take(self.values, some.numbers, axis=0, out=some.values, mode="clip")
+        else:
             assert self.sampled is not None
+            assert some is not None
             each = 8 * m * (TILE_COPIES * TILE + 2 * m)  # of a worker: rows of a tile, and sums
-            left = max(session.budget - 8 * ROW_NUMBERS * task.Y.size, 0)
-            while share * 8 * n * m > NEAR_BUDGET * left:
-                share = share / 2 if share * TILE > 1 else 0.0
-            held = 8 * m * (share * n + SAMPLE_COPIES * len(self.sampled))
-            workers = max(1, min(workers, int((left - held) // each)))
+            held = 8 * m * (some.count + SAMPLE_COPIES * len(self.sampled))
+            workers = max(1, min(workers, int((_left_for_values(task) - held) // each)))
             values = sample.scaled[sample.positions(self.sampled)]
             sampled = Sampled(self.sampled, values, task.targets(by_fold=self.by_fold).by_group)
         return FeatureRows(
             task.rows.X, features.columns, sample.landmarks, features.unit, features.map.W, n,
-            task.intercept, self.target, sampled, task.pairs.in_place, NearRows(n, share),
-            workers, session.progress,
+            task.intercept, self.values, sampled, task.pairs.in_place, some, workers,
+            session.progress, task.pairs.scratch(),
         )  # fmt: skip
+
+
+def _left_for_values(task: Task) -> int:
+    """Bytes of the budget beside the numbers that belong to each row."""
+    return max(task.pairs.session.budget - 8 * ROW_NUMBERS * task.Y.size, 0)
 
 
 @dataclass(frozen=True)
@@ -392,9 +450,11 @@ class FeatureRows:
     values: Array | None = None  # (n, m): k(x, Z) / unit of all rows
     sampled: Sampled | None = None
     by_tile: bool = True  # a row's values depend on the tile that it is evaluated in, by rounding
-    kept: NearRows = field(default_factory=NearRows)
+    kept: KeptRows = field(default_factory=KeptRows)
     workers: int = 1
     progress: Progress = field(default_factory=Progress)
+    scratch: Scratch = field(default_factory=partial(Scratch, False))  # of the kernel
+    tile: Scratch = field(default_factory=partial(Scratch, True))  # of the rows in their order
 
     @property
     def p(self) -> int:
@@ -405,28 +465,75 @@ class FeatureRows:
 
     def decision(self, Z: Array, wanted: Wanted | None = None) -> Array:  # (p, q) -> (n, q)
         """Decision values of all rows; kernel values of rows that are ``wanted`` next are kept."""
-        r = self.W.shape[1]
-        dual, constant = self.W @ Z[:r], Z[r] if self.intercept else 0.0
         out = np.empty((self.n, Z.shape[1]))
+        self._pass(Z, out, slice(0, Z.shape[1]), wanted)
+        return out
 
-        def one_tile(here: slice) -> None:
+    def decision_and_terms(
+        self, Z: Array, wanted: Wanted, picked: Picked
+    ) -> tuple[Array, list[tuple[Array, Array]]]:
+        """The same, and the sums of the rows that are picked by their decision values.
+
+        There is one pass for as many outputs as have room for their sums.
+        """
+        q, size = Z.shape[1], max(1, SUM_BYTES // (8 * len(self.W) ** 2))
+        out, terms = np.empty((self.n, q)), list[tuple[Array, Array]]()
+        for part in gen_batches(q, size):
+            last = part.stop == q  # then the decision values of all outputs are known
+            total = self._pass(Z, out, part, wanted if last else None, picked)
+            found = (sums.terms(self.W) for sums in total.parts)
+            each = [one.with_constant(intercept=self.intercept) for one in found]
+            terms += [(A, b[:, 0]) for A, b in each]
+        return out, terms
+
+    def _pass(
+        self, Z: Array, out: Array, part: slice, wanted: Wanted | None, picked: Picked | None = None
+    ) -> SumsOfEach:
+        """Fill the columns ``part`` of ``out`` by decision values; returns sums of picked rows."""
+        r, m = self.W.shape[1], len(self.W)
+        dual, constant = self.W @ Z[:r, part], Z[r, part] if self.intercept else 0.0
+        outputs = range(part.start, part.stop) if picked else ()
+
+        def add(total: SumsOfEach, here: slice) -> None:
             C = self._tile(here.start, here.stop)
-            np.matmul(C, dual, out=out[here])
-            out[here] += constant
+            out[here, part] = C @ dual + constant
+            if not np.isfinite(out[here, part]).all():
+                require_finite(C, np.arange(here.start, here.stop), self.landmarks)
+            for k, sums in zip(outputs, total.parts, strict=True):
+                assert picked is not None
+                one = picked(k, here, out[here, k])
+                sums.add(C[one.numbers - here.start], one.columns, unless_ones(one.weights))
             if wanted is not None:
                 self.kept.add(here.start, C, partial(wanted, here, out[here]))
 
-        self.kept.clear(len(self.W))
+        def zero() -> SumsOfEach:
+            return SumsOfEach([Moments.zeros(m, 1) for _ in outputs])
+
+        self.kept.clear(m)
+        tiles = gen_batches(self.n, TILE)
         with self._step(self.n):
-            map_blocks(one_tile, gen_batches(self.n, TILE), workers=self.workers)
+            total = sum_over_blocks(add, tiles, zero, self.n, workers=self.workers)
         self.kept.known = wanted is not None
-        return out
+        return total
+
+    def sample(self) -> tuple[Array, FeatureRows] | None:
+        """Kept rows that were drawn; where they are very many, some of them tell enough."""
+        step = max(1, self.kept.count // (SAMPLED * self.p))
+        return self._kept(step) if self.kept.drawn else None
 
     def near(self) -> tuple[Array, FeatureRows] | None:
-        kept = self.kept
-        if not (kept.known and kept.count):
+        return None if self.kept.drawn else self._kept()
+
+    def _kept(self, step: int = 1) -> tuple[Array, FeatureRows] | None:
+        """Every so many of the kept rows."""
+        if not (self.kept.known and self.kept.count):
             return None
-        return kept.numbers, replace(self, n=kept.count, values=kept.values, kept=NearRows())
+        numbers, values = self.kept.numbers[::step], self.kept.values[::step]
+        return numbers, replace(self, n=len(numbers), values=values, kept=KeptRows())
+
+    def part(self, places: Array) -> FeatureRows:
+        assert self.values is not None
+        return replace(self, n=len(places), values=self.values[places])
 
     def terms(self, chosen: Sequence[Chosen]) -> list[tuple[Array, Array]]:
         """sum w phi phi' and sum w t phi over each choice of rows; a row is evaluated once."""
@@ -478,7 +585,7 @@ class FeatureRows:
 
     def _sum_of(self, C: Array, Y: Array, weights: Array) -> FeatureMoments:
         n, m = len(C), len(self.W)
-        if n <= self.p:  # rows are mapped, and not their sums
+        if n <= 2 * self.p:  # to map rows takes less time than to map their sums
             return FeatureMoments.of_rows(C @ self.W, Y, weights)
 
         def add(total: Moments, part: slice) -> None:
@@ -493,7 +600,7 @@ class FeatureRows:
     def _columns_of(self, numbers: Array, workers: int) -> Array:
         """k(x, Z) / unit of sorted row numbers."""
         if self.values is not None:
-            return np.take(self.values, numbers, axis=0)
+            return np.asarray(self.values[numbers])  # of a part of them without a copy of all
         out, (known, places) = np.empty((len(numbers), len(self.W))), self.kept.split(numbers)
         if known.any():
             out[known] = self.kept.values[places]
@@ -502,33 +609,40 @@ class FeatureRows:
         return out
 
     def _again(self, numbers: Array, workers: int) -> Array:
-        if not self.by_tile:
-            return self._evaluate(take(self.X, numbers), numbers)
-        out = np.empty((len(numbers), len(self.W)))
+        if self.by_tile:
+            out = np.empty((len(numbers), len(self.W)))
 
-        def one_tile(start: int) -> None:
-            here = slice(*np.searchsorted(numbers, [start, start + TILE]))
-            C = self._tile(start, min(start + TILE, self.n))
-            np.take(C, numbers[here] - start, axis=0, out=out[here], mode="clip")
+            def one_tile(start: int) -> None:
+                here = slice(*np.searchsorted(numbers, [start, start + TILE]))
+                C = self._tile(start, min(start + TILE, self.n))
+                np.take(C, numbers[here] - start, axis=0, out=out[here], mode="clip")
 
-        map_blocks(one_tile, (TILE * np.unique(numbers // TILE)).tolist(), workers=workers)
+            map_blocks(one_tile, (TILE * np.unique(numbers // TILE)).tolist(), workers=workers)
+        else:
+            out = self._evaluate(take(self.X, numbers), numbers)
+        require_finite(out, numbers, self.landmarks)
         return out
 
     def _tile(self, start: int, stop: int) -> Array:
+        """k(x, Z) / unit of the rows of a tile; the next call of the same thread overwrites it."""
         if self.values is not None:
             return np.asarray(self.values[start:stop])
         if self.sampled is None:
             return self._evaluate(self.X[start:stop], np.arange(start, stop))
-        C, order = np.empty((stop - start, len(self.W))), self.sampled.order
+        buffer = self.tile.get(self.W, len(self.W))
+        assert buffer is not None
+        C, order = buffer[: stop - start], self.sampled.order
         among = slice(*np.searchsorted(self.sampled.numbers, [start, stop]))
         inside = self.sampled.numbers[among] - start
-        C[inside] = self.sampled.values[among]
 
         def ordered(places: Array) -> Array:
             return places if order is None else order(places + start) - start
 
         for places, block in row_blocks(Part(self.X, start, stop), inside, ordered):
-            C[places] = self._evaluate(block, places + start)
+            row_of = np.zeros(len(C), dtype=np.intp)
+            row_of[places] = np.arange(len(places))
+            np.take(self._evaluate(block, places + start), row_of, axis=0, out=C, mode="clip")
+        C[inside] = self.sampled.values[among]
         return C
 
     def _evaluated(self, numbers: Array) -> int:
@@ -542,6 +656,9 @@ class FeatureRows:
         return nullcontext() if kept else self.progress.step("rows again", n, n * len(self.W))
 
     def _evaluate(self, A: Objects, numbers: Array) -> Array:
-        C = evaluate(partial(self.columns.of_rows, numbers), A, numbers, self.landmarks)
+        """k(x, Z) / unit of a block of rows, in a buffer of this thread if the kernel takes one."""
+        buffer = self.scratch.get(A, self.columns.n_evaluated(len(self.W)))
+        with naming(numbers, len(self.landmarks)):
+            C = self.columns.of_rows(numbers, A, buffer)
         self.progress.add(len(C), C.size)
         return np.asarray(scaled(C, self.unit), dtype=np.float64)

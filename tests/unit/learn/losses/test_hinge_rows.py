@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from kreinlearn.data.tiles import TILE
 from kreinlearn.kernels import DeltaGauss, SklearnMetric
 from kreinlearn.kernels.callables import CallableKernel
-from kreinlearn.learn.losses.hinge import NEAR, FeatureRows, NearRows, ValuesHere
+from kreinlearn.learn.losses import hinge
+from kreinlearn.learn.losses.hinge import NEAR, FeatureRows, KeptRows, ValuesHere
 from kreinlearn.learn.task import Task
 from kreinlearn.nystrom.core import KreinFeatures
 from kreinlearn.nystrom.landmarks import MapSpec
@@ -126,9 +127,9 @@ def test_kept_and_evaluated_rows_agree(intercept):
 
 
 def test_few_rows_and_many_rows_give_the_same_sums():
-    """Rows are mapped up to p of them, beyond that their sums."""
+    """Rows are mapped up to 2 p of them, beyond that their sums."""
     rows, Phi = feature_rows(kept=True), features("vectors", 1.0, True)
-    for count in (rows.p - 1, rows.p, rows.p + 1, rows.p + 2):
+    for count in (rows.p, 2 * rows.p - 1, 2 * rows.p, 2 * rows.p + 1):
         numbers = MANY[:count]
         w, t = RNG.uniform(0.1, 2, count), RNG.choice([-1.0, 1.0], count)
         A, b = sums(rows, numbers, w, t)
@@ -199,7 +200,7 @@ def counting(share):
         return delta_gauss(A, B)
 
     columns = columns_of(counted)
-    return replace(feature_rows("callable"), columns=columns, kept=NearRows(N, share)), evaluated
+    return replace(feature_rows("callable"), columns=columns, kept=KeptRows(N, share)), evaluated
 
 
 @pytest.mark.parametrize(("share", "again"), [(0.5, 0), (0.0, N)])
@@ -248,6 +249,66 @@ def test_several_choices_of_rows_are_evaluated_once(count):
     assert rows.terms([]) == []
 
 
+@pytest.mark.parametrize("size", [2**25, 1], ids=["one pass", "one pass per output"])
+@both_ways
+def test_decisions_and_the_sums_of_rows_picked_by_them(kept, size, monkeypatch):
+    """Near rows are chosen when the decision values of all outputs are known."""
+    monkeypatch.setattr(hinge, "SUM_BYTES", size)
+    rows = replace(feature_rows(kept=kept, workers=2), kept=KeptRows(N, 1 / 8))
+    Phi, Y, w = features("vectors", 1.0, True), RNG.choice([-1.0, 1.0], (N, 3)), RNG.random(N)
+    coef, seen = RNG.normal(size=(rows.p, 3)), []
+
+    def picked(k, here, decision):
+        numbers = here.start + np.flatnonzero(decision > 0.1 * k)
+        return Chosen(numbers, w[numbers], Y[numbers, k])
+
+    def wanted(here, values, room):
+        seen.append((here.start, values))
+        return np.arange(room)
+
+    decision, terms = rows.decision_and_terms(coef, wanted, picked)
+    assert_close(decision, Phi @ coef)
+    for k, (A, b) in enumerate(terms):
+        inside = w * (decision[:, k] > 0.1 * k)
+        assert_close(A, (Phi.T * inside) @ Phi)
+        assert_close(b, Phi.T @ (inside * Y[:, k]))
+    for start, values in seen:
+        np.testing.assert_array_equal(values, decision[start : start + len(values)])
+    assert sorted(start for start, _ in seen) == [0, TILE]
+    numbers, near = rows.near()
+    assert_close(near.decision(coef), decision[numbers])
+
+
+@pytest.mark.parametrize("n", [8 * 300 + 5, TILE + 700])
+def test_a_sample_has_one_of_every_eight_rows_and_takes_values_in_any_order(n):
+    kept = KeptRows.sample(n, 2, NEAR)
+    np.testing.assert_array_equal(kept.numbers // 8, np.arange(n // 8))
+    assert len(np.unique(kept.numbers % 8)) == 8
+    for numbers in np.array_split(RNG.permutation(n), 5):
+        kept[numbers] = np.column_stack([numbers, -numbers])
+    np.testing.assert_array_equal(kept.values, np.column_stack([kept.numbers, -kept.numbers]))
+    assert kept.held >= kept.values.nbytes
+
+
+def test_a_sample_of_no_rows_takes_nothing():
+    kept = KeptRows.sample(100, 2, 0.0)
+    kept[np.arange(100)] = np.zeros((100, 2))
+    assert kept.held == 0
+    assert replace(feature_rows(), kept=kept).sample() is None
+
+
+def test_a_sample_is_at_hand_until_the_first_pass():
+    C = SOURCES["vectors"][2]
+    kept = KeptRows.sample(N, M, NEAR)
+    kept[np.arange(N)] = C
+    rows = replace(feature_rows(), kept=kept)
+    assert rows.near() is None
+    numbers, some = rows.sample()
+    coef = RNG.normal(size=(rows.p, 1))
+    assert_close(some.decision(coef), rows.decision(coef)[numbers])
+    assert rows.sample() is None
+
+
 # Where the values of all rows are
 
 
@@ -271,17 +332,19 @@ def swept(budget, *, by_fold=True, intercept=True):
 def test_values_are_kept_where_there_is_room_and_the_same_where_there_is_none(by_fold):
     """Rows evaluated again have the bits of those that were kept."""
     found = []
-    for budget, kept in ((10**9, True), (8 * N * M, False)):
+    for budget, kept in ((10**9, True), (8 * N * M - 1, False)):
         task, features, here = swept(budget, by_fold=by_fold)
-        assert (here.target is not None) == kept
+        assert here.has_all == kept
         rows = here.rows(task, features)
         assert rows.kept.share == NEAR
+        numbers, some = rows.sample()
+        found.append((numbers.tobytes(), some.values.tobytes()))
         coef = np.linspace(-1, 1, rows.p)[:, None]
         C = delta_gauss(X, X[Z]) @ features.map.W
         assert_close(rows.decision(coef), C @ coef[:-1] + coef[-1], rtol=1e-10)
         A, b = sums(rows, MANY, np.ones(len(MANY)), np.ones(len(MANY)))
         found.append((rows.decision(coef).tobytes(), A.tobytes(), b.tobytes()))
-    assert found[0] == found[1]
+    assert found[:2] == found[2:]
 
 
 def test_margins_are_those_of_the_rows_with_a_constant():
