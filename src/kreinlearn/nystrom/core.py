@@ -41,7 +41,7 @@ Array = NDArray[Any]
 EPS = float(np.finfo(np.float64).eps)
 KEYS_AT_ONCE = 2**16  # rows whose keys are compared at a time
 CORE_RTOL = 1e-10  # |eigenvalues| of K_ZZ that count, of the largest
-SAFE_PIVOT = 1e-4  # pivots of a triangular root, of the largest, that show a matrix to be regular
+SAFE = 100.0  # pivots of a triangular root, over rtol times the largest, of a regular matrix
 WHITEN_RTOL = 1e-6  # singular values of C that count, of the largest
 PILOT_RTOL = 1e-5  # the same, where C is known on a sample of rows only
 OVERSAMPLING = 1.5  # landmarks to a unit of rank, in the truncated core
@@ -107,7 +107,7 @@ def root(A: Array, rtol: float) -> tuple[Array, Array]:  # (r, r) -> (k, r), (r,
     """
     try:
         R = np.tril(cholesky(np.array(A, order="C"))).T
-        if np.diagonal(R).min(initial=1.0) > SAFE_PIVOT * np.diagonal(R).max(initial=0.0):
+        if np.diagonal(R).min(initial=1.0) > SAFE * rtol * np.diagonal(R).max(initial=0.0):
             return R, scipy.linalg.solve_triangular(R, np.eye(len(R)), check_finite=False)
     except np.linalg.LinAlgError:
         pass
