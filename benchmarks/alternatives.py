@@ -14,7 +14,6 @@ chosen by 5 folds (fewer if a class is smaller).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from typing import Any, Self
 
 import numpy as np
@@ -92,7 +91,7 @@ class GraKeLKernel:
 
 
 class OwnKernel:
-    """The same values by our own kernel, where GraKeL cannot be installed."""
+    """The same values by our own kernel, where GraKeL cannot be imported."""
 
     def __init__(self, X: Sequence[Any]) -> None:
         self.X = X
@@ -110,7 +109,10 @@ class GraphSVC(ClassifierMixin, BaseEstimator):
         self.folds = folds
 
     def fit(self, X: Sequence[Any], y: Array) -> Self:
-        self.kernel_ = GraKeLKernel(X) if find_spec("grakel") else OwnKernel(X)
+        try:
+            self.kernel_: Any = GraKeLKernel(X)
+        except ImportError:  # it is not installed, or was built for another numpy
+            self.kernel_ = OwnKernel(X)
         search = GridSearchCV(SVC(kernel="precomputed"), {"C": KERNEL_C}, cv=self.folds)
         self.search_ = search.fit(self.kernel_.among, y)
         self.best_params_ = {**search.best_params_, "kernel": type(self.kernel_).__name__}

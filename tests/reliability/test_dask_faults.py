@@ -288,6 +288,7 @@ def test_bad_input_68_a_task_that_always_dies_is_an_error(tmp_path):
     assert not hasattr(model, "dual_coef_")
 
 
+@pytest.mark.filterwarnings("ignore:Running on a single-machine scheduler")  # of older Dask
 def test_bad_input_33_a_kernel_that_cannot_be_sent(client):
     lock, calls = threading.Lock(), []
 

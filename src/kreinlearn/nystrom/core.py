@@ -117,6 +117,8 @@ def root(A: Array, rtol: float) -> tuple[Array, Array]:  # (r, r) -> (k, r), (r,
 
 def pivot_rows(Q: Array, count: int) -> Array:
     """Rows of Q that span it best: QR with column pivoting on Q'."""
+    if not Q.shape[1]:  # which LAPACK, as scipy 1.13 calls it, does not take
+        return np.arange(min(count, len(Q)))
     _, pivots = scipy.linalg.qr(Q.T, mode="r", pivoting=True, check_finite=False)
     return np.asarray(pivots[:count])
 

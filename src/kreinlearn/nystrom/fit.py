@@ -122,6 +122,8 @@ def by_reference_route(C: Array, sample: Sample, spec: MapSpec) -> FeatureMap:
 
 def one_shot_svd(C: Array, W: Array, S: Array) -> tuple[Array, Array]:
     """The paper's own route: a thin singular value decomposition of L = C U |D|^-1/2."""
+    if not len(S):  # which LAPACK, as scipy 1.13 calls it, does not take
+        return W, S
     _, sigma, Bt = scipy.linalg.svd(C @ (W * S), full_matrices=False)
     keep = sigma > WHITEN_RTOL * np.max(sigma, initial=0.0)
     sigma, B = sigma[keep], Bt[keep].T
