@@ -93,6 +93,8 @@ def whiten(G: Array, rtol: float = WHITEN_RTOL) -> Array:
 
 def one_shot(G: Array, W: Array, S: Array, rtol: float = WHITEN_RTOL) -> tuple[Array, Array]:
     """E, Lambda of K~ = (C W S)(C W)' from G = C'C: U~ = C E is orthonormal."""
+    if not len(S):  # nothing to decompose, which scipy 1.13 does not take
+        return W, S
     # Phi'Phi = R'R;  R S R' = P Lambda P';  U~ = Phi R^-1 P
     R, inverse = root(symmetric_product(W, G), rtol)
     core = signed_eigh((R * S) @ R.T)
