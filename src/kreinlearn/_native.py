@@ -82,12 +82,15 @@ def eigh(A: Array) -> tuple[Array, Array]:
     A is a finite symmetric matrix in Fortran order. The method is the divide and conquer of LAPACK.
     """
     n = len(A)
+    if 1 + 6 * n + 2 * n * n > np.iinfo(np.intc).max:
+        raise ValueError(
+            f"LAPACK does not decompose a matrix of {n} rows and columns; use fewer landmarks"
+        )
     assert A.dtype == np.float64
     assert A.flags.f_contiguous
     assert A.shape == (n, n)
     D, work = np.empty(n), np.empty(1 + 6 * n + 2 * n * n)
     integers = np.empty(3 + 5 * n, dtype=np.intc)
-    assert work.size <= np.iinfo(np.intc).max
     size, leading, status = ctypes.c_int(n), ctypes.c_int(max(n, 1)), ctypes.c_int(0)
     _SYEVD(
         b"V", b"L", size, A.ctypes.data, leading, D.ctypes.data, work.ctypes.data,

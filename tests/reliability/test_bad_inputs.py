@@ -362,6 +362,15 @@ def test_bad_input_19_all_zero_kernel_predicts_mean_or_prior(
             assert_allclose(model.decision_function(objects), mean)
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+def test_bad_input_19_all_zero_kernel_of_a_machine_with_landmarks(intercept: bool) -> None:
+    rows, y = np.zeros((300, 1)), np.arange(300) % 3 == 0
+    model = KreinSVC(zero, landmarks=10, fit_intercept=intercept, random_state=0)
+    with pytest.warns(UserWarning, match="rank_ is 0"):
+        model.fit(rows, y)
+    assert_array_equal(model.predict(rows), np.zeros(300, dtype=bool))
+
+
 @pytest.mark.parametrize("method", ["svd", "sgt"])
 def test_bad_input_19_all_zero_kernel_by_the_reference_routes(method: str) -> None:
     with pytest.warns(UserWarning, match="rank_ is 0"):

@@ -139,10 +139,11 @@ def _require_names(
             f"--kernel {options.kernel[0]}: {file.path} holds arrays and no columns; "
             "leave the column out, and name an array with --column"
         )
+    for name in options.column or ():
+        require_one_name(name, file.names)
     wanted = (options.target if inside else None, options.id, *(options.column or ()), *fields)
     for name in wanted:
         if name is not None:
-            require_one_name(name, file.names)
             _require_header(name, file, options)
             require_column(name, file.names, options.file, what)
 

@@ -109,7 +109,7 @@ def root(A: Array, rtol: float) -> tuple[Array, Array]:  # (r, r) -> (k, r), (r,
     """
     try:
         R = np.tril(cholesky(np.array(A, order="C"))).T
-        if np.diagonal(R).min(initial=1.0) > SAFE * rtol * np.diagonal(R).max(initial=0.0):
+        if np.diagonal(R).min() > SAFE * rtol * np.diagonal(R).max():
             return R, scipy.linalg.solve_triangular(R, np.eye(len(R)), check_finite=False)
     except np.linalg.LinAlgError:
         pass

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_consistent_length
 
 from kreinlearn.data.memory import Resources, budget_bytes, require_memory
-from kreinlearn.data.tiles import Read, Source, blocks_to_read, length, row_blocks, row_bytes, take
+from kreinlearn.data.tiles import Read, Source, blocks_to_read, length, row_bytes, take
 from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.progress import Progress
 from kreinlearn.sums.moments import Targets
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from kreinlearn.pairs.store.evaluation import Stored
 
 STORED = "is_kept_in_store"  # an attribute of errors after which a store has the finished values
-Order = Callable[[Array], Array]  # of the row numbers of a tile
 
 
 class Work(Protocol):
@@ -105,10 +104,6 @@ class Rows:
         if jobs > 1:
             kernel = kernel.with_processes(jobs)
         return kernel.fit(self.X, rng)
-
-    def blocks(self, left_out: Array, order: Order | None = None) -> Iterator[tuple[Array, Any]]:
-        """Numbers and objects of each tile, without the rows that are left out."""
-        return row_blocks(self.X, left_out, order)
 
     def sum(
         self, work: Work, targets: Targets, left_out: Array, *, workers: int = 1,

@@ -22,8 +22,8 @@ from kreinlearn.solvers import Array
 
 CANCELLED = 0.1  # A is summed anew if subtracting rows leaves less than this part of its trace
 GATHERED = 2048  # rows copied at a time
-SAMPLED = 10  # rows per coefficient that a sample has at least, to tell where to start
-NEAR_OF_ONE = 2  # share of the near rows, times the number of outputs, that are near one of them
+FEWEST_SAMPLED = 10  # rows per coefficient that a sample needs, to tell where to start
+NEAR_OF_ONE = 2  # of q outputs, each looks at this many q-th parts of the rows near any margin
 CROSSING = 0.5  # share of the room for near rows that those may take which have changed sides
 Gram = tuple[Array, Array]  # A (p, p) for all outputs, or (q, p, p) for each; b (p, q)
 
@@ -411,7 +411,7 @@ class RowMargins:
 
     def sample(self) -> Sample | None:
         found = self.rows.sample()
-        if found is None or len(found[0]) < SAMPLED * self.p:
+        if found is None or len(found[0]) < FEWEST_SAMPLED * self.p:
             return None
         numbers, rows = found
         sample = RowMargins(rows, self.Y[numbers], self.weights[numbers])
@@ -481,6 +481,7 @@ class RowMargins:
         room = len(numbers) * NEAR_OF_ONE // len(self.W)
         if room < len(numbers):  # most of these rows are near the margins of other outputs
             distance = np.abs(1 - self.Y[numbers, k] * state.decision[numbers])
+            distance[self.W[k][numbers] == 0] = np.inf  # these are not in the problem
             places = np.sort(np.argpartition(distance, room)[:room])
             numbers, rows = numbers[places], rows.part(places)
         margins = NearMargins(rows, self.Y[numbers, k : k + 1], self.W[k][numbers])

@@ -7,10 +7,11 @@ and the memory decide only who adds what, and when.
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -77,7 +78,10 @@ class Span:
 
 
 class Queue:
-    """Reads blocks in order, and hands them out to threads one by one, or one span at a time."""
+    """Reads blocks in order, and hands them out to threads one by one, or one span at a time.
+
+    If reading fails, what has been read is handed out, and ``error`` is to be raised after it.
+    """
 
     def __init__(self, blocks: Iterable[Any], n: int = 0) -> None:
         self._blocks = iter(blocks)
@@ -85,22 +89,30 @@ class Queue:
         self._pull = threading.Lock()
         self._latest, self._place = Span(-1), -1  # the span of the block that was read last
         self._unclaimed = deque[Span]()
-        self._stopped = False
+        self._end = math.inf  # the number of a span that has failed
+        self.error: Exception | None = None
 
     def __iter__(self) -> Iterator[Any]:
-        while not self._stopped:
+        while self._end == math.inf:
             with self._pull:
-                block = next(self._blocks, None)
+                block = self._next_block()
             if block is None:
                 return
             yield block
+
+    def _next_block(self) -> Any:
+        try:
+            return next(self._blocks, None)
+        except Exception as error:
+            self.error = error
+            return None
 
     def claim(self) -> Span | None:
         """The next span that no thread works on, or None at the end.
 
         Blocks of earlier spans that are read on the way wait in their span.
         """
-        while not self._stopped:
+        while self._end == math.inf:
             with self._pull:
                 if self._unclaimed:
                     return self._unclaimed.popleft()
@@ -109,8 +121,8 @@ class Queue:
         return None
 
     def blocks_of(self, span: Span) -> Iterator[Any]:
-        """All blocks of a span, in order."""
-        while not self._stopped:
+        """All blocks of a span, in order, unless this span or an earlier one has failed."""
+        while span.number < self._end:
             with self._pull:
                 if not span.waiting and not span.complete:
                     self._read()
@@ -122,7 +134,7 @@ class Queue:
 
     def _read(self) -> bool:
         """Read one more block into its span, and say whether there was one."""
-        block = next(self._blocks, None)
+        block = self._next_block()
         if block is None:
             self._latest.complete = True
             return False
@@ -135,9 +147,9 @@ class Queue:
         self._latest.waiting.append(block)
         return True
 
-    def stop(self) -> None:
-        """Hand out no more blocks, as one has failed."""
-        self._stopped = True
+    def stop(self, number: float = -1) -> None:
+        """Hand out no more blocks, but for those of spans before this one that are begun."""
+        self._end = min(self._end, number)
 
 
 class Tree(Generic[S]):
@@ -150,13 +162,13 @@ class Tree(Generic[S]):
         self._levels: list[list[Any]] = []  # for each level the number of sums, and their sum
         self._added: list[S] = []
         self._moved = threading.Condition()
-        self._adding = self._stopped = False
+        self._adding, self._end = False, math.inf
 
     def may_begin(self, number: int) -> bool:
-        """Wait until a span may be begun; False if all work has stopped."""
+        """Wait until a span may be begun; False if it or an earlier one has failed."""
         with self._moved:
-            self._moved.wait_for(lambda: self._stopped or number < self._next + self._most)
-            return not self._stopped
+            self._moved.wait_for(lambda: number >= self._end or number < self._next + self._most)
+            return number < self._end
 
     def unused(self) -> S | None:
         """A sum that has been added to another and can be used again, or None."""
@@ -205,9 +217,10 @@ class Tree(Generic[S]):
             rest = level if count else rest
         return zero() if rest is None else rest
 
-    def stop(self) -> None:
+    def stop(self, number: float = -1) -> None:
+        """Begin no more spans from this one on."""
         with self._moved:
-            self._stopped = True
+            self._end = min(self._end, number)
             self._moved.notify_all()
 
 
@@ -392,9 +405,10 @@ def sum_over_blocks(
     """The sum over all blocks, where ``add(total, block)`` adds one block to a total in place.
 
     A block is a slice of rows, or its first entry is a row number, or several. They are of one of
-    the tiles of n rows.
+    the tiles of n rows. If several spans fail, the error is that of the first of them, as with one
+    thread.
     """
-    queue = Queue(blocks, n)
+    queue, errors = Queue(blocks, n), dict[int, Exception]()
     tree = Tree[T](workers + spare)
 
     def total_of(span: Span) -> T:
@@ -409,9 +423,15 @@ def sum_over_blocks(
 
     def work() -> None:
         while (span := queue.claim()) is not None and tree.may_begin(span.number):
-            tree.put(span.number, total_of(span))  # no name refers to the total, so it can be freed
+            try:
+                tree.put(span.number, total_of(span))  # no name keeps the total from being freed
+            except Exception as error:
+                errors[span.number] = error
+                queue.stop(span.number)
+                tree.stop(span.number)
 
     _run(work, workers, queue.stop, tree.stop)
+    _raise_first(errors, queue)
     return tree.total(zero)
 
 
@@ -438,8 +458,14 @@ def map_blocks(
                 queue.stop()
 
     _run(work, workers, queue.stop)
-    if errors:
-        raise errors[min(errors)]
+    _raise_first(errors, queue)
+
+
+def _raise_first(errors: Mapping[int, Exception], queue: Queue) -> None:
+    """Raise the error of the first span or block that failed, or that of reading what follows."""
+    error = errors[min(errors)] if errors else queue.error
+    if error is not None:
+        raise error
 
 
 def _run(work: Callable[[], None], workers: int, *stops: Callable[[], None]) -> None:

@@ -362,7 +362,7 @@ def test_a_machine_that_reads_rows_again_is_that_of_the_array(tmp_path: Path, wr
         KreinSVC("gaussian", kernel_params={"width": 2.0}, **given, **more).fit(data, labels)
         for data, more in ((write(tmp_path, many), {"resources": few}), (many, {}))
     )
-    assert mine.n_iter_ > 2
+    assert mine.n_iter_ > 1  # rows were read again
     np.testing.assert_allclose(mine.coef_, theirs.coef_, rtol=1e-9)
 
 

@@ -120,15 +120,6 @@ def test_a_sum_takes_every_row_once_but_those_left_out(form, workers):
         np.testing.assert_array_equal(values, 2 * X[numbers, :1])
 
 
-def test_blocks_are_the_rows_that_are_not_left_out():
-    left_out = np.arange(5, N, 7)
-    numbers = []
-    for places, part in Rows(X).blocks(left_out):
-        np.testing.assert_array_equal(part, X[places])
-        numbers += places.tolist()
-    assert numbers == np.setdiff1d(np.arange(N), left_out).tolist()
-
-
 # Targets and weights
 
 

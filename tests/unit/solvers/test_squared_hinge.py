@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 
 from kreinlearn.data.tiles import TILE
 from kreinlearn.solvers.margins import (
-    SAMPLED,
+    FEWEST_SAMPLED,
     DenseRows,
     HingeState,
     Move,
@@ -408,7 +408,7 @@ def test_a_sample_of_hard_problems(name):
 def test_a_sample_of_too_few_rows_is_not_asked():
     Phi, Y, w = draw(600, 12, seed=3)
     rows = Sampled(Phi)
-    assert len(rows.sample()[0]) < SAMPLED * 12
+    assert len(rows.sample()[0]) < FEWEST_SAMPLED * 12
     found = finite_newton(rows, Y, w, penalty_of(12), gram=sums_of_all(Phi, Y, w))
     assert found.coef == pytest.approx(finite_newton(DenseRows(Phi), Y, w, penalty_of(12)).coef)
     assert_minimum(found, Phi, Y, w, penalty_of(12))

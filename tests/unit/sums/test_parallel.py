@@ -100,8 +100,8 @@ def test_the_first_error_stops_all_and_is_raised(workers, error):
     assert threading.active_count() <= before
 
 
-def test_an_error_of_any_worker_stops_those_before_it():
-    """The first worker is busy with the first span while the second one fails."""
+def test_an_error_of_any_worker_stops_those_before_it_at_the_end_of_their_span():
+    """The first worker is busy with the first span, which may fail, too, while the second fails."""
     failed, done = threading.Event(), []
 
     def add(total, block):
@@ -109,12 +109,11 @@ def test_an_error_of_any_worker_stops_those_before_it():
             failed.set()
             raise ZeroDivisionError("the second span")
         assert failed.wait(10)
-        time.sleep(0.005)
         done.append(block)
 
     with pytest.raises(ZeroDivisionError, match="the second span"):
         sum_over_blocks(add, of_tiles(range(1000)), Order, 1000 * TILE, workers=2)
-    assert len(done) < LONGEST
+    assert len(done) == LONGEST
 
 
 def test_an_interrupt_of_the_thread_that_waits_stops_all_workers(heard):
@@ -217,6 +216,45 @@ def test_the_error_of_the_first_block_that_fails_is_raised():
 
     with pytest.raises(ValueError, match="block 1"):
         map_blocks(fail, range(5), workers=2)
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_the_error_of_the_first_span_that_fails_is_raised(reads):
+    """Also if a later span, or the reading of what follows, has failed before it."""
+    later, n = threading.Event(), 8 * TILE  # one tile per span
+
+    def blocks():
+        for number, here in enumerate(gen_batches(n, TILE)):
+            if reads and number == 3:
+                later.set()
+                raise OSError("the file ends here")
+            yield here
+
+    def fail(total, here):
+        number = here.start // TILE
+        if number == 1:
+            assert later.wait(60)
+        if number >= 1 and not (reads and number > 1):
+            later.set()
+            raise ValueError(f"tile {number}")
+
+    assert len(spans_of(n)) == 8
+    with pytest.raises(ValueError, match="tile 1"):
+        sum_over_blocks(fail, blocks(), lambda: Gram.zeros(2), n, workers=3)
+
+
+def test_an_error_of_reading_is_raised_after_all_that_was_read():
+    added = []
+
+    def blocks():
+        yield slice(0, TILE)
+        raise OSError("the file ends here")
+
+    with pytest.raises(OSError, match="the file ends here"):
+        sum_over_blocks(
+            lambda total, here: added.append(here), blocks(), lambda: Gram.zeros(2), 9, workers=2
+        )
+    assert added == [slice(0, TILE)]
 
 
 def test_gram_products_run_side_by_side():

@@ -44,6 +44,7 @@ from kreinlearn.pairs.evaluate import LandmarkColumns, naming, require_finite, s
 from kreinlearn.progress import Progress
 from kreinlearn.solvers.least_squares import Fold, in_span, ridge, scaling, signed_penalty
 from kreinlearn.solvers.margins import (
+    NEAR_OF_ONE,
     Chosen,
     DenseRows,
     HingeState,
@@ -55,7 +56,7 @@ from kreinlearn.solvers.margins import (
 )
 from kreinlearn.solvers.squared_hinge import finite_newton, hinge_gradient, newton
 from kreinlearn.sums.moments import Centred, FeatureMoments, Moments, total_moments
-from kreinlearn.sums.parallel import depth_of, map_blocks, sum_over_blocks
+from kreinlearn.sums.parallel import SPARE, depth_of, map_blocks, sum_over_blocks
 
 if TYPE_CHECKING:
     from kreinlearn.learn.coding import Encoded
@@ -64,7 +65,7 @@ TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
 FLAT = 1e-3  # decrease of its logarithm at which a descent ends: so few rows tell no more
 NEAR = 1 / 8  # share of the rows whose kernel values are kept because they are near the margin
 MANY_OUTPUTS = 3  # of which rows near the margin are twice as many
-SAMPLED = 100  # rows per coefficient that are enough of a sample; of twice as many, half are taken
+ENOUGH_SAMPLED = 100  # rows per coefficient; of a sample with twice as many, half are taken
 DENSE = 1 / 64  # share of the rows above which they are summed tile by tile, and not gathered
 SUM_BYTES = 2**25  # of Gram matrices that one thread sums at a time
 COPIED = 16  # rows that are copied at a time, for which the budget has no room of its own
@@ -97,7 +98,7 @@ class SquaredHinge:
         n_bytes, session = 8 * n * (m + ROW_NUMBERS * q), task.pairs.session
         kept = task.rows.value_store(n_bytes, session)
         if kept is None:
-            near = int(near_share(q) * 8 * n * m)
+            near = int(near_share(q) * (1 + copied_share(q)) * 8 * n * m)
             kept = ValuesHere.for_rows(n, m, n_bytes + near, session.budget)
         return kept.before(task, by_fold=by_fold)
 
@@ -290,6 +291,11 @@ def near_share(q: int) -> float:
     return NEAR if q < MANY_OUTPUTS else 2 * NEAR
 
 
+def copied_share(q: int) -> float:
+    """The share of the kept rows that are copied for one output, where outputs look at a part."""
+    return NEAR_OF_ONE / q if q > NEAR_OF_ONE else 0.0
+
+
 class KeptRows:
     """k(x, Z) / unit of a share of the rows: of a sample, and then of those asked for next.
 
@@ -410,21 +416,25 @@ class ValuesHere:
         """The features of all rows."""
         sample, session, n, m = task.sample, task.pairs.session, task.n, len(features.map.W)
         sampled, some, workers = None, self.some, task.pairs.workers
+        q = task.Y.shape[1]
         if self.values is not None:
-            some = KeptRows.sample(n, m, near_share(task.Y.shape[1]))
-            np.take(self.values, some.numbers, axis=0, out=some.values, mode="clip")
+            some, each = KeptRows.sample(n, m, near_share(q)), 0
+            held = self.values.nbytes + (1 + copied_share(q)) * some.values.nbytes
         else:
             assert self.sampled is not None
             assert some is not None
-            each = 8 * m * (TILE_COPIES * TILE + 2 * m)  # of a worker: rows of a tile, and sums
-            held = 8 * m * (some.count + SAMPLE_COPIES * len(self.sampled))
-            workers = max(1, min(workers, int((_left_for_values(task) - held) // each)))
+            each = 8 * m * TILE_COPIES * TILE  # of a worker: rows of a tile
+            held = 8 * m * ((1 + copied_share(q)) * some.count + SAMPLE_COPIES * len(self.sampled))
+            left = _left_for_values(task) - held
+            workers = max(1, min(workers, int(left // (each + 2 * 8 * m * m))))
             values = sample.scaled[sample.positions(self.sampled)]
             sampled = Sampled(self.sampled, values, task.targets(by_fold=self.by_fold).by_group)
+        left = _left_for_values(task) - held - workers * each
+        sum_bytes = min(SUM_BYTES, int(left // (workers + SPARE + depth_of(n))))
         return FeatureRows(
             task.rows.X, features.columns, sample.landmarks, features.unit, features.map.W, n,
             task.intercept, self.values, sampled, task.pairs.in_place, some, workers,
-            session.progress, task.pairs.scratch(),
+            session.progress, task.pairs.scratch(), sum_bytes=sum_bytes,
         )  # fmt: skip
 
 
@@ -455,10 +465,16 @@ class FeatureRows:
     progress: Progress = field(default_factory=Progress)
     scratch: Scratch = field(default_factory=partial(Scratch, False))  # of the kernel
     tile: Scratch = field(default_factory=partial(Scratch, True))  # of the rows in their order
+    sum_bytes: int = SUM_BYTES  # for the Gram matrices of one total of a pass
 
     @property
     def p(self) -> int:
         return self.W.shape[1] + self.intercept
+
+    @property
+    def _sums_at_once(self) -> int:
+        """How many Gram matrices one total of a pass has."""
+        return max(1, self.sum_bytes // (8 * len(self.W) ** 2))
 
     def with_map(self, W: Array) -> FeatureRows:
         return replace(self, W=W)
@@ -476,9 +492,9 @@ class FeatureRows:
 
         There is one pass for as many outputs as have room for their sums.
         """
-        q, size = Z.shape[1], max(1, SUM_BYTES // (8 * len(self.W) ** 2))
+        q = Z.shape[1]
         out, terms = np.empty((self.n, q)), list[tuple[Array, Array]]()
-        for part in gen_batches(q, size):
+        for part in gen_batches(q, self._sums_at_once):
             last = part.stop == q  # then the decision values of all outputs are known
             total = self._pass(Z, out, part, wanted if last else None, picked)
             found = (sums.terms(self.W) for sums in total.parts)
@@ -518,8 +534,11 @@ class FeatureRows:
 
     def sample(self) -> tuple[Array, FeatureRows] | None:
         """Kept rows that were drawn; where they are very many, some of them tell enough."""
-        step = max(1, self.kept.count // (SAMPLED * self.p))
-        return self._kept(step) if self.kept.drawn else None
+        if not (self.kept.drawn and self.p):
+            return None
+        if self.values is not None:
+            np.take(self.values, self.kept.numbers, axis=0, out=self.kept.values, mode="clip")
+        return self._kept(max(1, self.kept.count // (ENOUGH_SAMPLED * self.p)))
 
     def near(self) -> tuple[Array, FeatureRows] | None:
         return None if self.kept.drawn else self._kept()
@@ -547,7 +566,7 @@ class FeatureRows:
 
     def _sums_of_tiles(self, chosen: Sequence[Chosen]) -> list[FeatureMoments]:
         """The sums of many rows, tile by tile, for as many choices at a time as fit in memory."""
-        m, size = len(self.W), max(1, SUM_BYTES // (8 * len(self.W) ** 2))
+        m, size = len(self.W), self._sums_at_once
 
         def add(total: SumsOfEach, here: slice) -> None:
             parts = [slice(*np.searchsorted(one.numbers, [here.start, here.stop])) for one in some]
@@ -632,8 +651,8 @@ class FeatureRows:
         buffer = self.tile.get(self.W, len(self.W))
         assert buffer is not None
         C, order = buffer[: stop - start], self.sampled.order
-        among = slice(*np.searchsorted(self.sampled.numbers, [start, stop]))
-        inside = self.sampled.numbers[among] - start
+        here = slice(*np.searchsorted(self.sampled.numbers, [start, stop]))
+        inside = self.sampled.numbers[here] - start
 
         def ordered(places: Array) -> Array:
             return places if order is None else order(places + start) - start
@@ -642,7 +661,7 @@ class FeatureRows:
             row_of = np.zeros(len(C), dtype=np.intp)
             row_of[places] = np.arange(len(places))
             np.take(self._evaluate(block, places + start), row_of, axis=0, out=C, mode="clip")
-        C[inside] = self.sampled.values[among]
+        C[inside] = self.sampled.values[here]
         return C
 
     def _evaluated(self, numbers: Array) -> int:
