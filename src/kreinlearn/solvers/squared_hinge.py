@@ -221,6 +221,8 @@ class Detour:
 
 def solve(H: Array, g: Array) -> Array:
     """H^-1 g for a positive semi-definite H by Cholesky; a tiny ridge is added if H is singular."""
+    if not len(g):  # which scipy 1.13 does not take
+        return g
     unit = np.sqrt(np.diag(H))
     unit = np.divide(1.0, unit, out=np.zeros_like(unit), where=unit > 0)
     scaled, goal, ridge = unit[:, None] * H * unit, unit * g, 0.0
