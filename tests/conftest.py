@@ -4,8 +4,12 @@ import gc
 import random
 import signal
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import pytest
+
+STATES: dict[int, Any] = {}  # of generators that modules of tests have, after their import
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,6 +43,14 @@ def shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
     order = list(files)
     rng.shuffle(order)
     return [item for file in order for item in rng.sample(files[file], len(files[file]))]
+
+
+@pytest.fixture(autouse=True)
+def same_draws(request: pytest.FixtureRequest) -> None:
+    """A test draws the same numbers in any order: the generator of its module begins anew."""
+    rng = getattr(getattr(request.node, "module", None), "RNG", None)
+    if isinstance(rng, np.random.Generator):
+        rng.bit_generator.state = STATES.setdefault(id(rng), rng.bit_generator.state)
 
 
 @pytest.fixture
