@@ -34,8 +34,13 @@ REASONS = {  # of what is missed, by a part of the claim
     "sums of all folds in several levels of the tree.",
     "m = 30": "what Python does for each tile, where 30 landmarks leave little else to do.",
     "requests a second": "Python runs one thread at a time; the SVC of scikit-learn loses as much.",
-    "Dask (2 processes": "a fit in one process takes half the time that it did, and what Dask adds "
-    "to it has stayed.",
+    "Dask (2 processes": "round trips, the sums that are sent, and memory that workers give back "
+    "and map again.",
+    "rows: KreinRidge": "where the processor has AVX-512 the bare sums take two thirds of the time "
+    "that they take elsewhere, and the rest of a fit as long as there; the bound is measured on "
+    "8,192 rows, and varies with the machine.",
+    "Gram pass": "where the processor has AVX-512 the bare sums take two thirds of the time that "
+    "they take elsewhere, and all else as long as there.",
 }
 LONGEST = 120.0  # wall seconds of the fit from Parquet
 FROM_PARQUET = ("parquet", 10**7, 500, "KreinRidgeClassifier")
