@@ -482,7 +482,7 @@ class FeatureRows:
     def decision(self, Z: Array, wanted: Wanted | None = None) -> Array:  # (p, q) -> (n, q)
         """Decision values of all rows; kernel values of rows that are ``wanted`` next are kept."""
         out = np.empty((self.n, Z.shape[1]))
-        self._pass(Z, out, slice(0, Z.shape[1]), wanted)
+        self._pass(Z, out, wanted)
         return out
 
     def decision_and_terms(
@@ -495,25 +495,28 @@ class FeatureRows:
         q = Z.shape[1]
         out, terms = np.empty((self.n, q)), list[tuple[Array, Array]]()
         for part in gen_batches(q, self._sums_at_once):
-            last = part.stop == q  # then the decision values of all outputs are known
-            total = self._pass(Z, out, part, wanted if last else None, picked)
+            last, some = part.stop == q, range(part.start, part.stop)
+            total = self._pass(Z, out, wanted if last else None, picked, some)
             found = (sums.terms(self.W) for sums in total.parts)
             each = [one.with_constant(intercept=self.intercept) for one in found]
             terms += [(A, b[:, 0]) for A, b in each]
         return out, terms
 
     def _pass(
-        self, Z: Array, out: Array, part: slice, wanted: Wanted | None, picked: Picked | None = None
-    ) -> SumsOfEach:
-        """Fill the columns ``part`` of ``out`` by decision values; returns sums of picked rows."""
+        self, Z: Array, out: Array, wanted: Wanted | None, picked: Picked | None = None,
+        outputs: Sequence[int] = (),
+    ) -> SumsOfEach:  # fmt: skip
+        """Fill ``out`` by decision values; returns sums of the rows picked for some outputs.
+
+        All outputs are decided by one product, whose rounding does not depend on the budget then.
+        """
         r, m = self.W.shape[1], len(self.W)
-        dual, constant = self.W @ Z[:r, part], Z[r, part] if self.intercept else 0.0
-        outputs = range(part.start, part.stop) if picked else ()
+        dual, constant = self.W @ Z[:r], Z[r] if self.intercept else 0.0
 
         def add(total: SumsOfEach, here: slice) -> None:
             C = self._tile(here.start, here.stop)
-            out[here, part] = C @ dual + constant
-            if not np.isfinite(out[here, part]).all():
+            out[here] = C @ dual + constant
+            if not np.isfinite(out[here]).all():
                 require_finite(C, np.arange(here.start, here.stop), self.landmarks)
             for k, sums in zip(outputs, total.parts, strict=True):
                 assert picked is not None
