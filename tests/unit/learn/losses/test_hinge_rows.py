@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from kreinlearn.data.tiles import TILE
 from kreinlearn.kernels import DeltaGauss, SklearnMetric
 from kreinlearn.kernels.callables import CallableKernel
-from kreinlearn.learn.losses import hinge
 from kreinlearn.learn.losses.hinge import NEAR, FeatureRows, KeptRows, ValuesHere
 from kreinlearn.learn.task import Task
 from kreinlearn.nystrom.core import KreinFeatures
@@ -251,10 +250,9 @@ def test_several_choices_of_rows_are_evaluated_once(count):
 
 @pytest.mark.parametrize("size", [2**25, 1], ids=["one pass", "one pass per output"])
 @both_ways
-def test_decisions_and_the_sums_of_rows_picked_by_them(kept, size, monkeypatch):
+def test_decisions_and_the_sums_of_rows_picked_by_them(kept, size):
     """Near rows are chosen when the decision values of all outputs are known."""
-    monkeypatch.setattr(hinge, "SUM_BYTES", size)
-    rows = replace(feature_rows(kept=kept, workers=2), kept=KeptRows(N, 1 / 8))
+    rows = replace(feature_rows(kept=kept, workers=2), kept=KeptRows(N, 1 / 8), sum_bytes=size)
     Phi, Y, w = features("vectors", 1.0, True), RNG.choice([-1.0, 1.0], (N, 3)), RNG.random(N)
     coef, seen = RNG.normal(size=(rows.p, 3)), []
 
@@ -268,6 +266,8 @@ def test_decisions_and_the_sums_of_rows_picked_by_them(kept, size, monkeypatch):
 
     decision, terms = rows.decision_and_terms(coef, wanted, picked)
     assert_close(decision, Phi @ coef)
+    alone = feature_rows(kept=kept, workers=1).decision(coef)
+    np.testing.assert_array_equal(decision, alone)  # the same bits for any size
     for k, (A, b) in enumerate(terms):
         inside = w * (decision[:, k] > 0.1 * k)
         assert_close(A, (Phi.T * inside) @ Phi)
