@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,7 @@ import numpy as np
 from kreinlearn.cli.messages import Talk
 from kreinlearn.cli.output import require_free, show_findings
 from kreinlearn.data.tiles import library
-from kreinlearn.data.writing import write_npz, write_zarr
+from kreinlearn.data.writing import folder_beside, write_npz, write_zarr
 
 WRITERS = {".npz": write_npz, ".zarr": write_zarr}
 
@@ -32,9 +30,9 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     given = data.load(options, talk, streams=True)
     more = fit_parameters(options, talk)
     model = KreinNystroem(given.kernel, rank=options.rank, tol=options.tol, **more)
-    with tempfile.TemporaryDirectory(dir=output.absolute().parent, prefix=".kreinlearn-") as home:
+    with folder_beside(output) as home:
         model.fit(given.X)
-        features = predict_to(model, given.X, Path(home) / "features.npy", "transform")
+        features = predict_to(model, given.X, home / "features.npy", "transform")
         arrays = {
             "features": np.load(features, mmap_mode="r"),
             "signature": model.signature_,

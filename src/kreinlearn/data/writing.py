@@ -63,6 +63,20 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(before, ignore_errors=True)
 
 
+@contextmanager
+def folder_beside(path: Path) -> Iterator[Path]:
+    """Give an empty folder beside ``path`` for the time being.
+
+    It is removed at the end, also if a signal comes while it is made.
+    """
+    folder = path.with_name(f".{path.name}.{token_hex(4)}.tmp")
+    try:
+        folder.mkdir()
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 # Tables
 
 

@@ -12,6 +12,7 @@ from kreinlearn.data.opening import open_file
 from kreinlearn.data.table import Table
 from kreinlearn.data.writing import (
     TABLES,
+    folder_beside,
     npy_file,
     replacing,
     replacing_folder,
@@ -79,6 +80,26 @@ def test_a_folder_is_replaced_at_the_end(tmp_path: Path) -> None:
         (temporary / "a").write_text("third")  # there is no such folder
     assert (path / "a").read_text() == "second"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_for_the_time_being_is_removed_also_if_a_signal_comes_as_it_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with folder_beside(tmp_path / "x.npz") as folder:
+        (folder / "a").write_text("some")
+        assert folder.parent == tmp_path
+    assert not list(tmp_path.iterdir())
+    mkdir = Path.mkdir
+
+    def interrupted(path: Path) -> None:
+        mkdir(path)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "mkdir", interrupted)
+    with pytest.raises(KeyboardInterrupt), folder_beside(tmp_path / "x.npz"):
+        pass
+    monkeypatch.undo()
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".zarr"])
