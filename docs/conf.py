@@ -34,6 +34,7 @@ exclude_patterns = ["_ext", "auto_examples/*.ipynb", "auto_examples/*.py", "auto
 templates_path = ["_templates"]
 nitpicky = True
 nitpick_ignore_regex = [("py:obj", r"sklearn\..*")]  # its manual is elsewhere
+toc_object_entries_show_parents = "hide"  # there is room for "fit()", without its class
 smartquotes = False  # in docstrings "auto" is a value
 suppress_warnings = ["myst.header", "config.cache"]
 

@@ -35,7 +35,8 @@ found = {
 }
 
 # %%
-# t-SNE of the features; what belongs to no group of ``HDBSCAN`` is grey.
+# t-SNE of the features; white circles are medoids, and what belongs to no group of ``HDBSCAN`` is
+# grey.
 
 places = make_pipeline(features, TSNE(random_state=0)).fit_transform(X)
 fig, panels = plt.subplots(1, 3, figsize=(9, 3.4), sharey=True, layout="constrained")
@@ -44,6 +45,6 @@ for ax, (name, labels) in zip(panels, found.items(), strict=True):
     ax.scatter(*places[outside].T, s=9, color="0.7")
     ax.scatter(*places[~outside].T, s=9, c=labels[~outside], cmap="viridis")
     ax.set(title=f"{name}\nindex {adjusted_rand_score(y, labels):.2f}", xlabel="t-SNE 1")
-panels[0].scatter(*places[model.medoid_indices_].T, s=70, facecolors="none", edgecolors="black")
+panels[0].scatter(*places[model.medoid_indices_].T, s=50, facecolors="white", edgecolors="black")
 panels[0].set_ylabel("t-SNE 2")
 plt.show()

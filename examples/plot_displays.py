@@ -2,9 +2,9 @@
 Look at a model: spectrum, rank, penalties, landmarks
 =====================================================
 
-Four questions about 150 polygons under the Hausdorff distance, a display each. How much of the
-similarity is negative? What rank is worth its price? Was the choice of penalties a close one?
-Which objects were chosen as landmarks?
+Four questions about 150 polygons under the Hausdorff distance, with a display for each. How much
+of the similarity is negative? What rank is worth its price? Was the choice of penalties a close
+one? Which objects were chosen as landmarks?
 """
 
 import matplotlib.pyplot as plt

@@ -1,8 +1,8 @@
 """
-What do the features open?
-==========================
+Features: what can other estimators do with them?
+=================================================
 
-Polygons under the Hausdorff distance, no kernel at all. ``KreinNystroem`` turns each into a row of
+Here are polygons and the Hausdorff distance. ``KreinNystroem`` turns each polygon into a row of
 numbers, and whatever scikit-learn has for rows of numbers can follow: a linear model, gradient
 boosting, or a machine that has seen one class only and tells what is unlike it.
 """
@@ -42,8 +42,8 @@ for c in np.unique(y):
     curves[c] = y[asked] != c, score
 
 # %%
-# Errors of five folds, with standard errors, and how well new objects are told: that works if one
-# class is the known one, and not if the other is (0.5 is chance).
+# Errors of five folds, with standard errors, and how well new objects are recognised: well if
+# heptagons are the known class, and no better than by chance (0.5) if pentagons are.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 for place, error in enumerate(errors.values()):

@@ -5,8 +5,8 @@ Shapes: which distance between outlines?
 Pentagons and heptagons with random corners, compared by five distances. The set distances
 (``hausdorff``, ``modified_hausdorff``, ``earth_mover``) see corners as points, the contour
 distances (``procrustes``, ``turning``) see the outline and forget how it is turned. The earth
-mover's distance is beyond reach here for a reason: its weights, a fifth or a seventh a corner,
-count the corners.
+mover's distance errs least for a simple reason: it gives every corner the weight of a fifth or a
+seventh, and so it counts the corners.
 
 The bar beside each error is the share of the spectrum that is negative: how far the distance is
 from a positive definite kernel. It says nothing of which distance is the right one.

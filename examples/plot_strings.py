@@ -6,9 +6,9 @@ An edit distance and the nearest neighbour are the usual first try on labelled s
 strings of four classes are mutated more and more, half of them are labelled, and nearest
 neighbours get the same Levenshtein distances as the learners.
 
-Nearest neighbours look at one to nine labels, a learner at all of them: where strings keep little
-of their class that difference is what counts. Where they keep enough nobody errs, and 1-NN is
-cheaper.
+Nearest neighbours look at one to nine labels, and a learner at all of them. That difference counts
+where strings keep little of their class. Where they keep enough, a few neighbours err as seldom as
+the learners do, and are cheaper.
 """
 
 import matplotlib.pyplot as plt

@@ -4,9 +4,9 @@ Time series: when does warping pay?
 
 Series of three classes are stretched and shifted in time. A Gaussian kernel compares them step by
 step, ``"dtw"`` and ``"msm"`` look for the best alignment first; neither alignment gives a
-positive definite kernel, and none has to.
+positive definite kernel, and neither has to.
 
-Without warping the plain comparison is as good and much cheaper; the more time is bent, the more
+Without warping the plain comparison is better and much cheaper; the more time is bent, the more
 an alignment is worth. The window keeps alignments from matching anything with anything.
 """
 

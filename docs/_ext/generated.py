@@ -63,7 +63,7 @@ def named_kernels() -> dict[type[Kernel], list[str]]:
 
 
 class KernelTable(Generated):
-    """A table a family, a row a kernel."""
+    """One table per family, with one row per kernel."""
 
     def lines(self) -> Iterator[str]:
         families: dict[str, list[type[Kernel]]] = {}
@@ -71,7 +71,8 @@ class KernelTable(Generated):
             families.setdefault(kind.__module__.rpartition(".")[2], []).append(kind)
         for family, (title, extra) in FAMILIES.items():
             yield from [title, "-" * len(title), "", extra, ""]
-            yield from [".. list-table::", "   :header-rows: 1", "   :widths: auto", ""]
+            yield from [".. list-table::", "   :class: stacked", "   :header-rows: 1"]
+            yield from ["   :widths: auto", ""]
             yield from ["   * - name", "     - kind", "     - what", "     - parameters"]
             for kind in sorted(families.pop(family), key=lambda kind: named_kernels()[kind]):
                 yield from self.row(kind)

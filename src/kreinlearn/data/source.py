@@ -143,6 +143,7 @@ class Checked(StartsAnew, Source):
         return block.tolist() if self.ndim == 1 else block
 
     def take(self, numbers: Any) -> Any:
+        """Return rows by number, in the given order; they are read for this."""
         numbers = np.asarray(numbers, dtype=np.intp)
         if len(numbers) and np.ptp(numbers) < 2 * min(len(numbers), TILE):
             block = self._neighbours(numbers)

@@ -183,14 +183,15 @@ def first_not_finite(K: Any) -> tuple[int, int, str] | None:
 def library(module: str, extra: str = "scale", package: str = "") -> Any:
     """Import a module of an optional package; an ImportError names the extra that installs it.
 
-    ``package`` is the name that pip uses, if it is not the name of the module.
+    ``package`` is the name by which it is installed, if that is not the name of the module.
     """
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
         name = module.partition(".")[0]
+        missing = package or name
         raise ImportError(
-            f"this needs {package or name}, which is not installed: "
-            f'pip install "kreinlearn[{extra}]"',
+            f"this needs {missing}, which is not installed: install {missing}, or the extra "
+            f'"{extra}" of kreinlearn, as by pip install "kreinlearn[{extra}]"',
             name=name,
         ) from error

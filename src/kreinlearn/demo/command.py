@@ -16,6 +16,7 @@ from kreinlearn.demo import approximation, learning, picture
 from kreinlearn.demo.approximation import LANDMARKS_PER_RANK, RANKS, Findings
 from kreinlearn.demo.learning import Score
 from kreinlearn.kernels import Hausdorff, double_centre
+from kreinlearn.plotting.style import MISSING
 
 SMALLEST, LARGEST = LANDMARKS_PER_RANK * RANKS[1], 5000  # polygons
 
@@ -81,7 +82,7 @@ def saved(findings: Findings, scores: Sequence[Score], output: Path) -> int:
     except ImportError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
-        print('no picture: matplotlib is missing; pip install "kreinlearn[plot]"', file=sys.stderr)
+        print(f"no picture: {MISSING}", file=sys.stderr)
         return 1
     except OSError as error:
         print(f"no picture: {error}", file=sys.stderr)

@@ -151,8 +151,8 @@ def _for_objects(X: Any) -> list[Kernel]:
         kernels = _of(kind)
     if not kernels:
         raise ImportError(
-            f'kernel="auto" knows no kernel for {kind} without an optional package; '
-            'pip install "kreinlearn[all]"'
+            f'kernel="auto" knows no kernel for {kind} without an optional package; install '
+            'the extra "all" of kreinlearn, as by pip install "kreinlearn[all]"'
         )
     return kernels
 

@@ -16,6 +16,7 @@ from kreinlearn.paper import printed
 from kreinlearn.paper.reading import say
 from kreinlearn.paper.scale import FOLDER, NAMES, QUICK, REPORT, RESULTS, Scale
 from kreinlearn.paper.tasks import Journal, Measurements, MixedMeasurements, Task, measure
+from kreinlearn.plotting.style import MISSING
 from kreinlearn.progress import time_in_words
 from kreinlearn.report import model
 from kreinlearn.report.html import to_html
@@ -145,7 +146,7 @@ def _reported(run: Run, journal: Journal, output: Path, console: Console) -> int
         _write(output / FAILURES, "\n".join(f"{k}\n{v}" for k, v in run.failures.items()))
     show(document, console)
     if find_spec("matplotlib") is None:
-        print('no figures: matplotlib is missing; pip install "kreinlearn[plot]"', file=sys.stderr)
+        print(f"no figures: {MISSING}", file=sys.stderr)
     for failure in _last_lines(run.failures):
         print(f"failed: {failure}", file=sys.stderr)
     verdicts = [check.holds for section in document.sections for check in section.checks]

@@ -75,8 +75,8 @@ def drawn(
         svg = drawing((width, legend + rows * HEIGHT + BOTTOM), draw)
     except ImportError:
         return (
-            f'The figure "{caption}" is not drawn: matplotlib is missing '
-            '(`pip install "kreinlearn[plot]"`).'
+            f'The figure "{caption}" is not drawn: matplotlib is not installed; install it, or the '
+            'extra "plot" of kreinlearn, as by `pip install "kreinlearn[plot]"`.'
         )
     return Picture(name, caption, alt, svg)
 

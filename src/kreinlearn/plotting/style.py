@@ -36,7 +36,10 @@ SETTINGS: Any = {
     "legend.frameon": False,
 }
 
-MISSING = 'pictures need matplotlib, which is not installed: pip install "kreinlearn[plot]"'
+MISSING = (
+    'pictures need matplotlib, which is not installed: install matplotlib, or the extra "plot" of '
+    'kreinlearn, as by pip install "kreinlearn[plot]"'
+)
 
 
 def axes_for(ax: Axes | None, size: tuple[float, float] = (5.4, 3.8)) -> Axes:

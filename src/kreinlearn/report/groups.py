@@ -10,6 +10,7 @@ import numpy as np
 from kreinlearn.data.tiles import length, take
 from kreinlearn.data.writing import replacing
 from kreinlearn.estimators.access import feature_map, new_rows, projected
+from kreinlearn.plotting.style import MISSING
 from kreinlearn.report import model
 from kreinlearn.report.html import to_html
 from kreinlearn.report.model import Document, Picture, Section, Table, Verdict, literal
@@ -90,4 +91,4 @@ def _map(fitted: KreinKMeans, X: Any) -> Picture | str:
     try:
         return Picture("groups", caption, alt, drawing((6.4, 4.4), draw), fluid=True)
     except ImportError:
-        return 'A picture is not here: it needs matplotlib, pip install "kreinlearn[plot]".'
+        return f"A picture is not here: {MISSING}."

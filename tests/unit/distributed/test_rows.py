@@ -13,7 +13,7 @@ from sklearn.base import clone
 import kreinlearn as kl
 from kreinlearn import Resources
 from kreinlearn.data.tiles import TILE
-from kreinlearn.distributed import delayed, entrance, selecting
+from kreinlearn.distributed import delayed, entrance, selecting, worker_rows
 from kreinlearn.distributed.rows import DaskRows, rows_of
 from kreinlearn.distributed.worker_rows import column_on_workers
 from tests.unit.distributed.lazy import (
@@ -168,10 +168,12 @@ def test_rows_that_do_not_fit_the_workers_are_read_twice(name, monkeypatch):
     assert set(y.count.values()) == {1}
 
 
+TWO_KERNELS = [kl.kernels.DeltaGauss(), kl.kernels.Gaussian()]
 DOCUMENTED = {  # in docs/scale.rst
     "a width is found": (READERS["ridge"][0], {}, 3),
     "leverage": (clone(READERS["leverage"][0]).set_params(kernel_params={"width": 1.0}), {}, 4),
     "cv+": (kl.KreinRidge(**GIVEN, kernel_params={"width": 1.0}), {"conformal": "cv+"}, 6 * 2 + 5),
+    "kernels": (kl.KreinRegressor(TWO_KERNELS, landmarks=15, random_state=3), {}, 2 + 1 + 2),
 }
 
 
@@ -183,6 +185,15 @@ def test_rows_that_do_not_fit_the_workers_are_read_as_often_as_is_said(name, mon
     rows = Reads(X)
     clone(model).fit(rows.array, Y, **more)
     assert set(rows.count.values()) == {times}
+
+
+def test_a_machine_without_room_reads_rows_as_often_as_is_said(monkeypatch):
+    """Every step sums over rows and then walks; the first sums are those of the first pass."""
+    for module in (entrance, worker_rows):
+        monkeypatch.setattr(module, "room", lambda *args, **kwargs: 0)
+    rows, model = Reads(X), clone(READERS["machine"][0]).set_params(kernel_params={"width": 1.0})
+    model.fit(rows.array, TWO)
+    assert set(rows.count.values()) == {2 + 2 * model.n_iter_ - 1}
 
 
 def test_blocks_must_be_alike():

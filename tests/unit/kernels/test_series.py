@@ -564,7 +564,10 @@ def test_values_whose_squares_overflow_are_no_distances() -> None:
 def test_without_aeon_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "aeon.distances", None)
     monkeypatch.setattr(series_base, "_row_of", series_base._row_of.__wrapped__)
-    message = 'this needs aeon, which is not installed: pip install "kreinlearn[timeseries]"'
+    message = (
+        'this needs aeon, which is not installed: install aeon, or the extra "timeseries" of '
+        'kreinlearn, as by pip install "kreinlearn[timeseries]"'
+    )
     for call in (
         lambda: DTW()([GOOD], [GOOD]),
         lambda: KreinRidgeClassifier(kernel="dtw").fit([GOOD, GOOD[::-1]], [0, 1]),
