@@ -67,8 +67,9 @@ class Span:
         return np.asarray(self.groups[np.concatenate(self.numbers_by_tile())])
 
     def blocks(self) -> Iterator[tuple[Array, Objects]]:
-        """The same numbers, with the objects."""
-        return row_blocks(self.objects, self.left_out, self.targets.by_group, self.start)
+        """The numbers and objects that are evaluated at once."""
+        order, size = self.targets.by_group, self.work.block_rows
+        return row_blocks(self.objects, self.left_out, order, self.start, size)
 
     def total(self) -> SweepTotal:
         """The sums of the rows."""
