@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from kreinlearn.data.errors import EmptyError
 from kreinlearn.data.memory import require_memory
-from kreinlearn.data.tiles import TILE, Source, among, first_not_finite
+from kreinlearn.data.tiles import MOST_TILES, TILE, Source, among, first_not_finite
 
 Array = NDArray[Any]
 Line = Callable[[int], int | None]  # the line of a text file that holds a row
@@ -145,7 +145,7 @@ class Checked(StartsAnew, Source):
     def take(self, numbers: Any) -> Any:
         """Return rows by number, in the given order; they are read for this."""
         numbers = np.asarray(numbers, dtype=np.intp)
-        if len(numbers) and np.ptp(numbers) < 2 * min(len(numbers), TILE):
+        if len(numbers) and np.ptp(numbers) < 2 * min(len(numbers), MOST_TILES * TILE):
             block = self._neighbours(numbers)
             return block.tolist() if self.ndim == 1 else block
         wanted, order = np.unique(numbers, return_inverse=True)
@@ -155,7 +155,7 @@ class Checked(StartsAnew, Source):
         return block.tolist() if self.ndim == 1 else block
 
     def _neighbours(self, numbers: Array) -> Array:
-        """Most rows of a tile, in any order: the span is read, and nothing has to be sorted."""
+        """Most rows of a block, in any order: the span is read, and nothing has to be sorted."""
         start, stop = int(numbers.min()), int(numbers.max()) + 1
         places = numbers - start
         return self._checked(lambda: self.reader.read(start, stop).take(places, axis=0), numbers)

@@ -12,6 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 
 TILE = 2048  # rows; fixed, by global row number, so that sums do not depend on memory or threads
+MOST_TILES = 8  # that are evaluated at once, where rows have few columns and kernel values
+AT_ONCE = 128  # numbers in a row, times tiles: 2 MB, which fit in cache
 
 
 class Source:
@@ -90,10 +92,24 @@ def among(numbers: np.ndarray, known: np.ndarray) -> np.ndarray:
     return np.asarray(known[at] == numbers)
 
 
-def tiles_without(start: int, stop: int, known: np.ndarray) -> Iterator[np.ndarray]:
-    """Give the row numbers of each tile of start..stop that are not in the sorted ``known``."""
-    for first in range(start, stop, TILE):
-        last = min(first + TILE, stop)
+def block_rows(*widths: int) -> int:
+    """How many rows are evaluated at once: several tiles, if these need no more room than one.
+
+    ``widths`` are the numbers of columns, of kernel values and of targets of a row. If they are
+    small, most of the time would be spent between one tile and the next.
+    """
+    return TILE * min(max(AT_ONCE // max(widths), 1), MOST_TILES)
+
+
+def tiles_without(
+    start: int, stop: int, known: np.ndarray, size: int = TILE
+) -> Iterator[np.ndarray]:
+    """Give the row numbers of each tile of start..stop that are not in the sorted ``known``.
+
+    With another ``size``, which is that of several tiles, these are taken together.
+    """
+    for first in range(start, stop, size):
+        last = min(first + size, stop)
         inside = known[slice(*np.searchsorted(known, [first, last]))]
         if not len(inside):
             yield np.arange(first, last)
@@ -106,24 +122,24 @@ Read = Callable[[], tuple[np.ndarray, Any]]  # the numbers of a block, in order,
 
 
 def row_blocks(
-    X: Any, known: np.ndarray, order: Order | None = None, first: int = 0
+    X: Any, known: np.ndarray, order: Order | None = None, first: int = 0, size: int = TILE
 ) -> Iterator[tuple[np.ndarray, Any]]:
     """Give the numbers and the objects of each fixed tile of X, without the rows in ``known``.
 
     The first row of X, which begins a tile, has the number ``first``.
     """
-    return (read() for _, read in blocks_to_read(X, known, order, first))
+    return (read() for _, read in blocks_to_read(X, known, order, first, size))
 
 
 def blocks_to_read(
-    X: Any, known: np.ndarray, order: Order | None = None, first: int = 0
+    X: Any, known: np.ndarray, order: Order | None = None, first: int = 0, size: int = TILE
 ) -> Iterator[tuple[int, Read]]:
     """Give the first row number of each block, and ``read``, by which any thread gets the block.
 
     What can only be read from beginning to end is read here, and sorted when ``read`` is called.
     """
     in_turn = isinstance(X, Source) and not X.anywhere
-    for numbers in tiles_without(first, first + length(X), known):
+    for numbers in tiles_without(first, first + length(X), known, size):
         start, rows, begin = int(numbers[0]), X, first
         if in_turn:
             rows, begin = X[start - first : int(numbers[-1]) + 1 - first], start
@@ -143,10 +159,10 @@ def _objects_at(X: Any, places: np.ndarray) -> Any:
 
 
 class Scratch(threading.local):
-    """One buffer per worker for the kernel values of a tile, if the kernel can write to one."""
+    """One buffer per worker for the kernel values of a block, if the kernel can write to one."""
 
-    def __init__(self, useful: bool) -> None:
-        self.useful = useful
+    def __init__(self, useful: bool, n_rows: int = TILE) -> None:
+        self.useful, self.n_rows = useful, n_rows
         self.buffer: np.ndarray | None = None
 
     def get(self, A: Any, n_columns: int) -> np.ndarray | None:
@@ -154,7 +170,7 @@ class Scratch(threading.local):
         if not self.useful or dtype not in (np.float32, np.float64):
             return None
         if self.buffer is None or self.buffer.dtype != dtype or self.buffer.shape[1] != n_columns:
-            self.buffer = np.empty((TILE, n_columns), dtype)
+            self.buffer = np.empty((self.n_rows, n_columns), dtype)
         return self.buffer
 
 

@@ -27,6 +27,8 @@ Collection: TypeAlias = Any  # a dask array, frame, series or bag, or a list of 
 ColumnLike: TypeAlias = Collection | ArrayLike  # targets or weights, as given to an estimator
 Check: TypeAlias = Callable[[Objects], Array]  # validates a block of them as it was given
 
+SMALL = 2**15  # bytes that are sent with every task
+
 
 class DelayedBlocks(NamedTuple):
     """The delayed blocks of a collection, and what is known of their rows without computing."""
@@ -121,6 +123,13 @@ def constant(value: object) -> Delayed:
     import dask
 
     return dask.delayed(value, pure=False, traverse=False)
+
+
+def shared(value: object) -> Any:
+    """The same, unless it is small: then it goes along with every task, which has not to wait."""
+    from dask.sizeof import sizeof
+
+    return value if sizeof(value) <= SMALL else constant(value)
 
 
 def compute(result: Delayed) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import getitem
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,7 +103,7 @@ class ValuesOnWorkers:
         dual = features.map.W @ model.coef, model.intercept
         places = np.flatnonzero(task.folds[self.numbers] == k)
         here = LeftOut(self.numbers[places], self.here[places] @ dual[0] + dual[1])
-        shared, scores = delayed.constant(dual), delayed.task(margins.scores_of_group)
+        shared, scores = delayed.shared(dual), delayed.task(margins.scores_of_group)
         each = zip(self.spans, self.outlines, strict=True)
         parts = [scores(self.work, tiles, shared, outline, k) for tiles, outline in each]
         there = delayed.compute(delayed.merged(parts, joined)) if parts else []
@@ -123,10 +124,12 @@ class ValuesOnWorkers:
         self.work = span.work
         self.outlines.append(replace(columns, Y=None, w=None))
         self.targets.append(delayed.task(Span.weighted_targets)(columns))
-        self.spans.append(delayed.task(Span.evaluated)(objects) if self.keep else objects)
-        if self.keep:
-            return delayed.task(Span.total_of_tiles)(columns, self.spans[-1])
-        return delayed.task(Span.total)(span)
+        if not self.keep:
+            self.spans.append(objects)
+            return delayed.task(Span.total)(span)
+        both, part = delayed.task(Span.evaluated_and_summed)(span), delayed.task(getitem)
+        self.spans.append(part(both, 0))
+        return part(both, 1)
 
     def compute(self, total: Delayed) -> SweepTotal:
         """The value of the total; targets, weights and kernel values to keep stay on workers."""
@@ -287,7 +290,7 @@ class DaskMargins:
             return Decisions([], None)
         r = self.W.shape[1]
         model = self.W @ Z[:r], Z[r] if self.intercept else np.zeros(Z.shape[1])
-        shared_model, decide = delayed.constant(model), delayed.task(margins.decided)
+        shared_model, decide = delayed.shared(model), delayed.task(margins.decided)
         spans = [decide(self.values.work, span, shared_model) for span in self.values.spans]
         return Decisions(spans, margins.decided(None, self.values.tiles, model))
 
@@ -301,7 +304,7 @@ class DaskMargins:
             for k, (one, other) in zip(asked, columns, strict=True)
         ]
         values, of_span = self.values, delayed.task(function)
-        shared_queries = delayed.constant(queries)
+        shared_queries = delayed.shared(queries)
         results = []
         for i, targets in enumerate(values.targets):
             more = (values.work, values.spans[i]) if with_tiles else ()

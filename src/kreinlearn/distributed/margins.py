@@ -10,6 +10,7 @@ import numpy as np
 
 from kreinlearn.distributed.sums import Span, WeightedTargets, similarities
 from kreinlearn.kernels.base import Array
+from kreinlearn.learn.losses.hinge import unless_ones
 from kreinlearn.nystrom.core import RowWork
 from kreinlearn.solvers.margins import Kinks, Line, LineSums, Question, active_rows, hinge_loss
 from kreinlearn.sums.moments import Moments
@@ -149,7 +150,8 @@ def active_moments(
                     if len(rows):
                         at = rows + here.start
                         total = sums[i] or Moments.zeros(C.shape[1], 1)
-                        total.add(C[rows], targets[0][at][:, [query.output]], targets[1][at])
+                        weights = unless_ones(targets[1][at])
+                        total.add(C[rows], targets[0][at][:, [query.output]], weights)
                         sums[i] = total
     return OutputSums([_less(*both) for both in zip(gained, lost, strict=True)])
 

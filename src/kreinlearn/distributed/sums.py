@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.data.tiles import row_blocks, tiles_without
+from kreinlearn.data.tiles import Scratch, row_blocks, tiles_without
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.nystrom.core import RowWork, SweepTotal
 from kreinlearn.pairs.evaluate import naming, scaled
@@ -67,8 +67,9 @@ class Span:
         return np.asarray(self.groups[np.concatenate(self.numbers_by_tile())])
 
     def blocks(self) -> Iterator[tuple[Array, Objects]]:
-        """The same numbers, with the objects."""
-        return row_blocks(self.objects, self.left_out, self.targets.by_group, self.start)
+        """The numbers and objects that are evaluated at once."""
+        order, size = self.targets.by_group, self.work.block_rows
+        return row_blocks(self.objects, self.left_out, order, self.start, size)
 
     def total(self) -> SweepTotal:
         """The sums of the rows."""
@@ -84,12 +85,6 @@ class Span:
         else:
             with columns.stored.shard(self.start, self.objects) as stored:
                 yield replace(self.work, columns=replace(columns, stored=stored))
-
-    def total_of_tiles(self, values: Iterable[Array]) -> SweepTotal:
-        """The same from kernel values that have been evaluated."""
-        columns = replace(self.work.columns, stored=_as_evaluated)
-        work = replace(self.work, columns=columns, buffered=False)
-        return self._added(work, zip(self.numbers_by_tile(), values, strict=True))
 
     def _added(self, work: RowWork, blocks: Iterable[tuple[Array, Objects]]) -> SweepTotal:
         total, targets, scratch = work.zero(), self.targets, work.scratch()
@@ -112,17 +107,37 @@ class Span:
         return np.concatenate(parts)
 
     def __iter__(self) -> Iterator[Array]:
-        """Evaluate the kernel, one tile after the other."""
+        """Evaluate the kernel, one tile after the other; a tile may overwrite the one before."""
+        return self._evaluated(self.work.scratch(), 0)
+
+    def _evaluated(self, scratch: Scratch, step: int) -> Iterator[Array]:
+        """The same; with a ``step`` of 1, each tile is written to the buffer after the others."""
         with self._working() as work:
             for numbers, block in self.blocks():
+                buffer = scratch.get(block, work.width)
                 with naming(numbers, len(work.landmarks)):
-                    raw = work.columns.raw_of_rows(numbers, block)
+                    raw = work.columns.raw_of_rows(numbers, block, buffer)
+                if buffer is not None:
+                    scratch.buffer = buffer[step * len(raw) :]
                 yield raw
 
-    def evaluated(self) -> list[Array]:
-        """The kernel values of all tiles."""
-        with serial_blas():
-            return list(self)
+    def evaluated_and_summed(self) -> tuple[list[Array], SweepTotal]:
+        """The kernel values of all tiles, and their sums.
+
+        Values are written to one array if the kernel takes one: large pieces of memory cost less.
+        """
+        columns = replace(self.work.columns, stored=_as_evaluated)
+        work = replace(self.work, columns=columns, buffered=False)
+        tiles, whole = list[Array](), Scratch(self.work.buffered, self.stop - self.start)
+
+        def blocks() -> Iterator[tuple[Array, Array]]:
+            for numbers, tile in zip(
+                self.numbers_by_tile(), self._evaluated(whole, 1), strict=True
+            ):
+                tiles.append(tile)
+                yield numbers, tile
+
+        return tiles, self._added(work, blocks())
 
     def weighted_targets(self) -> WeightedTargets:
         """Targets and weights in the order in which the rows are evaluated."""

@@ -16,7 +16,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from kreinlearn._native import cholesky
-from kreinlearn.data.tiles import TILE, Scratch
+from kreinlearn.data.tiles import TILE, Scratch, block_rows
 from kreinlearn.kernels.base import Objects
 from kreinlearn.kernels.vector_columns import squared_norms
 from kreinlearn.pairs.evaluate import LandmarkColumns, evaluate, naming, require_finite, scaled
@@ -332,6 +332,7 @@ class RowWork:
     size: int = 0  # of the reservoir
     pilot: Array | None = None  # (m, LEVERAGE_PROBES)
     spare: int = 0  # sums that may wait for those of earlier rows
+    block_rows: int = TILE  # evaluated at once
 
     def zero(self) -> SweepTotal:
         m, q = len(self.landmarks), self.n_outputs
@@ -339,7 +340,7 @@ class RowWork:
         return SweepTotal(zeros, Reservoir.empty(self.size, self.width))
 
     def scratch(self) -> Scratch:
-        return Scratch(self.buffered)
+        return Scratch(self.buffered, self.block_rows)
 
     def add(
         self, total: SweepTotal, numbers: Array, A: Objects, targets: Targets, scratch: Scratch
@@ -403,12 +404,16 @@ def sweep(
             keep[inside] = C
         return Swept(of_sample(), columns, unit, sample)
     size = candidate_count(len(sample.landmarks)) // 2 if spec.core == "ls" else 0
-    width = int(sample.used.sum())
+    width, buffered, single = int(sample.used.sum()), pairs.scratch().useful, pairs.session.single
     work = RowWork(
         columns, sample.landmarks, unit, targets.Y.shape[1], targets.n_groups, width,
-        buffered=pairs.scratch().useful, single=pairs.session.single,
+        buffered=buffered, single=single,
         seed=int(rng.integers(2**63)), size=size,
     )  # fmt: skip
+    if buffered and not single and keep is None:  # values that are kept are those of tiles
+        work = replace(
+            work, block_rows=block_rows(pairs.rows.X.shape[1], width, targets.Y.shape[1])
+        )
     workers = _affordable_workers(pairs, sample, work, getattr(keep, "held", 0))
     work = replace(work, spare=spare_for(len(sample.landmarks), targets.n_groups, workers))
     groups = of_sample() if size else None  # or else after the pass, as they take memory
@@ -453,11 +458,12 @@ def _affordable_workers(pairs: Pairs, sample: Sample, work: RowWork, held: int =
     ``held`` are the bytes of kernel values that are kept.
     """
     m, width, size, q = len(sample.landmarks), work.width, work.size, work.n_outputs
+    block = work.block_rows
     total = 8 * (work.n_groups * m * (m + q) + size * width)  # sums and a reservoir
     fixed = depth_of(pairs.n) * total + 3 * 8 * m * m
-    each = total + 8 * TILE * (width + (m if sample.transform is not None else 0)) + 8 * m
-    each += 8 * min(TILE, pairs.n) * q  # targets as numbers
-    each += 8 * (TILE + 2 * size) * width if size else 0  # a reservoir while it takes in a tile
+    each = total + 8 * block * (width + (m if sample.transform is not None else 0)) + 8 * m
+    each += 8 * min(block, pairs.n) * q  # targets as numbers
+    each += 8 * (block + 2 * size) * width if size else 0  # a reservoir while it takes in a block
     pairs.require_memory(
         fixed + each,
         f"one pass with {m} landmarks",
@@ -478,7 +484,7 @@ class TileWork:
     width: int = 0  # columns evaluated
     buffered: bool = False  # the kernel writes to a buffer
     n_groups = 1
-    spare = SPARE
+    spare, block_rows = SPARE, TILE
 
     def zero(self) -> Gram:
         return Gram.zeros(len(self.landmarks))

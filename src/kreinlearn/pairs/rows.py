@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -12,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_consistent_length
 
 from kreinlearn.data.memory import Resources, budget_bytes, require_memory
-from kreinlearn.data.tiles import Read, Source, blocks_to_read, length, row_bytes, take
+from kreinlearn.data.tiles import Part, Read, Source, blocks_to_read, length, row_bytes, take
 from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.progress import Progress
 from kreinlearn.sums.moments import Targets
@@ -21,6 +22,7 @@ from kreinlearn.sums.parallel import (
     Tally,
     map_blocks,
     serial_blas,
+    spans_of,
     sum_over_blocks,
     sums_of_columns,
     tally_of,
@@ -39,6 +41,10 @@ class Work(Protocol):
     @property
     def spare(self) -> int:
         """How many sums may wait for those of earlier rows."""
+
+    @property
+    def block_rows(self) -> int:
+        """How many rows are evaluated at once: those of one tile, or of several."""
 
     @property
     def zero(self) -> Callable[[], Any]:
@@ -124,7 +130,12 @@ class Rows:
             if seen is not None:
                 seen(numbers, values)
 
-        blocks = blocks_to_read(self.X, left_out, targets.by_group)
+        blocks = chain.from_iterable(
+            blocks_to_read(
+                Part(self.X, *span), left_out, targets.by_group, span[0], work.block_rows
+            )
+            for span in spans_of(len(self))
+        )
         return sum_over_blocks(add, blocks, work.zero, len(self), workers=workers, spare=work.spare)
 
     def map(

@@ -17,6 +17,7 @@ from kreinlearn.data.tiles import (
     TILE,
     Part,
     Scratch,
+    block_rows,
     blocks_to_read,
     first_not_finite,
     length,
@@ -118,6 +119,21 @@ def test_tiles_without_known_rows(n, known, start):
     assert [i for part in parts for i in part.tolist()] == rest
     assert all(len(part) and part[0] // TILE == part[-1] // TILE for part in parts)
     assert len(parts) == len({i // TILE for i in rest})
+    blocks = list(tiles_without(start, n, known, 2 * TILE))
+    assert [i for block in blocks for i in block.tolist()] == rest
+    assert len(blocks) == len({(i - start) // (2 * TILE) for i in rest})
+
+
+@pytest.mark.parametrize(
+    ("widths", "tiles"),
+    [
+        ((1, 1, 0), 8), ((10, 10, 1), 8), ((10, 30, 1), 4), ((60, 10, 1), 2), ((64, 64, 1), 2),
+        ((65, 3, 1), 1), ((3, 500, 1), 1), ((3, 3, 43), 2),
+    ],
+)  # fmt: skip
+def test_several_tiles_are_evaluated_at_once_if_their_rows_are_short(widths, tiles):
+    """As many as have 128 columns, kernel values or targets beside one another, at most 8."""
+    assert block_rows(*widths) == tiles * TILE
 
 
 def test_a_worker_has_one_buffer_of_the_type_of_the_rows():
@@ -128,6 +144,7 @@ def test_a_worker_has_one_buffer_of_the_type_of_the_rows():
     assert scratch.get(X[:2], 3) is buffer
     assert scratch.get(X.astype(np.float32), 3).dtype == np.float32
     assert scratch.get(X, 4).shape == (TILE, 4)
+    assert Scratch(True, 3 * TILE).get(X, 4).shape == (3 * TILE, 4)
     mine = scratch.get(X, 4)
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(scratch.get, X, 4).result() is not mine

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import dask
+import numpy as np
 import pytest
 from distributed.utils import key_split
 
-from kreinlearn.distributed.delayed import compute, constant, merged, task
+from kreinlearn.distributed.delayed import SMALL, compute, constant, merged, shared, task
 
 
 class Two(NamedTuple):
@@ -53,3 +54,11 @@ def test_neighbours_are_merged_in_a_fixed_tree():
     with dask.config.set(scheduler="sync"):
         (found,) = compute(joined)
     assert found == (tuple(range(8)), tuple(range(8, 16)), tuple(range(16, 20)))
+
+
+@pytest.mark.parametrize(("n", "tasks"), [(SMALL // 16, 1), (SMALL // 8 + 1, 2)])
+def test_a_small_value_goes_along_with_a_task(n, tasks):
+    values = np.arange(float(n))
+    total = task(np.sum)(shared(values))
+    assert len(total.dask) == tasks
+    assert compute(total) == n * (n - 1) / 2

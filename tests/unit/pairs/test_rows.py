@@ -15,7 +15,7 @@ from kreinlearn.kernels import Gaussian, pairwise
 from kreinlearn.pairs.rows import Rows, Session, joined, open_session
 from kreinlearn.progress import Progress
 from kreinlearn.sums.moments import Targets
-from kreinlearn.sums.parallel import ColumnSums, Tally, worker_count
+from kreinlearn.sums.parallel import ColumnSums, Tally, spans_of, worker_count
 from tests.unit.pairs.numbered import POINTS
 
 RNG = np.random.default_rng(2)
@@ -87,7 +87,7 @@ class Total:
 class Adding:
     """Work that adds up rows and returns twice their first column."""
 
-    spare = 0
+    spare, block_rows = 0, TILE
 
     def zero(self):
         return Total([], np.zeros(3))
@@ -118,6 +118,28 @@ def test_a_sum_takes_every_row_once_but_those_left_out(form, workers):
     assert sorted(np.concatenate([numbers for numbers, _ in seen])) == others.tolist()
     for numbers, values in seen:
         np.testing.assert_array_equal(values, 2 * X[numbers, :1])
+
+
+class ByBlock(Adding):
+    """Work on three tiles at once, that remembers the first and the last row of each block."""
+
+    block_rows = 3 * TILE
+
+    def add(self, total, numbers, objects, targets, scratch):
+        total.seen.append((numbers.min(), numbers.max()))
+        return objects
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_blocks_of_several_tiles_end_where_a_span_ends(workers):
+    """As rows elsewhere are divided into spans, too, sums are of the same blocks."""
+    n = 40 * TILE + 7
+    spans = spans_of(n)
+    assert {stop - start for start, stop in spans} == {5 * TILE, 2 * TILE, TILE, 7}
+    cuts = [i for start, stop in spans for i in range(start, stop, 3 * TILE)]
+    rows, nothing = Rows(np.zeros((n, 1))), np.empty(0, dtype=np.intp)
+    total = rows.sum(ByBlock(), Targets.none(n), nothing, workers=workers)
+    assert total.seen == list(zip(cuts, [i - 1 for i in [*cuts[1:], n]], strict=True))
 
 
 # Targets and weights
