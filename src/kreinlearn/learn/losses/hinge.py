@@ -47,6 +47,7 @@ from kreinlearn.solvers.margins import (
     NEAR_OF_ONE,
     Chosen,
     DenseRows,
+    Gram,
     HingeState,
     Margins,
     Picked,
@@ -213,13 +214,15 @@ class HingeFold:
     """A ``FoldLoss`` of the squared hinge loss; each trial starts from the solution of the last.
 
     ``rows`` are those of the training and of the validation part, whose targets are zero in the
-    problem that is solved: so that folds by one map share their features.
+    problem that is solved: so that folds by one map share their features. ``gram`` are the sums of
+    the training part, if they are known.
     """
 
     def __init__(
-        self, split: FoldRows, rows: DenseRows, Y: Array, w: Array, *, intercept: bool
-    ) -> None:
-        self.rows, self.valid, self.w = rows, split.valid, w
+        self, split: FoldRows, rows: DenseRows, Y: Array, w: Array, gram: Gram | None,
+        *, intercept: bool,
+    ) -> None:  # fmt: skip
+        self.rows, self.valid, self.w, self.gram = rows, split.valid, w, gram
         self.Y = np.zeros_like(Y)
         self.Y[split.train] = Y[split.train]
         self.n_train = w[split.train].sum()
@@ -231,8 +234,10 @@ class HingeFold:
 
     def loss_and_gradient(self, values: Array) -> tuple[float, Array]:
         penalty = np.where(self.groups >= 0, self.n_train * values[self.groups], 0.0)
-        solution = finite_newton(self.rows, self.Y, self.w, penalty, self.state, max_iter=MAX_ITER)
-        self.state = solution.state
+        solution = finite_newton(
+            self.rows, self.Y, self.w, penalty, self.state, gram=self.gram, max_iter=MAX_ITER
+        )
+        self.state, self.gram = solution.state, None  # which is not needed again
         Phi = self.rows.Phi[self.valid]
         loss, slope = hinge_loss(Phi @ solution.coef, self.Y_valid, self.w_valid)
         dF_dz = Phi.T @ slope
@@ -245,13 +250,32 @@ class HingeObjective(MeanLoss):
     def __init__(
         self, splits: list[FoldRows], Y: Array, w: Array, *, intercept: bool, workers: int = 1
     ) -> None:
-        rows: dict[int, DenseRows] = {}
+        by_map: dict[int, list[FoldRows]] = {}
         for split in splits:
-            if id(split.Phi) not in rows:
-                ones = np.ones((len(split.Phi), int(intercept)))
-                rows[id(split.Phi)] = DenseRows(np.hstack([split.Phi, ones]))
-        folds = [HingeFold(s, rows[id(s.Phi)], Y, w, intercept=intercept) for s in splits]
+            by_map.setdefault(id(split.Phi), []).append(split)
+        folds = []
+        for some in by_map.values():
+            Phi = some[0].Phi
+            rows = DenseRows(np.column_stack([Phi, np.ones((len(Phi), int(intercept)))]))
+            for split, gram in zip(some, training_grams(rows, some, Y, w), strict=True):
+                folds.append(HingeFold(split, rows, Y, w, gram, intercept=intercept))
         super().__init__(folds, workers)
+
+
+def training_grams(
+    rows: DenseRows, splits: list[FoldRows], Y: Array, w: Array
+) -> Sequence[Gram | None]:
+    """The sums of the training part of each split, by which Newton's method starts.
+
+    They are those of all rows minus those of the validation part, so that each row is summed once.
+    """
+    if len(splits) == 1 or not Y.all():  # outputs with rows of their own have sums of their own
+        return [None] * len(splits)
+    parts = [split.valid for split in splits]
+    parts.append(np.setdiff1d(splits[0].train, np.concatenate(parts)))  # in every training part
+    each = rows.terms([Chosen(part, w[part], Y[part]) for part in parts])
+    A, b = (sum(sums) for sums in zip(*each, strict=True))
+    return [(A - A_valid, b - b_valid) for A_valid, b_valid in each[:-1]]
 
 
 # Features of all rows
