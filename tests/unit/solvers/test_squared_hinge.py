@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -337,6 +337,27 @@ def test_rows_near_the_margin_foresee_the_minimum(share):
         assert (np.abs(state.A - (Phi.T * inside) @ Phi) <= bound).all()
         assert (np.abs(state.b - Phi.T @ (inside * y)) <= bound).all()
         np.testing.assert_array_equal(state.active, inside > 0)
+
+
+@pytest.mark.parametrize(
+    ("going_on", "looked_at"), [([0, 1, 2, 3], 125), ([1, 3], 250), ([2], 250)]
+)
+def test_few_outputs_that_go_on_look_at_all_remembered_rows(going_on, looked_at):
+    """Of four outputs each looks at half the rows, those nearest to its own margin."""
+    Phi, Y, w = draw(1000, 5, q=4, noise=0.5, seed=3)
+    rows = Remembering(Phi, share=0.25)
+    margins = RowMargins(rows, Y, w)
+    coef = np.random.default_rng(4).normal(size=(5, 4))
+    rows.decision(coef, margins._nearest(dict(enumerate(margins.start(None)))))
+    states = [
+        replace(one, coef=z, decision=Phi @ z)
+        for one, z in zip(margins.start(None), coef.T, strict=True)
+    ]
+    for k, state in margins.up_to_date({k: states[k] for k in going_on}).items():
+        near = margins.near(k, state)
+        distance = np.abs(1 - Y[rows.kept, k] * state.decision[rows.kept])
+        nearest = rows.kept[np.argsort(distance)[:looked_at]]
+        np.testing.assert_array_equal(near.rows, np.sort(nearest))
 
 
 @pytest.mark.parametrize("name", HARD)
