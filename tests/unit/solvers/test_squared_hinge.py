@@ -18,7 +18,13 @@ from kreinlearn.solvers.margins import (
     RowMargins,
     hinge_loss,
 )
-from kreinlearn.solvers.squared_hinge import finite_newton, hinge_gradient, lock_step, solve
+from kreinlearn.solvers.squared_hinge import (
+    correction,
+    finite_newton,
+    hinge_gradient,
+    lock_step,
+    solve,
+)
 from tests.bounds import rounding
 
 EPS = np.finfo(np.float64).eps
@@ -450,6 +456,21 @@ def test_rows_that_are_hardly_ever_active_are_summed_anew():
 
 
 # Starts, passes and rows
+
+
+def test_the_guess_is_near_the_minimum_of_the_sample_for_a_rare_class():
+    """One row in a hundred is in the class, so that its loss is a small part of that at zero."""
+    Phi, Y, w = draw(4000, 40, noise=1.0, seed=11)
+    score = Phi @ np.arange(40.0) + 30 * np.random.default_rng(12).normal(size=4000)
+    Y[:, 0] = np.where(score > np.quantile(score, 0.99), 1.0, -1.0)
+    penalty = penalty_of(40)
+    A = (Phi.T * w) @ Phi
+    squares = np.linalg.solve(A + np.diag(penalty), Phi.T @ (w * Y[:, 0]))
+    exact = finite_newton(DenseRows(Phi), Y, w, penalty).coef[:, 0]
+    found = correction(RowMargins(DenseRows(Phi), Y, w), penalty)[:, 0]
+    error = found - (exact - squares)
+    H = hessian(Phi, Y[:, 0], w, penalty, exact) / 2
+    assert error @ H @ error <= (2e-4) ** 2 * w.sum()
 
 
 def test_warm_start_is_the_cold_one():
