@@ -23,7 +23,8 @@ from kreinlearn.solvers import Array
 CANCELLED = 0.1  # A is summed anew if subtracting rows leaves less than this part of its trace
 GATHERED = 2048  # rows copied at a time
 FEWEST_SAMPLED = 10  # rows per coefficient that a sample needs, to tell where to start
-NEAR_OF_ONE = 2  # of q outputs, each looks at this many q-th parts of the rows near any margin
+NEAR_OF_ONE = 2  # of q outputs, each looks at this many q-th parts of the rows near any margin;
+# where no more than this many outputs go on, each looks at all of them
 CROSSING = 0.5  # share of the room for near rows that those may take which have changed sides
 Gram = tuple[Array, Array]  # A (p, p) for all outputs, or (q, p, p) for each; b (p, q)
 
@@ -394,6 +395,7 @@ class RowMargins:
         self.Y = np.asfortranarray(Y)  # (n, q): -1, +1, or 0 for a row that is not in this problem
         self.W = [np.where(y != 0, weights, 0.0) for y in self.Y.T]
         self.totals = [float(w.sum()) for w in self.W]
+        self.unsolved = len(self.W)  # outputs that go on
 
     def start(self, gram: Gram | None) -> list[HingeState]:
         active, q = [w > 0 for w in self.W], len(self.W)
@@ -443,6 +445,7 @@ class RowMargins:
         return states
 
     def up_to_date(self, states: Mapping[int, HingeState]) -> dict[int, HingeState]:
+        self.unsolved = len(states)
         active = {k: active_rows(states[k].decision, self.Y[:, k], self.W[k]) for k in states}
         many = [k for k, state in states.items() if self._is_many(state.active, active[k])]
         changes = [
@@ -478,8 +481,8 @@ class RowMargins:
         if found is None:
             return None
         numbers, rows = found
-        room = len(numbers) * NEAR_OF_ONE // len(self.W)
-        if room < len(numbers):  # most of these rows are near the margins of other outputs
+        if self.unsolved > NEAR_OF_ONE:  # most of these rows are near the margins of other outputs
+            room = len(numbers) * NEAR_OF_ONE // len(self.W)
             distance = np.abs(1 - self.Y[numbers, k] * state.decision[numbers])
             distance[self.W[k][numbers] == 0] = np.inf  # these are not in the problem
             places = np.sort(np.argpartition(distance, room)[:room])

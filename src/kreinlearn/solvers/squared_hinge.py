@@ -28,7 +28,7 @@ from kreinlearn.solvers.margins import Gram, HingeState, Margins, Move, RowMargi
 MAX_ITER = 200  # passes over the data; four to ten are usual
 PATIENCE, RISE, FALL, HIGHEST = 20, 1e4, 10.0, 1e12  # of a detour: passes, factors, largest scale
 TOL = 1e-12  # length of a step in the norm of the Hessian, relative to sqrt(objective at 0)
-GUESSED = 1e-3  # the same on a sample, whose minimum is further away than that from that of all
+GUESSED = 1e-4  # the same on a sample; the loss of a rare class is a small part of that at 0
 ROUNDING = 16 * float(np.finfo(np.float64).eps)  # error of a gradient, relative to its terms
 STALLED = 1e-12  # a gain that may be lost to rounding, relative to the objective at 0
 FORESEEN = 0.5  # after a shorter step the next one is not foreseen: too few rows were near

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -18,7 +18,13 @@ from kreinlearn.solvers.margins import (
     RowMargins,
     hinge_loss,
 )
-from kreinlearn.solvers.squared_hinge import finite_newton, hinge_gradient, lock_step, solve
+from kreinlearn.solvers.squared_hinge import (
+    correction,
+    finite_newton,
+    hinge_gradient,
+    lock_step,
+    solve,
+)
 from tests.bounds import rounding
 
 EPS = np.finfo(np.float64).eps
@@ -339,6 +345,27 @@ def test_rows_near_the_margin_foresee_the_minimum(share):
         np.testing.assert_array_equal(state.active, inside > 0)
 
 
+@pytest.mark.parametrize(
+    ("going_on", "looked_at"), [([0, 1, 2, 3], 125), ([1, 3], 250), ([2], 250)]
+)
+def test_few_outputs_that_go_on_look_at_all_remembered_rows(going_on, looked_at):
+    """Of four outputs each looks at half the rows, those nearest to its own margin."""
+    Phi, Y, w = draw(1000, 5, q=4, noise=0.5, seed=3)
+    rows = Remembering(Phi, share=0.25)
+    margins = RowMargins(rows, Y, w)
+    coef = np.random.default_rng(4).normal(size=(5, 4))
+    rows.decision(coef, margins._nearest(dict(enumerate(margins.start(None)))))
+    states = [
+        replace(one, coef=z, decision=Phi @ z)
+        for one, z in zip(margins.start(None), coef.T, strict=True)
+    ]
+    for k, state in margins.up_to_date({k: states[k] for k in going_on}).items():
+        near = margins.near(k, state)
+        distance = np.abs(1 - Y[rows.kept, k] * state.decision[rows.kept])
+        nearest = rows.kept[np.argsort(distance)[:looked_at]]
+        np.testing.assert_array_equal(near.rows, np.sort(nearest))
+
+
 @pytest.mark.parametrize("name", HARD)
 @pytest.mark.parametrize("share", [0.3, 0.9])
 def test_rows_near_the_margin_of_hard_problems(name, share):
@@ -429,6 +456,21 @@ def test_rows_that_are_hardly_ever_active_are_summed_anew():
 
 
 # Starts, passes and rows
+
+
+def test_the_guess_is_near_the_minimum_of_the_sample_for_a_rare_class():
+    """One row in a hundred is in the class, so that its loss is a small part of that at zero."""
+    Phi, Y, w = draw(4000, 40, noise=1.0, seed=11)
+    score = Phi @ np.arange(40.0) + 30 * np.random.default_rng(12).normal(size=4000)
+    Y[:, 0] = np.where(score > np.quantile(score, 0.99), 1.0, -1.0)
+    penalty = penalty_of(40)
+    A = (Phi.T * w) @ Phi
+    squares = np.linalg.solve(A + np.diag(penalty), Phi.T @ (w * Y[:, 0]))
+    exact = finite_newton(DenseRows(Phi), Y, w, penalty).coef[:, 0]
+    found = correction(RowMargins(DenseRows(Phi), Y, w), penalty)[:, 0]
+    error = found - (exact - squares)
+    H = hessian(Phi, Y[:, 0], w, penalty, exact) / 2
+    assert error @ H @ error <= (2e-4) ** 2 * w.sum()
 
 
 def test_warm_start_is_the_cold_one():

@@ -47,6 +47,7 @@ from kreinlearn.solvers.margins import (
     NEAR_OF_ONE,
     Chosen,
     DenseRows,
+    Gram,
     HingeState,
     Margins,
     Picked,
@@ -213,13 +214,15 @@ class HingeFold:
     """A ``FoldLoss`` of the squared hinge loss; each trial starts from the solution of the last.
 
     ``rows`` are those of the training and of the validation part, whose targets are zero in the
-    problem that is solved: so that folds by one map share their features.
+    problem that is solved: so that folds by one map share their features. ``gram`` are the sums of
+    the training part, if they are known.
     """
 
     def __init__(
-        self, split: FoldRows, rows: DenseRows, Y: Array, w: Array, *, intercept: bool
-    ) -> None:
-        self.rows, self.valid, self.w = rows, split.valid, w
+        self, split: FoldRows, rows: DenseRows, Y: Array, w: Array, gram: Gram | None,
+        *, intercept: bool,
+    ) -> None:  # fmt: skip
+        self.rows, self.valid, self.w, self.gram = rows, split.valid, w, gram
         self.Y = np.zeros_like(Y)
         self.Y[split.train] = Y[split.train]
         self.n_train = w[split.train].sum()
@@ -231,8 +234,10 @@ class HingeFold:
 
     def loss_and_gradient(self, values: Array) -> tuple[float, Array]:
         penalty = np.where(self.groups >= 0, self.n_train * values[self.groups], 0.0)
-        solution = finite_newton(self.rows, self.Y, self.w, penalty, self.state, max_iter=MAX_ITER)
-        self.state = solution.state
+        solution = finite_newton(
+            self.rows, self.Y, self.w, penalty, self.state, gram=self.gram, max_iter=MAX_ITER
+        )
+        self.state, self.gram = solution.state, None  # which is not needed again
         Phi = self.rows.Phi[self.valid]
         loss, slope = hinge_loss(Phi @ solution.coef, self.Y_valid, self.w_valid)
         dF_dz = Phi.T @ slope
@@ -245,13 +250,32 @@ class HingeObjective(MeanLoss):
     def __init__(
         self, splits: list[FoldRows], Y: Array, w: Array, *, intercept: bool, workers: int = 1
     ) -> None:
-        rows: dict[int, DenseRows] = {}
+        by_map: dict[int, list[FoldRows]] = {}
         for split in splits:
-            if id(split.Phi) not in rows:
-                ones = np.ones((len(split.Phi), int(intercept)))
-                rows[id(split.Phi)] = DenseRows(np.hstack([split.Phi, ones]))
-        folds = [HingeFold(s, rows[id(s.Phi)], Y, w, intercept=intercept) for s in splits]
+            by_map.setdefault(id(split.Phi), []).append(split)
+        folds = []
+        for some in by_map.values():
+            Phi = some[0].Phi
+            rows = DenseRows(np.column_stack([Phi, np.ones((len(Phi), int(intercept)))]))
+            for split, gram in zip(some, training_grams(rows, some, Y, w), strict=True):
+                folds.append(HingeFold(split, rows, Y, w, gram, intercept=intercept))
         super().__init__(folds, workers)
+
+
+def training_grams(
+    rows: DenseRows, splits: list[FoldRows], Y: Array, w: Array
+) -> Sequence[Gram | None]:
+    """The sums of the training part of each split, by which Newton's method starts.
+
+    They are those of all rows minus those of the validation part, so that each row is summed once.
+    """
+    if len(splits) == 1 or not Y.all():  # outputs with rows of their own have sums of their own
+        return [None] * len(splits)
+    parts = [split.valid for split in splits]
+    parts.append(np.setdiff1d(splits[0].train, np.concatenate(parts)))  # in every training part
+    each = rows.terms([Chosen(part, w[part], Y[part]) for part in parts])
+    A, b = (sum(sums) for sums in zip(*each, strict=True))
+    return [(A - A_valid, b - b_valid) for A_valid, b_valid in each[:-1]]
 
 
 # Features of all rows
@@ -283,7 +307,27 @@ class Sampled(NamedTuple):
 
     numbers: Array  # sorted
     values: Array  # (len(numbers), m): k(x, Z) / unit
-    order: Callable[[Array], Array] | None = None  # how the first pass ordered the rows of a tile
+
+
+def ranks(n: int, sampled: Array, order: Callable[[Array], Array]) -> Array:  # (n,)
+    """The place of each row in its tile: as the first pass evaluates them, then sampled ones."""
+    rank = np.empty(n, dtype=np.int16)
+    for start in range(0, n, TILE):
+        numbers = np.arange(start, min(start + TILE, n))
+        inside = among(numbers, sampled)
+        rank[order(numbers[~inside])] = np.arange(np.count_nonzero(~inside))
+        rank[numbers[inside]] = np.arange(np.count_nonzero(~inside), len(numbers))
+    return rank
+
+
+class InTiles(NamedTuple):
+    """Kernel values of all rows, in which the rows of a tile have the order of their ranks."""
+
+    values: Array  # (n, m)
+    rank: Array  # (n,)
+
+    def __setitem__(self, numbers: Array, values: Array) -> None:
+        self.values[numbers - numbers % TILE + self.rank[numbers]] = values
 
 
 def near_share(q: int) -> float:
@@ -338,13 +382,14 @@ class KeptRows:
         if self.values.shape != (self.count, m):
             self.numbers, self.values = np.empty(self.count, np.intp), np.empty((self.count, m))
 
-    def add(self, first: int, C: Array, nearest: Callable[[int], Array]) -> None:
+    def add(
+        self, first: int, C: Array, nearest: Callable[[int], Array], place: Callable[[Array], Array]
+    ) -> None:
         """Take rows of the tile that begins with row ``first``; any thread may call this."""
         room, at = int(self.share * len(C)), first // TILE * self.room
         if room:
-            places = nearest(room)
-            self.numbers[at : at + room] = places + first
-            np.take(C, places, axis=0, out=self.values[at : at + room], mode="clip")
+            numbers = self.numbers[at : at + room] = nearest(room) + first
+            np.take(C, place(numbers), axis=0, out=self.values[at : at + room], mode="clip")
 
     def split(self, numbers: Array) -> tuple[Array, Array]:
         """Which of these sorted numbers are known (k,) bool, and where those are that are."""
@@ -360,7 +405,7 @@ class ValuesHere:
 
     values: Array | None  # (n, m), which the first pass fills; None: there is no room for it
     sampled: Array | None = None  # numbers of the rows that the first pass does not evaluate
-    by_fold: bool = False
+    rank: Array | None = None  # (n,), the places of rows in their tiles
     some: KeptRows | None = None  # a sample, which the first pass fills where not all are kept
 
     @classmethod
@@ -377,12 +422,16 @@ class ValuesHere:
             while share * 8 * n * m > NEAR_BUDGET * left:
                 share = share / 2 if share * TILE > 1 else 0.0
             some = KeptRows.sample(n, m, share)
-        return replace(self, sampled=task.numbers, by_fold=by_fold, some=some)
+        rank = ranks(task.n, task.numbers, task.targets(by_fold=by_fold).by_group)
+        return replace(self, sampled=task.numbers, rank=rank, some=some)
 
     @property
     def target(self) -> Any:
         """The object to which the first pass gives its kernel values."""
-        return self.some if self.values is None else self.values
+        if self.values is None:
+            return self.some
+        assert self.rank is not None
+        return InTiles(self.values, self.rank)
 
     @property
     def has_all(self) -> bool:
@@ -428,13 +477,13 @@ class ValuesHere:
             left = _left_for_values(task) - held
             workers = max(1, min(workers, int(left // (each + 2 * 8 * m * m))))
             values = sample.scaled[sample.positions(self.sampled)]
-            sampled = Sampled(self.sampled, values, task.targets(by_fold=self.by_fold).by_group)
+            sampled = Sampled(self.sampled, values)
         left = _left_for_values(task) - held - workers * each
         sum_bytes = min(SUM_BYTES, int(left // (workers + SPARE + depth_of(n))))
         return FeatureRows(
             task.rows.X, features.columns, sample.landmarks, features.unit, features.map.W, n,
             task.intercept, self.values, sampled, task.pairs.in_place, some, workers,
-            session.progress, task.pairs.scratch(), sum_bytes=sum_bytes,
+            session.progress, task.pairs.scratch(), sum_bytes=sum_bytes, rank=self.rank,
         )  # fmt: skip
 
 
@@ -466,6 +515,7 @@ class FeatureRows:
     scratch: Scratch = field(default_factory=partial(Scratch, False))  # of the kernel
     tile: Scratch = field(default_factory=partial(Scratch, True))  # of the rows in their order
     sum_bytes: int = SUM_BYTES  # for the Gram matrices of one total of a pass
+    rank: Array | None = None  # (n,): places of rows in their tiles; None: those of their numbers
 
     @property
     def p(self) -> int:
@@ -515,15 +565,15 @@ class FeatureRows:
 
         def add(total: SumsOfEach, here: slice) -> None:
             C = self._tile(here.start, here.stop)
-            out[here] = C @ dual + constant
+            out[self._in_order(here)] = C @ dual + constant
             if not np.isfinite(out[here]).all():
                 require_finite(C, np.arange(here.start, here.stop), self.landmarks)
             for k, sums in zip(outputs, total.parts, strict=True):
                 assert picked is not None
                 one = picked(k, here, out[here, k])
-                sums.add(C[one.numbers - here.start], one.columns, unless_ones(one.weights))
+                sums.add(C[self._place(one.numbers)], one.columns, unless_ones(one.weights))
             if wanted is not None:
-                self.kept.add(here.start, C, partial(wanted, here, out[here]))
+                self.kept.add(here.start, C, partial(wanted, here, out[here]), self._place)
 
         def zero() -> SumsOfEach:
             return SumsOfEach([Moments.zeros(m, 1) for _ in outputs])
@@ -540,7 +590,8 @@ class FeatureRows:
         if not (self.kept.drawn and self.p):
             return None
         if self.values is not None:
-            np.take(self.values, self.kept.numbers, axis=0, out=self.kept.values, mode="clip")
+            at = self._at(self.kept.numbers)
+            np.take(self.values, at, axis=0, out=self.kept.values, mode="clip")
         return self._kept(max(1, self.kept.count // (ENOUGH_SAMPLED * self.p)))
 
     def near(self) -> tuple[Array, FeatureRows] | None:
@@ -551,7 +602,7 @@ class FeatureRows:
         if not (self.kept.known and self.kept.count):
             return None
         numbers, values = self.kept.numbers[::step], self.kept.values[::step]
-        return numbers, replace(self, n=len(numbers), values=values, kept=KeptRows())
+        return numbers, replace(self, n=len(numbers), values=values, kept=KeptRows(), rank=None)
 
     def part(self, places: Array) -> FeatureRows:
         assert self.values is not None
@@ -622,7 +673,7 @@ class FeatureRows:
     def _columns_of(self, numbers: Array, workers: int) -> Array:
         """k(x, Z) / unit of sorted row numbers."""
         if self.values is not None:
-            return np.asarray(self.values[numbers])  # of a part of them without a copy of all
+            return np.asarray(self.values[self._at(numbers)])  # without a copy of all
         out, (known, places) = np.empty((len(numbers), len(self.W))), self.kept.split(numbers)
         if known.any():
             out[known] = self.kept.values[places]
@@ -637,7 +688,7 @@ class FeatureRows:
             def one_tile(start: int) -> None:
                 here = slice(*np.searchsorted(numbers, [start, start + TILE]))
                 C = self._tile(start, min(start + TILE, self.n))
-                np.take(C, numbers[here] - start, axis=0, out=out[here], mode="clip")
+                np.take(C, self._place(numbers[here]), axis=0, out=out[here], mode="clip")
 
             map_blocks(one_tile, (TILE * np.unique(numbers // TILE)).tolist(), workers=workers)
         else:
@@ -645,26 +696,45 @@ class FeatureRows:
         require_finite(out, numbers, self.landmarks)
         return out
 
+    def _place(self, numbers: Array) -> Array:
+        """The places of rows in their tiles."""
+        return numbers % TILE if self.rank is None else self.rank[numbers]
+
+    def _at(self, numbers: Array) -> Array:
+        """The places of rows among the values of all rows."""
+        return numbers if self.rank is None else numbers - numbers % TILE + self.rank[numbers]
+
+    def _in_order(self, tile: slice) -> Any:
+        """The numbers of the rows of a tile, in the order of their places."""
+        if self.rank is None:
+            return tile
+        numbers = np.empty(tile.stop - tile.start, dtype=np.intp)
+        numbers[self.rank[tile]] = np.arange(tile.start, tile.stop)
+        return numbers
+
     def _tile(self, start: int, stop: int) -> Array:
-        """k(x, Z) / unit of the rows of a tile; the next call of the same thread overwrites it."""
+        """k(x, Z) / unit of the rows of a tile, by their places.
+
+        The next call of the same thread overwrites it.
+        """
         if self.values is not None:
             return np.asarray(self.values[start:stop])
         if self.sampled is None:
             return self._evaluate(self.X[start:stop], np.arange(start, stop))
         buffer = self.tile.get(self.W, len(self.W))
         assert buffer is not None
-        C, order = buffer[: stop - start], self.sampled.order
+        C = buffer[: stop - start]
         here = slice(*np.searchsorted(self.sampled.numbers, [start, stop]))
         inside = self.sampled.numbers[here] - start
 
         def ordered(places: Array) -> Array:
-            return places if order is None else order(places + start) - start
+            return places[np.argsort(self._place(places + start))]
 
         for places, block in row_blocks(Part(self.X, start, stop), inside, ordered):
-            row_of = np.zeros(len(C), dtype=np.intp)
-            row_of[places] = np.arange(len(places))
-            np.take(self._evaluate(block, places + start), row_of, axis=0, out=C, mode="clip")
-        C[inside] = self.sampled.values[here]
+            values = self._evaluate(block, places + start, C)
+            if not np.may_share_memory(values, C):
+                C[: len(places)] = values
+        C[len(C) - len(inside) :] = self.sampled.values[here]
         return C
 
     def _evaluated(self, numbers: Array) -> int:
@@ -677,9 +747,11 @@ class FeatureRows:
         kept = self.values is not None
         return nullcontext() if kept else self.progress.step("rows again", n, n * len(self.W))
 
-    def _evaluate(self, A: Objects, numbers: Array) -> Array:
-        """k(x, Z) / unit of a block of rows, in a buffer of this thread if the kernel takes one."""
+    def _evaluate(self, A: Objects, numbers: Array, out: Array | None = None) -> Array:
+        """k(x, Z) / unit of a block of rows, in ``out`` or a buffer of this thread if it can be."""
         buffer = self.scratch.get(A, self.columns.n_evaluated(len(self.W)))
+        if buffer is not None and out is not None and buffer.dtype == out.dtype:
+            buffer = out if buffer.shape[1] == out.shape[1] else buffer
         with naming(numbers, len(self.landmarks)):
             C = self.columns.of_rows(numbers, A, buffer)
         self.progress.add(len(C), C.size)

@@ -13,10 +13,12 @@ from kreinlearn.learn.losses.hinge import (
     HingeObjective,
     SquaredHinge,
     ValuesHere,
+    training_grams,
 )
 from kreinlearn.learn.search import Unknowns
 from kreinlearn.learn.task import FoldRows, some_outputs
 from kreinlearn.nystrom.core import SimilarityFeatures
+from kreinlearn.solvers.margins import DenseRows
 from tests.unit.learn import learning
 
 N, R = 70, 6
@@ -78,6 +80,39 @@ def test_the_loss_is_that_of_machines_on_the_training_parts(seed, q, intercept):
     for lambdas in LAMBDAS[:3]:
         expected = by_hand(Phi, Y, w, lambdas, intercept)
         assert objective(lambdas)[0] == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_sums_of_training_parts(intercept):
+    """By their definition; rows 60 to 69 are in no validation part, row 3 is in no part at all."""
+    Phi, Y, w = draw(2, 2)
+    F = np.column_stack([Phi, np.ones(N)]) if intercept else Phi
+    folds = np.where(np.arange(N) < 60, fold_numbers, -1)
+    splits = [
+        replace(split, train=np.setdiff1d(split.train, 3), valid=np.setdiff1d(split.valid, 3))
+        for split in splits_of(Phi, folds)[1:]
+    ]
+    for split, gram in zip(splits, training_grams(DenseRows(F), splits, Y, w), strict=True):
+        R, v = F[split.train], w[split.train]
+        np.testing.assert_allclose(gram[0], (R.T * v) @ R, rtol=1e-12)
+        np.testing.assert_allclose(gram[1], (R.T * v) @ Y[split.train], rtol=1e-11, atol=1e-12)
+
+
+def test_outputs_with_rows_of_their_own():
+    """A target of zero is in no part: the loss is the sum of those of each output by itself."""
+    Phi, Y, w = draw(4, 2)
+    Y[:30, 0], Y[20:40, 1] = 0, 0
+    total = 0.0
+    for y in Y.T:
+        here = np.flatnonzero(y)
+        splits = splits_of(Phi[here], fold_numbers[here])
+        for split in splits:  # the penalty of a trial is times the weight of all training rows
+            every = np.sum(w[fold_numbers != fold_numbers[here][split.valid[0]]])
+            values = LAMBDAS[0] * every / np.sum(w[here][split.train])
+            one = HingeObjective([split], y[here, None], w[here], intercept=True)
+            total += one(values)[0] * one.weight
+    objective = HingeObjective(splits_of(Phi), Y, w, intercept=True)
+    assert objective(LAMBDAS[0])[0] * objective.weight == pytest.approx(total, rel=1e-9)
 
 
 @pytest.mark.parametrize("intercept", [False, True])

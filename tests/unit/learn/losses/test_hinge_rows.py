@@ -11,7 +11,14 @@ import scipy.sparse as sp
 from kreinlearn.data.tiles import TILE
 from kreinlearn.kernels import DeltaGauss, SklearnMetric
 from kreinlearn.kernels.callables import CallableKernel
-from kreinlearn.learn.losses.hinge import NEAR, FeatureRows, KeptRows, ValuesHere
+from kreinlearn.learn.losses.hinge import (
+    NEAR,
+    FeatureRows,
+    InTiles,
+    KeptRows,
+    ValuesHere,
+    ranks,
+)
 from kreinlearn.learn.task import Task
 from kreinlearn.nystrom.core import KreinFeatures
 from kreinlearn.nystrom.landmarks import MapSpec
@@ -19,6 +26,7 @@ from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.solvers.margins import Chosen, DenseRows
 from kreinlearn.solvers.squared_hinge import finite_newton
+from kreinlearn.sums.moments import Targets
 from tests import oracles
 
 RNG = np.random.default_rng(31)
@@ -345,6 +353,22 @@ def test_values_are_kept_where_there_is_room_and_the_same_where_there_is_none(by
         A, b = sums(rows, MANY, np.ones(len(MANY)), np.ones(len(MANY)))
         found.append((rows.decision(coef).tobytes(), A.tobytes(), b.tobytes()))
     assert found[:2] == found[2:]
+
+
+def test_rows_of_a_tile_are_kept_as_the_first_pass_evaluates_them():
+    """By fold, in the order of their numbers, and the sampled rows of the tile after them."""
+    sampled, folds = np.arange(0, N, 5), np.arange(N) % 3
+    rank = ranks(N, sampled, Targets(np.empty((N, 0)), groups=folds, n_groups=3).by_group)
+    for start in range(0, N, TILE):
+        tile = range(start, min(start + TILE, N))
+        others = sorted((i for i in tile if i % 5), key=lambda i: (i % 3, i))
+        expected = others + [i for i in tile if i % 5 == 0]
+        np.testing.assert_array_equal(rank[expected], np.arange(len(tile)))
+    values = np.empty((N, 1))
+    kept, numbers = InTiles(values, rank), np.random.default_rng(0).permutation(N)
+    kept[numbers] = numbers[:, None]
+    at = TILE * (np.arange(N) // TILE) + rank
+    np.testing.assert_array_equal(values[at, 0], np.arange(N))
 
 
 def test_margins_are_those_of_the_rows_with_a_constant():
