@@ -73,7 +73,8 @@ def candidates_for(X: Any) -> list[Kernel]:
     one column alone. Everything else holds vectors: arrays, sparse matrices, other files, and
     collections on workers.
     """
-    if hasattr(X, "__dask_graph__"):
+    first = X[0] if isinstance(X, list | tuple) and len(X) else X
+    if hasattr(first, "__dask_graph__"):  # a collection, or the first of delayed blocks
         return [Gaussian()]
     table = opened(X) if is_path(X) else X
     if isinstance(table, Table) and len(table) and not table.holds_numbers():

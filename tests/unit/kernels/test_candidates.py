@@ -62,6 +62,17 @@ def test_very_many_vectors_have_the_kernel_that_is_fast(monkeypatch: pytest.Monk
     assert isinstance(only, Gaussian)
 
 
+def test_rows_on_workers_have_the_kernel_that_is_fast() -> None:
+    dask = pytest.importorskip("dask")
+    array = pytest.importorskip("dask.array")
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    blocks = [dask.delayed(part) for part in np.array_split(X, 3)]
+    for rows in (array.from_array(X, chunks=20), blocks):
+        (kernel,) = candidates_for(rows)
+        assert isinstance(kernel, Gaussian)
+    KreinClassifier().fit(blocks, X[:, 0] > 0)
+
+
 def test_each_field_of_a_table_has_its_kernels() -> None:
     frame = pd.DataFrame({"word": WORDS, "size": NUMBERS[:, 0], "group": np.where(KIND, "a", "b")})
     frame["gaps"] = np.where(np.arange(40) % 3, NUMBERS[:, 1], np.nan)
