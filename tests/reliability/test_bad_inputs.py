@@ -37,9 +37,11 @@ from kreinlearn import (
     SimilarityRidge,
     SimilarityRidgeClassifier,
     dissimilarity,
+    evaluate,
     pairwise,
 )
 from kreinlearn.kernels import Gaussian
+from kreinlearn.learn.stack import stack_bytes
 from tests.models import (
     CLASSIFIERS,
     REGRESSORS,
@@ -1429,6 +1431,33 @@ def test_bad_input_89_sums_of_very_many_classes() -> None:
         KreinRidgeClassifier(**params).fit(np.arange(4000.0)[:, None], np.arange(4000) // 2)
 
 
+@pytest.mark.filterwarnings("ignore::kreinlearn._warnings.RareClasses")
+@pytest.mark.parametrize("several", [False, True])
+def test_bad_input_89_scores_of_very_many_classes(several: bool) -> None:
+    """KreinClassifier weighs scores of all objects for all classes: within the budget, or not."""
+    n, q, more = 1200, 300, {"landmarks": 50, "random_state": 0}
+    rows, labels = np.arange(n * 1.0)[:, None], np.arange(n) % q
+    targets = np.eye(q, dtype=int)[labels] if several else labels
+    KreinClassifier(Gaussian(1.0), **more).fit(rows[:99], labels[:99] % 2)  # loads and compiles
+    needed = stack_bytes(4, n, q, several=several)
+
+    def peak(budget: int) -> int:
+        model = KreinClassifier(
+            Gaussian(1.0), resources=Resources(memory_budget=budget), time_limit=5, **more
+        )
+        tracemalloc.start()
+        try:
+            model.fit(rows, targets)
+        finally:
+            most = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+        return most
+
+    with pytest.raises(MemoryError, match=rf"scores of {n} objects for {q} .* merge rare ones"):
+        peak(needed - 1)
+    assert peak(int(1.2 * needed)) < 1.2 * needed
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("kernel", ["sigmoid", "gaussian"])
 @pytest.mark.parametrize("landmarks", ["auto", 12])
@@ -1513,3 +1542,11 @@ def test_bad_input_95_labels_of_several_types(learner: Any, labels: Any, message
         message = message.replace("is None", "is (None|nan)")
     with pytest.raises(ValueError, match=message):
         learner().fit(X, pd.Series(array))
+
+
+@pytest.mark.parametrize("labels", [["a", None], ["a", 1], [0, None], ["a", np.nan]])
+def test_bad_input_95_labels_of_several_types_are_not_evaluated(labels: list[Any]) -> None:
+    """Also if the task is to be told from them."""
+    for y in (labels * 15, np.array(labels * 15, dtype=object)):
+        with pytest.raises(ValueError, match=r"Input y contains NaN|labels of several types"):
+            evaluate(X, y, "gaussian", learners=["KreinRidgeClassifier"])

@@ -477,17 +477,19 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
             parts += list(self._neighbours.of(near.values, near.own))
         weights = held.weights * (len(held.weights) / held.weights.sum())
         truth = held.Y > 0 if several else class_numbers(held.Y)
-        stack = (fit_label_stack if several else fit_stack)(np.stack(parts), truth, weights)
+        scores = np.stack(parts)
+        del parts  # there may be many classes
+        stack = (fit_label_stack if several else fit_stack)(scores, truth, weights)
         self._range = np.array(score_range(held.scores, weights))
         if not stack.weights.any():
             by_neighbours = near.landmarks is not None and self._neighbours.counts.all()
-            stack, self._range = undecided(len(parts), int(by_neighbours)), np.array(ALL_NUMBERS)
+            stack, self._range = undecided(len(scores), int(by_neighbours)), np.array(ALL_NUMBERS)
         names = ["krein", *(f"neighbours_{k}" for k in NEIGHBOURS)]
         self.part_weights_ = {
             name: float(weight) for name, weight in zip(names, stack.weights, strict=False)
         }
-        scores = stack.scores(np.stack(parts))
-        decided = scores > 0 if several else np.argmax(scores, axis=1)
+        sums = stack.scores(scores)
+        decided = sums > 0 if several else np.argmax(sums, axis=1)
         missed = np.asarray(decided != truth).reshape(len(truth), -1)
         wrong = np.asarray(missed.any(axis=1))
         self.expected_error_, self.expected_error_std_ = mean_and_error(wrong, weights)

@@ -102,7 +102,11 @@ def _task_of(y: ArrayLike, n: int) -> tuple[str, tuple[str, ...]]:
     """Labels are classes; so are numbers that have few values, or many objects per value."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # about many classes: they are checked here
-        if type_of_target(y, input_name="y").startswith("continuous"):
+        try:
+            numbers = type_of_target(y, input_name="y").startswith("continuous")
+        except TypeError:  # labels that cannot be sorted: a check of classes says why
+            numbers = False
+        if numbers:
             return "regression", ()
     values = np.asarray(y)
     count = len(np.unique(values)) if values.dtype.kind in "iuf" else 0

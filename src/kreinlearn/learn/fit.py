@@ -17,10 +17,12 @@ from kreinlearn.learn.exact import exact_features, exact_sums, landmarks_by_cost
 from kreinlearn.learn.folds import are_drawn, draw_folds, warn_of_rare
 from kreinlearn.learn.held_out import HeldOut, held_out
 from kreinlearn.learn.losses.base import Loss
+from kreinlearn.learn.neighbours import NEIGHBOURS
 from kreinlearn.learn.precision import require_learned
 from kreinlearn.learn.scoring import cross_validated_score
 from kreinlearn.learn.search import Tuned, Unknowns, given, pattern_search
 from kreinlearn.learn.similarity import Chosen, SimilaritySpec, choose_similarity, kernels_to_try
+from kreinlearn.learn.stack import stack_bytes
 from kreinlearn.learn.task import Features, Linear, Task
 from kreinlearn.nystrom.core import FeatureKind, FeatureMap, KreinFeatures, identity_map
 from kreinlearn.nystrom.landmarks import (
@@ -241,6 +243,8 @@ class Model:
 def fit_model(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Model:
     """From rows and targets to a model: the picture of ARCHITECTURE.md, one line per arrow."""
     task = make_task(pairs, encoded, spec)  # rows -> landmarks, folds
+    if spec.near:
+        require_room_for_stack(task, several=encoded.multilabel)
     chosen = choose_similarity(task, spec.similarity)
     by_fold = (spec.tunes or spec.held_out) and not chosen.task.honest and not spec.loo
     kept = None
@@ -287,6 +291,16 @@ def make_task(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Task:
     if spec.tunes and are_drawn(spec.cv) and (spec.cv is not None or not spec.is_exact(task)):
         warn_of_rare(encoded, n_folds)
     return task if task.honest else task.with_landmarks_trained()
+
+
+def require_room_for_stack(task: Task, *, several: bool) -> None:
+    """Raise MemoryError if the scores of all parts, for every class, do not fit in the budget."""
+    n, q = len(task.numbers), max(task.Y.shape[1], 2)
+    task.pairs.require_memory(
+        stack_bytes(1 + len(NEIGHBOURS), n, q, several=several),
+        f"weighing the scores of {n} objects for {q} {'labels' if several else 'classes'}",
+        "raise Resources(memory_budget=...), merge rare ones, or use KreinRidgeClassifier",
+    )
 
 
 class Decided(NamedTuple):

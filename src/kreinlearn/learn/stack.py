@@ -41,6 +41,15 @@ class Stack:
         return weighted_sum(self.weights, parts)
 
 
+def stack_bytes(n_parts: int, n: int, q: int, *, several: bool) -> int:
+    """The memory of parts (M, n, q), and of what ``fit_stack`` or ``fit_label_stack`` makes.
+
+    Beside the parts these are X, a copy of it in the Hessian, and a few arrays of the size of one
+    part; labels have two columns each, in one more array.
+    """
+    return 8 * n * q * (7 * n_parts + 10 if several else 3 * n_parts + 6)
+
+
 def fit_stack(parts: Array, labels: Array, weights: Array | None = None) -> Stack:
     """Weights of the parts (M, n, q) that have the smallest log loss of the labels (n,).
 
@@ -50,7 +59,8 @@ def fit_stack(parts: Array, labels: Array, weights: Array | None = None) -> Stac
     if weights is None:
         weights = np.ones(len(labels))
     counted = weights > 0
-    parts, labels, weights = np.asarray(parts)[:, counted], labels[counted], weights[counted]
+    if not counted.all():  # or else a copy of all scores would be made for nothing
+        parts, labels, weights = np.asarray(parts)[:, counted], labels[counted], weights[counted]
     total = float(weights.sum())
     shares = weights / total
     X, units = scaled(parts, shares)
