@@ -462,7 +462,7 @@ def _affordable_workers(pairs: Pairs, sample: Sample, work: RowWork, held: int =
     total = 8 * (work.n_groups * m * (m + q) + size * width)  # sums and a reservoir
     fixed = depth_of(pairs.n) * total + 3 * 8 * m * m
     each = total + 8 * block * (width + (m if sample.transform is not None else 0)) + 8 * m
-    each += 8 * min(block, pairs.n) * q  # targets as numbers
+    each += 2 * 8 * min(block, pairs.n) * q  # targets as numbers, and times their weights
     each += 8 * (block + 2 * size) * width if size else 0  # a reservoir while it takes in a block
     pairs.require_memory(
         fixed + each,

@@ -53,6 +53,7 @@ from kreinlearn.solvers.margins import (
     Picked,
     RowMargins,
     Wanted,
+    cancelled,
     hinge_loss,
 )
 from kreinlearn.solvers.squared_hinge import finite_newton, hinge_gradient, newton
@@ -267,7 +268,8 @@ def training_grams(
 ) -> Sequence[Gram | None]:
     """The sums of the training part of each split, by which Newton's method starts.
 
-    They are those of all rows minus those of the validation part, so that each row is summed once.
+    They are those of all rows minus those of the validation part, so that each row is summed once;
+    or not known, where hardly more than rounding errors would be left.
     """
     if len(splits) == 1 or not Y.all():  # outputs with rows of their own have sums of their own
         return [None] * len(splits)
@@ -275,7 +277,8 @@ def training_grams(
     parts.append(np.setdiff1d(splits[0].train, np.concatenate(parts)))  # in every training part
     each = rows.terms([Chosen(part, w[part], Y[part]) for part in parts])
     A, b = (sum(sums) for sums in zip(*each, strict=True))
-    return [(A - A_valid, b - b_valid) for A_valid, b_valid in each[:-1]]
+    grams = [(A - A_valid, b - b_valid) for A_valid, b_valid in each[:-1]]
+    return [None if cancelled(gram[0], A) else gram for gram in grams]
 
 
 # Features of all rows

@@ -98,6 +98,20 @@ def test_sums_of_training_parts(intercept):
         np.testing.assert_allclose(gram[1], (R.T * v) @ Y[split.train], rtol=1e-11, atol=1e-12)
 
 
+def test_sums_that_cancel_are_formed_from_the_training_part():
+    """A validation row of 1e9 would leave the sums of all others without their digits."""
+    Phi, Y, w = draw(2, 1)
+    Phi[5] *= 1e9
+    splits = splits_of(Phi)
+    known = [gram is not None for gram in training_grams(DenseRows(Phi), splits, Y, w)]
+    assert known == [5 not in split.valid for split in splits]
+    assert known.count(False) == 1
+    without, values = [split for split in splits if 5 in split.valid], LAMBDAS[0]
+    alone = HingeObjective(without, Y, w, intercept=False).folds[0].loss_and_gradient(values)
+    fold = next(f for f in HingeObjective(splits, Y, w, intercept=False).folds if 5 in f.valid)
+    assert fold.loss_and_gradient(values)[0] == pytest.approx(alone[0], rel=1e-12)
+
+
 def test_outputs_with_rows_of_their_own():
     """A target of zero is in no part: the loss is the sum of those of each output by itself."""
     Phi, Y, w = draw(4, 2)
