@@ -33,7 +33,7 @@ REASONS = {  # of what is missed, by a part of the claim
     "memory above X, 1e+06 rows": "kernel values of ten rows per landmark are held, beside the "
     "sums of all folds in several levels of the tree.",
     "m = 30": "what Python does for each tile, where 30 landmarks leave little else to do.",
-    "requests a second": "Python runs one thread at a time; the SVC of scikit-learn loses as much.",
+    "requests a second": "Python runs one thread at a time, and threads wait for one another.",
     "Dask (2 processes": "round trips, the sums that are sent, and memory that workers give back "
     "and map again.",
     "rows: KreinRidge": "where the processor has AVX-512 the bare sums take two thirds of the time "
