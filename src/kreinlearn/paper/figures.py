@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from kreinlearn.plotting.style import COLOURS, MARKS, log_ticks, mark, short
+from kreinlearn.plotting.style import COLOURS, MARKS, MISSING, log_ticks, mark, short
 from kreinlearn.report.model import Picture
 from kreinlearn.report.svg import drawing
 
@@ -74,10 +74,7 @@ def drawn(
     try:
         svg = drawing((width, legend + rows * HEIGHT + BOTTOM), draw)
     except ImportError:
-        return (
-            f'The figure "{caption}" is not drawn: matplotlib is not installed; install it, or the '
-            'extra "plot" of kreinlearn, as by `pip install "kreinlearn[plot]"`.'
-        )
+        return f'The figure "{caption}" is not drawn: {MISSING}.'
     return Picture(name, caption, alt, svg)
 
 

@@ -323,6 +323,11 @@ def ranks(n: int, sampled: Array, order: Callable[[Array], Array]) -> Array:  # 
     return rank
 
 
+def by_rank(numbers: Array, rank: Array) -> Array:
+    """The places of rows among all rows, if those of each tile have the order of their ranks."""
+    return np.asarray(numbers - numbers % TILE + rank[numbers])
+
+
 class InTiles(NamedTuple):
     """Kernel values of all rows, in which the rows of a tile have the order of their ranks."""
 
@@ -330,7 +335,7 @@ class InTiles(NamedTuple):
     rank: Array  # (n,)
 
     def __setitem__(self, numbers: Array, values: Array) -> None:
-        self.values[numbers - numbers % TILE + self.rank[numbers]] = values
+        self.values[by_rank(numbers, self.rank)] = values
 
 
 def near_share(q: int) -> float:
@@ -609,7 +614,7 @@ class FeatureRows:
 
     def part(self, places: Array) -> FeatureRows:
         assert self.values is not None
-        return replace(self, n=len(places), values=self.values[places])
+        return replace(self, n=len(places), values=self.values[self._at(places)], rank=None)
 
     def terms(self, chosen: Sequence[Chosen]) -> list[tuple[Array, Array]]:
         """sum w phi phi' and sum w t phi over each choice of rows; a row is evaluated once."""
@@ -705,7 +710,7 @@ class FeatureRows:
 
     def _at(self, numbers: Array) -> Array:
         """The places of rows among the values of all rows."""
-        return numbers if self.rank is None else numbers - numbers % TILE + self.rank[numbers]
+        return numbers if self.rank is None else by_rank(numbers, self.rank)
 
     def _in_order(self, tile: slice) -> Any:
         """The numbers of the rows of a tile, in the order of their places."""
