@@ -1544,6 +1544,18 @@ def test_bad_input_95_labels_of_several_types(learner: Any, labels: Any, message
         learner().fit(X, pd.Series(array))
 
 
+@pytest.mark.parametrize("learner", [*CLASSIFIERS, KreinClassifier])
+def test_bad_input_95_labels_of_several_types_have_no_score(learner: Any) -> None:
+    labels = np.array(["a", "b"] * 15, dtype=object)
+    model = learner().fit(X, labels)
+    for bad, message in ((None, "label 3 is None; every row needs a class"), (1, r"\(int, str\)")):
+        y = labels.copy()
+        y[3] = bad
+        for form in (y, y.tolist()):
+            with pytest.raises(ValueError, match=message):
+                model.score(X, form)
+
+
 @pytest.mark.parametrize("labels", [["a", None], ["a", 1], [0, None], ["a", np.nan]])
 def test_bad_input_95_labels_of_several_types_are_not_evaluated(labels: list[Any]) -> None:
     """Also if the task is to be told from them."""

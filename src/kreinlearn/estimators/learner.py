@@ -742,7 +742,4 @@ class KreinClassifierBase(ClassifierMixin, Learner):
 
     def _accuracy(self, X: Objects, y: TargetLike, sample_weight: WeightLike = None) -> float:
         self._require_fitted()
-        recipe = self._recipe_as_before(self._recipe, y)
-        if isinstance(recipe.coding, Labels):
-            y = recipe.coding.check(y, type(self).__name__)
-        return float(super().score(X, y, sample_weight))
+        return float(super().score(X, self._check_block(y), sample_weight))
