@@ -54,7 +54,7 @@ class Given:
     names: tuple[str, ...] | None = None
     target: Target | None = None
     shown: str = ""  # the kernel as it was written
-    table: Table | None = None  # the rows that they are from, where some are left out
+    table: Table | None = None  # the rows that they are from, some of which may be left out
     left_out: Array | None = None  # the numbers of rows that are left out
 
     @property
@@ -70,6 +70,10 @@ class Given:
         if self.left_out is None:
             return np.arange(self.n)
         return np.delete(np.arange(self.n + len(self.left_out)), self.left_out)
+
+    def line(self, i: int) -> int | None:
+        """The line of a text file that holds object i."""
+        return None if self.table is None else self.table.stored.line(i)
 
     @property
     def columns(self) -> list[str]:
@@ -176,6 +180,9 @@ def write_report(
     columns = given.columns or list(options.column or ())
     what = "column" if len(columns) == 1 else "columns"
     source = f"{options.file.name}, {what} {listed(columns)}" if columns else options.file.name
+    if given.left_out is not None:
+        n = len(given.left_out)
+        source += f", without {n:,} of {given.n + n:,} rows, which have empty cells"
     report.write_report(path, source=source, **findings)
     talk.note(f"report: {path}")
 
@@ -369,7 +376,8 @@ class _Rows:
     def matrix(self, names: Sequence[str]) -> Given:
         """Rows of a given matrix, of which none can be left out without its column."""
         named = tuple(names) if self.table.stored.header else None
-        return Given(self.table.pick(list(names)).numbers()[:], self.kernel, names=named)
+        X = self.table.pick(list(names)).numbers()[:]
+        return Given(X, self.kernel, names=named, table=self.table)
 
     def numbers(self, names: Sequence[str], in_memory: bool = False) -> Given:
         table, left_out = self._complete(names)

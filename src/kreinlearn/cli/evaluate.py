@@ -6,8 +6,6 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from kreinlearn.cli.arguments import FRONT, LEARNERS, kernel_parameters, learners_of
 from kreinlearn.cli.messages import Talk, in_flags
 from kreinlearn.cli.output import INSTEAD, command, require_free, show_json, show_table
@@ -36,11 +34,13 @@ def _learned(evaluation: Evaluation) -> bool:
 def show(evaluation: Evaluation, source: str) -> None:
     """Print the answer, where the best learner errs, and the comparison of all learners."""
     if evaluation.mistakes is not None:
+        from rich.console import Console
+
         from kreinlearn.report.mistakes import tables_of
 
         print(evaluation.answer)
         for table in tables_of(evaluation.mistakes):
-            show_table(table.title, table.rows, table.header)
+            table.show(Console())
     title = f"{source}, {evaluation.n_folds} folds"
     show_table(title, evaluation.rows(), evaluation.header)
     for line in (evaluation.verdict, *evaluation.notes):
@@ -72,9 +72,9 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         time_limit=options.time_limit,
         **kernel_parameters(options, talk.level),
     )
-    if given.left_out is not None and evaluation.mistakes is not None:  # rows as in the file
-        kept = np.setdiff1d(np.arange(given.n + len(given.left_out)), given.left_out)
-        evaluation = replace(evaluation, mistakes=evaluation.mistakes.renumbered(kept))
+    if evaluation.mistakes is not None:  # rows and lines as in the file
+        mistakes = evaluation.mistakes.renumbered(given.rows, given.line)
+        evaluation = replace(evaluation, mistakes=mistakes)
     if options.csv is not None:
         evaluation.to_csv(options.csv)
         talk.note(f"table: {options.csv}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -17,15 +17,25 @@ MOST_WORST = 5  # numbers
 LONGEST = 48  # characters of an object that is shown
 ENTRIES = 4  # of an array that are shown
 NOTHING = "Nothing was learned: "
+Line = Callable[[int], int | None]  # the line of a text file that holds a row
+
+
+def no_line(row: int) -> int | None:
+    """Rows that are in no text file have no line."""
+    return None
 
 
 class Example(NamedTuple):
-    """An object that was predicted wrongly: its row, how it is shown, and both targets."""
+    """An object that was predicted wrongly: its row, how it is shown, and both targets.
+
+    Rows are counted from 0. Objects of a text file may have the number of a line, counted from 1.
+    """
 
     row: int
     shown: str
     true: str
     predicted: str
+    line: int | None = None
 
 
 class Confused(NamedTuple):
@@ -58,9 +68,11 @@ class ClassErrors:
     confusion: Array
     pairs: tuple[Confused, ...]
 
-    def renumbered(self, numbers: Array) -> ClassErrors:
-        """The same mistakes, where row i has the number ``numbers[i]``."""
-        pairs = [one._replace(examples=_renumbered(one.examples, numbers)) for one in self.pairs]
+    def renumbered(self, numbers: Array, line: Line = no_line) -> ClassErrors:
+        """The same mistakes, where row i has the number ``numbers[i]`` and is in ``line(i)``."""
+        pairs = [
+            one._replace(examples=_renumbered(one.examples, numbers, line)) for one in self.pairs
+        ]
         return replace(self, pairs=tuple(pairs))
 
     @property
@@ -110,9 +122,9 @@ class NumberErrors:
     constant: float
     worst: tuple[Example, ...]
 
-    def renumbered(self, numbers: Array) -> NumberErrors:
-        """The same mistakes, where row i has the number ``numbers[i]``."""
-        return replace(self, worst=_renumbered(self.worst, numbers))
+    def renumbered(self, numbers: Array, line: Line = no_line) -> NumberErrors:
+        """The same mistakes, where row i has the number ``numbers[i]`` and is in ``line(i)``."""
+        return replace(self, worst=_renumbered(self.worst, numbers, line))
 
     @property
     def learned(self) -> bool:
@@ -133,8 +145,8 @@ class NumberErrors:
 Mistakes = ClassErrors | NumberErrors
 
 
-def _renumbered(examples: tuple[Example, ...], numbers: Array) -> tuple[Example, ...]:
-    return tuple(one._replace(row=int(numbers[one.row])) for one in examples)
+def _renumbered(examples: tuple[Example, ...], numbers: Array, line: Line) -> tuple[Example, ...]:
+    return tuple(one._replace(row=int(numbers[one.row]), line=line(one.row)) for one in examples)
 
 
 def class_errors(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from kreinlearn.report.model import Table, literal
 
 MOST_CLASSES = 20  # whose errors are shown, the largest first
 MOST_COLUMNS = 12  # classes of a confusion matrix
+ROWS = "Rows are counted from 0: row 0 is the first."
+LINES = "Lines are those of the file, counted from 1."
 
 
 def tables_of(mistakes: Mistakes) -> Iterator[Table]:
@@ -54,13 +56,22 @@ def _pairs(found: ClassErrors) -> Table:
          "; ".join(map(_example, one.examples))]
         for one in found.pairs
     ]  # fmt: skip
-    return Table("The classes that are confused most", ("classes", "objects", "for example"), rows)
+    notes = [_counted(example for one in found.pairs for example in one.examples)]
+    header = ("classes", "objects", "for example")
+    return Table("The classes that are confused most", header, rows, notes)
 
 
 def _worst(found: NumberErrors) -> Table:
     rows = [[_example(one), one.true, one.predicted] for one in found.worst]
-    return Table("The predictions that are furthest off", ("object", "is", "predicted"), rows)
+    header, notes = ("object", "is", "predicted"), [_counted(found.worst)]
+    return Table("The predictions that are furthest off", header, rows, notes)
 
 
 def _example(one: Example) -> str:
-    return literal(f"{one.shown} (row {one.row})" if one.shown else f"row {one.row}")
+    where = f"row {one.row}" if one.line is None else f"line {one.line}"
+    return literal(f"{one.shown} ({where})" if one.shown else where)
+
+
+def _counted(examples: Iterable[Example]) -> str:
+    """How the rows or lines of examples are counted; either all have lines, or none has."""
+    return ROWS if any(one.line is None for one in examples) else LINES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +205,34 @@ def test_rows_with_gaps_are_an_error_or_left_out(capsys: pytest.CaptureFixture[s
     written = read_csv(Path("out.csv"))
     assert list(written) == ["thing_id", "prediction"]
     assert written["thing_id"] == [things["thing_id"][int(i)] for i in kept]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_reports_name_the_lines_or_rows_of_the_file_and_how_many_are_left_out(
+    capsys: pytest.CaptureFixture[str], suffix: str
+) -> None:
+    """Objects 7 and 20 have a wrong label, and rows before them are left out."""
+    words = read_csv(Path("words.csv"))
+    words["label"][7], words["label"][20] = words["label"][20], words["label"][7]
+    words["name"][3] = words["name"][10] = ""
+    write_csv(Path("gaps.csv"), words)
+    if suffix == ".parquet":
+        pa_csv, parquet = pytest.importorskip("pyarrow.csv"), pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(pa_csv.read_csv("gaps.csv"), "gaps.parquet")
+    pages = ["--html", "page.html", "--markdown", "page.md"]
+    flags = ["--kernel", "levenshtein", "--learners", "neighbours", "--target", "label"]
+    run("evaluate", f"gaps{suffix}", *flags, *pages, "--drop-missing")
+    found = {7: words["name"][7], 20: words["name"][20]}
+    shown = [f"{name} (line {i + 2})" for i, name in found.items()]
+    note = "Lines are those of the file, counted from 1."
+    if suffix == ".parquet":
+        shown = [f"{name} (row {i})" for i, name in found.items()]
+        note = "Rows are counted from 0: row 0 is the first."
+    out = re.sub(r"[\s│]+", " ", capsys.readouterr().out)  # cells are wrapped
+    for text in (out, Path("page.html").read_text("utf8"), Path("page.md").read_text("utf8")):
+        assert [one for one in [*shown, note] if one not in text] == []
+    for path in ("page.html", "page.md"):
+        assert f"without 2 of {N} rows, which have empty cells" in Path(path).read_text("utf8")
 
 
 def test_what_stands_for_no_number_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,13 @@ import pytest
 
 from kreinlearn import KreinRidge, KreinRidgeClassifier, evaluate
 from kreinlearn.evaluation.expected import Expected, cross_validated
-from kreinlearn.evaluation.mistakes import ClassErrors, NumberErrors, class_errors, shortly
+from kreinlearn.evaluation.mistakes import (
+    ClassErrors,
+    NumberErrors,
+    class_errors,
+    number_errors,
+    shortly,
+)
 from kreinlearn.report.mistakes import tables_of
 
 
@@ -126,6 +132,15 @@ def test_rows_have_the_numbers_that_they_have_in_a_file() -> None:
     mistakes, numbers = found().mistakes, np.arange(40) + 100
     first = mistakes.renumbered(numbers).pairs[0]
     assert {(one.row, one.shown) for one in first.examples} == {(101, "word01"), (105, "word05")}
+    *_, pairs = tables_of(mistakes.renumbered(numbers, line=lambda i: 10 + i))
+    assert pairs.rows[1] == ["c taken for b", "1", "word02 (line 12)"]
+    assert pairs.notes == ["Lines are those of the file, counted from 1."]
+
+
+def test_rows_are_said_to_be_counted_from_0() -> None:
+    *_, pairs = tables_of(found().mistakes)
+    (worst,) = tables_of(number_errors("it", np.arange(9.0), np.zeros(9), np.arange(9), {}))
+    assert pairs.notes == worst.notes == ["Rows are counted from 0: row 0 is the first."]
 
 
 # What to expect
