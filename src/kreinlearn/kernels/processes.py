@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, NamedTuple, Self
 
 import joblib
@@ -39,6 +40,7 @@ CHUNKS_PER_JOB = 4  # the least number of parts of an evaluation, per process
 CHUNKS = 64  # the largest number of parts; progress is reported after each
 CHUNK_PAIRS = 256  # a part has at least so many pairs, if there may be fewer parts
 FEWEST_ROWS = 32  # in a part: the columns are packed anew for every part
+OWNER_ONLY = 0o700  # the mode of a folder that nobody else may read or write
 
 
 class ProcessKernel(Kernel):
@@ -226,10 +228,12 @@ class Shelf:
             self._removal()
 
     def _folder(self) -> str:
+        """The folder with all objects; it is removed also if a signal comes while it is made."""
         if self._removal is None or not self._removal.alive:
-            self.folder = tempfile.mkdtemp(prefix="kreinlearn-")
-            self._removal = weakref.finalize(self, _remove, self.folder, os.getpid())
+            self.folder = os.path.join(tempfile.gettempdir(), f"kreinlearn-{token_hex(8)}")
             try:
+                self._removal = weakref.finalize(self, _remove, self.folder, os.getpid())
+                os.mkdir(self.folder, OWNER_ONLY)
                 self._write()
             except BaseException:
                 self.remove()

@@ -172,7 +172,7 @@ def test_only_what_is_not_remembered_travels(log: Log) -> None:
 
 
 def test_in_line_nothing_is_written(monkeypatch: pytest.MonkeyPatch, log: Log) -> None:
-    monkeypatch.setattr(tempfile, "mkdtemp", None)
+    monkeypatch.setattr(Shelf, "_folder", None)
     X = log.parcels(N)
     for n_jobs in (1, None):
         model = KreinNystroem(pairwise(near), landmarks=9, n_jobs=n_jobs, random_state=0)
@@ -447,6 +447,29 @@ def test_objects_that_cannot_be_sent(folder: Path) -> None:
         KreinNystroem(pairwise(lambda a, b: calls.append(a)), n_jobs=2).fit(X)
     assert not calls
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("call", ["mkdir", "getpid"])
+def test_the_folder_is_removed_also_if_a_signal_comes_as_it_is_made(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """The signal comes right after a call; the objects can be written afterwards."""
+    done, shelf = getattr(os, call), Shelf([[0], [1]])
+    with monkeypatch.context() as patch:
+
+        def interrupted(*given: Any) -> None:
+            done(*given)
+            patch.undo()
+            raise KeyboardInterrupt
+
+        patch.setattr(os, call, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            shelf.ticket()
+    assert list(folder.iterdir()) == []
+    assert shelf.ticket().objects() == [[0], [1]]
+    (made,) = folder.iterdir()
+    if os.name == "posix":
+        assert made.stat().st_mode & 0o777 == 0o700  # others cannot read the objects
 
 
 def test_a_process_that_dies(log: Log, folder: Path) -> None:
