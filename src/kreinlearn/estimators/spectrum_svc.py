@@ -316,8 +316,20 @@ class SpectrumSVC(KreinClassifierBase):
         if not whole.H.any():
             warn("the corrected matrix is zero: the larger of two classes is predicted")
         if not solution.converged:
-            message = f"the machine has not converged in {STEPS} steps; lower C={self.C_:.3g}"
-            warn(message, ConvergenceWarning)
+            remedy = f"lower C={self.C_:.3g}" if not isinstance(self.C, str) else self._lower_C()
+            warn(f"the machine has not converged in {STEPS} steps; {remedy}", ConvergenceWarning)
+
+    def _lower_C(self) -> str:
+        """What to do where C was tuned: take the next smaller one, and what that costs."""
+        at = int(np.argmin(np.abs(self.C_grid_ - self.C_)))
+        tuned = f"cross-validation chose C={self.C_:.3g}"
+        if at == 0:
+            return f"{tuned}, the smallest that it tried: pass a smaller one"
+        lower, score, best = self.C_grid_[at - 1], self.cv_scores_[at - 1], self.cv_scores_[at]
+        return (
+            f"{tuned} with an accuracy of {best:.1%}. Pass C={lower:.3g}, which is solved more "
+            f"easily and had {score:.1%}"
+        )
 
     # Choosing C
 

@@ -531,6 +531,27 @@ def test_a_machine_that_does_not_end(data: Any, monkeypatch: pytest.MonkeyPatch)
     assert np.isfinite(model.decision_function(X_new)).all()
 
 
+def test_a_tuned_machine_that_does_not_end_names_a_C_to_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One step is too few for any machine; the folds have as many as they need."""
+    monkeypatch.setattr(spectrum_svc, "STEPS", 1)
+    X = np.linspace(-3, 3, 40)[:, None]
+    inner = np.abs(X[:, 0]) < 1.5  # no small C tells these from the others
+    with pytest.warns(ConvergenceWarning, match="cross-validation chose C=") as caught:
+        model = SpectrumSVC("gaussian", cv=4, random_state=0).fit(X, inner)
+    assert len(caught) == 1
+    scores, at = model.cv_scores_, int(np.argmax(model.cv_scores_))
+    assert at > 0
+    assert str(caught[0].message) == (
+        "the machine has not converged in 1 steps; cross-validation chose "
+        f"C={model.C_grid_[at]:.3g} with an accuracy of {scores[at]:.1%}. Pass "
+        f"C={model.C_grid_[at - 1]:.3g}, which is solved more easily and had {scores[at - 1]:.1%}"
+    )
+    with pytest.warns(ConvergenceWarning, match=r"C=0.01, the smallest that it tried: pass a sm"):
+        SpectrumSVC("gaussian", random_state=0).fit(10 * np.sign(X), X[:, 0] > 0)
+
+
 @pytest.mark.parametrize("how", SPECTRA)
 @pytest.mark.filterwarnings("ignore::kreinlearn._warnings.RareClasses")
 def test_a_kernel_of_zeros(how: str) -> None:
