@@ -486,7 +486,9 @@ class KreinRegressorBase(RegressorMixin, MultiOutputMixin, Learner):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            The predictions; a lazy dask array if X is a dask collection.
+            The predictions; a lazy dask array if X is a dask collection. That of a frame does not
+            know its number of rows: ``p = predict(X).persist().compute_chunk_sizes()`` counts them,
+            after which ``p[:5]`` is possible.
         """
         if (lazy := lazy_result(self, "predict", X)) is not None:
             return lazy
@@ -647,7 +649,9 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         ndarray of shape (n_samples,) or (n_samples, n_labels)
             The classes. If the model was fitted to sets of labels, 1 for each label of
             ``classes_`` that the object has, and 0 for the others. A lazy dask array if X is a
-            dask collection.
+            dask collection. That of a frame does not know its number of rows:
+            ``p = predict(X).persist().compute_chunk_sizes()`` counts them, after which ``p[:5]`` is
+            possible.
         """
         if (lazy := lazy_result(self, "predict", X)) is not None:
             return lazy

@@ -127,3 +127,23 @@ def test_a_part_of_predictions_for_blocks_of_unknown_length():
     assert np.isnan(found.shape[0])
     close(found.compute_chunk_sizes()[:5].compute(), model.predict(X[:5]))
     close(model.predict(array(X))[:5].compute(), model.predict(X[:5]))
+
+
+def test_a_part_of_predictions_for_a_frame():
+    """As docs/scale.rst says: after ``persist`` counting predicts nothing again."""
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    evaluated = []
+
+    def product(A, B):
+        evaluated.append(len(A))
+        return A @ B.T
+
+    frame = pd.DataFrame(X[:60], columns=["a", "b", "c"])
+    model = kl.KreinRidge(product, landmarks=5, random_state=0).fit(frame, Y[:60])
+    with dask.config.set(scheduler="synchronous"):
+        lazy = model.predict(dd.from_pandas(frame, 3))
+        evaluated.clear()
+        found = lazy.persist().compute_chunk_sizes()
+        close(found[:5].compute(), model.predict(frame[:5]))
+    assert found.chunks == ((20, 20, 20),)
+    assert sum(evaluated) == 60 + 5
