@@ -27,7 +27,7 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     if options.json:
         show_json({"file": str(options.file), **vars(inspection)})
     else:
-        print(inspection.advice)
+        print(f"{inspection.answer} {inspection.advice}".lstrip())
         show_table(f"{options.file.name}, {given.shown}", inspection.rows())
         end = "--target COLUMN" if given.target is None else "--html report.html"
         talk.note(f"next: {command('evaluate', options, end)}")

@@ -78,7 +78,7 @@ def target_of(
     counts = Counter(values)
     if task == "auto":
         numeric = all(is_number(one) and not (typed and isinstance(one, str)) for one in counts)
-        task = TASKS[numeric and not _are_classes(counts)]
+        task = TASKS[numeric and not are_classes(counts)]
     if task == "regression":
         numbers = floats_of(values, place)
         for i in np.flatnonzero(~np.isfinite(numbers)):
@@ -88,7 +88,7 @@ def target_of(
     return Target(name, _labels(values, name, typed), task, f"{len(counts)} classes")
 
 
-def _are_classes(counts: Counter[Any]) -> bool:
+def are_classes(counts: Counter[Any]) -> bool:
     """Tell whether numbers are few, whole, and repeat."""
     whole = all(float(value).is_integer() for value in counts)
     return whole and len(counts) <= MOST_CLASSES and 2 * len(counts) <= counts.total()

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kreinlearn.inspection.arguments import Array
-from kreinlearn.inspection.measures import ERROR, SHUFFLES
+from kreinlearn.inspection.measures import ERROR, NEIGHBOURS, SHUFFLES
+
+NO_BETTER = " Neighbours tell nothing here; learners may, and evaluate compares them."
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,11 @@ class Inspection:
         What the findings mean and what to do, in plain words.
     kernel : str
         The name of the kernel and the parameters that were given.
+    neighbours_score : float or None
+        How well y of each sampled object is predicted by its five nearest others: the share of
+        right classes, or R^2 of numbers; None without y.
+    guess_score : float or None
+        The share of right classes if the most frequent one is always guessed; None for numbers.
     """
 
     kind: str
@@ -82,6 +89,8 @@ class Inspection:
     label_excess: float | None
     advice: str
     kernel: str = ""
+    neighbours_score: float | None = None
+    guess_score: float | None = None
 
     @property
     def exact(self) -> bool:
@@ -97,6 +106,24 @@ class Inspection:
     def indistinct(self) -> bool:
         """Whether no two objects can be told apart, or there is only one."""
         return self.duplicates == self.n_sampled * (self.n_sampled - 1) // 2
+
+    @property
+    def answer(self) -> str:
+        """How well y can be told from neighbours, in plain words; nothing if that is not known."""
+        score, guess = self.neighbours_score, self.guess_score
+        if score is None or self.indistinct or self.looks_like_dissimilarity:
+            return ""
+        k = min(NEIGHBOURS, self.n_sampled - 1)
+        who = f"Predicted by {k} nearest neighbours (leave-one-out)"
+        if guess is None:
+            share = f"{score:.0%}" if score > 0 else "nothing"
+            said = f"{share} of the variance of the target is explained (R^2 = {score:.2f})."
+        else:
+            said = (
+                f"{score:.0%} of {self.n_sampled:,} objects get the right class; always guessing "
+                f"the most frequent class gets {guess:.0%} right."
+            )
+        return f"{who}, {said}{'' if score > (guess or 0.0) else NO_BETTER}"
 
     def rows(self) -> list[tuple[str, str]]:
         """The name and the value of every finding, as text."""
@@ -141,7 +168,8 @@ class Inspection:
     def __str__(self) -> str:
         rows = self.rows()
         width = max(len(name) for name, _ in rows)
-        return "\n".join([self.advice, "", *(f"{name:<{width}}  {value}" for name, value in rows)])
+        said = f"{self.answer} {self.advice}".lstrip()
+        return "\n".join([said, "", *(f"{name:<{width}}  {value}" for name, value in rows)])
 
 
 def percent(share: float) -> str:

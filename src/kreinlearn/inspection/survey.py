@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from dataclasses import replace
 from numbers import Integral
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from kreinlearn.data.opening import with_target
+from kreinlearn.data.targets import are_classes
 from kreinlearn.data.tiles import length, take
 from kreinlearn.data.validation import as_generator, asymmetry_of, in_memory, looks_like_distances
 from kreinlearn.inspection import measures
@@ -59,7 +61,8 @@ def inspect(
         or a kernel object.
     y : array-like, str or None, default=None
         Labels or numbers, one per object, or the name of their column if X is a table. If they
-        are given, the result says how much of them lies in the negative part of the similarity.
+        are given, the result says how well the nearest neighbours predict them, and how much of
+        them lies in the negative part of the similarity.
     kernel_params : dict or None, default=None
         Parameters of the kernel.
     n_samples : int, default=1000
@@ -103,7 +106,7 @@ def inspect(
     rows = rng.permutation(n)[: min(n, n_samples)]
     require_room(len(rows))
     pairs = sampled_pairs(prepared, X, rows)
-    result = _measured(pairs, n, None if y is None else _targets(y)[rows], rng)
+    result = _measured(pairs, n, None if y is None else _targets(y).of(rows), rng)
     return replace(result, advice=advice(result), kernel=described(kernel, kernel_params))
 
 
@@ -115,15 +118,32 @@ def _zero_diagonal(X: Objects, kernel: Kernel) -> Objects:
     return without_diagonal(M) if M.ndim == 2 and M.dtype.kind in "fiu" else X
 
 
-def _targets(y: ArrayLike) -> Array:
-    """Numbers as they are, and classes as indicator columns."""
+class Targets(NamedTuple):
+    """Numbers as they are, or classes as indicator columns.
+
+    Whole numbers are classes here; neighbours predict them as ``numbers`` if they are many.
+    """
+
+    y: Array  # (n,) or (n, outputs)
+    numbers: Array | None  # (n, outputs)
+
+    def of(self, rows: Array) -> Targets:
+        return Targets(self.y[rows], None if self.numbers is None else self.numbers[rows])
+
+
+def _targets(y: ArrayLike) -> Targets:
     if type_of_target(y) in ("continuous", "continuous-multioutput"):
-        return np.asarray(y, dtype=np.float64)
+        values = np.asarray(y, dtype=np.float64)
+        return Targets(values, values.reshape(len(values), -1))
     labels = column_or_1d(y)
-    return np.asarray(labels[:, None] == np.unique(labels), dtype=np.float64)
+    many = labels.dtype.kind in "iuf" and not are_classes(Counter(labels.tolist()))
+    indicators = np.asarray(labels[:, None] == np.unique(labels), dtype=np.float64)
+    return Targets(indicators, labels[:, None].astype(np.float64) if many else None)
 
 
-def _measured(pairs: SampledPairs, n: int, y: Array | None, rng: np.random.Generator) -> Inspection:
+def _measured(
+    pairs: SampledPairs, n: int, targets: Targets | None, rng: np.random.Generator
+) -> Inspection:
     M, s, distances = np.asarray(pairs.M, dtype=np.float64), len(pairs.M), pairs.are_distances
     K = similarity_from(M) if distances else M
     spectrum = signed_eigh(K)
@@ -139,9 +159,21 @@ def _measured(pairs: SampledPairs, n: int, y: Array | None, rng: np.random.Gener
         n_landmarks=min(max(enough, 1), n) if enough <= s // 2 or s == n else None,
         negative_squares=measures.negative_squares(K), duplicates=measures.duplicates(K),
         triangle_violations=measures.triangle_violations(M, rng) if distances else None,
-        label_signal=None if y is None else measures.label_signal(spectrum, y),
-        label_excess=None if y is None else measures.label_excess(spectrum, y, rng), advice="",
+        label_signal=None if targets is None else measures.label_signal(spectrum, targets.y),
+        label_excess=None if targets is None else measures.label_excess(spectrum, targets.y, rng),
+        advice="", **_left_out(M if distances else measures.squared_distances(K), targets),
     )  # fmt: skip
+
+
+def _left_out(distances: Array, targets: Targets | None) -> dict[str, float | None]:
+    """How well the nearest others predict each object, and how well a guess does."""
+    if targets is None or len(distances) < 2:
+        return {}
+    if targets.numbers is not None:
+        predicted = measures.by_neighbours(distances, targets.numbers)
+        return {"neighbours_score": measures.r_squared(predicted, targets.numbers)}
+    right = measures.accuracy(measures.by_neighbours(distances, targets.y), targets.y)
+    return {"neighbours_score": right, "guess_score": float(targets.y.mean(axis=0).max())}
 
 
 def _at_sizes(pairs: SampledPairs, D: Array) -> dict[int, float]:

@@ -89,7 +89,7 @@ def document_of(
     if evaluation is not None:
         sections.append(Section("Which learner errs least", list(_of_evaluation(evaluation))))
     if inspection is not None:
-        verdict.append(in_a_sentence(inspection))
+        verdict += [inspection.answer, in_a_sentence(inspection)]
         name = f"What this {inspection.kind} is like"
         sections.append(Section(name, list(_of_inspection(inspection))))
         sections.append(Section("What to do", [inspection.advice]))

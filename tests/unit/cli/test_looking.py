@@ -36,6 +36,10 @@ def test_inspect_is_that_of_python(words: str, capsys: pytest.CaptureFixture[str
     out = capsys.readouterr().out
     assert all(name in out for name, _ in expected.rows())
     assert expected.advice in out
+    assert found["neighbours_score"] == expected.neighbours_score
+    assert out.startswith(f"{expected.answer} {expected.advice}")
+    run("inspect", words, *flags, "--html", "i.html")
+    assert expected.answer in Path("i.html").read_text(encoding="utf8")
 
 
 def test_inspect_draws_a_sample(words: str, capsys: pytest.CaptureFixture[str]) -> None:

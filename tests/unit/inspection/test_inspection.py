@@ -153,6 +153,53 @@ def test_labels_that_cannot_be_shuffled() -> None:
         assert "looks like noise" in found.advice
 
 
+def test_the_answer_is_how_well_the_nearest_others_predict() -> None:
+    """Recomputed object by object, from the distances themselves."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 2))
+    D = np.sqrt(np.square(x[:, None] - x).sum(axis=2))
+    labels, numbers = np.where(x[:, 0] + 0.3 * rng.normal(size=60) > 0.5, "a", "b"), x.sum(axis=1)
+    nearest = [sorted(set(range(60)) - {i}, key=lambda j, i=i: D[i, j])[:5] for i in range(60)]
+    votes = [max("ab", key=[labels[j] for j in five].count) for five in nearest]
+    right, guess = np.mean(votes == labels), np.mean(labels == "b")
+    assert 0.6 < guess < right < 1
+    K = -0.5 * np.square(D)
+    for M, kernel in ((D, "precomputed_dissimilarity"), (K, "precomputed")):
+        found = inspect(M, kernel, y=labels, random_state=0)
+        assert found.neighbours_score == pytest.approx(right)
+        assert found.guess_score == pytest.approx(guess)
+        assert found.looks_like_dissimilarity is False
+        assert str(found).startswith(
+            f"Predicted by 5 nearest neighbours (leave-one-out), {right:.0%} of 60 objects get the "
+            f"right class; always guessing the most frequent class gets {guess:.0%} right. It is "
+        )
+    errors = [numbers[i] - numbers[five].mean() for i, five in enumerate(nearest)]
+    r2 = 1 - np.mean(np.square(errors)) / np.var(numbers)
+    for y, wanted in ((numbers, r2), (np.column_stack([numbers, 9 * numbers + 1]), r2)):
+        found = inspect(D, "precomputed_dissimilarity", y=y, random_state=0)
+        assert found.neighbours_score == pytest.approx(wanted, rel=1e-5)
+        assert found.guess_score is None
+        assert f"{r2:.0%} of the variance of the target is explained (R^2 = " in found.answer
+    whole = np.round(100 * numbers).astype(int)  # many whole numbers are no classes
+    found = inspect(D, "precomputed_dissimilarity", y=whole, random_state=0)
+    assert found.neighbours_score == pytest.approx(r2, abs=0.01)
+
+
+def test_there_is_no_answer_where_none_is_known() -> None:
+    D = np.abs(np.subtract.outer(np.arange(20.0), np.arange(20.0)))
+    y = np.arange(20) % 2
+    assert inspect(D, "precomputed_dissimilarity").answer == ""
+    assert inspect(D, y=y).answer == ""  # distances that are taken for similarities
+    assert inspect(np.ones((20, 20)), y=y).answer == ""
+    assert inspect(np.ones((1, 1)), y=[0]).answer == ""
+    worse = inspect(D, "precomputed_dissimilarity", y=y, random_state=0)
+    assert worse.answer.endswith("Neighbours tell nothing here; learners may, and evaluate "
+                                 "compares them.")  # fmt: skip
+    same = inspect(D, "precomputed_dissimilarity", y=np.full(20, 0.5))
+    assert same.neighbours_score == 0
+    assert "nothing of the variance" in same.answer
+
+
 def test_asymmetry_drift_and_duplicates() -> None:
     K = RNG.standard_normal((20, 20))
     found = inspect(K)
