@@ -35,6 +35,27 @@ def test_terms_of_dense_rows(k):
     assert (np.abs(one - B[:, 0]) <= 2 * rounding(k + 2) * size).all()
 
 
+def test_decision_and_terms_of_dense_rows():
+    """Of every column the sums of those rows that its own decision values pick."""
+    rng = np.random.default_rng(3)
+    Phi, Z, w = rng.normal(size=(30, 4)), rng.normal(size=(4, 3)), rng.uniform(0, 2, 30)
+    asked = []
+
+    def picked(k, here, decision):
+        asked.append((k, here))
+        rows = np.flatnonzero(decision > 0)
+        return Chosen(rows, w[rows], decision[rows])
+
+    decision, terms = DenseRows(Phi).decision_and_terms(Z, None, picked)
+    assert asked == [(k, slice(0, 30)) for k in range(3)]
+    assert (np.abs(decision - Phi @ Z) <= 2 * rounding(4) * np.abs(Phi) @ np.abs(Z)).all()
+    for f, (A, b) in zip(decision.T, terms, strict=True):
+        R, v = Phi[f > 0], w[f > 0]
+        for found, right in ((A, R), (b, f[f > 0])):
+            size = np.abs(R.T * v) @ np.abs(right)
+            assert (np.abs(found - (R.T * v) @ right) <= 2 * rounding(32) * size).all()
+
+
 def test_loss_and_its_derivative():
     rng = np.random.default_rng(17)
     F, w = rng.normal(size=(30, 2)), rng.uniform(0, 2, 30)
