@@ -122,7 +122,7 @@ def test_later_draws_do_not_depend_on_the_number_of_landmarks(scheme):
     assert after[0] == after[1] != rng().random()
 
 
-def test_nothing_is_drawn_if_every_object_is_a_landmark():
+def test_no_choice_is_drawn_if_every_object_is_a_landmark():
     pairs, spec, source = pairs_of_vectors(), MapSpec(N, "kmeans++"), rng()
     select_landmarks(pairs, open_sample(pairs, spec, source), spec, source)
     assert source.random() == rng().random()

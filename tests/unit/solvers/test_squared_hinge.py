@@ -441,6 +441,25 @@ def test_a_sample_of_too_few_rows_is_not_asked():
     assert_minimum(found, Phi, Y, w, penalty_of(12))
 
 
+def test_a_sample_is_asked_once_and_only_beside_sums_of_all_rows():
+    """Without these sums, with a start or without a pass there is nothing that it could tell."""
+    Phi, Y, w = draw(2000, 8, 2, seed=24)
+    penalty, gram, asked = penalty_of(8), sums_of_all(Phi, Y, w), []
+
+    class Counted(Sampled):
+        def decision_and_terms(self, Z, wanted, picked):
+            asked.append(Z.shape)
+            return super().decision_and_terms(Z, wanted, picked)
+
+    found = finite_newton(Counted(Phi), Y, w, penalty, gram=gram)
+    assert asked == [(8, 2)]
+    for how in ({}, {"start": found.state, "gram": gram}):
+        other = finite_newton(Counted(Phi), Y, w, penalty, **how)
+        np.testing.assert_allclose(other.coef, found.coef, rtol=0, atol=1e-11)
+    assert not finite_newton(Counted(Phi), Y, w, penalty, gram=gram, max_iter=0).coef.any()
+    assert asked == [(8, 2)]
+
+
 def test_rows_that_are_hardly_ever_active_are_summed_anew():
     """Subtracting all others from the sums of all rows would leave rounding errors."""
     rng = np.random.default_rng(4)
