@@ -334,6 +334,17 @@ def test_progress_of_rows_that_are_streamed():
     assert seen.open == 0
 
 
+def test_values_of_all_rows_may_be_kept_from_pass_to_pass(monkeypatch):
+    """Rows are asked once whether they have room for n x m numbers of eight bytes."""
+    asked = []
+    monkeypatch.setattr(Rows, "value_store", lambda self, n_bytes, session: asked.append(n_bytes))
+    pairs = pairs_of(X)
+    candidates = Candidates(pairs, streaming(pairs, np.array([6, 2, 78])))
+    candidates.gram()
+    candidates.mapped(lambda C: C, np.empty((120, 3)))
+    assert asked == [8 * 120 * 3]
+
+
 @pytest.mark.parametrize("scheme", ["leverage", "kmeans++"])
 def test_a_sketch_of_more_rows_than_the_pool_lets_the_others_go(scheme):
     """Objects are sampled whole while landmarks are chosen; then the pool and they remain."""
