@@ -379,6 +379,12 @@ def test_a_quarter_of_the_landmarks_is_uniform_before_greedy_ones_double_them():
         assert not np.array_equal(greedy, chosen("uniform", pairs_of(X), m, 5, m).landmarks)
 
 
+def test_no_seeds_are_row_numbers_too():
+    F = RNG.normal(size=(20, 2))
+    found = _greedy_seeds(F, np.ones(20), np.array([0, 1]), 2, 3, np.random.default_rng(0))
+    assert F[found].shape == (0, 2)
+
+
 def test_only_rows_that_are_not_explained_are_drawn_however_little_that_is():
     F, far = np.zeros((20, 2)), [5, 9, 14]
     F[far] = 1e-6 * np.array([[1.0, 0.0], [0.0, 2.0], [-3.0, 1.0]])

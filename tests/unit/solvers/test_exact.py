@@ -94,3 +94,13 @@ def test_a_large_mean_of_the_targets_costs_no_digits(signed) -> None:
     left_out = [LeaveOneOutLoss(basis, Y + large, intercept=True) for large in (0.0, 2.0**40)]
     wanted, found = (loss(values)[0] for loss in left_out)
     assert found == pytest.approx(wanted, rel=1e3 * EPS)
+
+
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_the_memory_of_the_matrix_is_used_only_if_it_may_be(overwrite) -> None:
+    """Similarities of up to 8 are divided by their size first, wherever that is done."""
+    K, _, _ = made("two eigenvalues")
+    K *= 8 / np.abs(K).max()
+    given = K.copy()
+    Eigenbasis.of(given, None, signed=True, overwrite=overwrite)
+    assert np.array_equal(given, K) == (not overwrite)

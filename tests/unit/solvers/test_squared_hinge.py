@@ -16,9 +16,11 @@ from kreinlearn.solvers.margins import (
     HingeState,
     Move,
     RowMargins,
+    Step,
     hinge_loss,
 )
 from kreinlearn.solvers.squared_hinge import (
+    _solved,
     correction,
     finite_newton,
     hinge_gradient,
@@ -609,6 +611,16 @@ def test_a_model_that_leads_uphill(gain):
     assert n_iter == len(rows.passes) == len(scales)
     assert converged == (abs(gain) < 1)
     np.testing.assert_array_equal(states[0].coef, 0)
+
+
+def test_a_step_to_the_minimum_of_the_model_is_the_last_if_no_row_changes_sides():
+    """The model is then the objective itself, around the target."""
+    Phi, Y, w = draw(50, 3, seed=9)
+    (state,) = RowMargins(DenseRows(Phi), Y, w).start(None)
+    move = Move(np.ones(3), 1.0, 0.0, 0.0)
+    assert _solved(Step(state, 1.0, True), move, w.sum())
+    assert not _solved(Step(state, 1.0, True), replace(move, exact=False), w.sum())
+    assert not _solved(Step(state, 0.5, False), move, w.sum())
 
 
 def test_a_loose_tolerance_ends_earlier():
