@@ -420,6 +420,16 @@ def test_a_tree_that_is_stopped_lets_those_that_wait_go():
     assert begun == [False]
 
 
+@pytest.mark.parametrize(("number", "may"), [(0, True), (2, False), (3, False)])
+def test_no_span_begins_from_one_that_has_failed_on(number, may):
+    tree, begun = Tree(1), []
+    tree.stop(2)
+    thread = threading.Thread(target=lambda: begun.append(tree.may_begin(number)), daemon=True)
+    thread.start()
+    thread.join(10)
+    assert begun == [may]
+
+
 def test_blocks_are_read_in_order_and_wait_for_their_span():
     read = []
 
