@@ -305,6 +305,7 @@ def test_many_targets_are_tuned_by_sums_of_them_and_their_loss_is_that_of_all():
     basis = decomposed(task)
     tuned, loss = tune_exactly(task, basis, Unknowns((None, None)))
     assert tuned.loss == loss(tuned.values)[0]
+    assert loss.basis is basis  # nothing is decomposed twice
     wanted = oracles.left_out_loss(K, targets, tuple(tuned.values))
     assert tuned.loss == pytest.approx(wanted, abs=left_out_error(wanted, targets))
 

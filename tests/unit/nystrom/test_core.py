@@ -201,6 +201,17 @@ def test_rows_of_the_core_are_looked_for_among_a_few_of_many(monkeypatch, size):
     assert seen == [candidate_count(2) if size == 148 else even + 148 - size]
 
 
+def test_keys_of_rows_are_the_numbers_of_a_known_generator():
+    """The first five of SplitMix64 with the seed 1234567, as other programs print them."""
+    assert row_keys(np.arange(1, 6), 1234567).tolist() == [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+        4593380528125082431,
+        16408922859458223821,
+    ]
+
+
 @pytest.mark.parametrize("count", [0, 1, 2, 9, 40, 60])
 def test_rows_with_the_smallest_keys_are_those_of_one_sort(monkeypatch, count):
     monkeypatch.setattr(core, "KEYS_AT_ONCE", 7)

@@ -9,8 +9,11 @@ from kreinlearn.solvers.margins import (
     GATHERED,
     Chosen,
     DenseRows,
+    Kinks,
     Line,
+    LineSums,
     Move,
+    RowMargins,
     hinge_loss,
     line_minimum,
     line_search,
@@ -146,6 +149,31 @@ def test_step_to_a_kink_between_straight_lines():
     """Half the slope is -2, then -1.5, -0.5 and 1: no row, no curvature."""
     move = Move(np.empty(0), 0.0, -2.0, 0.0, np.array([0.5, 3.0, 7.0]), np.array([0.5, 1.0, 1.5]))
     assert line_minimum(Line(np.empty(0), np.empty(0), np.empty(0)), move) == 7
+
+
+def test_a_step_ends_between_the_values_of_t_that_were_asked_for():
+    """Rounding may leave a derivative that is zero behind a value of t and no slope before it."""
+    search = line_search(Move(np.empty(0), 0.0, 0.0, 0.0), (0.0, 1.0, 3.0))
+    assert next(search).ts.tolist() == [0.0, 1.0, 3.0]
+    sums = LineSums(np.array([-1.0, -1e-17, 0.0]), np.zeros(3), np.zeros(2, int), 9.0)
+    question = search.send(sums)
+    assert question.kinks
+    assert question.ts.tolist() == [1.0, 3.0]
+    with pytest.raises(StopIteration) as end:
+        search.send(Kinks(np.empty(0), np.empty(0), np.empty(0)))
+    assert end.value.value == 3
+
+
+def test_a_walk_on_which_no_row_changes_sides_ends_at_its_target():
+    rng = np.random.default_rng(8)
+    Phi, Y = rng.normal(size=(30, 3)), rng.choice([-1.0, 1.0], size=(30, 1))
+    margins = RowMargins(DenseRows(Phi), Y, np.ones(30))
+    states = dict(enumerate(margins.start(None)))
+    target = 0.9 / np.abs(Phi).sum(axis=1).max() * np.ones(3)  # all decision values are below 1
+    step = margins.walk(states, {0: Move(target, 1.0, 0.0, 0.0)})[0]
+    assert (step.t, step.same) == (1.0, True)
+    assert (step.state.coef == target).all()
+    np.testing.assert_allclose(step.state.decision, Phi @ target, rtol=0, atol=1e-15)
 
 
 # A line without its rows
