@@ -10,6 +10,7 @@ import pytest
 from kreinlearn.kernels import Precomputed
 from kreinlearn.kernels.dissimilarity import TRANSFORMS
 from kreinlearn.learn.exact import (
+    _basis,
     can_be_tuned,
     decomposed,
     eigenbasis_map,
@@ -297,6 +298,13 @@ def test_an_error_says_that_nothing_can_be_left_out():
     assert not can_be_tuned(of_vectors(ALL), np.array([3]))
     assert can_be_tuned(leaving_one_out(task))
     assert not can_be_tuned(leaving_one_out(task), np.array([3]))
+
+
+def test_the_memory_of_similarities_is_used_for_their_decomposition():
+    """They are divided by their size in place: up to 8 here, and then up to 1."""
+    given = 8 * K
+    _basis(of_vectors(ALL), given, None, 1.0)
+    assert not np.array_equal(given, 8 * K)
 
 
 def test_many_targets_are_tuned_by_sums_of_them_and_their_loss_is_that_of_all():

@@ -152,6 +152,12 @@ def test_the_least_squares_core_of_no_directions():
 # Rows of the least-squares core
 
 
+def test_similarities_of_zero_have_no_features():
+    W, S = landmark_map(np.zeros((4, 4)))
+    E, Lambda = one_shot(np.eye(4), W, S)
+    assert [A.shape for A in (W, S, E, Lambda)] == [(4, 0), (0,), (4, 0), (0,)]
+
+
 def test_rows_of_the_core_are_landmarks_and_others():
     _, sample = opened()
     G = K[:, Z].T @ K[:, Z]

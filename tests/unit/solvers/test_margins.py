@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from kreinlearn.solvers.margins import (
     Line,
     LineSums,
     Move,
+    Question,
     RowMargins,
     hinge_loss,
     line_minimum,
@@ -149,6 +152,22 @@ def test_step_to_a_kink_between_straight_lines():
     """Half the slope is -2, then -1.5, -0.5 and 1: no row, no curvature."""
     move = Move(np.empty(0), 0.0, -2.0, 0.0, np.array([0.5, 3.0, 7.0]), np.array([0.5, 1.0, 1.5]))
     assert line_minimum(Line(np.empty(0), np.empty(0), np.empty(0)), move) == 7
+
+
+def test_sums_along_a_line_by_their_definition():
+    rng = np.random.default_rng(5)
+    margin, change, w = rng.normal(size=50), rng.normal(size=50), rng.uniform(0.1, 2, 50)
+    change[:5], w[5:10], ts = 0.0, 0.0, np.array([0.0, 0.5, 1.0, 4.0])
+    sums = Line(margin, change, w).answer(Question(ts))
+    left = margin - np.multiply.outer(ts, change)  # (4, 50)
+    inside = left > 0
+    terms = -w * change * np.maximum(left, 0)
+    assert (np.abs(sums.values - terms.sum(1)) <= 2 * rounding(52) * np.abs(terms).sum(1)).all()
+    np.testing.assert_allclose(sums.slopes, inside @ (w * change**2), rtol=2 * rounding(52))
+    counts = [np.count_nonzero((a != b) & (w > 0)) for a, b in itertools.pairwise(inside)]
+    assert min(counts) > 0
+    assert sums.crossed.tolist() == counts
+    assert sums.last == max(margin[i] / change[i] for i in range(50) if change[i] and w[i])
 
 
 def test_a_step_ends_between_the_values_of_t_that_were_asked_for():
