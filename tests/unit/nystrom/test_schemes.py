@@ -16,6 +16,7 @@ from kreinlearn.nystrom.schemes import (
     LLOYD_STEPS,
     SCHEMES,
     Candidates,
+    _drawn,
     _greedy_seeds,
     _replaced,
     lloyd,
@@ -377,6 +378,15 @@ def test_a_quarter_of_the_landmarks_is_uniform_before_greedy_ones_double_them():
         greedy = chosen("greedy_kmeans++", pairs_of(X), m, 5, m).landmarks
         np.testing.assert_array_equal(greedy[:first], uniform)
         assert not np.array_equal(greedy, chosen("uniform", pairs_of(X), m, 5, m).landmarks)
+
+
+def test_rows_are_drawn_by_weight_wherever_the_weight_is():
+    for n in (1, 2, 5):
+        for i in range(n):
+            found = _drawn(3.0 * np.eye(n)[i], np.zeros(n, dtype=bool), 4, np.random.default_rng(i))
+            assert found.tolist() == [i] * 4
+    used = np.array([True, False, True])
+    assert _drawn(np.zeros(3), used, 4, np.random.default_rng(0)).tolist() == [1]
 
 
 def test_no_seeds_are_row_numbers_too():
