@@ -61,6 +61,17 @@ def test_schemes_that_keep_their_columns_evaluate_no_others(scheme):
     np.testing.assert_array_equal(sample.columns, sample.landmarks)
 
 
+@pytest.mark.parametrize("scheme", [name for name in SCHEMES if "medoids" not in name])
+def test_the_unit_of_the_kernel_does_not_matter(scheme):
+    """K / c has the same digits for a power of four c, and so has all that is drawn by."""
+    one, *others = (
+        chosen(scheme, pairs_of(c * K, Precomputed()), 30, 0, 20).landmarks
+        for c in (1.0, 4.0**-150, 4.0**150)
+    )
+    for other in others:
+        np.testing.assert_array_equal(other, one)
+
+
 @pytest.mark.parametrize("scheme", list(SCHEMES))
 def test_duplicates_do_not_stop_a_scheme(scheme):
     sample = chosen(scheme, pairs_of(np.repeat(X[:5], 20, axis=0)), 12, 0, 6)
