@@ -63,7 +63,8 @@ TESTS = {
     "learn/losses/test_hinge",
     "solvers/variance": "solvers/test_variance learn/losses/test_variance",
     "sums/moments": "sums/test_moments learn/test_task",
-    "sums/parallel": "sums/test_parallel sums/test_moments pairs/test_rows nystrom/test_sweep",
+    "sums/parallel": "sums/test_parallel sums/test_thread_limits sums/test_moments "
+    "pairs/test_rows nystrom/test_sweep",
     "nystrom/core": "nystrom/test_core nystrom/test_sweep nystrom/test_fit",
     "nystrom/error": "nystrom/test_error nystrom/test_fit",
     "nystrom/fit": "nystrom/test_fit nystrom/test_sweep estimators/test_transformer",

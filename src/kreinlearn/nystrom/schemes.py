@@ -322,9 +322,7 @@ def seeds(
     return np.array(chosen)
 
 
-def lower_distances(
-    distance: Array, F: Array, norms: Array, centres: Array, workers: int = 1
-) -> None:
+def lower_distances(distance: Array, F: Array, norms: Array, centres: Array, workers: int) -> None:
     """distance = min(distance, squared distance to the nearest of the centres), row by row."""
     Ft, centre_norms = np.ascontiguousarray(-2 * F[centres].T), norms[centres]
     rounding = 8 * np.finfo(F.dtype).eps

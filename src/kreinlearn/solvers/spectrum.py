@@ -91,7 +91,7 @@ def indefiniteness_of_matrix(K: Array) -> float:
     c = power_of_two_scale(K)
     A = np.divide(K, c, order="F", dtype=np.float64)
     D = eigh(A, eigvals_only=True, overwrite_a=True, driver="evd")
-    rounding = rank_rtol(len(K), K.dtype) * np.max(np.abs(D), initial=0.0)
+    rounding = rank_rtol(len(K), K.dtype) * np.max(np.abs(D))
     return indefiniteness_of(D[np.abs(D) > rounding])  # 0.0, not 1e-17, if K is semi-definite
 
 

@@ -399,7 +399,7 @@ def sum_over_blocks(
     zero: Callable[[], T],
     n: int,
     *,
-    workers: int = 1,
+    workers: int,
     spare: int = SPARE,
 ) -> T:
     """The sum over all blocks, where ``add(total, block)`` adds one block to a total in place.

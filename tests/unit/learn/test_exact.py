@@ -10,6 +10,7 @@ import pytest
 from kreinlearn.kernels import Precomputed
 from kreinlearn.kernels.dissimilarity import TRANSFORMS
 from kreinlearn.learn.exact import (
+    _basis,
     can_be_tuned,
     decomposed,
     eigenbasis_map,
@@ -299,12 +300,20 @@ def test_an_error_says_that_nothing_can_be_left_out():
     assert not can_be_tuned(leaving_one_out(task), np.array([3]))
 
 
+def test_the_memory_of_similarities_is_used_for_their_decomposition():
+    """They are divided by their size in place: up to 8 here, and then up to 1."""
+    given = 8 * K
+    _basis(of_vectors(ALL), given, None, 1.0)
+    assert not np.array_equal(given, 8 * K)
+
+
 def test_many_targets_are_tuned_by_sums_of_them_and_their_loss_is_that_of_all():
     targets = rng(6).normal(size=(N, 12)) + np.repeat(Y, 6, axis=1)
     task = leaving_one_out(of_vectors(ALL, targets=targets))
     basis = decomposed(task)
     tuned, loss = tune_exactly(task, basis, Unknowns((None, None)))
     assert tuned.loss == loss(tuned.values)[0]
+    assert loss.basis is basis  # nothing is decomposed twice
     wanted = oracles.left_out_loss(K, targets, tuple(tuned.values))
     assert tuned.loss == pytest.approx(wanted, abs=left_out_error(wanted, targets))
 

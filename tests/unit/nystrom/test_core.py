@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from kreinlearn.kernels import DeltaGauss, Precomputed, pairwise
+from kreinlearn.nystrom import core
 from kreinlearn.nystrom.core import (
     OBSERVED_RTOL,
     SWEEPS,
@@ -21,12 +22,14 @@ from kreinlearn.nystrom.core import (
     core_rank,
     eigen_map,
     extra_rows,
+    first_by_key,
     fit_core,
     identity_map,
     landmark_map,
     least_squares_core,
     one_shot,
     root,
+    row_keys,
     rows_of_core,
     sweep,
     weighted_draw,
@@ -149,6 +152,12 @@ def test_the_least_squares_core_of_no_directions():
 # Rows of the least-squares core
 
 
+def test_similarities_of_zero_have_no_features():
+    W, S = landmark_map(np.zeros((4, 4)))
+    E, Lambda = one_shot(np.eye(4), W, S)
+    assert [A.shape for A in (W, S, E, Lambda)] == [(4, 0), (0,), (4, 0), (0,)]
+
+
 def test_rows_of_the_core_are_landmarks_and_others():
     _, sample = opened()
     G = K[:, Z].T @ K[:, Z]
@@ -176,6 +185,47 @@ def test_rows_of_the_core_have_those_that_span_the_features(outside):
         R = rows_of_core(sample, C.T @ C, N, rng(seed))
         assert len(R) == 2 + extra_rows(N, 2) == 6
         assert set(R[2:4]) <= set(large)
+
+
+@pytest.mark.parametrize("size", [4, 10, 148])
+def test_rows_of_the_core_are_looked_for_among_a_few_of_many(monkeypatch, size):
+    """Half of the candidates are of the pool, as far as it goes, and all others beside it."""
+    pairs, landmarks = opened()[0], np.array([1, 2])
+    pool = np.setdiff1d(np.arange(N), landmarks)[:size]
+    sample = pairs.grown(pairs.sample(np.arange(N), pool), landmarks)
+    seen = []
+
+    def pivot_rows(Q, count):
+        seen.append(len(Q))
+        return np.arange(count)
+
+    monkeypatch.setattr(core, "pivot_rows", pivot_rows)
+    C = K[:, landmarks]
+    R = rows_of_core(sample, C.T @ C, N, rng())
+    assert len(np.unique(R)) == 2 + extra_rows(N, 2)
+    even = min(candidate_count(2) // 2, size)
+    assert seen == [candidate_count(2) if size == 148 else even + 148 - size]
+
+
+def test_keys_of_rows_are_the_numbers_of_a_known_generator():
+    """The first five of SplitMix64 with the seed 1234567, as other programs print them."""
+    assert row_keys(np.arange(1, 6), 1234567).tolist() == [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+        4593380528125082431,
+        16408922859458223821,
+    ]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 9, 40, 60])
+def test_rows_with_the_smallest_keys_are_those_of_one_sort(monkeypatch, count):
+    monkeypatch.setattr(core, "KEYS_AT_ONCE", 7)
+    for salt in range(5):
+        numbers = np.sort(rng(salt).choice(1000, 50, replace=False))
+        for given, every in ((numbers, numbers), (50, np.arange(50))):
+            expected = every[np.argsort(row_keys(every, salt))][:count]
+            np.testing.assert_array_equal(first_by_key(given, count, salt), expected)
 
 
 def test_there_are_never_all_pairs():

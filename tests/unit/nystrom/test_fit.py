@@ -10,7 +10,7 @@ import pytest
 
 from kreinlearn import KreinNystroem, Landmarks, Resources, dissimilarity, pairwise
 from kreinlearn.kernels import DeltaGauss, Precomputed
-from kreinlearn.nystrom.fit import centred_axes, fit_map, fit_map_to_tolerance
+from kreinlearn.nystrom.fit import centred_axes, fit_map, fit_map_to_tolerance, one_shot_svd
 from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.nystrom.schemes import SCHEMES, WHOLE_SAMPLE
 from kreinlearn.pairs.pairs import Pairs
@@ -52,7 +52,7 @@ def test_axes_are_eigenvectors_of_the_centred_approximation(c, pool):
 
 
 @pytest.mark.parametrize("method", ["gram", "svd", "sgt"])
-@pytest.mark.parametrize("c", [1.0, 2.0**-60])
+@pytest.mark.parametrize("c", [1.0, 2.0**-60, 2.0**-300])
 def test_routes_take_kernels_of_low_rank_and_of_any_size(method, c):
     """Twelve landmarks span a kernel of rank six: the approximation is the kernel."""
     Phi = X[:90, [0, 1, 2, 3, 0, 1]] ** [1, 1, 1, 1, 2, 2]
@@ -64,6 +64,19 @@ def test_routes_take_kernels_of_low_rank_and_of_any_size(method, c):
     U = c * values[:, fitted.sample.landmarks] @ fitted.map.E
     found = (U * (fitted.map.Lambda / c)) @ U.T
     np.testing.assert_allclose(found, values, rtol=0, atol=1e-6 * np.abs(values).max())
+
+
+def test_the_svd_route_leaves_out_directions_that_are_rounding():
+    """Of features L = Q diag(sigma) V' with sigma = 1e-8 once, none is made of that direction."""
+    rng = np.random.default_rng(4)
+    Q, V = (np.linalg.qr(rng.normal(size=(n, 4)))[0] for n in (20, 4))
+    S, sigma = np.array([1.0, -1.0, 1.0, -1.0]), np.array([2.0, 1.0, 0.5, 1e-8])
+    L = (Q * sigma) @ V.T
+    E, Lambda = one_shot_svd(L * S, np.eye(4), S)
+    assert len(Lambda) == 3
+    U = L * S @ E
+    np.testing.assert_allclose(U.T @ U, np.eye(3), rtol=0, atol=1e-12)
+    assert np.abs(V[:, 3] @ (S[:, None] * E)).max() <= 1e-12
 
 
 @pytest.mark.parametrize("tol", [0.4, 0.3, 0.2, 0.15, 0.1, 0.05])

@@ -112,6 +112,22 @@ def test_every_object_a_landmark():
     np.testing.assert_array_equal(sample.C, K[:, sample.landmarks])
 
 
+@pytest.mark.parametrize("scheme", ["leverage", "kmeans++", "greedy_kmeans++", "medoids"])
+def test_later_draws_do_not_depend_on_the_number_of_landmarks(scheme):
+    pairs, after = pairs_of_vectors(), []
+    for m in (3, 10):
+        spec, source = MapSpec(m, scheme), rng()
+        select_landmarks(pairs, open_sample(pairs, spec, source), spec, source)
+        after.append(source.random())
+    assert after[0] == after[1] != rng().random()
+
+
+def test_no_choice_is_drawn_if_every_object_is_a_landmark():
+    pairs, spec, source = pairs_of_vectors(), MapSpec(N, "kmeans++"), rng()
+    select_landmarks(pairs, open_sample(pairs, spec, source), spec, source)
+    assert source.random() == rng().random()
+
+
 def test_landmarks_that_are_given_by_number():
     pairs, counts = counted_pairs()
     numbers = np.array([7, 3, 41])

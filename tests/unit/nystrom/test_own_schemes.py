@@ -65,6 +65,20 @@ def test_kernel_values_are_evaluated_once():
     assert len(calls) == 8
 
 
+def test_objects_whose_values_were_only_looked_at_are_no_landmarks():
+    def looks_around(rows, m, rng, columns):
+        assert columns(range(20)).shape == (len(rows), 20)
+        return range(18, 18 + m)  # two of those, and others
+
+    chosen = np.arange(18, 24)
+    found, given = (
+        KreinNystroem(landmarks=Landmarks(n, scheme, core="plain"), rank=4).fit(X)
+        for n, scheme in ((6, looks_around), (chosen, "auto"))
+    )
+    assert found.landmark_indices_.tolist() == chosen.tolist()
+    np.testing.assert_allclose(found.approximate(X), given.approximate(X), rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize(
     "wrong", [[0, 1], [0, 0, 1], [0, 1, 50], [0.0, 1.0, 2.0], None, [-1, 0, 1]]
 )

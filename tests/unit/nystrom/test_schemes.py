@@ -16,6 +16,7 @@ from kreinlearn.nystrom.schemes import (
     LLOYD_STEPS,
     SCHEMES,
     Candidates,
+    _drawn,
     _greedy_seeds,
     _replaced,
     lloyd,
@@ -58,6 +59,17 @@ def test_each_scheme_gives_that_many_distinct_landmarks(scheme):
 def test_schemes_that_keep_their_columns_evaluate_no_others(scheme):
     sample = chosen(scheme, pairs_of(X), 30, 0, 20)
     np.testing.assert_array_equal(sample.columns, sample.landmarks)
+
+
+@pytest.mark.parametrize("scheme", [name for name in SCHEMES if "medoids" not in name])
+def test_the_unit_of_the_kernel_does_not_matter(scheme):
+    """K / c has the same digits for a power of four c, and so has all that is drawn by."""
+    one, *others = (
+        chosen(scheme, pairs_of(c * K, Precomputed()), 30, 0, 20).landmarks
+        for c in (1.0, 4.0**-150, 4.0**150)
+    )
+    for other in others:
+        np.testing.assert_array_equal(other, one)
 
 
 @pytest.mark.parametrize("scheme", list(SCHEMES))
@@ -334,6 +346,17 @@ def test_progress_of_rows_that_are_streamed():
     assert seen.open == 0
 
 
+def test_values_of_all_rows_may_be_kept_from_pass_to_pass(monkeypatch):
+    """Rows are asked once whether they have room for n x m numbers of eight bytes."""
+    asked = []
+    monkeypatch.setattr(Rows, "value_store", lambda self, n_bytes, session: asked.append(n_bytes))
+    pairs = pairs_of(X)
+    candidates = Candidates(pairs, streaming(pairs, np.array([6, 2, 78])))
+    candidates.gram()
+    candidates.mapped(lambda C: C, np.empty((120, 3)))
+    assert asked == [8 * 120 * 3]
+
+
 @pytest.mark.parametrize("scheme", ["leverage", "kmeans++"])
 def test_a_sketch_of_more_rows_than_the_pool_lets_the_others_go(scheme):
     """Objects are sampled whole while landmarks are chosen; then the pool and they remain."""
@@ -366,6 +389,21 @@ def test_a_quarter_of_the_landmarks_is_uniform_before_greedy_ones_double_them():
         greedy = chosen("greedy_kmeans++", pairs_of(X), m, 5, m).landmarks
         np.testing.assert_array_equal(greedy[:first], uniform)
         assert not np.array_equal(greedy, chosen("uniform", pairs_of(X), m, 5, m).landmarks)
+
+
+def test_rows_are_drawn_by_weight_wherever_the_weight_is():
+    for n in (1, 2, 5):
+        for i in range(n):
+            found = _drawn(3.0 * np.eye(n)[i], np.zeros(n, dtype=bool), 4, np.random.default_rng(i))
+            assert found.tolist() == [i] * 4
+    used = np.array([True, False, True])
+    assert _drawn(np.zeros(3), used, 4, np.random.default_rng(0)).tolist() == [1]
+
+
+def test_no_seeds_are_row_numbers_too():
+    F = RNG.normal(size=(20, 2))
+    found = _greedy_seeds(F, np.ones(20), np.array([0, 1]), 2, 3, np.random.default_rng(0))
+    assert F[found].shape == (0, 2)
 
 
 def test_only_rows_that_are_not_explained_are_drawn_however_little_that_is():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import tracemalloc
 from collections import Counter
 from dataclasses import replace
@@ -28,7 +29,7 @@ from kreinlearn.pairs.evaluate import project
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows, Session
 from kreinlearn.sums.moments import Targets
-from kreinlearn.sums.parallel import LONGEST
+from kreinlearn.sums.parallel import LONGEST, spans_of
 from tests import oracles
 from tests.unit.recorded import Recorded
 
@@ -274,6 +275,16 @@ def test_reservoirs_merge_like_one_sort_whatever_the_order_of_blocks(size, seed)
     np.testing.assert_array_equal(total.raw, raw[total.numbers])
 
 
+def test_of_rows_that_are_equally_likely_the_first_are_kept():
+    """Rows without leverage have the key -inf: no order of a sort may decide among them."""
+    reservoir = Reservoir.empty(10, 1)
+    reservoir.add(np.full(1000, -np.inf), np.arange(1000), np.arange(1000.0)[:, None])
+    assert reservoir.numbers.tolist() == list(range(10))
+    assert reservoir.raw[:, 0].tolist() == list(range(10))
+    reservoir.add(np.full(1000, -np.inf), np.arange(1000, 2000), np.zeros((1000, 1)))
+    assert reservoir.numbers.tolist() == list(range(10))
+
+
 def test_a_reservoir_keeps_copies():
     raw = np.ones((2, 3))
     reservoir = Reservoir.empty(4, 3)
@@ -342,6 +353,40 @@ def test_progress_of_all_columns_at_once():
     all_columns(*given, "svd")
     assert seen.steps[1:] == [("kernel rows", rest, rest * M)]
     assert np.subtract(seen.done, before).tolist() == [rest, rest * M]
+
+
+class Watched(Recorded):
+    """Keeps how many rows were evaluated at once, and can make threads wait for one another."""
+
+    def __init__(self):
+        super().__init__()
+        self.blocks, self.barrier = [], None
+
+    def add(self, rows, pairs=0):
+        super().add(rows, pairs)
+        self.blocks.append(rows)
+        if self.barrier is not None:
+            self.barrier.wait(10)  # an error if the others do not come
+
+
+def test_every_worker_evaluates_a_tile_of_its_own_at_the_same_time():
+    seen = Watched()
+    given = of_vectors(workers=3, progress=seen)
+    seen.barrier = threading.Barrier(3)  # as many as there are tiles
+    gram_of(*given)
+    all_columns(*given, "svd")
+
+
+def test_narrow_rows_are_evaluated_several_tiles_at_a_time():
+    """All rows of a span at once, where these need no more room than a tile of wide rows."""
+    seen, rows = Watched(), np.arange(20)
+    n = 17 * TILE
+    given = of_vectors(np.resize(X, (n, 3)), rows=rows, landmarks=rows[:2], progress=seen)
+    seen.blocks.clear()
+    gram_of(*given)
+    spans = [stop - start for start, stop in spans_of(n)]
+    assert max(spans) == 2 * TILE
+    assert seen.blocks == [spans[0] - len(rows), *spans[1:]]
 
 
 @pytest.mark.parametrize("n_rows", [1, 100, TILE])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kreinlearn.solvers.exact import Eigenbasis, ExactFold, Projected
+from kreinlearn.solvers.exact import Eigenbasis, ExactFold, LeaveOneOutLoss, Projected
 from tests.unit.solvers.left_out import MATRICES, model_without
 
 EPS = float(np.finfo(np.float64).eps)
@@ -78,3 +78,29 @@ def test_penalties_of_groups_without_eigenvalues_do_not_matter() -> None:
         predicted(basis, Y, X @ X.T, np.array([0.1, minus]), intercept=True) for minus in (0.1, 9.0)
     )
     assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_a_large_mean_of_the_targets_costs_no_digits(signed) -> None:
+    """Whole targets and a weight of 64 have a mean, and differences from it, without rounding."""
+    rng = np.random.default_rng(1)
+    K, Y = MATRICES["indefinite"](28, rng), rng.integers(-9, 10, (28, 2)).astype(float)
+    w = np.where(np.arange(28) < 16, 1.0, 4.0)
+    basis = Eigenbasis.of(K, w, signed=signed)
+    values = basis.scale * np.array([1e-1, 3e-1])
+    models = [Projected(basis, Y + large, intercept=True) for large in (0.0, 2.0**40)]
+    wanted, found = (model.solve(values)[0] for model in models)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e3 * EPS * np.abs(wanted).max())
+    left_out = [LeaveOneOutLoss(basis, Y + large, intercept=True) for large in (0.0, 2.0**40)]
+    wanted, found = (loss(values)[0] for loss in left_out)
+    assert found == pytest.approx(wanted, rel=1e3 * EPS)
+
+
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_the_memory_of_the_matrix_is_used_only_if_it_may_be(overwrite) -> None:
+    """Similarities of up to 8 are divided by their size first, wherever that is done."""
+    K, _, _ = made("two eigenvalues")
+    K *= 8 / np.abs(K).max()
+    given = K.copy()
+    Eigenbasis.of(given, None, signed=True, overwrite=overwrite)
+    assert np.array_equal(given, K) == (not overwrite)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import cho_factor
 
+from kreinlearn.solvers import kernel_hinge
 from kreinlearn.solvers.kernel_hinge import ROUNDING, Point, _length, _solved, kernel_machines
 from kreinlearn.solvers.margins import DenseRows
 from kreinlearn.solvers.squared_hinge import finite_newton
@@ -180,3 +181,26 @@ def test_a_point_on_the_way_and_the_best_of_them():
         values = [objective(H, y, w, point.beta, point.b) for point in ways]
         assert t > 0
         assert values[0] <= min(values[1:]) * (1 + 1e-12)
+
+
+def test_a_way_that_leads_up_is_not_taken():
+    """The objective is convex: it rises on the way that leads straight away from its minimum."""
+    _, H, Y, w = made(6, scale=3.0)
+    solution, b = from_zero(H, Y, w, intercept=True)
+    for y, beta, constant in zip(Y.T, solution.coef.T, b, strict=True):
+        minimum = Point(beta, float(constant), H @ beta + constant)
+        start = Point(np.zeros(N), 0.0, np.zeros(N))
+        assert _length(H, y, w, start, minimum) > 0
+        assert _length(H, y, w, start, start.towards(minimum, -1.0)) == 0
+        assert _length(H, y, w, minimum, minimum) == 0
+
+
+def test_a_machine_stays_where_nothing_leads_down(monkeypatch):
+    """Sides of objects may differ by rounding at the minimum: that is no reason to go on."""
+    monkeypatch.setattr(kernel_hinge, "_length", lambda *_: 0.0)
+    _, H, Y, w = made(6, scale=3.0)
+    start, b = np.random.default_rng(3).normal(size=(N, Q)), np.arange(float(Q))
+    solution, constants = kernel_machines(H, Y, w, start, b, intercept=True)
+    assert (solution.coef == start).all()
+    assert (constants == b).all()
+    assert (solution.n_iter, solution.converged) == (1, True)

@@ -108,6 +108,22 @@ def test_a_shift_adds_the_same_to_the_cost_of_any_groups(rng: Any) -> None:
         np.testing.assert_allclose(after - before, s * (N - K), rtol=N * N * EPS)
 
 
+@pytest.mark.parametrize("c", [2.0**-30, 2.0**30])
+def test_the_unit_of_the_features_does_not_matter(rng: Any, c: float) -> None:
+    """What a move must gain is relative to the squared norms."""
+    Phi, w = rng.normal(size=(N, R)), np.ones(N)
+    one, other = (
+        by_moves(c * Phi, MIXED, w, grouped(c * Phi, MIXED, w, np.arange(N) % K, K), 300)
+        for c in (1.0, c)
+    )
+    assert one.n_iter > 1
+    assert one.converged
+    np.testing.assert_array_equal(other.labels, one.labels)
+    assert (other.n_iter, other.converged) == (one.n_iter, True)
+    size = np.square(Phi).sum()
+    assert other.cost / c**2 == pytest.approx(one.cost, rel=0, abs=4 * N * N * EPS * size)
+
+
 def test_seeds_differ_and_copies_are_not_drawn_twice(rng: Any) -> None:
     Phi = np.repeat(rng.normal(size=(4, R)), 10, axis=0)
     assert len(np.unique(seed(Phi, np.ones(40), 4, rng) // 10)) == 4

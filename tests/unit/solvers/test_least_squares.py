@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from kreinlearn.solvers import least_squares
 from kreinlearn.solvers.least_squares import (
     Factor,
     Fold,
@@ -165,6 +166,20 @@ def test_rows_that_weigh_nothing_choose_the_route_only(intercept):
     other = ridge_rows(*more, np.append(w, np.zeros(14)), penalty, intercept=intercept)
     for a, b in zip(one, other, strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(7, 12, 2), (12, 12, 2), (40, 12, 2)])
+def test_the_smaller_of_both_systems_is_factored(monkeypatch, shape):
+    sizes = []
+
+    class Watched(Factor):
+        def __init__(self, G, penalty):
+            sizes.append(G.shape)
+            super().__init__(G, penalty)
+
+    monkeypatch.setattr(least_squares, "Factor", Watched)
+    ridge_rows(*draw(*shape), np.ones(12))
+    assert sizes == [(min(shape[:2]),) * 2]
 
 
 def test_weights_are_repetitions():

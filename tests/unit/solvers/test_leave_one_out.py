@@ -266,3 +266,18 @@ def test_the_scale_is_the_largest_eigenvalue_of_the_gram_matrix_of_the_features(
             basis = Eigenbasis.of(K, w, signed=signed)
             assert basis.scale == pytest.approx(wanted / w.sum(), rel=1e-12)
     assert Eigenbasis.of(np.zeros((5, 5)), None, signed=True).scale == 1.0
+
+
+def test_objects_without_a_part_in_the_null_space_have_none_of_any_target() -> None:
+    """Two groups that are unlike each other: one of full rank, one of rank three.
+
+    Rounding errors would be divided by the smallest nodes, which are 1e-12 of the eigenvalues.
+    """
+    rng = np.random.default_rng(5)
+    K, A = np.zeros((20, 20)), rng.normal(size=(8, 3))
+    K[:12, :12], K[12:, 12:] = MATRICES["indefinite"](12, rng), (A * [1, -1, 1]) @ A.T
+    T = rng.normal(size=(20, 4))
+    found = Resolvent(Eigenbasis.of(K, None, signed=True)).outside(T)
+    assert (found[:12] == 0).all()
+    wanted = T[12:] - A @ np.linalg.lstsq(A, T[12:], rcond=None)[0]
+    np.testing.assert_allclose(found[12:], wanted, rtol=0, atol=1e-11)

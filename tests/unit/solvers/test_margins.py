@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -9,8 +11,12 @@ from kreinlearn.solvers.margins import (
     GATHERED,
     Chosen,
     DenseRows,
+    Kinks,
     Line,
+    LineSums,
     Move,
+    Question,
+    RowMargins,
     hinge_loss,
     line_minimum,
     line_search,
@@ -33,6 +39,27 @@ def test_terms_of_dense_rows(k):
     one = DenseRows(Phi).terms([Chosen(numbers, w, T[:, 0])])[0][1]
     size = np.abs(picked).T @ (w * np.abs(T[:, 0]))
     assert (np.abs(one - B[:, 0]) <= 2 * rounding(k + 2) * size).all()
+
+
+def test_decision_and_terms_of_dense_rows():
+    """Of every column the sums of those rows that its own decision values pick."""
+    rng = np.random.default_rng(3)
+    Phi, Z, w = rng.normal(size=(30, 4)), rng.normal(size=(4, 3)), rng.uniform(0, 2, 30)
+    asked = []
+
+    def picked(k, here, decision):
+        asked.append((k, here))
+        rows = np.flatnonzero(decision > 0)
+        return Chosen(rows, w[rows], decision[rows])
+
+    decision, terms = DenseRows(Phi).decision_and_terms(Z, None, picked)
+    assert asked == [(k, slice(0, 30)) for k in range(3)]
+    assert (np.abs(decision - Phi @ Z) <= 2 * rounding(4) * np.abs(Phi) @ np.abs(Z)).all()
+    for f, (A, b) in zip(decision.T, terms, strict=True):
+        R, v = Phi[f > 0], w[f > 0]
+        for found, right in ((A, R), (b, f[f > 0])):
+            size = np.abs(R.T * v) @ np.abs(right)
+            assert (np.abs(found - (R.T * v) @ right) <= 2 * rounding(32) * size).all()
 
 
 def test_loss_and_its_derivative():
@@ -125,6 +152,47 @@ def test_step_to_a_kink_between_straight_lines():
     """Half the slope is -2, then -1.5, -0.5 and 1: no row, no curvature."""
     move = Move(np.empty(0), 0.0, -2.0, 0.0, np.array([0.5, 3.0, 7.0]), np.array([0.5, 1.0, 1.5]))
     assert line_minimum(Line(np.empty(0), np.empty(0), np.empty(0)), move) == 7
+
+
+def test_sums_along_a_line_by_their_definition():
+    rng = np.random.default_rng(5)
+    margin, change, w = rng.normal(size=50), rng.normal(size=50), rng.uniform(0.1, 2, 50)
+    change[:5], w[5:10], ts = 0.0, 0.0, np.array([0.0, 0.5, 1.0, 4.0])
+    sums = Line(margin, change, w).answer(Question(ts))
+    left = margin - np.multiply.outer(ts, change)  # (4, 50)
+    inside = left > 0
+    terms = -w * change * np.maximum(left, 0)
+    assert (np.abs(sums.values - terms.sum(1)) <= 2 * rounding(52) * np.abs(terms).sum(1)).all()
+    np.testing.assert_allclose(sums.slopes, inside @ (w * change**2), rtol=2 * rounding(52))
+    counts = [np.count_nonzero((a != b) & (w > 0)) for a, b in itertools.pairwise(inside)]
+    assert min(counts) > 0
+    assert sums.crossed.tolist() == counts
+    assert sums.last == max(margin[i] / change[i] for i in range(50) if change[i] and w[i])
+
+
+def test_a_step_ends_between_the_values_of_t_that_were_asked_for():
+    """Rounding may leave a derivative that is zero behind a value of t and no slope before it."""
+    search = line_search(Move(np.empty(0), 0.0, 0.0, 0.0), (0.0, 1.0, 3.0))
+    assert next(search).ts.tolist() == [0.0, 1.0, 3.0]
+    sums = LineSums(np.array([-1.0, -1e-17, 0.0]), np.zeros(3), np.zeros(2, int), 9.0)
+    question = search.send(sums)
+    assert question.kinks
+    assert question.ts.tolist() == [1.0, 3.0]
+    with pytest.raises(StopIteration) as end:
+        search.send(Kinks(np.empty(0), np.empty(0), np.empty(0)))
+    assert end.value.value == 3
+
+
+def test_a_walk_on_which_no_row_changes_sides_ends_at_its_target():
+    rng = np.random.default_rng(8)
+    Phi, Y = rng.normal(size=(30, 3)), rng.choice([-1.0, 1.0], size=(30, 1))
+    margins = RowMargins(DenseRows(Phi), Y, np.ones(30))
+    states = dict(enumerate(margins.start(None)))
+    target = 0.9 / np.abs(Phi).sum(axis=1).max() * np.ones(3)  # all decision values are below 1
+    step = margins.walk(states, {0: Move(target, 1.0, 0.0, 0.0)})[0]
+    assert (step.t, step.same) == (1.0, True)
+    assert (step.state.coef == target).all()
+    np.testing.assert_allclose(step.state.decision, Phi @ target, rtol=0, atol=1e-15)
 
 
 # A line without its rows

@@ -59,6 +59,28 @@ def test_the_loss_is_that_of_the_sum_of_all_similarities(values: Any, weighted: 
 
 
 @pytest.mark.parametrize("values", VALUES)
+def test_eigenvalues_of_zero_have_no_part_in_a_prediction(values: Any) -> None:
+    """A training object is unlike all others and itself: the model is that without it.
+
+    Only the constant, of which the object tells something, and the weight of all know about it.
+    """
+    K = matrices(6)
+    for k in K:
+        k[N - 1, :N] = k[:N, N - 1] = 0.0
+    assert all(np.abs(k[N:, N - 1]).min() > 0 for k in K)  # new objects are like it
+    total, c = mixed(K, values[2:]), N * values[:2]
+    Y = np.random.default_rng(7).normal(size=(N + V, 2)) + 3.0
+    d, U = np.linalg.eigh(total[: N - 1, : N - 1])
+    H = (U * (np.abs(d) / (np.abs(d) + np.where(d > 0, c[0], c[1])))) @ U.T  # K g(K)
+    left = np.append((np.eye(N - 1) - H).sum(axis=0), 1.0)
+    b = left @ Y[:N] / left.sum()
+    dual = (U * (np.sign(d) / (np.abs(d) + np.where(d > 0, c[0], c[1])))) @ U.T @ (Y[: N - 1] - b)
+    expected = np.square(total[N:, : N - 1] @ dual + b - Y[N:]).sum()
+    loss = fold(K, 7, weighted=False).loss_and_gradient(values)[0]
+    assert_allclose(loss, expected, rtol=1e3 * N * np.finfo(float).eps)
+
+
+@pytest.mark.parametrize("values", VALUES)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("rank", [None, 9])
 def test_the_gradient_is_that_of_finite_differences(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
+from kreinlearn.solvers import probabilities
 from kreinlearn.solvers.probabilities import LabelSigmoids, Sigmoids, Temperature, sigmoid
 
 RNG = np.random.default_rng(8)
@@ -35,7 +37,7 @@ def test_classes_that_are_all_impossible_are_equally_likely():
     np.testing.assert_array_equal(found, [[1 / 3, 1 / 3, 1 / 3], [0.0, 1.0, 0.0]])
 
 
-@pytest.mark.parametrize("shift", [0.0, 1e4])
+@pytest.mark.parametrize("shift", [0.0, 1e4, 1e4 * (np.arange(40)[:, None] % 2)])
 def test_one_temperature(shift):
     pairs = np.array([[1.5, 0.3], [1.5, -1.0], [1.5, 0.1]])
     E = np.exp(1.5 * SCORES + pairs[:, 1])
@@ -69,6 +71,24 @@ def test_no_other_sigmoid_has_a_smaller_loss(unit):
     least = log_loss((a, b), f, T, w)
     for da, db in ((0.1, 0), (-0.1, 0), (0, 0.1), (0, -0.1)):
         assert log_loss((a * (1 + da), b + db), f, T, w) > least
+
+
+def test_curvature_is_the_derivative_of_the_slope(monkeypatch):
+    """By central differences h = 1e-4: they err by h^2 / 6 of a third derivative, which is at most
+    0.1 of each unit of weight, as features are at most 1; and by rounding over h."""
+    w, asked = RNG.uniform(0.5, 2.0, 40), []
+
+    def watched(loss, start, *, hess, **options):
+        asked.append((loss, hess))
+        return minimize(loss, start, hess=hess, **options)
+
+    monkeypatch.setattr(probabilities, "minimize", watched)
+    sigmoid(SCORES[:, 0], SCORES[:, 0] + SCORES[:, 1] > 0.2, w)
+    ((loss, hessian),) = asked
+    h = 1e-4
+    for v in RNG.normal(size=(5, 2)):
+        columns = [(loss(v + d)[1] - loss(v - d)[1]) / (2 * h) for d in h * np.eye(2)]
+        np.testing.assert_allclose(hessian(v), columns, rtol=0, atol=h**2 * w.sum())
 
 
 def test_weights_are_repetitions():

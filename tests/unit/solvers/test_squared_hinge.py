@@ -16,9 +16,11 @@ from kreinlearn.solvers.margins import (
     HingeState,
     Move,
     RowMargins,
+    Step,
     hinge_loss,
 )
 from kreinlearn.solvers.squared_hinge import (
+    _solved,
     correction,
     finite_newton,
     hinge_gradient,
@@ -441,6 +443,25 @@ def test_a_sample_of_too_few_rows_is_not_asked():
     assert_minimum(found, Phi, Y, w, penalty_of(12))
 
 
+def test_a_sample_is_asked_once_and_only_beside_sums_of_all_rows():
+    """Without these sums, with a start or without a pass there is nothing that it could tell."""
+    Phi, Y, w = draw(2000, 8, 2, seed=24)
+    penalty, gram, asked = penalty_of(8), sums_of_all(Phi, Y, w), []
+
+    class Counted(Sampled):
+        def decision_and_terms(self, Z, wanted, picked):
+            asked.append(Z.shape)
+            return super().decision_and_terms(Z, wanted, picked)
+
+    found = finite_newton(Counted(Phi), Y, w, penalty, gram=gram)
+    assert asked == [(8, 2)]
+    for how in ({}, {"start": found.state, "gram": gram}):
+        other = finite_newton(Counted(Phi), Y, w, penalty, **how)
+        np.testing.assert_allclose(other.coef, found.coef, rtol=0, atol=1e-11)
+    assert not finite_newton(Counted(Phi), Y, w, penalty, gram=gram, max_iter=0).coef.any()
+    assert asked == [(8, 2)]
+
+
 def test_rows_that_are_hardly_ever_active_are_summed_anew():
     """Subtracting all others from the sums of all rows would leave rounding errors."""
     rng = np.random.default_rng(4)
@@ -590,6 +611,16 @@ def test_a_model_that_leads_uphill(gain):
     assert n_iter == len(rows.passes) == len(scales)
     assert converged == (abs(gain) < 1)
     np.testing.assert_array_equal(states[0].coef, 0)
+
+
+def test_a_step_to_the_minimum_of_the_model_is_the_last_if_no_row_changes_sides():
+    """The model is then the objective itself, around the target."""
+    Phi, Y, w = draw(50, 3, seed=9)
+    (state,) = RowMargins(DenseRows(Phi), Y, w).start(None)
+    move = Move(np.ones(3), 1.0, 0.0, 0.0)
+    assert _solved(Step(state, 1.0, True), move, w.sum())
+    assert not _solved(Step(state, 1.0, True), replace(move, exact=False), w.sum())
+    assert not _solved(Step(state, 0.5, False), move, w.sum())
 
 
 def test_a_loose_tolerance_ends_earlier():

@@ -284,7 +284,7 @@ def test_large_sums_do_not_wait(monkeypatch):
     assert [spare_for(100, 1, workers) for workers in (1, 6, 7, 8)] == [0, 2, 1, 0]
 
 
-@pytest.mark.parametrize("n_groups", [1, 3])
+@pytest.mark.parametrize("n_groups", [1, 2, 3])
 def test_the_gram_matrix_of_all_groups(n_groups):
     targets = Targets(Y, None, np.arange(ROWS) % n_groups, n_groups)
     gram = total_gram(moments_of(C, targets, np.arange(ROWS)))

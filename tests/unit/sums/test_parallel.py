@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from sklearn.utils import gen_batches
 
 from kreinlearn.data.tiles import TILE
+from kreinlearn.sums import parallel
 from kreinlearn.sums.moments import Gram
 from kreinlearn.sums.parallel import (
     FAN_IN,
@@ -79,7 +81,7 @@ def test_blocks_are_added_in_a_fixed_order_and_tree(workers):
 
 
 def test_no_blocks_give_zero():
-    total = sum_over_blocks(lambda *_: None, [], lambda: Gram.zeros(3), 5000)
+    total = sum_over_blocks(lambda *_: None, [], lambda: Gram.zeros(3), 5000, workers=1)
     assert not total.matrix.any()
 
 
@@ -218,6 +220,20 @@ def test_the_error_of_the_first_block_that_fails_is_raised():
         map_blocks(fail, range(5), workers=2)
 
 
+def test_no_block_is_begun_long_after_one_has_failed():
+    begun = []
+
+    def fail(number):
+        begun.append(number)
+        if number == 0:
+            raise ValueError("the first block")
+        time.sleep(0.001)
+
+    with pytest.raises(ValueError, match="the first block"):
+        map_blocks(fail, range(1000), workers=2)
+    assert len(begun) < 1000  # these would take a second
+
+
 @pytest.mark.parametrize("reads", [False, True])
 def test_the_error_of_the_first_span_that_fails_is_raised(reads):
     """Also if a later span, or the reading of what follows, has failed before it."""
@@ -282,7 +298,20 @@ def test_worker_count():
     assert worker_count(None) >= 1
 
 
-def test_one_thread_where_joblib_runs_several_of_us():
+@pytest.mark.parametrize(("threads", "cores", "expected"), [(1, 8, 1), (2, 8, 2), (8, 3, 3)])
+def test_by_default_as_many_workers_as_blas_may_use_and_no_more_than_cores(
+    monkeypatch, threads, cores, expected
+):
+    libraries = [SimpleNamespace(num_threads=1), SimpleNamespace(num_threads=threads)]
+    monkeypatch.setattr(parallel, "_blas", lambda: libraries)
+    monkeypatch.setattr(joblib, "cpu_count", lambda: cores)
+    assert worker_count(None) == expected
+
+
+def test_one_thread_where_joblib_runs_several_of_us(monkeypatch):
+    monkeypatch.setattr(parallel, "_blas", lambda: [SimpleNamespace(num_threads=4)])
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 4)
+    assert worker_count(None) == 4
     jobs = (joblib.delayed(worker_count)(given) for given in (None, None, 3))
     assert joblib.Parallel(2, backend="threading")(jobs)[:2] == [1, 1]
 
@@ -350,6 +379,14 @@ def test_the_tree_is_fixed(count):
     assert levels in (None, 1)
 
 
+@pytest.mark.parametrize("tiles", [0, 1, 8, 9, 70, 80 * LONGEST, 600 * LONGEST])
+def test_a_tree_is_no_deeper_than_its_spans_need(tiles):
+    """The least d >= 1 with FAN_IN^d >= the number of spans: up to 600 of them here."""
+    count, depth = len(spans_of(tiles * TILE)), depth_of(tiles * TILE)
+    assert count <= FAN_IN**depth
+    assert depth == 1 or count > FAN_IN ** (depth - 1)
+
+
 def test_a_span_begins_when_those_before_it_are_added():
     tree, begun = Tree(2), []
     assert tree.may_begin(0)
@@ -381,6 +418,16 @@ def test_a_tree_that_is_stopped_lets_those_that_wait_go():
     tree.stop()
     thread.join(10)
     assert begun == [False]
+
+
+@pytest.mark.parametrize(("number", "may"), [(0, True), (2, False), (3, False)])
+def test_no_span_begins_from_one_that_has_failed_on(number, may):
+    tree, begun = Tree(1), []
+    tree.stop(2)
+    thread = threading.Thread(target=lambda: begun.append(tree.may_begin(number)), daemon=True)
+    thread.start()
+    thread.join(10)
+    assert begun == [may]
 
 
 def test_blocks_are_read_in_order_and_wait_for_their_span():
