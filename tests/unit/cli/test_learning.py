@@ -41,10 +41,20 @@ def words_in(path: Path, **columns: Any) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def fitted() -> kreinlearn.KreinClassifier:
+    """The model of the Python interface with the same options, for every kind of file."""
+    model = kreinlearn.KreinClassifier("levenshtein", landmarks=20, random_state=0)
+    return model.fit(WORDS, LABELS)
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
 @pytest.mark.parametrize("memory", [None, "30MB"])
 def test_predictions_are_those_of_the_python_interface(
-    suffix: str, memory: str | None, monkeypatch: pytest.MonkeyPatch
+    suffix: str,
+    memory: str | None,
+    fitted: kreinlearn.KreinClassifier,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(text, "BATCH", 16)  # several blocks
     monkeypatch.setattr("kreinlearn.cli.data.ROOM", 4 if memory is None else 10**6)
@@ -53,12 +63,10 @@ def test_predictions_are_those_of_the_python_interface(
     new = words_in(Path(f"new{suffix}"), other=np.arange(25), note=NEW[::-1], text=NEW)
     run("fit", file, "--target", "label", *TEXT, *given, "--landmarks", "20", "-o", "m.krein")
     run("predict", "m.krein", new, "--scores", "--quiet", "-o", "out.csv")
-    model = kreinlearn.KreinClassifier("levenshtein", landmarks=20, random_state=0)
-    model.fit(WORDS, LABELS)
     found = read_csv(Path("out.csv"))
-    assert found["prediction"] == model.predict(NEW).tolist()
+    assert found["prediction"] == fitted.predict(NEW).tolist()
     scores = np.array([found[f"score_{c}"] for c in "xyz"], dtype=float).T
-    assert_array_equal(scores, model.decision_function(NEW))
+    assert_array_equal(scores, fitted.decision_function(NEW))
     assert list(found) == ["prediction", "score_x", "score_y", "score_z"]
 
 
