@@ -402,7 +402,7 @@ class Learner(KreinEstimator):
 
         return p_values(self, X, diagonal)
 
-    def _check_block(self, y: ArrayLike) -> Array:
+    def _check_block(self, y: TargetLike) -> Array:
         """Targets of a few rows, checked."""
         return self._recipe_as_before(self._recipe, y).coding.check(
             y, type(self).__name__, block=True

@@ -151,6 +151,7 @@ def _measured(
     rank = measures.effective_rank(D)
     enough = LANDMARKS_PER_RANK * rank
     own = pairs.given != "kernel" and not distances  # a similarity from the user
+    score, guess = _left_out(M if distances else measures.squared_distances(K), targets)
     return Inspection(
         **{name: value for name, value in pairs._asdict().items() if name != "M"},
         looks_like_dissimilarity=own and looks_like_distances(pairs.M), n_objects=n, n_sampled=s,
@@ -161,19 +162,19 @@ def _measured(
         triangle_violations=measures.triangle_violations(M, rng) if distances else None,
         label_signal=None if targets is None else measures.label_signal(spectrum, targets.y),
         label_excess=None if targets is None else measures.label_excess(spectrum, targets.y, rng),
-        advice="", **_left_out(M if distances else measures.squared_distances(K), targets),
+        advice="", neighbours_score=score, guess_score=guess,
     )  # fmt: skip
 
 
-def _left_out(distances: Array, targets: Targets | None) -> dict[str, float | None]:
+def _left_out(distances: Array, targets: Targets | None) -> tuple[float | None, float | None]:
     """How well the nearest others predict each object, and how well a guess does."""
     if targets is None or len(distances) < 2:
-        return {}
+        return None, None
     if targets.numbers is not None:
         predicted = measures.by_neighbours(distances, targets.numbers)
-        return {"neighbours_score": measures.r_squared(predicted, targets.numbers)}
+        return measures.r_squared(predicted, targets.numbers), None
     right = measures.accuracy(measures.by_neighbours(distances, targets.y), targets.y)
-    return {"neighbours_score": right, "guess_score": float(targets.y.mean(axis=0).max())}
+    return right, float(targets.y.mean(axis=0).max())
 
 
 def _at_sizes(pairs: SampledPairs, D: Array) -> dict[int, float]:

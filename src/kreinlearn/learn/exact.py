@@ -145,11 +145,16 @@ def tuning_loss(
     )
 
 
-def tune_exactly(task: Task, basis: Eigenbasis, unknowns: Unknowns) -> tuple[Tuned, FoldLosses]:
-    """The penalties of smallest loss, and the loss of all targets at any penalties."""
-    loss = few = tuning_loss(task, basis=basis)
+def tune_exactly(
+    task: Task, basis: Eigenbasis, unknowns: Unknowns, *, sketched: bool = False
+) -> tuple[Tuned, FoldLosses]:
+    """The penalties of smallest loss, and the loss of all targets at any penalties.
+
+    If ``sketched``, the loss is that of a few sums of many targets. The penalties are the same.
+    """
+    loss = few = tuning_loss(task, basis=basis, sketched=sketched)
     q = task.Y.shape[1]
-    if isinstance(loss, LeaveOneOutLoss) and q > SKETCHED:
+    if isinstance(loss, LeaveOneOutLoss) and q > SKETCHED and not sketched:
         few = loss.combined(random_signs(q))
     tuned = tune_apart(few, basis.scale, unknowns, shares=SHARES)
     return (tuned if few is loss else replace(tuned, loss=loss(tuned.values)[0])), loss

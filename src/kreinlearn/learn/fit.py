@@ -142,6 +142,7 @@ def make_spec(
             equal=equal,
             tunes=fixed == (None, None),
             blends=recipe.blends,
+            sketched=recipe.loss.iterates,
         ),
         recipe.kind,
         asked.cv,

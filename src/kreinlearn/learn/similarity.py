@@ -19,6 +19,7 @@ from kreinlearn.learn.exact import (
     ALMOST_ALL,
     SCREENED_ACCURACY,
     SHARES,
+    SKETCHED,
     can_be_tuned,
     decomposed,
     spread_out,
@@ -94,6 +95,7 @@ class SimilaritySpec:
     equal: bool = False  # whether both penalties are tied
     tunes: bool = False  # whether both penalties are tuned on the similarity that is chosen
     blends: bool = False  # whether the mean of the best similarities may be chosen
+    sketched: bool = False  # whether the loss of all targets is not needed after the choice
 
 
 def kernels_to_try(
@@ -136,7 +138,7 @@ def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
         return Chosen(only.chosen(), only.kernel_params, only.transform)
     unknowns = Unknowns((None, None), equal=spec.equal)
     if exactly:
-        return _choose_exactly(candidates, unknowns, blends=spec.blends)
+        return _choose_exactly(candidates, unknowns, blends=spec.blends, sketched=spec.sketched)
     seed = int(task.rng.integers(2**63))
 
     def tried(number: int, tuned_by: Callable[[Task], Tuned]) -> tuple[float, int, Choice]:
@@ -167,22 +169,26 @@ class Compared(NamedTuple):
     choices: list[Choice] | None
 
 
-def _choose_exactly(candidates: list[Candidate], unknowns: Unknowns, *, blends: bool) -> Chosen:
+def _choose_exactly(
+    candidates: list[Candidate], unknowns: Unknowns, *, blends: bool, sketched: bool
+) -> Chosen:
     """The same if all objects are landmarks: candidates are compared on growing samples.
 
-    The best one is decomposed and tuned on all objects.
+    The best one is decomposed and tuned on all objects. If others are shown beside it, that is with
+    its loss of all targets.
     """
     task = candidates[0].task
     blends = blends and len(candidates) > 1 and all(c.task is task for c in candidates)
-    compare = partial(_compared, candidates, unknowns, blends=blends)
+    sketched = sketched and len(candidates) == 1 and task.Y.shape[1] > SKETCHED
+    compare = partial(_compared, candidates, unknowns, blends=blends, sketched=sketched)
     if all(candidate.task is task for candidate in candidates):
         names = [candidate.transform for candidate in candidates]
-        asked = (names, task.kind.signed, task.intercept, task.leaves_one_out, unknowns, blends)
+        how = (task.kind.signed, task.intercept, task.leaves_one_out, unknowns, blends, sketched)
         weights = None if task.weights is None else np.asarray(task.weights)
         folds = None if task.leaves_one_out else np.asarray(task.folds)
         order = task.sample.landmarks  # that of the eigenbasis
         values = (np.asarray(task.sample.raw), order, np.asarray(task.Y), weights, folds)
-        found = shared(compare, "similarity", *asked, *values, task.sample.eps)
+        found = shared(compare, "similarity", names, *how, *values, task.sample.eps)
     else:
         found = compare()
     best = replace(candidates[found.number], transform=found.name)
@@ -193,13 +199,15 @@ def _choose_exactly(candidates: list[Candidate], unknowns: Unknowns, *, blends: 
     return Chosen(chosen, best.kernel_params, best.transform, found.choices)
 
 
-def _compared(candidates: list[Candidate], unknowns: Unknowns, *, blends: bool) -> Compared:
+def _compared(
+    candidates: list[Candidate], unknowns: Unknowns, *, blends: bool, sketched: bool
+) -> Compared:
     """Compare candidates on parts of the objects, and tune the best of them on all objects."""
     choose = _mean_of_the_best if blends else _best_one
     number, chosen, basis, trials = choose(candidates, unknowns)
     task = chosen.chosen()
     basis = basis or decomposed(task)
-    best, tuning = tune_exactly(task, basis, unknowns)
+    best, tuning = tune_exactly(task, basis, unknowns, sketched=sketched)
     others = [trial for trial in trials if trial[:2] != (chosen.kernel_params, chosen.transform)]
     choices = [chosen.choice(best), *others] if others else None
     name, transform = chosen.transform, task.sample.transform

@@ -85,13 +85,15 @@ def _ridge_of(H: Array, y: Array, w: Array, active: Array, intercept: bool) -> P
     A = np.flatnonzero(active)
     beta, b = np.zeros(len(y)), 0.0
     if len(A):
-        system = H[np.ix_(A, A)]
+        rows = H[A]  # copied faster than columns, which are the same
+        system = rows[:, A]
         system[np.diag_indices(len(A))] += 1 / w[A]
         solved = _solved(system, np.column_stack([y[A], np.ones(len(A))]))
         if intercept:
             b = float(solved[:, 0].sum() / solved[:, 1].sum())
         beta[A] = solved[:, 0] - b * solved[:, 1]
-    return Point(beta, b, H[:, A] @ beta[A] + b)
+        return Point(beta, b, beta[A] @ rows + b)
+    return Point(beta, b, np.zeros(len(y)))
 
 
 def _solved(system: Array, right: Array) -> Array:

@@ -92,6 +92,10 @@ class Queue:
         self._end = math.inf  # the number of a span that has failed
         self.error: Exception | None = None
 
+    @property
+    def n_spans(self) -> int:
+        return len(self._starts)
+
     def __iter__(self) -> Iterator[Any]:
         while self._end == math.inf:
             with self._pull:
@@ -409,6 +413,7 @@ def sum_over_blocks(
     thread.
     """
     queue, errors = Queue(blocks, n), dict[int, Exception]()
+    workers = max(1, min(workers, queue.n_spans))  # a span is one thread's; none is started in vain
     tree = Tree[T](workers + spare)
 
     def total_of(span: Span) -> T:

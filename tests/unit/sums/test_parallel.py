@@ -472,3 +472,15 @@ def test_a_stopped_queue_hands_out_nothing():
     queue.stop()
     assert queue.claim() is None
     assert list(queue.blocks_of(span)) == []
+
+
+def test_no_thread_is_started_in_vain(monkeypatch):
+    """Rows of one span are summed in this thread, however many workers there may be."""
+    monkeypatch.setattr(parallel, "ThreadPoolExecutor", None)
+    x = RNG.normal(size=(TILE, 2))
+
+    def add(total, rows):
+        total.add_products(x[rows], None)
+
+    found = sum_over_blocks(add, gen_batches(TILE, 256), lambda: Gram.zeros(2), TILE, workers=4)
+    np.testing.assert_allclose(found.matrix, x.T @ x, atol=1e-12 * TILE)

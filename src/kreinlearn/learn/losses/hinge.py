@@ -69,6 +69,7 @@ NEAR = 1 / 8  # share of the rows whose kernel values are kept because they are 
 MANY_OUTPUTS = 3  # of which rows near the margin are twice as many
 ENOUGH_SAMPLED = 100  # rows per coefficient; of a sample with twice as many, half are taken
 DENSE = 1 / 64  # share of the rows above which they are summed tile by tile, and not gathered
+MAPPED = 2  # times the features: so many rows are mapped in less time than their sums
 SUM_BYTES = 2**25  # of Gram matrices that one thread sums at a time
 COPIED = 16  # rows that are copied at a time, for which the budget has no room of its own
 NEAR_BUDGET = 0.5  # share of the budget for them, where not all kernel values are kept
@@ -617,8 +618,12 @@ class FeatureRows:
         return replace(self, n=len(places), values=self.values[self._at(places)], rank=None)
 
     def terms(self, chosen: Sequence[Chosen]) -> list[tuple[Array, Array]]:
-        """sum w phi phi' and sum w t phi over each choice of rows; a row is evaluated once."""
-        dense = any(len(one.numbers) > DENSE * self.n for one in chosen)
+        """sum w phi phi' and sum w t phi over each choice of rows; a row is evaluated once.
+
+        Few rows are gathered: they have room beside their sums, and are mapped faster than these.
+        """
+        few = max(DENSE * self.n, MAPPED * self.p)
+        dense = any(len(one.numbers) > few for one in chosen)
         found = self._sums_of_tiles(chosen) if dense else self._sums_of_few(chosen)
         return [self._with_constant(*one) for one in zip(found, chosen, strict=True)]
 
@@ -658,15 +663,21 @@ class FeatureRows:
         every = np.unique(np.concatenate([one.numbers for one in chosen]))
         with self._step(self._evaluated(every)):
             C = self._columns_of(every, self.workers)
+        overlap = sum(len(one.numbers) for one in chosen) > len(every)
+        Phi = C @ self.W if overlap else None  # once for all choices
         found = []
         for one in chosen:
-            mine = C if len(chosen) == 1 else C[np.searchsorted(every, one.numbers)]
-            found.append(self._sum_of(mine, one.columns, one.weights))
+            places = np.searchsorted(every, one.numbers)
+            if Phi is not None and len(places) <= MAPPED * self.p:
+                found.append(FeatureMoments.of_rows(Phi[places], one.columns, one.weights))
+            else:
+                mine = C if len(chosen) == 1 else C[places]
+                found.append(self._sum_of(mine, one.columns, one.weights))
         return found
 
     def _sum_of(self, C: Array, Y: Array, weights: Array) -> FeatureMoments:
         n, m = len(C), len(self.W)
-        if n <= 2 * self.p:  # to map rows takes less time than to map their sums
+        if n <= MAPPED * self.p:
             return FeatureMoments.of_rows(C @ self.W, Y, weights)
 
         def add(total: Moments, part: slice) -> None:

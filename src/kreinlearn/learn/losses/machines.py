@@ -80,7 +80,7 @@ def tune_machines(task: Task, basis: Eigenbasis, unknowns: Unknowns) -> Tuned:
     """
     of_all = task.tuned_before(unknowns)
     if of_all is None:
-        of_all = tune_exactly(task, basis, unknowns)[0]
+        of_all = tune_exactly(task, basis, unknowns, sketched=True)[0]
     if not has_folds(task):  # a few objects that are all in one fold
         return of_all
     places = spread_out(task, PART)

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from kreinlearn.data.tiles import TILE
 from kreinlearn.kernels import DeltaGauss, SklearnMetric
 from kreinlearn.kernels.callables import CallableKernel
+from kreinlearn.learn.losses import hinge
 from kreinlearn.learn.losses.hinge import (
     NEAR,
     FeatureRows,
@@ -375,3 +376,17 @@ def test_margins_are_those_of_the_rows_with_a_constant():
     task, features, here = swept(10**9)
     margins = here.margins(task, features, features.map.W, float(N))
     assert margins.p == features.map.W.shape[1] + 1
+
+
+def test_few_rows_are_mapped_and_not_their_sums(monkeypatch):
+    """Once for all choices: to map the sums of each would cost the cube of the landmarks."""
+    numbers = np.arange(5, N, 200)
+    rows, Phi = feature_rows(kept=True).part(numbers), features("vectors", 1.0, True)[numbers]
+    choices = [np.arange(12), np.array([0, 3, 11, 13]), np.arange(2, 14)]
+    w, t = RNG.uniform(1, 2, len(numbers)), RNG.choice([-1.0, 1.0], len(numbers))
+    monkeypatch.setattr(hinge, "sum_over_blocks", None)
+    for some in (choices, choices[:1]):
+        found = rows.terms([Chosen(one, w[one], t[one]) for one in some])
+        for one, (A, b) in zip(some, found, strict=True):
+            assert_close(A, (Phi[one].T * w[one]) @ Phi[one])
+            assert_close(b, Phi[one].T @ (w[one] * t[one]))

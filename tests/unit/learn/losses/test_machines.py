@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kreinlearn import KreinSVC
 from kreinlearn.kernels import Precomputed
 from kreinlearn.learn.exact import (
+    SKETCHED,
     decomposed,
     exact_features,
     exact_folds,
@@ -24,6 +26,7 @@ from kreinlearn.learn.losses.machines import (
 )
 from kreinlearn.learn.search import TIE_RTOL, Unknowns
 from kreinlearn.learn.task import some_outputs
+from kreinlearn.solvers.exact import LeaveOneOutLoss
 from kreinlearn.solvers.margins import DenseRows
 from kreinlearn.solvers.squared_hinge import finite_newton
 from tests.unit.learn.learning import (
@@ -251,3 +254,27 @@ def test_a_few_of_many_outputs_are_those_that_vary_most():
     signs = np.where(labels[:, None] == np.arange(6), 1.0, -1.0)
     np.testing.assert_array_equal(some_outputs(signs), [1, 3, 4, 5])
     np.testing.assert_array_equal(some_outputs(signs[:, :2]), [0, 1])
+
+
+def test_many_classes_are_left_out_as_a_few_sums_of_them(monkeypatch):
+    """Least squares only tells penalties here, and the sums of many targets tell the same ones."""
+    seen, made = [], LeaveOneOutLoss.__init__
+
+    def init(self, basis, targets, **more):
+        seen.append(targets.shape[1])
+        made(self, basis, targets, **more)
+
+    monkeypatch.setattr(LeaveOneOutLoss, "__init__", init)
+    X = np.random.default_rng(0).normal(size=(72, 2))
+    KreinSVC(random_state=0).fit(X, np.arange(72) % 12)
+    assert set(seen) == {SKETCHED}
+
+
+def test_penalties_of_a_sketch_are_those_of_all_targets():
+    targets = np.where(np.arange(N)[:, None] % 11 == np.arange(11), 1.0, -1.0)
+    task = replace(of_vectors(ALL, targets=targets), leaves_one_out=True)
+    basis, unknowns = decomposed(task), Unknowns((None, None))
+    one, of_all = tune_exactly(task, basis, unknowns)
+    other, of_few = tune_exactly(task, basis, unknowns, sketched=True)
+    np.testing.assert_allclose(other.values, one.values, rtol=1e-6)
+    assert (of_all.Y.shape[1], of_few.Y.shape[1]) == (11, SKETCHED)
