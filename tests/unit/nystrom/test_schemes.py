@@ -10,6 +10,7 @@ from scipy import stats
 
 from kreinlearn.kernels import DeltaGauss, Precomputed, SklearnMetric, pairwise
 from kreinlearn.kernels.callables import CallableKernel
+from kreinlearn.nystrom import schemes
 from kreinlearn.nystrom.core import weighted_draw
 from kreinlearn.nystrom.schemes import (
     DRAWN,
@@ -24,7 +25,7 @@ from kreinlearn.nystrom.schemes import (
 )
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows, Session
-from kreinlearn.sums.parallel import serial_blas
+from kreinlearn.sums.parallel import map_blocks, serial_blas
 from tests import oracles
 from tests.unit.pairs.numbered import Counted, unordered
 from tests.unit.pairs.numbered import K as NUMBERED
@@ -201,6 +202,19 @@ def test_centres_are_those_of_steps_that_are_spelled_out(workers):
             expected[k] = rows[nearest == k].mean(axis=0)
     found = lloyd(rows, first, workers)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_rows_are_labelled_by_all_workers(monkeypatch):
+    asked = []
+
+    def watched(apply, blocks, *, workers=1):
+        asked.append(workers)
+        map_blocks(apply, blocks, workers=workers)
+
+    monkeypatch.setattr(schemes, "map_blocks", watched)
+    rows = np.random.default_rng(3).normal(size=(1300, 3))
+    lloyd(rows, rows[:6], 3)
+    assert set(asked) == {3}
 
 
 def test_centres_that_do_not_move_stay():
