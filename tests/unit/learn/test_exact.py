@@ -445,6 +445,11 @@ def test_features_reproduce_the_similarities(order, w):
     assert np.abs(weighted.T @ weighted - np.diag(D)).max() <= allowed * basis.root.max() ** 2
 
 
+@pytest.mark.parametrize("kind", [None, SimilarityFeatures()])
+def test_a_map_of_all_objects_has_no_axes_beside_its_features(kind):
+    assert eigenbasis_map(decomposed(of_vectors(ALL, kind=kind))).E.shape == (N, 0)
+
+
 def test_similarity_features_are_the_similarities():
     task = of_vectors(ALL, kind=SimilarityFeatures())
     feature_map = eigenbasis_map(decomposed(task))

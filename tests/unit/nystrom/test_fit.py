@@ -10,8 +10,9 @@ import pytest
 
 from kreinlearn import KreinNystroem, Landmarks, Resources, dissimilarity, pairwise
 from kreinlearn.kernels import DeltaGauss, Precomputed
+from kreinlearn.nystrom import fit
 from kreinlearn.nystrom.fit import centred_axes, fit_map, fit_map_to_tolerance, one_shot_svd
-from kreinlearn.nystrom.landmarks import MapSpec
+from kreinlearn.nystrom.landmarks import MapSpec, select_landmarks
 from kreinlearn.nystrom.schemes import SCHEMES, WHOLE_SAMPLE
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows, Session
@@ -95,6 +96,20 @@ def test_the_error_of_few_objects_is_exact_and_the_rank_is_the_smallest_below_it
     assert fitted.error.standard_error == 0
     assert fitted.error.relative == pytest.approx(error(fitted.map), rel=1e-9)
     assert error(fitted.map) <= tol < error(fitted.map.cut(rank - 1))
+
+
+def test_landmarks_are_doubled_until_the_tolerance_is_reached(monkeypatch):
+    numbers = []
+
+    def watched(pairs, sample, spec, rng):
+        numbers.append(spec.n_landmarks)
+        return select_landmarks(pairs, sample, spec, rng)
+
+    monkeypatch.setattr(fit, "select_landmarks", watched)
+    pairs = Pairs(KERNEL.fit(SMALL, RNG), Rows(SMALL), Session())
+    spec = MapSpec(6, "uniform", tol=1e-9)
+    fit_map_to_tolerance(pairs, spec, np.random.default_rng(0), shrink=False)
+    assert numbers == [6, 12, 24, 48, 90]  # all of them at last
 
 
 @pytest.mark.parametrize("core", ["ls", "truncated"])

@@ -10,6 +10,7 @@ from scipy import stats
 
 from kreinlearn.kernels import DeltaGauss, Precomputed, SklearnMetric, pairwise
 from kreinlearn.kernels.callables import CallableKernel
+from kreinlearn.nystrom import schemes
 from kreinlearn.nystrom.core import weighted_draw
 from kreinlearn.nystrom.schemes import (
     DRAWN,
@@ -24,7 +25,7 @@ from kreinlearn.nystrom.schemes import (
 )
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.pairs.rows import Rows, Session
-from kreinlearn.sums.parallel import serial_blas
+from kreinlearn.sums.parallel import map_blocks, serial_blas
 from tests import oracles
 from tests.unit.pairs.numbered import Counted, unordered
 from tests.unit.pairs.numbered import K as NUMBERED
@@ -64,8 +65,9 @@ def test_schemes_that_keep_their_columns_evaluate_no_others(scheme):
 @pytest.mark.parametrize("scheme", [name for name in SCHEMES if "medoids" not in name])
 def test_the_unit_of_the_kernel_does_not_matter(scheme):
     """K / c has the same digits for a power of four c, and so has all that is drawn by."""
+    values = K + np.exp(-np.abs(X[:, None] - X).sum(2))  # with k(x, x) that are not zero
     one, *others = (
-        chosen(scheme, pairs_of(c * K, Precomputed()), 30, 0, 20).landmarks
+        chosen(scheme, pairs_of(c * values, Precomputed()), 30, 0, 20).landmarks
         for c in (1.0, 4.0**-150, 4.0**150)
     )
     for other in others:
@@ -200,6 +202,19 @@ def test_centres_are_those_of_steps_that_are_spelled_out(workers):
             expected[k] = rows[nearest == k].mean(axis=0)
     found = lloyd(rows, first, workers)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_rows_are_labelled_by_all_workers(monkeypatch):
+    asked = []
+
+    def watched(apply, blocks, *, workers=1):
+        asked.append(workers)
+        map_blocks(apply, blocks, workers=workers)
+
+    monkeypatch.setattr(schemes, "map_blocks", watched)
+    rows = np.random.default_rng(3).normal(size=(1300, 3))
+    lloyd(rows, rows[:6], 3)
+    assert set(asked) == {3}
 
 
 def test_centres_that_do_not_move_stay():

@@ -275,14 +275,15 @@ def test_reservoirs_merge_like_one_sort_whatever_the_order_of_blocks(size, seed)
     np.testing.assert_array_equal(total.raw, raw[total.numbers])
 
 
-def test_of_rows_that_are_equally_likely_the_first_are_kept():
+@pytest.mark.parametrize("size", [10, 100, 500, 700])
+def test_of_rows_that_are_equally_likely_the_first_are_kept(size):
     """Rows without leverage have the key -inf: no order of a sort may decide among them."""
-    reservoir = Reservoir.empty(10, 1)
-    reservoir.add(np.full(1000, -np.inf), np.arange(1000), np.arange(1000.0)[:, None])
-    assert reservoir.numbers.tolist() == list(range(10))
-    assert reservoir.raw[:, 0].tolist() == list(range(10))
-    reservoir.add(np.full(1000, -np.inf), np.arange(1000, 2000), np.zeros((1000, 1)))
-    assert reservoir.numbers.tolist() == list(range(10))
+    some = rng(9).random(1000) < 0.5
+    keys = np.where(some, -1.0, -np.inf)
+    expected = np.sort(np.concatenate([np.flatnonzero(some), np.flatnonzero(~some)])[:size])
+    reservoir = Reservoir.empty(size, 1)
+    reservoir.add(keys, np.arange(1000), np.arange(1000.0)[:, None])
+    assert reservoir.numbers.tolist() == reservoir.raw[:, 0].tolist() == expected.tolist()
 
 
 def test_a_reservoir_keeps_copies():

@@ -12,7 +12,7 @@ from kreinlearn.solvers.exact import (
     Projected,
     Resolvent,
 )
-from tests.unit.solvers.left_out import MATRICES, model_without
+from tests.unit.solvers.left_out import MATRICES, model_without, rotated
 
 PENALTIES = [(1e-3, 1e-3), (1e-1, 1e-4), (1e-4, 1e1), (1e-6, 1e-6), (1e3, 1e-2), (1e6, 1e6)]
 STATED = 1e-4  # of the largest prediction, which the module promises
@@ -216,6 +216,13 @@ def test_magnitudes_cover_the_matrices_without_an_object(name, unit) -> None:
         sizes.append(d[d > 1e-12 * d.max()].min())
     assert most == pytest.approx(np.linalg.norm(K, 2), rel=1e-12)
     assert min(sizes) / 30 <= least <= 3 * min(sizes)
+
+
+def test_magnitudes_of_a_definite_matrix_are_its_own() -> None:
+    """By interlacing no part of it has an eigenvalue outside of its own."""
+    K = rotated(np.linspace(1.0, 2.0, 12), np.random.default_rng(3))
+    found = Resolvent(Eigenbasis.of(K, None, signed=True)).magnitudes()
+    assert found == pytest.approx((1.0, 2.0), rel=1e-12)
 
 
 @pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])

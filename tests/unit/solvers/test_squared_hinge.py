@@ -443,6 +443,19 @@ def test_a_sample_of_too_few_rows_is_not_asked():
     assert_minimum(found, Phi, Y, w, penalty_of(12))
 
 
+def test_as_many_rows_are_nearest_to_the_margin_as_there_is_room_for():
+    Phi, Y, w = draw(40, 5, 2, seed=25)
+    margins = RowMargins(DenseRows(Phi), Y, w)
+    values = Phi @ np.random.default_rng(1).normal(size=(5, 2))
+    active = (Y * values < 1) & (w > 0)[:, None]
+    states = [replace(s, active=a) for s, a in zip(margins.start(None), active.T, strict=True)]
+    nearest = margins._nearest(dict(enumerate(states)))  # no row has changed sides
+    order = np.argsort(np.abs(1 - Y * values).min(axis=1))
+    for room in (1, 7, 40):
+        found = nearest(slice(0, 40), values, room)
+        np.testing.assert_array_equal(found, np.sort(order[:room]))
+
+
 def test_a_sample_is_asked_once_and_only_beside_sums_of_all_rows():
     """Without these sums, with a start or without a pass there is nothing that it could tell."""
     Phi, Y, w = draw(2000, 8, 2, seed=24)

@@ -140,6 +140,7 @@ def test_single_precision_is_asked_for():
     )
     assert not np.array_equal(one.gram.matrix, two.gram.matrix)
     assert not np.array_equal(one.cross, two.cross)
+    assert not Moments.zeros(2, 1).gram.single
 
 
 def test_products_are_exactly_symmetric():

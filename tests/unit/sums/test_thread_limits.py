@@ -6,11 +6,13 @@ import threading
 
 import pytest
 
+from kreinlearn.sums import parallel
 from kreinlearn.sums.parallel import (
     _blas,
     _libraries,
     _limited,
     _restore,
+    _SerialBlas,
     map_blocks,
     map_in_threads,
     serial_blas,
@@ -42,7 +44,7 @@ def in_thread(work):
 
 
 def test_there_is_a_library_to_limit():
-    assert _blas()
+    assert {lib.user_api for lib in _blas()} == {"blas"}
 
 
 def test_the_limit_is_lifted_by_whoever_leaves_last(two_threads):
@@ -78,6 +80,25 @@ def test_the_limit_holds_in_any_thread(two_threads):
 
     assert set(in_thread(inside)) == {1}
     assert set(numbers([*SHARED, *OWN])) == {2}
+
+
+def test_libraries_of_both_kinds_are_set_to_one_and_back(monkeypatch):
+    """Asked of the libraries themselves, as OpenMP may take other numbers for one."""
+
+    class Library:
+        def __init__(self, count):
+            self.num_threads, self.numbers = count, []
+
+        def set_num_threads(self, count):
+            self.num_threads = count
+            self.numbers.append(count)
+
+    shared, own = Library(4), Library(3)
+    monkeypatch.setattr(parallel, "_libraries", lambda: ([shared], [own]))
+    limit = _SerialBlas()
+    with limit, limit:
+        assert (shared.numbers, own.numbers) == ([1], [1])
+    assert (shared.numbers, own.numbers) == ([1, 4], [1, 3])
 
 
 def test_a_limit_inside_of_another_changes_nothing(two_threads):
