@@ -22,10 +22,18 @@ from kreinlearn.plotting.style import COLOURS, log_ticks, mark, tidy
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.transforms import Bbox
 
 RESULTS = Path(__file__).parent / "results"
 SIZE = (3.7, 3.2)  # inches: as wide as a phone, and two or three abreast on a desk
 FONT = 9.5
+MARK = 6.5  # points
+PLACES = (  # of a name beside a mark: an offset in points, and what of the name is there
+    ((0, -7), "center", "top"), ((0, 6), "center", "bottom"), ((7, 0), "left", "center"),
+    ((-7, 0), "right", "center"), ((5, -5), "left", "top"), ((-5, -5), "right", "top"),
+    ((5, 5), "left", "bottom"), ((-5, 5), "right", "bottom"), ((0, -16), "center", "top"),
+    ((0, 16), "center", "bottom"), ((7, -14), "left", "top"), ((-7, -14), "right", "top"),
+)  # fmt: skip
 SHORTEST = 0.05  # seconds: the pages round to tenths or hundredths
 KINDS = {"Leven": "strings", "Procr": "shapes", "DTW, ": "series", "Weisf": "graphs"}
 
@@ -271,21 +279,50 @@ def _draw(figure: Figure, panel: Panel) -> None:
             axes.plot([x, curve.x[i]], [y, curve.y[i]], color="#d5d5d5", linewidth=0.7, zorder=1)
     for curve in panel.curves:
         axes.plot(curve.x, curve.y, **_style(curve.look, panel.joined))
-    for name, x, y in panel.names:
-        axes.annotate(
-            name, (x, y), (0, -7), textcoords="offset points", ha="center", va="top",
-            fontsize=FONT - 1.5, zorder=1.5,
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
-        )  # fmt: skip
     _ticks(axes, panel)
     axes.set_xlabel(panel.xlabel, fontsize=FONT)
     axes.set_ylabel(panel.ylabel, fontsize=FONT)
+    figure.draw_without_rendering()  # after which it is known where marks are
+    _write_names(axes, panel)
+
+
+def _write_names(axes: Axes, panel: Panel) -> None:
+    """Beside the mark of ours, where a name covers the fewest marks and names."""
+    from matplotlib.transforms import Bbox
+
+    point = axes.figure.dpi / 72
+    marks = [
+        axes.transData.transform(xy) for c in panel.curves for xy in zip(c.x, c.y, strict=True)
+    ]
+    taken = [Bbox.from_extents(x, y, x, y).padded(MARK * point / 2) for x, y in marks]
+    for name, x, y in panel.names:
+        made = [
+            axes.annotate(
+                name, (x, y), offset, textcoords="offset points", ha=ha, va=va,
+                fontsize=FONT - 1.5, zorder=1.5,
+                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
+            )
+            for offset, ha, va in PLACES
+        ]  # fmt: skip
+        boxes = [one.get_window_extent() for one in made]
+        covered = [
+            sum(box.overlaps(other) for other in taken) + 3 * (not inside(box, axes.bbox))
+            for box in boxes
+        ]
+        best = covered.index(min(covered))
+        taken.append(boxes[best])
+        for one in made[:best] + made[best + 1 :]:
+            one.remove()
+
+
+def inside(box: Bbox, other: Bbox) -> bool:
+    return other.contains(*box.min) and other.contains(*box.max)
 
 
 def _style(look: Look, joined: bool) -> dict[str, Any]:
     return {
         "linestyle": "-" if joined else "", "marker": look.mark, "color": look.colour,
-        "markerfacecolor": look.colour if look.filled else "white", "markersize": 6.5,
+        "markerfacecolor": look.colour if look.filled else "white", "markersize": MARK,
         "linewidth": 1.8 if look.filled else 1.2, "label": look.label,
     }  # fmt: skip
 
