@@ -431,10 +431,11 @@ for name in sys.argv[1:]:
     [
         ('{"text": "a", "label": 1, "text": "b"}', "x.jsonl, line 2: no JSON: the key 'text' is"),
         ('{"text": {"k": 1, "k": 2}, "label": 1}', "x.jsonl, line 2: no JSON: the key 'k' is th"),
-        (f'{{"text": "a", "label": {"9" * 5000}}}', "x.jsonl, line 2: no JSON: Exceeds the limit"),
+        (f'{{"text": "a", "label": {"9" * 5000}}}', "x.jsonl, line 2: an integer has more than 4,"),
+        ("[" * 100_000, "x.jsonl, line 2: lists or objects are nested too deeply"),
         (f'{{"text": "a", "label": {"9" * 400}}}', "of x.jsonl (line 2) is 999"),
     ],
-    ids=["twice", "twice inside", "5000 digits", "400 digits"],
+    ids=["twice", "twice inside", "5000 digits", "nested", "400 digits"],
 )
 def test_bad_input_92_lines_of_json(
     line: str, message: str, capsys: pytest.CaptureFixture[str]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,7 +19,7 @@ import numpy as np
 from kreinlearn.cli import kernels
 from kreinlearn.cli.messages import Talk
 from kreinlearn.data.arrays import ArrayFile
-from kreinlearn.data.fields import is_number
+from kreinlearn.data.fields import is_missing, is_number
 from kreinlearn.data.gaps import Complete, gaps_in, gaps_in_words, rows_of
 from kreinlearn.data.memory import budget_bytes
 from kreinlearn.data.opening import DELIMITERS, open_file, suffix_of
@@ -37,6 +38,7 @@ ROOM = 4  # a file is read into memory if that many times its size fits the budg
 IDENTIFIER = re.compile(  # what a column that names the rows may be called; pandas writes the last
     r"(?i:(^|[_\W])(id|ids|index|idx|key|uuid|guid)$)|[a-z]I[dD]$|^Unnamed: 0$|^$"
 )
+REPEATED = re.compile(r"(?i:(^|[_\W])ids?$)|[a-z]I[dD]$")  # what names things that rows share
 CODE = re.compile(r"(.*\D)(\d{1,18})", re.ASCII)  # C1000, or order-17
 FEWEST_CODES = 10  # texts that may be said to count the rows
 MARKS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
@@ -100,7 +102,21 @@ def load(options: argparse.Namespace, talk: Talk, *, streams: bool = False) -> G
         talk.note(f"columns: {listed(given.columns)} (--column names others)")
     talk.detail(f"{given.n:,} objects in {options.file}")
     shown = given.kernel if kernel is None else kernel.shown
-    return replace(given, target=target_for(file, options, given), shown=shown)
+    target = target_for(file, options, given)
+    _say_strange_classes(target, talk)
+    return replace(given, target=target, shown=shown)
+
+
+def _say_strange_classes(target: Target | None, talk: Talk) -> None:
+    """Say which classes are called like a value that is missing, as "n/a" is."""
+    if target is None or target.task != "classification" or target.values.dtype.kind not in "UO":
+        return
+    for label, count in Counter(filter(is_missing, target.values.tolist())).items():
+        rows = "one row" if count == 1 else f"{count:,} rows"
+        talk.note(
+            f"{target.name}: {label!r} of {rows} is learned as a class like the others; if it "
+            "stands for no class, empty these cells and add --drop-missing"
+        )
 
 
 def file_of(options: argparse.Namespace, *, may_be_matrix: bool) -> Table | ArrayFile:
@@ -286,21 +302,21 @@ def _without_identifiers(
 def _is_identifier(table: Table, name: str) -> bool:
     """Whether a column holds distinct texts or whole numbers and is called like an identifier.
 
-    Texts that count the rows, as C1000, C1001, ... do, may be called anything.
+    Numbers that are called ids need not be distinct. Texts that count the rows, as C1000, C1001,
+    ... do, may be called anything.
     """
     if name not in table.kinds:
         return False
-    called = IDENTIFIER.search(name) is not None
+    called, number = IDENTIFIER.search(name) is not None, table.kinds[name].what == "number"
     if not called and table.kinds[name].what != "text":
         return False
     values = table.column(name)
     if not called:
         return _count_rows(values)
-    if len(set(map(str, values))) < len(values):
-        return False
-    if table.kinds[name].what == "number":
+    distinct = len(set(map(str, values))) == len(values)
+    if number and (distinct or REPEATED.search(name) is not None):
         return all(is_number(value) and float(value).is_integer() for value in values)
-    return all(isinstance(value, str) for value in values)
+    return distinct and all(isinstance(value, str) for value in values)
 
 
 def _count_rows(values: Sequence[Any]) -> bool:

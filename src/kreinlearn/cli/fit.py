@@ -58,11 +58,9 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     for one in models_in(model):
         one.set_params(verbose=0, resources=replace(model.resources, store=None))
     kreinlearn.save(model, options.output)
-    expected = _expected(model, given, seconds, options)
+    expected = _expected(model, given, seconds, options, talk)
     if not options.json and expected is not None:
         print(expected.in_words(target.name))
-    elif expected is None:
-        talk.note("the error is not known, as the objects stay in the file; evaluate a part of it")
     show_findings({**_findings(model, given, seconds, options), **_plain(expected)}, options)
     apply = f"next: kreinlearn predict {shlex.quote(str(options.output))} NEW_FILE -o out.csv"
     talk.note(apply if expected is None or expected.learned else INSTEAD)
@@ -71,18 +69,27 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
 
 
 def _expected(
-    model: Any, given: Given, seconds: float, options: argparse.Namespace
+    model: Any, given: Given, seconds: float, options: argparse.Namespace, talk: Talk
 ) -> Expected | None:
-    """The error that new objects will have: that of the fit, or that of further fits of parts."""
+    """The error that new objects will have: that of the fit, or that of further fits of parts.
+
+    If it is not known, a note says why; the model is there all the same.
+    """
     from kreinlearn.evaluation.expected import Expected, cross_validated
 
     assert given.target is not None
     y = given.target.values
     if hasattr(model, "expected_error_"):
         return Expected.of(y, given.target.task, model.expected_error_, model.expected_error_std_)
+    unknown = "the error to expect is not known, as"
     if isinstance(given.X, Table):
+        talk.note(f"{unknown} the objects stay in the file; evaluate a part of it")
         return None
-    return cross_validated(model, given.X, y, given.target.task, seconds, options.seed)
+    try:
+        return cross_validated(model, given.X, y, given.target.task, seconds, options.seed)
+    except ValueError as error:
+        talk.note(f"{unknown} the parts for a cross-validation cannot be fitted: {error}")
+        return None
 
 
 def _plain(expected: Expected | None) -> dict[str, Any]:
@@ -149,7 +156,8 @@ def _estimator(name: str, options: argparse.Namespace, kernel: Any, talk: Talk) 
     ):
         if parameter not in known and given.pop(parameter) != default:
             able = "krein" if parameter == "time_limit" else "ridge"
-            raise ValueError(f"{name} takes no {flag}; leave it out, or add --estimator {able}")
+            other = f", or add --estimator {able}" if options.estimator != able else ""
+            raise ValueError(f"{name} takes no {flag}; leave it out{other}")
     parts = {part: whole for part, whole in PARTS.items() if whole in given}
     free = sorted((known | parts.keys()) - given.keys() - {"kernel"})
     for parameter, value in options.param:

@@ -111,8 +111,7 @@ def _add_fit(commands: Commands) -> None:
             "or 5); not for krein")  # fmt: skip
     add = command.add_argument
     add("--probabilities", action="store_true",
-        help="let predict give probabilities, for which estimators other than krein need a few "
-        "more fits")  # fmt: skip
+        help="let predict give probabilities, which krein has without being asked")  # fmt: skip
     add("--conformal", choices=arguments.CONFORMAL,
         help="let predict give --coverage and --novelty: split sets a quarter of the rows aside, "
         "cv+ learns from all rows and takes five more fits")  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,8 @@ class JsonLines(TextTable):
                 continue
             try:
                 record = json.loads(line, object_pairs_hook=_unique)
-            except (ValueError, RecursionError) as error:  # also an integer of 5,000 digits
-                raise ValueError(f"{self.path}, line {number}: no JSON: {error}") from None
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"{self.path}, line {number}: {_why(error)}") from None
             if not isinstance(record, dict):
                 raise ValueError(
                     f"{self.path}, line {number}: {shown(record)}, but a line must be an object, "
@@ -37,11 +38,25 @@ class JsonLines(TextTable):
             yield number, record
 
 
+class _RepeatedKeyError(ValueError):
+    """A key that an object of JSON has twice."""
+
+
+def _why(error: Exception) -> str:
+    """Why a line cannot be read: it is no JSON, or Python refuses what it holds."""
+    if isinstance(error, json.JSONDecodeError | _RepeatedKeyError):
+        return f"no JSON: {error}"
+    if isinstance(error, RecursionError):
+        return "lists or objects are nested too deeply"
+    most = sys.get_int_max_str_digits()
+    return f"an integer has more than {most:,} digits; write it as a text, or with an exponent"
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON, none of whose keys is there twice."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {shown(twice)} is there twice; write every key once")
+        raise _RepeatedKeyError(f"the key {shown(twice)} is there twice; write every key once")
     return fields

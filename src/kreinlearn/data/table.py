@@ -120,7 +120,7 @@ def require_column(
 def listed(names: Sequence[str]) -> str:
     """Return the first names in a row, and how many there are besides."""
     more = f" and {len(names) - LISTED} more" * (len(names) > LISTED)
-    return ", ".join(names[:LISTED]) + more
+    return ", ".join(name if name.strip() else repr(name) for name in names[:LISTED]) + more
 
 
 def _meant(name: str, names: Sequence[str]) -> str:

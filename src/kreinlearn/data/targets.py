@@ -83,6 +83,8 @@ def target_of(
         numbers = floats_of(values, place)
         for i in np.flatnonzero(~np.isfinite(numbers)):
             raise ValueError(f"{place(int(i))} is {shown(values[i])}, not a finite number")
+        if len(numbers) and numbers.min() == numbers.max():
+            raise ValueError(f"{name} is {numbers[0]:g} in every row: there is nothing to learn")
         return Target(name, numbers, task, "numbers")
     _require_classes(counts, name)
     return Target(name, _labels(values, name, typed), task, f"{len(counts)} classes")

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from kreinlearn.evaluation.running import evaluate
 from kreinlearn.inspection.arguments import Array, Objects
+from kreinlearn.solvers.spectrum import power_of_two_scale
 
 SPARE = 10.0  # seconds that further fits may take besides five times the first
 
@@ -35,7 +36,7 @@ class Expected:
             classes, counts = np.unique(y, return_counts=True)
             most = int(np.argmax(counts))
             return cls(error, std, 1 - counts[most] / len(y), str(classes[most]), None)
-        spread = math.sqrt(np.asarray(y, dtype=np.float64).var(axis=0).mean())
+        spread = _deviation(y)
         return cls(error, std, spread, "the mean", 1 - (error / spread) ** 2)
 
     @property
@@ -58,10 +59,16 @@ class Expected:
         )
 
 
+def _deviation(y: Array) -> float:
+    """The root of the mean variance of numbers, whose squares may be too small for a float."""
+    unit = power_of_two_scale(y)
+    return unit * math.sqrt((np.asarray(y, dtype=np.float64) / unit).var(axis=0).mean())
+
+
 def cross_validated(
     model: Any, X: Objects, y: Array, task: str, seconds: float, seed: int
-) -> Expected | None:
-    """The error of an estimator like this one on up to five folds; None if it fails on them.
+) -> Expected:
+    """The error of an estimator like this one on up to five folds; ValueError if it has none.
 
     ``seconds`` are those of one fit: after five times as long, no further fit begins.
     """
@@ -74,9 +81,9 @@ def cross_validated(
     )  # fmt: skip
     score = found.scores[0]
     if score.failed is not None:
-        return None
+        raise ValueError(score.failed)
     if task == "classification":
         return Expected.of(y, task, score.mean / 100, score.standard_error / 100)
-    spread, root = math.sqrt(np.asarray(y).var(axis=0).mean()), math.sqrt(score.mean)
+    spread, root = _deviation(y), math.sqrt(score.mean)
     std = score.standard_error / (2 * root) if root else 0.0
     return Expected.of(y, task, root * spread, std * spread)

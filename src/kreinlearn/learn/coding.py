@@ -13,6 +13,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from kreinlearn.data.labels import checked_indicator, label_names
+from kreinlearn.data.tiles import TILE
 from kreinlearn.data.validation import (
     are_label_sets,
     checked_labels,
@@ -29,6 +30,7 @@ from kreinlearn.learn.task import Features, FoldRows, Linear, Task
 from kreinlearn.pairs.pairs import unit_near
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.solvers.least_squares import signed_penalty
+from kreinlearn.sums.moments import target_bytes
 
 MOST_COMPARED = 32  # classes: the time of one-vs-one grows with the square of their number
 MULTILABEL = "multilabel"  # beside "ovr" and "ovo": objects have sets of labels
@@ -164,7 +166,8 @@ class Classes:
         require_two(every)
         k = len(every)
         rows.require_memory(
-            rows.n * k, budget, f"{rows.n} x {k} targets, one for each object and class,",
+            rows.n * k + target_bytes(min(rows.n, TILE), k, stored=1), budget,
+            f"{rows.n} x {k} targets, one for each object and class,",
             "raise Resources(memory_budget=...), or merge rare classes; numbers are predicted by a "
             "regressor",
         )  # fmt: skip

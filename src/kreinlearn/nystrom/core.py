@@ -29,6 +29,7 @@ from kreinlearn.sums.moments import (
     moments_of,
     spare_for,
     symmetric_product,
+    target_bytes,
     total_gram,
 )
 from kreinlearn.sums.parallel import LONGEST, SPARE, depth_of
@@ -349,7 +350,8 @@ class RowWork:
         with naming(numbers, len(self.landmarks)):
             raw = self.columns.raw_of_rows(numbers, A, scratch.get(A, self.width))
             C = self.columns.transformed(raw)
-        values, (Y, w), spans = scaled(C, self.unit), targets.of(numbers), targets.spans(numbers)
+        values, spans = scaled(C, self.unit), targets.spans(numbers)
+        Y, w = targets.stored(numbers)
         for g, span in spans:
             total.groups[g].add(values[span], Y[span], None if w is None else w[span])
             total.present.add(g)
@@ -414,7 +416,8 @@ def sweep(
         work = replace(
             work, block_rows=block_rows(pairs.rows.X.shape[1], width, targets.Y.shape[1])
         )
-    workers = _affordable_workers(pairs, sample, work, getattr(keep, "held", 0))
+    stored = targets.Y.dtype.itemsize
+    workers = _affordable_workers(pairs, sample, work, stored, getattr(keep, "held", 0))
     work = replace(work, spare=spare_for(len(sample.landmarks), targets.n_groups, workers))
     groups = of_sample() if size else None  # or else after the pass, as they take memory
     if groups:
@@ -452,22 +455,25 @@ def _require_outputs(pairs: Pairs, m: int, targets: Targets) -> None:
         )  # fmt: skip
 
 
-def _affordable_workers(pairs: Pairs, sample: Sample, work: RowWork, held: int = 0) -> int:
+def _affordable_workers(
+    pairs: Pairs, sample: Sample, work: RowWork, stored: int = 8, held: int = 0
+) -> int:
     """As many workers as the budget has room for; MemoryError if it has room for none.
 
-    ``held`` are the bytes of kernel values that are kept.
+    ``stored`` are the bytes of a target, and ``held`` those of kernel values that are kept.
     """
     m, width, size, q = len(sample.landmarks), work.width, work.size, work.n_outputs
     block = work.block_rows
     total = 8 * (work.n_groups * m * (m + q) + size * width)  # sums and a reservoir
     fixed = depth_of(pairs.n) * total + 3 * 8 * m * m
     each = total + 8 * block * (width + (m if sample.transform is not None else 0)) + 8 * m
-    each += 2 * 8 * min(block, pairs.n) * q  # targets as numbers, and times their weights
+    each += target_bytes(min(block, pairs.n), q, stored)
     each += 8 * (block + 2 * size) * width if size else 0  # a reservoir while it takes in a block
     pairs.require_memory(
         fixed + each,
         f"one pass with {m} landmarks",
-        "raise Resources(memory_budget=...) or use fewer landmarks; rows are streamed already",
+        "raise Resources(memory_budget=...), or use fewer landmarks, outputs or classes; rows are "
+        "streamed already",
     )
     each += LONGEST * TILE * pairs.rows.row_bytes  # rows that are read ahead
     fixed += spare_for(m, work.n_groups, pairs.workers) * total + held

@@ -63,9 +63,16 @@ class Writer:
     def _encoded(self, x: Any, encode: Callable[[Any], Any]) -> Any:
         """What the user's function makes of an object; NotDataError if that is no data."""
         try:
-            plain = copy(self)  # with the same list of arrays
-            plain.encode = None
-            return plain.value(encode(x))
+            data = encode(x)
+        except Exception as error:
+            raise ValueError(
+                f"encode raised {type(error).__name__} ({error!s:.200}) for {x!r:.80}; pass a "
+                "function that makes numbers, texts, lists, dicts or arrays of it"
+            ) from error
+        plain = copy(self)  # with the same list of arrays
+        plain.encode = None
+        try:
+            return plain.value(data)
         except NotDataError as error:
             raise NotDataError(
                 f"{error} in what encode returned for a {type(x).__qualname__}"

@@ -22,6 +22,7 @@ from kreinlearn.sums import Array
 from kreinlearn.sums.parallel import SPARE, map_in_threads, sum_over_blocks
 
 SUM_BYTES = 200 * 2**20  # memory for sums; where it is full, workers wait for one another
+TARGETS = 2**19  # of a block, that are multiplied at a time: those of very many classes in parts
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,13 @@ class Targets:
 
     def of(self, numbers: Array) -> tuple[Array, Array | None]:
         """Targets and weights of the rows with these numbers."""
+        Y, w = self.stored(numbers)
+        return np.asarray(Y, dtype=np.float64), w
+
+    def stored(self, numbers: Array) -> tuple[Array, Array | None]:
+        """The same, with the targets in the type in which they are stored."""
         at = numbers - self.first
-        Y = np.asarray(self.Y[at], dtype=np.float64)
-        return Y, None if self.weights is None else self.weights[at]
+        return np.asarray(self.Y[at]), None if self.weights is None else self.weights[at]
 
 
 @dataclass
@@ -83,15 +88,21 @@ class Moments:
         """Add a block of rows (b, m) with targets (b, q) and weights (b,)."""
         if not self.gram.single:
             C = np.asarray(C, dtype=np.float64)
+        self.gram.add_products(C, w)
+        rows = max(1, TARGETS // max(1, Y.shape[1]))
+        for part in (slice(i, i + rows) for i in range(0, len(C), rows)):
+            self._add_targets(C[part], Y[part], None if w is None else w[part])
+        self.weight += float(len(C) if w is None else w.sum())
+
+    def _add_targets(self, C: Array, Y: Array, w: Array | None) -> None:
+        Y = np.asarray(Y, dtype=np.float64)
         V = np.empty((len(C), 1 + Y.shape[1]))  # (b, 1 + q): w1 and wY
         V[:, 0], V[:, 1:] = 1.0 if w is None else w, Y if w is None else w[:, None] * Y
         products = V.astype(C.dtype, copy=False).T @ C  # (1 + q, m)
         self.gram.sums += products[0]
-        self.gram.add_products(C, w)
         self.cross += products[1:].T
         self.y_sums += V[:, 0] @ Y
         self.y_squares += np.einsum("iq,iq->q", V[:, 1:], Y)
-        self.weight += float(len(C) if w is None else w.sum())
 
     def __iadd__(self, other: Self) -> Self:
         return self._combine(other, operator.iadd)
@@ -201,6 +212,16 @@ def symmetric_product(W: Array, G: Array) -> Array:
     return np.asarray(0.5 * (P + P.T))
 
 
+def target_bytes(rows: int, q: int, stored: int) -> int:
+    """Bytes of the targets of a block while it is summed, beside all targets.
+
+    These are the targets as they are ``stored``, in so many bytes each, then a part of them as
+    numbers, unless they are stored so, with a constant, and times their weights.
+    """
+    copies = 2 if stored == 8 else 3
+    return stored * rows * q + copies * 8 * min(rows * q, TARGETS)
+
+
 def spare_for(m: int, n_groups: int, workers: int) -> int:
     """How many sums may wait for those of earlier rows: none where sums are large."""
     room = SUM_BYTES // max(n_groups * 8 * m * m, 1)
@@ -225,7 +246,7 @@ def moments_of(C: Array, targets: Targets, numbers: Array, workers: int = 1) -> 
 
 def _moments(C: Array, targets: Targets, numbers: Array, workers: int) -> Moments:
     def add(total: Moments, here: slice) -> None:
-        total.add(C[here], *targets.of(numbers[here]))
+        total.add(C[here], *targets.stored(numbers[here]))
 
     m, tiles = C.shape[1], gen_batches(len(C), TILE)
     zero, spare = partial(Moments.zeros, m, targets.Y.shape[1]), spare_for(m, 1, workers)

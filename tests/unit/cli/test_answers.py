@@ -92,6 +92,56 @@ def test_nothing_learned_is_said_and_no_prediction_is_proposed(
     assert "What to run next" not in Path("r.md").read_text()
 
 
+@pytest.mark.parametrize("command", ["fit", "evaluate"])
+@pytest.mark.parametrize("estimator", ["krein", "ridge"])
+def test_a_target_that_never_changes(
+    command: str, estimator: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_csv(Path("same.csv"), {"text": WORDS, "price": [5.5] * N})
+    flags = ["-o", "m.krein", "--estimator", estimator] if command == "fit" else []
+    assert cli.main([command, "same.csv", "--target", "price", *flags]) == 1
+    assert "price is 5.5 in every row: there is nothing to learn" in capsys.readouterr().err
+    assert not Path("m.krein").exists()
+
+
+def test_tiny_numbers_have_an_error_to_expect(capsys: pytest.CaptureFixture[str]) -> None:
+    """Their squares are zero in floating point."""
+    prices = [1e-200 * (c + 1) for c in KINDS]
+    write_csv(Path("tiny.csv"), {"text": WORDS, "price": prices})
+    flags = ["--target", "price", "--kernel", "levenshtein", "--quiet", "-o", "m.krein"]
+    found = printed(capsys, "fit", "tiny.csv", *flags)
+    assert 0 < found["expected_error"] < 1e-199
+    assert 0 < found["r2"] < 1
+
+
+def test_a_model_is_kept_if_its_error_cannot_be_found(capsys: pytest.CaptureFixture[str]) -> None:
+    """Three objects are too few for folds."""
+    write_csv(Path("few.csv"), {"text": WORDS[:3], "kind": ["a", "b", "b"]})
+    flags = ["--kernel", "levenshtein", "--estimator", "ridge", "-o", "m.krein"]
+    run("fit", "few.csv", "--target", "kind", *flags)
+    assert "the error to expect is not known, as the parts for a" in capsys.readouterr().err
+    assert Path("m.krein").exists()
+
+
+def test_classes_that_are_called_like_a_missing_value_are_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    kinds = [["a", "b", "n/a"][c] for c in KINDS]
+    write_csv(Path("gaps.csv"), {"text": WORDS, "kind": kinds})
+    run("evaluate", "gaps.csv", "--target", "kind", "--learners", "constant")
+    said = " ".join(capsys.readouterr().err.split())
+    assert "kind: 'n/a' of 20 rows is learned as a class like the others; if it" in said
+
+
+def test_advice_names_no_flag_that_is_given_already(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--target", "price", "--estimator", "ridge", "--probabilities", "-o", "m.krein"]
+    with pytest.raises(SystemExit):
+        cli.main(["fit", "p.csv", *flags])
+    said = capsys.readouterr().err
+    assert "KreinRidge takes no --probabilities; leave it out" in said
+    assert "--estimator ridge" not in said.partition("leave it out")[2]
+
+
 # Columns
 
 

@@ -60,6 +60,8 @@ def test_without_encode(name, tmp_path):
         save(MODELS[name], tmp_path / "model", external_kernel=True, encode=3)
     with pytest.raises(TypeError, match="Own in what encode returned for a Own"):
         save(MODELS[name], tmp_path / "model", external_kernel=True, encode=lambda own: [own])
+    with pytest.raises(ValueError, match=r"encode raised ZeroDivisionError .* for .*; pass a func"):
+        save(MODELS[name], tmp_path / "model", external_kernel=True, encode=lambda own: 1 / 0)
     assert not (tmp_path / "model").exists()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 from dataclasses import replace
 from itertools import pairwise
 
@@ -55,6 +56,26 @@ def by_products(Phi, Y, w=None):
     w = np.ones(len(Phi)) if w is None else w
     wPhi, wY = w[:, None] * Phi, w[:, None] * Y
     return [Phi.T @ wPhi, wPhi.sum(0), Phi.T @ wY, wY.sum(0), (wY * Y).sum(0), w.sum()]
+
+
+@pytest.mark.parametrize("w", [None, (np.arange(200.0) % 3) ** 2], ids=["plain", "weighted"])
+def test_targets_of_very_many_classes_take_little_memory(w, monkeypatch):
+    """Whole numbers, whose sums have no rounding errors; the targets as numbers are 3.2 MB."""
+    monkeypatch.setattr(kreinlearn.sums.moments, "TARGETS", 2**12)
+    C, Y = np.arange(600.0).reshape(200, 3) % 7, np.ones((200, 2000), dtype=np.int8)
+    Y[:, ::2] = -1
+    total = Moments.zeros(3, 2000)
+    tracemalloc.start()
+    total.add(C, Y, w)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    G, s, B, t, yy, n = by_products(C, Y.astype(float), w)
+    for found, expected in (
+        (total.gram.matrix, G), (total.gram.sums, s), (total.cross, B), (total.y_sums, t),
+        (total.y_squares, yy), (total.weight, n),
+    ):  # fmt: skip
+        np.testing.assert_array_equal(found, expected)
+    assert peak < Y.nbytes  # an eighth of the targets as numbers
 
 
 def assert_terms(terms, expected, rtol=1e-12):
