@@ -55,6 +55,7 @@ def test_the_lock_of_a_killed_process_is_free(path: Path) -> None:
         with pytest.raises(BlockingIOError):
             lock_file(handle)
         holder.kill()
+        assert holder.stdout.read() == ""  # in a venv of Windows another process holds the lock
         holder.wait()
         lock_file(handle)
     finally:
@@ -105,7 +106,8 @@ def test_files_are_synced_by_a_handle_that_may_write(
     monkeypatch.setattr(os, "open", open_)
     sync(path)
     sync(path.parent)
-    assert flags == {path: os.O_RDWR, path.parent: os.O_RDONLY}
+    folders = {path.parent: os.O_RDONLY} if os.name == "posix" else {}
+    assert flags == {path: os.O_RDWR, **folders}
     flags.clear()
     with monkeypatch.context() as patch:
         patch.setattr(sys, "platform", "win32")

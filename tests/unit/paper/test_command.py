@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from kreinlearn.paper.printed import Range
 from kreinlearn.paper.scale import ALL, QUICK, Scale
 from kreinlearn.paper.tasks import Journal, MixedMeasurements, Task
 from kreinlearn.report.model import Section
+from tests.systems import hearing, kill_session
 from tests.unit.paper.tiny import Part, begun, ran, registry, section
 
 ROOT = Path(__file__).parents[3]
@@ -200,15 +201,13 @@ def started(folder: Path, seconds: float, jobs: int) -> Iterator[subprocess.Pope
         stderr=subprocess.PIPE,
         text=True,
         cwd=ROOT,
-        start_new_session=True,
-        # heard also where tests run in the background
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        start_new_session=os.name == "posix",
+        **hearing(),
     ) as process:
         try:
             yield process
         finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            kill_session(process)
 
 
 def until_measured(folder: Path, n: int) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import signal
 import threading
 import time
 from types import SimpleNamespace
@@ -31,6 +29,7 @@ from kreinlearn.sums.parallel import (
     worker_count,
 )
 from tests.bounds import rounding
+from tests.systems import press
 
 RNG = np.random.default_rng(0)
 
@@ -123,7 +122,7 @@ def test_an_interrupt_of_the_thread_that_waits_stops_all_workers(heard):
 
     def add(total, block):
         if not done:
-            os.kill(os.getpid(), signal.SIGINT)
+            press()
         time.sleep(0.001)
         done.append(block)
 
