@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import signal
 import threading
 import time
 from types import SimpleNamespace
@@ -129,6 +130,21 @@ def test_an_interrupt_of_the_thread_that_waits_stops_all_workers(heard):
     with pytest.raises(KeyboardInterrupt):
         sum_over_blocks(add, of_tiles(range(2000)), Order, 2000 * TILE, workers=2)
     assert len(done) < 1000
+
+
+def test_an_interrupt_that_wakes_nobody_is_heard_as_well(heard):
+    """As on Windows: a signal that a worker raises does not end the wait of the first thread."""
+    done = []
+
+    def add(total, block):
+        time.sleep(0.001)
+        done.append(block)
+        if len(done) == 200:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        sum_over_blocks(add, of_tiles(range(4000)), Order, 4000 * TILE, workers=2)
+    assert len(done) < 2000
 
 
 def test_an_error_of_the_source_is_raised():
