@@ -76,7 +76,7 @@ def test_it_writes_the_report_and_shows_it(
     )
     pictures = re.findall(r"\((figures/.*?)\)", text)
     assert pictures == ["figures/low-picture.svg", "figures/high-picture.svg"]
-    assert all((tmp_path / name).read_text().startswith("<svg") for name in pictures)
+    assert all((tmp_path / name).read_text("utf8").startswith("<svg") for name in pictures)
     out, err = capsys.readouterr()
     said = "checks: 2 hold, 0 do not, 0 could not be measured"
     assert out == f"{said}\nreport: {tmp_path / 'report.html'}\n"
@@ -330,9 +330,9 @@ def test_the_names_are_those_of_the_parts() -> None:
 def test_a_part_that_was_measured_before_stays_in_the_report(tmp_path: Path) -> None:
     parts = registry(tmp_path)
     run(tmp_path, ("low",), registry=parts)
-    assert "Squares of high" not in (tmp_path / "RESULTS.md").read_text()
+    assert "Squares of high" not in (tmp_path / "RESULTS.md").read_text("utf8")
     run(tmp_path, ("high",), registry=parts)
-    text = (tmp_path / "RESULTS.md").read_text()
+    text = (tmp_path / "RESULTS.md").read_text("utf8")
     assert "Squares of high" in text
     assert "Squares of low" in text
     assert ran(tmp_path) == [0, 1, 2, 3, 4, 5, 6]  # each once
