@@ -284,7 +284,8 @@ def all_cores(n: int, m: int = 500, rounds: int = 3) -> list[Figure]:
     model.fit(X, y)
     found = [timed(partial(model.fit, X, y)) for _ in range(rounds)]
     floor = float(np.median([bound(n, m, D).total for _ in range(rounds)]))
-    cores = len(os.sched_getaffinity(0))
+    known = hasattr(os, "sched_getaffinity")  # on Linux
+    cores = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
     shared = seconds(BOUND, Timing(floor, floor / cores))
     return [shared, seconds("KreinRidge", median(found))]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -59,7 +58,12 @@ def interleaved(
 
 
 def timed_command(command: Sequence[str], env: dict[str, str] | None = None) -> Timing:
-    """The seconds of a process and of those that it starts; its output is not shown."""
+    """The seconds of a process and of those that it starts; its output is not shown.
+
+    Only POSIX systems know them.
+    """
+    import resource
+
     before, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=os.environ | (env or {}))
     wall, after = time.perf_counter() - wall, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -120,5 +124,7 @@ def table_of(rows: list[Row], title: str) -> Table:
 
 
 def load_average() -> str:
-    """The load of the machine over 1, 5 and 15 minutes."""
+    """The load of the machine over 1, 5 and 15 minutes; Windows does not know it."""
+    if not hasattr(os, "getloadavg"):
+        return "unknown"
     return ", ".join(f"{v:.1f}" for v in os.getloadavg())

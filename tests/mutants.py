@@ -288,6 +288,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--module", nargs="+", default=list(TESTS), choices=TESTS, metavar="MODULE")
     parser.add_argument("--again", type=Path, help="a file of survivors, instead of a sample")
     given = parser.parse_args(argv)
+    if not hasattr(os, "fork"):
+        parser.error("every mutant is tried in a fork of this process, and this system has no fork")
     drawn = [mutant for module in given.module for mutant in mutants(module)]
     print(f"{len(drawn)} mutants in {len(given.module)} modules", flush=True)
     if given.again:

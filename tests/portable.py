@@ -136,7 +136,7 @@ def files_of(tests: list[str]) -> Iterator[str]:
         path = ROOT / given.partition("::")[0]
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
             if file.name.startswith("test_") or ">>> " in file.read_text(encoding="utf-8"):
-                yield str(file.relative_to(ROOT))
+                yield file.relative_to(ROOT).as_posix()
 
 
 def together(outcomes: list[Outcome]) -> Outcome:

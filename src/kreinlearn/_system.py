@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -30,6 +31,19 @@ def lock_file(handle: int) -> None:
         import fcntl
 
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def nobody_reads(error: OSError) -> bool:
+    """Tell whether a write failed because the reader of stdout has gone away.
+
+    Windows says EINVAL then, as of other faults; what is left to write fails once more.
+    """
+    if sys.platform == "win32" and error.errno == errno.EINVAL:
+        try:
+            sys.stdout.flush()
+        except OSError:
+            return True
+    return isinstance(error, BrokenPipeError)
 
 
 def sync(path: Path) -> None:

@@ -91,7 +91,7 @@ def test_a_file_of_figures_is_not_mixed_into_unread(run, capsys):
 
 
 def test_tables_hold_errors_and_verdicts(run):
-    text = run[2].read_text()
+    text = run[2].read_text("utf8")
     one_nn = complete(run[0])["balls3d_fresh_small", "multiclass"]["1-NN"]
     row = f"| 1-NN | {one_nn.mean:.2f} | {one_nn.deviation:.2f} | {one_nn.standard_error:.2f} |"
     assert row in text

@@ -23,6 +23,7 @@ from benchmarks import (
 from benchmarks.timing import Row
 from kreinlearn.kernels import DeltaGauss
 from kreinlearn.paper.tasks import Journal
+from tests.systems import linux_only, posix_only
 
 N, M, TEST = 20_000, 50, 5_000
 ONLY = f"fit/synthetic/{N}/m={M}/KreinSVC"
@@ -106,6 +107,7 @@ def test_a_set_in_pieces_is_its_pieces(
 # One fit
 
 
+@linux_only
 def test_a_fit_learns_what_a_linear_model_cannot(fits: dict[str, Any]) -> None:
     for one in fits.values():
         assert one["best"] < one["error"] < 0.6 * one["linear"]
@@ -115,6 +117,7 @@ def test_a_fit_learns_what_a_linear_model_cannot(fits: dict[str, Any]) -> None:
     assert fits["KreinSVC"]["passes"] > 1
 
 
+@linux_only
 def test_kernel_values_are_counted_once(fits: dict[str, Any]) -> None:
     for one in fits.values():  # of pairs among landmarks one half
         assert 0.99 <= one["evaluated"] < 1.1
@@ -129,6 +132,7 @@ def test_kernel_values_are_counted_once(fits: dict[str, Any]) -> None:
 # The run and its page
 
 
+@linux_only
 def test_a_run_writes_journal_page_and_drawing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,6 +215,7 @@ def test_the_limits_of_tens_of_millions_of_rows() -> None:
     assert (memory.found, memory.holds, wall.found, wall.holds) == ("501 MB", False, "119 s", True)
 
 
+@linux_only
 def test_a_fit_on_dask_is_that_of_this_process(tmp_path: Path) -> None:
     pytest.importorskip("dask.dataframe")
     pytest.importorskip("distributed")
@@ -225,6 +230,7 @@ def test_a_fit_on_dask_is_that_of_this_process(tmp_path: Path) -> None:
     assert "Dask" in scale_report.cells(fits[1])
 
 
+@linux_only
 def test_sets_stay_in_a_folder_that_is_given(tmp_path: Path) -> None:
     made, journal = tmp_path / "sets", tmp_path / "scale.jsonl"
     words = ["--quick", "--journal", str(journal), "--folder", str(made)]
@@ -256,6 +262,7 @@ def test_rows_with_a_target_are_checks() -> None:
     assert scale_report.check(row, False).verdict == "not measured"
 
 
+@posix_only("a load average")
 def test_parts_of_other_benchmarks_give_rows() -> None:
     sizes = scale_parts.QUICK._replace(n=5000)
     rows = scale_parts.measured("passes", sizes)

@@ -16,6 +16,7 @@ from benchmarks.small import Limit, judged
 from kreinlearn import KreinRidgeClassifier
 from kreinlearn.datasets import make_noisy_strings
 from tests.oracles import edit_cost
+from tests.systems import linux_only, posix_only
 
 N, TEST = 60, 40
 
@@ -25,6 +26,7 @@ def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KREINLEARN_DATA", raising=False)
 
 
+@linux_only
 def test_errors_are_those_of_the_same_distances(
     no_data: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -59,6 +61,7 @@ def test_names_are_drawn_once_and_held_out(no_data: None) -> None:
     assert len(np.unique([*y, *y_test])) == 18
 
 
+@posix_only("the CPU seconds of processes that a process has started")
 def test_commands_are_timed_and_their_errors_read(no_data: None) -> None:
     command, *learners = small_cases.evaluated_names(90)
     assert command["what"] == "kreinlearn evaluate"
@@ -114,6 +117,7 @@ def test_a_case_that_fails_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert judged(limit, found, whole=True)[1] == "failed: CalledProcessError"
 
 
+@linux_only
 def test_the_page_has_limits_and_figures_of_what_was_run(tmp_path: Path) -> None:
     page = tmp_path / "small.md"
     found = small.main(["--quick", "--only", "vectors", "--write", str(page)])

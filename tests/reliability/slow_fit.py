@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ class Slow(ObjectKernel):
     """sqrt |a - b| of numbers, ``seconds`` for each pair; each pair adds a line to ``met``."""
 
     is_dissimilarity = True
-    met = Path("/dev/null")  # no parameter: it does not change a value
+    met = Path(os.devnull)  # no parameter: it does not change a value
     seconds = 0.0
 
     def packed(self, X: Any, first: int = 0, n: int = 0, like: Any = None) -> Any:
@@ -46,5 +47,5 @@ def mark(fitted: Any) -> str:
 def run(store: str, met: str, seconds: float) -> None:
     Slow.met, Slow.seconds = Path(met), seconds
     blocks.WAIT, evaluation.PIECE, evaluation.FIRST_ROWS = (0.05, 0.05), 0.05, 1
-    print("ready", flush=True)
+    print("ready", os.getpid(), flush=True)
     print(mark(model(store).fit(X, Y)))

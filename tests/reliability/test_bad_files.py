@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -21,6 +20,7 @@ import pytest
 from kreinlearn import cli, load, predict_to, table
 from kreinlearn.cli import fit
 from kreinlearn.datasets import make_noisy_strings
+from tests.systems import link, posix_only, press, small_files
 
 WORDS, CLASSES = make_noisy_strings(30, n_classes=2, random_state=0)
 ROWS = [f"{text},{'ab'[c]}\n" for text, c in zip(WORDS, CLASSES, strict=True)]
@@ -262,7 +262,7 @@ def test_bad_input_84_output_file_exists(
 def test_bad_input_84_a_link_to_nothing_is_there(capsys: pytest.CaptureFixture[str]) -> None:
     file = written(TABLE)
     assert cli.main(["fit", file, *FIT, "--quiet"]) == 0
-    Path("out.csv").symlink_to("nowhere.csv")
+    link(Path("out.csv"), "nowhere.csv")
     capsys.readouterr()
     error = error_of(["predict", "model.krein", file, "-o", "out.csv"], capsys)
     assert "out.csv exists; give it another name, or --force to replace it" in error
@@ -316,15 +316,15 @@ def test_bad_input_64_ctrl_c_leaves_nothing_behind(
     before, done = sorted(os.listdir()), threading.Event()
     capsys.readouterr()
 
-    def press() -> None:
+    def press_in_time() -> None:
         """Once a file is begun; of a fit, which writes at its end only, while it reads."""
         while sorted(os.listdir()) == before and not done.wait(0.01):
             if command == "fit" and not done.wait(0.2):
                 break
         if not done.is_set():
-            os.kill(os.getpid(), number)
+            press(number)
 
-    presser = threading.Thread(target=press)
+    presser = threading.Thread(target=press_in_time)
     presser.start()
     try:
         status = cli.main(COMMANDS[command])
@@ -341,6 +341,7 @@ def test_bad_input_64_ctrl_c_leaves_nothing_behind(
     assert Path("model.krein").read_bytes() == model  # what --force would have replaced
 
 
+@posix_only("a way to interrupt one other process")
 @pytest.mark.usefixtures("model")
 def test_bad_input_64_ctrl_c_as_a_process() -> None:
     before = sorted(os.listdir())
@@ -360,19 +361,16 @@ def test_bad_input_64_ctrl_c_as_a_process() -> None:
     assert sorted(os.listdir()) == before
 
 
+@posix_only("limits on the size of files")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_bad_input_63_a_full_disk_leaves_nothing_behind(
     command: str, model: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Files may grow to 3,000 bytes: a write beyond fails as it does on a full disk."""
     written("".join(["text,label\n", *ROWS * 60]), "big.csv")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, before[1]))
-    try:
-        capsys.readouterr()
+    capsys.readouterr()
+    with small_files(3000):
         error = error_of(COMMANDS[command], capsys)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert error == f"kreinlearn: {COMMANDS[command][-2]}: File too large"
     assert Path("model.krein").read_bytes() == model
 
@@ -400,6 +398,7 @@ def test_an_error_of_our_own_is_said_to_be_one(
     assert "Traceback" in capsys.readouterr().err
 
 
+@posix_only("getrusage, which knows the most memory that a process had")
 def test_memory_stays_bounded_while_a_long_file_is_predicted() -> None:
     """Twenty times the rows: not a quarter of their size more memory."""
     written(TABLE)
@@ -407,9 +406,10 @@ def test_memory_stays_bounded_while_a_long_file_is_predicted() -> None:
     code = """
 import resource, sys
 from kreinlearn.cli import main
+unit = 1 if sys.platform == "darwin" else 1024
 for name in sys.argv[1:]:
     assert main(["predict", "model.krein", name, "-o", f"out-{name}", "--quiet"]) == 0
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
 """
     note = "x" * 300
     for times in (400, 8000):

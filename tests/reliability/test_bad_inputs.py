@@ -5,10 +5,8 @@ The numbers in the names of the tests are rows of the table in docs/bad_inputs.r
 
 from __future__ import annotations
 
-import os
 import pickle
 import re
-import signal
 import threading
 import tracemalloc
 from collections.abc import Callable
@@ -55,6 +53,7 @@ from tests.models import (
     products,
     regressors,
 )
+from tests.systems import press
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3))
@@ -1330,7 +1329,7 @@ class Interrupted(Gaussian):
         inner = super().columns(Z)
 
         def columns(A: Any, out: Any = None) -> Any:
-            os.kill(os.getpid(), signal.SIGINT)
+            press()
             return inner(A, out)
 
         return columns

@@ -6,7 +6,6 @@ The numbers in the names of the tests are rows of the table in docs/bad_inputs.r
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -22,6 +21,7 @@ import kreinlearn as kl
 from kreinlearn.data.tiles import TILE
 from kreinlearn.distributed.hinge import DaskMargins
 from tests.oracles import products
+from tests.systems import KILL, kill_session, posix_only
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -63,7 +63,7 @@ def kernel_with(log, home, deadly=False):
     def kernel(A, B):
         if os.getpid() != where["home"]:
             if deadly:
-                os.kill(os.getpid(), signal.SIGKILL)
+                os.kill(os.getpid(), KILL)
             if len(A) > 1:  # not the landmark that shows what comes out
                 time.sleep(SECONDS * len(A))
                 with where["log"].open("a") as file:
@@ -97,7 +97,7 @@ class Killer(threading.Thread):
         while not self.ended and len(self.killed) < self.most:
             for pid, n in evaluated(self.log).items():
                 if n > self.after and pid not in self.killed and len(self.killed) < self.most:
-                    os.kill(pid, signal.SIGKILL)
+                    os.kill(pid, KILL)
                     self.killed.append(pid)
                     time.sleep(0.5)  # one after the other
             time.sleep(0.01)
@@ -175,7 +175,7 @@ def test_both_workers_killed_between_steps_of_a_machine(
         steps.append(len(states))
         if len(steps) > 1 and len(killed) < 2:
             killed.append(next(pid for pid in evaluated(log) if pid not in killed))
-            os.kill(killed[-1], signal.SIGKILL)
+            os.kill(killed[-1], KILL)
         return walk(self, states, moves)
 
     monkeypatch.setattr(DaskMargins, "walk", walk_on)
@@ -246,6 +246,7 @@ if __name__ == "__main__":
 """
 
 
+@posix_only("sessions, all processes of which can be killed at once")
 def test_a_run_killed_as_a_whole_goes_on_from_its_store(client, tmp_path, undisturbed):
     """The client, its scheduler and its workers die at once; another cluster goes on."""
     log, store, script = tmp_path / "log", tmp_path / "store", tmp_path / "run.py"
@@ -257,7 +258,7 @@ def test_a_run_killed_as_a_whole_goes_on_from_its_store(client, tmp_path, undist
         while len(list(store.glob("rows-*/done.jsonl"))) < 5 and time.monotonic() < give_up:
             assert running.poll() is None
             time.sleep(0.02)
-        os.killpg(running.pid, signal.SIGKILL)
+        kill_session(running)
     before = evaluated(log).total()
     assert 0 < before < N - M
     model, y, _ = option("store", kernel_with(log, os.getpid()), store)
@@ -372,7 +373,7 @@ def test_bad_input_69_a_scheduler_elsewhere_works_until_it_dies(tmp_path, undist
         thread.start()
         while evaluated(log).total() < before + 2 * TILE and time.monotonic() < give_up:
             time.sleep(0.01)
-        os.kill(scheduler.pid, signal.SIGKILL)
+        scheduler.kill()
         thread.join(60)
     assert not thread.is_alive()
     assert isinstance(ended[0], Exception)

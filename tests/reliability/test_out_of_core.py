@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -30,6 +29,7 @@ from kreinlearn import (
 )
 from kreinlearn.data.opening import opened
 from kreinlearn.data.tiles import TILE
+from tests.systems import linux_only, press
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -328,7 +328,7 @@ def test_bad_input_63_an_error_on_the_way(tmp_path: Path) -> None:
 def test_bad_input_64_interrupted_while_reading(tmp_path: Path) -> None:
     def slowly() -> Any:
         yield X
-        threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        threading.Timer(0.05, press).start()
         threading.Event().wait(30)
         yield X
 
@@ -529,7 +529,7 @@ print(after_fit - compiled, most() - before)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+@linux_only
 def test_rows_of_a_file_keep_to_the_budget(tmp_path: Path) -> None:
     """The kernel values would be three times the budget of 200 MB, and the file is not resident."""
     n, d, rng = 400_000, 50, np.random.default_rng(0)
@@ -568,7 +568,7 @@ print(resident("VmHWM") - before, model.n_iter_)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+@linux_only
 def test_a_machine_keeps_to_its_budget() -> None:
     """All kernel values would be 1.6 times the budget of 100 MB."""
     done = subprocess.run(

@@ -10,7 +10,6 @@ import gc
 import json
 import os
 import random
-import resource
 import shutil
 import signal
 import subprocess
@@ -29,7 +28,9 @@ from kreinlearn import KreinRidge, Resources
 from kreinlearn.cli.main import main
 from kreinlearn.kernels import pairwise
 from kreinlearn.pairs.store import blocks, evaluation
+from tests import systems
 from tests.reliability.slow_fit import Slow, X, Y, mark, model
+from tests.systems import KILL, posix_only
 
 pytest.importorskip("zarr")
 pytestmark = pytest.mark.slow
@@ -97,7 +98,8 @@ def alone() -> str:
 
 
 @contextmanager
-def process(store: Path, met: Path, seconds: float) -> Iterator[subprocess.Popen[str]]:
+def process(store: Path, met: Path, seconds: float) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A fit that has begun, and its number, which is not that of Popen in a venv of Windows."""
     call = f"run({str(store)!r}, {str(met)!r}, {seconds})"
     running = subprocess.Popen(
         [sys.executable, "-c", f"from tests.reliability.slow_fit import run; {call}"],
@@ -106,8 +108,9 @@ def process(store: Path, met: Path, seconds: float) -> Iterator[subprocess.Popen
     )  # fmt: skip
     try:
         assert running.stdout is not None
-        assert running.stdout.readline() == "ready\n"
-        yield running
+        ready, pid = running.stdout.readline().split()
+        assert ready == "ready"
+        yield running, int(pid)
     finally:
         running.kill()
         running.communicate(timeout=60)
@@ -128,14 +131,14 @@ def test_killed_three_times_every_logged_block_is_used(
     store, chance, before = tmp_path / "store", random.Random(), 0
     for k in range(3):
         kept, met = logged(store) if k else set(), tmp_path / f"met{k}"
-        with process(store, met, 1e-3) as running:
+        with process(store, met, 1e-3) as (running, pid):
             wait_for_more(store, before + 3, running)
             if k == 0:  # bad input 65: a second process
-                with pytest.raises(RuntimeError, match=f"in use by process {running.pid} on") as e:
+                with pytest.raises(RuntimeError, match=f"in use by process {pid} on") as e:
                     model(store).fit(X, Y)
-                assert str(store) in str(e.value)
+                assert repr(str(store)) in str(e.value)
             time.sleep(chance.random() * 0.2)
-            running.send_signal(signal.SIGKILL)
+            running.kill()
             running.wait(60)
         assert kept.isdisjoint(pairs_in(met))
         assert len(logged(store)) > len(kept)
@@ -288,12 +291,8 @@ def test_folders_that_are_no_store(tmp_path: Path) -> None:
 @contextmanager
 def small_files(folder: Path) -> Iterator[None]:
     """Files of at most 1.5 kB."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1500, before[1]))
-    try:
+    with systems.small_files(1500):
         yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @contextmanager
@@ -324,6 +323,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     pytest.fail("a file on the disk is still open")
 
 
+@posix_only("limits on the size of files, and small disks")
 @pytest.mark.parametrize("limit", [small_files, small_disk])
 def test_bad_input_63_a_full_disk(
     limit: Any, folder: Path, alone: str, monkeypatch: pytest.MonkeyPatch
@@ -346,6 +346,7 @@ def test_bad_input_63_a_full_disk(
     assert met
 
 
+@posix_only("limits on the size of files, and small disks")
 @pytest.mark.parametrize("limit", [small_files, small_disk])
 def test_bad_input_63_a_full_disk_under_a_store_is_not_blamed_on_the_model(
     limit: Any, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -364,6 +365,7 @@ def test_bad_input_63_a_full_disk_under_a_store_is_not_blamed_on_the_model(
     assert str(output) not in error
 
 
+@posix_only("folders that their mode closes")
 def test_a_folder_that_is_not_ours(tmp_path: Path) -> None:
     closed, user = tmp_path / "closed", os.geteuid()
     closed.mkdir(mode=0o500)
@@ -434,7 +436,7 @@ def test_bad_input_32_a_function_that_is_not_deterministic(tmp_path: Path) -> No
 
 def dies(a: str, b: str, flag: str = "") -> float:
     if b == WORDS[3] and a == WORDS[45] and os.path.exists(flag):
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), KILL)
     return -float(abs(len(a) - len(b)))
 
 

@@ -31,6 +31,7 @@ from kreinlearn.demo.learning import Choice, Score, methods, table_of
 from kreinlearn.kernels.dissimilarity import TRANSFORMS
 from kreinlearn.report.terminal import parts
 from tests.oracles import double_centred, indefiniteness_by_trace
+from tests.systems import hearing, posix_only
 
 N, SEED = 60, 3
 RANKS = (5, 10, 25)  # 50 and 100 would need more landmarks than there are polygons
@@ -237,6 +238,7 @@ def test_the_longest_name_of_a_similarity_fits_in_a_terminal() -> None:
 # Endings.
 
 
+@posix_only("a way to interrupt one other process")
 def test_interrupted_it_gives_130_and_no_traceback(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "kreinlearn.demo", "--n", "600"],
@@ -244,8 +246,7 @@ def test_interrupted_it_gives_130_and_no_traceback(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         cwd=tmp_path,
-        # heard also where tests run in the background
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        **hearing(),
     )
     assert process.stdout is not None
     assert "Polygons" in process.stdout.readline()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import pty
 import re
 import sys
 import threading
@@ -37,6 +36,7 @@ from kreinlearn.progress import (
     time_in_words,
 )
 from tests.bounds import least_cpu_seconds
+from tests.systems import posix_only
 
 
 class Terminal(io.StringIO):
@@ -109,6 +109,8 @@ class PseudoTerminal:
     """A terminal of the system's, and what is written to it."""
 
     def __init__(self):
+        import pty
+
         self.master, slave = pty.openpty()
         self.stream, self.said = os.fdopen(slave, "w"), b""
         self.reader = threading.Thread(target=self._read)
@@ -131,6 +133,7 @@ class PseudoTerminal:
         return self.said.decode()
 
 
+@posix_only("pseudo-terminals that Python can open")
 def test_a_real_terminal_shows_rows_pairs_rate_and_time_left(monkeypatch, capfd):
     def slow(a, b):
         time.sleep(1e-4)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from kreinlearn._system import nobody_reads
 from kreinlearn.cli.messages import Talk, one_line
 from kreinlearn.cli.parser import parser, require_known
 
@@ -36,10 +37,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # `| head`: nobody reads on, and the flush at exit must not complain
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     except Exception as error:
+        if isinstance(error, OSError) and nobody_reads(error):  # `| head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
+            return 1
         if debug:
             traceback.print_exc()
         print(f"kreinlearn: {_message(error, options)}", file=sys.stderr)

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
@@ -28,6 +28,7 @@ from kreinlearn.data.tiles import TILE
 SPANS, LONGEST = 8, 16  # number of spans, at least, and tiles in a span, at most
 COLUMN_SPANS = 4, 512  # the same for passes over targets and weights alone, which cost little
 FAN_IN = 8  # sums that are added to one, at each level of the tree
+SECONDS = 0.1  # of a wait for workers: Windows hears Ctrl-C only between two waits
 SPARE = 2  # sums that may wait for an earlier one, beside those that workers are busy with
 
 
@@ -494,6 +495,8 @@ def _run(work: Callable[[], None], workers: int, *stops: Callable[[], None]) -> 
         with ThreadPoolExecutor(workers) as pool:
             try:
                 for future in [pool.submit(guarded) for _ in range(workers)]:
+                    while not wait([future], SECONDS).done:
+                        pass
                     future.result()
             finally:
                 stop()

@@ -89,7 +89,7 @@ def test_nothing_learned_is_said_and_no_prediction_is_proposed(
     assert out.startswith("Nothing was learned: always the m")
     assert "nothing was learned: try other columns" in said
     assert "next:" not in said
-    assert "What to run next" not in Path("r.md").read_text()
+    assert "What to run next" not in Path("r.md").read_text("utf8")
 
 
 @pytest.mark.parametrize("command", ["fit", "evaluate"])
@@ -181,7 +181,7 @@ def test_evaluate_answers_first_and_then_says_where_it_errs(
     assert [out.index(one) for one in order] == sorted(out.index(one) for one in order)
     step = "kreinlearn fit w.csv --target kind --kernel levenshtein --estimator ridge -o"
     assert f"next: {step} model.krein" in said
-    for page in (Path("r.md").read_text(), Path("r.html").read_text()):
+    for page in (Path("r.md").read_text("utf8"), Path("r.html").read_text("utf8")):
         order = ["always guessing kind 0", "Errors of each class", "What to run next", step,
                  "Which learner errs least"]  # fmt: skip
         at = [page.index(one, page.find("<h1>") + 1) for one in order[:2]]

@@ -325,7 +325,7 @@ def test_evaluate_several_kernels(capsys: pytest.CaptureFixture[str]) -> None:
     run("evaluate", "things.csv", *flags, "--kernel", "auto", "--html", "report.html")
     assert "on the first fold: " in capsys.readouterr().out
     pytest.importorskip("matplotlib")
-    assert "Bar plot of the weights of kernels" in Path("report.html").read_text()
+    assert "Bar plot of the weights of kernels" in Path("report.html").read_text("utf8")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,7 +12,10 @@ import pytest
 from kreinlearn import cli
 from kreinlearn.cli.completion import bash, commands, fish, zsh
 
-HAS_BASH = pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
+HAS_BASH = pytest.mark.skipif(
+    os.name != "posix" or shutil.which("bash") is None,
+    reason="no bash here, or that of Windows, which has other paths",
+)
 
 
 @pytest.fixture(scope="module")

@@ -194,8 +194,11 @@ def test_every_flag_in_messages_and_in_the_manual_is_one() -> None:
 def test_commands_of_the_manual_can_be_called() -> None:
     root = Path(kreinlearn.__file__).parents[2]
     flags, tried = flags_of_commands(), 0
-    texts = [*EPILOGS.values(), *(one.read_text() for one in (root / "docs").glob("*.rst"))]
-    texts.append((root / "README.md").read_text())
+    texts = [
+        *EPILOGS.values(),
+        *(one.read_text(encoding="utf8") for one in (root / "docs").glob("*.rst")),
+    ]
+    texts.append((root / "README.md").read_text(encoding="utf8"))
     for line in "\n".join(texts).replace("\\\n", " ").splitlines():
         called = re.match(r"\s*\$? ?kreinlearn ([a-z]+) (.*)", line)
         if called and called[1] in flags:

@@ -24,6 +24,7 @@ from kreinlearn import KreinNystroem, KreinRidgeClassifier, SpectrumSVC, dissimi
 from kreinlearn.kernels import Field, processes, remembering, resolve
 from kreinlearn.kernels.combine import LinearCombination
 from kreinlearn.kernels.processes import PART, Processes, Shelf, _sendable, chunks
+from tests.systems import KILL, posix_only
 
 N = 40
 
@@ -411,7 +412,7 @@ def fault(a: Parcel, b: Parcel, kind: str, n: int = 17) -> float:
         if kind == "raises":
             raise KeyError("no such thing")
         if kind == "dies":
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), KILL)
         os.kill(os.getppid(), signal.SIGINT)
         threading.Event().wait(20)
     return float(a.number == b.number)
@@ -478,6 +479,7 @@ def test_a_process_that_dies(log: Log, folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
+@posix_only("a way to interrupt one other process")
 @pytest.mark.usefixtures("heard")
 def test_ctrl_c(log: Log, folder: Path) -> None:
     """In new processes, as others have died."""

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from kreinlearn.paper.printed import Range
 from kreinlearn.paper.scale import ALL, QUICK, Scale
 from kreinlearn.paper.tasks import Journal, MixedMeasurements, Task
 from kreinlearn.report.model import Section
+from tests.systems import hearing, kill_session
 from tests.unit.paper.tiny import Part, begun, ran, registry, section
 
 ROOT = Path(__file__).parents[3]
@@ -75,7 +76,7 @@ def test_it_writes_the_report_and_shows_it(
     )
     pictures = re.findall(r"\((figures/.*?)\)", text)
     assert pictures == ["figures/low-picture.svg", "figures/high-picture.svg"]
-    assert all((tmp_path / name).read_text().startswith("<svg") for name in pictures)
+    assert all((tmp_path / name).read_text("utf8").startswith("<svg") for name in pictures)
     out, err = capsys.readouterr()
     said = "checks: 2 hold, 0 do not, 0 could not be measured"
     assert out == f"{said}\nreport: {tmp_path / 'report.html'}\n"
@@ -200,15 +201,13 @@ def started(folder: Path, seconds: float, jobs: int) -> Iterator[subprocess.Pope
         stderr=subprocess.PIPE,
         text=True,
         cwd=ROOT,
-        start_new_session=True,
-        # heard also where tests run in the background
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        start_new_session=os.name == "posix",
+        **hearing(),
     ) as process:
         try:
             yield process
         finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            kill_session(process)
 
 
 def until_measured(folder: Path, n: int) -> None:
@@ -331,9 +330,9 @@ def test_the_names_are_those_of_the_parts() -> None:
 def test_a_part_that_was_measured_before_stays_in_the_report(tmp_path: Path) -> None:
     parts = registry(tmp_path)
     run(tmp_path, ("low",), registry=parts)
-    assert "Squares of high" not in (tmp_path / "RESULTS.md").read_text()
+    assert "Squares of high" not in (tmp_path / "RESULTS.md").read_text("utf8")
     run(tmp_path, ("high",), registry=parts)
-    text = (tmp_path / "RESULTS.md").read_text()
+    text = (tmp_path / "RESULTS.md").read_text("utf8")
     assert "Squares of high" in text
     assert "Squares of low" in text
     assert ran(tmp_path) == [0, 1, 2, 3, 4, 5, 6]  # each once

@@ -19,6 +19,7 @@ from kreinlearn.kernels.candidates import KINDS, MANY
 from kreinlearn.kernels.scikit import SklearnMetric
 from kreinlearn.kernels.transformed import Normalized
 from kreinlearn.learn.combination import COMPARED
+from tests.systems import linked
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
@@ -183,7 +184,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     generated = shutil.ignore_patterns("auto_examples", "generated")
     shutil.copytree(DOCS, folder / "docs", ignore=generated)
     for name in ("examples", "benchmarks", "paper", "CHANGELOG.md", "CONTRIBUTING.md"):
-        (folder / name).symlink_to(ROOT / name)
+        linked(folder / name, ROOT / name)
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q"]
     command += ["-D", "plot_gallery=0", "docs", "html"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=280)

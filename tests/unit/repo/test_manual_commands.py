@@ -13,6 +13,7 @@ import pytest
 
 from kreinlearn import KreinClassifier, cli, load
 from kreinlearn.datasets import make_noisy_strings
+from tests.systems import linked
 
 ROOT = Path(__file__).parents[3]
 DATA = ROOT / "examples" / "data"
@@ -66,7 +67,7 @@ def test_the_tables_are_made_by_our_generator() -> None:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """A folder in which the four commands were run, and what each printed."""
     home = tmp_path_factory.mktemp("commands")
-    (home / "examples").symlink_to(ROOT / "examples")
+    linked(home / "examples", ROOT / "examples")
     printed = {}
     for program, *words in commands():
         assert program == "kreinlearn"

@@ -58,7 +58,7 @@ def test_every_module_of_the_rooms_has_tests() -> None:
     rooms = [
         file for room in ("solvers", "nystrom", "sums") for file in (package / room).glob("*.py")
     ]
-    names = {str(file.relative_to(package).with_suffix("")) for file in rooms}
+    names = {file.relative_to(package).with_suffix("").as_posix() for file in rooms}
     names = {name for name in names if not name.endswith("__init__")}
     assert names <= set(made.TESTS)
     for module in made.TESTS:

@@ -73,7 +73,7 @@ def test_the_runs_by_default_have_every_setting_once() -> None:
 
 def test_files_with_tests_or_examples() -> None:
     here = Path(__file__).relative_to(Path(__file__).parents[3])
-    assert str(here) in files_of(["tests/unit/repo"])
+    assert here.as_posix() in files_of(["tests/unit/repo"])
     assert list(files_of(["tests/unit/sums/__init__.py"])) == []
     assert list(files_of(["src/kreinlearn/datasets.py"])) == ["src/kreinlearn/datasets.py"]
 

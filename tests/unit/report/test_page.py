@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -55,6 +56,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Browser]:
+    if os.name != "posix":
+        pytest.skip("Chromium is driven through files 3 and 4, which only POSIX can pass on")
     program = chromium.found()
     if program is None:
         pytest.skip(f"no browser: none of {', '.join(chromium.NAMES)} is on the path")

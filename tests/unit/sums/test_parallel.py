@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import signal
 import threading
 import time
@@ -31,6 +30,7 @@ from kreinlearn.sums.parallel import (
     worker_count,
 )
 from tests.bounds import rounding
+from tests.systems import press
 
 RNG = np.random.default_rng(0)
 
@@ -123,13 +123,28 @@ def test_an_interrupt_of_the_thread_that_waits_stops_all_workers(heard):
 
     def add(total, block):
         if not done:
-            os.kill(os.getpid(), signal.SIGINT)
+            press()
         time.sleep(0.001)
         done.append(block)
 
     with pytest.raises(KeyboardInterrupt):
         sum_over_blocks(add, of_tiles(range(2000)), Order, 2000 * TILE, workers=2)
     assert len(done) < 1000
+
+
+def test_an_interrupt_that_wakes_nobody_is_heard_as_well(heard):
+    """As on Windows: a signal that a worker raises does not end the wait of the first thread."""
+    done = []
+
+    def add(total, block):
+        time.sleep(0.001)
+        done.append(block)
+        if len(done) == 200:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        sum_over_blocks(add, of_tiles(range(4000)), Order, 4000 * TILE, workers=2)
+    assert len(done) < 2000
 
 
 def test_an_error_of_the_source_is_raised():
