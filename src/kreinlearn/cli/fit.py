@@ -81,14 +81,14 @@ def _expected(
     y = given.target.values
     if hasattr(model, "expected_error_"):
         return Expected.of(y, given.target.task, model.expected_error_, model.expected_error_std_)
-    unknown = "the error to expect is not known, as"
+    unknown = "the error to expect is not known"
     if isinstance(given.X, Table):
-        talk.note(f"{unknown} the objects stay in the file; evaluate a part of it")
+        talk.note(f"{unknown}, as the objects stay in the file; evaluate a part of it")
         return None
     try:
         return cross_validated(model, given.X, y, given.target.task, seconds, options.seed)
     except ValueError as error:
-        talk.note(f"{unknown} the parts for a cross-validation cannot be fitted: {error}")
+        talk.note(f"{unknown} (cross-validation: {error})")
         return None
 
 

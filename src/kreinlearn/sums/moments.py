@@ -97,7 +97,9 @@ class Moments:
     def _add_targets(self, C: Array, Y: Array, w: Array | None) -> None:
         Y = np.asarray(Y, dtype=np.float64)
         V = np.empty((len(C), 1 + Y.shape[1]))  # (b, 1 + q): w1 and wY
-        V[:, 0], V[:, 1:] = 1.0 if w is None else w, Y if w is None else w[:, None] * Y
+        V[:, 0], V[:, 1:] = 1.0 if w is None else w, Y
+        if w is not None:
+            V[:, 1:] *= w[:, None]
         products = V.astype(C.dtype, copy=False).T @ C  # (1 + q, m)
         self.gram.sums += products[0]
         self.cross += products[1:].T
@@ -216,9 +218,9 @@ def target_bytes(rows: int, q: int, stored: int) -> int:
     """Bytes of the targets of a block while it is summed, beside all targets.
 
     These are the targets as they are ``stored``, in so many bytes each, then a part of them as
-    numbers, unless they are stored so, with a constant, and times their weights.
+    numbers, unless they are stored so, and times their weights.
     """
-    copies = 2 if stored == 8 else 3
+    copies = 1 if stored == 8 else 2
     return stored * rows * q + copies * 8 * min(rows * q, TARGETS)
 
 

@@ -178,5 +178,6 @@ def test_the_error_of_numbers_has_their_unit() -> None:
 def test_an_estimator_that_fails_on_parts_has_no_error() -> None:
     y = np.arange(40) % 2
     model = KreinRidgeClassifier("levenshtein", landmarks=np.arange(39, -1, -1))
-    assert cross_validated(model, WORDS, y, "classification", 1.0, 0) is None
+    with pytest.raises(ValueError, match=r"landmarks must be distinct row numbers in 0\.\.31"):
+        cross_validated(model, WORDS, y, "classification", 1.0, 0)
     assert Expected.of(y, "classification", 0.25, 0.1).constant == 0.5

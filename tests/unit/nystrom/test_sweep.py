@@ -453,7 +453,7 @@ def test_a_pass_needs_room_for_its_sums_and_for_one_tile(n, q, groups, size):
 
     sums = 2 * (groups * (M * M + M * q) + size * M)  # those of a worker, and those of all
     matrices, means, tile = 3 * M * M, M, TILE * M
-    targets = 3 * min(TILE, n) * q  # as they are, with a constant, and times their weights
+    targets = 2 * min(TILE, n) * q  # as numbers, and times their weights
     joined = (TILE + 2 * size) * M if size else 0  # what is drawn, with a tile to draw from
     numbers = sums + matrices + means + tile + targets + joined
     assert smallest_budget(workers) == 8 * numbers
