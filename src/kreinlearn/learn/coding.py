@@ -429,7 +429,7 @@ def pairs_left_out(task: Task, features: Features, loss: Loss, values: Array) ->
 def compared_errors(task: Task, features: Features, loss: Loss, values: Array) -> dict[str, float]:
     """The share of the validated rows that one-vs-rest and one-vs-one get wrong."""
     splits = task.splits(features.map, most=COMPARED_ROWS)
-    Y, w = task.sampled_targets()
+    Y, w = task.sampled_targets(splits)
     labels, n_classes = np.argmax(Y, axis=1), Y.shape[1]
     solve = partial(loss.solve_rows, intercept=task.intercept)
     wrong, total = {"ovr": 0.0, "ovo": 0.0}, 0.0

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kreinlearn.data.tiles import take
 from kreinlearn.kernels.base import Array, symmetrised
 from kreinlearn.kernels.dissimilarity import make_transform, refit
 from kreinlearn.learn.folds import TRAINING, as_groups, with_fold
@@ -145,6 +146,7 @@ class FoldRows:
     valid: Array
     columns: tuple[Array, Array] | None = None  # C (n, m) and W with Phi = C W, where wanted
     groups: Array = field(default_factory=lambda: np.empty(0, int))  # (r,); by default sign_groups
+    rows: Array | None = None  # (n,) places in the sample; None: all rows of the sample
 
     def __post_init__(self) -> None:
         if not len(self.groups):
@@ -246,9 +248,14 @@ class Task:
         groups = as_groups(self.folds, self.n_folds)
         return Targets(self.Y, self.weights, groups, self.n_folds + 1)
 
-    def sampled_targets(self) -> tuple[Array, Array]:
-        """Targets and weights of the rows of the sample."""
-        return weighted(*Targets(self.Y, self.weights).of(self.numbers))
+    def sampled_targets(self, splits: Sequence[FoldRows] = ()) -> tuple[Array, Array]:
+        """Targets and weights of the rows of the sample, or of those that splits are made of."""
+        return weighted(*self._targets_of(splits))
+
+    def _targets_of(self, splits: Sequence[FoldRows]) -> tuple[Array, Array | None]:
+        rows = splits[0].rows if splits else None
+        numbers = self.numbers if rows is None else self.numbers[rows]
+        return Targets(self.Y, self.weights).of(numbers)
 
     # Splits of the sample
 
@@ -259,7 +266,7 @@ class Task:
         """Features of the sampled rows for every fold, by a map its validation had no part in.
 
         With ``columns`` the kernel values and the map are kept beside the features. With ``most``
-        the splits are of at most so many rows, drawn at random; the features of others are zero.
+        the splits are of at most so many rows, drawn at random.
         """
         folds = self.folds[self.numbers]
         drawn = np.ones(len(folds), dtype=bool)
@@ -272,17 +279,17 @@ class Task:
             self._require_room(len(present))
             return [self._rebuilt(k, columns, drawn) for k in present]
         sample, unit = self.sample, self.sample.unit
-        C = sample.scaled[sample.inside]
         if feature_map is None:
+            C = take(sample.scaled, sample.inside)
             W, S = self.cut(C, *self.kind.map_of(sample.K_ZZ / unit, sample.eps, self.spec))
         else:
             W, S = feature_map.W, feature_map.S
-        kept, Phi = (C, W) if columns else None, np.zeros((len(C), len(S)))
-        Phi[drawn] = C[drawn] @ W
+        rows = np.flatnonzero(drawn)
+        C, folds = take(sample.scaled, sample.inside[rows]), folds[rows]
+        Phi, kept = C @ W, (C, W) if columns else None
         return [
             FoldRows(
-                Phi, S, np.flatnonzero(drawn & (folds != k)),
-                np.flatnonzero(drawn & (folds == k)), kept,
+                Phi, S, np.flatnonzero(folds != k), np.flatnonzero(folds == k), kept, rows=rows
             )
             for k in present
         ]  # fmt: skip
@@ -422,7 +429,7 @@ class Task:
         )
 
     def terms_of(self, splits: Sequence[FoldRows]) -> list[Fold]:
-        Y, w = Targets(self.Y, self.weights).of(self.numbers)
+        Y, w = self._targets_of(splits)
         if splits and not self.honest:
             return terms_by_one_map(splits, Y, w, intercept=self.intercept)
         return [split.terms(Y, w, intercept=self.intercept) for split in splits]

@@ -209,17 +209,23 @@ def test_splits_of_some_rows(landmarks):
     for before, after in zip(splits, same, strict=True):
         np.testing.assert_array_equal(before.train, after.train)
     whole = task.splits(columns=True)
-    for before, full, after in zip(splits, whole, task.splits(most=25), strict=True):
-        rows = np.union1d(after.train, after.valid)
+    some = task.splits(most=25)
+    for before, full, after in zip(splits, whole, some, strict=True):
+        at = np.arange(N) if after.rows is None else after.rows
+        train, valid = at[after.train], at[after.valid]
+        rows = np.union1d(train, valid)
         assert len(rows) == 25
         drawn = rows if drawn is None else drawn
         np.testing.assert_array_equal(rows, drawn)  # the same of every split
-        np.testing.assert_array_equal(after.train, np.intersect1d(before.train, rows))
-        np.testing.assert_array_equal(after.valid, np.intersect1d(before.valid, rows))
+        np.testing.assert_array_equal(train, np.intersect1d(before.train, rows))
+        np.testing.assert_array_equal(valid, np.intersect1d(before.valid, rows))
         # a product of fewer rows may be rounded otherwise
         C, W = (np.abs(part) for part in full.columns)
-        bound = (2 * rounding(len(W)) * (C @ W))[rows]
-        assert (np.abs(after.Phi - before.Phi)[rows] <= bound).all()
+        bound = (2 * rounding(len(W)) * (C @ W))[at]
+        assert (np.abs(after.Phi - before.Phi[at]) <= bound).all()
+        every, of_some = task.sampled_targets(), task.sampled_targets(some)
+        for all_rows, mine in zip(every, of_some, strict=True):
+            np.testing.assert_array_equal(mine, all_rows[at])
 
 
 def test_maps_of_all_folds_are_refused_if_they_do_not_fit():

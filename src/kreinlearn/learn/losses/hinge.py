@@ -101,8 +101,8 @@ class SquaredHinge:
         n_bytes, session = 8 * n * (m + ROW_NUMBERS * q), task.pairs.session
         kept = task.rows.value_store(n_bytes, session)
         if kept is None:
-            near = int(near_share(q) * (1 + copied_share(q)) * 8 * n * m)
-            kept = ValuesHere.for_rows(n, m, n_bytes + near, session.budget)
+            tiles = 8 * m * TILE * task.pairs.workers  # of rows that are gathered
+            kept = ValuesHere.for_rows(n, m, n_bytes + tiles, session.budget)
         return kept.before(task, by_fold=by_fold)
 
     def objective(self, folds: Sequence[Fold], workers: int = 1) -> MeanLoss:
@@ -203,7 +203,7 @@ class SquaredHinge:
 
 def hinge_objective(task: Task, splits: list[FoldRows]) -> HingeObjective:
     """The hinge loss of splits of the sampled rows, for a few of many outputs."""
-    Y, w = task.sampled_targets()
+    Y, w = task.sampled_targets(splits)
     return HingeObjective(
         splits, Y[:, some_outputs(Y)], w, intercept=task.intercept, workers=task.pairs.workers
     )
@@ -364,7 +364,10 @@ class KeptRows:
 
     @classmethod
     def sample(cls, n: int, m: int, share: float) -> KeptRows:
-        """Of every 1 / share neighbouring rows one by chance; values are given by number later."""
+        """Of every 1 / share neighbouring rows one by chance; values are given by number later.
+
+        With m = 0 these are only numbers of rows whose values are kept elsewhere.
+        """
         kept, step = cls(n, share), int(1 / share) if share else 1
         kept.clear(m)
         place = np.arange(kept.count)
@@ -396,8 +399,10 @@ class KeptRows:
     ) -> None:
         """Take rows of the tile that begins with row ``first``; any thread may call this."""
         room, at = int(self.share * len(C)), first // TILE * self.room
-        if room:
-            numbers = self.numbers[at : at + room] = nearest(room) + first
+        if not room:
+            return
+        numbers = self.numbers[at : at + room] = nearest(room) + first
+        if self.values.shape[1]:
             np.take(C, place(numbers), axis=0, out=self.values[at : at + room], mode="clip")
 
     def split(self, numbers: Array) -> tuple[Array, Array]:
@@ -476,8 +481,8 @@ class ValuesHere:
         sampled, some, workers = None, self.some, task.pairs.workers
         q = task.Y.shape[1]
         if self.values is not None:
-            some, each = KeptRows.sample(n, m, near_share(q)), 0
-            held = self.values.nbytes + (1 + copied_share(q)) * some.values.nbytes
+            some, each = KeptRows.sample(n, 0, near_share(q)), 8 * m * TILE
+            held = self.values.nbytes
         else:
             assert self.sampled is not None
             assert some is not None
@@ -485,8 +490,7 @@ class ValuesHere:
             held = 8 * m * ((1 + copied_share(q)) * some.count + SAMPLE_COPIES * len(self.sampled))
             left = _left_for_values(task) - held
             workers = max(1, min(workers, int(left // (each + 2 * 8 * m * m))))
-            values = sample.scaled[sample.positions(self.sampled)]
-            sampled = Sampled(self.sampled, values)
+            sampled = Sampled(self.sampled, take(sample.scaled, sample.positions(self.sampled)))
         left = _left_for_values(task) - held - workers * each
         sum_bytes = min(SUM_BYTES, int(left // (workers + SPARE + depth_of(n))))
         return FeatureRows(
@@ -525,6 +529,7 @@ class FeatureRows:
     tile: Scratch = field(default_factory=partial(Scratch, True))  # of the rows in their order
     sum_bytes: int = SUM_BYTES  # for the Gram matrices of one total of a pass
     rank: Array | None = None  # (n,): places of rows in their tiles; None: those of their numbers
+    at: Array | None = None  # (n,): places of these rows among ``values``, if they are some of them
 
     @property
     def p(self) -> int:
@@ -587,7 +592,7 @@ class FeatureRows:
         def zero() -> SumsOfEach:
             return SumsOfEach([Moments.zeros(m, 1) for _ in outputs])
 
-        self.kept.clear(m)
+        self.kept.clear(m if self.values is None else 0)
         tiles = gen_batches(self.n, TILE)
         with self._step(self.n):
             total = sum_over_blocks(add, tiles, zero, self.n, workers=self.workers)
@@ -598,9 +603,6 @@ class FeatureRows:
         """Kept rows that were drawn; where they are very many, some of them tell enough."""
         if not (self.kept.drawn and self.p):
             return None
-        if self.values is not None:
-            at = self._at(self.kept.numbers)
-            np.take(self.values, at, axis=0, out=self.kept.values, mode="clip")
         return self._kept(max(1, self.kept.count // (ENOUGH_SAMPLED * self.p)))
 
     def near(self) -> tuple[Array, FeatureRows] | None:
@@ -610,12 +612,21 @@ class FeatureRows:
         """Every so many of the kept rows."""
         if not (self.kept.known and self.kept.count):
             return None
-        numbers, values = self.kept.numbers[::step], self.kept.values[::step]
-        return numbers, replace(self, n=len(numbers), values=values, kept=KeptRows(), rank=None)
+        numbers = self.kept.numbers[::step]
+        if self.values is None:
+            return numbers, self._some(self.kept.values[::step])
+        return numbers, self._some(self.values, self._at(numbers))
 
     def part(self, places: Array) -> FeatureRows:
         assert self.values is not None
-        return replace(self, n=len(places), values=self.values[self._at(places)], rank=None)
+        if self.at is None:
+            return self._some(self.values[places])
+        return self._some(self.values, self.at[places])
+
+    def _some(self, values: Array, at: Array | None = None) -> FeatureRows:
+        """Some rows: all those of the values, or those at some places among them."""
+        n = len(values if at is None else at)
+        return replace(self, n=n, values=values, at=at, kept=KeptRows(), rank=None)
 
     def terms(self, chosen: Sequence[Chosen]) -> list[tuple[Array, Array]]:
         """sum w phi phi' and sum w t phi over each choice of rows; a row is evaluated once.
@@ -720,7 +731,9 @@ class FeatureRows:
         return numbers % TILE if self.rank is None else self.rank[numbers]
 
     def _at(self, numbers: Array) -> Array:
-        """The places of rows among the values of all rows."""
+        """The places of rows among the values."""
+        if self.at is not None:
+            return np.asarray(self.at[numbers])
         return numbers if self.rank is None else by_rank(numbers, self.rank)
 
     def _in_order(self, tile: slice) -> Any:
@@ -736,13 +749,17 @@ class FeatureRows:
 
         The next call of the same thread overwrites it.
         """
-        if self.values is not None:
+        if self.values is not None and self.at is None:
             return np.asarray(self.values[start:stop])
-        if self.sampled is None:
+        if self.values is None and self.sampled is None:
             return self._evaluate(self.X[start:stop], np.arange(start, stop))
         buffer = self.tile.get(self.W, len(self.W))
         assert buffer is not None
         C = buffer[: stop - start]
+        if self.values is not None:
+            assert self.at is not None
+            return np.take(self.values, self.at[start:stop], axis=0, out=C, mode="clip")
+        assert self.sampled is not None
         here = slice(*np.searchsorted(self.sampled.numbers, [start, stop]))
         inside = self.sampled.numbers[here] - start
 

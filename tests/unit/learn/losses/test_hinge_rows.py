@@ -288,6 +288,25 @@ def test_decisions_and_the_sums_of_rows_picked_by_them(kept, size):
     assert_close(near.decision(coef), decision[numbers])
 
 
+@both_ways
+def test_some_of_the_near_rows_are_seen_as_all_rows_are(kept):
+    """Where all values are kept, near rows are not copied."""
+    rows = replace(feature_rows(kept=kept, workers=2), kept=KeptRows(N, 1 / 2))
+    Phi, coef = features("vectors", 1.0, True), RNG.normal(size=(rows.p, 1))
+    rows.decision(coef, lambda here, values, room: np.sort(RNG.permutation(len(values))[:room]))
+    numbers, near = rows.near()
+    assert rows.kept.values.size == (0 if kept else len(numbers) * M)
+    for places in (np.arange(len(numbers)), np.arange(5, len(numbers), 3)):
+        some = near.part(places)
+        F = Phi[numbers[places]]
+        assert_close(some.decision(coef), F @ coef)
+        few, many = np.arange(7), np.arange(len(places))
+        for part in (few, many):
+            A, b = sums(some, part, np.ones(len(part)), np.ones(len(part)))
+            assert_close(A, F[part].T @ F[part])
+            assert_close(b, F[part].sum(axis=0))
+
+
 @pytest.mark.parametrize("n", [8 * 300 + 5, TILE + 700])
 def test_a_sample_has_one_of_every_eight_rows_and_takes_values_in_any_order(n):
     kept = KeptRows.sample(n, 2, NEAR)
@@ -347,8 +366,8 @@ def test_values_are_kept_where_there_is_room_and_the_same_where_there_is_none(by
         rows = here.rows(task, features)
         assert rows.kept.share == NEAR
         numbers, some = rows.sample()
-        found.append((numbers.tobytes(), some.values.tobytes()))
         coef = np.linspace(-1, 1, rows.p)[:, None]
+        found.append((numbers.tobytes(), some.decision(coef).tobytes()))
         C = delta_gauss(X, X[Z]) @ features.map.W
         assert_close(rows.decision(coef), C @ coef[:-1] + coef[-1], rtol=1e-10)
         A, b = sums(rows, MANY, np.ones(len(MANY)), np.ones(len(MANY)))
