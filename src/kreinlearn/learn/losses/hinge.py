@@ -487,7 +487,9 @@ class ValuesHere:
             assert self.sampled is not None
             assert some is not None
             each = 8 * m * TILE_COPIES * TILE  # of a worker: rows of a tile
-            held = 8 * m * ((1 + copied_share(q)) * some.count + SAMPLE_COPIES * len(self.sampled))
+            held = int(
+                8 * m * ((1 + copied_share(q)) * some.count + SAMPLE_COPIES * len(self.sampled))
+            )
             left = _left_for_values(task) - held
             workers = max(1, min(workers, int(left // (each + 2 * 8 * m * m))))
             sampled = Sampled(self.sampled, take(sample.scaled, sample.positions(self.sampled)))
