@@ -8,6 +8,7 @@ and the memory decide only who adds what, and when.
 from __future__ import annotations
 
 import math
+import os
 import sys
 import threading
 from collections import deque
@@ -29,6 +30,7 @@ SPANS, LONGEST = 8, 16  # number of spans, at least, and tiles in a span, at mos
 COLUMN_SPANS = 4, 512  # the same for passes over targets and weights alone, which cost little
 FAN_IN = 8  # sums that are added to one, at each level of the tree
 SECONDS = 0.1  # of a wait for workers: Windows hears Ctrl-C only between two waits
+MOST_THREADS = 2**16  # no limit: a pass within a pass must not wait for a thread
 SPARE = 2  # sums that may wait for an earlier one, beside those that workers are busy with
 
 
@@ -386,16 +388,14 @@ def _in_a_worker() -> bool:
 
 def map_in_threads(function: Callable[[A], B], items: Iterable[A], workers: int) -> list[B]:
     """The values of a function in the order of its arguments, each found in one thread."""
+    numbered = list(enumerate(items))
+    found = dict[int, B]()
 
-    def limited(item: A) -> B:
-        with serial_blas():  # OpenMP has one number of threads for each thread
-            return function(item)
+    def one(item: tuple[int, A]) -> None:
+        found[item[0]] = function(item[1])
 
-    with serial_blas():
-        if workers == 1:
-            return [function(item) for item in items]
-        with ThreadPoolExecutor(workers) as pool:
-            return list(pool.map(limited, items))
+    map_blocks(one, numbered, workers=max(1, min(workers, len(numbered))))
+    return [found[i] for i, _ in numbered]
 
 
 def sum_over_blocks(
@@ -474,6 +474,15 @@ def _raise_first(errors: Mapping[int, Exception], queue: Queue) -> None:
         raise error
 
 
+@cache
+def _threads(process: int) -> ThreadPoolExecutor:
+    """Threads that wait for work from one pass to the next; to start them takes longer than some.
+
+    There are as many as were busy at a time. A process that was forked has none of them.
+    """
+    return ThreadPoolExecutor(MOST_THREADS, "kreinlearn")
+
+
 def _run(work: Callable[[], None], workers: int, *stops: Callable[[], None]) -> None:
     """Do ``work`` in every worker; the first error, Ctrl-C included, stops all and is raised."""
 
@@ -492,14 +501,15 @@ def _run(work: Callable[[], None], workers: int, *stops: Callable[[], None]) -> 
     with serial_blas():
         if workers == 1:
             return work()
-        with ThreadPoolExecutor(workers) as pool:
-            try:
-                for future in [pool.submit(guarded) for _ in range(workers)]:
-                    while not wait([future], SECONDS).done:
-                        pass
-                    future.result()
-            finally:
-                stop()
+        futures = [_threads(os.getpid()).submit(guarded) for _ in range(workers)]
+        try:
+            for future in futures:
+                while not wait([future], SECONDS).done:
+                    pass
+                future.result()
+        finally:
+            stop()
+            wait(futures)
 
 
 def total_of_columns(function: Callable[..., Any], *columns: Array | None) -> Any:

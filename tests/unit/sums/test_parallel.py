@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import signal
+import subprocess
+import sys
 import threading
 import time
 from types import SimpleNamespace
@@ -24,13 +26,14 @@ from kreinlearn.sums.parallel import (
     _controller,
     depth_of,
     map_blocks,
+    map_in_threads,
     serial_blas,
     spans_of,
     sum_over_blocks,
     worker_count,
 )
 from tests.bounds import rounding
-from tests.systems import press
+from tests.systems import posix_only, press
 
 RNG = np.random.default_rng(0)
 
@@ -88,7 +91,7 @@ def test_no_blocks_give_zero():
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
 def test_the_first_error_stops_all_and_is_raised(workers, error):
-    done, before = [], threading.active_count()
+    done = []
 
     def add(total, block):
         if block[0] == 5 * TILE:
@@ -98,8 +101,10 @@ def test_the_first_error_stops_all_and_is_raised(workers, error):
 
     with pytest.raises(error, match="block 5"):
         sum_over_blocks(add, of_tiles(range(1000)), Order, 1000 * TILE, workers=workers)
-    assert len(done) < 100
-    assert threading.active_count() <= before
+    count = len(done)
+    assert count < 100
+    time.sleep(0.01)
+    assert len(done) == count  # no thread goes on
 
 
 def test_an_error_of_any_worker_stops_those_before_it_at_the_end_of_their_span():
@@ -499,3 +504,47 @@ def test_no_thread_is_started_in_vain(monkeypatch):
 
     found = sum_over_blocks(add, gen_batches(TILE, 256), lambda: Gram.zeros(2), TILE, workers=4)
     np.testing.assert_allclose(found.matrix, x.T @ x, atol=1e-12 * TILE)
+
+
+def met(workers):
+    """The threads of one pass in which every worker waits for the others."""
+    barrier, threads = threading.Barrier(workers), set()
+
+    def apply(_):
+        barrier.wait(60)
+        threads.add(threading.get_ident())
+
+    map_blocks(apply, range(workers), workers=workers)
+    return threads
+
+
+def test_threads_are_used_again():
+    before = threading.active_count()
+    for _ in range(50):
+        assert len(met(2)) == 2
+    assert threading.active_count() - before < 50  # one is started where the last is not idle yet
+
+
+def test_passes_within_passes_do_not_wait_for_threads():
+    assert [len(threads) for threads in map_in_threads(lambda _: met(3), range(4), 4)] == 4 * [3]
+
+
+FORKED = """
+import os
+from kreinlearn.sums.parallel import map_in_threads
+
+def squares():
+    return map_in_threads(lambda i: i * i, range(5), 2)
+
+assert squares() == [0, 1, 4, 9, 16]
+child = os.fork()
+if not child:
+    os._exit(0 if squares() == [0, 1, 4, 9, 16] else 1)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@posix_only("fork")
+def test_a_process_that_is_forked_starts_threads_of_its_own():
+    how = [sys.executable, "-W", "ignore", "-c", FORKED]
+    subprocess.run(how, check=True, timeout=120)
