@@ -29,6 +29,7 @@ from kreinlearn.solvers.margins import (
     Gram,
     HingeState,
     Move,
+    Question,
     Step,
     arrived,
     cancelled,
@@ -36,11 +37,12 @@ from kreinlearn.solvers.margins import (
     point,
     walked,
 )
-from kreinlearn.sums.moments import SUM_BYTES, Targets
+from kreinlearn.sums.moments import SUM_BYTES, Moments, Targets
 from kreinlearn.sums.parallel import FAN_IN
 
 ROOM = 0.5  # share of a worker's memory for kernel values: beyond 0.6 dask writes to disk
-POINTS = (*np.linspace(0, 2, 13), 3.0, 5.0, 9.0)  # values of t that a line search asks for first
+POINTS = (0.0, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 9.0)  # t that a line search asks for first
+SLACK = 0.25  # part of the slope that may be left at a target: to go there saves two round trips
 MOST_KINKS = 2**14  # kinks of one output that are sent to the client: 24 bytes each
 
 
@@ -172,6 +174,8 @@ class Column(NamedTuple):
     decisions: Decisions
     place: int
     few: bool = False  # fewer rows have changed sides since the last sums than are active
+    change: Moments | None = None  # of the moments since then, if it is known
+    loss: float | None = None  # of these decision values, if it is known
 
 
 @dataclass(frozen=True)
@@ -202,32 +206,42 @@ class DaskMargins:
     # A and b
 
     def up_to_date(self, states: Mapping[int, HingeState]) -> dict[int, HingeState]:
-        current = dict(states)
-        moved = [k for k, state in states.items() if state.decision is not state.active]
-        size = max(1, SUM_BYTES // (8 * len(self.W) ** 2 * FAN_IN))  # outputs summed at a time
-        for start in range(0, len(moved), size):
-            few = {k: states[k].decision.few for k in moved[start : start + size]}
-            current |= self._summed(states, few)
-            again = [k for k in few if few[k] and cancelled(current[k].A, states[k].A)]
-            if again:
-                current |= self._summed(states, dict.fromkeys(again, False))
-        return current
+        moved = {k: one for k, one in states.items() if one.decision is not one.active}
+        few = {k: state.decision.few for k, state in moved.items()}
+        known = {k: one for k, one in moved.items() if few[k] and one.decision.change is not None}
+        current = dict(states) | self._summed(states, {k: few[k] for k in moved if k not in known})
+        for k, state in known.items():
+            current[k] = self._with_moments(state, state.decision.change, few=True)
+        again = [k for k in moved if few[k] and cancelled(current[k].A, states[k].A)]
+        return current | self._summed(states, dict.fromkeys(again, False))
+
+    @property
+    def _summed_at_once(self) -> int:
+        """Outputs whose moments are summed in one task."""
+        return max(1, SUM_BYTES // (8 * len(self.W) ** 2 * FAN_IN))
 
     def _summed(
         self, states: Mapping[int, HingeState], few: Mapping[int, bool]
     ) -> dict[int, HingeState]:
         """States with A and b of the active rows; where few rows have changed, by the change."""
-        columns = [(states[k].active, states[k].decision) for k in few]
-        total = self._total(margins.active_moments, few, columns, with_tiles=True)
         summed = {}
-        for k, part in zip(few, total.parts, strict=True):
-            state, A, B = states[k], np.zeros((self.p, self.p)), np.zeros((self.p, 1))
-            if part is not None:
-                A, B = part.terms(self.W).with_constant(intercept=self.intercept)
-            if few[k]:
-                A, B = state.A + A, state.b[:, None] + B
-            summed[k] = replace(state, active=state.decision, A=A, b=B[:, 0])
+        for part in gen_batches(len(few), self._summed_at_once):
+            some = {k: few[k] for k in list(few)[part]}
+            columns = [(states[k].active, states[k].decision) for k in some]
+            total = self._total(margins.active_moments, some, columns, with_tiles=True)
+            for k, moments in zip(some, total.parts, strict=True):
+                summed[k] = self._with_moments(states[k], moments, few=few[k])
         return summed
+
+    def _with_moments(self, state: HingeState, part: Moments | None, *, few: bool) -> HingeState:
+        """A state with A and b of these moments, or with its own and this change of them."""
+        A, B = np.zeros((self.p, self.p)), np.zeros((self.p, 1))
+        if part is not None:
+            A, B = part.terms(self.W).with_constant(intercept=self.intercept)
+        if few:
+            A, B = state.A + A, state.b[:, None] + B
+        column = state.decision._replace(change=None)
+        return replace(state, decision=column, active=column, A=A, b=B[:, 0])
 
     # Steps
 
@@ -235,40 +249,62 @@ class DaskMargins:
         return None  # the rows are on workers
 
     def walk(self, states: Mapping[int, HingeState], moves: Mapping[int, Move]) -> dict[int, Step]:
-        goal = self._decisions(move.target for move in moves.values())
-        ways = {k: (states[k].decision, Column(goal, i)) for i, k in enumerate(moves)}
-        searches = {k: line_search(move, POINTS, MOST_KINKS) for k, move in moves.items()}
+        searches = {k: line_search(move, POINTS, MOST_KINKS, SLACK) for k, move in moves.items()}
         questions = {k: next(search) for k, search in searches.items()}
-        crossed: dict[int, margins.Crossed] = {}
+        goals, replies = self._ahead(states, moves, questions)
+        changed = {k: bool(reply.crossed.changed) for k, reply in replies.items()}
         steps: dict[int, float] = {}
         while questions:
-            total = self._total(margins.replies, questions, [ways[k] for k in questions])
-            for k, reply in zip(list(questions), total.parts, strict=True):
-                crossed.setdefault(k, reply.crossed)
+            for k, reply in replies.items():
                 try:
                     questions[k] = searches[k].send(reply.answer)
                 except StopIteration as end:
                     steps[k] = end.value
-                if k in steps or not crossed[k].changed:
+                if k in steps or not changed[k]:
                     del questions[k]
-        return self._stepped(states, moves, {k: way[1] for k, way in ways.items()}, crossed, steps)
+            if questions:
+                ways = [(states[k].decision, goals[k]) for k in questions]
+                parts = self._total(margins.replies, questions, ways).parts
+                replies = dict(zip(questions, parts, strict=True))
+        return self._stepped(states, moves, goals, {k: steps[k] for k in moves if changed[k]})
+
+    def _ahead(
+        self, states: Mapping[int, HingeState], moves: Mapping[int, Move],
+        questions: Mapping[int, Question],
+    ) -> tuple[dict[int, Column], dict[int, margins.Reply]]:  # fmt: skip
+        """The decision values at the targets, and the first replies about the ways there.
+
+        Most steps end at the target. So the same tasks sum the rows that change sides, unless there
+        are too many outputs for that.
+        """
+        goal = self._decisions(move.target for move in moves.values())
+        columns = {k: Column(goal, i) for i, k in enumerate(moves)}
+        ways = [(states[k].decision, columns[k]) for k in moves]
+        summed = len(moves) <= self._summed_at_once
+        function = margins.replies_and_changes if summed else margins.replies
+        parts = self._total(function, questions, ways, with_tiles=summed).parts
+        replies = dict(zip(moves, parts[: len(moves)], strict=True))
+        changes = parts[len(moves) :] or [None] * len(moves)
+        for (k, reply), change in zip(replies.items(), changes, strict=True):
+            changed, active, loss = reply.crossed
+            columns[k] = columns[k]._replace(few=changed < active, change=change, loss=loss)
+        return columns, replies
 
     def _stepped(
         self, states: Mapping[int, HingeState], moves: Mapping[int, Move],
-        goals: Mapping[int, Column], crossed: Mapping[int, margins.Crossed],
-        steps: Mapping[int, float],
+        goals: Mapping[int, Column], steps: Mapping[int, float],
     ) -> dict[int, Step]:  # fmt: skip
-        """The steps to the points that were searched for.
+        """The steps to the points that were searched for, or to targets if no row changes sides.
 
         Decision values of points before or beyond the targets are computed when they are needed.
         """
-        between = [k for k in moves if crossed[k].changed and steps[k] not in (0.0, 1.0)]
+        between = [k for k in steps if steps[k] not in (0.0, 1.0)]
         decisions = self._decisions(point(states[k], moves[k], steps[k]) for k in between)
-        columns = dict(goals) | {k: Column(decisions, i) for i, k in enumerate(between)}
+        columns = {k: Column(decisions, i, goals[k].few) for i, k in enumerate(between)}
         stepped = {}
         for k, move in moves.items():
-            column = columns[k]._replace(few=crossed[k].changed < crossed[k].active)
-            if not crossed[k].changed:
+            column = columns.get(k, goals[k])
+            if k not in steps:
                 step = arrived(states[k], move, column)
                 stepped[k] = step._replace(state=replace(step.state, active=column))
             else:
@@ -277,6 +313,9 @@ class DaskMargins:
         return stepped
 
     def losses(self, states: Sequence[HingeState]) -> Array:
+        known = [state.decision.loss for state in states]
+        if None not in known:
+            return np.array(known)
         columns = [(state.decision, state.decision) for state in states]
         outputs = dict.fromkeys(range(len(states)))
         return np.array(self._total(margins.losses, outputs, columns).parts)

@@ -36,10 +36,11 @@ class OutputSums:
 
 
 class Crossed(NamedTuple):
-    """How many rows change sides on the way to a target, and how many are active there."""
+    """How many rows change sides on the way to a target, how many are active there, their loss."""
 
     changed: int
     active: int
+    loss: float
 
 
 @dataclass
@@ -51,8 +52,8 @@ class Reply:
 
     def __iadd__(self, other: Self) -> Self:
         self.answer += other.answer  # type: ignore[operator]
-        changed, active = (a + b for a, b in zip(self.crossed, other.crossed, strict=True))
-        self.crossed = Crossed(changed, active)
+        (changed, active, loss), more = self.crossed, other.crossed
+        self.crossed = Crossed(changed + more.changed, active + more.active, loss + more.loss)
         return self
 
 
@@ -97,7 +98,8 @@ def replies(queries: Queries, targets: WeightedTargets, decisions: TwoDecisions)
 
 def _reply(question: Question, y: Array, w: Array, now: Array, goal: Array) -> Reply:
     before, after = active_rows(now, y, w), active_rows(goal, y, w)
-    crossed = Crossed(int(np.sum(before != after)), int(np.sum(after)))
+    loss = hinge_loss(goal, y, w)[0]
+    crossed = Crossed(int(np.sum(before != after)), int(np.sum(after)), loss)
     return Reply(Line(1 - y * now, y * (goal - now), w).answer(question), crossed)
 
 
@@ -120,6 +122,46 @@ def _columns(
         yield asked, Y[:, k], w, first, second
 
 
+class Exchange:
+    """The moments of the rows of one output that come, less those of the rows that go.
+
+    Rows wait until they are as many as columns, as each sum costs a matrix of that size.
+    """
+
+    def __init__(self, targets: WeightedTargets, output: int) -> None:
+        (Y, self.w), self.totals = targets, list[Moments | None]([None, None])
+        self.y = Y[:, [output]]
+        self.waiting: tuple[list[tuple[Array, Array]], ...] = [], []  # that come, and that go
+
+    def add(self, C: Array, start: int, before: Array, after: Array) -> None:
+        """Add a block of rows, which were active before or are so after."""
+        for side, mask in enumerate((after & ~before, before & ~after)):
+            rows, waiting = np.flatnonzero(mask), self.waiting[side]
+            if len(rows):
+                waiting.append((rows + start, C[rows]))
+                if sum(len(numbers) for numbers, _ in waiting) >= C.shape[1]:
+                    self._sum(side)
+
+    def _sum(self, side: int) -> None:
+        if self.waiting[side]:
+            numbers, blocks = map(np.concatenate, zip(*self.waiting[side], strict=True))
+            self.waiting[side].clear()
+            total = self.totals[side] or Moments.zeros(blocks.shape[1], 1)
+            total.add(blocks, self.y[numbers], unless_ones(self.w[numbers]))
+            self.totals[side] = total
+
+    def moments(self) -> Moments | None:
+        """The difference; None if no row comes or goes."""
+        self._sum(0)
+        self._sum(1)
+        gained, lost = self.totals
+        if lost is None:
+            return gained
+        total = gained or Moments.zeros(*lost.cross.shape)
+        total -= lost
+        return total
+
+
 def active_moments(
     queries: Queries, targets: WeightedTargets, decisions: TwoDecisions, work: RowWork | None,
     tiles: Iterable[Array],
@@ -129,37 +171,29 @@ def active_moments(
     If few rows have changed sides, the moments of those that have become active are returned, less
     the moments of those that no longer are.
     """
-    came, went = [], []
+    sides = []
     for few, y, w, then, now in _columns(queries, targets, decisions):
-        before, after = active_rows(then, y, w), active_rows(now, y, w)
-        came.append(after & ~before if few else after)
-        went.append(before & ~after if few else np.zeros_like(after))
-    wanted = np.any([*came, *went], axis=0)
-    gained: list[Moments | None] = [None] * len(queries)
-    lost, start = gained.copy(), 0
+        after = active_rows(now, y, w)
+        sides.append((active_rows(then, y, w) if few else np.zeros_like(after), after))
+    wanted = np.any([before != after for before, after in sides], axis=0)
+    exchanges, start = [Exchange(targets, query.output) for query in queries], 0
     with serial_blas():
         for tile in tiles if wanted.any() else ():
             here = slice(start, start + len(tile))
             start = here.stop
-            if not wanted[here].any():
-                continue
-            C = similarities(work, tile)
-            for i, query in enumerate(queries):
-                for sums, masks in ((gained, came), (lost, went)):
-                    rows = np.flatnonzero(masks[i][here])
-                    if len(rows):
-                        at = rows + here.start
-                        total = sums[i] or Moments.zeros(C.shape[1], 1)
-                        weights = unless_ones(targets[1][at])
-                        total.add(C[rows], targets[0][at][:, [query.output]], weights)
-                        sums[i] = total
-    return OutputSums([_less(*both) for both in zip(gained, lost, strict=True)])
+            if wanted[here].any():
+                C = similarities(work, tile)
+                for exchange, (before, after) in zip(exchanges, sides, strict=True):
+                    exchange.add(C, here.start, before[here], after[here])
+        return OutputSums([exchange.moments() for exchange in exchanges])
 
 
-def _less(gained: Moments | None, lost: Moments | None) -> Moments | None:
-    """The difference of two moments, either of which may be of no rows."""
-    if lost is None:
-        return gained
-    total = gained or Moments.zeros(*lost.cross.shape)
-    total -= lost
-    return total
+def replies_and_changes(
+    queries: Queries, targets: WeightedTargets, decisions: TwoDecisions, work: RowWork | None,
+    tiles: Iterable[Array],
+) -> OutputSums:  # fmt: skip
+    """The reply about each output, and then the changes of all moments on the way to the target."""
+    answered = replies(queries, targets, decisions)
+    whole = [query._replace(asked=True) for query in queries]
+    changed = active_moments(whole, targets, decisions, work, tiles)
+    return OutputSums([*answered.parts, *changed.parts])

@@ -130,12 +130,13 @@ class Line(NamedTuple):
 
 
 def line_search(
-    move: Move, first: Sequence[float] = (0.0, 1.0), most: float = np.inf
+    move: Move, first: Sequence[float] = (0.0, 1.0), most: float = np.inf, slack: float = 0.0
 ) -> Generator[Question, Any, float]:
     """The t >= 0 that minimises loss and penalty; yields questions and is sent their answers.
 
     Sums are asked for at the values ``first``, then at as many values at a time. Kinks are asked
-    for between two values with at most ``most`` kinks between them.
+    for between two values with at most ``most`` kinks between them. With ``slack``, the target is
+    near enough if it is better than the start and its slope is at most this part of that there.
     """
     ts, points = np.array(first), len(first)
     while True:
@@ -143,6 +144,8 @@ def line_search(
         values, slopes = sums.values + move.half_slope(ts), sums.slopes + move.quadratic
         if values[0] >= 0:
             return float(ts[0])
+        if slack and _serves(ts, values, slack):
+            return 1.0
         k = int(np.argmax(values >= 0))
         if not k:
             last = max([sums.last, *move.kinks[-1:]])
@@ -159,6 +162,17 @@ def line_search(
     kinks: Kinks = yield Question(ends, kinks=True)
     kinks += move.between(ends[0], ends[1])
     return float(ends[0]) + _root(values[k - 1], slopes[k - 1], kinks, ends[1] - ends[0])
+
+
+def _serves(ts: Array, slopes: Array, slack: float) -> bool:
+    """Whether t = 1 has a smaller value than t = 0, and at most this part of its slope.
+
+    Slopes increase, so that those at the right ends of intervals bound the difference of values.
+    """
+    upto = slopes[: np.searchsorted(ts, 1.0, "right")]
+    if ts[0] != 0 or ts[len(upto) - 1] != 1:
+        return False
+    return bool(np.diff(ts[: len(upto)]) @ upto[1:] < 0 and abs(upto[-1]) <= -slack * upto[0])
 
 
 def line_minimum(line: Line, move: Move) -> float:

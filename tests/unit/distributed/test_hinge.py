@@ -8,7 +8,8 @@ import pytest
 import kreinlearn as kl
 from kreinlearn import Landmarks, Resources
 from kreinlearn.data.tiles import TILE
-from kreinlearn.distributed import hinge, worker_rows
+from kreinlearn.distributed import hinge, margins, worker_rows
+from kreinlearn.solvers.margins import Question
 from tests.unit.receiving import received
 
 dask = pytest.importorskip("dask")
@@ -132,6 +133,67 @@ def test_all_rows_may_be_in_the_sample():
     wanted = model.fit(X[:n], TWO[:n]).dual_coef_
     chunks = (1400, 1600)
     close(model.fit(array(X[:n], chunks), array(TWO[:n], chunks)).dual_coef_, wanted, 1e-9)
+
+
+# Round trips
+
+
+def fitted(y, monkeypatch, **changed):
+    """A machine, and the sums that its steps have asked for, with other numbers that steer them."""
+    asked, total = [], hinge.DaskMargins._total
+
+    def recorded(self, function, *args, **kwargs):
+        asked.append(function.__name__)
+        return total(self, function, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hinge.DaskMargins, "_total", recorded)
+        for name, value in changed.items():
+            patch.setattr(hinge, name, value)
+        model = kl.KreinSVC(**GIVEN, **FIXED, multi_class="ovr").fit(array(X), array(y), array(W))
+    return model, asked
+
+
+def test_a_step_to_its_target_is_one_round_trip(monkeypatch):
+    model, asked = fitted(TWO, monkeypatch)
+    assert set(asked) == {"replies_and_changes"}
+    assert len(asked) == model.n_iter_
+
+
+@pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+def test_each_way_to_the_minimum_ends_there(y, monkeypatch):
+    """Exact searches, and sums of one output at a time, take more round trips."""
+    model, asked = fitted(y, monkeypatch)
+    wanted = model.dual_coef_, model.intercept_
+    for changed in ({"SLACK": 0.0}, {"SUM_BYTES": 0}, {"SLACK": 0.0, "SUM_BYTES": 0}):
+        model, more = fitted(y, monkeypatch, **changed)
+        close(model.dual_coef_, wanted[0])
+        close(model.intercept_, wanted[1])
+        assert (len(more) > len(asked)) == (y is THREE or "SLACK" in changed)
+
+
+@pytest.mark.parametrize("share", [0.002, 0.05, 0.6])
+def test_changes_of_moments_are_those_of_the_rows_that_change_sides(share):
+    rng = np.random.default_rng(5)
+    n, q = 3 * TILE + 100, 2
+    C, Y, w = rng.normal(size=(n, M)), rng.choice([-1.0, 1.0], (n, q)), rng.random(n)
+    w[:50] = 0  # rows that are not in the problem
+    now, goal = rng.normal(1, 1, (n, q)), rng.normal(1, 1, (n, q))
+    goal[rng.random((n, q)) > share] = 0
+    goal = np.where(goal == 0, now, goal)
+    question = Question(np.array(hinge.POINTS))
+    queries = [margins.Query(k, (k, k), question) for k in range(q)]
+    tiles = [C[start : start + TILE] for start in range(0, n, TILE)]
+    parts = margins.replies_and_changes(queries, (Y, w), [(now, goal)] * q, None, tiles).parts
+    for k in range(q):
+        before, after = ((Y[:, k] * f[:, k] < 1) & (w > 0) for f in (now, goal))
+        sign = w * (after.astype(float) - before)
+        close(parts[q + k].gram.matrix, C.T @ (sign[:, None] * C))
+        close(parts[q + k].cross[:, 0], C.T @ (sign * Y[:, k]))
+        changed, active, loss = parts[k].crossed
+        assert (changed, active) == (np.sum(before != after), np.sum(after))
+        left = np.maximum(1 - Y[:, k] * goal[:, k], 0)
+        assert loss == pytest.approx(w @ left**2, rel=1e-12)
 
 
 # What comes here

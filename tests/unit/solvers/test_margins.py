@@ -234,3 +234,45 @@ def test_a_line_that_is_only_asked_a_little(most):
         size = np.abs(w * change * margin).sum()
         assert abs(slope(t)) <= 1e-12 * size
         assert asked < 20
+
+
+def test_a_search_with_slack_ends_at_a_target_that_serves():
+    """At a value below that of the start, and at no more than a quarter of its slope."""
+    ends, points, slack = [], (0.0, 0.5, 0.75, 1.0, 1.25, 2.0, 9.0), 0.25
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        margin, change, w = (
+            rng.normal(0.5, 1, 300),
+            rng.normal(0.1, 0.3, 300),
+            rng.uniform(0, 2, 300),
+        )
+        pull = w @ (change * np.maximum(margin, 0))
+        step = rng.uniform(0.5, 2)  # about where the minimum is
+        move = Move(np.empty(0), 0.0, float(pull - abs(pull)), float(abs(pull) / step))
+        search = line_search(move, points, slack=slack)
+        t, asked = asked_of([Line(margin, change, w)], search, np.inf)
+
+        def slope(t, margin=margin, change=change, w=w, move=move):
+            left = np.maximum(0, margin - t * change)
+            return move.linear + move.quadratic * t - w @ (change * left)
+
+        ends.append(asked)
+        if asked == 1:
+            assert t == 1
+            assert abs(slope(1)) <= -slack * slope(0)
+            values = [line_value(margin, change, w, move, t) for t in (0.0, 1.0)]
+            assert values[1] < values[0]
+        else:
+            assert abs(slope(1)) > -slack * slope(0)
+            assert t == pytest.approx(bisected(margin, change, w, move), rel=1e-11)
+    assert len(set(ends)) > 1  # both happen
+
+
+def test_a_target_that_may_be_worse_than_the_start_does_not_serve():
+    """The slope is small there, but it is positive on nearly the whole way."""
+    search = line_search(Move(np.empty(0), 0.0, 0.0, 0.0), (0.0, 0.5, 1.0), slack=0.25)
+    next(search)
+    values = np.array([-1.0, 0.2, 0.2])
+    question = search.send(LineSums(values, np.zeros(3), np.array([3, 0]), 9.0))
+    assert question.kinks
+    assert question.ts.tolist() == [0.0, 0.5]
