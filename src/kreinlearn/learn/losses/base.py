@@ -24,8 +24,11 @@ class Loss(Protocol):
     def unknowns(self, penalties: Unknowns) -> Unknowns:
         """What is tuned: the penalties, and further values of the loss."""
 
-    def keeping(self, task: Task, *, by_fold: bool) -> Any:
-        """Where the pass over all rows keeps kernel values for the solver; None: nowhere."""
+    def keeping(self, task: Task, *, by_fold: bool, left_out: bool) -> Any:
+        """Where the pass over all rows keeps kernel values for the solver; None: nowhere.
+
+        ``left_out`` says that there will be models of all rows but those of each fold.
+        """
 
     iterates: bool  # every output takes steps of an iterative solver
     diagonal: bool  # solved in the eigenbasis of the kernel matrix, if all objects are landmarks

@@ -71,6 +71,8 @@ ENOUGH_SAMPLED = 100  # rows per coefficient; of a sample with twice as many, ha
 DENSE = 1 / 64  # share of the rows above which they are summed tile by tile, and not gathered
 MAPPED = 2  # times the features: so many rows are mapped in less time than their sums
 SUM_BYTES = 2**25  # of Gram matrices that one thread sums at a time
+CHEAP_COLUMNS = 64  # of vectors whose kernel values are evaluated in no more time than stored
+CHEAP_BYTES = 2**27  # of such values that are kept nevertheless
 COPIED = 16  # rows that are copied at a time, for which the budget has no room of its own
 NEAR_BUDGET = 0.5  # share of the budget for them, where not all kernel values are kept
 TILE_COPIES, SAMPLE_COPIES = 4, 3  # of the kernel values of a tile, and of those of the sample
@@ -95,14 +97,19 @@ class SquaredHinge:
     def settled(self, values: Array) -> Self:
         return self
 
-    def keeping(self, task: Task, *, by_fold: bool) -> Any:
-        """Kernel values of all rows are kept where the budget has room for them."""
+    def keeping(self, task: Task, *, by_fold: bool, left_out: bool) -> Any:
+        """Kernel values of all rows are kept where the budget has room for them.
+
+        Many values that cost little are not: new memory takes as long as to evaluate them again.
+        """
         n, m, q = task.n, len(task.sample.landmarks), task.Y.shape[1]
         n_bytes, session = 8 * n * (m + ROW_NUMBERS * q), task.pairs.session
         kept = task.rows.value_store(n_bytes, session)
         if kept is None:
             tiles = 8 * m * TILE * task.pairs.workers  # of rows that are gathered
-            kept = ValuesHere.for_rows(n, m, n_bytes + tiles, session.budget)
+            every = left_out or not cheap_to_evaluate(task)
+            room = session.budget if every else min(CHEAP_BYTES, session.budget)
+            kept = ValuesHere.for_rows(n, m, n_bytes + tiles, room)
         return kept.before(task, by_fold=by_fold)
 
     def objective(self, folds: Sequence[Fold], workers: int = 1) -> MeanLoss:
@@ -199,6 +206,11 @@ class SquaredHinge:
         solution = newton(margins, padded, gram=gram, max_iter=self.max_iter)
         constant = solution.coef[r] if margins.p > r else np.zeros(solution.coef.shape[1])
         return Linear(solution.coef[:r], constant, solution.n_iter, solution.converged)
+
+
+def cheap_to_evaluate(task: Task) -> bool:
+    """Whether rows are vectors with so few columns that their kernel values cost little."""
+    return task.pairs.in_place and task.rows.X.shape[1] <= CHEAP_COLUMNS
 
 
 def hinge_objective(task: Task, splits: list[FoldRows]) -> HingeObjective:

@@ -9,6 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 from kreinlearn.kernels import DeltaGauss
+from kreinlearn.learn.losses import hinge
 from kreinlearn.learn.losses.hinge import (
     HingeObjective,
     SquaredHinge,
@@ -261,6 +262,24 @@ def test_values_that_are_not_kept_give_the_same_machine():
         found.append(SquaredHinge().solve(task, features, np.array([0.01, 0.2]), here))
     np.testing.assert_array_equal(found[0].coef, found[1].coef)
     np.testing.assert_array_equal(found[0].intercept, found[1].intercept)
+
+
+def wide(landmarks):
+    """Vectors with more columns than are evaluated again."""
+    X = np.tile(learning.X, 40)
+    return learning.task_of(*learning.opened(DeltaGauss(60.0, 40.0), X, landmarks))
+
+
+@pytest.mark.parametrize("room", [0, 2**27], ids=["many", "few"])
+@pytest.mark.parametrize("left_out", [False, True])
+@pytest.mark.parametrize("rows", ["narrow", "wide", "distances"])
+def test_many_values_that_cost_little_are_not_kept(rows, left_out, room, monkeypatch):
+    """Unless models without the rows of a fold need them as well."""
+    monkeypatch.setattr(hinge, "CHEAP_BYTES", room)
+    make = {"narrow": learning.of_vectors, "wide": wide, "distances": learning.of_distances}
+    task = make[rows](learning.FEW)
+    kept = SquaredHinge().keeping(task, by_fold=False, left_out=left_out)
+    assert kept.has_all == (rows != "narrow" or left_out or room > 0)
 
 
 @pytest.mark.parametrize("landmarks", [learning.FEW, learning.MOST], ids=["few", "most"])
