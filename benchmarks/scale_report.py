@@ -22,14 +22,13 @@ GROWTH = 10.5  # seconds of a fit, ten times the rows
 BESIDE = 1.0  # load of other work that is worth a word
 FLAT = 100.0  # bytes more for a row more: targets, folds and what scikit-learn copies of them
 REASONS = {  # of what is missed, by a part of the claim
-    "growth of the fit, 1e+05 to 1e+06 rows: KreinSVC": "with 100,000 rows the kernel values are "
-    "held; with a million they do not fit the budget, and every Newton pass evaluates them again.",
-    "KreinSVC on": "kernel values do not fit the budget, and every Newton pass evaluates them "
-    "again; with seven classes, sums of the rows that change sides come on top.",
+    "KreinSVC on": "every Newton pass evaluates all kernel values again; with seven classes, sums "
+    "of the rows that change sides come on top.",
     "penalties given, n =": "the choice of landmarks and the eigendecompositions have one thread "
     "most of the time, and rows of five folds are summed apart.",
     ", tuned, n =": "landmarks and eigendecompositions have one thread most of the time; KreinSVC "
-    "also keeps all kernel values, is tuned on a sample, and sums rows that change sides.",
+    "is also tuned on a sample, evaluates all kernel values again in every Newton pass, and sums "
+    "rows that change sides.",
     "memory above X, 1e+06 rows": "kernel values of ten rows per landmark are held, beside the "
     "sums of all folds in several levels of the tree.",
     "m = 30": "what Python does for each tile, where 30 landmarks leave little else to do.",
@@ -122,8 +121,9 @@ def fit_table(fits: Sequence[Found]) -> Table:
             f'memory_budget="{BUDGET}". Test errors are shares of wrong classes in per cent, of '
             "KreinRidge the root of the mean square; beside them those of a linear model (ridge "
             "regression, or a classifier by it), of a constant, and of the signal without noise.",
-            "Kernel values above 1 (n m) are rows evaluated again: where the values of all rows do "
-            "not fit the budget, KreinSVC evaluates them in every Newton pass.",
+            "Kernel values above 1 (n m) are rows evaluated again: KreinSVC evaluates those of "
+            "vectors with few columns in every Newton pass, and others if they do not fit the "
+            "budget.",
             "On Dask two workers of one thread each read the Parquet files; CPU seconds and memory "
             "are those of all three processes together, and kernel values are not counted.",
             "Seconds up to 100,000 rows are medians of three fits, others of one; load is the "
