@@ -121,9 +121,8 @@ def fit_table(fits: Sequence[Found]) -> Table:
             f'memory_budget="{BUDGET}". Test errors are shares of wrong classes in per cent, of '
             "KreinRidge the root of the mean square; beside them those of a linear model (ridge "
             "regression, or a classifier by it), of a constant, and of the signal without noise.",
-            "Kernel values above 1 (n m) are rows evaluated again: KreinSVC evaluates those of "
-            "vectors with few columns in every Newton pass, and others if they do not fit the "
-            "budget.",
+            "Kernel values above 1 (n m) are rows evaluated again: KreinSVC keeps 128 MB of those "
+            "of vectors with few columns, and evaluates the others in every Newton pass.",
             "On Dask two workers of one thread each read the Parquet files; CPU seconds and memory "
             "are those of all three processes together, and kernel values are not counted.",
             "Seconds up to 100,000 rows are medians of three fits, others of one; load is the "

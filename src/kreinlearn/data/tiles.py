@@ -57,6 +57,11 @@ class Part(Source):
         return take(self.X, self.start + np.asarray(numbers))
 
 
+def in_turn(X: Any) -> bool:
+    """Whether rows can only be read from beginning to end, by one thread at a time."""
+    return isinstance(X, Source) and not X.anywhere
+
+
 def length(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
@@ -138,10 +143,9 @@ def blocks_to_read(
 
     What can only be read from beginning to end is read here, and sorted when ``read`` is called.
     """
-    in_turn = isinstance(X, Source) and not X.anywhere
     for numbers in tiles_without(first, first + length(X), known, size):
         start, rows, begin = int(numbers[0]), X, first
-        if in_turn:
+        if in_turn(X):
             rows, begin = X[start - first : int(numbers[-1]) + 1 - first], start
         yield start, partial(_in_order, rows, begin, numbers, order)
 

@@ -207,12 +207,13 @@ class DaskMargins:
 
     def up_to_date(self, states: Mapping[int, HingeState]) -> dict[int, HingeState]:
         moved = {k: one for k, one in states.items() if one.decision is not one.active}
-        few = {k: state.decision.few for k, state in moved.items()}
-        known = {k: one for k, one in moved.items() if few[k] and one.decision.change is not None}
-        current = dict(states) | self._summed(states, {k: few[k] for k in moved if k not in known})
+        known = {k: one for k, one in moved.items() if one.decision.change is not None}
+        few = {k: one.decision.few for k, one in moved.items() if k not in known}
+        current = dict(states) | self._summed(states, few)
         for k, state in known.items():
             current[k] = self._with_moments(state, state.decision.change, few=True)
-        again = [k for k in moved if few[k] and cancelled(current[k].A, states[k].A)]
+        changed = [*known, *(k for k in few if few[k])]
+        again = [k for k in changed if cancelled(current[k].A, states[k].A)]
         return current | self._summed(states, dict.fromkeys(again, False))
 
     @property
@@ -225,8 +226,8 @@ class DaskMargins:
     ) -> dict[int, HingeState]:
         """States with A and b of the active rows; where few rows have changed, by the change."""
         summed = {}
-        for part in gen_batches(len(few), self._summed_at_once):
-            some = {k: few[k] for k in list(few)[part]}
+        for start in range(0, len(few), self._summed_at_once):
+            some = {k: few[k] for k in list(few)[start : start + self._summed_at_once]}
             columns = [(states[k].active, states[k].decision) for k in some]
             total = self._total(margins.active_moments, some, columns, with_tiles=True)
             for k, moments in zip(some, total.parts, strict=True):

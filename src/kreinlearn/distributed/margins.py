@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -29,7 +30,7 @@ class OutputSums:
     def __iadd__(self, other: Self) -> Self:
         for i, part in enumerate(other.parts):
             if self.parts[i] is None:
-                self.parts[i] = part
+                self.parts[i] = deepcopy(part)  # the other stays as it is
             elif part is not None:
                 self.parts[i] += part
         return self

@@ -19,7 +19,7 @@ from kreinlearn.learn.losses import SparseHinge, SquaredHinge
 class KreinSVC(KreinClassifierBase):
     """Squared-hinge support vector machine in a Krein space.
 
-    For classification with two or more classes, by a finite Newton method with exact line search.
+    For classification with two or more classes, by a finite Newton method.
     Labels become targets +-1, with one column for each class or for each pair of classes. The
     estimator minimises
 

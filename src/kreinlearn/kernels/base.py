@@ -61,6 +61,8 @@ class Kernel(BaseEstimator):
         The number of processes in which values are evaluated.
     costly : bool
         Whether a value may cost so much that no pair should be evaluated twice.
+    cheap : bool
+        Whether a value of vectors with few columns takes no longer to evaluate than to store.
     pairs_once : bool
         Whether ``symmetric`` evaluates n (n + 1) / 2 pairs of n objects, and not n * n.
     splits_squares : bool
@@ -92,6 +94,7 @@ class Kernel(BaseEstimator):
     of_dissimilarities = False  # X is a given matrix of dissimilarities
     sparse = False  # CSR rows are accepted
     threads = True  # several threads may evaluate at once
+    cheap = False  # values of vectors with few columns are evaluated as fast as stored
     pairs_once = False  # ``symmetric`` evaluates n (n + 1) / 2 pairs, not n * n
     splits_squares = False  # a square may be evaluated in strips of rows, by several threads
     diagonal_cost = 1  # pairs that are evaluated for each k(x, x)

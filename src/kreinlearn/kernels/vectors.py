@@ -50,7 +50,7 @@ class _RadialKernel(VectorKernel):
     g(0).
     """
 
-    sparse = True
+    sparse = cheap = True
     scale = "width"
     width_: float
 

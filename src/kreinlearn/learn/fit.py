@@ -250,7 +250,7 @@ def fit_model(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Model:
     by_fold = (spec.tunes or spec.held_out) and not chosen.task.honest and not spec.loo
     kept = None
     if not spec.is_exact(chosen.task):
-        kept = spec.loss.keeping(chosen.task, by_fold=by_fold, left_out=spec.held_out)
+        kept = spec.loss.keeping(chosen.task, by_fold=by_fold, often=spec.held_out)
     task, features = make_features(chosen.task, spec, by_fold=by_fold, keep=kept)
     loss = spec.loss.prepared(features, encoded, intercept=spec.intercept)
     tuned = tune_penalties(task, features, loss, spec, encoded)  # folds -> penalties

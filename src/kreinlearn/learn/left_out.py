@@ -35,7 +35,7 @@ ScoreSplit = Callable[[FoldRows, Array, Array], Array]  # a split, Y, w -> score
 
 def left_out_of_splits(task: Task, splits: Sequence[FoldRows], score: ScoreSplit) -> LeftOut:
     """Scores of the sampled rows, each by the split that validates it."""
-    Y, w = task.sampled_targets()
+    Y, w = task.sampled_targets(splits)
     tested = [split.valid for split in splits]
     if not tested:
         return LeftOut(task.numbers[:0], np.empty((0, Y.shape[1])))

@@ -3,7 +3,8 @@
 The method sees only sums over rows. Decision values, and which rows are active, stay where the rows
 are: in memory here, or on other machines. "Outputs" are the columns of the targets.
 
-The length of a step is that of the exact minimum along a line. Half the derivative in t increases
+The length of a step is that of the exact minimum along a line; rows on other machines may end at
+the target of a step if that is nearly as good. Half the derivative in t increases
 with t, and is linear between kinks: the values of t at which a row changes sides. A search asks for
 the derivative at some values of t, and then for the kinks between two of them.
 """
@@ -25,6 +26,7 @@ GATHERED = 2048  # rows copied at a time
 FEWEST_SAMPLED = 10  # rows per coefficient that a sample needs, to tell where to start
 NEAR_OF_ONE = 2  # of q outputs, each looks at this many q-th parts of the rows near any margin;
 # where no more than this many outputs go on, each looks at all of them
+CLEARLY = 0.01  # part of the decrease that the slope promises which a step must bring
 CROSSING = 0.5  # share of the room for near rows that those may take which have changed sides
 Gram = tuple[Array, Array]  # A (p, p) for all outputs, or (q, p, p) for each; b (p, q)
 
@@ -165,14 +167,15 @@ def line_search(
 
 
 def _serves(ts: Array, slopes: Array, slack: float) -> bool:
-    """Whether t = 1 has a smaller value than t = 0, and at most this part of its slope.
+    """Whether t = 1 is clearly better than t = 0, and has at most this part of its slope.
 
     Slopes increase, so that those at the right ends of intervals bound the difference of values.
     """
     upto = slopes[: np.searchsorted(ts, 1.0, "right")]
     if ts[0] != 0 or ts[len(upto) - 1] != 1:
         return False
-    return bool(np.diff(ts[: len(upto)]) @ upto[1:] < 0 and abs(upto[-1]) <= -slack * upto[0])
+    gain = np.diff(ts[: len(upto)]) @ upto[1:]
+    return bool(gain <= CLEARLY * upto[0] and abs(upto[-1]) <= -slack * upto[0])
 
 
 def line_minimum(line: Line, move: Move) -> float:
@@ -218,7 +221,7 @@ class HingeState:
 
 
 class Step(NamedTuple):
-    """The best point on the way to a target."""
+    """A point on the way to a target: the best one, or nearly so."""
 
     state: HingeState  # with A and b as they were before the step
     t: float
@@ -244,7 +247,7 @@ class Margins(Protocol):
         """The same states with A and b of the rows that are active now."""
 
     def walk(self, states: Mapping[int, HingeState], moves: Mapping[int, Move]) -> dict[int, Step]:
-        """Go to the best point on the way of each move, in one pass over the features for all."""
+        """Go to the best point on the way of each move, or nearly so, in one pass for all."""
 
     def near(self, k: int, state: HingeState) -> Near | None:
         """The rows near the margin of an output, if their features are at hand."""

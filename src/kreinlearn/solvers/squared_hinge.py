@@ -4,7 +4,7 @@
 
 Rows i with y_i phi_i z < 1 are active. Their sums A = sum w phi phi' and b = sum w y phi give the
 target of a Newton step, (A + penalty)^-1 b. Only rows that changed sides since the last step are
-added to A or subtracted from it. The length of a step minimises the objective exactly.
+added to A or subtracted from it. The length of a step minimises the objective exactly, or nearly.
 
 Few rows change sides in a step, and most of these are near the margin. Where the features of rows
 near it are at hand, a problem in which all other rows keep their sides is solved first, and its

@@ -13,7 +13,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
@@ -30,7 +30,6 @@ SPANS, LONGEST = 8, 16  # number of spans, at least, and tiles in a span, at mos
 COLUMN_SPANS = 4, 512  # the same for passes over targets and weights alone, which cost little
 FAN_IN = 8  # sums that are added to one, at each level of the tree
 SECONDS = 0.1  # of a wait for workers: Windows hears Ctrl-C only between two waits
-MOST_THREADS = 2**16  # no limit: a pass within a pass must not wait for a thread
 SPARE = 2  # sums that may wait for an earlier one, beside those that workers are busy with
 
 
@@ -475,12 +474,26 @@ def _raise_first(errors: Mapping[int, Exception], queue: Queue) -> None:
 
 
 @cache
-def _threads(process: int) -> ThreadPoolExecutor:
-    """Threads that wait for work from one pass to the next; to start them takes longer than some.
+def _idle_pools(process: int, workers: int) -> list[ThreadPoolExecutor]:
+    """Threads that wait for the next pass; a process that was forked has none of them."""
+    return []
 
-    There are as many as were busy at a time. A process that was forked has none of them.
+
+@contextmanager
+def _pool(workers: int) -> Iterator[ThreadPoolExecutor]:
+    """So many threads for one pass, those of an earlier one if they are idle.
+
+    To start threads takes longer than many a pass. A pass within another has threads of its own.
     """
-    return ThreadPoolExecutor(MOST_THREADS, "kreinlearn")
+    idle = _idle_pools(os.getpid(), workers)
+    try:
+        pool = idle.pop()
+    except IndexError:
+        pool = ThreadPoolExecutor(workers, "kreinlearn")
+    try:
+        yield pool
+    finally:
+        idle.append(pool)
 
 
 def _run(work: Callable[[], None], workers: int, *stops: Callable[[], None]) -> None:
@@ -501,15 +514,17 @@ def _run(work: Callable[[], None], workers: int, *stops: Callable[[], None]) -> 
     with serial_blas():
         if workers == 1:
             return work()
-        futures = [_threads(os.getpid()).submit(guarded) for _ in range(workers)]
-        try:
-            for future in futures:
-                while not wait([future], SECONDS).done:
-                    pass
-                future.result()
-        finally:
-            stop()
-            wait(futures)
+        futures = list[Future[None]]()
+        with _pool(workers) as pool:
+            try:
+                futures += (pool.submit(guarded) for _ in range(workers))
+                for future in futures:
+                    while not wait([future], SECONDS).done:
+                        pass
+                    future.result()
+            finally:
+                stop()
+                wait(futures)
 
 
 def total_of_columns(function: Callable[..., Any], *columns: Array | None) -> Any:

@@ -84,5 +84,5 @@ def averaged(folds: Any, lambdas: Any) -> float:
 
 def one_pass(loss, task, *, by_fold):
     """The pass over all rows as ``fit_model`` makes it: the task, its features, what was kept."""
-    kept = loss.keeping(task, by_fold=by_fold, left_out=True)
+    kept = loss.keeping(task, by_fold=by_fold, often=True)
     return *task.swept(by_fold=by_fold, keep=kept), kept

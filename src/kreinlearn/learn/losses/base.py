@@ -24,10 +24,10 @@ class Loss(Protocol):
     def unknowns(self, penalties: Unknowns) -> Unknowns:
         """What is tuned: the penalties, and further values of the loss."""
 
-    def keeping(self, task: Task, *, by_fold: bool, left_out: bool) -> Any:
+    def keeping(self, task: Task, *, by_fold: bool, often: bool) -> Any:
         """Where the pass over all rows keeps kernel values for the solver; None: nowhere.
 
-        ``left_out`` says that there will be models of all rows but those of each fold.
+        ``often`` says that rows will be looked at many times, as for models without each fold.
         """
 
     iterates: bool  # every output takes steps of an iterative solver

@@ -6,7 +6,7 @@ kept, or evaluated again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils import gen_batches
 
-from kreinlearn.data.tiles import TILE, Part, Scratch, among, row_blocks, take
+from kreinlearn.data.tiles import TILE, Part, Scratch, among, in_turn, row_blocks, take
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.learn.left_out import (
     LeftOut,
@@ -97,7 +97,7 @@ class SquaredHinge:
     def settled(self, values: Array) -> Self:
         return self
 
-    def keeping(self, task: Task, *, by_fold: bool, left_out: bool) -> Any:
+    def keeping(self, task: Task, *, by_fold: bool, often: bool) -> Any:
         """Kernel values of all rows are kept where the budget has room for them.
 
         Many values that cost little are not: new memory takes as long as to evaluate them again.
@@ -107,8 +107,8 @@ class SquaredHinge:
         kept = task.rows.value_store(n_bytes, session)
         if kept is None:
             tiles = 8 * m * TILE * task.pairs.workers  # of rows that are gathered
-            every = left_out or not cheap_to_evaluate(task)
-            room = session.budget if every else min(CHEAP_BYTES, session.budget)
+            often = often or q > sums_at_once(m) or not cheap_to_evaluate(task)
+            room = session.budget if often else min(CHEAP_BYTES, session.budget)
             kept = ValuesHere.for_rows(n, m, n_bytes + tiles, room)
         return kept.before(task, by_fold=by_fold)
 
@@ -209,8 +209,14 @@ class SquaredHinge:
 
 
 def cheap_to_evaluate(task: Task) -> bool:
-    """Whether rows are vectors with so few columns that their kernel values cost little."""
-    return task.pairs.in_place and task.rows.X.shape[1] <= CHEAP_COLUMNS
+    """Whether kernel values cost little: those of vectors with few columns that are at hand."""
+    X, kernel = task.rows.X, task.pairs.kernel
+    return kernel.cheap and not in_turn(X) and X.shape[1] <= CHEAP_COLUMNS
+
+
+def sums_at_once(m: int, n_bytes: int = SUM_BYTES) -> int:
+    """How many Gram matrices one total of a pass has."""
+    return max(1, n_bytes // (8 * m**2))
 
 
 def hinge_objective(task: Task, splits: list[FoldRows]) -> HingeObjective:
@@ -549,11 +555,6 @@ class FeatureRows:
     def p(self) -> int:
         return self.W.shape[1] + self.intercept
 
-    @property
-    def _sums_at_once(self) -> int:
-        """How many Gram matrices one total of a pass has."""
-        return max(1, self.sum_bytes // (8 * len(self.W) ** 2))
-
     def with_map(self, W: Array) -> FeatureRows:
         return replace(self, W=W)
 
@@ -572,7 +573,7 @@ class FeatureRows:
         """
         q = Z.shape[1]
         out, terms = np.empty((self.n, q)), list[tuple[Array, Array]]()
-        for part in gen_batches(q, self._sums_at_once):
+        for part in gen_batches(q, sums_at_once(len(self.W), self.sum_bytes)):
             last, some = part.stop == q, range(part.start, part.stop)
             total = self._pass(Z, out, wanted if last else None, picked, some)
             found = (sums.terms(self.W) for sums in total.parts)
@@ -591,8 +592,9 @@ class FeatureRows:
         r, m = self.W.shape[1], len(self.W)
         dual, constant = self.W @ Z[:r], Z[r] if self.intercept else 0.0
 
-        def add(total: SumsOfEach, here: slice) -> None:
-            C = self._tile(here.start, here.stop)
+        def add(total: SumsOfEach, block: tuple[int, slice, Objects | None]) -> None:
+            _, here, objects = block
+            C = self._tile(here.start, here.stop, objects)
             out[self._in_order(here)] = C @ dual + constant
             if not np.isfinite(out[here]).all():
                 require_finite(C, np.arange(here.start, here.stop), self.landmarks)
@@ -607,11 +609,20 @@ class FeatureRows:
             return SumsOfEach([Moments.zeros(m, 1) for _ in outputs])
 
         self.kept.clear(m if self.values is None else 0)
-        tiles = gen_batches(self.n, TILE)
         with self._step(self.n):
-            total = sum_over_blocks(add, tiles, zero, self.n, workers=self.workers)
+            total = sum_over_blocks(add, self._tiles(), zero, self.n, workers=self.workers)
         self.kept.known = wanted is not None
         return total
+
+    def _tiles(self) -> Iterator[tuple[int, slice, Objects | None]]:
+        """The first row and the rows of each tile, and their objects if these come in turn."""
+        for here in gen_batches(self.n, TILE):
+            yield here.start, here, self.X[here] if self._reads_in_turn else None
+
+    @property
+    def _reads_in_turn(self) -> bool:
+        """Whether rows are read from beginning to end: threads that are far apart would not."""
+        return self.values is None and in_turn(self.X)
 
     def sample(self) -> tuple[Array, FeatureRows] | None:
         """Kept rows that were drawn; where they are very many, some of them tell enough."""
@@ -658,7 +669,7 @@ class FeatureRows:
 
     def _sums_of_tiles(self, chosen: Sequence[Chosen]) -> list[FeatureMoments]:
         """The sums of many rows, tile by tile, for as many choices at a time as fit in memory."""
-        m, size = len(self.W), self._sums_at_once
+        m, size = len(self.W), sums_at_once(len(self.W), self.sum_bytes)
 
         def add(total: SumsOfEach, here: slice) -> None:
             parts = [slice(*np.searchsorted(one.numbers, [here.start, here.stop])) for one in some]
@@ -672,12 +683,12 @@ class FeatureRows:
         def zero() -> SumsOfEach:
             return SumsOfEach([Moments.zeros(m, one.columns.shape[1]) for one in some])
 
-        found = []
+        found, workers = [], 1 if self._reads_in_turn else self.workers
         for start in range(0, len(chosen), size):
             some = chosen[start : start + size]
             with self._step(self.n):
                 tiles = gen_batches(self.n, TILE)
-                total = sum_over_blocks(add, tiles, zero, self.n, workers=self.workers)
+                total = sum_over_blocks(add, tiles, zero, self.n, workers=workers)
             found += [sums.terms(self.W) for sums in total.parts]
         return found
 
@@ -758,15 +769,16 @@ class FeatureRows:
         numbers[self.rank[tile]] = np.arange(tile.start, tile.stop)
         return numbers
 
-    def _tile(self, start: int, stop: int) -> Array:
+    def _tile(self, start: int, stop: int, objects: Objects | None = None) -> Array:
         """k(x, Z) / unit of the rows of a tile, by their places.
 
-        The next call of the same thread overwrites it.
+        The next call of the same thread overwrites it. ``objects`` are the rows, if they are read.
         """
         if self.values is not None and self.at is None:
             return np.asarray(self.values[start:stop])
+        rows = Part(self.X, start, stop) if objects is None else objects
         if self.values is None and self.sampled is None:
-            return self._evaluate(self.X[start:stop], np.arange(start, stop))
+            return self._evaluate(rows[:], np.arange(start, stop))
         buffer = self.tile.get(self.W, len(self.W))
         assert buffer is not None
         C = buffer[: stop - start]
@@ -780,7 +792,7 @@ class FeatureRows:
         def ordered(places: Array) -> Array:
             return places[np.argsort(self._place(places + start))]
 
-        for places, block in row_blocks(Part(self.X, start, stop), inside, ordered):
+        for places, block in row_blocks(rows, inside, ordered):
             values = self._evaluate(block, places + start, C)
             if not np.may_share_memory(values, C):
                 C[: len(places)] = values

@@ -39,7 +39,7 @@ class SquaredError:
     def unknowns(self, penalties: Unknowns) -> Unknowns:
         return penalties
 
-    def keeping(self, task: Task, *, by_fold: bool, left_out: bool) -> Any:
+    def keeping(self, task: Task, *, by_fold: bool, often: bool) -> Any:
         return None
 
     def prepared(self, features: Features, encoded: Encoded, *, intercept: bool) -> Self:

@@ -8,14 +8,18 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from kreinlearn.data.source import Checked, Stream
 from kreinlearn.kernels import DeltaGauss
+from kreinlearn.kernels.scikit import SklearnMetric
 from kreinlearn.learn.losses import hinge
 from kreinlearn.learn.losses.hinge import (
     HingeObjective,
     SquaredHinge,
     ValuesHere,
+    sums_at_once,
     training_grams,
 )
+from kreinlearn.learn.losses.sparse import SparseHinge
 from kreinlearn.learn.search import Unknowns
 from kreinlearn.learn.task import FoldRows, some_outputs
 from kreinlearn.nystrom.core import SimilarityFeatures
@@ -264,22 +268,39 @@ def test_values_that_are_not_kept_give_the_same_machine():
     np.testing.assert_array_equal(found[0].intercept, found[1].intercept)
 
 
-def wide(landmarks):
-    """Vectors with more columns than are evaluated again."""
-    X = np.tile(learning.X, 40)
-    return learning.task_of(*learning.opened(DeltaGauss(60.0, 40.0), X, landmarks))
+def task_of_rows(rows, kernel=None, **params):
+    given = learning.opened(kernel or DeltaGauss(60.0, 40.0), rows, learning.FEW)
+    return learning.task_of(*given, **params)
+
+
+def stream():
+    """Rows that can only be read from beginning to end."""
+    return Checked(
+        Stream(learning.X.shape, float, lambda begin: iter([learning.X[begin:]])), "rows"
+    )
+
+
+MANY_CLASSES = np.ones((len(learning.X), 2 * sums_at_once(len(learning.FEW))), dtype=np.int8)
+KEPT = {  # the loss, the rows, and whether many of their values are kept
+    "cheap": (SquaredHinge, lambda: task_of_rows(learning.X), False),
+    "wide": (SquaredHinge, lambda: task_of_rows(np.tile(learning.X, 40)), True),
+    "metric": (SquaredHinge, lambda: task_of_rows(learning.X, SklearnMetric("manhattan")), True),
+    "matrix": (SquaredHinge, lambda: learning.of_distances(learning.FEW), True),
+    "stream": (SquaredHinge, lambda: task_of_rows(stream()), True),
+    "classes": (SquaredHinge, lambda: task_of_rows(learning.X, targets=MANY_CLASSES), True),
+    "path": (SparseHinge, lambda: task_of_rows(learning.X), True),
+}
 
 
 @pytest.mark.parametrize("room", [0, 2**27], ids=["many", "few"])
-@pytest.mark.parametrize("left_out", [False, True])
-@pytest.mark.parametrize("rows", ["narrow", "wide", "distances"])
-def test_many_values_that_cost_little_are_not_kept(rows, left_out, room, monkeypatch):
-    """Unless models without the rows of a fold need them as well."""
+@pytest.mark.parametrize("often", [False, True])
+@pytest.mark.parametrize("name", KEPT)
+def test_many_values_that_cost_little_are_not_kept(name, often, room, monkeypatch):
+    """Unless rows are looked at many times."""
     monkeypatch.setattr(hinge, "CHEAP_BYTES", room)
-    make = {"narrow": learning.of_vectors, "wide": wide, "distances": learning.of_distances}
-    task = make[rows](learning.FEW)
-    kept = SquaredHinge().keeping(task, by_fold=False, left_out=left_out)
-    assert kept.has_all == (rows != "narrow" or left_out or room > 0)
+    loss, make, kept = KEPT[name]
+    found = loss().keeping(make(), by_fold=False, often=often)
+    assert found.has_all == (kept or often or room > 0)
 
 
 @pytest.mark.parametrize("landmarks", [learning.FEW, learning.MOST], ids=["few", "most"])

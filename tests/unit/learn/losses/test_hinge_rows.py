@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from kreinlearn.data.source import Checked, Stream
 from kreinlearn.data.tiles import TILE
 from kreinlearn.kernels import DeltaGauss, SklearnMetric
 from kreinlearn.kernels.callables import CallableKernel
@@ -316,6 +317,32 @@ def test_a_sample_has_one_of_every_eight_rows_and_takes_values_in_any_order(n):
         kept[numbers] = np.column_stack([numbers, -numbers])
     np.testing.assert_array_equal(kept.values, np.column_stack([kept.numbers, -kept.numbers]))
     assert kept.held >= kept.values.nbytes
+
+
+def test_rows_that_come_in_turn_are_read_once_in_every_pass():
+    """Threads that are spans apart do not make a stream begin anew."""
+    n, begun = 60 * TILE, []
+    many = np.random.default_rng(1).normal(size=(n, X.shape[1]))
+
+    def pieces(begin):
+        begun.append(begin)
+        return (many[i : i + 5000] for i in range(begin, n, 5000))
+
+    columns = evaluator(DeltaGauss(6.0, 4.0), X)
+    source = Checked(Stream(many.shape, float, pieces), "rows")
+    rows = FeatureRows(source, columns, Z, 1.0, W, n, True, workers=3)
+    coef = RNG.normal(size=(rows.p, 1))
+    begun.clear()
+    decision = rows.decision(coef)
+    assert begun in ([], [0])
+    np.testing.assert_array_equal(replace(rows, X=many).decision(coef), decision)
+    numbers = np.sort(RNG.choice(n, n // 2, replace=False))
+    begun.clear()
+    found = sums(rows, numbers, np.ones(n // 2), np.ones(n // 2))
+    assert begun == [0]
+    there = sums(replace(rows, X=many), numbers, np.ones(n // 2), np.ones(n // 2))
+    for one, other in zip(found, there, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_a_sample_of_no_rows_takes_nothing():
