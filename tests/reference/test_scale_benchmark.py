@@ -113,6 +113,7 @@ def test_a_fit_learns_what_a_linear_model_cannot(fits: dict[str, Any]) -> None:
         assert one["best"] < one["error"] < 0.6 * one["linear"]
         assert (one["n"], one["d"], one["m"], one["n_test"]) == (N, 20, M, TEST)
         assert one["cpu"] > 0
+        assert 0 <= one["system"] <= one["cpu"] + 0.02  # which is counted in hundredths
         assert one["bound"] > 0
     assert fits["KreinSVC"]["passes"] > 1
 
