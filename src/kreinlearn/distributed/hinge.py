@@ -22,6 +22,7 @@ from kreinlearn.distributed.delayed import Delayed
 from kreinlearn.distributed.sums import Span
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.left_out import LeftOut, joined_by_number
+from kreinlearn.learn.losses.hinge import sums_at_once
 from kreinlearn.learn.task import Features, Linear, Task, weighted
 from kreinlearn.nystrom.core import SweepTotal
 from kreinlearn.pairs.rows import joined
@@ -219,7 +220,7 @@ class DaskMargins:
     @property
     def _summed_at_once(self) -> int:
         """Outputs whose moments are summed in one task."""
-        return max(1, SUM_BYTES // (8 * len(self.W) ** 2 * FAN_IN))
+        return sums_at_once(len(self.W), SUM_BYTES // FAN_IN)
 
     def _summed(
         self, states: Mapping[int, HingeState], few: Mapping[int, bool]

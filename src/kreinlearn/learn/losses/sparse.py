@@ -29,12 +29,11 @@ class SparseHinge(SquaredHinge):
     """
 
     diagonal = False  # coefficients are those of landmarks
+    strength: float | None = None  # lambda_l1; None: tuned
 
     def keeping(self, task: Task, *, by_fold: bool, often: bool) -> Any:
         """A path of strengths looks at the rows many times."""
         return super().keeping(task, by_fold=by_fold, often=True)
-
-    strength: float | None = None  # lambda_l1; None: tuned
 
     def solve(self, task: Task, features: Features, values: Array, kept: Any) -> Linear:
         """Coefficients of landmarks, not of features, most of them zero."""
