@@ -1,8 +1,8 @@
 """Squared-hinge machines on workers: Newton's steps as sums over spans of rows that stay there.
 
 The kernel values of a span stay on the workers if these have room for them, and are evaluated again
-otherwise. Decision values stay there too. They follow from kernel values and coefficients alone, so
-that those of a lost worker can be computed again without the steps before.
+otherwise. Decision values stay there too. Those of a lost worker are computed again from its kernel
+values, step by step.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class DaskMargins:
         return [HingeState(coef, column, column, gram[0], b) for b in gram[1].T]
 
     def sample(self) -> None:
-        return None  # the rows are on workers
+        return None  # the rows are on workers, and those here are too few to tell where to start
 
     # A and b
 
@@ -279,18 +279,41 @@ class DaskMargins:
         Most steps end at the target. So the same tasks sum the rows that change sides, unless there
         are too many outputs for that.
         """
-        goal = self._decisions(move.target for move in moves.values())
+        targets = [move.target for move in moves.values()]
+        if len(moves) <= self._summed_at_once:
+            goal, parts = self._goals(targets, questions, [states[k].decision for k in moves])
+        else:
+            goal = self._decisions(targets)
+            ways = [(states[k].decision, Column(goal, i)) for i, k in enumerate(moves)]
+            parts = self._total(margins.replies, questions, ways).parts
         columns = {k: Column(goal, i) for i, k in enumerate(moves)}
-        ways = [(states[k].decision, columns[k]) for k in moves]
-        summed = len(moves) <= self._summed_at_once
-        function = margins.replies_and_changes if summed else margins.replies
-        parts = self._total(function, questions, ways, with_tiles=summed).parts
         replies = dict(zip(moves, parts[: len(moves)], strict=True))
         changes = parts[len(moves) :] or [None] * len(moves)
         for (k, reply), change in zip(replies.items(), changes, strict=True):
             changed, active, loss = reply.crossed
             columns[k] = columns[k]._replace(few=changed < active, change=change, loss=loss)
         return columns, replies
+
+    def _goals(
+        self, coefs: Sequence[Array], questions: Mapping[int, Question], present: Sequence[Column]
+    ) -> tuple[Decisions, list[Any]]:
+        """Decision values at targets, then replies and changes, by one task for each span."""
+        model, values = self._model(coefs), self.values
+        queries = self._queries(questions, [(one.place, i) for i, one in enumerate(present)])
+        before = [one.decisions for one in present]
+        here = [one.here for one in before]
+        at_goal, total = margins.stepped(queries, (self.Y, self.w), here, None, values.tiles, model)
+        shared_queries, shared_model = delayed.shared(queries), delayed.shared(model)
+        both, part = delayed.task(margins.stepped), delayed.task(getitem)
+        each = []
+        for i, (targets, span) in enumerate(zip(values.targets, values.spans, strict=True)):
+            now = [one.spans[i] for one in before]
+            each.append(both(shared_queries, targets, now, values.work, span, shared_model))
+        goal = Decisions([part(one, 0) for one in each], at_goal)
+        if each:
+            sums = delayed.merged([part(one, 1) for one in each])
+            total += self._persisted([goal, *before], sums)
+        return goal, total.parts
 
     def _stepped(
         self, states: Mapping[int, HingeState], moves: Mapping[int, Move],
@@ -326,24 +349,24 @@ class DaskMargins:
 
     def _decisions(self, coefs: Iterable[Array]) -> Decisions:
         """The decision values at each vector of coefficients: delayed, on the workers."""
-        Z = np.column_stack([np.empty((self.p, 0)), *coefs])
-        if not Z.shape[1]:
+        model = self._model(coefs)
+        if not len(model[1]):
             return Decisions([], None)
-        r = self.W.shape[1]
-        model = self.W @ Z[:r], Z[r] if self.intercept else np.zeros(Z.shape[1])
         shared_model, decide = delayed.shared(model), delayed.task(margins.decided)
         spans = [decide(self.values.work, span, shared_model) for span in self.values.spans]
         return Decisions(spans, margins.decided(None, self.values.tiles, model))
+
+    def _model(self, coefs: Iterable[Array]) -> tuple[Array, Array]:
+        """The coefficients of kernel values, and the constants."""
+        Z, r = np.column_stack([np.empty((self.p, 0)), *coefs]), self.W.shape[1]
+        return self.W @ Z[:r], Z[r] if self.intercept else np.zeros(Z.shape[1])
 
     def _total(
         self, function: Callable[..., margins.OutputSums], asked: Mapping[int, Any],
         columns: Sequence[tuple[Column, Column]], *, with_tiles: bool = False,
     ) -> margins.OutputSums:  # fmt: skip
         """The sum of ``function`` over all rows; new decision values stay on the workers."""
-        queries = [
-            margins.Query(self.first + k, (one.place, other.place), asked[k])
-            for k, (one, other) in zip(asked, columns, strict=True)
-        ]
+        queries = self._queries(asked, [(one.place, other.place) for one, other in columns])
         values, of_span = self.values, delayed.task(function)
         shared_queries = delayed.shared(queries)
         results = []
@@ -355,13 +378,20 @@ class DaskMargins:
         more = (None, values.tiles) if with_tiles else ()
         total = function(queries, (self.Y, self.w), here, *more)
         if results:
-            every = dict.fromkeys(column.decisions for two in columns for column in two)
-            new = [decisions for decisions in every if not decisions.persisted]
-            total += self._persisted(new, delayed.merged(results))
+            every = [column.decisions for two in columns for column in two]
+            total += self._persisted(every, delayed.merged(results))
         return total
 
-    def _persisted(self, new: Sequence[Decisions], total: Delayed) -> margins.OutputSums:
+    def _queries(
+        self, asked: Mapping[int, Any], places: Sequence[tuple[int, int]]
+    ) -> list[margins.Query]:
+        """What is asked about each output, and its places in two arrays of decision values."""
+        each = zip(asked.items(), places, strict=True)
+        return [margins.Query(self.first + k, two, question) for (k, question), two in each]
+
+    def _persisted(self, used: Iterable[Decisions], total: Delayed) -> margins.OutputSums:
         """The value of ``total``; the decision values that it takes stay on the workers."""
+        new = [decisions for decisions in dict.fromkeys(used) if not decisions.persisted]
         spans, value = delayed.persist([span for one in new for span in one.spans], total)
         n = len(self.values.spans)
         for i, decisions in enumerate(new):

@@ -189,12 +189,27 @@ def active_moments(
         return OutputSums([exchange.moments() for exchange in exchanges])
 
 
-def replies_and_changes(
-    queries: Queries, targets: WeightedTargets, decisions: TwoDecisions, work: RowWork | None,
-    tiles: Iterable[Array],
-) -> OutputSums:  # fmt: skip
-    """The reply about each output, and then the changes of all moments on the way to the target."""
-    answered = replies(queries, targets, decisions)
-    whole = [query._replace(asked=True) for query in queries]
-    changed = active_moments(whole, targets, decisions, work, tiles)
-    return OutputSums([*answered.parts, *changed.parts])
+def stepped(
+    queries: Queries, targets: WeightedTargets, present: Sequence[Array | None],
+    work: RowWork | None, tiles: Iterable[Array], model: tuple[Array, Array],
+) -> tuple[Array, OutputSums]:  # fmt: skip
+    """Decision values at the targets of steps; replies about the ways, and changes of the moments.
+
+    ``present`` are the decision values of each output before the step. A tile is looked at once.
+    """
+    (dual, constant), (Y, w) = model, targets
+    goals, start = np.empty((len(w), len(constant))), 0
+    exchanges = [Exchange(targets, query.output) for query in queries]
+    with serial_blas():
+        for tile in tiles:
+            here = slice(start, start + len(tile))
+            start, C = here.stop, similarities(work, tile)
+            goals[here] = C @ dual + constant
+            ways = [(None if one is None else one[here], goals[here]) for one in present]
+            columns = _columns(queries, (Y[here], w[here]), ways)
+            for exchange, (_, y, weights, now, goal) in zip(exchanges, columns, strict=True):
+                sides = (active_rows(decision, y, weights) for decision in (now, goal))
+                exchange.add(C, here.start, *sides)
+        answered = replies(queries, targets, [(one, goals) for one in present])
+        changes = [exchange.moments() for exchange in exchanges]
+    return goals, OutputSums([*answered.parts, *changes])

@@ -11,10 +11,11 @@ the derivative at some values of t, and then for the kinks between two of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 from itertools import pairwise
+from operator import iadd
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from kreinlearn.solvers import Array
 
 CANCELLED = 0.1  # A is summed anew if subtracting rows leaves less than this part of its trace
 GATHERED = 2048  # rows copied at a time
+LINED = 2**18  # rows of a line whose margins and changes are in memory at a time
 FEWEST_SAMPLED = 10  # rows per coefficient that a sample needs, to tell where to start
 NEAR_OF_ONE = 2  # of q outputs, each looks at this many q-th parts of the rows near any margin;
 # where no more than this many outputs go on, each looks at all of them
@@ -131,6 +133,31 @@ class Line(NamedTuple):
         return np.asarray((self.change != 0) & (self.w > 0))
 
 
+class LongLine(NamedTuple):
+    """Rows on the way from some decision values to others; a part of their margins at a time."""
+
+    decision: Array  # (n,)
+    goal: Array  # (n,)
+    y: Array  # (n,)
+    w: Array  # (n,)
+    size: int = LINED  # rows of a part
+
+    def answer(self, question: Question) -> LineSums | Kinks:
+        answers: Iterator[Any] = (part.answer(question) for part in self._parts())
+        total: LineSums | Kinks = reduce(iadd, answers)
+        return total
+
+    def _parts(self) -> Iterator[Line]:
+        for part in parts_of(len(self.y), self.size):
+            y, decision = self.y[part], self.decision[part]
+            yield Line(1 - y * decision, y * (self.goal[part] - decision), self.w[part])
+
+
+def parts_of(n: int, size: int = LINED) -> list[slice]:
+    """Slices of ``size`` rows, and at least one."""
+    return [slice(start, start + size) for start in range(0, max(n, 1), size)]
+
+
 def line_search(
     move: Move, first: Sequence[float] = (0.0, 1.0), most: float = np.inf, slack: float = 0.0
 ) -> Generator[Question, Any, float]:
@@ -178,7 +205,7 @@ def _serves(ts: Array, slopes: Array, slack: float) -> bool:
     return bool(gain <= CLEARLY * upto[0] and abs(upto[-1]) <= -slack * upto[0])
 
 
-def line_minimum(line: Line, move: Move) -> float:
+def line_minimum(line: Line | LongLine, move: Move) -> float:
     """The t >= 0 that minimises loss and penalty of rows in memory."""
     search = line_search(move)
     question = next(search)
@@ -410,7 +437,7 @@ class RowMargins:
     def __init__(self, rows: Rows, Y: Array, weights: Array) -> None:
         self.rows, self.p, self.weights = rows, rows.p, weights
         self.Y = np.asfortranarray(Y)  # (n, q): -1, +1, or 0 for a row that is not in this problem
-        self.W = [np.where(y != 0, weights, 0.0) for y in self.Y.T]
+        self.W = [weights if y.all() else np.where(y != 0, weights, 0.0) for y in self.Y.T]
         self.totals = [float(w.sum()) for w in self.W]
         self.unsolved = len(self.W)  # outputs that go on
 
@@ -539,13 +566,18 @@ class RowMargins:
         y, w = self.Y[:, k], self.W[k]
         if np.array_equal(active_rows(decision, y, w), state.active):
             return arrived(state, move, decision)
-        change = decision - state.decision
-        t = line_minimum(Line(1 - y * state.decision, y * change, w), move)
-        return walked(state, move, t, state.decision + t * change if t else state.decision)
+        t = line_minimum(LongLine(state.decision, decision, y, w), move)
+        if t == 0:
+            return walked(state, move, t, state.decision)
+        decision -= state.decision  # in place: rows may be so many that a copy counts
+        decision *= t
+        decision += state.decision
+        return walked(state, move, t, decision)
 
     def losses(self, states: Sequence[HingeState]) -> Array:
-        each = zip(states, self.Y.T, self.W, strict=True)
-        return np.array([hinge_loss(state.decision, y, w)[0] for state, y, w in each])
+        each = zip((state.decision for state in states), self.Y.T, self.W, strict=True)
+        parts = parts_of(self.rows.n)
+        return np.array([sum(hinge_loss(f[i], y[i], w[i])[0] for i in parts) for f, y, w in each])
 
 
 class NearMargins(RowMargins):

@@ -10,6 +10,7 @@ from kreinlearn import Landmarks, Resources
 from kreinlearn.data.tiles import TILE
 from kreinlearn.distributed import hinge, margins, worker_rows
 from kreinlearn.solvers.margins import Question
+from tests.bounds import rounding
 from tests.unit.receiving import received
 
 dask = pytest.importorskip("dask")
@@ -140,14 +141,19 @@ def test_all_rows_may_be_in_the_sample():
 
 def fitted(y, monkeypatch, **changed):
     """A machine, and the sums that its steps have asked for, with other numbers that steer them."""
-    asked, total = [], hinge.DaskMargins._total
+    asked, total, goals = [], hinge.DaskMargins._total, hinge.DaskMargins._goals
 
     def recorded(self, function, *args, **kwargs):
         asked.append(function.__name__)
         return total(self, function, *args, **kwargs)
 
+    def recorded_goals(self, *args):
+        asked.append("goals")
+        return goals(self, *args)
+
     with monkeypatch.context() as patch:
         patch.setattr(hinge.DaskMargins, "_total", recorded)
+        patch.setattr(hinge.DaskMargins, "_goals", recorded_goals)
         for name, value in changed.items():
             patch.setattr(hinge, name, value)
         model = kl.KreinSVC(**GIVEN, **FIXED, multi_class="ovr").fit(array(X), array(y), array(W))
@@ -156,7 +162,7 @@ def fitted(y, monkeypatch, **changed):
 
 def test_a_step_to_its_target_is_one_round_trip(monkeypatch):
     model, asked = fitted(TWO, monkeypatch)
-    assert set(asked) == {"replies_and_changes"}
+    assert set(asked) == {"goals"}
     assert len(asked) == model.n_iter_
 
 
@@ -178,13 +184,18 @@ def test_changes_of_moments_are_those_of_the_rows_that_change_sides(share):
     n, q = 3 * TILE + 100, 2
     C, Y, w = rng.normal(size=(n, M)), rng.choice([-1.0, 1.0], (n, q)), rng.random(n)
     w[:50] = 0  # rows that are not in the problem
-    now, goal = rng.normal(1, 1, (n, q)), rng.normal(1, 1, (n, q))
-    goal[rng.random((n, q)) > share] = 0
-    goal = np.where(goal == 0, now, goal)
+    dual, constant = rng.normal(size=(M, q)) / np.sqrt(M), np.ones(q)
+    exact, moved = C @ dual + constant, rng.random((n, q)) < share
+    now = exact + np.where(moved, 2 * rng.normal(size=(n, q)), 0.0)
+    present = [np.column_stack([np.ones(n), now[:, 0]]), now[:, 1:]]  # in other places
     question = Question(np.array(hinge.POINTS))
-    queries = [margins.Query(k, (k, k), question) for k in range(q)]
+    queries = [margins.Query(k, (place, k), question) for k, place in enumerate((1, 0))]
     tiles = [C[start : start + TILE] for start in range(0, n, TILE)]
-    parts = margins.replies_and_changes(queries, (Y, w), [(now, goal)] * q, None, tiles).parts
+    goal, sums = margins.stepped(queries, (Y, w), present, None, tiles, (dual, constant))
+    assert (
+        np.abs(goal - exact) <= 2 * rounding(M + 1) * (np.abs(C) @ np.abs(dual) + np.abs(constant))
+    ).all()
+    parts = sums.parts
     for k in range(q):
         before, after = ((Y[:, k] * f[:, k] < 1) & (w > 0) for f in (now, goal))
         sign = w * (after.astype(float) - before)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from kreinlearn.solvers.margins import (
     GATHERED,
+    LINED,
     Chosen,
     DenseRows,
+    HingeState,
     Kinks,
     Line,
     LineSums,
+    LongLine,
     Move,
     Question,
     RowMargins,
@@ -276,3 +280,52 @@ def test_a_target_that_may_be_worse_than_the_start_does_not_serve():
     question = search.send(LineSums(values, np.zeros(3), np.array([3, 0]), 9.0))
     assert question.kinks
     assert question.ts.tolist() == [0.0, 0.5]
+
+
+@pytest.mark.parametrize("size", [1, 7, 30, 100])
+def test_a_line_in_parts_answers_as_the_whole(size):
+    """Whatever the parts are: sums agree to rounding, counts and kinks exactly."""
+    rng = np.random.default_rng(size)
+    n, ts = 30, np.array([0.0, 0.5, 1.0, 4.0])
+    decision, goal = rng.normal(size=(2, n))
+    y, w = rng.choice([-1.0, 1.0], n), rng.uniform(0, 2, n) * (rng.random(n) < 0.8)
+    whole = Line(1 - y * decision, y * (goal - decision), w)
+    parts = LongLine(decision, goal, y, w, size)
+    one, sums = whole.answer(Question(ts)), parts.answer(Question(ts))
+    left = np.maximum(whole.margin[:, None] + np.abs(whole.change)[:, None] * ts, 0)
+    bound = 2 * rounding(n) * (w * np.abs(whole.change)) @ (left + np.abs(whole.change)[:, None])
+    assert (np.abs(sums.values - one.values) <= bound).all()
+    assert (np.abs(sums.slopes - one.slopes) <= bound).all()
+    np.testing.assert_array_equal(sums.crossed, one.crossed)
+    assert sums.last == one.last
+    some, every = (line.answer(Question(ts[1:3], kinks=True)) for line in (parts, whole))
+    for name in ("at", "steps", "bends"):
+        np.testing.assert_array_equal(getattr(some, name), getattr(every, name))
+    move = Move(np.empty(0), 0.0, -0.1, 0.3)
+    assert line_minimum(parts, move) == pytest.approx(line_minimum(whole, move), rel=1e-12)
+
+
+def test_a_step_of_very_many_rows_needs_three_numbers_of_each():
+    """New decision values, the product of a row's target and decision, and masks of sides.
+
+    What a search along a line needs beside them is that of a part of the rows, and of the few that
+    change sides.
+    """
+    n = 8 * LINED
+    rng = np.random.default_rng(0)
+    Phi = rng.normal(size=(n, 1))
+    Y = np.sign(Phi + rng.normal(size=(n, 1)))
+    margins = RowMargins(DenseRows(Phi), Y, np.ones(n))
+    start, target = np.array([0.5]), np.array([0.51])
+    decision = Phi @ start
+    slope = np.maximum(1 - Y[:, 0] * decision, 0) @ (Y * (Phi @ (target - start))[:, None])
+    state = HingeState(start, decision, Y[:, 0] * decision < 1, np.eye(1), np.ones(1))
+    tracemalloc.start()
+    try:
+        step = margins.walk({0: state}, {0: Move(target, 1.0, 0.0, 2 * slope.item())})[0]
+        margins.losses([step.state])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert 0 < step.t < 1
+    assert peak <= 3 * 8 * n

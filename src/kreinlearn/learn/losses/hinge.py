@@ -63,6 +63,7 @@ from kreinlearn.sums.parallel import SPARE, depth_of, map_blocks, sum_over_block
 if TYPE_CHECKING:
     from kreinlearn.learn.coding import Encoded
 
+AnyMoments = FeatureMoments | Moments
 TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
 FLAT = 1e-3  # decrease of its logarithm at which a descent ends: so few rows tell no more
 NEAR = 1 / 8  # share of the rows whose kernel values are kept because they are near the margin
@@ -71,6 +72,8 @@ ENOUGH_SAMPLED = 100  # rows per coefficient; of a sample with twice as many, ha
 DENSE = 1 / 64  # share of the rows above which they are summed tile by tile, and not gathered
 MAPPED = 2  # times the features: so many rows are mapped in less time than their sums
 SUM_BYTES = 2**25  # of Gram matrices that one thread sums at a time
+GATHERED_BYTES = 2**25  # of the rows that are gathered at a time
+GATHERED_COPIES = 4  # of them: evaluated, put together, mapped, and those of one choice
 CHEAP_COLUMNS = 64  # of vectors whose kernel values are evaluated in no more time than stored
 CHEAP_BYTES = 2**27  # of such values that are kept nevertheless
 COPIED = 16  # rows that are copied at a time, for which the budget has no room of its own
@@ -217,6 +220,23 @@ def cheap_to_evaluate(task: Task) -> bool:
 def sums_at_once(m: int, n_bytes: int = SUM_BYTES) -> int:
     """How many Gram matrices one total of a pass has."""
     return max(1, n_bytes // (8 * m**2))
+
+
+def between(one: Chosen, numbers: Array) -> Chosen:
+    """The part of a choice that is not before the first or after the last of sorted numbers."""
+    ends = numbers[[0, -1]] + [0, 1] if len(numbers) else np.zeros(2)
+    here = slice(*np.searchsorted(one.numbers, ends))
+    return Chosen(one.numbers[here], one.weights[here], one.targets[here])
+
+
+def added(total: AnyMoments, more: AnyMoments) -> AnyMoments:
+    """The sum of moments of the same kind; those of kernel values are added in place."""
+    if isinstance(total, FeatureMoments):
+        assert isinstance(more, FeatureMoments)
+        return total.plus(more)
+    assert isinstance(more, Moments)
+    total += more
+    return total
 
 
 def hinge_objective(task: Task, splits: list[FoldRows]) -> HingeObjective:
@@ -511,8 +531,9 @@ class ValuesHere:
             left = _left_for_values(task) - held
             workers = max(1, min(workers, int(left // (each + 2 * 8 * m * m))))
             sampled = Sampled(self.sampled, take(sample.scaled, sample.positions(self.sampled)))
-        left = _left_for_values(task) - held - workers * each
-        sum_bytes = min(SUM_BYTES, int(left // (workers + SPARE + depth_of(n))))
+        few = min(GATHERED_BYTES, int(8 * m * max(DENSE * n, MAPPED * m)))
+        left = _left_for_values(task) - held - workers * each - GATHERED_COPIES * few
+        sum_bytes = min(SUM_BYTES, max(int(left // (workers + SPARE + depth_of(n))), 0))
         return FeatureRows(
             task.rows.X, features.columns, sample.landmarks, features.unit, features.map.W, n,
             task.intercept, self.values, sampled, task.pairs.in_place, some, workers,
@@ -548,6 +569,7 @@ class FeatureRows:
     scratch: Scratch = field(default_factory=partial(Scratch, False))  # of the kernel
     tile: Scratch = field(default_factory=partial(Scratch, True))  # of the rows in their order
     sum_bytes: int = SUM_BYTES  # for the Gram matrices of one total of a pass
+    gathered_bytes: int = GATHERED_BYTES  # whatever the budget, which changes no bit of a sum then
     rank: Array | None = None  # (n,): places of rows in their tiles; None: those of their numbers
     at: Array | None = None  # (n,): places of these rows among ``values``, if they are some of them
 
@@ -693,37 +715,57 @@ class FeatureRows:
         return found
 
     def _sums_of_few(self, chosen: Sequence[Chosen]) -> list[FeatureMoments]:
-        """The sums of few rows, which are gathered."""
+        """The sums of few rows, of which as many are gathered at a time as have room.
+
+        Of choices with hardly more rows than features, rows are mapped, and of others their sums.
+        """
         if not chosen:
             return []
         every = np.unique(np.concatenate([one.numbers for one in chosen]))
+        mapped = [len(one.numbers) <= MAPPED * self.p for one in chosen]
+        once = any(mapped) and sum(len(one.numbers) for one in chosen) > len(every)
+        totals: list[AnyMoments] = []
         with self._step(self._evaluated(every)):
-            C = self._columns_of(every, self.workers)
-        overlap = sum(len(one.numbers) for one in chosen) > len(every)
-        Phi = C @ self.W if overlap else None  # once for all choices
-        found = []
-        for one in chosen:
-            places = np.searchsorted(every, one.numbers)
-            if Phi is not None and len(places) <= MAPPED * self.p:
-                found.append(FeatureMoments.of_rows(Phi[places], one.columns, one.weights))
-            else:
-                mine = C if len(chosen) == 1 else C[places]
-                found.append(self._sum_of(mine, one.columns, one.weights))
-        return found
+            for numbers in self._gathered(every):
+                C = self._columns_of(numbers, self.workers)
+                Phi = C @ self.W if once else None  # for all choices
+                some = [between(one, numbers) for one in chosen]
+                sums: list[AnyMoments] = [
+                    self._mapped(numbers, C, Phi, one) if few else self._summed(numbers, C, one)
+                    for one, few in zip(some, mapped, strict=True)
+                ]
+                totals = list(map(added, totals, sums)) if totals else sums
+        return [one if isinstance(one, FeatureMoments) else one.terms(self.W) for one in totals]
 
-    def _sum_of(self, C: Array, Y: Array, weights: Array) -> FeatureMoments:
-        n, m = len(C), len(self.W)
-        if n <= MAPPED * self.p:
-            return FeatureMoments.of_rows(C @ self.W, Y, weights)
+    def _gathered(self, every: Array) -> Iterator[Array]:
+        """Sorted row numbers in parts that end where tiles do, so that none is evaluated twice."""
+        size, start = max(TILE, self.gathered_bytes // (8 * len(self.W))), 0
+        while start < len(every):
+            stop = start + size
+            if stop < len(every):
+                stop = int(np.searchsorted(every, every[stop] - every[stop] % TILE))
+            yield every[start:stop]
+            start = stop
+        if not len(every):
+            yield every
+
+    def _mapped(self, numbers: Array, C: Array, Phi: Array | None, one: Chosen) -> FeatureMoments:
+        places = np.searchsorted(numbers, one.numbers)
+        rows = C[places] @ self.W if Phi is None else Phi[places]
+        return FeatureMoments.of_rows(rows, one.columns, one.weights)
+
+    def _summed(self, numbers: Array, C: Array, one: Chosen) -> Moments:
+        mine = C if len(one.numbers) == len(C) else C[np.searchsorted(numbers, one.numbers)]
+        n, m = len(mine), len(self.W)
 
         def add(total: Moments, part: slice) -> None:
-            total.add(C[part], Y[part], unless_ones(weights[part]))
+            total.add(mine[part], one.columns[part], unless_ones(one.weights[part]))
 
         def zero() -> Moments:
-            return Moments.zeros(m, Y.shape[1])
+            return Moments.zeros(m, one.columns.shape[1])
 
-        tiles = gen_batches(n, TILE)
-        return sum_over_blocks(add, tiles, zero, n, workers=self.workers).terms(self.W)
+        tiles = gen_batches(n, TILE) if n else ()
+        return sum_over_blocks(add, tiles, zero, n, workers=self.workers)
 
     def _columns_of(self, numbers: Array, workers: int) -> Array:
         """k(x, Z) / unit of sorted row numbers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -436,3 +437,51 @@ def test_few_rows_are_mapped_and_not_their_sums(monkeypatch):
         for one, (A, b) in zip(some, found, strict=True):
             assert_close(A, (Phi[one].T * w[one]) @ Phi[one])
             assert_close(b, Phi[one].T @ (w[one] * t[one]))
+
+
+@both_ways
+def test_few_of_very_many_rows_are_gathered_in_parts(kept, monkeypatch):
+    """A part ends with a tile, so that none is evaluated twice; the sums are the same."""
+    rows, Phi = feature_rows(kept=kept), features("vectors", 1.0, True)
+    gathered, columns_of = [], FeatureRows._columns_of
+
+    def recorded(self, numbers, workers):
+        gathered.append(len(numbers))
+        return columns_of(self, numbers, workers)
+
+    monkeypatch.setattr(FeatureRows, "_columns_of", recorded)
+    choices = [MANY, FEW, MANY[: TILE // 2], np.empty(0, dtype=np.intp)]
+    w, t = RNG.uniform(1, 2, N), RNG.choice([-1.0, 1.0], N)
+    chosen = [Chosen(one, w[one], t[one]) for one in choices]
+    found = replace(rows, gathered_bytes=0)._sums_of_few(chosen)
+    every = len(np.union1d(MANY, FEW))
+    before = np.sum(np.union1d(MANY, FEW) < TILE)
+    assert gathered == [before, every - before]
+    for one, sums in zip(choices, found, strict=True):
+        F = Phi[one, :-1]
+        assert_close(sums.G, (F.T * w[one]) @ F)
+        assert_close(sums.B[:, 0], F.T @ (w[one] * t[one]))
+        assert sums.n == pytest.approx(w[one].sum(), rel=1e-13)
+    gathered.clear()
+    rows._sums_of_few(chosen)
+    assert gathered == [every]
+
+
+def test_gathered_rows_take_the_memory_of_a_part():
+    """However many parts there are; of each choice, one matrix of sums is kept."""
+    n, m = 40 * TILE, 64
+    values = RNG.normal(size=(n, m))
+    rows = replace(
+        feature_rows(), n=n, values=values, W=np.eye(m), landmarks=np.arange(m), gathered_bytes=0
+    )
+    choices = [np.arange(n), np.arange(0, n, 2), np.arange(40)]
+    chosen = [Chosen(one, np.ones(len(one)), np.ones(len(one))) for one in choices]
+    tracemalloc.start()
+    try:
+        found = rows._sums_of_few(chosen)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert_close(found[1].G, values[::2].T @ values[::2])
+    numbers = 4 * 8 * n  # of all rows: their numbers, twice, while they are sorted
+    assert peak < numbers + 8 * m * (5 * TILE + 20 * m) < values.nbytes / 3
