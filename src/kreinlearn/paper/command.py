@@ -171,13 +171,18 @@ def documented(run: Run, journal: Journal) -> tuple[Document, bool]:
         document.sections.append(compared_section(checks))
     document.lead = [
         say("command.what"),
-        model.provenance(run.command),
+        model.provenance(run.command, _commits(run, journal)),
         *_effort(run, journal),
         *_listed(say("command.missing"), missing(run.scale)),
         *_listed(say("command.stand_ins"), stand_ins(run.scale)),
         *_listed(f"These failed (more in {FAILURES}):", _last_lines(run.failures)),
     ]
     return document, holds
+
+
+def _commits(run: Run, journal: Journal) -> set[str]:
+    """The commits of the code that has made the measurements."""
+    return {journal.outcomes[key].commit for key in run.keys if key in journal.outcomes}
 
 
 def _section(run: Run, journal: Journal, name: str) -> Section:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from kreinlearn._system import lock_file
 from kreinlearn.progress import time_in_words
+from kreinlearn.report.model import commit
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,6 +47,7 @@ class Outcome(NamedTuple):
     cpu: float
     failed: str = ""  # the traceback, if it failed
     warned: Sequence[str] = ()  # the distinct warnings that were given
+    commit: str = ""  # of the code that measured it, if it is known
 
 
 Tick = Callable[[Outcome], None]  # called with each outcome, to show the progress
@@ -133,7 +135,8 @@ class Journal:
         self._take(json.loads(text))  # exactly as the next run will read it
 
     def add(self, outcome: Outcome) -> None:
-        self._append(outcome._asdict())
+        """Write an outcome, with the commit of this code."""
+        self._append(outcome._replace(commit=commit())._asdict())
 
     def forget(self, keys: Iterable[str]) -> None:
         self._append({"forgotten": [key for key in keys if key in self.outcomes]})

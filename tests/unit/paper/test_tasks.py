@@ -23,6 +23,7 @@ from kreinlearn.paper.tasks import (
     outcome,
     outcomes,
 )
+from kreinlearn.report.model import commit
 
 VERSIONS = {"kreinlearn": "1", "numpy": "2"}
 
@@ -44,7 +45,7 @@ def test_what_is_added_is_read_again(path: Path) -> None:
     with Journal(path, VERSIONS) as journal:
         journal.add(Outcome("key", rows, 2.0, 1.0, "", ["UserWarning: hm"]))
     (found,) = Journal(path, VERSIONS).outcomes.values()
-    assert str(found) == str(Outcome("key", rows, 2.0, 1.0, "", ["UserWarning: hm"]))
+    assert str(found) == str(Outcome("key", rows, 2.0, 1.0, "", ["UserWarning: hm"], commit()))
     assert math.isnan(found.rows[0]["g"])
 
 
