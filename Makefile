@@ -43,7 +43,7 @@ SHARED := OPENBLAS_THREAD_TIMEOUT=4 OMP_WAIT_POLICY=passive PYTHONDONTWRITEBYTEC
 WORKERS := $(shell "$(PYTHON)" -c "import os; print((os.cpu_count() or 1) + 1)" 2>/dev/null)
 PYTEST := $(SHARED) $(PY) -m pytest -n $(or $(WORKERS),auto) --dist worksteal
 
-.PHONY: help demo test check lint coverage docs dist smoke workflows lock versions portable mutants clean
+.PHONY: help demo test check lint coverage docs manual dist smoke workflows lock versions portable mutants clean
 help:
 	@echo "make demo    install what the demonstration needs, run it"
 	@echo "make check   lint, types and the fast tests: under two minutes, for every change"
@@ -53,6 +53,7 @@ help:
 	@echo "make lint    ruff and mypy only"
 	@echo "make coverage  all tests, and which lines and branches they reach: about half an hour"
 	@echo "make docs    the manual, into build/docs"
+	@echo "make manual  the tests of the manual, with those of its built pages: links, no network, tables"
 	@echo "make dist    sdist and wheel, into dist"
 	@echo "make smoke   installs what is in dist into empty environments and tries it: a few minutes"
 	@echo "make workflows  checks the files in .github and the settings of services"
@@ -113,6 +114,9 @@ workflows: $(RELEASE)
 docs: $(DOCS)
 	$(PY) -m sphinx -W --keep-going -n -q -b html -d build/doctrees docs build/docs
 	@echo "Open build/docs/index.html"
+
+manual: $(TEST) $(DOCS)
+	$(PYTEST) -q tests/unit/repo/test_manual.py
 
 # Where .venv is missing or its interpreter is gone, every stamp is void.
 ifneq ($(shell $(PY) -c "print(1)" 2>/dev/null),1)

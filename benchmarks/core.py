@@ -1,7 +1,8 @@
 """Speed and memory of the core, compared with the bare bound and with peers.
 
-python -m benchmarks.core [--quick] [--write]. Every figure that counts is a ratio of CPU seconds,
-from medians of interleaved repetitions; wall seconds are given beside it.
+python -m benchmarks.core [--quick]; the page of benchmarks.scale has these tables. Every figure
+that counts is a ratio of CPU seconds, from medians of interleaved repetitions; wall seconds are
+given beside it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ from kreinlearn.sums.parallel import serial_blas, worker_count
 D = 20
 KERNEL = {"width": 50.0, "ratio": 5.0}  # exp(-0.02 d2) - exp(-0.1 d2): two exponentials per value
 WORKERS = worker_count(None)
-TITLES = "The core against its bound", "Speed and memory of the core"
+TITLE = "The core against its bound"
 
 
 def data(n: int, dtype: type = np.float64) -> np.ndarray:
@@ -231,7 +231,6 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("--quick", action="store_true", help="at most 1e5 rows and two repetitions")
     parser.add_argument("--repetitions", type=int, default=None)
-    parser.add_argument("--write", action="store_true", help="write benchmarks/results/core.md")
     parser.add_argument("--peak", nargs=2, type=int, metavar=("N", "M"), help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     if options.peak:
@@ -246,12 +245,7 @@ def main(argv: list[str] | None = None) -> None:
         lambda: memory_and_growth(n, m),
     ):
         rows += part()
-    table = timing.table_of(rows, TITLES[0])
-    table.show(tables.console())
-    if options.write:
-        target = Path(__file__).parent / "results" / "core.md"
-        command = tables.command_line("benchmarks.core", argv)
-        tables.write_markdown(target, TITLES[1], command, [table])
+    timing.table_of(rows, TITLE).show(tables.console())
 
 
 if __name__ == "__main__":

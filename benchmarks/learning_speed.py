@@ -1,14 +1,13 @@
 """Speed of the learners: tuned against untuned, against the bare bound, and against LinearSVC.
 
-python -m benchmarks.learning_speed [--quick] [--write]: ratios of CPU seconds, medians of
-interleaved repetitions; wall seconds stand beside them.
+python -m benchmarks.learning_speed [--quick]: ratios of CPU seconds, medians of interleaved
+repetitions; wall seconds stand beside them. The page of benchmarks.scale has these tables.
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -139,20 +138,11 @@ def pipeline(n: int, repetitions: int) -> list[Row]:
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("--quick", action="store_true", help="2e4 rows and two repetitions")
-    parser.add_argument(
-        "--write", action="store_true", help="write benchmarks/results/learning_speed.md"
-    )
     options = parser.parse_args(argv)
     n, repetitions = (20_000, 2) if options.quick else (100_000, 5)
     rows = least_squares(n, repetitions)
     rows += [*machine(n, min(repetitions, 3)), *pipeline(n, min(repetitions, 3))]
-    title = "Speed of the learners"
-    table = table_of(rows, title)
-    table.show(tables.console())
-    if options.write:
-        target = Path(__file__).parent / "results" / "learning_speed.md"
-        command = tables.command_line("benchmarks.learning_speed", argv)
-        tables.write_markdown(target, title, command, [table])
+    table_of(rows, "Speed of the learners").show(tables.console())
 
 
 if __name__ == "__main__":

@@ -30,6 +30,8 @@ PARTS: dict[str, Callable[[Sizes], list[Row]]] = {
     "near the bound": lambda s: scale_near.near_the_bound(2 * s.n_small, s.m // 2, s.repetitions),
     "sharing": lambda s: scale_near.sharing(s.n_small // 2, s.m // 5, s.repetitions),
     "one object": lambda s: requests.one_object(s.repetitions, min(s.m, 600), s.m),
+    "growth": lambda s: core.memory_and_growth(s.n, s.m),
+    "tuning": lambda s: learning_speed.least_squares(s.n_small, s.repetitions),
     "svm": lambda s: learning_speed.machine(s.n_small, s.repetitions),
     "pipeline": lambda s: learning_speed.pipeline(s.n_small, s.repetitions),
     "peers": lambda s: core.peers(s.n_small, 1),  # the slowest of all, and far from ours

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import shlex
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -14,9 +13,9 @@ import joblib
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from kreinlearn.report.model import Table, provenance
+from kreinlearn.report.model import Table, commit, provenance
 
-HERE = Path(__file__).parent
+COMMIT = commit()  # before anything is measured, as files may change meanwhile
 WIDTH = 190  # characters of a console that is no terminal
 T = TypeVar("T")
 
@@ -51,31 +50,21 @@ def command_line(module: str, arguments: Sequence[str] | None) -> str:
     return shlex.join(["python", "-m", module, *named])
 
 
-def commit(folder: Path = HERE) -> str:
-    """The commit that this code is of, and whether files beside the results were changed since."""
-    others = ["--", ":/", ":(top,exclude)benchmarks/results"]
-    try:
-        head, changes = (
-            subprocess.run(
-                ["git", "-C", str(folder), *words], capture_output=True, text=True, check=True
-            ).stdout.strip()
-            for words in (["rev-parse", "--short", "HEAD"], ["status", "--porcelain", *others])
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown, as there is no git repository"
-    return f"{head} with changes" if changes else head
+def about(command: str, commits: Iterable[str] = ()) -> str:
+    """A list that says when, at which commit, with what, where and how a page was measured.
+
+    The commit is that of this code, unless others have measured the figures.
+    """
+    return provenance(command, list(commits) or [COMMIT])
 
 
-def about(command: str) -> str:
-    """A list that says when, at which commit, with what, where and how a page was measured."""
-    date, *rest = provenance(command).splitlines()
-    return "\n".join([date, f"- commit: {commit()}", *rest])
-
-
-def write_markdown(path: Path, heading: str, command: str, tables: Iterable[Table]) -> None:
+def write_markdown(
+    path: Path, heading: str, command: str, tables: Iterable[Table], commits: Iterable[str] = ()
+) -> None:
     """Write tables under a heading, with the commit, versions and machine that made them."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    parts = [f"# {heading}", "", about(command), "", *(table.markdown() for table in tables)]
+    lead = about(command, commits)
+    parts = [f"# {heading}", "", lead, "", *(table.markdown() for table in tables)]
     path.write_text("\n".join(parts), encoding="utf8")
 
 

@@ -9,17 +9,20 @@ from pathlib import Path
 import pytest
 
 from benchmarks import tables
+from kreinlearn.report.model import commit
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted((ROOT / "benchmarks" / "results").glob("*.md"))
+HASH = "[0-9a-f]{7,40}"
+COMMIT = rf"^- commit: {HASH}(, {HASH})*$"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_has_a_date_a_commit_and_a_command(page: Path) -> None:
     head = page.read_text(encoding="utf8")[:1500]
-    assert re.search(r"\b20\d\d-\d\d-\d\d\b", head)
-    assert re.search(rf"`python -m benchmarks\.{page.stem}\b", head)
-    assert re.search(r"\b[Cc]ommit:? .*\b[0-9a-f]{7,40}\b", head)
+    assert re.search(r"^- date: 20\d\d-\d\d-\d\d$", head, re.MULTILINE)
+    assert re.search(rf"^- command: `python -m benchmarks\.{page.stem}\b", head, re.MULTILINE)
+    assert re.search(COMMIT, head, re.MULTILINE)
 
 
 def git(folder: Path, *words: str) -> str:
@@ -30,28 +33,41 @@ def git(folder: Path, *words: str) -> str:
 
 def test_the_commit_is_named_and_changes_beside_the_results_are_told(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
-    results = tmp_path / "benchmarks" / "results"
+    results, code = tmp_path / "benchmarks" / "results", tmp_path / "src" / "code.py"
     results.mkdir(parents=True)
-    (tmp_path / "code.py").write_text("1\n", encoding="utf8")
+    code.parent.mkdir()
+    code.write_text("1\n", encoding="utf8")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "-q", "-m", "first")
     short = git(tmp_path, "rev-parse", "--short", "HEAD")
-    assert tables.commit(tmp_path / "benchmarks") == short
+    of_code = commit.__wrapped__  # each time anew
+    assert of_code(tmp_path) == short
     (results / "page.md").write_text("measured\n", encoding="utf8")
-    assert tables.commit(tmp_path / "benchmarks") == short
-    (tmp_path / "code.py").write_text("2\n", encoding="utf8")
-    assert tables.commit(tmp_path / "benchmarks") == f"{short} with changes"
+    (tmp_path / "journal.jsonl").write_text("{}\n", encoding="utf8")
+    assert of_code(tmp_path) == short
+    code.write_text("2\n", encoding="utf8")
+    assert of_code(tmp_path) == f"{short} with changes"
+    installed = tmp_path / ".venv"
+    installed.mkdir()
+    assert of_code(installed) == ""  # a package in the folder of another project
 
 
 def test_without_a_repository_the_commit_is_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert tables.commit(tmp_path).startswith("unknown")
+    assert commit.__wrapped__(tmp_path) == ""
+
+
+def test_figures_have_the_commits_that_measured_them() -> None:
+    lines = tables.about("python -m benchmarks.page", {"2345678", "1234567"}).splitlines()
+    assert lines[1] == "- commit: 1234567, 2345678"
+    lines = tables.about("python -m benchmarks.page", {"", "1234567"}).splitlines()
+    assert lines[1] == "- commit: unknown, 1234567"
 
 
 def test_pages_are_written_with_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "commit", lambda: "1234567 with changes")
+    monkeypatch.setattr(tables, "COMMIT", "1234567 with changes")
     tables.write_markdown(tmp_path / "page.md", "Title", "python -m benchmarks.page", [])
     lines = (tmp_path / "page.md").read_text(encoding="utf8").splitlines()
     assert lines[2].startswith("- date: ")

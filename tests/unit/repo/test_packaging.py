@@ -148,3 +148,12 @@ def test_the_changelog_has_a_section_for_changed_models() -> None:
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf8")
     for release in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
         assert "\n### Changed models\n" in release, release.splitlines()[0]
+
+
+SAYS_UNRELEASED = re.compile(r"[Oo]nce it is released|[Nn]othing is released|the first release,")
+
+
+def test_only_before_a_release_it_is_said_that_there_is_none() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs" / name for name in ("start.rst", "faq.rst"))]
+    said = [page.name for page in pages if SAYS_UNRELEASED.search(page.read_text(encoding="utf8"))]
+    assert bool(said) == (".dev" in kreinlearn.__version__), said

@@ -49,7 +49,17 @@ def test_every_step_is_a_target_of_the_makefile(path: Path) -> None:
 
 def test_all_that_a_release_needs_is_called() -> None:
     commands = {step.get("run") for path in WORKFLOWS for step in steps(path)}
-    wanted = ("lint", "test", "versions", "docs", "dist", "smoke", "workflows", "portable")
+    wanted = (
+        "lint",
+        "test",
+        "versions",
+        "docs",
+        "manual",
+        "dist",
+        "smoke",
+        "workflows",
+        "portable",
+    )
     assert {f"make {target}" for target in wanted} <= commands
 
 
