@@ -112,7 +112,8 @@ def reproduce(
         try:
             run.failures = measure(asked, journal, n_jobs or joblib.cpu_count(), fresh)
         except KeyboardInterrupt:
-            n, total = len(journal.measurements(run.keys)), len(run.keys)
+            kept = _opened(output / JOURNAL, fresh=False)  # read again, as the next run reads it
+            n, total = len(kept.measurements(run.keys)), len(run.keys)
             again = f"the same command{' without --fresh' if fresh else ''} goes on"
             print(f"interrupted: {n} of {total} measurements are kept; {again}", file=sys.stderr)
             return 130

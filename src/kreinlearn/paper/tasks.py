@@ -9,9 +9,9 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import count
 from operator import methodcaller
 from pathlib import Path
@@ -163,7 +163,7 @@ def distinct(tasks: Iterable[Task]) -> list[Task]:
     return list({task.key: task for task in tasks}.values())
 
 
-def outcomes(tasks: Sequence[Task], n_jobs: int) -> Iterator[Outcome]:
+def outcomes(tasks: Sequence[Task], n_jobs: int) -> Generator[Outcome, None, None]:
     """Run the tasks and yield outcomes as they end: parallel ones first, then the timings."""
     import joblib
 
@@ -177,7 +177,14 @@ def outcomes(tasks: Sequence[Task], n_jobs: int) -> Iterator[Outcome]:
             )
             with _interrupts_ignored():
                 ending = pool(joblib.delayed(outcome)(task) for task in parallel)
-            yield from ending
+            try:
+                for one in ending:  # not "yield from", which would close them before this sees it
+                    yield one
+            except GeneratorExit:  # joblib warns of tasks that it cancels, as is wanted here
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    ending.close()
+                raise
     else:
         yield from map(outcome, parallel)
     yield from (outcome(task) for task in tasks if task.alone)
@@ -234,12 +241,13 @@ def measure(
         todo = [task for task in tasks if task.key not in journal.outcomes]
         with progress(by_part, todo, len(tasks)) as tick:
             try:
-                for outcome in outcomes(todo, n_jobs):
-                    if outcome.failed:
-                        failures[outcome.key] = outcome.failed
-                    else:
-                        journal.add(outcome)
-                    tick(outcome)
+                with closing(outcomes(todo, n_jobs)) as ending:
+                    for outcome in ending:
+                        if outcome.failed:
+                            failures[outcome.key] = outcome.failed
+                        else:
+                            journal.add(outcome)
+                        tick(outcome)
             except BrokenProcessPool as error:  # a worker was killed, for its memory perhaps
                 failures["a worker process"] = f"{error}\nIt ended; --jobs 1 needs the least memory"
     return failures

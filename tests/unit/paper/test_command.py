@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -259,6 +260,26 @@ def test_interrupted_it_keeps_what_it_has_and_leaves_no_process(tmp_path: Path) 
     assert err.splitlines() == ["7 measurements to make", last]
     assert run(tmp_path)[0] == 0
     assert ran(tmp_path) == [0, 1, 2, 3, 4, 5, 6]
+
+
+def test_interrupted_as_it_writes_it_counts_what_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = iter([None, KeyboardInterrupt])  # the versions, then the first outcome
+
+    def interrupted(file: int) -> None:
+        if (error := next(written)) is not None:
+            raise error
+
+    monkeypatch.setattr("kreinlearn.paper.tasks.os.fsync", interrupted)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        parts = registry(tmp_path, 0.5)
+        assert reproduce(BOTH, QUICK, tmp_path, 2, registry=parts) == 130
+    monkeypatch.undo()
+    assert "interrupted: 1 of 7 measurements are kept" in capsys.readouterr().err
+    assert not [str(w.message) for w in caught if "cancelled" in str(w.message)]
+    assert run(tmp_path)[0] == 0
 
 
 def test_killed_it_goes_on_where_it_was(tmp_path: Path) -> None:
