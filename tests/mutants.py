@@ -52,6 +52,7 @@ TESTS = {
     "solvers/kernel_hinge": "solvers/test_kernel_hinge learn/losses/test_machines",
     "solvers/kmeans": "solvers/test_kmeans estimators/test_kmeans",
     "solvers/least_squares": "solvers/test_least_squares learn/losses/test_squared",
+    "solvers/line_search": "solvers/test_margins solvers/test_squared_hinge solvers/test_sparse",
     "solvers/margins": "solvers/test_margins solvers/test_squared_hinge solvers/test_sparse "
     "learn/losses/test_hinge_rows",
     "solvers/mixing": "solvers/test_mixing learn/test_combination",

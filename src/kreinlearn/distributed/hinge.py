@@ -22,22 +22,12 @@ from kreinlearn.distributed.delayed import Delayed
 from kreinlearn.distributed.sums import Span
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.left_out import LeftOut, joined_by_number
-from kreinlearn.learn.losses.hinge import sums_at_once
+from kreinlearn.learn.losses.feature_rows import sums_at_once
 from kreinlearn.learn.task import Features, Linear, Task, weighted
 from kreinlearn.nystrom.core import SweepTotal
 from kreinlearn.pairs.rows import joined
-from kreinlearn.solvers.margins import (
-    Gram,
-    HingeState,
-    Move,
-    Question,
-    Step,
-    arrived,
-    cancelled,
-    line_search,
-    point,
-    walked,
-)
+from kreinlearn.solvers.line_search import Move, Question, line_search
+from kreinlearn.solvers.margins import Gram, HingeState, Step, arrived, cancelled, point, walked
 from kreinlearn.sums.moments import SUM_BYTES, Moments, Targets
 from kreinlearn.sums.parallel import FAN_IN
 

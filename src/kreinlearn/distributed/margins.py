@@ -11,9 +11,10 @@ import numpy as np
 
 from kreinlearn.distributed.sums import Span, WeightedTargets, similarities
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.losses.hinge import unless_ones
+from kreinlearn.learn.losses.feature_rows import unless_ones
 from kreinlearn.nystrom.core import RowWork
-from kreinlearn.solvers.margins import Kinks, Line, LineSums, Question, active_rows, hinge_loss
+from kreinlearn.solvers.line_search import Kinks, Line, LineSums, Question
+from kreinlearn.solvers.margins import active_rows, hinge_loss
 from kreinlearn.sums.moments import Moments
 from kreinlearn.sums.parallel import serial_blas
 

@@ -16,7 +16,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from kreinlearn.solvers import Array
 from kreinlearn.solvers.least_squares import Solution
-from kreinlearn.solvers.margins import Line, Move, active_rows, line_minimum
+from kreinlearn.solvers.line_search import Line, Move, line_minimum
+from kreinlearn.solvers.margins import active_rows
 
 MAX_ITER = 200  # steps; three to ten are usual
 ROUNDING = 4 * float(np.finfo(np.float64).eps)  # of a system, times its size and its trace

@@ -14,7 +14,8 @@ from typing import cast
 import numpy as np
 
 from kreinlearn.solvers import Array
-from kreinlearn.solvers.margins import Gram, HingeState, Margins, Move, RowMargins, Rows
+from kreinlearn.solvers.line_search import Move
+from kreinlearn.solvers.margins import Gram, HingeState, Margins, RowMargins, Rows
 from kreinlearn.solvers.squared_hinge import MAX_ITER, HingeSolution, lock_step, solve
 
 TOL = 1e-10  # of each KKT condition, relative to 2 sqrt(H_jj * objective at 0), its largest value

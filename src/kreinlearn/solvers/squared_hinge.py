@@ -23,7 +23,8 @@ from scipy.linalg import cho_solve
 from kreinlearn._native import cholesky
 from kreinlearn.solvers import Array
 from kreinlearn.solvers.least_squares import group_sums
-from kreinlearn.solvers.margins import Gram, HingeState, Margins, Move, RowMargins, Rows, Step
+from kreinlearn.solvers.line_search import Move
+from kreinlearn.solvers.margins import Gram, HingeState, Margins, RowMargins, Rows, Step
 
 MAX_ITER = 200  # passes over the data; four to ten are usual
 PATIENCE, RISE, FALL, HIGHEST = 20, 1e4, 10.0, 1e12  # of a detour: passes, factors, largest scale

@@ -9,7 +9,7 @@ import kreinlearn as kl
 from kreinlearn import Landmarks, Resources
 from kreinlearn.data.tiles import TILE
 from kreinlearn.distributed import hinge, margins, worker_rows
-from kreinlearn.solvers.margins import Question
+from kreinlearn.solvers.line_search import Question
 from tests.bounds import rounding
 from tests.unit.receiving import received
 

@@ -8,22 +8,24 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from kreinlearn.solvers.margins import (
-    GATHERED,
+from kreinlearn.solvers.line_search import (
     LINED,
-    Chosen,
-    DenseRows,
-    HingeState,
     Kinks,
     Line,
     LineSums,
     LongLine,
     Move,
     Question,
-    RowMargins,
-    hinge_loss,
     line_minimum,
     line_search,
+)
+from kreinlearn.solvers.margins import (
+    GATHERED,
+    Chosen,
+    DenseRows,
+    HingeState,
+    RowMargins,
+    hinge_loss,
 )
 from tests.bounds import rounding
 

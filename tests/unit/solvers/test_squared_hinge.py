@@ -10,11 +10,11 @@ from scipy.optimize import minimize, minimize_scalar
 from sklearn.svm import LinearSVC
 
 from kreinlearn.data.tiles import TILE
+from kreinlearn.solvers.line_search import Move
 from kreinlearn.solvers.margins import (
     FEWEST_SAMPLED,
     DenseRows,
     HingeState,
-    Move,
     RowMargins,
     Step,
     hinge_loss,

@@ -11,14 +11,10 @@ from scipy.optimize import minimize
 from kreinlearn.data.source import Checked, Stream
 from kreinlearn.kernels import DeltaGauss
 from kreinlearn.kernels.scikit import SklearnMetric
-from kreinlearn.learn.losses import hinge
-from kreinlearn.learn.losses.hinge import (
-    HingeObjective,
-    SquaredHinge,
-    ValuesHere,
-    sums_at_once,
-    training_grams,
-)
+from kreinlearn.learn.losses import hinge_values
+from kreinlearn.learn.losses.feature_rows import sums_at_once
+from kreinlearn.learn.losses.hinge import HingeObjective, SquaredHinge, training_grams
+from kreinlearn.learn.losses.hinge_values import ValuesHere
 from kreinlearn.learn.losses.sparse import SparseHinge
 from kreinlearn.learn.search import Unknowns
 from kreinlearn.learn.task import FoldRows, some_outputs
@@ -297,7 +293,7 @@ KEPT = {  # the loss, the rows, and whether many of their values are kept
 @pytest.mark.parametrize("name", KEPT)
 def test_many_values_that_cost_little_are_not_kept(name, often, room, monkeypatch):
     """Unless rows are looked at many times."""
-    monkeypatch.setattr(hinge, "CHEAP_BYTES", room)
+    monkeypatch.setattr(hinge_values, "CHEAP_BYTES", room)
     loss, make, kept = KEPT[name]
     found = loss().keeping(make(), by_fold=False, often=often)
     assert found.has_all == (kept or often or room > 0)

@@ -13,15 +13,9 @@ from kreinlearn.data.source import Checked, Stream
 from kreinlearn.data.tiles import TILE
 from kreinlearn.kernels import DeltaGauss, SklearnMetric
 from kreinlearn.kernels.callables import CallableKernel
-from kreinlearn.learn.losses import hinge
-from kreinlearn.learn.losses.hinge import (
-    NEAR,
-    FeatureRows,
-    InTiles,
-    KeptRows,
-    ValuesHere,
-    ranks,
-)
+from kreinlearn.learn.losses.feature_rows import FeatureRows
+from kreinlearn.learn.losses.hinge_values import NEAR, ValuesHere
+from kreinlearn.learn.losses.kept_rows import InTiles, KeptRows, ranks
 from kreinlearn.learn.task import Task
 from kreinlearn.nystrom.core import KreinFeatures
 from kreinlearn.nystrom.landmarks import MapSpec
@@ -431,7 +425,7 @@ def test_few_rows_are_mapped_and_not_their_sums(monkeypatch):
     rows, Phi = feature_rows(kept=True).part(numbers), features("vectors", 1.0, True)[numbers]
     choices = [np.arange(12), np.array([0, 3, 11, 13]), np.arange(2, 14)]
     w, t = RNG.uniform(1, 2, len(numbers)), RNG.choice([-1.0, 1.0], len(numbers))
-    monkeypatch.setattr(hinge, "sum_over_blocks", None)
+    monkeypatch.setattr("kreinlearn.learn.losses.feature_rows.sum_over_blocks", None)
     for some in (choices, choices[:1]):
         found = rows.terms([Chosen(one, w[one], t[one]) for one in some])
         for one, (A, b) in zip(some, found, strict=True):
