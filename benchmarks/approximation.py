@@ -57,7 +57,7 @@ def parsed(arguments: Sequence[str] | None, page: Page) -> argparse.Namespace:
     add("--repetitions", type=int, help="the number of seeds per case (10; 2 with --quick)")
     add("--seed", type=int, default=0, help="the first seed")
     add("--jobs", type=int, default=os.cpu_count() or 1, help="the number of processes")
-    add("--csv", type=Path, help="write every figure to this file")
+    add("--csv", type=Path, help="write every figure that is measured to this file")
     add(
         "--read",
         nargs="+",
@@ -142,21 +142,22 @@ PAGE = Page(
 def main(arguments: Sequence[str] | None = None, page: Page = PAGE) -> list[Figure]:
     options = parsed(arguments, page)
     if options.read:
-        figures = [f for path in options.read for f in tables.read_csv(path, Figure)]
+        stored = [one for path in options.read for one in tables.read_csv(path, Figure)]
+        figures, commits = [figure for figure, _ in stored], {commit for _, commit in stored}
     else:
-        figures = run(planned(options), options.jobs)
+        figures, commits = run(planned(options), options.jobs), {tables.COMMIT}
     made = page.report(figures)
     console = tables.console()
     for table in made:
         table.show(console)
     if not os.environ.get(VARIABLE):
         console.print(f"{VARIABLE} is not set: dissimilarities and covertype are left out")
-    if options.csv:
+    if options.csv and not options.read:
         tables.write_csv(options.csv, figures)
     command = tables.command_line(page.module, arguments)
     for path in (options.markdown, page.path if options.write else None):
         if path:
-            tables.write_markdown(path, page.heading, command, made)
+            tables.write_markdown(path, page.heading, command, made, commits)
     return figures
 
 

@@ -8,7 +8,6 @@ standard error of the best.
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -186,28 +185,21 @@ def run(jobs: Sequence[Job], n_jobs: int, path: Path | None) -> Iterator[Figure]
     names = [f"{job.set}, {job.method}" for job in jobs]
     for figure in tables.results_of([partial(measured, job) for job in jobs], names, n_jobs):
         if path:
-            append(path, figure)
+            tables.write_csv(path, [figure], more=True)
         yield figure
 
 
-def append(path: Path, figure: Figure) -> None:
-    new = not path.exists()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "a", encoding="utf8", newline="") as file:
-        writer = csv.writer(file)
-        if new:
-            writer.writerow(Figure._fields)
-        writer.writerow(figure)
+def read(paths: Sequence[Path], folds: int) -> tuple[list[Figure], set[str]]:
+    """The figures of earlier runs with as many folds, and the commits that have measured them.
 
-
-def read(paths: Sequence[Path], folds: int) -> list[Figure]:
-    """The figures of earlier runs with as many folds: the last of each cell that did not fail."""
-    latest: dict[tuple[Any, ...], Figure] = {}
+    Of each cell it is the last one that did not fail.
+    """
+    latest: dict[tuple[Any, ...], tuple[Figure, str]] = {}
     for path in paths:
-        for figure in tables.read_csv(path, Figure) if path.exists() else []:
+        for figure, commit in tables.read_csv(path, Figure) if path.exists() else []:
             if not figure.failed and figure.folds in (1, folds):
-                latest[cell_of(figure)] = figure
-    return list(latest.values())
+                latest[cell_of(figure)] = figure, commit
+    return [figure for figure, _ in latest.values()], {commit for _, commit in latest.values()}
 
 
 # Reporting
@@ -247,12 +239,13 @@ def said(options: argparse.Namespace, missing: Sequence[str]) -> Iterator[str]:
 
 def main(arguments: Sequence[str] | None = None) -> list[Figure]:
     options = parsed(arguments)
-    figures = read(options.read, options.folds)
+    figures, commits = read(options.read, options.folds)
     missing: list[str] = []
     if not options.report_only:
         sets, missing = available(options)
         jobs = list(planned(options, sets, set(map(cell_of, figures))))
         figures += run(jobs, options.jobs, options.csv)
+        commits |= {tables.COMMIT} if jobs else set()
     made = report(figures, options.landmarks)
     if made:
         made[0].notes += said(options, missing)
@@ -261,7 +254,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Figure]:
         table.show(console)
     command = tables.command_line("benchmarks.learning", arguments)
     if options.write:
-        tables.write_markdown(options.write, HEADING, command, made)
+        tables.write_markdown(options.write, HEADING, command, made, commits)
     return figures
 
 

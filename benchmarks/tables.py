@@ -68,20 +68,28 @@ def write_markdown(
     path.write_text("\n".join(parts), encoding="utf8")
 
 
-def write_csv(path: Path, figures: Sequence[Any]) -> None:
-    """One line per figure; figures are named tuples of one kind."""
+def write_csv(path: Path, figures: Sequence[Any], *, more: bool = False) -> None:
+    """One line per figure, with the commit of this code; figures are named tuples of one kind.
+
+    ``more`` adds them to a file that is there already.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w", encoding="utf8", newline="") as file:
+    new = not (more and path.exists())
+    with open(path, "w" if new else "a", encoding="utf8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(figures[0]._fields if figures else ())
-        writer.writerows(figures)
+        if new:
+            writer.writerow((*figures[0]._fields, "commit") if figures else ())
+        writer.writerows((*figure, COMMIT) for figure in figures)
 
 
-def read_csv(path: Path, kind: Any) -> list[Any]:
-    """The figures that a run wrote, as named tuples of ``kind`` with its types."""
+def read_csv(path: Path, kind: Any) -> list[tuple[Any, str]]:
+    """The figures that a run wrote, as named tuples of ``kind``, and their commits."""
     types = ["True".__eq__ if t is bool else t for t in get_type_hints(kind).values()]
     with open(path, encoding="utf8", newline="") as file:
         rows = csv.reader(file)
-        if tuple(next(rows)) != kind._fields:
+        if tuple(next(rows)) != (*kind._fields, "commit"):
             raise ValueError(f"{path.name} was written by another version of this benchmark")
-        return [kind(*(t(v) for t, v in zip(types, row, strict=True))) for row in rows]
+        return [
+            (kind(*(t(v) for t, v in zip(types, values, strict=True))), commit)
+            for *values, commit in rows
+        ]

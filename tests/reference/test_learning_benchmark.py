@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks import learning, verdicts
+from benchmarks import learning, tables, verdicts
 from benchmarks.learners import (
     NearestNeighbour,
     RawSVC,
@@ -81,7 +81,23 @@ def test_an_interrupted_run_goes_on_where_it_stopped(run, tmp_path, monkeypatch)
     again = learning.main([*QUICK, "--csv", str(part), "--read", str(part)])
     assert len(fitted) == len(found) - 7
     assert {cell_of(f): f.wrong for f in again} == {cell_of(f): f.wrong for f in found}
-    assert set(map(cell_of, learning.read([part], 3))) == set(map(cell_of, found))
+    assert set(map(cell_of, learning.read([part], 3)[0])) == set(map(cell_of, found))
+
+
+def test_a_page_of_figures_that_were_read_names_the_commits_that_measured_them(
+    run, tmp_path, monkeypatch
+):
+    _, written, _ = run
+    header, *lines = written.read_text("utf8").splitlines()
+    start, page = tmp_path / "start.csv", tmp_path / "page.md"
+    earlier = [f"{line.rpartition(',')[0]},1234567" for line in lines[:7]]
+    start.write_text("\n".join([header, *earlier]) + "\n")
+    monkeypatch.setattr(tables, "COMMIT", "2345678")
+    learning.main([*QUICK, "--read", str(start), "--write", str(page)])
+    assert "- commit: 1234567, 2345678" in page.read_text("utf8").splitlines()
+    start.write_text("\n".join([header, *earlier, *lines[7:]]) + "\n")
+    learning.main([*QUICK, "--report-only", "--read", str(start), "--write", str(page)])
+    assert "2345678" not in page.read_text("utf8")
 
 
 def test_a_file_of_figures_is_not_mixed_into_unread(run, capsys):
