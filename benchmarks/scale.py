@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from benchmarks import scale_fit, scale_parts, scale_report, scale_sets, tables
 from benchmarks.scale_sets import SETS
-from benchmarks.timing import said_by
+from benchmarks.timing import load_of_a_minute, said_by
 from kreinlearn.datasets import list_datasets
 from kreinlearn.paper.tasks import Journal, Outcome
 from kreinlearn.report.model import versions
@@ -106,14 +106,14 @@ def run(journal: Journal, wanted: Sequence[Case], n_test: int, folder: Path | No
         for case in wanted:
             if case.key in journal.outcomes:
                 continue
-            wall, cpu = time.perf_counter(), _cpu_of_children()
+            wall, cpu, load = time.perf_counter(), _cpu_of_children(), load_of_a_minute()
             try:
                 rows = _measured(case, Path(scratch), n_test)
             except subprocess.SubprocessError as error:  # the others are measured nevertheless
                 print(f"{case.key}: {error}", file=sys.stderr)
                 continue
             wall, cpu = time.perf_counter() - wall, _cpu_of_children() - cpu
-            journal.add(Outcome(case.key, rows, wall, cpu))
+            journal.add(Outcome(case.key, rows, wall, cpu, load=load))
             print(f"{case.key}: {wall:.1f} s, {cpu:.1f} s CPU", file=sys.stderr)
 
 

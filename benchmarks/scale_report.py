@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks import scale, scale_sets, tables
 from benchmarks.scale_fit import BUDGET, HERE, LEARNERS
 from benchmarks.scale_sets import LABELS
-from benchmarks.timing import Row, load_average
+from benchmarks.timing import Row
 from kreinlearn.data.memory import budget_bytes
 from kreinlearn.paper.figures import Line, Panel, drawn
 from kreinlearn.paper.tasks import Outcome
@@ -80,7 +80,7 @@ def document(found: Sequence[Outcome], command: str, missing: list[str], whole: 
     about = f"The measurements took {minutes:.0f} minutes of CPU time in all."
     # fmt: off
     lead = [tables.about(command, {one.commit for one in found}),
-            f"Load average when this page was written: {load_average()}. {about}",
+            f"{load_before(found)} {about}",
             " ".join((scale.__doc__ or "").splitlines()[2:]),
             " ".join((scale_sets.__doc__ or "").splitlines()[2:]), *disturbed(fits), *missing]
     # fmt: on
@@ -92,6 +92,13 @@ def document(found: Sequence[Outcome], command: str, missing: list[str], whole: 
     for section in (first, second):
         section.blocks += list(reasons(section.checks))
     return Document(HEADING, list(lead), [first, second])
+
+
+def load_before(found: Sequence[Outcome]) -> str:
+    """How busy the machine was before the first measurement; later ones follow our own work."""
+    if not found or found[0].load is None:
+        return "How busy the machine was before the first measurement is not known."
+    return f"Load average of the minute before the first measurement: {found[0].load:.2f}."
 
 
 def disturbed(fits: Sequence[Found]) -> Iterator[str]:

@@ -128,3 +128,8 @@ def load_average() -> str:
     if not hasattr(os, "getloadavg"):
         return "unknown"
     return ", ".join(f"{v:.1f}" for v in os.getloadavg())
+
+
+def load_of_a_minute() -> float | None:
+    """The load average of the last minute, where the system tells it."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else None

@@ -22,7 +22,7 @@ from benchmarks import (
 )
 from benchmarks.timing import Row
 from kreinlearn.kernels import DeltaGauss
-from kreinlearn.paper.tasks import Journal
+from kreinlearn.paper.tasks import Journal, Outcome
 from tests.systems import linux_only, posix_only
 
 N, M, TEST = 20_000, 50, 5_000
@@ -255,6 +255,12 @@ def test_a_machine_that_was_not_quiet_is_named() -> None:
     fits = [found(load=2.5, workers=2), found(load=7.0, workers=2)]
     (words,) = scale_report.disturbed(fits)
     assert "from 2.5 to 7.0" in words
+
+
+def test_the_page_tells_how_busy_the_machine_was_before() -> None:
+    one = Outcome("part/full/x", [], 1.0, 1.0)
+    assert scale_report.load_before([one._replace(load=0.123), one]).endswith(": 0.12.")
+    assert "not known" in scale_report.load_before([one])
 
 
 def test_rows_with_a_target_are_checks() -> None:

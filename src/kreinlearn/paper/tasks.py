@@ -48,6 +48,7 @@ class Outcome(NamedTuple):
     failed: str = ""  # the traceback, if it failed
     warned: Sequence[str] = ()  # the distinct warnings that were given
     commit: str = ""  # of the code that measured it, if it is known
+    load: float | None = None  # of the machine before it began, if that was noted
 
 
 Tick = Callable[[Outcome], None]  # called with each outcome, to show the progress
@@ -178,7 +179,7 @@ def outcomes(tasks: Sequence[Task], n_jobs: int) -> Generator[Outcome, None, Non
             with _interrupts_ignored():
                 ending = pool(joblib.delayed(outcome)(task) for task in parallel)
             try:
-                for one in ending:  # not "yield from", which would close them before this sees it
+                for one in ending:  # noqa: UP028, which would close them before this sees it
                     yield one
             except GeneratorExit:  # joblib warns of tasks that it cancels, as is wanted here
                 with warnings.catch_warnings():
