@@ -47,7 +47,7 @@ PYTEST := $(SHARED) $(PY) -m pytest -n $(or $(WORKERS),auto) --dist worksteal
 help:
 	@echo "make demo    install what the demonstration needs, run it"
 	@echo "make check   lint, types and the fast tests: under two minutes, for every change"
-	@echo "make test    install everything, then lint, types and all tests: about fifteen minutes"
+	@echo "make test    install everything, then lint, types and all tests: about ten minutes"
 	@echo "make portable  all tests as on other processors and in other orders: an hour or two"
 	@echo "make mutants  whether the tests notice 500 small errors, one at a time: about half an hour"
 	@echo "make lint    ruff and mypy only"
