@@ -1,4 +1,4 @@
-"""1.29 million words of 11 languages, Levenshtein, 500 landmarks: python -m benchmarks.words
+"""1.24 million words of 11 languages, Levenshtein, 500 landmarks: python -m benchmarks.words
 
 The CPU seconds of a fit with its tuning are compared with those of rapidfuzz's distances alone. The
 peak of memory above that of the words is measured for 300,000 words and for all. Errors on test

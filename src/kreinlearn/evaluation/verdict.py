@@ -53,7 +53,7 @@ def caution(result: Evaluation) -> str:
     n = sum(score.kind != TRIVIAL and score.failed is None for score in result.scores)
     if use is not best:
         lead = f"This is the best of {n} learners, and its lead may be chance"
-        return f"{lead}: {_errs(result, use)}, and is recommended."
+        return f"{lead}: {_errs(result, use)}, and is recommended, as the learner to try first."
     return f"As it is the best of {n} learners, its figure is a little too good." if n > 1 else ""
 
 

@@ -37,7 +37,8 @@ def _by_class(found: ClassErrors) -> Table:
     ]  # fmt: skip
     left = len(found.classes) - len(rows)
     notes = [f"{left} further classes have smaller errors."] if left else []
-    return Table("Errors of each class", ("class", "objects", "wrong", "error, %"), rows, notes)
+    header = ("class", "objects", "wrong", "error, %")
+    return Table(_titled("Errors of each class", found), header, rows, notes)
 
 
 def _confusion(found: ClassErrors) -> Table:
@@ -47,7 +48,8 @@ def _confusion(found: ClassErrors) -> Table:
         for name, counts in zip(names, found.confusion.tolist(), strict=True)
     ]
     note = "Objects of the class of the row that were given the class of the column."
-    return Table("Which class was taken for which", ("is \\ predicted", *names), rows, [note])
+    title = _titled("Which class was taken for which", found)
+    return Table(title, ("is \\ predicted", *names), rows, [note])
 
 
 def _pairs(found: ClassErrors) -> Table:
@@ -58,13 +60,18 @@ def _pairs(found: ClassErrors) -> Table:
     ]  # fmt: skip
     notes = [_counted(example for one in found.pairs for example in one.examples)]
     header = ("classes", "objects", "for example")
-    return Table("The classes that are confused most", header, rows, notes)
+    return Table(_titled("The classes that are confused most", found), header, rows, notes)
 
 
 def _worst(found: NumberErrors) -> Table:
     rows = [[_example(one), one.true, one.predicted] for one in found.worst]
     header, notes = ("object", "is", "predicted"), [_counted(found.worst)]
-    return Table("The predictions that are furthest off", header, rows, notes)
+    return Table(_titled("The predictions that are furthest off", found), header, rows, notes)
+
+
+def _titled(what: str, found: Mistakes) -> str:
+    """A title that says whose errors they are."""
+    return literal(f"{what}, by {found.learner}")
 
 
 def _example(one: Example) -> str:

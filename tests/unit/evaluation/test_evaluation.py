@@ -392,7 +392,7 @@ def test_the_learner_to_try_first_is_recommended_unless_another_is_surely_better
     assert near.to_dict()["recommended"] == "KreinClassifier"
     assert caution(near) == (
         "This is the best of 2 learners, and its lead may be chance: KreinClassifier errs on "
-        "4.8 % (s.e. 0.2), and is recommended."
+        "4.8 % (s.e. 0.2), and is recommended, as the learner to try first."
     )
     far = named(best, [14, 15, 15, 15, 14])
     assert far.recommended is far.best

@@ -25,6 +25,16 @@ def test_a_page_has_a_date_a_commit_and_a_command(page: Path) -> None:
     assert re.search(COMMIT, head, re.MULTILINE)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_commits_of_a_page_are_in_the_history(page: Path) -> None:
+    if not (ROOT / ".git").exists() or git(ROOT, "rev-parse", "--is-shallow-repository") == "true":
+        pytest.skip("not all commits are here")
+    line = re.search(COMMIT, page.read_text(encoding="utf8")[:1500], re.MULTILINE)
+    assert line is not None
+    for one in re.findall(HASH, line[0].partition(":")[2]):
+        git(ROOT, "merge-base", "--is-ancestor", one, "HEAD")  # raises an error if it is not
+
+
 def git(folder: Path, *words: str) -> str:
     author = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
     command = ["git", "-C", str(folder), *author, *words]
