@@ -68,6 +68,8 @@ def parsed(arguments: Sequence[str] | None, page: Page) -> argparse.Namespace:
     add("--markdown", type=Path, help="write the tables to this file")
     add("--write", action="store_true", help=f"write the tables to {page.path.name} in results/")
     options = parser.parse_args(arguments)
+    if options.csv and options.read:
+        parser.error("--csv is for figures that are measured, and --read measures nothing")
     options.repetitions = options.repetitions or (2 if options.quick else 10)
     if options.quick:
         options.cases = options.cases or list(QUICK)
@@ -152,7 +154,7 @@ def main(arguments: Sequence[str] | None = None, page: Page = PAGE) -> list[Figu
         table.show(console)
     if not os.environ.get(VARIABLE):
         console.print(f"{VARIABLE} is not set: dissimilarities and covertype are left out")
-    if options.csv and not options.read:
+    if options.csv:
         tables.write_csv(options.csv, figures)
     command = tables.command_line(page.module, arguments)
     for path in (options.markdown, page.path if options.write else None):

@@ -193,11 +193,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not options.report_only:
             run(journal, wanted, QUICK_TEST if options.quick else TEST, options.folder)
         found = [journal.outcomes[c.key] for c in whole if c.key in journal.outcomes]
+        first = next((one for one in journal.outcomes.values() if one in found), None)
     left = [case.key for case in there if case.key not in {one.key for one in found}]
     missing += [f"Not measured yet: {', '.join(left)}."] if left else []
     words = sys.argv[1:] if arguments is None else arguments
     command = tables.command_line("benchmarks.scale", words)
-    document = scale_report.document(found, command, missing, whole=not options.quick)
+    document = scale_report.document(found, command, missing, whole=not options.quick, first=first)
     scale_report.show(document)
     if options.write:
         scale_report.write(document, options.write)

@@ -72,15 +72,25 @@ FALKON = Row(
 Found = dict[str, Any]  # of one fit
 
 
-def document(found: Sequence[Outcome], command: str, missing: list[str], whole: bool) -> Document:
-    """The report; ``whole`` tells that the sizes are those of the targets, not the quick ones."""
+def document(
+    found: Sequence[Outcome],
+    command: str,
+    missing: list[str],
+    *,
+    whole: bool,
+    first: Outcome | None,
+) -> Document:
+    """The report; ``whole`` tells that the sizes are those of the targets, not the quick ones.
+
+    ``first`` is what was measured first.
+    """
     fits = [one.rows[0] for one in found if one.key.startswith("fit/")]
     rows = [Row(**row) for one in found if one.key.startswith("part/") for row in one.rows]
     minutes = sum(one.cpu for one in found) / 60
     about = f"The measurements took {minutes:.0f} minutes of CPU time in all."
     # fmt: off
     lead = [tables.about(command, {one.commit for one in found}),
-            f"{load_before(found)} {about}",
+            f"{load_before(first)} {about}",
             " ".join((scale.__doc__ or "").splitlines()[2:]),
             " ".join((scale_sets.__doc__ or "").splitlines()[2:]), *disturbed(fits), *missing]
     # fmt: on
@@ -94,11 +104,11 @@ def document(found: Sequence[Outcome], command: str, missing: list[str], whole: 
     return Document(HEADING, list(lead), [first, second])
 
 
-def load_before(found: Sequence[Outcome]) -> str:
+def load_before(first: Outcome | None) -> str:
     """How busy the machine was before the first measurement; later ones follow our own work."""
-    if not found or found[0].load is None:
+    if first is None or first.load is None:
         return "How busy the machine was before the first measurement is not known."
-    return f"Load average of the minute before the first measurement: {found[0].load:.2f}."
+    return f"Load average of the minute before the first measurement: {first.load:.2f}."
 
 
 def disturbed(fits: Sequence[Found]) -> Iterator[str]:

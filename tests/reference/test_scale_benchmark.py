@@ -147,6 +147,7 @@ def test_a_run_writes_journal_page_and_drawing(
     ((key, one),) = Journal(journal, versions).outcomes.items()
     assert key == ONLY
     assert one.cpu > one.rows[0]["cpu"]  # its process did more than the fit
+    assert f"before the first measurement: {one.load:.2f}." in page.read_text("utf8")
     cells = " | ".join(scale_report.cells(one.rows[0]))
     assert f"| {cells} |" in page.read_text("utf8")
     assert f"Not measured yet: fit/synthetic/5000/m={M}/KreinRidge, " in page.read_text("utf8")
@@ -259,8 +260,8 @@ def test_a_machine_that_was_not_quiet_is_named() -> None:
 
 def test_the_page_tells_how_busy_the_machine_was_before() -> None:
     one = Outcome("part/full/x", [], 1.0, 1.0)
-    assert scale_report.load_before([one._replace(load=0.123), one]).endswith(": 0.12.")
-    assert "not known" in scale_report.load_before([one])
+    assert scale_report.load_before(one._replace(load=0.123)).endswith(": 0.12.")
+    assert "not known" in scale_report.load_before(one)
 
 
 def test_rows_with_a_target_are_checks() -> None:

@@ -2,7 +2,7 @@
 
 The kernel values of a span stay on the workers if these have room for them, and are evaluated again
 otherwise. Decision values stay there too. Those of a lost worker are computed again from its kernel
-values, step by step.
+values, by at most ``LINKS`` steps.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from kreinlearn.sums.parallel import FAN_IN
 ROOM = 0.5  # share of a worker's memory for kernel values: beyond 0.6 dask writes to disk
 POINTS = (0.0, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 9.0)  # t that a line search asks for first
 SLACK = 0.25  # part of the slope that may be left at a target: to go there saves two round trips
+LINKS = 4  # steps from which decision values may follow: so many are taken again after a loss
 MOST_KINKS = 2**14  # kinks of one output that are sent to the client: 24 bytes each
 
 
@@ -157,6 +158,7 @@ class Decisions:
     spans: Sequence[Delayed]  # of the rows on workers
     here: Array | None  # of the rows in this process; None: all values are zero
     persisted: bool = False  # whether those on workers have been computed, and stay there
+    links: int = 0  # steps before, from which they were computed
 
 
 class Column(NamedTuple):
@@ -267,10 +269,11 @@ class DaskMargins:
         """The decision values at the targets, and the first replies about the ways there.
 
         Most steps end at the target. So the same tasks sum the rows that change sides, unless there
-        are too many outputs for that.
+        are too many outputs for that, or a lost worker would have to take too many steps again.
         """
         targets = [move.target for move in moves.values()]
-        if len(moves) <= self._summed_at_once:
+        links = max(states[k].decision.decisions.links for k in moves)
+        if len(moves) <= self._summed_at_once and links < LINKS:
             goal, parts = self._goals(targets, questions, [states[k].decision for k in moves])
         else:
             goal = self._decisions(targets)
@@ -299,7 +302,8 @@ class DaskMargins:
         for i, (targets, span) in enumerate(zip(values.targets, values.spans, strict=True)):
             now = [one.spans[i] for one in before]
             each.append(both(shared_queries, targets, now, values.work, span, shared_model))
-        goal = Decisions([part(one, 0) for one in each], at_goal)
+        links = 1 + max(one.links for one in before)
+        goal = Decisions([part(one, 0) for one in each], at_goal, links=links)
         if each:
             sums = delayed.merged([part(one, 1) for one in each])
             total += self._persisted([goal, *before], sums)

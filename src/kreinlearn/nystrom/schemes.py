@@ -203,9 +203,13 @@ def medoids(pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sket
 def medoids_then_greedy(
     pairs: Pairs, sample: Sample, m: int, rng: np.random.Generator, sketch: int
 ) -> Sample:
-    """Half the landmarks are medoids, the others come by greedy k-means++."""
+    """Half the landmarks are medoids, the others come by greedy k-means++.
+
+    These look at the whole pool: rows that lie far from all others may be in any part of it.
+    """
     if not len(sample.landmarks):
         sample = medoids(pairs, sample, -(-m // 2), rng, sketch)
+    sample = replace(sample, least=max(sample.least, len(sample.pool)))
     return greedy_kmeans_pp(pairs, sample, m, rng, sketch)
 
 

@@ -120,6 +120,7 @@ class Journal:
             self._file.truncate(size)
             if not size:
                 self._append({"versions": self.versions})
+            commit()  # which is remembered: code may change while it runs
         except BaseException:
             self._file.close()
             raise

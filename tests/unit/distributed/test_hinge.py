@@ -178,6 +178,23 @@ def test_each_way_to_the_minimum_ends_there(y, monkeypatch):
         assert (len(more) > len(asked)) == (y is THREE or "SLACK" in changed)
 
 
+def test_decision_values_follow_from_few_steps(monkeypatch):
+    """So that those of a lost worker are computed again by no more than so many steps."""
+    lengths, goals = [], hinge.DaskMargins._goals
+
+    def noted(self, coefs, questions, present):
+        found = goals(self, coefs, questions, present)
+        lengths.append(found[0].links)
+        return found
+
+    monkeypatch.setattr(hinge.DaskMargins, "_goals", noted)
+    model, asked = fitted(THREE, monkeypatch, LINKS=2)
+    assert model.n_iter_ > 2
+    assert max(lengths) == 2
+    assert "replies" in asked  # a step that does not follow from the one before
+    close(model.dual_coef_, fitted(THREE, monkeypatch)[0].dual_coef_)
+
+
 @pytest.mark.parametrize("share", [0.002, 0.05, 0.6])
 def test_changes_of_moments_are_those_of_the_rows_that_change_sides(share):
     rng = np.random.default_rng(5)

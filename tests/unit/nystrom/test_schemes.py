@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from kreinlearn import KreinNystroem, Landmarks
 from kreinlearn.kernels import DeltaGauss, Precomputed, SklearnMetric, pairwise
 from kreinlearn.kernels.callables import CallableKernel
 from kreinlearn.nystrom import schemes
@@ -428,3 +429,20 @@ def test_only_rows_that_are_not_explained_are_drawn_however_little_that_is():
         rng = np.random.default_rng(seed)
         found = _greedy_seeds(F, np.zeros(20), np.array([0, 1]), 5, 3, rng)
         assert sorted(found) == far
+
+
+def test_the_default_for_vectors_looks_at_the_whole_pool(monkeypatch):
+    """Rows far from all others may be in any part of it, and errors without them are large."""
+    looked_at, nearby = [], schemes._nearby
+
+    def noted(sample, count):
+        found = nearby(sample, count)
+        looked_at.append((len(found.rows), len(sample.pool)))
+        return found
+
+    monkeypatch.setattr(schemes, "_nearby", noted)
+    X = np.random.default_rng(0).normal(size=(3000, 2))
+    chosen = Landmarks(60, "medoids+greedy", "ls", pool=200)
+    KreinNystroem("gaussian", landmarks=chosen, random_state=0).fit(X)
+    assert looked_at
+    assert all(rows >= pool == 600 for rows, pool in looked_at)

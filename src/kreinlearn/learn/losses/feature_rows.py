@@ -165,7 +165,7 @@ class FeatureRows:
         few = max(DENSE * self.n, MAPPED * self.p)
         dense = any(len(one.numbers) > few for one in chosen)
         found = self._sums_of_tiles(chosen) if dense else self._sums_of_few(chosen)
-        return [self._with_constant(*one) for one in zip(found, chosen, strict=True)]
+        return [self._with_constant(found.pop(0), one) for one in chosen]  # not all are there twice
 
     def _with_constant(self, terms: FeatureMoments, one: Chosen) -> tuple[Array, Array]:
         A, b = terms.with_constant(intercept=self.intercept)
@@ -206,18 +206,22 @@ class FeatureRows:
         every = np.unique(np.concatenate([one.numbers for one in chosen]))
         mapped = [len(one.numbers) <= MAPPED * self.p for one in chosen]
         once = any(mapped) and sum(len(one.numbers) for one in chosen) > len(every)
-        totals: list[AnyMoments] = []
+        totals: list[AnyMoments | None] = [None] * len(chosen)
         with self._step(self._evaluated(every)):
             for numbers in self._gathered(every):
                 C = self._columns_of(numbers, self.workers)
                 Phi = C @ self.W if once else None  # for all choices
-                some = [between(one, numbers) for one in chosen]
-                sums: list[AnyMoments] = [
-                    self._mapped(numbers, C, Phi, one) if few else self._summed(numbers, C, one)
-                    for one, few in zip(some, mapped, strict=True)
-                ]
-                totals = list(map(added, totals, sums)) if totals else sums
-        return [one if isinstance(one, FeatureMoments) else one.terms(self.W) for one in totals]
+                for i, (whole, few) in enumerate(zip(chosen, mapped, strict=True)):
+                    one = between(whole, numbers)
+                    sums = (
+                        self._mapped(numbers, C, Phi, one) if few else self._summed(numbers, C, one)
+                    )
+                    totals[i] = added(totals[i], sums)
+        return [self._terms(totals.pop(0)) for _ in chosen]  # one after the other leaves memory
+
+    def _terms(self, total: AnyMoments | None) -> FeatureMoments:
+        assert total is not None
+        return total if isinstance(total, FeatureMoments) else total.terms(self.W)
 
     def _gathered(self, every: Array) -> Iterator[Array]:
         """Sorted row numbers in parts that end where tiles do, so that none is evaluated twice."""
@@ -377,8 +381,10 @@ def between(one: Chosen, numbers: Array) -> Chosen:
     return Chosen(one.numbers[here], one.weights[here], one.targets[here])
 
 
-def added(total: AnyMoments, more: AnyMoments) -> AnyMoments:
+def added(total: AnyMoments | None, more: AnyMoments) -> AnyMoments:
     """The sum of moments of the same kind; those of kernel values are added in place."""
+    if total is None:
+        return more
     if isinstance(total, FeatureMoments):
         assert isinstance(more, FeatureMoments)
         return total.plus(more)

@@ -1,7 +1,7 @@
 """The squared hinge loss of a support vector machine, by a finite Newton method.
 
-Newton's method looks at single rows and not only at sums, so that the kernel values of all rows are
-kept, or evaluated again.
+Newton's method looks at single rows and not only at sums: ``hinge_values.py`` says which kernel
+values it keeps, and ``feature_rows.py`` evaluates the others again.
 """
 
 from __future__ import annotations

@@ -25,12 +25,13 @@ from kreinlearn.sums.parallel import SPARE, depth_of
 
 NEAR = 1 / 8  # share of the rows whose kernel values are kept because they are near the margin
 MANY_OUTPUTS = 3  # of which rows near the margin are twice as many
-GATHERED_COPIES = 4  # of them: evaluated, put together, mapped, and those of one choice
+GATHERED_COPIES = 4  # of rows that are gathered: evaluated, put together, mapped, of one choice
 CHEAP_COLUMNS = 64  # of vectors whose kernel values are evaluated in no more time than stored
 CHEAP_BYTES = 2**27  # of such values that are kept nevertheless
 NEAR_BUDGET = 0.5  # share of the budget for them, where not all kernel values are kept
 TILE_COPIES, SAMPLE_COPIES = 4, 3  # of the kernel values of a tile, and of those of the sample
 ROW_NUMBERS = 6  # numbers per row and output: targets, weights, decisions, margins
+MATRICES = 4  # of every output: its sums before and after, and those of rows to either side
 
 
 def kept_values(task: Task, *, by_fold: bool, often: bool) -> Any:
@@ -46,7 +47,8 @@ def kept_values(task: Task, *, by_fold: bool, often: bool) -> Any:
         tiles = 8 * m * TILE * task.pairs.workers  # of rows that are gathered
         often = often or q > sums_at_once(m) or not cheap_to_evaluate(task)
         room = session.budget if often else min(CHEAP_BYTES, session.budget)
-        kept = ValuesHere.for_rows(n, m, n_bytes + tiles, room)
+        beside = tiles + _matrices(m, q) + _gathered(n, m, q)
+        kept = ValuesHere.for_rows(n, m, n_bytes + beside, room)
     return kept.before(task, by_fold=by_fold)
 
 
@@ -130,8 +132,7 @@ class ValuesHere:
             left = _left_for_values(task) - held
             workers = max(1, min(workers, int(left // (each + 2 * 8 * m * m))))
             sampled = Sampled(self.sampled, take(sample.scaled, sample.positions(self.sampled)))
-        few = min(GATHERED_BYTES, int(8 * m * max(DENSE * n, MAPPED * m)))
-        left = _left_for_values(task) - held - workers * each - GATHERED_COPIES * few
+        left = _left_for_values(task) - held - workers * each - _gathered(n, m, 1) // 2
         sum_bytes = min(SUM_BYTES, max(int(left // (workers + SPARE + depth_of(n))), 0))
         return FeatureRows(
             task.rows.X, features.columns, sample.landmarks, features.unit, features.map.W, n,
@@ -157,5 +158,21 @@ def cheap_to_evaluate(task: Task) -> bool:
 
 
 def _left_for_values(task: Task) -> int:
-    """Bytes of the budget beside the numbers that belong to each row."""
-    return max(task.pairs.session.budget - 8 * ROW_NUMBERS * task.Y.size, 0)
+    """Bytes of the budget beside what belongs to each row and to each output."""
+    matrices = _matrices(len(task.sample.landmarks), task.Y.shape[1])
+    return max(task.pairs.session.budget - 8 * ROW_NUMBERS * task.Y.size - matrices, 0)
+
+
+def _gathered(n: int, m: int, q: int) -> int:
+    """Bytes of the rows that are gathered at a time, of q outputs and to either side.
+
+    That they are all different rows is rare: where room is short, those of one choice count.
+    """
+    most = 2 * q * int(max(DENSE * n, MAPPED * m))
+    rows = min(n, max(TILE, GATHERED_BYTES // (8 * m)), most)
+    return 8 * m * GATHERED_COPIES * rows
+
+
+def _matrices(m: int, q: int) -> int:
+    """Bytes of the sums of q outputs that are in memory at a time."""
+    return 8 * MATRICES * q * m**2
