@@ -44,10 +44,10 @@ def kept_values(task: Task, *, by_fold: bool, often: bool) -> Any:
     n_bytes, session = 8 * n * (m + ROW_NUMBERS * q), task.pairs.session
     kept = task.rows.value_store(n_bytes, session)
     if kept is None:
-        tiles = 8 * m * TILE * task.pairs.workers  # of rows that are gathered
+        tiles = 8 * m * TILE * task.pairs.workers  # one for each of them
         often = often or q > sums_at_once(m) or not cheap_to_evaluate(task)
         room = session.budget if often else min(CHEAP_BYTES, session.budget)
-        beside = tiles + _matrices(m, q) + _gathered(n, m, q)
+        beside = tiles + _matrices(m, q) + _gathered(n, m, choices=2 * q)
         kept = ValuesHere.for_rows(n, m, n_bytes + beside, room)
     return kept.before(task, by_fold=by_fold)
 
@@ -132,7 +132,7 @@ class ValuesHere:
             left = _left_for_values(task) - held
             workers = max(1, min(workers, int(left // (each + 2 * 8 * m * m))))
             sampled = Sampled(self.sampled, take(sample.scaled, sample.positions(self.sampled)))
-        left = _left_for_values(task) - held - workers * each - _gathered(n, m, 1) // 2
+        left = _left_for_values(task) - held - workers * each - _gathered(n, m, choices=1)
         sum_bytes = min(SUM_BYTES, max(int(left // (workers + SPARE + depth_of(n))), 0))
         return FeatureRows(
             task.rows.X, features.columns, sample.landmarks, features.unit, features.map.W, n,
@@ -163,12 +163,13 @@ def _left_for_values(task: Task) -> int:
     return max(task.pairs.session.budget - 8 * ROW_NUMBERS * task.Y.size - matrices, 0)
 
 
-def _gathered(n: int, m: int, q: int) -> int:
-    """Bytes of the rows that are gathered at a time, of q outputs and to either side.
+def _gathered(n: int, m: int, choices: int) -> int:
+    """Bytes of the rows that are gathered at a time for so many choices of different rows.
 
-    That they are all different rows is rare: where room is short, those of one choice count.
+    Each output has two, to either side, and they often share rows. So one choice is counted where
+    room is short, and all of them where it is decided what is kept.
     """
-    most = 2 * q * int(max(DENSE * n, MAPPED * m))
+    most = choices * int(max(DENSE * n, MAPPED * m))
     rows = min(n, max(TILE, GATHERED_BYTES // (8 * m)), most)
     return 8 * m * GATHERED_COPIES * rows
 
