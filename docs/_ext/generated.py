@@ -147,8 +147,28 @@ class Measured(Include):
         return found
 
 
+class MeasuredAt(Generated):
+    """When pages of benchmarks/results were measured, and at which commits."""
+
+    has_content = False
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def lines(self) -> Iterator[str]:
+        found = []
+        for name in self.arguments[0].split():
+            page = (RESULTS / f"{name}.md").read_text(encoding="utf8").splitlines()
+            date, commit = (self.of_page(page, f"- {key}: ") for key in ("date", "commit"))
+            found.append(f"``{name}.md`` on {date} at {commit}")
+        yield f"Measured: {'; '.join(found)}."
+
+    def of_page(self, page: list[str], key: str) -> str:
+        return next(line.removeprefix(key) for line in page if line.startswith(key))
+
+
 def setup(app: Any) -> dict[str, bool]:
     app.add_directive("kernel-table", KernelTable)
     app.add_directive("command-line", CommandLine)
     app.add_directive("measured", Measured)
+    app.add_directive("measured-at", MeasuredAt)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

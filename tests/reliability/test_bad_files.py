@@ -112,7 +112,8 @@ def test_bad_input_80_byte_order_marks(capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("gone.csv", None, "gone.csv: there is no such file"),
+        ("gone.csv", None, "gone.csv: there is no such file in "),
+        ("gone/x.csv", None, "x.csv: there is no such file, nor a folder "),
         ("x.csv", b"", "x.csv is empty"),
         ("x.csv", b"\n\n", "x.csv is empty: it has blank lines only"),
         ("x.csv", b"text,label\n", "x.csv has no rows"),

@@ -17,6 +17,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 
 from kreinlearn import (
+    KreinClassifier,
     KreinNystroem,
     KreinRidgeClassifier,
     KreinSVC,
@@ -214,6 +215,17 @@ def test_what_was_chosen_is_that_of_the_first_fold(run: Run, folds: Folds) -> No
     model.fit([X[i] for i in train], y[train])
     plus, minus = f"{model.lambda_plus_:.0e}", f"{model.lambda_minus_:.0e}"
     assert run.cells("KreinRidge exact")[4:] == [model.similarity_, plus, minus]
+
+
+def test_the_front_door_decides_for_itself(run: Run, folds: Folds) -> None:
+    X, y = make_polygons(N, random_state=SEED)
+    model = KreinClassifier("hausdorff", random_state=SEED)
+    errors = 1 - cross_val_score(model, X, y, cv=folds)
+    train = folds[0][0]
+    added = model.fit([X[i] for i in train], y[train]).similarity_.count("+") + 1
+    cells = run.cells("KreinClassifier")
+    assert cells[:3] == ["48", *printed(errors)]
+    assert cells[4] == (model.similarity_ if added == 1 else f"sum of {added}")
 
 
 def test_methods_have_rows_with_what_they_have(run: Run) -> None:

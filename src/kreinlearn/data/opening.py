@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence, Sized
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
@@ -204,13 +205,15 @@ def _there(X: str | os.PathLike[str]) -> Path:
 
 
 def near_name(path: Path) -> str:
-    """Return a question that names a file with nearly this name in the same folder, if any."""
-    try:
-        names = [one.name for one in path.parent.iterdir() if one.is_file()]
-    except OSError:
-        return ""
-    close = get_close_matches(path.name, names, n=1)
-    return f" (did you mean {str(path.with_name(close[0]))!r}?)" if close else ""
+    """Return a question that names a file with nearly this name, or else the folder of a path."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        return f", nor a folder {folder}"
+    with suppress(OSError):
+        names = [one.name for one in folder.iterdir() if one.is_file()]
+        for close in get_close_matches(path.name, names, n=1):
+            return f" (did you mean {str(path.with_name(close))!r}?)"
+    return f" in {folder}"
 
 
 def opened(X: Any, column: str | None = None) -> Source | Table | None:

@@ -106,8 +106,9 @@ def _labels(findings: Inspection) -> Iterator[str]:
         )
     else:
         yield (
-            "The labels use the negative part no more than shuffled ones may: it looks like noise; "
-            "clipping costs little."
+            "The labels use the negative part no more than shuffled ones may: it looks like noise, "
+            "for which the Krein learners find a large penalty. To cut it off (clip) would cost "
+            "little here."
         )
 
 
