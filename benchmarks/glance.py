@@ -102,9 +102,9 @@ METHODS = {  # columns of objects.md
 }
 FROM_OBJECTS = ("KreinClassifier auto", "alternative")  # their seconds include all they evaluate
 VECTOR_METHODS = {  # rows of small.md
-    "KreinClassifier": Look("KreinClassifier", "o", COLOURS[2], True),
-    "KreinRidgeClassifier": Look("KreinRidgeClassifier", "<", COLOURS[0], True),
-    "KreinSVC": Look("KreinSVC", ">", COLOURS[5], True),
+    "KreinClassifier": Look("KreinClassifier, vectors", "o", COLOURS[2], True),
+    "KreinRidgeClassifier": Look("KreinRidgeClassifier, vectors", "<", COLOURS[0], True),
+    "KreinSVC": Look("KreinSVC, vectors", ">", COLOURS[5], True),
     "SVC, six values of C": Look("SVC, Gaussian kernel", "P", COLOURS[1]),
     "boosted trees": Look("boosted trees", "*", COLOURS[3]),
 }

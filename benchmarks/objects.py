@@ -3,10 +3,12 @@
 Every set has one distance, fixed in benchmarks/object_sets.py. All methods get the same distances
 and choose their parameters from the training part alone. Errors are those on the test parts.
 Standard errors are paired: over the objects of a given split, or over random splits.
+
 Two methods get the objects themselves, and their seconds include whatever they evaluate:
 "KreinClassifier auto" is `KreinClassifier("auto")`, which compares several kernels and adds up
 those that help, and "alternative" is what one would take for objects of that kind instead of a
 distance, see benchmarks/alternatives.py. The best of all is looked for among the others.
+
 These sets are no independent evidence: how `KreinClassifier` blends and adds up similarities was
 chosen by cross-validation inside the training parts of nine of them. Of about thirty ways to make
 one similarity of several kernels (up to six sets), and of nine ways to blend those of one distance
@@ -110,6 +112,8 @@ BY_OBJECTS: dict[str, Callable[[str, Any], Any]] = {  # (kind of objects, labels
     OTHER: alternative,
 }
 METHODS = (*BY_DISTANCES, *BY_OBJECTS)
+FIRST = (FRONT, AUTO, NEIGHBOUR, OTHER)  # what a reader compares first
+COLUMNS = (*FIRST, *(method for method in METHODS if method not in FIRST))
 
 
 # Measuring
@@ -202,24 +206,24 @@ def found(journal: Journal, splits: Sequence[Split]) -> dict[str, Found]:
 
 
 def error_table(results: dict[str, Found]) -> Table:
-    table = Table("Test error, %", ("set", "distance", "training / test objects", *METHODS))
+    table = Table("Test error, %", ("set", *COLUMNS, "distance", "training / test objects"))
     for name, one in results.items():
         first = next(iter(one.figures.values()))[0]
-        errors = [f"{one.errors[m].mean:.2f}" if m in one.errors else "" for m in METHODS]
+        errors = [f"{one.errors[m].mean:.2f}" if m in one.errors else "" for m in COLUMNS]
         sizes = f"{first.n_train} / {first.n_test}" + (
             f", {first.folds} splits" * (first.folds > 1)
         )
-        table.rows.append([name, ALL_SETS[name].distance, sizes, *errors])
+        table.rows.append([name, *errors, ALL_SETS[name].distance, sizes])
     return table
 
 
 def seconds_table(results: dict[str, Found]) -> Table:
     title = "CPU seconds of a fit with its search and of predicting the test part"
-    table = Table(title, ("set", "all distances", *METHODS))
+    table = Table(title, ("set", *COLUMNS, "all distances"))
     for name, one in results.items():
-        seconds = [f"{one.errors[m].cpu:.2f}" if m in one.errors else "" for m in METHODS]
+        seconds = [f"{one.errors[m].cpu:.2f}" if m in one.errors else "" for m in COLUMNS]
         distances = "" if np.isnan(one.distances) else f"{one.distances:.1f}"
-        table.rows.append([name, distances, *seconds])
+        table.rows.append([name, *seconds, distances])
     table.notes.append(
         f"One thread; of several splits the median. {AUTO} and {OTHER} include what they evaluate "
         "of the objects; the distances are not in the others."
@@ -331,10 +335,10 @@ def _within(one: Found) -> bool:
 
 
 def chosen_table(results: dict[str, Found]) -> Table:
-    table = Table("What was chosen on the first split", ("set", *METHODS))
+    table = Table("What was chosen on the first split", ("set", *COLUMNS))
     for name, one in results.items():
         found = {m: rows[0].chosen for m, rows in one.figures.items()}
-        table.rows.append([name, *(found.get(m, "") for m in METHODS)])
+        table.rows.append([name, *(found.get(m, "") for m in COLUMNS)])
     return table
 
 

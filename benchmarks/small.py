@@ -52,7 +52,8 @@ class Limit(NamedTuple):
     @property
     def claim(self) -> str:
         other = f" over {self.over}" if self.over else ""
-        return f"{self.case}: {self.what}{other}"
+        memory = ", peak of memory" if self.measure == "peak" else ""
+        return f"{self.case}: {self.what}{other}{memory}"
 
     @property
     def unit(self) -> str:
@@ -110,8 +111,8 @@ def judged(limit: Limit, found: dict[str, list[Figure]], whole: bool) -> list[st
     shown, verdict = "", "not measured"
     if all(limit.measure in figure for figure in needed):
         value = needed[0][limit.measure] / (needed[1][limit.measure] if limit.over else 1)
-        shown = f"{value:.3g} {limit.unit}"
-        verdict = ("held" if value <= limit.most else "MISSED") if whole else "too small to judge"
+        shown = f"{value:,.0f} {limit.unit}" if value >= 100 else f"{value:.3g} {limit.unit}"
+        verdict = ("PASS" if value <= limit.most else "MISS") if whole else "too small to judge"
     elif found.get(limit.case):
         absent = [f["absent"] for f in [*needed, *figures.values()] if "absent" in f]
         verdict = absent[0] if absent else "not yet"
@@ -121,8 +122,11 @@ def judged(limit: Limit, found: dict[str, list[Figure]], whole: bool) -> list[st
 def limits_table(found: dict[str, list[Figure]], whole: bool) -> Table:
     header = ["figure", "verdict", "measured", "limit", "before"]
     rows = [judged(limit, found, whole) for limit in LIMITS if limit.case in found]
-    note = f"One run; load average of the machine at its end: {load_average()}."
-    return Table("Limits", header, rows, [note])
+    notes = [
+        f"One run; load average of the machine at its end: {load_average()}.",
+        '"before" was measured when the limits were set.',
+    ]
+    return Table("Limits", header, rows, notes)
 
 
 def figures_table(found: dict[str, list[Figure]]) -> Table:

@@ -13,9 +13,11 @@ import joblib
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from benchmarks.timing import load_average
 from kreinlearn.report.model import Table, commit, provenance
 
 COMMIT = commit()  # before anything is measured, as files may change meanwhile
+LOAD = load_average()  # likewise
 WIDTH = 190  # characters of a console that is no terminal
 T = TypeVar("T")
 
@@ -53,9 +55,12 @@ def command_line(module: str, arguments: Sequence[str] | None) -> str:
 def about(command: str, commits: Iterable[str] = ()) -> str:
     """A list that says when, at which commit, with what, where and how a page was measured.
 
+    The load average tells whether the machine was idle.
+
     The commit is that of this code, unless others have measured the figures.
     """
-    return provenance(command, list(commits) or [COMMIT])
+    load = f"- load average when this command began: {LOAD}"
+    return f"{provenance(command, list(commits) or [COMMIT])}\n{load}"
 
 
 def write_markdown(

@@ -308,11 +308,13 @@ def test_bad_input_75_another_version_of_a_library(library: str, tmp_path: Path)
 
 def test_files_that_are_not_there_or_no_files(tmp_path: Path) -> None:
     is_folder = IsADirectoryError if POSIX else PermissionError  # as the system says it
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"none\.krein.*: there is no such file in "):
         kreinlearn.load(tmp_path / "none.krein")
     with pytest.raises(is_folder):
         kreinlearn.load(tmp_path)
     model = saved(tmp_path / "m.krein")
+    with pytest.raises(FileNotFoundError, match=r"did you mean '.*m\.krein'"):
+        kreinlearn.load(tmp_path / "mm.krein")
     with pytest.raises(FileNotFoundError):
         model.save(tmp_path / "none" / "m.krein")
     with pytest.raises(is_folder):

@@ -273,9 +273,9 @@ def _add_objects(command: Command) -> None:
     add = command.add_argument_group("the similarity").add_argument
     add("--kernel", action="append", metavar="NAME",
         help="levenshtein, dtw, gaussian, ... (kreinlearn kernels lists them); precomputed or "
-        "precomputed_dissimilarity for a matrix; auto for the kernels that suit the objects, which "
-        "fit and evaluate compare without this flag, too (other commands and estimators: "
-        "levenshtein for texts, gaussian for numbers and gower for both). "
+        "precomputed_dissimilarity for a matrix; auto compares the kernels that suit the objects. "
+        "Without this flag fit and evaluate take auto; other commands, and estimators that take "
+        "one kernel, take levenshtein for texts, gaussian for numbers and gower for both. "
         "COLUMN=NAME is the similarity of one column; repeat the flag for several similarities, of "
         "which a weighted sum is learned")  # fmt: skip
     add("--kernel-param", action="append", type=arguments.assignment, default=[],

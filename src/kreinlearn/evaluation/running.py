@@ -100,8 +100,8 @@ def evaluate(
     chosen by leave-one-out.
 
     A kernel on objects, or a function, evaluates no pair twice as long as its values fit into
-    the memory budget of ``resources`` (1 GB by default). If all pairs fit they are evaluated first,
-    and the seconds of the learners do not include that time.
+    the memory budget of ``resources`` (1 GB if none is given). If all pairs fit, they are evaluated
+    first, and the seconds of the learners do not include that time.
 
     From a list of kernels ``KreinClassifier`` or ``KreinRegressor`` learn a weighted sum. Learners
     that take one kernel get a row that says so; to compare them, evaluate the kernels one by one.

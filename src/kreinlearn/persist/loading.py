@@ -6,11 +6,13 @@ import os
 import stat
 from collections.abc import Callable
 from io import BufferedReader
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from kreinlearn.data.opening import near_name
 from kreinlearn.data.tiles import take
 from kreinlearn.kernels import Kernel
 from kreinlearn.kernels.candidates import AUTO
@@ -70,6 +72,10 @@ def load(path: str | os.PathLike[str], *, kernel: GivenKernel = None, decode: Ow
     InconsistentVersionWarning
         The model was saved by another version of kreinlearn or scikit-learn.
     """
+    if not os.path.exists(path):
+        raise FileNotFoundError(
+            f"{os.fspath(path)!r}: there is no such file{near_name(Path(path))}; save writes one"
+        )
     try:
         mode = os.stat(path).st_mode
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # open refuses a folder itself
