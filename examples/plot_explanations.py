@@ -23,7 +23,7 @@ ExplanationDisplay.from_estimator(model, X[70], n=2)
 plt.show()
 
 # %%
-# A contour, by the distance of shapes. Drawings have one size; their turn is as in the data.
+# A contour, by the distance of shapes. All are drawn at one size, and none is rotated.
 
 X, y = make_polygons(80, random_state=0)
 model = KreinRidgeClassifier("procrustes", random_state=0).fit(X[:70], y[:70])
@@ -31,7 +31,7 @@ ExplanationDisplay.from_estimator(model, X[70], n=2)
 plt.show()
 
 # %%
-# A text stands at its bar. The parts that are no landmarks are named below the bars.
+# A text is written beside its bar. The parts that are no landmarks are named below the bars.
 
 X, y = make_noisy_strings(120, random_state=0)
 model = KreinClassifier("levenshtein", random_state=0).fit(X[:100], y[:100], conformal="split")

@@ -4,11 +4,12 @@ What is my similarity like?
 
 ``inspect`` looks at a similarity before anything is learnt: is it symmetric, deterministic,
 positive definite, how much of its spectrum is negative, do labels show in that part, how many
-landmarks will do. It ends with advice in words. Here it looks at three ways to compare the same
+landmarks will do. It begins with advice in words. Here it looks at three ways to compare the same
 150 strings.
 
-Jaro's distance has far more of its spectrum below zero than Levenshtein's. That alone is no
-reason against it: the last line of each table says whether labels are found in the negative part.
+Jaro's distance has somewhat more of its spectrum below zero than Levenshtein's, and the score of
+Needleman and Wunsch far less. That alone says nothing for or against them: the row "label signal in
+the negative part" says whether labels are found there.
 """
 
 import matplotlib.pyplot as plt

@@ -1,11 +1,12 @@
 """
-Your own function: a search that evaluates no pair twice
-========================================================
+Your own function: a search that remembers its pairs
+====================================================
 
 ``pairwise(f)`` makes a kernel of any function of two objects, ``dissimilarity(...)`` says that
 small means alike. Parameters of the function are searched as ``kernel__name``. Such a function is
-slow, and folds ask for the same pairs again and again: inside ``remembering()`` each is evaluated
-once.
+slow, and folds ask for the same pairs again and again. Inside ``remembering()`` each is evaluated
+once, apart from a few that every fit evaluates again to see whether the function is symmetric and
+gives the same value twice.
 """
 
 from collections import Counter

@@ -54,6 +54,6 @@ left.set(xlabel="error, %", xlim=(0, None), ylim=(-0.6, len(errors) - 0.4))
 for (c, (is_new, score)), style in zip(curves.items(), ("-", "--"), strict=True):
     area = roc_auc_score(is_new, score)
     right.plot(*roc_curve(is_new, score)[:2], style, label=f"known: class {c}, area {area:.2f}")
-right.set(xlabel="known objects called new", ylabel="new ones, too", title="OneClassSVM")
+right.set(xlabel="known objects called new", ylabel="new objects called new", title="OneClassSVM")
 right.legend(frameon=False)
 plt.show()

@@ -6,8 +6,9 @@ A table of dissimilarities comes out of a spreadsheet: names in the first row an
 rounded by hand, one half filled in by somebody else. Here it is made of 60 strings of three
 classes, with a disagreement of up to one unit between the halves.
 
-Three steps: read it, look at it (``inspect``), learn from it. An asymmetric matrix is averaged
-with its transpose, with a warning that says how large the gap is.
+Three steps: read it, look at it (``inspect``), learn from it. ``inspect`` says how large the gap
+between the halves is. Their mean is taken by hand here; an estimator would do the same, with a
+warning.
 """
 
 import csv

@@ -6,8 +6,8 @@ Series of three classes are stretched and shifted in time. A Gaussian kernel com
 step, ``"dtw"`` and ``"msm"`` look for the best alignment first; neither alignment gives a
 positive definite kernel, and neither has to.
 
-Without warping the plain comparison is better and much cheaper; the more time is bent, the more
-an alignment is worth. The window keeps alignments from matching anything with anything.
+Without warping the plain comparison errs least. With warping ``"msm"`` is ahead of it, and
+``"dtw"`` no more than catches up.
 """
 
 import matplotlib.pyplot as plt

@@ -8,7 +8,7 @@ penalties are equal, which is a flipped spectrum; at the top the negative part i
 is a clipped one.
 
 The learner never sees this map. It follows the gradient of a cross-validated loss, here within
-the training half, and keeps the penalties equal unless parting them pays.
+the training third, and keeps the penalties equal unless parting them pays.
 """
 
 import matplotlib.pyplot as plt

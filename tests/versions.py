@@ -1,7 +1,9 @@
 """Run the tests with the oldest and the newest versions of everything: ``make versions``.
 
-By default these are the two ends: the oldest versions with the oldest Python, and the newest with
-the newest Python that is found. In between lies ``make test``, with the locked versions and Python
+By default these are the ends: the oldest versions with the oldest Python, and the newest with the
+newest Python that is found, once with all extras and once "unbound", without the extra whose
+packages hold numpy, scipy and numba back: what those get who install no extras. Many tests need
+that extra, so a part of the others is run there. In between lies ``make test``, with the locked versions and Python
 3.12 where there is one. Others by option:
 
     python -m tests.versions --python 3.12 --python 3.13    the newest versions with these
@@ -27,7 +29,13 @@ from xml.etree import ElementTree
 
 ROOT = Path(__file__).parents[1]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
-RESOLUTIONS = {"oldest": "lowest-direct", "newest": "highest"}
+RESOLUTIONS = {"oldest": "lowest-direct", "newest": "highest", "unbound": "highest"}
+BOUNDING = ("timeseries",)  # extras that are left out of "unbound"
+UNBOUND = [  # what is run there
+    *(f"tests/unit/{room}" for room in ("data", "sums", "solvers", "nystrom", "learn")),
+    *(f"tests/unit/kernels/test_{kind}.py" for kind in ("vectors", "strings", "shapes", "graphs")),
+    *(f"tests/unit/estimators/test_{kind}.py" for kind in ("transformer", "svm", "spectrum_svc")),
+]
 SHOWN = ("scikit-learn", "numpy", "scipy", "numba", "joblib")
 HEAD = ("Python", "setting", *SHOWN, "passed", "failed", "skipped")
 
@@ -37,7 +45,7 @@ class Setting(NamedTuple):
 
     python: str  # "3.11"
     executable: str
-    which: str  # "oldest" or "newest"
+    which: str  # "oldest", "newest" or "unbound"
 
     def __str__(self) -> str:
         return f"Python {self.python}, {self.which} versions"
@@ -69,7 +77,8 @@ def main(words: Sequence[str] | None = None) -> int:
                 print("These versions do not go together: see the message above.")
                 good = False
                 continue
-            counts = tested(install(uv, setting, versions, home), rest)
+            part = UNBOUND if setting.which == "unbound" and not rest else rest
+            counts = tested(install(uv, setting, versions, home), part)
             rows.append([setting.python, setting.which, *map(versions.get, SHOWN), *counts])
             good = good and counts.passed > 0 and not counts.failed
     print("\n" + table(rows))
@@ -79,13 +88,13 @@ def main(words: Sequence[str] | None = None) -> int:
 def settings(
     pythons: Sequence[str] | None = None, which: Sequence[str] | None = None
 ) -> Iterator[Setting]:
-    """The settings to run: the two ends, or others by name; an interpreter not found is named."""
+    """The settings to run: the ends, or others by name; an interpreter not found is named."""
     paths = {python: found(python) for python in pythons or PYTHONS}
     for python in (python for python, path in paths.items() if path is None):
         print(f"Python {python} was not found, so nothing is tested with it.")
     there = {python: path for python, path in paths.items() if path is not None}
     newest = [*there] if pythons else [*there][-1:]
-    ends = {"oldest": [PYTHONS[0]], "newest": newest}
+    ends = {"oldest": [PYTHONS[0]], "newest": newest, "unbound": newest}
     for python, executable in there.items():
         for one in which or RESOLUTIONS:
             if which or python in ends[one]:
@@ -137,6 +146,8 @@ def extras_with_wheels(uv: str, setting: Setting) -> list[str]:
     """The extras that can be installed; a sentence says what is left out."""
     kept = []
     for extra, names in requirements().items():
+        if setting.which == "unbound" and extra in BOUNDING:
+            continue
         versions = resolved(uv, setting, [extra], quiet=True)
         if versions is None:
             print(f"The extra {extra} is left out: not all of its packages have a wheel here.")

@@ -85,7 +85,8 @@ class KernelTable(Generated):
         yield f"     - {'dissimilarity' if kernel.is_dissimilarity else 'similarity'}"
         summary = escape((kind.__doc__ or "").strip().split("\n\n")[0].replace("\n", " "))
         yield f"     - {summary} (:class:`~kreinlearn.kernels.{kind.__name__}`)"
-        yield "     - " + (", ".join(f"``{name}={value!r}``" for name, value in params) or "none")
+        shown = ", ".join(f"``{name}={value!r}``" for name, value in params)
+        yield f"     - {shown or 'no parameters'}"
 
 
 # The command line
@@ -147,6 +148,13 @@ class Measured(Include):
         return found
 
 
+def page_of(name: str) -> str:
+    """The page of the manual that shows a page of benchmarks/results."""
+    pages = Path(__file__).parents[1].glob("measured_*.rst")
+    shown = f".. measured:: {name}\n"
+    return next(page.stem for page in pages if shown in page.read_text(encoding="utf8"))
+
+
 class MeasuredAt(Generated):
     """When pages of benchmarks/results were measured, and at which commits."""
 
@@ -159,7 +167,7 @@ class MeasuredAt(Generated):
         for name in self.arguments[0].split():
             page = (RESULTS / f"{name}.md").read_text(encoding="utf8").splitlines()
             date, commit = (self.of_page(page, f"- {key}: ") for key in ("date", "commit"))
-            found.append(f"``{name}.md`` on {date} at {commit}")
+            found.append(f":doc:`{name} <{page_of(name)}>` on {date} at {commit}")
         yield f"Measured: {'; '.join(found)}."
 
     def of_page(self, page: list[str], key: str) -> str:

@@ -150,10 +150,26 @@ def test_the_changelog_has_a_section_for_changed_models() -> None:
         assert "\n### Changed models\n" in release, release.splitlines()[0]
 
 
-SAYS_UNRELEASED = re.compile(r"[Oo]nce it is released|[Nn]othing is released|the first release,")
+SAYS_UNRELEASED = re.compile(
+    r"[Oo]nce it is released|[Nn]othing is released|the first release,|pip install \"?\."
+)
+RELEASED = re.compile(r"^## \[\d", re.MULTILINE)  # the heading of a release in the changelog
 
 
 def test_only_before_a_release_it_is_said_that_there_is_none() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs" / name for name in ("start.rst", "faq.rst"))]
     said = [page.name for page in pages if SAYS_UNRELEASED.search(page.read_text(encoding="utf8"))]
-    assert bool(said) == (".dev" in kreinlearn.__version__), said
+    released = RELEASED.search((ROOT / "CHANGELOG.md").read_text(encoding="utf8"))
+    assert bool(said) != bool(released), said
+    assert released or ".dev" in kreinlearn.__version__
+
+
+@pytest.mark.parametrize(
+    ("text", "unreleased"),
+    [("Nothing is released yet", True), ('pip install ".[strings]"', True),
+     ("$ pip install .", True), ('pip install "kreinlearn[strings]"', False)],
+)  # fmt: skip
+def test_what_says_that_nothing_is_released(text: str, unreleased: bool) -> None:
+    assert bool(SAYS_UNRELEASED.search(text)) == unreleased
+    assert RELEASED.search("# Changelog\n\n## [0.1.0] - 2027-01-01\n")
+    assert not RELEASED.search("# Changelog\n\n## [Unreleased]\n")

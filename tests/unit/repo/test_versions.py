@@ -15,19 +15,28 @@ REPORT = """<testsuites>
 @pytest.mark.parametrize(
     ("there", "options", "expected"),
     [
-        (["3.11", "3.12", "3.13"], {}, [("3.11", "oldest"), ("3.13", "newest")]),
-        (["3.11"], {}, [("3.11", "oldest"), ("3.11", "newest")]),
-        (["3.12", "3.13"], {}, [("3.13", "newest")]),
         (
             ["3.11", "3.12", "3.13"],
-            {"pythons": ["3.11", "3.12"]},
-            [("3.11", "oldest"), ("3.11", "newest"), ("3.12", "newest")],
+            {},
+            [("3.11", "oldest"), ("3.13", "newest"), ("3.13", "unbound")],
+        ),
+        (["3.11"], {}, [("3.11", "oldest"), ("3.11", "newest"), ("3.11", "unbound")]),
+        (["3.12", "3.13"], {}, [("3.13", "newest"), ("3.13", "unbound")]),
+        (
+            ["3.11", "3.12", "3.13"],
+            {"pythons": ["3.11", "3.12"], "which": ["unbound"]},
+            [("3.11", "unbound"), ("3.12", "unbound")],
+        ),
+        (
+            ["3.11", "3.12", "3.13"],
+            {"pythons": ["3.12"]},
+            [("3.12", "newest"), ("3.12", "unbound")],
         ),
         (["3.12", "3.13"], {"which": ["oldest"]}, [("3.12", "oldest"), ("3.13", "oldest")]),
         (["3.12"], {"pythons": ["3.13"]}, []),
     ],
 )
-def test_the_two_ends_or_what_is_named(
+def test_the_ends_or_what_is_named(
     there: list[str],
     options: dict[str, list[str]],
     expected: list[tuple[str, str]],
@@ -41,6 +50,16 @@ def test_the_two_ends_or_what_is_named(
     said = capsys.readouterr().out
     assert said.count("was not found") == len(absent)
     assert all(f"Python {python} was not found" in said for python in absent)
+
+
+def test_unbound_versions_have_no_extra_that_holds_others_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(versions, "resolved", lambda *args, **options: {})
+    extras = versions.extras_with_wheels("uv", versions.Setting("3.13", "path", "newest"))
+    assert "timeseries" in extras
+    unbound = versions.extras_with_wheels("uv", versions.Setting("3.13", "path", "unbound"))
+    assert unbound == [extra for extra in extras if extra != "timeseries"]
 
 
 def test_errors_count_as_failures() -> None:
