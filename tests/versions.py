@@ -3,8 +3,8 @@
 By default these are the ends: the oldest versions with the oldest Python, and the newest with the
 newest Python that is found, once with all extras and once "unbound", without the extra whose
 packages hold numpy, scipy and numba back: what those get who install no extras. Many tests need
-that extra, so a part of the others is run there. In between lies ``make test``, with the locked versions and Python
-3.12 where there is one. Others by option:
+that extra, so a part of the others is run there. In between lies ``make test``, with the locked
+versions and Python 3.12 where there is one. Others by option:
 
     python -m tests.versions --python 3.12 --python 3.13    the newest versions with these
     python -m tests.versions --setting oldest               the oldest with each Python found
