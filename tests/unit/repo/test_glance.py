@@ -39,14 +39,14 @@ def test_points_are_the_figures_of_the_pages() -> None:
     """The errors and seconds of one set, written out from the page by another route."""
     page = (glance.RESULTS / "objects.md").read_text(encoding="utf8")
     errors, *_, seconds, _ = re.findall(r"^\| chromosomes \|(.*)\|$", page, re.MULTILINE)
-    error = [float(cell) for cell in errors.split("|")[2:]]
-    distances, *spent = (float(cell) for cell in seconds.split("|"))
+    error = [float(cell) for cell in errors.split("|")[:-2]]  # before the distance and the sizes
+    *spent, distances = (float(cell) for cell in seconds.split("|"))
     panel = glance.error_panels()["errors_strings"]
     found = {curve.look.label: (curve.x[0], curve.y[0]) for curve in panel.curves}
-    assert found["KreinClassifier, several distances"] == (spent[-2], error[-2])
-    assert found["no distance (see below)"] == (spent[-1], error[-1])
+    assert found["KreinClassifier, several distances"] == (spent[1], error[1])
+    assert found["no distance (see below)"] == (spent[3], error[3])
     assert found["KreinClassifier, one distance"] == (round(spent[0] + distances, 2), error[0])
-    assert found["nearest neighbour"] == (round(spent[3] + distances, 2), error[3])
+    assert found["nearest neighbour"] == (round(spent[2] + distances, 2), error[2])
     assert panel.names[0][0] == "chromosomes"
 
 
