@@ -399,7 +399,7 @@ def test_bad_input_84_only_known_kinds_of_files(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"x\.doc is of no known kind; .*\.npy, \.zarr"):
             ridge().fit(path, Y)
     for call in (ridge().fit, lambda name, y: model.predict(name)):
-        with pytest.raises(FileNotFoundError, match=r"no such file; a path ends in \.npy, \.zarr"):
+        with pytest.raises(FileNotFoundError, match=r"no such file in .*; a path ends in \.npy"):
             call("nowhere.doc", Y)
     with pytest.raises(ValueError, match="method='transform' is not among"):
         predict_to(model, X, tmp_path / "found.npy", "transform")
