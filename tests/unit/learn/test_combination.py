@@ -250,10 +250,14 @@ def test_matrices_that_do_not_fit() -> None:
         KreinClassifier(matrices).fit(numbers, y)
     with pytest.raises(ValueError, match="all weights of 2 kernels are zero"):
         KreinClassifier(0 * NGrams() + 0 * NGrams(idf=True)).fit(["a", "b"] * 10, y)
-    with pytest.raises(ValueError, match="dtw: object 0"):
-        KreinClassifier(["levenshtein", "dtw"]).fit(["a", "b"] * 10, y)
     with pytest.raises(ValueError, match=r'belong to one kernel, and kernel is "auto"'):
         KreinClassifier(kernel_params={"foo": 1}).fit(["a", "b"] * 10, y)
+
+
+def test_a_list_with_a_kernel_on_other_objects() -> None:
+    pytest.importorskip("aeon")
+    with pytest.raises(ValueError, match="dtw: object 0"):
+        KreinClassifier(["levenshtein", "dtw"]).fit(["a", "b"] * 10, [0, 1] * 10)
 
 
 def test_matrices_are_data_of_a_model_file(tmp_path: Any) -> None:
