@@ -90,8 +90,9 @@ coverage: $(TEST)
 	$(SHARED) $(PY) -m coverage run -m pytest -q -n auto --dist worksteal
 	$(PY) -m coverage combine -q
 	$(PY) -m coverage report
-	@$(PY) -m coverage json -q -o .coverage.json
-	@$(PY) -c "import json; t = json.load(open('.coverage.json'))['totals']; \
+	@mkdir -p build
+	@$(PY) -m coverage json -q -o build/coverage.json
+	@$(PY) -c "import json; t = json.load(open('build/coverage.json'))['totals']; \
 	print(*(f'{t[name]:.1f} % {name}' for name in ('percent_statements_covered', 'percent_branches_covered')), sep='\n')"
 
 # TAG=v1.2.3: fails unless the version is that of the tag.

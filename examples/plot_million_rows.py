@@ -4,7 +4,7 @@ A million rows from a file
 
 Rows in a ``.npy``, Parquet, CSV or zarr file are read a tile at a time: the model is that of the
 same rows in memory, and ``memory_budget`` says how much memory a fit may take. Next to it is
-scikit-learn's ``Nystroem`` + ``RidgeCV``, on as many rows as have 100 MB of features.
+scikit-learn's ``Nystroem`` + ``RidgeCV`` with the same kernel, on rows with 100 MB of features.
 
 With few landmarks more rows soon add nothing; rows and landmarks have to grow together.
 (``KREINLEARN_EXAMPLE_ROWS`` is the number of rows.)

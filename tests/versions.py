@@ -6,7 +6,7 @@ packages hold numpy, scipy and numba back: what those get who install no extras.
 that extra, so a part of the others is run there. In between lies ``make test``, with the locked
 versions and Python 3.12 where there is one. Others by option:
 
-    python -m tests.versions --python 3.12 --python 3.13    the newest versions with these
+    python -m tests.versions --python 3.12 --python 3.13    the newest, and unbound, with these
     python -m tests.versions --setting oldest               the oldest with each Python found
     python -m tests.versions tests/unit/data                words for pytest: a part of the tests
 

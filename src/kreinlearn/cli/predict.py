@@ -19,7 +19,6 @@ from kreinlearn.cli.messages import Talk
 from kreinlearn.cli.output import STDOUT, require_free, say_formulas
 from kreinlearn.data.arrays import ArrayFile
 from kreinlearn.data.gaps import gaps_in_words, gaps_of_block, rows_of
-from kreinlearn.data.opening import near_name
 from kreinlearn.data.source import BATCH
 from kreinlearn.data.table import Block, Table, listed
 from kreinlearn.data.writing import TABLES, Write, comma_separated, harmless, table_file
@@ -80,12 +79,11 @@ def _loaded(path: Path) -> Any:
     from kreinlearn.persist import ModelFormatError, load
     from kreinlearn.persist.header import is_model
 
-    if not path.exists():
-        raise FileNotFoundError(
-            f"{path}: there is no such file{near_name(path)}; kreinlearn fit writes a model"
-        )
     try:
         return load(path)
+    except FileNotFoundError as error:
+        error.add_note("kreinlearn fit writes a model")
+        raise
     except ModelFormatError as error:
         if not is_model(path):
             error.add_note(

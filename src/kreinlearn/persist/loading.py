@@ -74,7 +74,7 @@ def load(path: str | os.PathLike[str], *, kernel: GivenKernel = None, decode: Ow
     """
     if not os.path.exists(path):
         raise FileNotFoundError(
-            f"{os.fspath(path)!r}: there is no such file{near_name(Path(path))}; save writes one"
+            f"{os.fspath(path)!r}: there is no such file{near_name(Path(path))}"
         )
     try:
         mode = os.stat(path).st_mode

@@ -29,8 +29,11 @@ REPORT = """<testsuites>
         ),
         (
             ["3.11", "3.12", "3.13"],
-            {"pythons": ["3.12"]},
-            [("3.12", "newest"), ("3.12", "unbound")],
+            {"pythons": ["3.11", "3.12"]},
+            [
+                *(("3.11", which) for which in ("oldest", "newest", "unbound")),
+                *(("3.12", which) for which in ("newest", "unbound")),
+            ],
         ),
         (["3.12", "3.13"], {"which": ["oldest"]}, [("3.12", "oldest"), ("3.13", "oldest")]),
         (["3.12"], {"pythons": ["3.13"]}, []),
