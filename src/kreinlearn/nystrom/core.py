@@ -21,7 +21,7 @@ from kreinlearn.kernels.base import Objects
 from kreinlearn.kernels.vector_columns import squared_norms
 from kreinlearn.pairs.evaluate import LandmarkColumns, evaluate, naming, require_finite, scaled
 from kreinlearn.pairs.pairs import Pairs, Sample
-from kreinlearn.solvers.spectrum import signed_eigh
+from kreinlearn.solvers.spectrum import signed_eigenvalues, signed_eigh
 from kreinlearn.sums.moments import (
     Gram,
     Moments,
@@ -53,7 +53,10 @@ LEVERAGE_PROBES = 16  # random directions that estimate the pilot leverage of a 
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """Phi = K_XZ @ W with signature S; eigenvectors of K~ on the sample are K_XZ @ E."""
+    """Phi = K_XZ @ W with signature S; eigenvectors of K~ on the sample are K_XZ @ E.
+
+    The maps of learners have no E, unless they are cut to a rank.
+    """
 
     W: Array  # (m, r)
     S: Array  # (r,), +-1
@@ -97,13 +100,19 @@ def one_shot(G: Array, W: Array, S: Array, rtol: float = WHITEN_RTOL) -> tuple[A
     if not len(S):  # nothing to decompose, which scipy 1.13 does not take
         return W, S
     # Phi'Phi = R'R;  R S R' = P Lambda P';  U~ = Phi R^-1 P
-    R, inverse = root(symmetric_product(W, G), rtol)
+    R, solve = root(symmetric_product(W, G), rtol)
     core = signed_eigh((R * S) @ R.T)
-    return W @ (inverse @ core.U), core.D
+    return W @ solve(core.U), core.D
 
 
-def root(A: Array, rtol: float) -> tuple[Array, Array]:  # (r, r) -> (k, r), (r, k)
-    """R with R'R = A, and its inverse from the right; A is positive semi-definite.
+def one_shot_spectrum(G: Array, W: Array, S: Array) -> Array:
+    """Lambda alone, which takes half the time."""
+    R, _ = root(symmetric_product(W, G), WHITEN_RTOL)
+    return signed_eigenvalues((R * S) @ R.T)
+
+
+def root(A: Array, rtol: float) -> tuple[Array, Callable[[Array], Array]]:  # (r, r) -> (k, r)
+    """R with R'R = A, and the function B -> R^-1 B; A is positive semi-definite.
 
     Of a matrix that is far from singular R is a triangle, which takes a fraction of the time of
     eigenvectors. Otherwise directions with sigma <= rtol sigma_max are left out.
@@ -111,11 +120,11 @@ def root(A: Array, rtol: float) -> tuple[Array, Array]:  # (r, r) -> (k, r), (r,
     try:
         R = np.tril(cholesky(np.array(A, order="C"))).T
         if np.diagonal(R).min() > SAFE * rtol * np.diagonal(R).max():
-            return R, scipy.linalg.solve_triangular(R, np.eye(len(R)), check_finite=False)
+            return R, partial(scipy.linalg.solve_triangular, R, check_finite=False)
     except np.linalg.LinAlgError:
         pass
     inverse = whiten(A, rtol)  # B Sigma^-1, with A = B Sigma^2 B'
-    return (inverse / np.square(inverse).sum(axis=0)).T, inverse
+    return (inverse / np.square(inverse).sum(axis=0)).T, partial(np.matmul, inverse)
 
 
 def pivot_rows(Q: Array, count: int) -> Array:
@@ -156,11 +165,12 @@ def least_squares_map(T: Array, M: Array) -> FeatureMap:
 
 def fit_core(
     pairs: Pairs, sample: Sample, gram: Gram, n: int, spec: MapSpec, rng: np.random.Generator,
-    R: Array | None = None,
+    R: Array | None = None, *, axes: bool = True,
 ) -> FeatureMap:  # fmt: skip
     """The feature map of kernels divided by the unit of the sample; the rank is not yet cut.
 
-    ``R`` are the rows that a least-squares core is fitted on, if they are known.
+    ``R`` are the rows that a least-squares core is fitted on, if they are known. Without ``axes``
+    eigenvectors may be left out, if only the features and the eigenvalues are wanted.
     """
     m, unit = len(sample.landmarks), sample.unit
     if spec.core == "ls" and m < n:
@@ -170,6 +180,8 @@ def fit_core(
         M = least_squares_core((sample.C / unit)[sample.positions(R)] @ T, K_RR, n)
         return least_squares_map(T, M)
     W, S = landmark_map(sample.K_ZZ / unit, core_rank(spec), sample.eps)
+    if not axes:
+        return FeatureMap(W, S, W[:, :0], one_shot_spectrum(gram.matrix, W, S))
     return FeatureMap(W, S, *one_shot(gram.matrix, W, S))
 
 
@@ -558,7 +570,8 @@ class KreinFeatures:
     def core(
         self, pairs: Pairs, swept: Swept, spec: MapSpec, rng: np.random.Generator
     ) -> FeatureMap:
-        feature_map = fit_core(pairs, swept.sample, swept.gram, pairs.n, spec, rng)
+        sample, cut = swept.sample, spec.rank is not None
+        feature_map = fit_core(pairs, sample, swept.gram, pairs.n, spec, rng, axes=cut)
         return feature_map.cut(spec.rank)
 
     def root(self, unit: float) -> float:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import DTypeLike
-from scipy.linalg import eigh
 
 from kreinlearn import _native
 from kreinlearn.solvers import Array
@@ -57,13 +56,31 @@ def signed_eigh(
     U, bit for bit. With ``overwrite`` the memory of K is used for something else.
     """
     rtol = rank_rtol(len(K), K.dtype) if rtol is None else rtol
+    A, c = _scaled_copy(K, overwrite=overwrite)
+    D, U = _native.eigh(A)
+    order = _by_magnitude(D, rtol)[:rank]
+    return Spectrum(_with_fixed_signs(U, order), c * D[order])
+
+
+def signed_eigenvalues(K: Array) -> Array:
+    """The eigenvalues of a symmetric K alone, by decreasing magnitude, without rounding errors."""
+    A, c = _scaled_copy(K)
+    D = _native.eigvalsh(A)
+    return np.asarray(c * D[_by_magnitude(D, rank_rtol(len(K), K.dtype))])
+
+
+def _scaled_copy(K: Array, *, overwrite: bool = False) -> tuple[Array, float]:
+    """K / c in Fortran order, in the memory of K if that may be overwritten, and c."""
     c = power_of_two_scale(K)
     out = K.T if overwrite and K.flags.c_contiguous and K.dtype == np.float64 else None
     A = np.divide(K.T, c, out=out, order="F", dtype=np.float64)
-    D, U = _native.eigh(np.asarray_chkfinite(A))
+    return np.asarray_chkfinite(A), c
+
+
+def _by_magnitude(D: Array, rtol: float) -> Array:
+    """Places of the eigenvalues with |D| > rtol max|D|, by decreasing magnitude, + before -."""
     order = np.lexsort((-D, -np.abs(D)))
-    order = order[np.abs(D[order]) > rtol * np.max(np.abs(D), initial=0.0)][:rank]
-    return Spectrum(_with_fixed_signs(U, order), c * D[order])
+    return np.asarray(order[np.abs(D[order]) > rtol * np.max(np.abs(D), initial=0.0)])
 
 
 def _with_fixed_signs(U: Array, order: Array) -> Array:
@@ -88,11 +105,7 @@ def indefiniteness_of(D: Array) -> float:
 
 def indefiniteness_of_matrix(K: Array) -> float:
     """The indefiniteness of a symmetric matrix, from its eigenvalues above rounding level."""
-    c = power_of_two_scale(K)
-    A = np.divide(K, c, order="F", dtype=np.float64)
-    D = eigh(A, eigvals_only=True, overwrite_a=True, driver="evd")
-    rounding = rank_rtol(len(K), K.dtype) * np.max(np.abs(D))
-    return indefiniteness_of(D[np.abs(D) > rounding])  # 0.0, not 1e-17, if K is semi-definite
+    return indefiniteness_of(signed_eigenvalues(K))  # 0.0, not 1e-17, if K is semi-definite
 
 
 # A correction turns D into (gain, shift), which stand for the training matrix

@@ -14,6 +14,7 @@ from kreinlearn.kernels import DeltaGauss, Precomputed, pairwise
 from kreinlearn.nystrom import core
 from kreinlearn.nystrom.core import (
     OBSERVED_RTOL,
+    SAFE,
     SWEEPS,
     WHITEN_RTOL,
     KreinFeatures,
@@ -28,6 +29,7 @@ from kreinlearn.nystrom.core import (
     landmark_map,
     least_squares_core,
     one_shot,
+    one_shot_spectrum,
     root,
     row_keys,
     rows_of_core,
@@ -307,7 +309,8 @@ def test_a_root_and_its_inverse(rank):
     """Of a matrix of full rank it is a triangle; of others it has as many rows as the rank."""
     F = np.random.default_rng(rank).normal(size=(40, rank)) @ np.eye(rank, 9)
     A = F.T @ F
-    R, inverse = root(A, WHITEN_RTOL)
+    R, solve = root(A, WHITEN_RTOL)
+    inverse = solve(np.eye(rank))
     assert R.shape == inverse.T.shape == (rank, 9)
     assert np.array_equal(R, np.triu(R)) == (rank in (0, 9) or rank == 1)
     condition = np.linalg.cond(F) ** 2 if rank == 9 else 1e2
@@ -332,3 +335,27 @@ def test_the_root_does_not_change_the_spectrum(monkeypatch):
     values = np.linalg.eigvalsh(K)
     values = values[np.argsort(-np.abs(values))][:7]
     np.testing.assert_allclose(Lambda, values, rtol=0, atol=error * np.abs(values).max())
+
+
+@pytest.mark.parametrize("safe", [SAFE, np.inf])
+def test_the_spectrum_alone_is_that_of_the_decomposition(monkeypatch, safe):
+    """The eigenvalues of (C W S)(C W)', found in the large matrix itself."""
+    monkeypatch.setattr("kreinlearn.nystrom.core.SAFE", safe)
+    generator = np.random.default_rng(5)
+    C, W = generator.normal(size=(60, 7)), generator.normal(size=(7, 7))
+    S, Phi = np.array([1, 1, -1, 1, -1, -1, 1.0]), C @ W
+    D = np.linalg.eigvalsh((Phi * S) @ Phi.T)
+    expected = sorted(D, key=abs, reverse=True)[:7]
+    error = 100 * np.finfo(float).eps * np.linalg.cond(Phi) ** 2
+    found = one_shot_spectrum(C.T @ C, W, S)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=error * abs(expected[0]))
+
+
+def test_a_learner_keeps_eigenvectors_only_if_its_rank_is_cut():
+    pairs, sample = opened()
+    swept = sweep(pairs, sample, SPEC, rng(), Targets.none(N))
+    whole = KreinFeatures().core(pairs, swept, SPEC, rng())
+    cut = KreinFeatures().core(pairs, swept, replace(SPEC, rank=6), rng())
+    assert whole.E.shape == (M, 0)
+    assert cut.E.shape == (M, 6)
+    np.testing.assert_allclose(whole.Lambda[:6], cut.Lambda, rtol=1e-8)
