@@ -26,6 +26,7 @@ LOWEST, HIGHEST = 1e-10, 1e6  # penalties, relative to the largest eigenvalue of
 COARSE = (1e-7, 1e-5, 1e-3, 1e-1)  # the first trials, in the same unit
 FLAT = 1e-5  # decrease of log loss at which a descent ends
 TIE_RTOL = 1e-4  # relative difference of losses that count as equal: the larger penalty is taken
+MANY_ROWS = 50_000  # from which on a search begins with a single fold
 STEPS = 12  # iterations of one descent
 UNTRUSTED = 4.5  # decades above the smallest penalty, up to which a given start is not trusted
 RESTART_DECADES = 3.0  # distance from the best trial within which a restart is drawn
@@ -77,6 +78,10 @@ class MeanLoss:
 
     def per_fold(self, values: Array) -> Array:
         return self._at(values)[0] / [fold.n_valid for fold in self.folds]
+
+    def of_one_fold(self, n: int) -> MeanLoss | None:
+        """The loss of a single fold, if there are so many rows that it tells nearly the same."""
+        return MeanLoss(self.folds[:1]) if n >= MANY_ROWS and len(self.folds) > 1 else None
 
     def _at(self, values: Array) -> tuple[Array, Array]:
         """The loss of each fold, and the sum of their gradients."""
@@ -240,11 +245,13 @@ def tune(
     shares: Sequence[float] = COARSE,
     coarse: bool = False,
     flat: float = FLAT,
+    ties: bool = True,
 ) -> Tuned:
     """The values of smallest loss; ``scale`` is the largest eigenvalue of the Gram matrix over n.
 
     The search begins at the values ``start``, if these are given and not next to the smallest, and
     otherwise with trials at ``shares`` of the scale. With ``coarse`` these are all that is tried.
+    With ``ties`` larger penalties of the same loss are looked for at its end.
     """
     search, free = Search(objective, unknowns, scale), unknowns.free
     for x in _starts(search, scale, unknowns, start, shares):
@@ -255,7 +262,7 @@ def tune(
         wide = RESTART_DECADES * np.log(10)
         search.descend(search.best[0] + rng.uniform(-wide, wide, len(free)))
     penalties = [i for i, j in enumerate(free) if unknowns.is_penalty(j)]
-    x, loss = search.best if coarse else search.raise_ties(penalties[::-1])
+    x, loss = search.best if coarse or not ties else search.raise_ties(penalties[::-1])
     trials = [np.append(unknowns.values(point), value) for point, value in search.trials]
     return Tuned(unknowns.values(x), loss, np.array(trials))
 
@@ -287,6 +294,7 @@ def tune_apart(
     scale: float,
     unknowns: Unknowns,
     *,
+    first: FoldLosses | None = None,
     restarts: int = 0,
     rng: np.random.Generator | None = None,
     shares: Sequence[float] = COARSE,
@@ -294,15 +302,22 @@ def tune_apart(
     """As ``tune``, but penalties are equal unless values of their own pay.
 
     They pay if the loss falls by more than APART_ERRORS standard errors of its fall over the folds.
+    ``first`` is a loss that takes less time and has its minimum near by, if there is one: the
+    search begins with it.
     """
-    several = tune(objective, scale, unknowns, restarts=restarts, rng=rng, shares=shares)
+    begun = objective if first is None else first
+    several = tune(begun, scale, unknowns, restarts=restarts, rng=rng, shares=shares)
+    ended = partial(tune, objective, scale, ties=False)
     if unknowns.equal or len(unknowns.penalties) < unknowns.n_penalties:
-        return several
-    tied = several.trials[: len(shares)]
-    start = tied[np.argmin(tied[:, -1]), :-1]
-    one = tune(objective, scale, replace(unknowns, equal=True), start=start)
+        return several if first is None else ended(unknowns, start=several.values)
+    tied, equal = several.trials[: len(shares)], replace(unknowns, equal=True)
+    one = tune(begun, scale, equal, start=tied[np.argmin(tied[:, -1]), :-1])
+    if first is not None:
+        falls = several.loss < one.loss * (1 - TIE_RTOL)
+        one = ended(equal, start=one.values)
+        several = ended(unknowns, start=several.values) if falls else one
     fall = objective.per_fold(one.values) - objective.per_fold(several.values)
-    trials = np.vstack([several.trials, one.trials])
+    trials = one.trials if several is one else np.vstack([several.trials, one.trials])
     error = fall.std(ddof=1) / np.sqrt(len(fall)) if len(fall) > 1 else np.inf
     if fall.mean() > APART_ERRORS * error:
         return replace(several, trials=trials)

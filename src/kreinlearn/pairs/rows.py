@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -122,21 +121,25 @@ class Rows:
         """
         scratch = work.scratch()
 
-        def add(total: Any, block: tuple[int, Read]) -> None:
-            numbers, objects = block[1]()
-            values = work.add(total, numbers, objects, targets, scratch)
+        def add(total: Any, block: tuple[int, Read, Targets]) -> None:
+            _, read, of_span = block
+            numbers, objects = read()
+            values = work.add(total, numbers, objects, of_span, scratch)
             if keep is not None:
                 keep[numbers] = values
             if seen is not None:
                 seen(numbers, values)
 
-        blocks = chain.from_iterable(
-            blocks_to_read(
-                Part(self.X, *span), left_out, targets.by_group, span[0], work.block_rows
-            )
-            for span in spans_of(len(self))
+        def blocks() -> Iterator[tuple[int, Read, Targets]]:
+            for start, stop in spans_of(len(self)):
+                rows, of_span = Part(self.X, start, stop), targets.between(start, stop)
+                order, size = of_span.by_group, work.block_rows
+                for first, read in blocks_to_read(rows, left_out, order, start, size):
+                    yield first, read, of_span
+
+        return sum_over_blocks(
+            add, blocks(), work.zero, len(self), workers=workers, spare=work.spare
         )
-        return sum_over_blocks(add, blocks, work.zero, len(self), workers=workers, spare=work.spare)
 
     def map(
         self, work: ValueWork, function: Callable[[Array], Array], out: Array, left_out: Array, *,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
@@ -39,6 +39,16 @@ class Targets:
     def none(cls, n: int) -> Self:
         """No targets, for n rows whose Gram matrix is all that is wanted."""
         return cls(np.empty((n, 0)))
+
+    def between(self, start: int, stop: int) -> Targets:
+        """The targets of consecutive rows, whose groups are drawn once and not for every tile."""
+        here = slice(start - self.first, stop - self.first)
+        numbers = np.arange(here.start, here.stop)
+        return replace(
+            self, Y=self.Y[here], first=start,
+            weights=None if self.weights is None else self.weights[here],
+            groups=None if self.groups is None else np.asarray(self.groups[numbers]),
+        )  # fmt: skip
 
     def by_group(self, numbers: Array) -> Array:
         """The same row numbers, sorted by group."""

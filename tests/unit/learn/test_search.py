@@ -9,6 +9,7 @@ from kreinlearn.learn.search import (
     COARSE,
     HIGHEST,
     LOWEST,
+    MANY_ROWS,
     RADIUS,
     TIE_RTOL,
     MeanLoss,
@@ -691,6 +692,49 @@ def test_all_trials_are_kept():
     assert 0 < tied.sum() < len(tied)
     losses = [Bowls([[-8.0, -2.0]] * 5)(row[:2])[0] for row in found.trials]
     np.testing.assert_allclose(found.trials[:, -1], losses, rtol=1e-12)
+
+
+class CountedBowls(Bowls):
+    """The same, which counts what it is asked."""
+
+    calls = 0
+
+    def __call__(self, values):
+        self.calls += 1
+        return super().__call__(values)
+
+
+@pytest.mark.parametrize("centre", [[-8.0, -2.0], [-5.0, -5.0]])
+def test_a_search_that_begins_with_one_fold_ends_with_all(centre):
+    """The first fold is a little away from the others; every trial that is kept is of all."""
+    centres = np.array([centre] * 5) + np.linspace(0.5, -0.5, 5)[:, None]
+    alone, after = CountedBowls(centres), CountedBowls(centres)
+    expected = tune_apart(alone, SCALE, TWO)
+    found = tune_apart(after, SCALE, TWO, first=Bowls(centres[:1]))
+    assert found.apart == expected.apart == (centre[0] != centre[1])
+    np.testing.assert_allclose(np.log(found.values), centre, atol=0.5)
+    losses = [Bowls(centres)(row[:2])[0] for row in found.trials]
+    np.testing.assert_allclose(found.trials[:, -1], losses, rtol=1e-12)
+    assert found.loss == pytest.approx(after(found.values)[0], rel=1e-12)
+    assert after.calls < 0.7 * alone.calls
+
+
+def test_one_penalty_begins_with_one_fold_too():
+    centres = np.array([[-4.0, -4.0]] * 3) + np.array([0.5, 0.0, -0.5])[:, None]
+    objective, unknowns = CountedBowls(centres), Unknowns((None, None), equal=True)
+    found = tune_apart(objective, SCALE, unknowns, first=Bowls(centres[:1]))
+    np.testing.assert_allclose(np.log(found.values), -4.0, atol=0.3)
+    assert len(found.trials) == objective.calls < 8
+
+
+def test_one_fold_is_enough_to_begin_with_where_rows_are_many():
+    folds = diagonal_folds(2)
+    objective, values = MeanLoss(folds), np.array([0.1, 0.2])
+    assert objective.of_one_fold(MANY_ROWS - 1) is None
+    assert MeanLoss(folds[:1]).of_one_fold(MANY_ROWS) is None
+    first = objective.of_one_fold(MANY_ROWS)
+    assert first is not None
+    assert first(values)[0] == objective.per_fold(values)[0]
 
 
 class FourBowls(Bowls):

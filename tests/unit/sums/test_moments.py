@@ -282,6 +282,18 @@ def test_rows_of_a_group_stand_together():
         np.testing.assert_array_equal(ordered[span], numbers[GROUPS[numbers] == g])
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_targets_of_consecutive_rows_are_those_of_all(weighted):
+    w = np.arange(1.0, len(Y) + 1) if weighted else None
+    every = Targets(Y, w, GROUPS, n_groups=5)
+    some, numbers = every.between(10, 50).between(20, 45), np.arange(22, 40)
+    np.testing.assert_array_equal(some.by_group(numbers), every.by_group(numbers))
+    ordered = every.by_group(numbers)
+    assert some.spans(ordered) == every.spans(ordered)
+    for found, expected in zip(some.of(numbers), every.of(numbers), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_without_groups_order_is_kept():
     numbers = np.arange(10, 50)
     assert Targets(Y).by_group(numbers) is numbers

@@ -21,7 +21,6 @@ from kreinlearn.sums.moments import FeatureMoments, Moments
 from kreinlearn.sums.parallel import map_blocks, sum_over_blocks
 
 AnyMoments = FeatureMoments | Moments
-ENOUGH_SAMPLED = 100  # rows per coefficient; of a sample with twice as many, half are taken
 DENSE = 1 / 64  # share of the rows above which they are summed tile by tile, and not gathered
 MAPPED = 2  # times the features: so many rows are mapped in less time than their sums
 SUM_BYTES = 2**25  # of Gram matrices that one thread sums at a time
@@ -129,21 +128,17 @@ class FeatureRows:
         return self.values is None and in_turn(self.X)
 
     def sample(self) -> tuple[Array, FeatureRows] | None:
-        """Kept rows that were drawn; where they are very many, some of them tell enough."""
-        if not (self.kept.drawn and self.p):
-            return None
-        return self._kept(max(1, self.kept.count // (ENOUGH_SAMPLED * self.p)))
+        return self._kept() if self.kept.drawn and self.p else None
 
     def near(self) -> tuple[Array, FeatureRows] | None:
         return None if self.kept.drawn else self._kept()
 
-    def _kept(self, step: int = 1) -> tuple[Array, FeatureRows] | None:
-        """Every so many of the kept rows."""
-        if not (self.kept.known and self.kept.count):
+    def _kept(self) -> tuple[Array, FeatureRows] | None:
+        numbers = self.kept.numbers
+        if not (self.kept.known and len(numbers)):
             return None
-        numbers = self.kept.numbers[::step]
         if self.values is None:
-            return numbers, self._some(self.kept.values[::step])
+            return numbers, self._some(self.kept.values[: len(numbers)])
         return numbers, self._some(self.values, self._at(numbers))
 
     def part(self, places: Array) -> FeatureRows:

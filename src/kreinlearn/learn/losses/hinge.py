@@ -94,8 +94,8 @@ class SquaredHinge:
         scale = features.scale(intercept=task.intercept)
         of_all = task.tuned_before(unknowns)
         if of_all is None:
-            folds = task.folds_of(features)
-            of_all = tune_apart(self.objective(folds, task.pairs.workers), scale, unknowns)
+            squares = self.objective(task.folds_of(features), task.pairs.workers)
+            of_all = tune_apart(squares, scale, unknowns, first=squares.of_one_fold(task.n))
         if not of_all.apart:  # what does not pay there is not looked for here
             unknowns = one_penalty(of_all.values)
         few = task.splits(features.map, most=TUNED_ROWS)

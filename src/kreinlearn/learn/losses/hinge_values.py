@@ -24,6 +24,7 @@ from kreinlearn.solvers.margins import NEAR_OF_ONE, Margins, RowMargins
 from kreinlearn.sums.parallel import SPARE, depth_of
 
 NEAR = 1 / 8  # share of the rows whose kernel values are kept because they are near the margin
+ENOUGH_SAMPLED = 100  # rows per coefficient that tell where to start
 MANY_OUTPUTS = 3  # of which rows near the margin are twice as many
 GATHERED_COPIES = 4  # of rows that are gathered: evaluated, put together, mapped, of one choice
 CHEAP_COLUMNS = 64  # of vectors whose kernel values are evaluated in no more time than stored
@@ -74,7 +75,7 @@ class ValuesHere:
             left, share = max(_left_for_values(task) - sums, 0), near_share(task.Y.shape[1])
             while share * 8 * n * m > NEAR_BUDGET * left:
                 share = share / 2 if share * TILE > 1 else 0.0
-            some = KeptRows.sample(n, m, share)
+            some = KeptRows.sample(n, m, share, enough_sampled(m))
         rank = ranks(task.n, task.numbers, task.targets(by_fold=by_fold).by_group)
         return replace(self, sampled=task.numbers, rank=rank, some=some)
 
@@ -120,7 +121,8 @@ class ValuesHere:
         sampled, some, workers = None, self.some, task.pairs.workers
         q = task.Y.shape[1]
         if self.values is not None:
-            some, each = KeptRows.sample(n, 0, near_share(q)), 8 * m * TILE
+            some = KeptRows.sample(n, 0, near_share(q), enough_sampled(m))
+            each = 8 * m * TILE
             held = self.values.nbytes
         else:
             assert self.sampled is not None
@@ -144,6 +146,11 @@ class ValuesHere:
 def near_share(q: int) -> float:
     """The share of the rows that are kept, if there is room for them."""
     return NEAR if q < MANY_OUTPUTS else 2 * NEAR
+
+
+def enough_sampled(m: int) -> int:
+    """How many rows tell where to start, with m features and a constant."""
+    return ENOUGH_SAMPLED * (m + 1)
 
 
 def copied_share(q: int) -> float:

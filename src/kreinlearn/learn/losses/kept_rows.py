@@ -61,14 +61,15 @@ class KeptRows:
         self.numbers, self.values = np.empty(0, dtype=np.intp), np.empty((0, 0))
 
     @classmethod
-    def sample(cls, n: int, m: int, share: float) -> KeptRows:
-        """Of every 1 / share neighbouring rows one by chance; values are given by number later.
+    def sample(cls, n: int, m: int, share: float, most: int) -> KeptRows:
+        """So many rows at most, one by chance of as many neighbours each; values come by number.
 
         With m = 0 these are only numbers of rows whose values are kept elsewhere.
         """
-        kept, step = cls(n, share), int(1 / share) if share else 1
+        kept = cls(n, share)
         kept.clear(m)
-        place = np.arange(kept.count)
+        count = min(kept.count, most)
+        place, step = np.arange(count), n // max(count, 1)
         kept.numbers = step * place + (row_keys(place, 0) % np.uint64(step)).astype(np.intp)
         kept.drawn = kept.known = True
         return kept
@@ -89,8 +90,10 @@ class KeptRows:
     def clear(self, m: int) -> None:
         """Forget all rows, and take others, with m values each."""
         self.drawn = self.known = False
+        if len(self.numbers) != self.count:
+            self.numbers = np.empty(self.count, np.intp)
         if self.values.shape != (self.count, m):
-            self.numbers, self.values = np.empty(self.count, np.intp), np.empty((self.count, m))
+            self.values = np.empty((self.count, m))
 
     def add(
         self, first: int, C: Array, nearest: Callable[[int], Array], place: Callable[[Array], Array]

@@ -62,9 +62,12 @@ class SquaredError:
         before = None if loo and features.basis is None else task.tuned_before(unknowns)
         if before is not None:
             return before
-        search = tune if loo and not task.honest else tune_apart
         scale = features.scale(intercept=task.intercept)
-        return search(self.criterion(task, features, loo=loo), scale, unknowns)
+        loss = self.criterion(task, features, loo=loo)
+        if loo and not task.honest:
+            return tune(loss, scale, unknowns)
+        first = loss.of_one_fold(task.n) if isinstance(loss, MeanLoss) else None
+        return tune_apart(loss, scale, unknowns, first=first)
 
     def solve(self, task: Task, features: Features, values: Array, kept: Any) -> Linear:
         if features.basis is not None:

@@ -93,7 +93,8 @@ class VarianceConstrained(SquaredError):
         first = Unknowns(unknowns.fixed[:2], unknowns.equal)
         start = None if loo else task.tuned_before(first)
         if start is None:
-            start = tune_apart(MeanLoss(folds, task.pairs.workers), scale, first)
+            squares = MeanLoss(folds, task.pairs.workers)
+            start = tune_apart(squares, scale, first, first=squares.of_one_fold(task.n))
         if not start.apart:
             first = one_penalty(start.values)
         unknowns = Unknowns((*first.fixed, *unknowns.fixed[2:]), first.equal)

@@ -305,13 +305,27 @@ def test_some_of_the_near_rows_are_seen_as_all_rows_are(kept):
 
 @pytest.mark.parametrize("n", [8 * 300 + 5, TILE + 700])
 def test_a_sample_has_one_of_every_eight_rows_and_takes_values_in_any_order(n):
-    kept = KeptRows.sample(n, 2, NEAR)
+    kept = KeptRows.sample(n, 2, NEAR, n)
     np.testing.assert_array_equal(kept.numbers // 8, np.arange(n // 8))
     assert len(np.unique(kept.numbers % 8)) == 8
     for numbers in np.array_split(RNG.permutation(n), 5):
         kept[numbers] = np.column_stack([numbers, -numbers])
     np.testing.assert_array_equal(kept.values, np.column_stack([kept.numbers, -kept.numbers]))
     assert kept.held >= kept.values.nbytes
+
+
+def test_a_sample_has_no_more_rows_than_are_enough():
+    """Their values are in the room of the rows that are kept after it."""
+    kept = KeptRows.sample(8003, 2, NEAR, 40)
+    np.testing.assert_array_equal(kept.numbers // 200, np.arange(40))
+    every = np.arange(8003)
+    kept[every] = np.column_stack([every, -every])
+    np.testing.assert_array_equal(kept.values[:40], np.column_stack([kept.numbers, -kept.numbers]))
+    assert len(kept.values) == kept.count == 1000
+    room = kept.values
+    kept.clear(2)
+    assert kept.values is room
+    assert len(kept.numbers) == kept.count
 
 
 def test_rows_that_come_in_turn_are_read_once_in_every_pass():
@@ -341,7 +355,7 @@ def test_rows_that_come_in_turn_are_read_once_in_every_pass():
 
 
 def test_a_sample_of_no_rows_takes_nothing():
-    kept = KeptRows.sample(100, 2, 0.0)
+    kept = KeptRows.sample(100, 2, 0.0, 100)
     kept[np.arange(100)] = np.zeros((100, 2))
     assert kept.held == 0
     assert replace(feature_rows(), kept=kept).sample() is None
@@ -349,7 +363,7 @@ def test_a_sample_of_no_rows_takes_nothing():
 
 def test_a_sample_is_at_hand_until_the_first_pass():
     C = SOURCES["vectors"][2]
-    kept = KeptRows.sample(N, M, NEAR)
+    kept = KeptRows.sample(N, M, NEAR, N)
     kept[np.arange(N)] = C
     rows = replace(feature_rows(), kept=kept)
     assert rows.near() is None
