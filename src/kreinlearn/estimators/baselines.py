@@ -99,8 +99,8 @@ class SimilarityRidge(IncrementalRegressor):
     cv_score_ : float
         The cross-validated score, if the penalty was tuned for ``scoring``.
     cv_trials_ : ndarray of shape (n_trials, 3)
-        Everything that was tried: the penalty (twice), and the loss or score. Exists if it was
-        tuned.
+        Everything that was tried on all folds: the penalty (twice), and the loss or score. Exists
+        if it was tuned.
     folds_ : array-like of shape (n_samples,)
         The fold of each training object; -1 if it is in every training part. ``np.asarray`` makes
         an array of it. A saved model does not have it.
@@ -284,8 +284,8 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
     cv_score_ : float
         The cross-validated score, if the penalty was tuned for ``scoring``.
     cv_trials_ : ndarray of shape (n_trials, 3)
-        Everything that was tried: the penalty (twice), and the loss or score. Exists if it was
-        tuned.
+        Everything that was tried on all folds: the penalty (twice), and the loss or score. Exists
+        if it was tuned.
     folds_ : array-like of shape (n_samples,)
         The fold of each training object; -1 if it is in every training part. ``np.asarray`` makes
         an array of it. A saved model does not have it.
