@@ -26,7 +26,7 @@ LOWEST, HIGHEST = 1e-10, 1e6  # penalties, relative to the largest eigenvalue of
 COARSE = (1e-7, 1e-5, 1e-3, 1e-1)  # the first trials, in the same unit
 FLAT = 1e-5  # decrease of log loss at which a descent ends
 TIE_RTOL = 1e-4  # relative difference of losses that count as equal: the larger penalty is taken
-MANY_ROWS = 50_000  # from which on a search begins with a single fold
+ENOUGH_ROWS = 10_000  # of a single fold, with which a search then begins
 STEPS = 12  # iterations of one descent
 UNTRUSTED = 4.5  # decades above the smallest penalty, up to which a given start is not trusted
 RESTART_DECADES = 3.0  # distance from the best trial within which a restart is drawn
@@ -80,8 +80,10 @@ class MeanLoss:
         return self._at(values)[0] / [fold.n_valid for fold in self.folds]
 
     def of_one_fold(self, n: int) -> MeanLoss | None:
-        """The loss of a single fold, if there are so many rows that it tells nearly the same."""
-        return MeanLoss(self.folds[:1]) if n >= MANY_ROWS and len(self.folds) > 1 else None
+        """The loss of the largest fold, if so many of n rows are in it that it tells nearly all."""
+        largest = max(self.folds, key=lambda fold: fold.n_valid)
+        enough = largest.n_valid * n >= ENOUGH_ROWS * self.weight
+        return MeanLoss([largest]) if enough and len(self.folds) > 1 else None
 
     def _at(self, values: Array) -> tuple[Array, Array]:
         """The loss of each fold, and the sum of their gradients."""

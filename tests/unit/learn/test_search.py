@@ -7,9 +7,9 @@ import pytest
 
 from kreinlearn.learn.search import (
     COARSE,
+    ENOUGH_ROWS,
     HIGHEST,
     LOWEST,
-    MANY_ROWS,
     RADIUS,
     TIE_RTOL,
     MeanLoss,
@@ -727,14 +727,15 @@ def test_one_penalty_begins_with_one_fold_too():
     assert len(found.trials) == objective.calls < 8
 
 
-def test_one_fold_is_enough_to_begin_with_where_rows_are_many():
-    folds = diagonal_folds(2)
-    objective, values = MeanLoss(folds), np.array([0.1, 0.2])
-    assert objective.of_one_fold(MANY_ROWS - 1) is None
-    assert MeanLoss(folds[:1]).of_one_fold(MANY_ROWS) is None
-    first = objective.of_one_fold(MANY_ROWS)
-    assert first is not None
-    assert first(values)[0] == objective.per_fold(values)[0]
+def test_the_largest_fold_is_enough_to_begin_with_if_it_has_many_rows():
+    """Weights say which share of the rows is in a fold: half of them in the second."""
+    folds, values = diagonal_folds(2), np.array([0.1, 0.2])
+    objective = MeanLoss(folds)
+    assert objective.of_one_fold(2 * ENOUGH_ROWS - 1) is None
+    assert MeanLoss(folds[:1]).of_one_fold(10 * ENOUGH_ROWS) is None
+    largest = objective.of_one_fold(2 * ENOUGH_ROWS)
+    assert largest is not None
+    assert largest(values)[0] == objective.per_fold(values)[1]
 
 
 class FourBowls(Bowls):
