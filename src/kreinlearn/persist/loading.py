@@ -78,7 +78,11 @@ def load(path: str | os.PathLike[str], *, kernel: GivenKernel = None, decode: Ow
         )
     try:
         mode = os.stat(path).st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # open refuses a folder itself
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(
+                f"{os.fspath(path)!r} is a folder; load reads a file that save wrote"
+            )
+        if not stat.S_ISREG(mode):
             raise OSError(
                 f"{os.fspath(path)!r} is no regular file; load reads a file that save wrote"
             )
