@@ -178,7 +178,7 @@ def _replacements(x: Any) -> Iterator[tuple[str, Any]]:
         if other.dtype != x.dtype or other.shape != x.shape:
             yield what, other
     extreme = {"f": [np.nan, np.inf, -1e300, 1e300], "i": [-1, 99], "u": [0, 255]}
-    for value in extreme.get(x.dtype.kind, []):
+    for value in extreme.get(x.dtype.kind, []) if x.size else []:
         with np.errstate(all="ignore"):
             yield f"all {value}", np.full_like(x, value)
             one = x.copy()
@@ -186,8 +186,9 @@ def _replacements(x: Any) -> Iterator[tuple[str, Any]]:
             yield f"one {value}", one
     if x.dtype.kind == "U":
         yield "no characters", np.full(x.nbytes // 4, 0x110000, np.uint32).tobytes()
-    yield "nothing", b""
-    yield "a byte less", x.tobytes()[:-1]
+    if x.size:
+        yield "nothing", b""
+        yield "a byte less", x.tobytes()[:-1]
     yield "a byte more", x.tobytes() + b"\0"
     yield "a pickle", pickle.dumps(x)
 
