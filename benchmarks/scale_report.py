@@ -14,7 +14,7 @@ from kreinlearn.data.memory import budget_bytes
 from kreinlearn.paper.figures import Line, Panel, drawn
 from kreinlearn.paper.tasks import Outcome
 from kreinlearn.report.markdown import to_markdown
-from kreinlearn.report.model import Check, Document, Picture, Section, Table
+from kreinlearn.report.model import Check, Document, Picture, Section, Table, provenance
 from kreinlearn.report.terminal import show as show_document
 
 HEADING = "Scale"
@@ -31,7 +31,7 @@ REASONS = {  # of what is missed, by a part of the claim
     "KreinSVC on": "every Newton pass evaluates all kernel values again; with seven classes, sums "
     "of the rows that change sides come on top.",
     "penalties given, n =": "the choice of landmarks and the eigendecompositions have one thread "
-    "most of the time, and rows of five folds are summed apart.",
+    "most of the time.",
     ", tuned, n =": "landmarks and eigendecompositions have one thread most of the time; KreinSVC "
     "is also tuned on a sample, evaluates all kernel values again in every Newton pass, and sums "
     "rows that change sides.",
@@ -89,7 +89,7 @@ def document(
     minutes = sum(one.cpu for one in found) / 60
     about = f"The measurements took {minutes:.0f} minutes of CPU time in all."
     # fmt: off
-    lead = [tables.about(command, {one.commit for one in found}),
+    lead = [provenance(command, sorted({one.commit for one in found})),
             f"{load_before(first)} {about}",
             " ".join((scale.__doc__ or "").splitlines()[2:]),
             " ".join((scale_sets.__doc__ or "").splitlines()[2:]), *disturbed(fits), *missing]
