@@ -7,6 +7,7 @@ import os
 import threading
 import time
 import warnings
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -30,8 +31,8 @@ LEARNERS = {
 }
 HERE, DASK = "this process", "Dask"  # where a fit is done
 BUDGET = "2GB"
-REPEATED, REPETITIONS = 100_000, 3  # rows up to which a fit is repeated
-BOUNDS = 3  # of the bare bound, before the fits and after them
+REPEATED, REPETITIONS = 1_000_000, 3  # rows up to which a fit is repeated
+BOUNDS = 3  # of the bare bound, before every fit and after the last
 WARM_ROWS = 3000
 
 
@@ -76,10 +77,14 @@ def measured(folder: Path, name: str, m: int, learner: str, where: str = HERE) -
     resources = Resources(memory_budget=BUDGET)
     model = LEARNERS[learner][0](kernel, landmarks=m, resources=resources, random_state=0)
     warm(model, d, y, X_test)
-    floors = [bound(n, m, d).total for _ in range(BOUNDS)]
+    floors = list[float]()
+
+    def measure_bound() -> None:
+        floors.extend(bound(n, m, d).total for _ in range(BOUNDS))
+
     fitted = fitted_here if where == HERE else fitted_on_dask
-    costs = fitted(folder, model, y)
-    floors += [bound(n, m, d).total for _ in range(BOUNDS)]
+    costs = fitted(folder, model, y, measure_bound)
+    measure_bound()
     predicted = timed(partial(model.predict, X_test))
     return {
         "set": name, "n": n, "d": d, "m": m, "learner": learner, "kind": kind, "where": where,
@@ -93,13 +98,16 @@ def measured(folder: Path, name: str, m: int, learner: str, where: str = HERE) -
     }  # fmt: skip
 
 
-def fitted_here(folder: Path, model: Any, y: np.ndarray) -> dict[str, Any]:
-    """Seconds, megabytes and kernel values of fits in this process."""
+def fitted_here(
+    folder: Path, model: Any, y: np.ndarray, measure_bound: Callable[[], None]
+) -> dict[str, Any]:
+    """Seconds, megabytes and kernel values of fits in this process, in turns with the bound."""
     X, tally = rows_at(folder, "train"), model.kernel.tally
     before, counted = forget_peak(), tally.values
     repetitions = REPETITIONS if len(y) <= REPEATED else 1
     fits = []
     for _ in range(repetitions):
+        measure_bound()
         system = os.times().system
         fit = timed(lambda: model.fit(X, y))
         fits.append((fit.cpu, os.times().system - system, fit.wall))
@@ -110,10 +118,13 @@ def fitted_here(folder: Path, model: Any, y: np.ndarray) -> dict[str, Any]:
     return {"cpu": cpu, "system": system, "wall": wall, "peak": peak, "evaluated": evaluated}
 
 
-def fitted_on_dask(folder: Path, model: Any, y: np.ndarray) -> dict[str, Any]:
+def fitted_on_dask(
+    folder: Path, model: Any, y: np.ndarray, measure_bound: Callable[[], None]
+) -> dict[str, Any]:
     """Seconds and megabytes of one fit on two workers, together with those of this process."""
     import dask.dataframe as dd
 
+    measure_bound()
     counted = model.kernel  # kernel values are counted in one process only
     model.set_params(kernel=DeltaGauss(**counted.get_params()))
     with scale_dask.cluster() as client:

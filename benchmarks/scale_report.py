@@ -157,7 +157,7 @@ def fit_table(fits: Sequence[Found]) -> Table:
             "virtual machine may have to ask its host for every page of it.",
             "On Dask two workers of one thread each read the Parquet files; CPU seconds and memory "
             "are those of all three processes together, and kernel values are not counted.",
-            "Seconds up to 100,000 rows are medians of three fits, others of one; load is the "
+            "Seconds up to 1,000,000 rows are medians of three fits, others of one; load is the "
             "average over the minute before the end of the case.",
         ],
     )
