@@ -19,6 +19,7 @@ from kreinlearn import (
 )
 from kreinlearn.kernels import DeltaGauss, Gaussian
 from kreinlearn.learn.exact import SCREENED_ACCURACY
+from kreinlearn.learn.search import MeanLoss
 from tests import oracles
 from tests.bounds import left_out_error
 
@@ -552,3 +553,32 @@ def test_tuned_classifier_with_all_defaults_is_right_out_of_sample():
         model = KreinRidgeClassifier("precomputed", random_state=0).fit(K, Y[:, 0])
         errors.append(np.mean(model.predict(K_new) != Y_new[:, 0]))
     assert max(errors) < 0.04
+
+
+@pytest.mark.parametrize("learner", [KreinRidge, KreinVCRidge, KreinRidgeClassifier, KreinSVC])
+def test_a_large_fold_of_noise_does_not_mislead_the_search(learner, monkeypatch):
+    """With many rows the largest fold leads the search: here it says that nothing can be learned.
+
+    The end of the search is on all folds, and is as good as a search that was so from the start.
+    """
+    rng, n = np.random.default_rng(0), 30_000
+    rows = rng.normal(size=(n, 5))
+    y = np.sin(rows[:, 0]) + 0.5 * rows[:, 1] * rows[:, 2] + 0.3 * rng.normal(size=n)
+    noise, *others = np.array_split(np.arange(n), [12_000, 21_000])
+    y[noise] = rng.normal(size=len(noise))
+    y = y > 0 if learner in (KreinRidgeClassifier, KreinSVC) else y
+    cv = [(np.setdiff1d(np.arange(n), part), part) for part in (noise, *others)]
+    led, of_one_fold = [], MeanLoss.of_one_fold
+
+    def counted(self, n):
+        found = of_one_fold(self, n)
+        led.append(found is not None)
+        return found
+
+    losses = []
+    for method in (counted, lambda self, n: None):
+        monkeypatch.setattr(MeanLoss, "of_one_fold", method)
+        model = learner("delta_gauss", landmarks=20, cv=cv, random_state=0).fit(rows, y)
+        losses.append(model.cv_loss_)
+    assert any(led)
+    assert losses[0] <= losses[1] * (1 + 1e-3)

@@ -25,6 +25,7 @@ BUDGETS = ["5MB", "7MB", "12MB", "30MB", 10**9]  # all kernel values are 7 MB
 
 MODELS = {
     "ridge": (kl.KreinRidge(**GIVEN), Y, None),
+    "two folds": (kl.KreinRidge(**GIVEN, cv=2), Y, None),  # of which one leads the search
     "weights": (kl.KreinRidge(**LEAST_SQUARES), Y, W),
     "ill-conditioned": (
         kl.KreinRidge(**GIVEN, kernel_params={"width": 100.0}, lambda_plus=1e-8, lambda_minus=1e-8),

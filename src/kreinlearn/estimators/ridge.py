@@ -166,8 +166,8 @@ class KreinRidge(IncrementalRegressor):
     cv_score_ : float
         The cross-validated score, if a penalty was tuned for ``scoring``.
     cv_trials_ : ndarray of shape (n_trials, 3)
-        Everything that was tried on all folds: both penalties, and the loss or score. Exists if a
-        penalty was tuned. Where there are many rows, the search begins with a single fold.
+        Everything that was tried on all folds: both penalties, and the loss or score. With 10,000
+        objects in a fold some more is tried on one fold alone. Exists if a penalty was tuned.
     folds_ : array-like of shape (n_samples,)
         The fold of each training object; -1 if it is in every training part. ``np.asarray`` makes
         an array of it. A saved model does not have it.
@@ -359,8 +359,8 @@ class KreinRidgeClassifier(IncrementalClassifier):
     cv_score_ : float
         The cross-validated score, if a penalty was tuned for ``scoring``.
     cv_trials_ : ndarray of shape (n_trials, 3)
-        Everything that was tried on all folds: both penalties, and the loss or score. Exists if a
-        penalty was tuned. Where there are many rows, the search begins with a single fold.
+        Everything that was tried on all folds: both penalties, and the loss or score. With 10,000
+        objects in a fold some more is tried on one fold alone. Exists if a penalty was tuned.
     folds_ : array-like of shape (n_samples,)
         The fold of each training object; -1 if it is in every training part. ``np.asarray`` makes
         an array of it. A saved model does not have it.

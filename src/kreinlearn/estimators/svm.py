@@ -137,8 +137,9 @@ class KreinSVC(KreinClassifierBase):
     cv_score_ : float
         The cross-validated score, if a penalty was tuned for ``scoring``.
     cv_trials_ : ndarray of shape (n_trials, 3)
-        Everything that was tried on all folds: both penalties, and the loss or score. Exists if a
-        penalty was tuned. Where there are many rows, the search begins with a single fold.
+        Everything that was tried: both penalties, and the loss or score. If there are many more
+        objects than landmarks, the trials are on some of the objects, and the penalties of all
+        objects are those of the best trial times a factor. Exists if a penalty was tuned.
     folds_ : array-like of shape (n_samples,)
         The fold of each training object; -1 if it is in every training part. ``np.asarray`` makes
         an array of it. A saved model does not have it.

@@ -72,7 +72,8 @@ class KreinVCRidge(IncrementalRegressor):
         cross-validation.
     cv : int, splitter, iterable, "loo" or None, default=None
         The folds of cross-validation: their number, a splitter of scikit-learn, (train, test) pairs
-        that test each object at most once, or "loo" (leave one out). None draws 5 folds.
+        that test each object at most once, or "loo" (leave one out), if landmarks are more than
+        half of the objects. None draws 5 folds.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn, or its name, that the penalties are tuned for. None tunes them for
         the squared error.
@@ -266,8 +267,8 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
         largest probability need not be that of ``predict``.
     cv : int, splitter, iterable, "loo" or None, default=None
         The folds of cross-validation: their number, a splitter of scikit-learn, (train, test) pairs
-        that test each object at most once, or "loo" (leave one out). None draws 5 folds, or fewer
-        if a class is smaller.
+        that test each object at most once, or "loo" (leave one out), if landmarks are more than
+        half of the objects. None draws 5 folds, or fewer if a class is smaller.
     scoring : str, callable or None, default=None
         A scorer of scikit-learn, or its name, that the penalties are tuned for. None tunes them for
         the squared error.

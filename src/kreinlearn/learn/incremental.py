@@ -88,7 +88,7 @@ def next_part(
         *parts, last = features.terms
         features = replace(features, exact_terms=[*parts, last.plus(fitted.terms)])
     loss = spec.loss.prepared(features, encoded, intercept=spec.intercept)
-    tuned = _tuned_again(features, loss, spec, sums)
+    tuned = _tuned_again(features, loss, spec, sums, pairs.workers)
     decided = _decided(features, loss, spec, encoded, tuned)
     sums = replace(sums, groups=groups, values=tuned.values)
     return sums, solved(sums.unit, sums.map, spec, encoded, tuned, decided)
@@ -126,13 +126,16 @@ def _added(pairs: Pairs, targets: Targets, sums: Sums, columns: LandmarkColumns)
     return groups
 
 
-def _tuned_again(features: Features, loss: Loss, spec: LearnSpec, sums: Sums) -> Tuned:
+def _tuned_again(
+    features: Features, loss: Loss, spec: LearnSpec, sums: Sums, workers: int
+) -> Tuned:
     """Penalties tuned on the folds so far, or those of before while there are too few rows."""
     unknowns = spec.unknowns(features.unit)
     if not unknowns.free:
         return given(unknowns)
     whole = features.whole(intercept=spec.intercept)
-    folds = downdated(features.terms, features.map.S, intercept=spec.intercept)
+    S, intercept = features.map.S, spec.intercept
+    folds = downdated(features.terms, S, intercept=intercept, workers=workers)
     if sum(fold.n_valid for fold in folds) < LEAST_VALIDATED * whole.n:
         return replace(given(unknowns), values=sums.values)
-    return tune_apart(loss.objective(folds), gram_scale(whole.G, whole.n), unknowns)
+    return tune_apart(loss.objective(folds, workers), gram_scale(whole.G, whole.n), unknowns)

@@ -27,6 +27,7 @@ COARSE = (1e-7, 1e-5, 1e-3, 1e-1)  # the first trials, in the same unit
 FLAT = 1e-5  # decrease of log loss at which a descent ends
 TIE_RTOL = 1e-4  # relative difference of losses that count as equal: the larger penalty is taken
 ENOUGH_ROWS = 10_000  # of a single fold, with which a search then begins
+STRIDE = 5.0  # unit of logarithms, where descents begin near a minimum: nearly that of its width
 STEPS = 12  # iterations of one descent
 UNTRUSTED = 4.5  # decades above the smallest penalty, up to which a given start is not trusted
 RESTART_DECADES = 3.0  # distance from the best trial within which a restart is drawn
@@ -122,6 +123,13 @@ class Unknowns:
         tied = self.penalties[1:] if self.equal else []
         return [j for j, value in enumerate(self.fixed) if value is None and j not in tied]
 
+    @property
+    def tied(self) -> Unknowns | None:
+        """The same with equal penalties; None if they are equal already, or some are given."""
+        if self.equal or len(self.penalties) < self.n_penalties:
+            return None
+        return replace(self, equal=True)
+
     def is_penalty(self, j: int) -> bool:
         return j < self.n_penalties
 
@@ -202,18 +210,21 @@ class Search:
         self.trials.append((x.copy(), loss))
         return loss
 
-    def descend(self, start: Array, flat: float = FLAT) -> None:
-        """Follow the gradient from a start until the log loss falls by less than ``flat``."""
+    def descend(self, start: Array, flat: float = FLAT, stride: float = 1.0) -> None:
+        """Follow the gradient from a start until the log loss falls by less than ``flat``.
+
+        Logarithms are counted in units of ``stride``.
+        """
         start = np.clip(start, self.low, self.high)
-        bounds = list(zip(self.low, self.high, strict=True))
+        bounds = list(zip(self.low / stride, self.high / stride, strict=True))
         reference = self.best[1] if self.trials else float(np.exp(self(start)[0]))
 
-        def fall(x: Array) -> tuple[float, Array]:  # near zero: ``flat`` is an absolute change
-            log_loss, gradient = self(x)
-            return log_loss - float(np.log(reference)), gradient
+        def fall(u: Array) -> tuple[float, Array]:  # near zero: ``flat`` is an absolute change
+            log_loss, gradient = self(np.clip(stride * u, self.low, self.high))
+            return log_loss - float(np.log(reference)), stride * gradient
 
         minimize(
-            fall, start, jac=True, method="L-BFGS-B", bounds=bounds,
+            fall, start / stride, jac=True, method="L-BFGS-B", bounds=bounds,
             options={"maxiter": STEPS, "maxfun": 2 * STEPS, "ftol": flat, "gtol": 1e-7},
         )  # fmt: skip
 
@@ -248,17 +259,19 @@ def tune(
     coarse: bool = False,
     flat: float = FLAT,
     ties: bool = True,
+    stride: float = 1.0,
 ) -> Tuned:
     """The values of smallest loss; ``scale`` is the largest eigenvalue of the Gram matrix over n.
 
     The search begins at the values ``start``, if these are given and not next to the smallest, and
     otherwise with trials at ``shares`` of the scale. With ``coarse`` these are all that is tried.
-    With ``ties`` larger penalties of the same loss are looked for at its end.
+    With ``ties`` larger penalties of the same loss are looked for at its end. The first step of a
+    descent grows with the square of ``stride``.
     """
     search, free = Search(objective, unknowns, scale), unknowns.free
     for x in _starts(search, scale, unknowns, start, shares):
         if not coarse:
-            search.descend(x, flat)
+            search.descend(x, flat, stride)
     for _ in range(restarts):
         assert rng is not None
         wide = RESTART_DECADES * np.log(10)
@@ -304,30 +317,75 @@ def tune_apart(
     """As ``tune``, but penalties are equal unless values of their own pay.
 
     They pay if the loss falls by more than APART_ERRORS standard errors of its fall over the folds.
-    ``first`` is a loss that takes less time and has its minimum near by, if there is one: the
-    search begins with it.
+    ``first`` is a part of the loss that takes less time, if there is one: it leads on from the
+    coarse trials, and the whole loss decides whether that was a gain, and has the end.
     """
-    begun = objective if first is None else first
-    several = tune(begun, scale, unknowns, restarts=restarts, rng=rng, shares=shares)
-    ended = partial(tune, objective, scale, ties=False)
-    if unknowns.equal or len(unknowns.penalties) < unknowns.n_penalties:
-        return several if first is None else ended(unknowns, start=several.values)
-    tied, equal = several.trials[: len(shares)], replace(unknowns, equal=True)
-    one = tune(begun, scale, equal, start=tied[np.argmin(tied[:, -1]), :-1])
-    if first is not None:
-        falls = several.loss < one.loss * (1 - TIE_RTOL)
-        one = ended(equal, start=one.values)
-        several = ended(unknowns, start=several.values) if falls else one
+    if first is None:
+        several, one = _both(objective, scale, unknowns, restarts, rng, shares)
+    else:
+        several, one = _both_led_by(first, objective, scale, unknowns, shares)
+    if one is None:
+        return several
     fall = objective.per_fold(one.values) - objective.per_fold(several.values)
-    trials = one.trials if several is one else np.vstack([several.trials, one.trials])
     error = fall.std(ddof=1) / np.sqrt(len(fall)) if len(fall) > 1 else np.inf
+    trials = _together(several.trials, one.trials)
     if fall.mean() > APART_ERRORS * error:
         return replace(several, trials=trials)
     clipped = unknowns.without_negative(one.values, scale)
     loss = objective(clipped)[0]
+    trials = _together(trials, np.append(clipped, loss)[None])
     if loss <= one.loss * (1 + TIE_RTOL):  # the negative part is of no use, or there is none
         return Tuned(clipped, loss, trials, apart=False)
     return replace(one, trials=trials, apart=False)
+
+
+def _both(
+    objective: Objective, scale: float, unknowns: Unknowns, restarts: int,
+    rng: np.random.Generator | None, shares: Sequence[float],
+) -> tuple[Tuned, Tuned | None]:  # fmt: skip
+    """The best penalties, and the best that are equal, unless one of them is given."""
+    several = tune(objective, scale, unknowns, restarts=restarts, rng=rng, shares=shares)
+    equal = unknowns.tied
+    if equal is None:
+        return several, None
+    tied = several.trials[: len(shares)]
+    return several, tune(objective, scale, equal, start=tied[np.argmin(tied[:, -1]), :-1])
+
+
+def _both_led_by(
+    first: Objective, objective: Objective, scale: float, unknowns: Unknowns,
+    shares: Sequence[float],
+) -> tuple[Tuned, Tuned | None]:  # fmt: skip
+    """The same, where a part of the loss leads on from the coarse trials of the whole loss."""
+    coarse = tune(objective, scale, unknowns, shares=shares, coarse=True)
+    led = partial(tune, first, scale, stride=STRIDE)
+    ended = partial(_ended, objective, scale)
+    near, equal = led(unknowns, start=coarse.values), unknowns.tied
+    if equal is None:
+        return ended(unknowns, coarse, near), None
+    *values, loss = min(coarse.trials[: len(shares)], key=lambda trial: trial[-1])
+    tied = replace(coarse, values=np.array(values), loss=loss)
+    near_one = led(equal, start=tied.values)
+    one = ended(equal, tied, near_one)
+    if near.loss >= near_one.loss * (1 - TIE_RTOL):
+        return one, one  # nothing is gained by values of their own
+    return ended(unknowns, coarse, near), one
+
+
+def _ended(
+    objective: Objective, scale: float, unknowns: Unknowns, coarse: Tuned, near: Tuned
+) -> Tuned:
+    """The end of a search, from where a part of the loss has led, if that is a gain."""
+    gains = objective(near.values)[0] <= coarse.loss * (1 + TIE_RTOL)
+    start = near.values if gains else coarse.values
+    found = tune(objective, scale, unknowns, start=start, ties=not gains, stride=STRIDE)
+    return replace(found, trials=_together(coarse.trials, found.trials))
+
+
+def _together(*trials: Array) -> Array:
+    """All trials, each of them once."""
+    rows = {row.tobytes(): row for part in trials for row in part}
+    return np.array(list(rows.values()))
 
 
 def pattern_search(

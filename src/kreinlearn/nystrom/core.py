@@ -55,7 +55,7 @@ LEVERAGE_PROBES = 16  # random directions that estimate the pilot leverage of a 
 class FeatureMap:
     """Phi = K_XZ @ W with signature S; eigenvectors of K~ on the sample are K_XZ @ E.
 
-    The maps of learners have no E, unless they are cut to a rank.
+    The maps of learners with the plain core have no E, unless they are cut to a rank.
     """
 
     W: Array  # (m, r)
@@ -107,6 +107,8 @@ def one_shot(G: Array, W: Array, S: Array, rtol: float = WHITEN_RTOL) -> tuple[A
 
 def one_shot_spectrum(G: Array, W: Array, S: Array) -> Array:
     """Lambda alone, which takes half the time."""
+    if not len(S):
+        return S
     R, _ = root(symmetric_product(W, G), WHITEN_RTOL)
     return signed_eigenvalues((R * S) @ R.T)
 

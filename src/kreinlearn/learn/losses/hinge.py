@@ -95,7 +95,9 @@ class SquaredHinge:
         of_all = task.tuned_before(unknowns)
         if of_all is None:
             squares = self.objective(task.folds_of(features), task.pairs.workers)
-            of_all = tune_apart(squares, scale, unknowns, first=squares.of_one_fold(task.n))
+            of_all = tune_apart(
+                squares, scale, unknowns, first=squares.of_one_fold(task.n_weighted)
+            )
         if not of_all.apart:  # what does not pay there is not looked for here
             unknowns = one_penalty(of_all.values)
         few = task.splits(features.map, most=TUNED_ROWS)

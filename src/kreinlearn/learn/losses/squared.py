@@ -66,7 +66,7 @@ class SquaredError:
         loss = self.criterion(task, features, loo=loo)
         if loo and not task.honest:
             return tune(loss, scale, unknowns)
-        first = loss.of_one_fold(task.n) if isinstance(loss, MeanLoss) else None
+        first = loss.of_one_fold(task.n_weighted) if isinstance(loss, MeanLoss) else None
         return tune_apart(loss, scale, unknowns, first=first)
 
     def solve(self, task: Task, features: Features, values: Array, kept: Any) -> Linear:

@@ -86,6 +86,11 @@ class VarianceConstrained(SquaredError):
 
     def tune(self, task: Task, features: Features, unknowns: Unknowns, *, loo: bool) -> Tuned:
         """From the penalties of least squares, which are cheap to find, on to its own."""
+        if loo and not task.honest:
+            raise ValueError(
+                'cv="loo" with a variance constraint needs landmarks that are more than half of '
+                "the objects; pass cv=5, or landmarks=None for all objects"
+            )
         scale = features.scale(intercept=task.intercept)
         folds = task.folds_of(features)
         if not unknowns.penalties:  # only the radius
@@ -94,7 +99,7 @@ class VarianceConstrained(SquaredError):
         start = None if loo else task.tuned_before(first)
         if start is None:
             squares = MeanLoss(folds, task.pairs.workers)
-            start = tune_apart(squares, scale, first, first=squares.of_one_fold(task.n))
+            start = tune_apart(squares, scale, first, first=squares.of_one_fold(task.n_weighted))
         if not start.apart:
             first = one_penalty(start.values)
         unknowns = Unknowns((*first.fixed, *unknowns.fixed[2:]), first.equal)

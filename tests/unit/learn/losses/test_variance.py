@@ -113,6 +113,13 @@ def test_tuning_finds_a_minimum():
         assert tuned.loss <= objective(tuned.values * [1.0, 1.0, 1 + 0.01 * factor])[0] * (1 + 1e-3)
 
 
+def test_leaving_out_one_object_needs_maps_of_their_own():
+    task, features, loss = swept("tuned", by_fold=False)
+    unknowns = loss.unknowns(Unknowns((None, None)))
+    with pytest.raises(ValueError, match=r'cv="loo" .* pass cv=5, or landmarks=None'):
+        loss.tune(task, features, unknowns, loo=True)
+
+
 def test_pairs_of_classes_have_a_deviation_of_their_own():
     """Features of a few rows: one radius for each pair, that of its own targets unless given."""
     Phi, penalty = RNG.normal(size=(N, 4)), np.full(4, 0.5)
