@@ -25,6 +25,7 @@ from kreinlearn.sums.parallel import SPARE, depth_of
 
 NEAR = 1 / 8  # share of the rows whose kernel values are kept because they are near the margin
 ENOUGH_SAMPLED = 100  # rows per coefficient that tell where to start
+ENOUGH_OF_MANY = 300  # the same for many outputs, some of which have few rows of their own
 MANY_OUTPUTS = 3  # of which rows near the margin are twice as many
 GATHERED_COPIES = 4  # of rows that are gathered: evaluated, put together, mapped, of one choice
 CHEAP_COLUMNS = 64  # of vectors whose kernel values are evaluated in no more time than stored
@@ -72,10 +73,11 @@ class ValuesHere:
         if self.values is None:
             n, m, groups = task.n, len(task.sample.landmarks), task.n_folds + 1 if by_fold else 1
             sums = 8 * m * m * groups * (depth_of(n) + 1)  # of the first pass
-            left, share = max(_left_for_values(task) - sums, 0), near_share(task.Y.shape[1])
+            q = task.Y.shape[1]
+            left, share = max(_left_for_values(task) - sums, 0), near_share(q)
             while share * 8 * n * m > NEAR_BUDGET * left:
                 share = share / 2 if share * TILE > 1 else 0.0
-            some = KeptRows.sample(n, m, share, enough_sampled(m))
+            some = KeptRows.sample(n, m, share, enough_sampled(m, q))
         rank = ranks(task.n, task.numbers, task.targets(by_fold=by_fold).by_group)
         return replace(self, sampled=task.numbers, rank=rank, some=some)
 
@@ -121,7 +123,7 @@ class ValuesHere:
         sampled, some, workers = None, self.some, task.pairs.workers
         q = task.Y.shape[1]
         if self.values is not None:
-            some = KeptRows.sample(n, 0, near_share(q), enough_sampled(m))
+            some = KeptRows.sample(n, 0, near_share(q), enough_sampled(m, q))
             each = 8 * m * TILE
             held = self.values.nbytes
         else:
@@ -148,9 +150,9 @@ def near_share(q: int) -> float:
     return NEAR if q < MANY_OUTPUTS else 2 * NEAR
 
 
-def enough_sampled(m: int) -> int:
-    """How many rows tell where to start, with m features and a constant."""
-    return ENOUGH_SAMPLED * (m + 1)
+def enough_sampled(m: int, q: int) -> int:
+    """How many rows tell where to start, with m features and a constant, for q outputs."""
+    return (ENOUGH_SAMPLED if q < MANY_OUTPUTS else ENOUGH_OF_MANY) * (m + 1)
 
 
 def copied_share(q: int) -> float:
