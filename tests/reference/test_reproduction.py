@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
+from kreinlearn.cli import main
 from kreinlearn.paper import printed
 from kreinlearn.paper.command import all_parts
 from kreinlearn.paper.scale import QUICK
@@ -58,7 +59,5 @@ def test_every_part_is_measured_and_within_its_ranges(folder: Path) -> None:
 @pytest.mark.timeout(2 * MOST_SECONDS)
 def test_a_second_run_measures_nothing(folder: Path) -> None:
     before = (folder / "measurements.jsonl").read_bytes()
-    command = [sys.executable, "-m", "kreinlearn", "reproduce", "quick", "--output", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=MOST_SECONDS)
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert main(["reproduce", "quick", "--output", str(folder)]) == 0
     assert (folder / "measurements.jsonl").read_bytes() == before
