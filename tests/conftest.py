@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+gc.disable()  # until the tests are collected: what is made of them stays
+
 STATES: dict[int, Any] = {}  # of generators that modules of tests have, after their import
 
 
@@ -32,6 +34,7 @@ def pytest_collection_finish() -> None:
     """The tests themselves, most of a million objects, are no garbage to look for again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
