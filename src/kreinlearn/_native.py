@@ -82,15 +82,16 @@ def eigh(A: Array) -> tuple[Array, Array]:
     A is a finite symmetric matrix in Fortran order. The method is the divide and conquer of LAPACK.
     """
     n = len(A)
-    if 1 + 6 * n + 2 * n * n > np.iinfo(np.intc).max:
+    n_numbers = 1 + 6 * n + 2 * n * n
+    if n_numbers > np.iinfo(np.intc).max:
         raise ValueError(
             f"LAPACK does not decompose a matrix of {n} rows and columns; use fewer landmarks"
         )
-    return _syevd(b"V", A, 1 + 6 * n + 2 * n * n, 3 + 5 * n), A
+    return _syevd(b"V", A, n_numbers, 3 + 5 * n), A
 
 
 def eigvalsh(A: Array) -> Array:
-    """The eigenvalues alone, in a fraction of the time; what is left of A is of no use."""
+    """The eigenvalues alone, in rising order; what is left of A is of no use."""
     return _syevd(b"N", A, 1 + 2 * len(A), 1)
 
 

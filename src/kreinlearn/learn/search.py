@@ -26,11 +26,10 @@ LOWEST, HIGHEST = 1e-10, 1e6  # penalties, relative to the largest eigenvalue of
 COARSE = (1e-7, 1e-5, 1e-3, 1e-1)  # the first trials, in the same unit
 FLAT = 1e-5  # decrease of log loss at which a descent ends
 TIE_RTOL = 1e-4  # relative difference of losses that count as equal: the larger penalty is taken
-ENOUGH_ROWS = 10_000  # of a single fold, with which a search then begins
+ENOUGH_ROWS = 10_000  # of a single fold, which then leads a search
 STRIDE = 5.0  # unit of logarithms, where descents begin near a minimum: nearly that of its width
 STEPS = 12  # iterations of one descent
 UNTRUSTED = 4.5  # decades above the smallest penalty, up to which a given start is not trusted
-RESTART_DECADES = 3.0  # distance from the best trial within which a restart is drawn
 APART_ERRORS = 2.0  # standard errors by which several penalties must beat a single one
 TIE_STEPS = 4  # larger penalties that are tried
 PATTERN_STEPS = (1.0, 0.5, 0.25)  # decades, where the criterion has no gradient
@@ -252,8 +251,6 @@ def tune(
     scale: float,
     unknowns: Unknowns,
     *,
-    restarts: int = 0,
-    rng: np.random.Generator | None = None,
     start: Array | None = None,
     shares: Sequence[float] = COARSE,
     coarse: bool = False,
@@ -272,10 +269,6 @@ def tune(
     for x in _starts(search, scale, unknowns, start, shares):
         if not coarse:
             search.descend(x, flat, stride)
-    for _ in range(restarts):
-        assert rng is not None
-        wide = RESTART_DECADES * np.log(10)
-        search.descend(search.best[0] + rng.uniform(-wide, wide, len(free)))
     penalties = [i for i, j in enumerate(free) if unknowns.is_penalty(j)]
     x, loss = search.best if coarse or not ties else search.raise_ties(penalties[::-1])
     trials = [np.append(unknowns.values(point), value) for point, value in search.trials]
@@ -310,8 +303,6 @@ def tune_apart(
     unknowns: Unknowns,
     *,
     first: FoldLosses | None = None,
-    restarts: int = 0,
-    rng: np.random.Generator | None = None,
     shares: Sequence[float] = COARSE,
 ) -> Tuned:
     """As ``tune``, but penalties are equal unless values of their own pay.
@@ -321,7 +312,7 @@ def tune_apart(
     coarse trials, and the whole loss decides whether that was a gain, and has the end.
     """
     if first is None:
-        several, one = _both(objective, scale, unknowns, restarts, rng, shares)
+        several, one = _both(objective, scale, unknowns, shares)
     else:
         several, one = _both_led_by(first, objective, scale, unknowns, shares)
     if one is None:
@@ -340,11 +331,10 @@ def tune_apart(
 
 
 def _both(
-    objective: Objective, scale: float, unknowns: Unknowns, restarts: int,
-    rng: np.random.Generator | None, shares: Sequence[float],
-) -> tuple[Tuned, Tuned | None]:  # fmt: skip
+    objective: Objective, scale: float, unknowns: Unknowns, shares: Sequence[float]
+) -> tuple[Tuned, Tuned | None]:
     """The best penalties, and the best that are equal, unless one of them is given."""
-    several = tune(objective, scale, unknowns, restarts=restarts, rng=rng, shares=shares)
+    several = tune(objective, scale, unknowns, shares=shares)
     equal = unknowns.tied
     if equal is None:
         return several, None

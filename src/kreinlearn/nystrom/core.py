@@ -106,7 +106,7 @@ def one_shot(G: Array, W: Array, S: Array, rtol: float = WHITEN_RTOL) -> tuple[A
 
 
 def one_shot_spectrum(G: Array, W: Array, S: Array) -> Array:
-    """Lambda alone, which takes half the time."""
+    """Lambda alone, without eigenvectors."""
     if not len(S):
         return S
     R, _ = root(symmetric_product(W, G), WHITEN_RTOL)

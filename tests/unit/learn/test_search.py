@@ -239,40 +239,6 @@ def test_a_third_value_is_no_penalty_to_be_raised():
 # Local minima
 
 
-SHALLOW, DEEP = np.log(1e-3), np.log(1e-6)  # the deep one is between two coarse trials
-
-
-def two_valleys(x):
-    """Along lambda_plus: a wide valley at 1e-3 and a narrow, deeper one at 1e-6."""
-    a, b = np.exp(-((x[0] - SHALLOW) ** 2) / 8), np.exp(-((x[0] - DEEP) ** 2))
-    value = 2 - 0.5 * a - 1.5 * b + 0.01 * (x[1] - np.log(1e2)) ** 2
-    slope = 0.5 * a * (x[0] - SHALLOW) / 4 + 3 * b * (x[0] - DEEP)
-    return value, np.array([slope, 0.02 * (x[1] - np.log(1e2))])
-
-
-def test_restarts_leave_a_local_minimum():
-    loss = Counted(lambda x: two_valleys(x)[0], lambda x: two_valleys(x)[1])
-    alone = tune(loss, 1.0, TWO)
-    assert alone.loss == pytest.approx(1.5, rel=0.01)
-    for seed in range(4):
-        rng = np.random.default_rng(seed)
-        tuned = tune(loss, 1.0, TWO, restarts=20, rng=rng)
-        assert tuned.loss == pytest.approx(0.5, rel=0.01)
-        assert np.log10(tuned.values[0]) == pytest.approx(-6, abs=0.1)
-
-
-def test_restarts_repeat_with_the_seed_and_are_bounded():
-    one, again, other = (
-        tune(
-            bowl((1e-2, 1.0), CURVATURES[0]), 1.0, TWO, restarts=2, rng=np.random.default_rng(seed)
-        )
-        for seed in (0, 0, 1)
-    )
-    np.testing.assert_array_equal(one.trials, again.trials)
-    assert not np.array_equal(one.trials[: len(other.trials)], other.trials[: len(one.trials)])
-    assert len(one.trials) <= 2 * MOST_TRIALS
-
-
 def test_the_negative_part_switched_off_is_a_start_of_its_own():
     """A valley below the bound of lambda_minus: from there it goes down, from inside it does not.
 
