@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.base import _fit_context, clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -35,10 +36,12 @@ from kreinlearn.distributed.selecting import (
 from kreinlearn.kernels.base import Array, Kernel, Objects, symmetrised
 from kreinlearn.learn.coding import MULTILABEL
 from kreinlearn.learn.folds import TRAINING
+from kreinlearn.learn.groups import group_numbers
 from kreinlearn.learn.stack import two_columns
 from kreinlearn.nystrom.landmarks import are_row_numbers
 from kreinlearn.pairs.evaluate import places_of
 from kreinlearn.pairs.pairs import Pairs, Sample
+from kreinlearn.pairs.rows import Rows
 from kreinlearn.solvers.conformal import METHODS, Conformal, LeftOut, behind
 from kreinlearn.solvers.novelty import LocalDistances, distances_from
 
@@ -63,6 +66,14 @@ class Training:
     given: bool  # whether the user has given weights
     divisible: bool  # whether parts of X can be taken; otherwise some objects have no weight
     lengths: list[int] | None = None  # of the blocks of a dask collection
+    groups: Array | None = None  # numbers of groups, which are left out together
+
+    def in_order(self, numbers: Array) -> Array:
+        """The place of each object's group in the order of these objects."""
+        if self.groups is None:
+            return np.arange(len(numbers))
+        _, first, group = np.unique(self.groups[numbers], return_index=True, return_inverse=True)
+        return np.asarray(np.argsort(np.argsort(first))[group])
 
     def fit_without(self, model: Learner, left_out: Array) -> None:
         """Fit to all other objects, as if these were not there."""
@@ -71,18 +82,19 @@ class Training:
         if self.divisible:
             others = np.delete(np.arange(len(self.y)), left_out)
             X, w = rows_but(self.X, left_out, self.lengths), None if w is None else w[others]
-            model._fit(X, self.y[others], w, also=keep_distances(model))
+            groups = None if self.groups is None else self.groups[others]
+            model._fit(X, self.y[others], w, groups, also=keep_distances(model))
             for name in ("landmark_indices_", "support_"):  # rows of all objects, not of these
                 if (rows := vars(model).get(name)) is not None:
                     setattr(model, name, others[rows])
             if (folds := vars(model).get("folds_")) is not None:
-                model.folds_ = np.full(len(self.y), TRAINING)
+                model.folds_ = np.full((len(self.y), *np.shape(folds)[1:]), TRAINING)
                 model.folds_[others] = np.asarray(folds)
         else:
             w, y = self.weights.copy(), self.y.copy()
             w[left_out] = 0.0
             y[left_out] = y[np.flatnonzero(w)[0]]  # nothing is learned from their own targets
-            model._fit(self.X, y, w, also=keep_distances(model))
+            model._fit(self.X, y, w, self.groups, also=keep_distances(model))
 
     def require_classes(self, model: Learner, left_out: Array) -> None:
         """Raise ValueError if all objects of other classes than one are left out."""
@@ -104,13 +116,16 @@ class Training:
 
 
 def fit_conformal(
-    model: Learner, X: Objects, y: TargetLike, sample_weight: WeightLike, method: str
-) -> None:
+    model: Learner, X: Objects, y: TargetLike, sample_weight: WeightLike,
+    groups: ArrayLike | None, method: str,
+) -> None:  # fmt: skip
     """Fit a model, and keep the scores of objects that had no part in it."""
     if method not in METHODS:
         raise ValueError(f"conformal={method!r} is not among {', '.join(map(repr, METHODS))}, None")
     with model._fitting(X, y, sample_weight):
         data = training(model, X, y, sample_weight, method)
+        if groups is not None:
+            data = replace(data, groups=group_numbers(groups, Rows(data.y)))
         numbers = candidates(model, data)
         fit = fit_split if method == "split" else fit_folds
         conformal = fit(model, data, model._generator().permutation(numbers))
@@ -204,19 +219,23 @@ def key_of(x: Any) -> Any:
 
 def fit_split(model: Learner, data: Training, numbers: Array) -> Conformal:
     """A model of three quarters of the objects, and the scores of the others."""
-    left_out = np.sort(numbers[: min(len(numbers) // SHARE, MOST)])
+    count, place = min(len(numbers) // SHARE, MOST), data.in_order(numbers)
+    within = np.cumsum(np.bincount(place)) <= count  # whole groups, and at least one
+    left_out = np.sort(numbers[within[place] | (place == 0)])
     data.fit_without(model, left_out)
     return Conformal("split", scores_of([model], data, [left_out]))
 
 
 def fit_folds(model: Learner, data: Training, numbers: Array) -> Conformal:
     """A model of all objects, and one without each fold, by the same procedure from its start."""
-    folds = [np.sort(numbers[k::FOLDS]) for k in range(FOLDS)]
+    place = data.in_order(numbers)
+    folds = [np.sort(numbers[place % FOLDS == k]) for k in range(FOLDS)]
     models = [clone(model).set_callbacks() for _ in folds]
     for one, left_out in zip(models, folds, strict=True):
         fit_fold(one, data, left_out)
     data.fit_without(model, np.empty(0, dtype=np.intp))
-    few = [np.sort(numbers[:MOST][k::FOLDS]) for k in range(FOLDS)]  # of each fold
+    some = numbers[:MOST]
+    few = [np.sort(some[place[:MOST] % FOLDS == k]) for k in range(FOLDS)]  # of each fold
     return Conformal("cv+", scores_of(models, data, few), tuple(models))
 
 

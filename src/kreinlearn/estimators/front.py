@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -9,6 +10,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils._param_validation import Interval
 
+from kreinlearn._warnings import warn
 from kreinlearn.data.memory import Resources
 from kreinlearn.distributed.entrance import lazy_result
 from kreinlearn.estimators.learner import KreinClassifierBase, KreinRegressorBase, Learner
@@ -18,21 +20,15 @@ from kreinlearn.kernels.candidates import AUTO, candidates_for
 from kreinlearn.kernels.combine import alike
 from kreinlearn.kernels.several import Several
 from kreinlearn.kernels.vectors import Gaussian
-from kreinlearn.learn.calibration import class_numbers
 from kreinlearn.learn.coding import MULTILABEL, Classes, Coding, Regression
 from kreinlearn.learn.combination import Combination
+from kreinlearn.learn.decision import Decision, expected_class_error, expected_square
 from kreinlearn.learn.fit import Model, Recipe
-from kreinlearn.learn.held_out import KnownLandmarks
+from kreinlearn.learn.groups import n_equal
+from kreinlearn.learn.held_out import HeldOut
 from kreinlearn.learn.losses import SquaredError
 from kreinlearn.learn.neighbours import NEIGHBOURS, LabelNeighbours, NeighbourScores
-from kreinlearn.learn.stack import (
-    Stack,
-    fit_label_stack,
-    fit_stack,
-    probabilities,
-    score_range,
-    two_columns,
-)
+from kreinlearn.learn.stack import probabilities
 
 SHARED = ("kernel", "kernel_params", "landmarks", "resources", "n_jobs", "random_state", "verbose")
 CONSTRAINTS: dict[str, list[Any]] = {
@@ -40,8 +36,6 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "kernel": [*Learner._parameter_constraints["kernel"], list, tuple],
     "time_limit": [Interval(Real, 0, None, closed="neither"), None],
 }
-UNDECIDED = 1e-6  # the weight of the only part if no part predicts objects that are left out
-ALL_NUMBERS = (-np.finfo(np.float64).max, np.finfo(np.float64).max)
 
 
 class FrontDoor(Learner):
@@ -94,9 +88,7 @@ class FrontDoor(Learner):
 
     def _made_of(self, coding: Coding, *, near: bool) -> Recipe:
         seconds = None if self.time_limit is None else float(self.time_limit)
-        return Recipe(
-            SquaredError(), coding, seconds=seconds, held_out=True, near=near, blends=True
-        )
+        return Recipe(SquaredError(), coding, seconds=seconds, held_out=True, near=near)
 
 
 class KreinRegressor(FrontDoor, KreinRegressorBase):
@@ -146,30 +138,24 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
     Attributes
     ----------
     expected_error_ : float
-        The root of the mean squared error of objects that were left out. It is too small if many
-        kernels were compared on few objects; ``cross_val_score`` has no such bias.
+        The root of the mean squared error to expect of new objects, after everything that was
+        chosen: it is found anew without a third of the objects, three times.
     expected_error_std_ : float
         The standard error of ``expected_error_``.
     decision_ : str
         How many landmarks were decided on, and why. Exists if ``landmarks`` is "auto" and the
         objects are in memory.
     similarity_ : str
-        How the dissimilarity was turned into a similarity; names that are joined by "+" are the
-        mean of several. Exists for one dissimilarity.
+        How the dissimilarity was turned into a similarity, often by a weighted mean such as
+        "0.7 exp + 0.3 rank3". Exists for one dissimilarity.
     kernel_weights_ : dict
         The weight of each kernel in the sum, on one scale; they add up to one. This and the
         following attributes exist for several kernels.
     kernel_similarities_ : dict
         How each dissimilarity with a weight was turned into a similarity.
-    kernel_order_ : list
-        The kernels in the order in which they were added to the sum that grows, whether that sum is
-        used or not.
     kernel_losses_ : dict
-        The leave-one-out squared error of each kernel alone, on the objects on which kernels were
-        compared.
-    kernel_sum_losses_ : dict
-        The same for sums: "grown", to which one kernel after the other was added, "all", the plain
-        sum of all kernels, and "weighted", whose weights follow the gradient.
+        The cross-validated squared error of each kernel alone, with the best of its similarities,
+        on the objects on which kernels were compared.
     kernel_seconds_ : dict
         How long the values of each kernel took, on the objects on which kernels were compared.
     choices_ : list of Choice
@@ -185,9 +171,9 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
         The mean squared error of objects that were left out, by which the penalties were tuned.
     cv_trials_ : ndarray of shape (n_trials, 3)
         Everything that was tried: both penalties, and the loss.
-    folds_ : array-like of shape (n_samples,)
-        The fold of each training object; it is used if not all objects are landmarks. A saved
-        model does not have it.
+    folds_ : array-like of shape (n_samples,) or (n_samples, 2)
+        The fold of each training object, in two rounds if there are at most 300 objects. With more
+        than 700, all of which are landmarks, it is not used. A saved model does not have it.
     coef_ : ndarray of shape (rank_,) or (n_outputs, rank_)
         Coefficients of the features.
     dual_coef_ : ndarray of shape (n_landmarks_,) or (n_landmarks_, n_outputs)
@@ -262,11 +248,12 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
         held = model.held_out
         assert held is not None
         if len(held.scores):
-            squares = np.square(held.scores - held.Y).mean(axis=1)
-            mean, std = mean_and_error(squares, held.weights)
+            mean, std, _ = expected_square(held)
             root, unit = float(np.sqrt(mean)), model.solved.encoded.unit
             self.expected_error_ = root * unit
             self.expected_error_std_ = std / (2 * root) * unit if mean else 0.0
+            if (other := held.regrouped) is not None:
+                say_equal(held, self.expected_error_, np.sqrt(expected_square(other).outer) * unit)
 
 
 class KreinClassifier(FrontDoor, KreinClassifierBase):
@@ -334,32 +321,25 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         instance if there is one object per class, all probabilities are about equal, and one part
         has a weight of 1e-6 and decides: the nearest landmark if every class has one.
     expected_error_ : float
-        Cross-validated error rate; for multilabel targets, the share of objects with at least one
-        wrong label. The similarity and the weights of the parts were chosen on the same objects,
-        which makes it a little too small, above all if many kernels were compared on few objects.
-        ``cross_val_score`` and ``kreinlearn.evaluate`` have no such bias.
+        The error rate to expect of new objects, after everything that was chosen: it is found anew
+        without a third of the objects, three times. For multilabel targets, the share of objects
+        with at least one wrong label.
     expected_error_std_ : float
         The standard error of ``expected_error_``.
     decision_ : str
         How many landmarks were decided on, and why. Exists if ``landmarks`` is "auto" and the
         objects are in memory.
     similarity_ : str
-        How the dissimilarity was turned into a similarity; names that are joined by "+" are the
-        mean of several. Exists for one dissimilarity.
+        How the dissimilarity was turned into a similarity, often by a weighted mean such as
+        "0.7 exp + 0.3 rank3". Exists for one dissimilarity.
     kernel_weights_ : dict
         The weight of each kernel in the sum, on one scale; they add up to one. This and the
         following attributes exist for several kernels.
     kernel_similarities_ : dict
         How each dissimilarity with a weight was turned into a similarity.
-    kernel_order_ : list
-        The kernels in the order in which they were added to the sum that grows, whether that sum is
-        used or not.
     kernel_losses_ : dict
-        The leave-one-out squared error of each kernel alone, on the objects on which kernels were
-        compared.
-    kernel_sum_losses_ : dict
-        The same for sums: "grown", to which one kernel after the other was added, "all", the plain
-        sum of all kernels, and "weighted", whose weights follow the gradient.
+        The cross-validated squared error of each kernel alone, with the best of its similarities,
+        on the objects on which kernels were compared.
     kernel_seconds_ : dict
         How long the values of each kernel took, on the objects on which kernels were compared.
     choices_ : list of Choice
@@ -378,9 +358,9 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         The mean squared error of objects that were left out, by which the penalties were tuned.
     cv_trials_ : ndarray of shape (n_trials, 3)
         Everything that was tried: both penalties, and the loss.
-    folds_ : array-like of shape (n_samples,)
-        The fold of each training object; it is used if not all objects are landmarks. A saved
-        model does not have it.
+    folds_ : array-like of shape (n_samples,) or (n_samples, 2)
+        The fold of each training object, in two rounds if there are at most 300 objects. With more
+        than 700, all of which are landmarks, it is not used. A saved model does not have it.
     coef_ : ndarray of shape (n_columns, rank_)
         Coefficients of the features for the least-squares scores.
     dual_coef_ : ndarray of shape (n_landmarks_, n_columns)
@@ -470,29 +450,20 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         held, several = model.held_out, model.solved.encoded.multilabel
         assert held is not None
         assert held.near is not None
-        parts, near = [krein_part(held.scores, several=several)], held.near
-        if near.landmarks is not None:
-            similarities = not model.pairs.kernel.is_dissimilarity
-            self._neighbours = neighbours_of(near.landmarks, several, similarities=similarities)
-            parts += list(self._neighbours.of(near.values, near.own))
-        weights = held.weights * (len(held.weights) / held.weights.sum())
-        truth = held.Y > 0 if several else class_numbers(held.Y)
-        scores = np.stack(parts)
-        del parts  # there may be many classes
-        stack = (fit_label_stack if several else fit_stack)(scores, truth, weights)
-        self._range = np.array(score_range(held.scores, weights))
-        if not stack.weights.any():
-            by_neighbours = near.landmarks is not None and self._neighbours.counts.all()
-            stack, self._range = undecided(len(scores), int(by_neighbours)), np.array(ALL_NUMBERS)
+        near, similarities = held.near, not model.pairs.kernel.is_dissimilarity
+        decision = Decision.fit(
+            held.unseen, held.Y, held.weights, near.values, near.own, near.landmarks,
+            several=several, similarities=similarities,
+        )  # fmt: skip
+        self._range = decision.range
+        if decision.neighbours is not None:
+            self._neighbours = decision.neighbours
         names = ["krein", *(f"neighbours_{k}" for k in NEIGHBOURS)]
-        self.part_weights_ = {
-            name: float(weight) for name, weight in zip(names, stack.weights, strict=False)
-        }
-        sums = stack.scores(scores)
-        decided = sums > 0 if several else np.argmax(sums, axis=1)
-        missed = np.asarray(decided != truth).reshape(len(truth), -1)
-        wrong = np.asarray(missed.any(axis=1))
-        self.expected_error_, self.expected_error_std_ = mean_and_error(wrong, weights)
+        self.part_weights_ = dict(zip(names, decision.weights.tolist(), strict=False))
+        expect = partial(expected_class_error, decision=decision, similarities=similarities)
+        self.expected_error_, self.expected_error_std_, _ = expect(held)
+        if held.regrouped is not None:
+            say_equal(held, self.expected_error_, expect(held.regrouped).outer)
 
     # Using
 
@@ -500,16 +471,14 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         """The sum of all parts for every class, or for the odds of every label."""
         self._require_fitted()
         objects, columns = self._new_rows(X)
-        weights = np.array(list(self.part_weights_.values()))
-        several = self.multi_class_ == MULTILABEL
+        decision = Decision(
+            np.array(list(self.part_weights_.values())), self._range,
+            getattr(self, "_neighbours", None), self.multi_class_ == MULTILABEL,
+        )  # fmt: skip
 
         def scores(raw: Array, products: Array) -> Array:
-            clipped = np.clip(products + self._intercept, *self._range)
-            parts = [krein_part(clipped, several=several)]
-            if len(weights) > 1:
-                values = raw if columns.landmarks is None else raw[:, columns.landmarks]
-                parts += list(self._neighbours.of(values))
-            return Stack(weights, 0.0, True).scores(np.stack(parts))
+            values = raw if columns.landmarks is None else raw[:, columns.landmarks]
+            return decision.sums(products + self._intercept, values)
 
         return self._projected(objects, columns, self.dual_coef_, scores, len(self.classes_))
 
@@ -578,38 +547,21 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         return expit(scores) if self.multi_class_ == MULTILABEL else probabilities(scores)
 
 
-def krein_part(scores: Array, *, several: bool) -> Array:  # (n, q) -> (n, n_classes)
-    """Least-squares scores f as a part of the decision: f of a class, and 2 f of a label.
-
-    That is the logarithm of the odds if having the label has the score f, and not having it -f.
-    """
-    return 2 * scores if several else two_columns(scores)
-
-
-def neighbours_of(
-    known: KnownLandmarks, several: bool, *, similarities: bool
-) -> NeighbourScores | LabelNeighbours:
-    """What scores classes, or several labels, by the landmarks near an object."""
-    if several:
-        return LabelNeighbours.fit(known.values, known.Y, known.weights, similarities=similarities)
-    return NeighbourScores.fit(
-        known.values, class_numbers(known.Y), max(known.Y.shape[1], 2), known.weights,
-        similarities=similarities,
-    )  # fmt: skip
-
-
-def undecided(n_parts: int, deciding: int) -> Stack:
-    """The stack if no part predicts objects that are left out, as with one object per class.
-
-    All classes are then about equally probable, and one part decides on the label.
-    """
-    weights = np.zeros(n_parts)
-    weights[deciding] = UNDECIDED
-    return Stack(weights, float("nan"))
-
-
-def mean_and_error(values: Array, weights: Array) -> tuple[float, float]:
-    """A weighted mean, and its standard error."""
-    total = weights.sum()
-    mean = float(weights @ values / total)
-    return mean, float(np.sqrt(np.sum(np.square(weights * (values - mean)))) / total)
+def say_equal(held: HeldOut, error: float, other: float) -> None:
+    """Warn of equal objects, with the errors to expect if they are left out together or not."""
+    sample = held.sample
+    assert sample is not None
+    assert sample.equal is not None
+    some = f"{n_equal(sample.equal)} of {sample.n} objects are equal to others"
+    if sample.groups is not None:
+        warn(
+            f"{some}: equal ones were left out together, and the expected error is {error:.2g}; it "
+            f"would be about {other:.2g} if new objects were equal to known ones as often, for "
+            "which pass groups=range(n)"
+        )
+    else:
+        warn(
+            f"{some}: the expected error of {error:.2g} counts on new objects that are equal to "
+            f"known ones as often; for others it is about {other:.2g}, for which pass groups with "
+            "one number for equal objects"
+        )

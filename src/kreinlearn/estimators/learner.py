@@ -21,8 +21,8 @@ from kreinlearn.data.validation import TargetLike, WeightLike, are_label_sets
 from kreinlearn.distributed.entrance import lazy_result, require_in_memory, scored
 from kreinlearn.estimators.base import KreinEstimator, feature_attributes
 from kreinlearn.estimators.refusals import refuse
-from kreinlearn.kernels.base import Array, Objects
-from kreinlearn.kernels.dissimilarity import PLUS, TRANSFORMS
+from kreinlearn.kernels.base import Array, Kernel, Objects
+from kreinlearn.kernels.dissimilarity import PLUS, TRANSFORMS, shares_of
 from kreinlearn.kernels.several import Several
 from kreinlearn.learn.calibration import calibration_of
 from kreinlearn.learn.coding import MULTILABEL, Encoded, Labels, class_scores, read_targets
@@ -37,7 +37,9 @@ from kreinlearn.learn.fit import (
     fit_model,
     make_spec,
 )
+from kreinlearn.learn.groups import equal_objects, groups_for
 from kreinlearn.learn.incremental import first_part, going_on, next_part
+from kreinlearn.learn.similarity import SumOfKernels
 from kreinlearn.nystrom.landmarks import MapSpec, are_row_numbers
 from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.pairs.rows import Rows
@@ -54,11 +56,15 @@ PENALTY = [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})]
 
 
 class SimilarityNames(StrOptions):
-    """One of the names, or several that are joined by "+", which means the mean of these."""
+    """One of the names, or a mean of several, as in "exp + rank3" or "0.7 exp + 0.3 rank3"."""
 
     def is_satisfied_by(self, val: object) -> bool:
-        names = val.split(PLUS) if isinstance(val, str) else [val]
-        return all(super(SimilarityNames, self).is_satisfied_by(name) for name in names)
+        if not isinstance(val, str) or PLUS not in val:
+            return bool(super().is_satisfied_by(val))
+        try:
+            return bool(shares_of(val))
+        except ValueError:
+            return False
 
 
 class Learner(KreinEstimator):
@@ -106,18 +112,22 @@ class Learner(KreinEstimator):
     # Fitting
 
     def _fit_conformal(
-        self, X: Objects, y: TargetLike, sample_weight: WeightLike, method: str
-    ) -> None:
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike, groups: ArrayLike | None,
+        method: str,
+    ) -> None:  # fmt: skip
         """Learn, and keep the scores of objects that were left out."""
         from kreinlearn.estimators.conformal import fit_conformal  # few fits need it
 
-        fit_conformal(self, X, y, sample_weight, method)
+        fit_conformal(self, X, y, sample_weight, groups, method)
 
     def _fit(
-        self, X: Objects, y: TargetLike, sample_weight: WeightLike, also: Keep | None = None
-    ) -> None:
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike,
+        groups: ArrayLike | None = None, also: Keep | None = None,
+    ) -> None:  # fmt: skip
         """Learn, and set the attributes; ``also`` keeps more of the kernel values."""
-        learn = partial(self._learned, X, y, sample_weight, self._fit_recipe, fit_model)
+        learn = partial(
+            self._learned, X, y, sample_weight, self._fit_recipe, fit_model, groups=groups
+        )
         with self._fitting(X, y, sample_weight):
             model = self._coarsely(learn) if self._is_single else learn(self._resources.dtype)
             self._keep_beside(model)
@@ -130,7 +140,7 @@ class Learner(KreinEstimator):
     def _learned(
         self, X: Objects, y: TargetLike, sample_weight: WeightLike, recipe: Recipe,
         learn: Callable[[Pairs, Encoded, LearnSpec], T], dtype: str | None,
-        *, classes: ArrayLike | None = None, part: bool = False,
+        *, classes: ArrayLike | None = None, part: bool = False, groups: ArrayLike | None = None,
     ) -> T:  # fmt: skip
         """What a function of ``learn`` makes of checked rows and targets.
 
@@ -146,6 +156,8 @@ class Learner(KreinEstimator):
             intercept=self.fit_intercept, classes=classes, part=classes is not None,
             budget=self._budget(),
         )  # fmt: skip
+        if not part:
+            encoded = self._grouped(encoded, rows, kernel, groups)
         if recipe.held_out:
             _require_two(rows, encoded, name)
         if recipe.excludes:
@@ -154,6 +166,13 @@ class Learner(KreinEstimator):
             return cast("T", self._model_of_several(rows, kernel, encoded, recipe, dtype, rng))
         with self._pairs(kernel, rows, dtype, rng) as pairs:
             return learn(pairs, encoded, make_spec(self, recipe, pairs, encoded, part=part))
+
+    def _grouped(
+        self, encoded: Encoded, rows: Rows, kernel: Kernel, groups: ArrayLike | None
+    ) -> Encoded:
+        """Targets with the groups that are given; or with equal objects, if these are copies."""
+        equal = None if groups is not None else equal_objects(rows, kernel)
+        return encoded._replace(groups=groups_for(groups, rows, kernel), equal=equal)
 
     def _suited(self, recipe: Recipe, y: TargetLike, classes: ArrayLike | None = None) -> Recipe:
         """The recipe for these targets: sets of labels have a coding of their own."""
@@ -180,8 +199,9 @@ class Learner(KreinEstimator):
             learned = found.learned(spec.map, rng, chosen=self._landmarks.scheme != "auto")
         with self._pairs(learned.kernel, rows, dtype, rng) as pairs:
             pairs.known.add(learned.numbers, learned.values)
-            model = fit_model(pairs, encoded, replace(spec, map=learned.map))
-        kernels = [i if listed else several.kernels[i] for i in sorted(found.raw)]
+            known = SumOfKernels(found.compared, learned.judged)
+            model = fit_model(pairs, encoded, replace(spec, map=learned.map), known)
+        kernels = [s.number if listed else several.kernels[s.number] for s in found.used]
         unfitted = Several(kernels, learned.kernel.terms)
         return replace(model, combination=found.combination, sum=unfitted)
 
@@ -443,7 +463,7 @@ class KreinRegressorBase(RegressorMixin, MultiOutputMixin, Learner):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: Objects, y: TargetLike, sample_weight: WeightLike = None,
-        *, conformal: str | None = None,
+        groups: ArrayLike | None = None, *, conformal: str | None = None,
     ) -> Self:  # fmt: skip
         """Choose a similarity and landmarks, pass once over the data, tune the penalties, solve.
 
@@ -457,6 +477,10 @@ class KreinRegressorBase(RegressorMixin, MultiOutputMixin, Learner):
         sample_weight : array-like of shape (n_samples,), default=None
             One weight per object, none of them negative. With a given similarity and given
             penalties, a weight of 2 is an object that is there twice.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each object, by any name or number. Objects of one group are left out
+            together wherever anything is tuned or judged. By default equal objects are a group,
+            if they are texts, series, graphs or long records, and there are not many of each.
         conformal : {"split", "cv+"} or None, default=None
             What is kept for ``predict_interval`` and ``novelty``. "split" sets a quarter of the
             objects aside before anything is chosen, at most 5,000, and learns from the others; its
@@ -469,9 +493,9 @@ class KreinRegressorBase(RegressorMixin, MultiOutputMixin, Learner):
             The fitted estimator.
         """
         if conformal is None:
-            self._fit(X, y, sample_weight)
+            self._fit(X, y, sample_weight, groups)
         else:
-            self._fit_conformal(X, y, sample_weight, conformal)
+            self._fit_conformal(X, y, sample_weight, groups, conformal)
         return self
 
     def predict(self, X: Objects) -> Any:
@@ -593,7 +617,7 @@ class KreinClassifierBase(ClassifierMixin, Learner):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: Objects, y: TargetLike, sample_weight: WeightLike = None,
-        *, conformal: str | None = None,
+        groups: ArrayLike | None = None, *, conformal: str | None = None,
     ) -> Self:  # fmt: skip
         """Choose a similarity and landmarks, pass once over the data, tune the penalties, solve.
 
@@ -610,6 +634,10 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         sample_weight : array-like of shape (n_samples,), default=None
             One weight per object, none of them negative. With a given similarity and given
             penalties, a weight of 2 is an object that is there twice.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each object, by any name or number. Objects of one group are left out
+            together wherever anything is tuned or judged. By default equal objects are a group,
+            if they are texts, series, graphs or long records, and there are not many of each.
         conformal : {"split", "cv+"} or None, default=None
             What is kept for ``predict_set`` and ``novelty``. "split" sets a quarter of the
             objects aside before anything is chosen, at most 5,000, and learns from the others; its
@@ -622,9 +650,9 @@ class KreinClassifierBase(ClassifierMixin, Learner):
             The fitted estimator.
         """
         if conformal is None:
-            self._fit(X, y, sample_weight)
+            self._fit(X, y, sample_weight, groups)
         else:
-            self._fit_conformal(X, y, sample_weight, conformal)
+            self._fit_conformal(X, y, sample_weight, groups, conformal)
         return self
 
     @property

@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -19,10 +19,10 @@ from kreinlearn.data.memory import Resources
 from kreinlearn.data.opening import with_target
 from kreinlearn.data.validation import TargetLike, WeightLike
 from kreinlearn.estimators.base import KreinEstimator
-from kreinlearn.estimators.learner import Keep, KreinClassifierBase
+from kreinlearn.estimators.learner import Keep, KreinClassifierBase, SimilarityNames
 from kreinlearn.estimators.ridge import RandomState
-from kreinlearn.kernels.base import Objects, symmetrised
-from kreinlearn.kernels.dissimilarity import TRANSFORMS, refit
+from kreinlearn.kernels.base import Objects
+from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, TRANSFORMS
 from kreinlearn.learn.coding import (
     Classes,
     Encoded,
@@ -31,9 +31,13 @@ from kreinlearn.learn.coding import (
     read_targets,
     require_two,
 )
+from kreinlearn.learn.combination import compared_on
+from kreinlearn.learn.comparison import ALMOST_ALL, COMPARED
+from kreinlearn.learn.exact import evenly
 from kreinlearn.learn.fit import Recipe
 from kreinlearn.learn.folds import are_drawn, draw_folds, warn_of_rare
 from kreinlearn.learn.losses import SquaredHinge
+from kreinlearn.learn.search import Unknowns
 from kreinlearn.learn.similarity import shared
 from kreinlearn.nystrom.landmarks import Landmarks, MapSpec, open_sample, select_landmarks
 from kreinlearn.pairs.pairs import Pairs, Sample
@@ -87,10 +91,10 @@ class SpectrumSVC(KreinClassifierBase):
         mean self-similarity, and takes the one with the best cross-validated accuracy; the smallest
         of equals.
     similarity : str, default="squared"
-        From a dissimilarity to a similarity: "squared" (centred, the paper's), "linear", "exp",
-        "narrow_exp", "gauss", "inverse", "local1", "local3", "local7", "local_exp1", "local_exp3",
-        "local_exp7", "local_inverse1", "local_inverse3", "rank1", "rank3", "rank10" or
-        "rank_inverse3". A similarity is used as it is.
+        From a dissimilarity to a similarity: "squared" (centred, the paper's), another one that
+        ``SimilarityOf`` defines, or a mean of several as in "0.7 exp + 0.3 rank3". "auto" blends
+        six of them as ``KreinRidgeClassifier`` does, by the squared error of least squares. A
+        similarity is used as it is.
     class_weight : dict, "balanced" or None, default=None
         Weights of the errors of the classes, as {label: weight}. "balanced" gives all classes the
         same total weight; None leaves the weights of the objects as they are. H does not depend on
@@ -115,6 +119,8 @@ class SpectrumSVC(KreinClassifierBase):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
+    similarity_ : str
+        How the dissimilarity was turned into a similarity. Exists for dissimilarities.
     dual_coef_ : ndarray of shape (n_landmarks_, n_pairs)
         Coefficients of the training objects, one column for each pair of classes: the decision
         values of pairs are ``k(x, landmarks_) @ dual_coef_ + intercept_``, positive for the second
@@ -183,10 +189,11 @@ class SpectrumSVC(KreinClassifierBase):
         },
         "spectrum": [StrOptions(set(CORRECTIONS))],
         "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "similarity": [StrOptions(set(TRANSFORMS))],
+        "similarity": [SimilarityNames({"auto", *TRANSFORMS})],
     }
     _fitted: ClassVar[tuple[str, ...]] = (
         *KreinEstimator._fitted, "classes_", "dual_coef_", "intercept_", "_intercept", "support_",
+        "similarity_",
         "n_iter_", "C_", "C_grid_", "cv_scores_", "folds_", "multi_class_", "_conformal",
         "_local", "_own_similarities",
     )  # fmt: skip
@@ -231,16 +238,17 @@ class SpectrumSVC(KreinClassifierBase):
         return Recipe(SquaredHinge(), Classes("ovo", self.class_weight))
 
     def _fit(
-        self, X: Objects, y: TargetLike, sample_weight: WeightLike, also: Keep | None = None
-    ) -> None:
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike,
+        groups: ArrayLike | None = None, also: Keep | None = None,
+    ) -> None:  # fmt: skip
         """Evaluate all pairs, correct the spectrum, choose C, solve."""
         with self._fitting(X, y, sample_weight):
-            pairs, sample = self._fit_all_pairs(X, y, sample_weight)
+            pairs, sample = self._fit_all_pairs(X, y, sample_weight, groups)
             if also is not None:
                 also(pairs, sample)
 
     def _fit_all_pairs(
-        self, X: Objects, y: TargetLike, sample_weight: WeightLike
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike, groups: ArrayLike | None
     ) -> tuple[Pairs, Sample]:
         rng = self._generator()
         seed = int(rng.integers(2**63))
@@ -253,6 +261,7 @@ class SpectrumSVC(KreinClassifierBase):
             recipe.coding, rows, y, given, name, intercept=True,
             budget=self._budget(),
         )  # fmt: skip
+        encoded = self._grouped(encoded, rows, kernel, groups)
         assert encoded.labels is not None
         assert encoded.classes is not None
         self.classes_ = encoded.classes
@@ -265,9 +274,12 @@ class SpectrumSVC(KreinClassifierBase):
         spec = MapSpec(len(numbers), "uniform", eligible=numbers)
         with self._pairs(kernel, rows, dtype, rng) as pairs:
             sample = self._all_pairs(pairs, spec, rng)
-            C = self._best(sample, machine, pairs.session, *folds) if folds else None
+            if sample.transform is not None:
+                self.similarity_ = self._similarity_of(pairs, sample, encoded)
+                sample = sample.using(self.similarity_)
             whole = machine.corrected(sample.K_ZZ, slice(None))
-            box = whole.box(float(self.C)) if C is None else C
+            tune = partial(self._best, sample, machine, whole, pairs.session)
+            box = tune(*folds) if folds else whole.box(float(self.C))
             solution = machine.solve(whole.H, slice(None), box, STEPS)
         self._keep_machine(pairs, sample, whole, box, solution)
         return pairs, sample
@@ -294,10 +306,19 @@ class SpectrumSVC(KreinClassifierBase):
             "take landmarks",
         )  # fmt: skip
         sample = select_landmarks(pairs, open_sample(pairs, spec, rng), spec, rng)
-        if sample.transform is not None:
-            sample = sample.using(self.similarity)
         pairs.probe(sample, USED)
         return sample
+
+    def _similarity_of(self, pairs: Pairs, sample: Sample, encoded: Encoded) -> str:
+        """The similarity that is named; or the blend of least squares, on some of the objects."""
+        if self.similarity != "auto":
+            return str(self.similarity)
+        numbers = sample.landmarks
+        places = evenly(encoded.Y[numbers], COMPARED, ALMOST_ALL)
+        values = sample.raw[np.ix_(places, places)]
+        compared = compared_on(pairs, encoded, numbers[places], [values]).with_rounds()
+        blended = compared.blended([AUTO_TRANSFORMS], Unknowns((None, None)))
+        return str(blended.judged.terms[0].transform)
 
     def _keep_machine(
         self, pairs: Pairs, sample: Sample, whole: Corrected, C: float, solution: Solution
@@ -342,7 +363,10 @@ class SpectrumSVC(KreinClassifierBase):
             found, present, counts = np.unique(
                 encoded.labels[numbers], return_inverse=True, return_counts=True
             )
-            few = encoded._replace(labels=present, counts=counts, classes=self.classes_[found])
+            groups = None if encoded.groups is None else encoded.groups[numbers]
+            few = encoded._replace(
+                labels=present, counts=counts, classes=self.classes_[found], groups=groups
+            )
             folds, n_folds = draw_folds(self.cv, Rows(numbers), few, rng)
             if are_drawn(self.cv):
                 warn_of_rare(few, n_folds)
@@ -351,8 +375,9 @@ class SpectrumSVC(KreinClassifierBase):
         return folds[numbers], n_folds
 
     def _best(
-        self, sample: Sample, machine: Machine, session: Session, folds: Array, n_folds: int
-    ) -> float:
+        self, sample: Sample, machine: Machine, whole: Corrected, session: Session, folds: Array,
+        n_folds: int,
+    ) -> float:  # fmt: skip
         """The entry of C_GRID whose machines classify most of what their folds leave out."""
         sizes = np.bincount(folds[folds >= 0], minlength=n_folds)
         used = np.flatnonzero((sizes > 0) & (sizes < len(folds)))
@@ -361,33 +386,25 @@ class SpectrumSVC(KreinClassifierBase):
         right, progress = np.zeros(len(C_GRID)), session.progress
         with progress.step("tested", int(sizes[used].sum())):
             for k in used:
-                right += self._right(sample, machine, folds == k)
+                right += self._right(sample, machine, whole, folds == k)
                 progress.add(int(sizes[k]))
         self.cv_scores_ = right / machine.errors[np.isin(folds, used)].sum()
         self.folds_ = folds
         best = self.cv_scores_ >= (1 - TIE_RTOL) * self.cv_scores_.max()
         return float(C_GRID[np.argmax(best)])
 
-    def _right(self, sample: Sample, machine: Machine, tested: Array) -> Array:
-        """Weight of the tested rows that are classified rightly, for every C."""
+    def _right(self, sample: Sample, machine: Machine, whole: Corrected, tested: Array) -> Array:
+        """Weight of the tested rows that are classified rightly, for every C of all objects."""
         train, valid = np.flatnonzero(~tested), np.flatnonzero(tested)
-        C_XZ, K_ZZ = similarities_of(sample, train, self.similarity)
+        K_ZZ, K_valid = sample.split(getattr(self, "similarity_", ""), train, valid)
         part = machine.corrected(K_ZZ, train)
         right = np.zeros(len(C_GRID))
-        for g, C in enumerate(C_GRID):
+        for g, C in enumerate(part.boxes(whole)):
             solution = machine.solve(part.H, train, C, FOLD_STEPS)
-            scores = C_XZ[valid] @ part.dual(solution.alpha) + solution.intercept
+            scores = K_valid @ part.dual(solution.alpha) + solution.intercept
             hit = machine.decided(scores) == machine.labels[valid]
             right[g] = machine.errors[valid][hit].sum()
         return right
-
-
-def similarities_of(sample: Sample, train: Array, name: str) -> tuple[Array, Array]:
-    """C of all rows to the training part, and K_ZZ; only that part transforms distances."""
-    if sample.transform is None:
-        C = sample.C[:, train]
-        return C, symmetrised(C[train])
-    return refit(sample.raw, train, train, np.arange(len(sample.rows)), TRANSFORMS[name])
 
 
 @dataclass(frozen=True)
@@ -410,6 +427,12 @@ class Corrected:
         """The box constraint for H that corresponds to C for the kernel itself."""
         with np.errstate(over="ignore", under="ignore"):
             return float(np.clip(C * self.size * np.float64(self.unit) ** self.degree, *BOX))
+
+    def boxes(self, whole: Corrected) -> Array:
+        """The box constraints for H that are C_GRID for the H of all objects."""
+        with np.errstate(over="ignore", under="ignore"):
+            unit = self.size / whole.size * np.float64(self.unit / whole.unit) ** self.degree
+            return np.clip(C_GRID * unit, *BOX)
 
     def unboxed(self, C: float) -> float:
         with np.errstate(over="ignore", under="ignore", divide="ignore"):
@@ -441,10 +464,13 @@ class Machine:
         A /= unit
         spectrum = shared(partial(signed_eigh, A), "spectrum", A)
         correction = correct(A, self.spectrum, spectrum)
-        H = correction.train / root / root.T
-        size = float(np.mean(np.abs(np.diagonal(H)))) or 1.0
+        H = correction.train  # in whose memory it stays
+        H /= root
+        H /= root.T
+        size = float(np.average(np.abs(np.diagonal(H)), weights=root[:, 0] ** 2)) or 1.0
         degree = 2 if self.spectrum == "square" else 1
-        return Corrected(H / size, unit, size, degree, root, correction)
+        H /= size
+        return Corrected(H, unit, size, degree, root, correction)
 
     def solve(self, H: Array, rows: Any, C: float, steps: int) -> Solution:
         """The machines of all pairs of classes; a class without rows loses against all others."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import has_fit_parameter
 
 from kreinlearn.evaluation.learners import Learner, Settings
 from kreinlearn.evaluation.result import Score
@@ -149,7 +150,10 @@ class Run:
         model = learner.make(self.settings, seed)
         saved = share.saved if share is not None else 0.0
         start = time.perf_counter()
-        model.fit(self.prepared.part(train, train), self.targets.y[train])
+        groups = self.targets.groups
+        grouped = groups is not None and has_fit_parameter(model, "groups")
+        given = {"groups": groups[train]} if groups is not None and grouped else {}
+        model.fit(self.prepared.part(train, train), self.targets.y[train], **given)
         fitted = time.perf_counter()
         predicted = model.predict(self.prepared.part(test, train))
         end = time.perf_counter()

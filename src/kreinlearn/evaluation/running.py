@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Iterable
 from contextlib import nullcontext
+from dataclasses import replace
 from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
@@ -49,9 +50,11 @@ from kreinlearn.kernels.candidates import AUTO
 from kreinlearn.kernels.keys import key_of
 from kreinlearn.kernels.several import Several
 from kreinlearn.learn.folds import MAX_FOLDS, are_drawn, random_folds
+from kreinlearn.learn.groups import groups_for
 from kreinlearn.nystrom.landmarks import Landmarks
 from kreinlearn.nystrom.schemes import SCHEMES
 from kreinlearn.pairs.evaluate import pair_seconds, pairs_among
+from kreinlearn.pairs.rows import Rows
 from kreinlearn.progress import Progress, time_in_words
 
 REMEMBERED = "1GB"  # of kernel values, unless memory_budget says otherwise
@@ -79,7 +82,7 @@ def evaluate(
     cv: CrossValidation = 5, landmarks: Landmarks | float | str | None = "auto",
     task: str = "auto", resources: Resources | None = None, n_jobs: int | None = None,
     random_state: Seed = None, time_limit: float | None = None, verbose: int | bool = 0,
-    progress: Report | None = None,
+    progress: Report | None = None, groups: ArrayLike | None = None,
 ) -> Evaluation:  # fmt: skip
     """Find out which learner has the smallest error on these objects.
 
@@ -150,6 +153,10 @@ def evaluate(
         objects a first answer is printed, which learners give that are fitted to 300 objects.
     progress : callable or None, default=None
         Called as ``progress(done, total, name)`` each time a learner has been fitted on a fold.
+    groups : array-like of shape (n_samples,), default=None
+        The group of each object. Objects of one group are in one fold, and are left out together
+        wherever a learner of this library tunes anything. By default equal objects are a group, if
+        they are texts, series, graphs or long records, and there are not many of each.
 
     Returns
     -------
@@ -187,6 +194,7 @@ def evaluate(
         given = {**settings.parameters("landmarks"), "kernel": _as_one(kernel)}
         prepared = prepare(X, rng=rng, verbose=verbose, **given)
         targets = targets_of(y, prepared.n, task)
+        targets = replace(targets, groups=groups_for(groups, Rows(prepared.X), prepared.kernel))
         chosen, refused = _able(learners_for(targets.task, learners), kernel, single)
         pair = pair_seconds(prepared.kernel, prepared.X) if prepared.kernel.costly else 0.0
         sampled, numbers = list[str](), np.arange(prepared.n)
@@ -308,9 +316,9 @@ def _folds(targets: Targets, cv: CrossValidation, n: int, rng: np.random.Generat
     labels = targets.labels
     if not are_drawn(cv):
         splits = check_cv(cv, targets.y, classifier=labels is not None)
-        return list(splits.split(np.zeros(n), targets.y))
+        return list(splits.split(np.zeros(n), targets.y, targets.groups))
     k = max(2, min(MAX_FOLDS if cv is None else int(cv), n))
-    numbers = random_folds(n, k, rng, labels)
+    numbers = random_folds(n, k, rng, labels, targets.groups)
     return [(np.flatnonzero(numbers != j), np.flatnonzero(numbers == j)) for j in range(k)]
 
 

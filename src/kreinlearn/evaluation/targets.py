@@ -32,6 +32,7 @@ class Targets:
     labels: Array | None
     classes: Array | None = None
     notes: tuple[str, ...] = ()
+    groups: Array | None = None  # (n,) numbers of groups that are in one fold
 
     @property
     def task(self) -> str:
@@ -52,7 +53,8 @@ class Targets:
     def of_part(self, rows: Array) -> Targets:
         """The targets of some of the objects, with what there is to note about all of them."""
         part = targets_of(self.y[rows], len(rows), self.task)
-        return replace(part, notes=(*self.notes, *part.notes))
+        groups = None if self.groups is None else self.groups[rows]
+        return replace(part, notes=(*self.notes, *part.notes), groups=groups)
 
     def rare_in_words(self, k: int) -> list[str]:
         """What is to be said about classes with fewer objects than there are folds."""

@@ -129,6 +129,7 @@ def _of(kind: str) -> list[Kernel]:
 
 def _for_objects(X: Any) -> list[Kernel]:
     """Kernels for a sequence of objects, all of one kind."""
+    X = objects_of(X)  # a column may have an index of its own
     n = length(X)
     places = np.unique(np.linspace(0, max(n - 1, 0), min(n, LOOKED_AT)).astype(np.intp))
     some = list(objects_of(take(X, places)))
@@ -143,7 +144,7 @@ def _for_objects(X: Any) -> list[Kernel]:
         )
     (kind,) = kinds
     if kind == "records":
-        return _for_fields(_columns_of(list(objects_of(X))))
+        return _for_fields(_columns_of(list(X)))
     if kind == "texts":
         kernels = _of("texts") + _of("n-grams")
     elif kind == "arrays":

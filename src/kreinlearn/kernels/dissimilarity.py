@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self, cast
@@ -261,13 +261,20 @@ TRANSFORMS: dict[str, Callable[[Array], Transform]] = {  # from the distances in
     "rank_inverse3": partial(RankScaling.on, k=3.0, tail="inverse"),
     "inverse": Inverse.on,
 }
-AUTO_TRANSFORMS = tuple(name for name in TRANSFORMS if name != "inverse")
-PLUS = " + "  # between the names of transformations that are added
+AUTO_TRANSFORMS = (
+    "squared",
+    "linear",
+    "exp",
+    "local3",
+    "local_exp3",
+    "rank3",
+)  # that "auto" blends
+PLUS = " + "  # between transformations that are added, each with or without a weight
 
 
 @dataclass(frozen=True)
 class Blend(Transform):
-    """The mean of several similarities of one distance, each with the mean |k(x, x)| 1.
+    """A weighted mean of several similarities of one distance, each with the mean |k(x, x)| 1.
 
     The offsets of an object are those of all parts, side by side.
     """
@@ -276,10 +283,11 @@ class Blend(Transform):
     weights: tuple[float, ...]
 
     @classmethod
-    def on(cls, D_RR: Array, names: Sequence[str]) -> Blend:
-        parts = tuple(TRANSFORMS[name](D_RR) for name in names)
+    def on(cls, D_RR: Array, shares: Mapping[str, float]) -> Blend:
+        parts = tuple(TRANSFORMS[name](D_RR) for name in shares)
         sizes = (np.abs(part.diagonal(part.offsets(D_RR))).mean() or 1.0 for part in parts)
-        return cls(len(D_RR), parts, tuple(1 / (len(names) * float(size)) for size in sizes))
+        of_each = zip(shares.values(), sizes, strict=True)
+        return cls(len(D_RR), parts, tuple(share / float(size) for share, size in of_each))
 
     def offsets(self, D: Array) -> Array:
         return np.column_stack([part.offsets(D) for part in self.parts])
@@ -308,10 +316,37 @@ class Blend(Transform):
 def make_transform(name: str, D_RR: Array) -> Transform:
     """The transformation of a name, from the distances in a reference set.
 
-    Names that are joined by " + " are the mean of several similarities.
+    Names that are joined by " + " are a mean of several similarities, as ``shares_of`` says.
     """
-    names = name.split(PLUS)
-    return TRANSFORMS[name](D_RR) if len(names) == 1 else Blend.on(D_RR, names)
+    return Blend.on(D_RR, shares_of(name)) if PLUS in name else TRANSFORMS[name](D_RR)
+
+
+def shares_of(name: str) -> dict[str, float]:
+    """The share of each transformation in a name such as "exp + rank3" or "0.7 exp + 0.3 rank3".
+
+    Examples
+    --------
+    >>> shares_of("3 exp + rank3")
+    {'exp': 0.75, 'rank3': 0.25}
+    """
+    weights = dict[str, float]()
+    for part in name.split(PLUS):
+        weight, _, transform = part.rpartition(" ")
+        if transform not in TRANSFORMS or transform in weights:
+            raise ValueError(f"similarity={name!r} is no sum of different transformations")
+        weights[transform] = float(weight or 1)
+    total = sum(weights.values())
+    if not all(0 < weight < np.inf for weight in weights.values()):
+        raise ValueError(f"similarity={name!r} has a weight that is not positive")
+    return {transform: weight / total for transform, weight in weights.items()}
+
+
+def blend_name(shares: Mapping[str, float]) -> str:
+    """The name of a mean with these shares, to two digits; that of the only one."""
+    if len(shares) == 1:
+        return next(iter(shares))
+    largest_first = sorted(shares.items(), key=lambda item: -item[1])
+    return PLUS.join(f"{share:.2g} {name}" for name, share in largest_first)
 
 
 def refit(

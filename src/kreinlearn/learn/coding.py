@@ -53,6 +53,8 @@ class Encoded(NamedTuple):
     weighted: Array | None = None  # the rows of positive weight; None if all rows have one
     class_weights: Array | None = None  # factors of the classes that are part of the weights
     multilabel: bool = False  # whether the classes are labels, of which an object has any number
+    groups: Array | None = None  # (n,) numbers of groups of rows that are left out together
+    equal: Array | None = None  # (n,) numbers of distinct objects, if some are equal
 
 
 class Coding(Protocol):

@@ -1,8 +1,7 @@
 """All objects are landmarks: what that costs, and how one eigendecomposition serves everything.
 
 Every least-squares problem is diagonal in the eigenbasis of the kernel matrix, see
-``solvers.exact``. Penalties are tuned by leaving out one object at a time, or on the folds that the
-user asks for, each of which is decomposed once.
+``solvers.exact``, and ``learn.comparison`` judges penalties in it.
 """
 
 from __future__ import annotations
@@ -14,20 +13,15 @@ import numpy as np
 
 from kreinlearn.data.memory import in_words
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns, tune_apart
-from kreinlearn.learn.task import Features, Linear, Task, weighted
-from kreinlearn.nystrom.core import CORE_RTOL, FeatureMap, identity_map
-from kreinlearn.pairs.pairs import over_unit, unit_of
+from kreinlearn.kernels.several import Term
+from kreinlearn.learn.comparison import SKETCHED, Comparison, Judged, RoundsLoss
+from kreinlearn.learn.search import HeldOutLoss, Unknowns
+from kreinlearn.learn.task import Features, Linear, Task
+from kreinlearn.nystrom.core import FeatureMap, identity_map
+from kreinlearn.pairs.pairs import over_unit
 from kreinlearn.progress import time_in_words
-from kreinlearn.solvers.exact import ACCURACY, Eigenbasis, ExactFold, LeaveOneOutLoss, Projected
-from kreinlearn.sums.moments import FeatureMoments, Targets
-from kreinlearn.sums.parallel import threaded_blas
-
-SHARES = tuple(10.0 ** np.arange(-9, 0.5, 1.5))  # of the scale: penalties that are tried first
-SKETCHED = 8  # sums of targets by which penalties are tuned, if there are more targets
-ALMOST_ALL = 1.2  # all objects are looked at, and not a part, if there are not so many times more
-SCREENED_ACCURACY = 1e-5  # of the integrals behind leave-one-out, on parts
-LARGE = 1500  # objects from which on several threads decompose their matrix
+from kreinlearn.solvers.exact import Eigenbasis, Projected
+from kreinlearn.sums.moments import FeatureMoments
 
 # What a fit costs: rough figures for one core of today's machines. They are constants, so that the
 # same data have the same landmarks everywhere; only the cost of a user's own function is measured,
@@ -49,27 +43,42 @@ MATRICES = 7  # n x n matrices that are held at once if all objects are landmark
 NODES = 320  # numbers for each object and target that leave-one-out holds beside them
 
 
-def decomposed(task: Task, places: Array | None = None) -> Eigenbasis:
-    """The eigenbasis of the similarities of all objects, or of those at some places."""
-    if places is None:
-        n = len(task.sample.landmarks)
-        _require_room(task, MATRICES * 8 * n * n, f"a decomposition of {n} x {n} similarities")
-    K, unit = over_unit(task.sample.square(task.similarity, places))
-    w = None if task.weights is None else np.asarray(task.weights)[chosen_numbers(task, places)]
-    return _basis(task, K, w, unit)
+def comparison_of(task: Task, places: Array | None = None) -> Comparison:
+    """All landmarks, in their order, or those at some places, by which similarities are judged."""
+    sample, session = task.sample, task.pairs.session
+    numbers, raw = chosen_numbers(task, places), sample.raw
+    if places is not None or not sample.is_square:
+        at = sample.positions(numbers)
+        raw = raw[at] if places is None else raw[np.ix_(at, places)]
+    weights = None if task.weights is None else np.asarray(task.weights)[numbers]
+    labels, groups, equal = (
+        None if each is None else each[numbers] for each in (task.labels, task.groups, task.equal)
+    )
+    return Comparison(
+        [raw], np.asarray(task.Y[numbers], dtype=np.float64), weights,
+        tuple(np.asarray(folds)[numbers] for folds in task.rounds), labels, groups, equal,
+        task.kind.signed, task.intercept, sample.eps, session.workers,
+    )  # fmt: skip
+
+
+def terms_of(task: Task) -> tuple[Term, ...]:
+    """The similarity of a task."""
+    return (Term(0, None if task.sample.transform is None else task.similarity, 1.0),)
+
+
+def decomposed(task: Task) -> Eigenbasis:
+    """The eigenbasis of the similarities of all objects."""
+    n = len(task.sample.landmarks)
+    _require_room(task, MATRICES * 8 * n * n, f"a decomposition of {n} x {n} similarities")
+    K, unit = over_unit(task.sample.square(task.similarity))
+    comparison = comparison_of(task)
+    return comparison.basis(K, comparison.w, unit)
 
 
 def _require_room(task: Task, n_bytes: int, what: str) -> None:
     """Raise MemoryError if something of all objects does not fit the budget."""
     remedy = "use fewer landmarks, or raise Resources(memory_budget=...)"
     task.pairs.require_memory(n_bytes, what, remedy)
-
-
-def _basis(task: Task, K: Array, w: Array | None, unit: float) -> Eigenbasis:
-    """Decompose similarities over their unit; their memory is used for something else."""
-    rtol = max(CORE_RTOL, len(K) * task.sample.eps)
-    with threaded_blas(task.pairs.session.workers if len(K) >= LARGE else 1):
-        return Eigenbasis.of(K, w, signed=task.kind.signed, rtol=rtol, unit=unit, overwrite=True)
 
 
 def chosen_numbers(task: Task, places: Array | None) -> Array:
@@ -92,13 +101,9 @@ def evenly(Y: Array, size: int, almost: float) -> Array:
     n = len(Y)
     if n <= almost * size:
         return np.arange(n)
-    return np.sort(by_target(Y)[np.arange(size) * n // size])
-
-
-def by_target(Y: Array) -> Array:
-    """Places in the order of the targets; those of equal targets are in random order."""
-    order = np.random.default_rng(len(Y)).permutation(len(Y))
-    return order[np.lexsort(Y[order].T[::-1])]
+    order = np.random.default_rng(n).permutation(n)
+    order = order[np.lexsort(Y[order].T[::-1])]
+    return np.sort(order[np.arange(size) * n // size])
 
 
 def has_folds(task: Task, places: Array | None = None) -> bool:
@@ -109,82 +114,40 @@ def has_folds(task: Task, places: Array | None = None) -> bool:
 
 def can_be_tuned(task: Task, places: Array | None = None) -> bool:
     """Whether penalties can be judged by objects that are left out."""
-    if task.leaves_one_out:
+    if not task.rounds:
         return len(chosen_numbers(task, places)) > 1
     return has_folds(task, places)
 
 
-def tuning_loss(
-    task: Task,
-    places: Array | None = None,
-    basis: Eigenbasis | None = None,
-    accuracy: float = ACCURACY,
-    *,
-    sketched: bool = False,
-) -> FoldLosses:
-    """The loss by which penalties are tuned: one object left out at a time, or the user's folds.
+def by_folds(task: Task, places: Array | None = None) -> RoundsLoss:
+    """The loss of folds, also where least squares leaves out one object at a time."""
+    comparison = comparison_of(task if task.rounds else replace(task, rounds=(task.folds,)), places)
+    unit = task.sample.unit if places is None else over_unit(comparison.among(terms_of(task)))[1]
+    return comparison.folds(terms_of(task), unit)
 
-    If ``sketched``, many targets are replaced by a few sums of them with random signs, whose
-    squared errors are those of all targets on average.
-    """
-    if not can_be_tuned(task, places):
-        raise task.nothing_left_out()
-    n, q = len(task.sample.landmarks), task.Y.shape[1]
-    if not task.leaves_one_out:
-        if places is None:
-            n_bytes = 2 * 8 * task.n_folds * n * n
-            _require_room(task, n_bytes, f"tuning on {task.n_folds} folds of {n} objects")
-        return MeanLoss(exact_folds(task, places))
-    if places is None:
-        q = min(q, SKETCHED) if sketched else q
-        _require_room(task, exact_bytes(n, q), f"leaving out each of {n} objects")
-    basis = decomposed(task, places) if basis is None else basis
-    Y = task.Y[chosen_numbers(task, places)]
-    return LeaveOneOutLoss(
-        basis, sketch(Y) if sketched else Y, intercept=task.intercept, accuracy=accuracy
-    )
+
+def tuning_loss(task: Task, basis: Eigenbasis) -> HeldOutLoss:
+    """The loss by which penalties are tuned: of folds, or of one object left out at a time."""
+    return comparison_of(task).loss(terms_of(task), basis)
 
 
 def tune_exactly(
     task: Task, basis: Eigenbasis, unknowns: Unknowns, *, sketched: bool = False
-) -> tuple[Tuned, FoldLosses]:
-    """The penalties of smallest loss, and the loss of all targets at any penalties.
+) -> Judged:
+    """The penalties of smallest loss, and the loss at any penalties.
 
     If ``sketched``, the loss is that of a few sums of many targets. The penalties are the same.
     """
-    loss = few = tuning_loss(task, basis=basis, sketched=sketched)
-    q = task.Y.shape[1]
-    if isinstance(loss, LeaveOneOutLoss) and q > SKETCHED and not sketched:
-        few = loss.combined(random_signs(q))
-    tuned = tune_apart(few, basis.scale, unknowns, shares=SHARES)
-    return (tuned if few is loss else replace(tuned, loss=loss(tuned.values)[0])), loss
-
-
-def sketch(Y: Array) -> Array:
-    """The targets, or a few sums of them that have the same squared error on average."""
-    return Y @ random_signs(Y.shape[1]) if Y.shape[1] > SKETCHED else Y
-
-
-def random_signs(q: int) -> Array:  # (q, SKETCHED)
-    """Sums of q targets whose squared errors are those of all targets on average."""
-    return np.random.default_rng(0).choice([-1.0, 1.0], (q, SKETCHED)) / np.sqrt(SKETCHED)
-
-
-def exact_folds(task: Task, places: Array | None = None) -> list[ExactFold]:
-    """The user's folds, each with a transformation and an eigenbasis of its training part."""
-    numbers, sample = chosen_numbers(task, places), task.sample
-    unit = sample.unit if places is None else unit_of(sample.square(task.similarity, places))
-    places = np.arange(len(numbers)) if places is None else places
-    folds, (Y, w) = task.folds[numbers], weighted(*Targets(task.Y, task.weights).of(numbers))
-    made = []
-    for k in range(task.n_folds):
-        train, valid = np.flatnonzero(folds != k), np.flatnonzero(folds == k)
-        if len(train) and len(valid):
-            K, K_valid = sample.split(task.similarity, places[train], places[valid])
-            basis = _basis(task, over_unit(K, unit)[0], w[train], unit)
-            parts = Y[train], over_unit(K_valid, unit)[0], Y[valid], w[valid]
-            made.append(ExactFold(basis, *parts, intercept=task.intercept))
-    return made
+    if not can_be_tuned(task):
+        raise task.nothing_left_out()
+    n, q = len(task.sample.landmarks), task.Y.shape[1]
+    if task.rounds:
+        k = sum(int(np.max(folds)) + 1 for folds in task.rounds)
+        _require_room(task, 2 * 8 * k * n * n, f"tuning on {k} folds of {n} objects")
+    else:
+        q = min(q, SKETCHED) if sketched else q
+        _require_room(task, exact_bytes(n, q), f"leaving out each of {n} objects")
+    return comparison_of(task).tuned(terms_of(task), unknowns, basis, sketched=sketched)
 
 
 def exact_features(task: Task) -> tuple[Task, Features]:

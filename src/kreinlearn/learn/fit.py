@@ -14,14 +14,20 @@ from kreinlearn.kernels.several import Several
 from kreinlearn.learn.coding import Coding, Encoded, pairs_left_out, solve_pairs
 from kreinlearn.learn.combination import Combination
 from kreinlearn.learn.exact import exact_features, exact_sums, landmarks_by_cost
-from kreinlearn.learn.folds import are_drawn, draw_folds, warn_of_rare
+from kreinlearn.learn.folds import are_drawn, draw_folds, rounds_of, warn_of_rare
 from kreinlearn.learn.held_out import HeldOut, held_out
 from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.neighbours import NEIGHBOURS
 from kreinlearn.learn.precision import require_learned
 from kreinlearn.learn.scoring import cross_validated_score
 from kreinlearn.learn.search import Tuned, Unknowns, given, pattern_search
-from kreinlearn.learn.similarity import Chosen, SimilaritySpec, choose_similarity, kernels_to_try
+from kreinlearn.learn.similarity import (
+    Chosen,
+    SimilaritySpec,
+    SumOfKernels,
+    choose_similarity,
+    kernels_to_try,
+)
 from kreinlearn.learn.stack import stack_bytes
 from kreinlearn.learn.task import Features, Linear, Task
 from kreinlearn.nystrom.core import FeatureKind, FeatureMap, KreinFeatures, identity_map
@@ -63,7 +69,6 @@ class Recipe(NamedTuple):
     seconds: float | None = None  # of one core that a fit may take; None is the default
     held_out: bool = False  # whether scores of objects by models without them are kept
     near: bool = False  # and the kernel values of these objects, for their neighbours
-    blends: bool = False  # whether several similarities of one distance may be added
     in_parts: bool = False  # whether partial_fit may go on from a fit
     excludes: str = ""  # what the table of refusals calls it, if some options do not go with it
 
@@ -141,7 +146,6 @@ def make_spec(
             kernels_to_try(asked.kernel, asked.kernel_params, pairs.kernel, pairs.session.rng),
             equal=equal,
             tunes=fixed == (None, None),
-            blends=recipe.blends,
             sketched=recipe.loss.iterates,
         ),
         recipe.kind,
@@ -241,12 +245,14 @@ class Model:
     sum: Several | None = None  # the sum of them, not fitted
 
 
-def fit_model(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Model:
+def fit_model(
+    pairs: Pairs, encoded: Encoded, spec: LearnSpec, sum_of_kernels: SumOfKernels | None = None
+) -> Model:
     """From rows and targets to a model: the picture of ARCHITECTURE.md, one line per arrow."""
     task = make_task(pairs, encoded, spec)  # rows -> landmarks, folds
     if spec.near:
         require_room_for_stack(task, several=encoded.multilabel)
-    chosen = choose_similarity(task, spec.similarity)
+    chosen = choose_similarity(task, spec.similarity, sum_of_kernels)
     by_fold = (spec.tunes or spec.held_out) and not chosen.task.honest and not spec.loo
     kept = None
     if not spec.is_exact(chosen.task):
@@ -271,7 +277,7 @@ def fit_model(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Model:
         left_out = pairs_left_out(task, features, loss, tuned.values)
     else:
         left_out = loss.left_out(task, features, tuned.values, kept, solution)
-    return replace(model, held_out=held_out(task, left_out, near=spec.near))
+    return replace(model, held_out=held_out(task, left_out, chosen.compared, near=spec.near))
 
 
 def make_task(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Task:
@@ -287,11 +293,17 @@ def make_task(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Task:
     folds, n_folds = draw_folds(spec.cv, pairs.rows, encoded, rng)
     task = Task(
         pairs, sample, of_map, spec.kind, rng, encoded.y, encoded.Y, encoded.weights, folds,
-        n_folds, spec.intercept, leaves_one_out=spec.cv is None or spec.loo,
+        n_folds, spec.intercept, labels=encoded.labels, groups=encoded.groups,
+        equal=encoded.equal,
     )  # fmt: skip
+    if task.exact:
+        transforms = pairs.kernel.is_dissimilarity
+        task = replace(task, rounds=rounds_of(spec.cv, folds, encoded, transforms=transforms))
     if spec.tunes and are_drawn(spec.cv) and (spec.cv is not None or not spec.is_exact(task)):
         warn_of_rare(encoded, n_folds)
-    return task if task.honest else task.with_landmarks_trained()
+    if task.honest or task.groups is not None:  # the mates of a landmark would know its target
+        return task
+    return task.with_landmarks_trained()
 
 
 def require_room_for_stack(task: Task, *, several: bool) -> None:
@@ -357,12 +369,18 @@ def make_model(
         columns=columns,
         map=feature_map.rescaled(features.unit),
         solved=solved(features.unit, feature_map, spec, encoded, tuned, decided),
-        folds=task.folds,
+        folds=folds_of(task, spec),
         n_chosen=task.spec.n_landmarks,
         chosen=chosen,
         signed=spec.kind.signed and needed is None,
         reason=task.spec.reason,
     )
+
+
+def folds_of(task: Task, spec: LearnSpec) -> Any:
+    """The folds by which penalties were judged: numbers of all rows, one column for each round."""
+    rounds = task.rounds if spec.is_exact(task) else ()
+    return np.column_stack(rounds) if len(rounds) > 1 else (*rounds, task.folds)[0]
 
 
 def fit_sums(task: Task, features: Features, values: Array) -> FitSums:

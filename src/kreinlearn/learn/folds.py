@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from kreinlearn.pairs.rows import Rows
 
 MAX_FOLDS = 5
+FEW = 300  # objects up to which folds are drawn twice
+SOME = 700  # up to which folds are drawn; of more, if all are landmarks, one is left out at a time
+ROUNDS = 2
+EACH = 1.2  # times as many models may be fitted to leave out each object by itself
+REFITS = 150  # objects up to which "loo" makes a similarity anew without each of them
 MANY_ROWS = 8192  # beyond which folds are not drawn for each row, and one-vs-one is not tried
 NAMED_CLASSES = 5  # that a warning names
 TRAINING = -1  # the fold of rows that are in every training part
@@ -54,14 +59,59 @@ def warn_of_rare(encoded: Encoded, k: int) -> None:
             warn(said, RareClasses)
 
 
-def random_folds(n: int, k: int, rng: np.random.Generator, labels: Array | None = None) -> Array:
-    """One fold number per row: equal parts of all rows, or of each class if there are labels."""
+def random_folds(
+    n: int, k: int, rng: np.random.Generator, labels: Array | None = None,
+    groups: Array | None = None,
+) -> Array:  # fmt: skip
+    """One fold number per row: equal parts of all rows, or of each class if there are labels.
+
+    Rows of one group are in one fold.
+    """
+    if groups is not None:
+        return _folds_of_groups(groups, k, rng, labels)
     folds = np.empty(n, dtype=np.intp)
     order = rng.permutation(n)
     if labels is not None:  # one class after the other, each in random order
         order = order[np.argsort(labels[order], kind="stable")]
     folds[order] = np.arange(n) % k
     return folds
+
+
+def _folds_of_groups(
+    groups: Array, k: int, rng: np.random.Generator, labels: Array | None
+) -> Array:
+    """Large groups first, each into the fold that has least of its classes, and least of all."""
+    numbers = np.unique(groups, return_inverse=True)[1]
+    classes = (
+        np.zeros_like(numbers) if labels is None else np.unique(labels, return_inverse=True)[1]
+    )
+    counts = np.zeros((numbers.max() + 1, classes.max() + 1))
+    np.add.at(counts, (numbers, classes), 1)
+    held, fold_of_group = np.zeros((k, counts.shape[1])), np.empty(len(counts), dtype=np.intp)
+    order = rng.permutation(len(counts))
+    for group in order[np.argsort(-counts[order].sum(axis=1), kind="stable")]:
+        same = held @ counts[group]
+        fold = np.lexsort((held.sum(axis=1), same))[0]
+        held[fold] += counts[group]
+        fold_of_group[group] = fold
+    return np.asarray(fold_of_group[numbers])
+
+
+def rounds_of_folds(
+    n: int, labels: Array | None, groups: Array | None, count: int | None = None,
+    k: int = MAX_FOLDS,
+) -> list[Array]:  # fmt: skip
+    """Fold numbers of n objects, drawn ``count`` times: by default twice if objects are few.
+
+    Each object, or group, is a fold by itself if that takes about as many models or fewer. The
+    folds are the same at every call, so that a fit to all objects does not depend on chance.
+    """
+    rng = np.random.default_rng(n)
+    count = (ROUNDS if n <= FEW else 1) if count is None else count
+    n_groups = n if groups is None else len(np.unique(groups))
+    if n_groups <= EACH * count * k:
+        return [np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]]
+    return [random_folds(n, k, rng, labels, groups) for _ in range(count)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +172,7 @@ def part_of_key(keys: Array, k: int) -> Array:  # (n,) uint64 -> (n,)
 Folds = TypeVar("Folds", Array, DrawnFolds)  # fold numbers of all rows
 
 
-def with_fold(folds: Folds, rows: Array, fold: int) -> Folds:
+def with_fold(folds: Folds, rows: Array, fold: Array | int) -> Folds:
     """The same folds, except that some rows are all in ``fold``."""
     if isinstance(folds, DrawnFolds):
         return folds.placed(rows, fold)
@@ -172,15 +222,40 @@ def draw_folds(cv: Any, rows: Rows, encoded: Encoded, rng: np.random.Generator) 
     n = rows.n
     if are_drawn(cv):
         k = min(fold_count(n) if cv is None else int(cv), n)
-        if n <= MANY_ROWS:
-            return random_folds(n, k, rng, encoded.labels), k
+        if n <= MANY_ROWS or encoded.groups is not None:
+            return random_folds(n, k, rng, encoded.labels, encoded.groups), k
         folds = DrawnFolds(n, k, int(rng.integers(2**63)))
         return _with_rare_spread(folds, k, rows, encoded, rng), k
     if isinstance(cv, str):  # "loo"
-        return np.arange(n), n
+        each = np.arange(n) if encoded.groups is None else encoded.groups
+        return each, int(each.max()) + 1
     splitter = check_cv(cv, encoded.y, classifier=encoded.classes is not None)
     splits = list(splitter.split(rows.X, encoded.y))
     return given_folds(n, splits), len(splits)
+
+
+def rounds_of(cv: Any, folds: Any, encoded: Encoded, *, transforms: bool) -> tuple[Array, ...]:
+    """The folds that judge a fit with all objects as landmarks; none: one object at a time.
+
+    Leaving out one object at a time takes a closed form, which cannot make similarities anew: of
+    ``transforms`` of a few objects each is a fold by itself instead.
+    """
+    n = len(folds) if encoded.weighted is None else len(encoded.weighted)
+    if isinstance(cv, str):  # "loo"
+        refits = encoded.groups is not None or (transforms and n <= REFITS)
+        return (np.asarray(folds),) if refits else ()
+    if cv is not None:
+        return (np.asarray(folds),)
+    if n > SOME and encoded.groups is None:
+        return ()
+    labels, groups = encoded.labels, encoded.groups
+    if encoded.weighted is None:
+        return tuple(rounds_of_folds(n, labels, groups))
+    rounds, rows = [], encoded.weighted  # other rows are as if they were absent
+    labels, groups = (None if each is None else each[rows] for each in (labels, groups))
+    for of_weighted in rounds_of_folds(n, labels, groups):
+        rounds.append(with_fold(np.full(len(folds), TRAINING), rows, of_weighted))
+    return tuple(rounds)
 
 
 def _with_rare_spread(

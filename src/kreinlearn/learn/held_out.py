@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kreinlearn.kernels.base import Array, symmetrised
+from kreinlearn.learn.comparison import Comparison, OuterFold
 from kreinlearn.learn.left_out import LeftOut
+from kreinlearn.learn.neighbours import without_mates
+from kreinlearn.learn.similarity import Compared
 from kreinlearn.learn.task import Task, weighted
 from kreinlearn.pairs.evaluate import places_of
 from kreinlearn.pairs.pairs import Sample
@@ -27,6 +31,19 @@ class HeldOut:
     Y: Array  # (k, q) targets
     weights: Array  # (k,)
     near: Near | None = None  # for learners that look at neighbours
+    sample: Comparison | None = None  # the objects of ``outer``
+    outer: Sequence[OuterFold] = ()  # everything found anew without some objects of the sample
+    regrouped: HeldOut | None = None  # the same with equal objects left out otherwise
+
+    @property
+    def unseen(self) -> Array:  # (k, q)
+        """Scores by models for which nothing was chosen by the object, where all have them."""
+        if not self.outer or self.sample is None or self.sample.n != len(self.scores):
+            return self.scores
+        scores = np.empty_like(self.scores)
+        for fold in self.outer:
+            scores[fold.valid] = fold.scores
+        return scores
 
 
 @dataclass(frozen=True)
@@ -47,14 +64,27 @@ class KnownLandmarks:
     weights: Array  # (m,)
 
 
-def held_out(task: Task, found: LeftOut, *, near: bool) -> HeldOut:
+def held_out(task: Task, found: LeftOut, compared: Compared | None, *, near: bool) -> HeldOut:
     """Scores of training objects with their targets, and if ``near`` with their kernel values."""
     numbers = found.numbers
-    Y, w = _targets(task, numbers)
-    if not near:
-        return HeldOut(found.scores, Y, w)
-    values = _values(task.sample, numbers)
-    return HeldOut(found.scores, Y, w, Near(values, *_landmarks(task, numbers, values)))
+    held = HeldOut(found.scores, *_targets(task, numbers))
+    if near:
+        values = _values(task.sample, numbers)
+        own, landmarks = _landmarks(task, numbers, values)
+        if task.groups is not None and landmarks is not None:
+            values = without_mates(
+                values, task.groups[numbers], task.groups[task.sample.landmarks],
+                similarities=not task.pairs.kernel.is_dissimilarity,
+            )  # fmt: skip
+        held = replace(held, near=Near(values, own, landmarks))
+    if compared is None:
+        return held
+    held = replace(held, sample=compared.comparison, outer=compared.without_folds())
+    other = compared.regrouped()
+    if other is None:
+        return held
+    again = replace(held, sample=other.comparison, outer=other.without_folds())
+    return replace(held, regrouped=again)
 
 
 def _targets(task: Task, numbers: Array) -> tuple[Array, Array]:

@@ -61,6 +61,7 @@ def with_few_folds(task: Task) -> Task:
     """The same task with at most five folds, if every row was a fold of its own."""
     if task.n_folds <= MAX_FOLDS or task.n_folds < task.n:
         return task
-    folds = random_folds(task.n, MAX_FOLDS, np.random.default_rng(task.n))
+    rng = np.random.default_rng(task.n)
+    folds = random_folds(task.n, MAX_FOLDS, rng, groups=task.groups)
     folds[np.asarray(task.folds) == TRAINING] = TRAINING
     return replace(task, folds=folds, n_folds=MAX_FOLDS)

@@ -149,6 +149,12 @@ def nearest_means(D: Array) -> Array:  # (b, m) -> (K, b)
         return np.asarray(sums[:, last] / numbers[:, last]).T
 
 
+def without_mates(values: Array, rows: Array, columns: Array, *, similarities: bool) -> Array:
+    """Values of objects and landmarks, of which those of one group are nobody's neighbours."""
+    far = -np.inf if similarities else np.inf
+    return np.where(rows[:, None] == columns, far, values)
+
+
 def as_distances(K: Array, top: float) -> Array:
     """Similarities as distances from the largest training similarity.
 

@@ -61,6 +61,13 @@ class FoldLosses(Protocol):
         """One loss per fold (k,), in a common unit."""
 
 
+class HeldOutLoss(FoldLosses, Protocol):
+    """A loss that also knows what models say of objects that they have not seen."""
+
+    def scores(self, values: Array) -> Array:
+        """Predictions (t, q) of the objects that are tested."""
+
+
 class MeanLoss:
     """The loss of all folds per unit of validated weight, and its gradient.
 

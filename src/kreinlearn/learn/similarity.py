@@ -13,33 +13,35 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from kreinlearn.kernels.base import Array, Kernel, resolve
-from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, PLUS, Transform
-from kreinlearn.learn.exact import (
+from kreinlearn.kernels.base import Kernel, resolve
+from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, Transform
+from kreinlearn.kernels.several import Term
+from kreinlearn.learn.comparison import (
     ALMOST_ALL,
-    SCREENED_ACCURACY,
-    SHARES,
+    COMPARED,
     SKETCHED,
+    Blended,
+    Comparison,
+    Judged,
+    OuterFold,
+)
+from kreinlearn.learn.exact import (
     can_be_tuned,
+    comparison_of,
     decomposed,
     spread_out,
     tune_exactly,
-    tuning_loss,
 )
-from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns, tune, tune_apart
+from kreinlearn.learn.groups import n_equal
+from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, tune, tune_apart
 from kreinlearn.learn.task import Task, gram_scale
 from kreinlearn.pairs.pairs import Pairs
-from kreinlearn.solvers.exact import Eigenbasis
 from kreinlearn.solvers.least_squares import Fold
-from kreinlearn.sums.parallel import map_in_threads
 
+SOME_EQUAL = 0.05  # share of the objects that are equal to others, from which on it matters
 FINALISTS = 2  # similarities whose penalties are tuned before one is chosen
-FINALISTS_LEFT_OUT = 3  # the same if all objects are landmarks
 SCREENED = 400  # rows that the finalists are chosen by, where each fold makes a map of its own
 SCREENED_OUTSIDE, SCREENED_PER_LANDMARK = 2048, 3  # at least so many where it does not
-
-STAGES = ((250, 4), (700, 1))  # objects that candidates are compared on, and how many are left
-TIE_ERRORS = 2.0  # standard errors by which the mean of similarities may be worse than the best
 
 Params = dict[str, Any]
 Result = TypeVar("Result")
@@ -82,6 +84,7 @@ class Chosen(NamedTuple):
     kernel_params: Params | None = None
     similarity: str | None = None
     choices: list[Choice] | None = None
+    compared: Compared | None = None  # if all objects are landmarks
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,6 @@ class SimilaritySpec:
     ] = ()  # None: the fitted one
     equal: bool = False  # whether both penalties are tied
     tunes: bool = False  # whether both penalties are tuned on the similarity that is chosen
-    blends: bool = False  # whether the mean of the best similarities may be chosen
     sketched: bool = False  # whether the loss of all targets is not needed after the choice
 
 
@@ -125,12 +127,20 @@ def kernels_to_try(
     return [(each, None if each is first else partial(made, each)) for each in grid]
 
 
-def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
+def choose_similarity(
+    task: Task, spec: SimilaritySpec, found: SumOfKernels | None = None
+) -> Chosen:
     """The similarity of smallest cross-validated squared error; the task given is not changed.
 
     All candidates are tried with coarse penalties on the same few rows, the best of them with
-    tuned penalties on all rows of the sample. No pair is evaluated twice.
+    tuned penalties on all rows of the sample. No pair is evaluated twice. If the kernel is a sum
+    that was ``found`` before, what is known about it is taken over.
     """
+    if found is not None:
+        judged = found.judged
+        if judged is None or not task.exact:
+            return choose_similarity(task, spec)._replace(compared=found.compared)
+        return Chosen(task.judged(judged), compared=found.compared)
     candidates = _candidates(task, spec)
     exactly = task.exact and (len(candidates) > 1 or spec.tunes) and can_be_tuned(task)
     if len(candidates) == 1 and not exactly:
@@ -138,7 +148,7 @@ def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
         return Chosen(only.chosen(), only.kernel_params, only.transform)
     unknowns = Unknowns((None, None), equal=spec.equal)
     if exactly:
-        return _choose_exactly(candidates, unknowns, blends=spec.blends, sketched=spec.sketched)
+        return _choose_exactly(candidates, unknowns, sketched=spec.sketched)
     seed = int(task.rng.integers(2**63))
 
     def tried(number: int, tuned_by: Callable[[Task], Tuned]) -> tuple[float, int, Choice]:
@@ -157,138 +167,88 @@ def choose_similarity(task: Task, spec: SimilaritySpec) -> Chosen:
     return Chosen(chosen, best.kernel_params, best.transform, [trial[2] for trial in trials])
 
 
-class Compared(NamedTuple):
-    """The candidate that was chosen, by its number, and all that was found out on the way."""
+class SumOfKernels(NamedTuple):
+    """What was found out about a sum of kernels before the fit."""
 
-    number: int
-    name: str | None  # of its transformation, which may be a mean of several
-    transform: Transform | None  # of its distances
-    tuned: Tuned
-    basis: Eigenbasis
-    tuning: FoldLosses
-    choices: list[Choice] | None
+    compared: Compared
+    judged: Judged | None  # on all objects, if it is known
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What was compared on some of the objects, or on all, and how."""
+
+    comparison: Comparison
+    names: Sequence[Sequence[str | None]]  # of the transformations of each kernel
+    unknowns: Unknowns
+    adds: bool  # whether kernels are added; or else one is chosen
+
+    def blended(self, *, sketched: bool = False) -> Blended:
+        return self.comparison.blended(
+            self.names, self.unknowns, adds=self.adds, sketched=sketched
+        )  # fmt: skip
+
+    def regrouped(self) -> Compared | None:
+        """The same with equal objects left out together if they were not, and the other way round.
+
+        None if hardly any objects are equal.
+        """
+        equal, groups = self.comparison.equal, self.comparison.groups
+        if equal is None or (n_equal(equal) < SOME_EQUAL * len(equal)):
+            return None
+        other = replace(self.comparison, groups=equal if groups is None else None)
+        return replace(self, comparison=other)
+
+    def without_folds(self) -> list[OuterFold]:
+        return self.comparison.without_folds(self.names, self.unknowns, adds=self.adds)
 
 
 def _choose_exactly(
-    candidates: list[Candidate], unknowns: Unknowns, *, blends: bool, sketched: bool
-) -> Chosen:
-    """The same if all objects are landmarks: candidates are compared on growing samples.
+    candidates: list[Candidate], unknowns: Unknowns, *, sketched: bool
+) -> Chosen:  # fmt: skip
+    """The same if all objects are landmarks: the similarities of a distance are blended.
 
-    The best one is decomposed and tuned on all objects. If others are shown beside it, that is with
-    its loss of all targets.
+    That is done on some of the objects, if there are many.
     """
-    task = candidates[0].task
-    blends = blends and len(candidates) > 1 and all(c.task is task for c in candidates)
+    kernels = list({id(one.task): one for one in candidates}.values())
+    names = [[c.transform for c in candidates if c.task is one.task] for one in kernels]
+    task = kernels[0].task
     sketched = sketched and len(candidates) == 1 and task.Y.shape[1] > SKETCHED
-    compare = partial(_compared, candidates, unknowns, blends=blends, sketched=sketched)
-    if all(candidate.task is task for candidate in candidates):
-        names = [candidate.transform for candidate in candidates]
-        how = (task.kind.signed, task.intercept, task.leaves_one_out, unknowns, blends, sketched)
-        weights = None if task.weights is None else np.asarray(task.weights)
-        folds = None if task.leaves_one_out else np.asarray(task.folds)
-        order = task.sample.landmarks  # that of the eigenbasis
-        values = (np.asarray(task.sample.raw), order, np.asarray(task.Y), weights, folds)
-        found = shared(compare, "similarity", names, *how, *values, task.sample.eps)
-    else:
-        found = compare()
-    best = replace(candidates[found.number], transform=found.name)
-    sample = replace(best.task.sample, transform=found.transform)
-    chosen = replace(
-        best.named(), sample=sample, basis=found.basis, tuning=found.tuning, tuned=found.tuned
+    places = spread_out(task, COMPARED, ALMOST_ALL)
+    whole = len(places) == len(task.numbers) or not can_be_tuned(task, places)
+    each = [comparison_of(one.task, None if whole else places) for one in kernels]
+    comparison = replace(each[0], values=[one.values[0] for one in each])
+    if not whole and not comparison.rounds:
+        comparison = comparison.with_rounds()
+    compared = Compared(comparison, names, unknowns, adds=False)
+
+    def found() -> tuple[Candidate, Transform | None, Judged, list[tuple[Term, Tuned]]]:
+        best, trials = candidates[0], list[tuple[Term, Tuned]]()
+        if whole or len(candidates) > 1:
+            judged, trials, _ = compared.blended(sketched=sketched)
+            (term,) = judged.terms
+            best = replace(kernels[term.number], transform=term.transform)
+        chosen = best.chosen()
+        if not whole:
+            judged = tune_exactly(chosen, decomposed(chosen), unknowns, sketched=sketched)
+        return best, chosen.sample.transform, judged, trials
+
+    of_all = [comparison_of(one.task) for one in kernels]
+    how = (names, unknowns, sketched, comparison.signed, comparison.intercept, comparison.eps)
+    first, values = of_all[0], [one.values[0] for one in of_all]
+    arrays = *values, first.Y, first.w, *first.rounds, task.sample.landmarks
+    best, transform, judged, trials = shared(found, "similarity", *how, *arrays)
+    sample = replace(best.task.sample, transform=transform)
+    chosen = replace(best.named(), sample=sample).judged(judged)
+    choices = [best.choice(judged.tuned)] + [
+        Choice(kernels[term.number].kernel_params, term.transform, tuned.loss, tuned)
+        for term, tuned in trials
+        if (kernels[term.number].kernel_params, term.transform)
+        != (best.kernel_params, best.transform)
+    ]
+    return Chosen(
+        chosen, best.kernel_params, best.transform, choices if len(choices) > 1 else None, compared
     )
-    return Chosen(chosen, best.kernel_params, best.transform, found.choices)
-
-
-def _compared(
-    candidates: list[Candidate], unknowns: Unknowns, *, blends: bool, sketched: bool
-) -> Compared:
-    """Compare candidates on parts of the objects, and tune the best of them on all objects."""
-    choose = _mean_of_the_best if blends else _best_one
-    number, chosen, basis, trials = choose(candidates, unknowns)
-    task = chosen.chosen()
-    basis = basis or decomposed(task)
-    best, tuning = tune_exactly(task, basis, unknowns, sketched=sketched)
-    others = [trial for trial in trials if trial[:2] != (chosen.kernel_params, chosen.transform)]
-    choices = [chosen.choice(best), *others] if others else None
-    name, transform = chosen.transform, task.sample.transform
-    return Compared(number, name, transform, best, basis, tuning, choices)
-
-
-def _best_one(
-    candidates: list[Candidate], unknowns: Unknowns
-) -> tuple[int, Candidate, Eigenbasis | None, list[Choice]]:
-    """The number of the best candidate, by growing samples; its basis, if that is known."""
-    task = candidates[0].task
-    left, trials, basis = list(range(len(candidates))), list[Choice](), None
-    for size, most in STAGES:
-        places = _places(task, size)
-        whole = len(places) == len(task.numbers)
-        most = 1 if whole else most
-        if len(left) > most:
-            parts, tuned = _screened_on(places, [candidates[i] for i in left], unknowns)
-            order = np.argsort([one.loss for one in tuned], kind="stable")
-            if most == 1:  # coarse penalties may miss those of the best candidate
-                for i in order[:FINALISTS_LEFT_OUT]:
-                    tuned[i] = parts[i].tuned(unknowns, coarse=False)
-                order = np.argsort([one.loss for one in tuned], kind="stable")
-            trials = [candidates[left[i]].choice(tuned[i]) for i in order[most:]] + trials
-            left = [left[i] for i in order[:most]]
-            basis = parts[order[0]].basis if whole else None
-    (number,) = left
-    return number, candidates[number], basis, trials
-
-
-def _mean_of_the_best(
-    candidates: list[Candidate], unknowns: Unknowns
-) -> tuple[int, Candidate, Eigenbasis | None, list[Choice]]:
-    """The mean of the best similarities of one sample, unless the best one is clearly better."""
-    size, most = STAGES[0]
-    places = _places(candidates[0].task, size)
-    whole = len(places) == len(candidates[0].task.numbers)
-    parts, tuned = _screened_on(places, candidates, unknowns)
-    order = np.argsort([one.loss for one in tuned], kind="stable")
-    trials = [candidates[i].choice(tuned[i]) for i in order]
-    first, number = parts[order[0]], int(order[0])
-    name = PLUS.join(str(candidates[i].transform) for i in order[:most])
-    mean = replace(candidates[number], transform=name)
-    (blend,), (blend_tuned,) = _screened_on(places, [mean], unknowns)
-    values = blend_tuned.values, tuned[number].values
-    gap = blend.loss.per_fold(values[0]) - first.loss.per_fold(values[1])
-    if gap.mean() <= TIE_ERRORS * gap.std() / np.sqrt(len(gap)):
-        return number, mean, blend.basis if whole else None, trials
-    return number, candidates[number], first.basis if whole else None, trials
-
-
-def _places(task: Task, size: int) -> Array:
-    """Places of about so many objects; of all objects, if there are not many more."""
-    places = spread_out(task, size, ALMOST_ALL)
-    return places if can_be_tuned(task, places) else np.arange(len(task.numbers))
-
-
-def _screened_on(
-    places: Array, candidates: list[Candidate], unknowns: Unknowns
-) -> tuple[list[OnPart], list[Tuned]]:
-    """Candidates with coarse penalties, on some of the objects."""
-    workers = candidates[0].task.pairs.session.workers
-    screen = partial(_on_part, places=places)
-    parts = map_in_threads(screen, [one.named() for one in candidates], workers)
-    return parts, [part.tuned(unknowns, coarse=True) for part in parts]
-
-
-class OnPart(NamedTuple):
-    """The tuning loss of a candidate on some of the objects."""
-
-    loss: FoldLosses
-    basis: Eigenbasis
-
-    def tuned(self, unknowns: Unknowns, *, coarse: bool) -> Tuned:
-        return tune(self.loss, self.basis.scale, unknowns, shares=SHARES, coarse=coarse)
-
-
-def _on_part(task: Task, places: Array) -> OnPart:
-    basis = decomposed(task, places)
-    loss = tuning_loss(task, places, basis, SCREENED_ACCURACY, sketched=True)
-    return OnPart(loss, basis)
 
 
 def _candidates(task: Task, spec: SimilaritySpec) -> list[Candidate]:

@@ -20,7 +20,7 @@ from scipy.optimize import nnls
 from kreinlearn.kernels.base import Array
 
 SMOOTH = 1.0  # objects whose labels are taken to be wrong
-RIDGE = 1e-3  # penalty of the squared weights of scaled parts, for all objects together
+RIDGE = 1.0  # penalty of the squared weights of scaled parts, for all objects together
 CLIPPED = 0.005  # share of the scores at each end that score_range leaves out
 DECREASE = 1e-4  # part of the decrease that a gradient promises which a step must achieve
 FULL_STEPS = 1e-12  # promised decrease of the loss below which it is not tested: it is rounded
@@ -204,7 +204,8 @@ def smallest_loss(logit: Logit) -> Minimum:
     """Minimise the loss over v >= 0 by Newton's method, from v = 0.
 
     Each step goes to, or towards, the non-negative minimum of the quadratic model, so that it also
-    decides which weights are zero. It is halved until the loss decreases enough.
+    decides which weights are zero. It is halved until the loss decreases enough. If the first step
+    promises no decrease but rounding, no part predicts anything, and all weights are exactly zero.
     """
     v = np.zeros(len(logit.X))
     value, P = logit.value(v)
@@ -213,7 +214,8 @@ def smallest_loss(logit: Logit) -> Minimum:
         goal = quadratic_minimum(v, g, logit.hessian(P))
         slope = float(g @ (goal - v))
         if -slope <= LAST_STEP:
-            return Minimum(goal, logit.value(goal)[0], True)
+            last = goal if v.any() else v
+            return Minimum(last, logit.value(last)[0], True)
         v, value, P = step_towards(logit, v, value, goal, slope)
     return Minimum(v, value, False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from kreinlearn.data.tiles import take
 from kreinlearn.kernels.base import Array, symmetrised
 from kreinlearn.kernels.dissimilarity import make_transform, refit
 from kreinlearn.learn.folds import TRAINING, as_groups, with_fold
-from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns
+from kreinlearn.learn.search import HeldOutLoss, MeanLoss, Tuned, Unknowns
 from kreinlearn.nystrom.core import FeatureKind, FeatureMap, fill_rows, one_shot, sweep
 from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.pairs.evaluate import LandmarkColumns, places_of, scaled
@@ -31,6 +31,9 @@ from kreinlearn.sums.moments import (
     total_moments,
 )
 from kreinlearn.sums.parallel import map_in_threads
+
+if TYPE_CHECKING:
+    from kreinlearn.learn.comparison import Judged
 
 POWER_STEPS = 30  # of the iteration for the largest eigenvalue
 FEW_ROWS = 4  # rows per landmark up to which features are formed, and not only summed
@@ -197,9 +200,12 @@ class Task:
     intercept: bool
     similarity: str = "squared"  # made of a dissimilarity
     tuned: Tuned | None = None  # least-squares penalties, if the choice of a similarity found them
-    leaves_one_out: bool = False  # where all objects are landmarks, tuning leaves out one at a time
+    rounds: tuple[Any, ...] = ()  # (n,) folds, where all are landmarks; none: one object at a time
+    labels: Array | None = None  # (n,) numbers of classes, if rows are here
+    groups: Array | None = None  # (n,) numbers of groups that are left out together
+    equal: Array | None = None  # (n,) numbers of distinct objects, if some are equal
     basis: Eigenbasis | None = None  # of all objects, if the choice of a similarity decomposed them
-    tuning: FoldLosses | None = None  # the loss of all objects by which it was tuned then
+    tuning: HeldOutLoss | None = None  # the loss of all objects by which it was tuned then
 
     @cached_property
     def honest(self) -> bool:
@@ -322,9 +328,21 @@ class Task:
         C = scaled(C[sample.inside], unit)
         numbers = self.numbers
         train, valid = self._trained(numbers, k), np.flatnonzero(self.folds[numbers] == k)
-        W, S = self.cut(C[train], *self.kind.map_of(K_ZZ / unit, sample.eps, self.spec))
+        landmarks = sample.landmarks[self._trained(sample.landmarks, k)]
+        root = self._root(numbers[train])
+        W, S = self.cut(root * C[train], *self._map_of(K_ZZ / unit, landmarks))
         train, valid = train[drawn[train]], valid[drawn[valid]]
         return FoldRows(C @ W, S, train, valid, (C, W) if columns else None)
+
+    def _root(self, numbers: Array) -> Array | float:  # (k, 1)
+        """Square roots of the weights of rows."""
+        return 1.0 if self.weights is None else np.sqrt(self.weights[numbers])[:, None]
+
+    def _map_of(self, K_ZZ: Array, landmarks: Array) -> tuple[Array, Array]:
+        """W and S of landmarks; if these are all objects, their weights are numbers of copies."""
+        root = self._root(landmarks) if self.exact else 1.0
+        W, S = self.kind.map_of(root * K_ZZ * np.transpose(root), self.sample.eps, self.spec)
+        return root * W, S
 
     def cut(self, C: Array, W: Array, S: Array) -> tuple[Array, Array]:
         """The map cut to the rank asked for, as that of all rows will be."""
@@ -349,6 +367,10 @@ class Task:
         """The same task with another similarity of the same distances."""
         return replace(self, similarity=similarity, sample=self.sample.using(similarity))
 
+    def judged(self, judged: Judged) -> Task:
+        """The same task, of which the eigenbasis and least-squares penalties are known."""
+        return replace(self, basis=judged.basis, tuning=judged.loss, tuned=judged.tuned)
+
     def referring_to_all(self) -> Task:
         """The same task with dissimilarities transformed by all columns evaluated so far."""
         return replace(self, sample=self.sample.referring_to_all())
@@ -365,6 +387,9 @@ class Task:
         swept = sweep(self.pairs, self.sample, self.spec, self.rng, targets, target)
         task = replace(self, sample=swept.sample)
         feature_map = self.kind.core(self.pairs, swept, self.spec, self.rng)
+        if self.exact and self.weights is not None:
+            W, S = self._map_of(swept.sample.K_ZZ / swept.unit, swept.sample.landmarks)
+            feature_map = replace(feature_map, W=W, S=S)
         features = Features(swept.groups, swept.columns, swept.unit, feature_map)
         if len(task.numbers) == n <= FEW_ROWS * len(self.sample.landmarks):
             terms = task._terms_of_rows(targets, feature_map)

@@ -147,11 +147,7 @@ class Sample:
         """Similarities among the landmarks of a training part, and of a validation part to it."""
         at, at_valid = (self.positions(self.landmarks[part]) for part in (train, valid))
         raw, rows = self.raw[np.ix_(at, train)], self.raw[np.ix_(at_valid, train)]
-        if self.transform is not None:
-            transform = make_transform(name, raw)
-            a, a_rows = transform.offsets(raw), transform.offsets(rows)
-            raw, rows = transform.similarity(raw, a, a), transform.similarity(rows, a_rows, a)
-        return symmetrised(raw), rows
+        return similarities_of_parts(raw, rows, None if self.transform is None else name)
 
     # Other samples made of this one
 
@@ -211,6 +207,16 @@ def similarities_among(raw: Array, name: str | None) -> Array:
     transform = make_transform(name, raw)
     a = transform.offsets(raw)
     return symmetrised(transform.similarity(raw, a, a))
+
+
+def similarities_of_parts(raw: Array, rows: Array, name: str | None) -> tuple[Array, Array]:
+    """The same, and what it makes of the values of other objects to these; not shared memory."""
+    if name is None:
+        return symmetrised(raw), np.array(rows)
+    transform = make_transform(name, raw)
+    a, a_rows = transform.offsets(raw), transform.offsets(rows)
+    K, K_rows = transform.similarity(raw, a, a), transform.similarity(rows, a_rows, a)
+    return symmetrised(K), K_rows
 
 
 def unit_of(C: Array) -> float:

@@ -48,9 +48,8 @@ KINDS = {
     "str": "similarity_ multi_class_ decision_ _column",
     "dict": (
         "kernel_params_ multi_class_errors_ part_weights_ _sklearn_output_config kernel_weights_ "
-        "kernel_similarities_ kernel_losses_ kernel_sum_losses_ kernel_seconds_"
+        "kernel_similarities_ kernel_losses_ kernel_seconds_"
     ),
-    "list": "kernel_order_",
     "Several": "_sum",
     "dtype": "dtype_",
     "ErrorEstimate": "error_",

@@ -12,23 +12,30 @@ decomposed is W^1/2 K W^1/2.
 The honest leave-one-out of all penalties follows from the same eigendecomposition. Leaving object i
 out also takes its row and column out of the kernel matrix, so that the features of the others
 change. For a function g of the eigenvalues there is no formula for that, but there is one for a
-resolvent: with B = (K + is)^-1 of all objects
+resolvent: with B = (K + is)^-1 of all objects, and vectors on the left without their entry i,
 
-    k_i' (K_-i + is)^-1 v     =  v_i - (B v)_i / B_ii,
-    u' (K_-i + is)^-1 v       =  u'B v - (B u)_i (B v)_i / B_ii,
+    v_i - k_i' (K_-i + is)^-1 v  =  (B v)_i / B_ii,
+    u' (K_-i + is)^-1 v          =  u'B v - (B u)_i (B v)_i / B_ii.
 
-the vectors on the left being without their entry i. With x + iy = 1 / (t + is) the filters of Krein
-features are integrals of resolvents,
+What a model leaves of a target has the filter q(t) = 1 - t g(t). That of similarity features is
+the real part of is / (t + is) at s = sqrt(c). That of Krein features, c_+ / (t + c_+) for t > 0 and
+c_- / (|t| + c_-) for t < 0, is a sum of real and imaginary parts,
 
-     1{t > 0} / (t + c)    =  1/pi int_0^inf (c x - s y) / (c^2 + s^2) ds,
-    -1{t < 0} / (|t| + c)  =  1/pi int_0^inf (c x + s y) / (c^2 + s^2) ds,
+    q(t)  =  1/pi int_0^inf Re(is / (t + is)) (c_+ / (c_+^2 + s^2) + c_- / (c_-^2 + s^2)) ds
+           + 1/pi int_0^inf Im(is / (t + is)) (c_+^2 / (c_+^2 + s^2) - c_-^2 / (c_-^2 + s^2)) ds/s.
 
-and that of similarity features is a single one: t / (t^2 + c) = Re 1 / (t + i sqrt(c)).
+The same sum of (B v)_i / B_ii is the error of object i, and that of is u'(K_-i + is)^-1 v gives the
+intercept.
 
 The trapezoid rule in log s converges like exp(-pi^2 / step), because the nearest singularities, at
-s = +-it and s = +-ic, are pi / 2 away from the real line of log s. The resolvents are evaluated
-only at nodes between the smallest and the largest |eigenvalue|. Beyond these x and y follow powers
-of s, and the sum over the further nodes, which depends on c, is a factor of the outermost values.
+s = +-it and s = +-ic, are pi / 2 away from the real line of log s. Its error is that of q alone:
+with g = (1 - q) / t the result is what n fits with an approximate q give, that is with a penalty of
+its own for every eigenvalue. If c_+ = c_-, all terms have the sign of their sum, and every penalty
+has a relative error of exp(-pi^2 / step). A sign that K does not have is given the penalty of the
+other one, because by interlacing no part of K has it either. If c_+ and c_- differ, what belongs to
+the larger one does not vanish quite on the other side, and q has an absolute error. As q is at
+least c / (1 + c) with the largest |eigenvalue| as the unit, penalties are as accurate as asked for
+from c = GUARD on if q is that much more accurate, and GUARD / c times less accurate below.
 """
 
 from __future__ import annotations
@@ -40,14 +47,16 @@ import numpy as np
 
 from kreinlearn.solvers import Array
 from kreinlearn.solvers.least_squares import group_sums
-from kreinlearn.solvers.spectrum import Spectrum, signed_eigh
+from kreinlearn.solvers.spectrum import Spectrum, power_of_two_scale, rank_rtol, signed_eigh
 
-ACCURACY = 1e-7  # of the integrals; predictions are accurate to 1e-4 of the largest, or better
-LEAST = 1e-12  # of the largest |eigenvalue|: smaller ones of a matrix without an object are zero
-BEYOND = 1e-9  # nodes end where their weight is this part of the largest
+ACCURACY = 1e-7  # of the penalties of a closed form; predictions are accurate to 1e-4, or better
+GUARD = 1e-7  # of the largest |eigenvalue|: penalties from here on are as accurate as that
+PENALTIES = (1e-12, 1e8)  # of the largest |eigenvalue|: others are taken to be the nearest of these
+BEYOND = 1e-14  # the trapezoid rule ends where its weights are this part of the largest
 ROWS_AT_A_TIME = 512  # of squares of eigenvectors
 SIGNS = np.array([1.0, -1.0])  # of the two parts of the spectrum
 NULL_RTOL = 4 * float(np.finfo(np.float64).eps)  # times n: part of an object in the null space
+ORDINARY = (1e-60, 1e60)  # weights; others are divided by their size, because they are squared
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,7 @@ class Eigenbasis:
     n: float  # the weight of all objects
     scale: float  # the largest eigenvalue of the Gram matrix of the features over n; 1 if zero
     unit: float = 1.0  # of the similarities, by which K was divided
+    rtol: float = 0.0  # of the largest |eigenvalue|: others were rounding errors
 
     @classmethod
     def of(
@@ -70,13 +80,16 @@ class Eigenbasis:
 
         ``unit`` is remembered. With ``overwrite`` the memory of K is used for something else.
         """
+        if w is not None and not ORDINARY[0] < np.max(w) < ORDINARY[1]:
+            w = w / power_of_two_scale(w)
         root = np.ones(len(K)) if w is None else np.sqrt(w)
         if w is not None:
             K, overwrite = root[:, None] * K * root, True
+        rtol = rank_rtol(len(K), K.dtype) if rtol is None else rtol
         spectrum = signed_eigh(K, rtol=rtol, overwrite=overwrite)
         n, largest = float(np.square(root).sum()), float(np.max(np.abs(spectrum.D), initial=0.0))
         scale = (largest if signed else largest**2) / n or 1.0
-        return cls(spectrum, root, signed, n, scale, unit)
+        return cls(spectrum, root, signed, n, scale, unit, rtol)
 
     @property
     def groups(self) -> Array:  # (r,)
@@ -167,74 +180,59 @@ class ExactFold(Projected):
 # Every object left out
 
 
-@dataclass(frozen=True)
 class Nodes:
-    """Nodes s of the trapezoid rule in log s, and the weights of resolvents at these nodes."""
+    """Nodes s at which resolvents are evaluated, where the largest |eigenvalue| is one.
 
-    s: Array  # (S,), a geometric series
-    step: float
+    The trapezoid rule goes far beyond them. There the real part of a resolvent is an even and its
+    imaginary part an odd function of s, or of 1 / s, and polynomials through the outermost nodes
+    continue both: through k on either side of the smallest |eigenvalue| and of the largest, with an
+    error of exp(-k^2 step), or less.
+    """
 
-    @classmethod
-    def between(cls, least: float, most: float, accuracy: float) -> Nodes:
-        """Nodes that cover eigenvalues of these magnitudes, as densely as the accuracy asks for."""
-        step = float(np.pi**2 / np.log(4 / accuracy))
-        margin = np.sqrt(accuracy)
-        count = int(np.ceil(np.log(most / least / margin**2) / step)) + 1
-        return cls(least * margin * np.exp(step * np.arange(max(count, 2))), step)
+    def __init__(self, least: float, accuracy: float) -> None:
+        """Nodes for |eigenvalues| from ``least`` on, as dense as the accuracy asks for."""
+        digits = np.log(4 / (GUARD * accuracy))
+        self.step = step = float(np.pi**2 / digits)
+        k = int(np.ceil(digits / np.pi))  # k^2 step = digits
+        count = int(np.ceil(-np.log(least) / step)) + 1 + 2 * k
+        low = np.log(least) - k * step
+        below = int((low - np.log(PENALTIES[0] * BEYOND)) / step)
+        above = int((np.log(PENALTIES[1] / BEYOND) - low) / step) - count
+        everywhere = np.exp(low + step * np.arange(-below, count + above))
+        down, self.s, up = np.split(everywhere, [below, below + count])
+        first, last = self.s[: 2 * k], self.s[-2 * k :]
+        lower, upper = continued(first, np.append(down, 0.0)), continued(1 / last, 1 / up)
+        self.everywhere = everywhere
+        self.real = np.zeros((count, len(everywhere)))  # from weights everywhere to those of nodes
+        self.real[:, below : below + count] = np.eye(count)
+        self.real[: 2 * k, :below], self.real[-2 * k :, below + count :] = lower[:, :-1], upper
+        self.imag = self.real.copy()
+        self.imag[: 2 * k, :below] *= down / first[:, None]
+        self.imag[-2 * k :, below + count :] *= last[:, None] / up
+        # eigenvalues of zero, where a resolvent is 1 / is, have no part in a prediction
+        self.imag[: 2 * k] -= np.outer(lower[:, -1] * first, (1 / self.s) @ self.imag)
 
-    def weights(self, c: Array, signs: Array) -> tuple[Array, Array]:  # (p,), (p,)
-        """Weights of x and then of y at all nodes, for penalties c of parts with these signs.
+    def weights(self, c: Array) -> Array:  # (2, p) -> (2 S, p, 3)
+        """Weights of the real and the imaginary part at each node, for p pairs of penalties.
 
-        Both arrays have the shape (2 S, p, 2): nodes, penalties, and the filter followed by its
-        derivative in the logarithm of c. The integrals halve an eigenvalue of zero between both
-        signs; by the second array neither of them has a part of it.
+        The filter q comes first, then its derivatives in the logarithms of both penalties.
         """
-        signs = signs[:, None]
-        S, low, high = len(self.s), self.s[0], self.s[-1]
-        below, above = self._beyond(c)
-        x, y = self._everywhere(np.concatenate([below, self.s, above]), c)
-        k = len(below)
-        of_x, of_y = x[k : k + S], y[k : k + S]
-        of_x[0] += x[:k].sum(axis=0)  # x is constant, and y is a s / low - b low / s
-        ratio = np.exp(self.step)
-        b = np.array([-ratio, 1.0])[:, None] / (ratio - 1 / ratio)  # from the two lowest y
-        a = b + np.array([[1.0], [0.0]])
-        below = below / low
-        from_below = np.hstack([a, b]) @ np.stack([below, -1 / below])  # (2, k)
-        of_y[:2] += np.tensordot(from_below, y[:k], 1)
-        above = high / above
-        of_x[-1] += np.tensordot(np.square(above), x[k + S :], 1)  # x falls like s^-2
-        of_y[-1] += np.tensordot(above, y[k + S :], 1)  # and y like s^-1
-        of_y *= -signs
-        weights = np.concatenate([of_x, of_y])
-        cut = weights.copy()
-        halves = (0.5 * low / c)[:, None] * np.array([1.0, -1.0])
-        cut[S : S + 2] -= b[..., None] * (signs * halves)
-        return weights, cut
+        ratio = self.everywhere[:, None, None] / c.T  # (N, p, 2)
+        share = 1 / (1 + np.square(ratio))  # c^2 / (c^2 + s^2)
+        real, imag = (self.step / np.pi) * ratio * share, (self.step / np.pi) * SIGNS * share
+        slopes = real * (1 - 2 * share), imag * (2 - 2 * share)
+        both = [
+            np.tensordot(at, np.concatenate([each.sum(axis=2, keepdims=True), slope], axis=2), 1)
+            for at, each, slope in zip((self.real, self.imag), (real, imag), slopes, strict=True)
+        ]
+        return np.stack(both, axis=1).reshape(2 * len(self.s), -1, 3)
 
-    def _everywhere(self, s: Array, c: Array) -> tuple[Array, Array]:  # (S, p, 2), (S, p, 2)
-        """Weights of x and of |y| at some nodes for each c, and their derivatives in log c."""
-        s = s[:, None]
-        ratio = np.minimum(s, c) / np.maximum(s, c)  # at most 1: no square overflows
-        squared = np.square(ratio)
-        below = (self.step / np.pi) / (1 + squared)
-        x, y = np.empty((2, *ratio.shape, 2))
-        x[..., 0] = ratio * below  # c s / (c^2 + s^2)
-        y[..., 0] = np.where(s < c, squared, 1.0) * below  # s^2 / (c^2 + s^2)
-        share = y[..., 0] * (2 * np.pi / self.step)
-        x[..., 1] = x[..., 0] * (share - 1)
-        y[..., 1] = y[..., 0] * (share - 2)
-        return x, y
 
-    def _beyond(self, c: Array) -> tuple[Array, Array]:
-        """Nodes below and above all others, as far as they matter for the penalties c."""
-        low, high = self.s[0], self.s[-1]
-        down = np.log(max(low / c.min(), 1.0) / BEYOND) / self.step
-        up = np.log(max(c.max() / high, 1.0) / BEYOND) / self.step
-        return (
-            low * np.exp(-self.step * np.arange(1, int(down) + 2)),
-            high * np.exp(self.step * np.arange(1, int(up) + 2)),
-        )
+def continued(at: Array, to: Array) -> Array:  # (k,), (t,) -> (k, t)
+    """Lagrange polynomials in s^2 of some nodes, at other places."""
+    at, to = np.square(at / at.max()), np.square(to / at.max())
+    apart, to = at[:, None] - at + np.eye(len(at)), to - at[:, None]
+    return np.asarray(to.prod(axis=0) / (to * apart.prod(axis=1)[:, None]))
 
 
 class LeaveOneOutLoss:
@@ -250,11 +248,13 @@ class LeaveOneOutLoss:
         self.basis, self.intercept = basis, intercept
         root = basis.root[:, None]
         self.shift = root[:, 0] @ (root * Y) / basis.n if intercept else np.zeros(Y.shape[1])
-        self.Y, self.w = Y - self.shift, np.square(root)
+        self.Y = Y - self.shift
         self.T = np.hstack([root * self.Y, root])  # the last target gives the intercept
         self.resolvent = Resolvent(basis)
         if basis.signed:
-            self.nodes = Nodes.between(*self.resolvent.magnitudes(), accuracy)
+            there = [j for j, sign in enumerate(SIGNS) if (sign * basis.spectrum.D > 0).any()]
+            self.sides = there if len(there) == 2 else 2 * (there or [0])  # whose penalty counts
+            self.nodes = Nodes(self.resolvent.least(), accuracy)
             self.rows, self.sums = self.resolvent.without_each(
                 self.T, self.nodes.s, intercept=intercept
             )
@@ -270,108 +270,87 @@ class LeaveOneOutLoss:
                 other.sums = np.concatenate([M.T @ self.sums[:, :-1], self.sums[:, -1:]], axis=1)
         return other
 
-    # Scores
-
     def scores(self, values: Array) -> Array:  # (n, q)
         """The prediction of each object by a model of all others."""
-        return np.asarray(self._scores(values)[0] + self.shift)
+        errors = self._errors(values)[0] / self.basis.root[:, None]
+        return np.asarray(self.Y - errors + self.shift)
 
     def __call__(self, values: Array) -> tuple[float, Array]:
         """The loss per unit of weight, and its gradient in the logarithms of ``values``."""
-        f, slopes = self._scores(values)
-        E = f - self.Y
-        gradient = [2 * (self.w * E * slope).sum() for slope in slopes]
-        gradient += [0.0] * (len(values) - len(gradient))
-        return float((self.w * np.square(E)).sum()) / self.basis.n, np.array(
-            gradient
-        ) / self.basis.n
+        E, slopes = self._errors(values)
+        gradient = np.zeros(len(values))
+        for j, slope in slopes:
+            gradient[j] += 2 * (E * slope).sum() / self.basis.n
+        return float(np.square(E).sum()) / self.basis.n, gradient
 
     def losses(self, trials: Array) -> Array:  # (t, p) -> (t,)
         """The losses of several penalties, from products with all of them at once."""
         if not self.basis.signed:
             return np.array([self(values)[0] for values in trials])
-        t, c = len(trials), self.basis.n * trials[:, :2]
-        whole, cut = self.nodes.weights(c.T.ravel(), np.repeat(SIGNS, t))
-        root = self.basis.root[:, None, None]
-        F = applied(self.rows, cut[:, :t, 0] + cut[:, t:, 0]) / root  # (n, q + 1, t)
-        f = F[:, :-1]
-        if self.sums is not None:
-            whole = whole[..., 0] * c.T.ravel()
-            a = applied(self.sums, whole[:, :t] - whole[:, t:])
-            f = f + a[:, :-1] / a[:, -1:] * (1 - F[:, -1:])
-        squares = np.square(f - self.Y[..., None]).sum(axis=1)  # (n, t)
-        return np.asarray(self.w[:, 0] @ squares / self.basis.n)
+        E, A = self._integrated(self._weights(trials)[..., 0])
+        E, one = E[:, :-1], E[:, -1:]
+        left = E if A is None else E - A[:, :-1] / A[:, -1:] * one
+        return np.asarray(np.square(left).sum(axis=(0, 1)) / self.basis.n)
 
     def per_fold(self, values: Array) -> Array:  # (n,)
         """The loss of each object times its share of the weight of all."""
-        E = self._scores(values)[0] - self.Y
-        return np.asarray((self.w * np.square(E)).sum(axis=1) * (len(E) / self.basis.n))
+        E = self._errors(values)[0]
+        return np.asarray(np.square(E).sum(axis=1) * (len(E) / self.basis.n))
 
-    def _scores(self, values: Array) -> tuple[Array, list[Array]]:
-        """Predictions of the shifted targets, and their derivatives in each log penalty."""
-        of_rows, of_sums = self._signed(values) if self.basis.signed else self._single(values)
-        root = self.basis.root[:, None, None]
-        F = of_rows / root  # (n, q + 1, 1 + p): values, then derivatives
-        f = F[:, :-1]
-        if of_sums is not None:
-            a, a_one = of_sums[:, :-1], of_sums[:, -1:]
-            b = a[..., :1] / a_one[..., :1]
-            left = 1 - F[:, -1:, :1]
-            db = (a[..., 1:] - b * a_one[..., 1:]) / a_one[..., :1]
-            df = f[..., 1:] + db * left - b * F[:, -1:, 1:]
-            f = np.concatenate([f[..., :1] + b * left, df], axis=2)
-        return f[..., 0], [f[..., j] for j in range(1, f.shape[2])]
+    def _errors(self, values: Array) -> tuple[Array, list[tuple[int, Array]]]:
+        """Errors times roots of weights (n, q), and their derivatives in log penalties."""
+        if self.basis.signed:
+            (E, A), sides = self._integrated(self._weights(values[None])[:, 0]), self.sides
+        else:
+            s = np.sqrt(self.basis.n * values[0]) / self.resolvent.unit
+            E, A = self.resolvent.at(self.T, float(s), intercept=self.intercept)
+            sides = [0]
+        E, one = E[:, :-1], E[:, -1:]
+        if A is not None:  # b = A / A_1, and E - b E_1
+            A, below = A[:, :-1], A[:, -1:]
+            b = A[..., :1] / below[..., :1]
+            db = (A[..., 1:] - b * below[..., 1:]) / below[..., :1]
+            E = E - b * one
+            E[..., 1:] -= db * one[..., :1]
+        return E[..., 0], [(j, E[..., 1 + k]) for k, j in enumerate(sides)]
 
-    def _signed(self, values: Array) -> tuple[Array, Array | None]:
-        """Values and derivatives of k_i'g(K_-i) v, and of 1'(I - H) v for the intercept."""
-        c = self.basis.n * values[:2]
-        whole, cut = self.nodes.weights(c, SIGNS)
-        rows = applied(self.rows, np.column_stack([cut[..., 0].sum(axis=1), cut[..., 1]]))
-        if self.sums is None:
-            return rows, None
-        whole *= (SIGNS * c)[:, None]
-        slopes = whole.sum(axis=2)  # of c times a filter
-        return rows, applied(self.sums, np.column_stack([whole[..., 0].sum(axis=1), slopes]))
+    def _weights(self, trials: Array) -> Array:  # (t, p) -> (2 S, t, 3)
+        c = self.basis.n / self.resolvent.unit * trials[:, self.sides].T
+        return self.nodes.weights(np.clip(c, *PENALTIES))
 
-    def _single(self, values: Array) -> tuple[Array, Array | None]:
-        """The same for similarity features, which need one resolvent."""
-        s = np.sqrt(self.basis.n * values[0])
-        (rows, row_slopes), (sums, sum_slopes) = self.resolvent.at(self.T, s)
-        rows = np.stack([rows.real, 0.5 * s * row_slopes.real], axis=2)
-        if not self.intercept:
-            return rows, None
-        slope = 0.5 * s * (sums.imag + s * sum_slopes.imag)
-        return rows, np.stack([-s * sums.imag, -slope], axis=2)
+    def _integrated(self, weights: Array) -> tuple[Array, Array | None]:
+        """What models leave of the targets, and 1'q(K_-i) v for the intercept: (n, q + 1, t)."""
+        sums = None if self.sums is None else applied(self.sums, weights)
+        return applied(self.rows, weights), sums
 
 
 class Resolvent:
-    """(K + is)^-1 of all objects, and of all but one."""
+    """(K + is)^-1 of all objects, and of all but one, where the largest |eigenvalue| is one."""
 
     def __init__(self, basis: Eigenbasis) -> None:
-        U = basis.spectrum.U
-        self.D, self.U, self.root = basis.spectrum.D, U, basis.root
+        D, U = basis.spectrum.D, basis.spectrum.U
+        self.unit = float(np.max(np.abs(D), initial=0.0)) or 1.0
+        self.D, self.U, self.rtol = D / self.unit, U, basis.rtol
         self.null = 1 - self._of_squares(np.ones(U.shape[1]))  # diagonal of the projection on it
         self.null[self.null < NULL_RTOL * len(U)] = 0.0
         if U.shape[1] == len(U):
             self.null[:] = 0.0
 
-    def magnitudes(self) -> tuple[float, float]:
-        """The smallest and the largest |eigenvalue| of the matrix, also without one object.
+    def least(self) -> float:
+        """The smallest |eigenvalue| of the matrix, also without one object.
 
-        The eigenvalues without object i are the zeros of t -> ((K - t)^-1)_ii. Between the
-        smallest positive and the largest negative eigenvalue of K there is one, which may be
-        closer to zero than both; a step of Newton's method from t = 0 finds it.
+        The eigenvalues without object i are the zeros of t -> ((K - t)^-1)_ii. Those between the
+        smallest positive and the largest negative eigenvalue of K may be closer to zero than both,
+        and are found from the values at t = 0, to first order. What counts as zero is left out.
         """
-        if not len(self.D):
-            return 1.0, 1.0
-        size, inverse = np.abs(self.D), 1 / self.D
+        inverse = 1 / self.D
         value, slope = self._of_squares(np.stack([inverse, np.square(inverse)], axis=1)).T
-        in_null = self.null > 0
-        nearest = np.abs(value) / np.where(slope > 0, slope, 1.0)
-        nearest[in_null] = self.null[in_null] / np.maximum(np.abs(value[in_null]), 1 / size.max())
-        most = float(size.max())
-        least = min(float(size.min()), float(nearest.min()))
-        return max(least, LEAST * most), most
+        far = np.abs(value) + np.sqrt(np.square(value) + 4 * slope * self.null)
+        related = far > 0
+        far, null, slope = far[related], self.null[related], slope[related]
+        without = np.concatenate([far / (2 * slope), 2 * null / far])
+        own = float(np.min(np.abs(self.D), initial=1.0))
+        return float(np.min(without[without > self.rtol], initial=own))
 
     def outside(self, T: Array) -> Array:
         """The part of vectors in the null space."""
@@ -380,72 +359,64 @@ class Resolvent:
         return np.where(self.null[:, None] > 0, T - self.U @ (self.U.T @ T), 0.0)
 
     def without_each(self, T: Array, s: Array, *, intercept: bool) -> tuple[Array, Array | None]:
-        """Real and then imaginary parts at all nodes: (n, q, 2 S) each.
+        """Real and imaginary parts at all nodes in turn: (n, q, 2 S) each.
 
-        First k_i'(K_-i + is)^-1 v of every column v of T, then u'(K_-i + is)^-1 v of the last
-        column u, which is that of the intercept.
+        First v_i - k_i'(K_-i + is)^-1 v of every column v of T, then is u'(K_-i + is)^-1 v of the
+        last column u, which is that of the intercept.
         """
-        n, q = T.shape
-        R = 1 / (self.D[:, None] + 1j * s)  # (r, S)
-        diagonal = self._of_squares(R) + self.null[:, None] / (1j * s)
+        D, pole, (n, q) = self.D[:, None], 1 / (1j * s), T.shape
+        R = ((D - 1j * s) / (np.square(D) + np.square(s))).view(np.float64)  # (r, 2 S)
+        inverse = 1 / (self._of_squares(R).view(np.complex128) + self.null[:, None] * pole)
         V, outside = self.U.T @ T, self.outside(T)
-        rows = np.empty((n, q, 2 * len(s)))
-        sums = np.empty((n, q, 2 * len(s))) if intercept else None
-        of_one = self._applied(V, outside, R, s, q - 1)
-        share = of_one / diagonal
+        rows = np.empty((n, q, len(s)), np.complex128)
+        sums = np.empty_like(rows) if intercept else None
+
+        def of(j: int) -> Array:
+            B = (self.U @ (R * V[:, j, None])).view(np.complex128)
+            return np.asarray(B + outside[:, j, None] * pole)
+
+        of_one = of(q - 1)
         for j in range(q):
-            BT = of_one if j == q - 1 else self._applied(V, outside, R, s, j)
-            split(T[:, j, None] - BT / diagonal, rows[:, j])
+            np.multiply(of_one if j == q - 1 else of(j), inverse, out=rows[:, j])
             if sums is not None:
-                whole = (V[:, j] * V[:, -1]) @ R + (outside[:, j] @ outside[:, -1]) / (1j * s)
-                split(whole - share * BT, sums[:, j])
-        return rows, sums
+                whole = ((V[:, j] * V[:, -1]) @ R).view(np.complex128)
+                whole += outside[:, j] @ outside[:, -1] * pole
+                sums[:, j] = 1j * s * (whole - rows[:, j] * of_one)
+        return rows.view(np.float64), None if sums is None else sums.view(np.float64)
 
     def _of_squares(self, R: Array) -> Array:  # (r, ...) -> (n, ...)
         """The squares of all eigenvectors times R, without holding them all at once."""
         out = np.empty((len(self.U), *R.shape[1:]), R.dtype)
         for start in range(0, len(self.U), ROWS_AT_A_TIME):
             here = slice(start, start + ROWS_AT_A_TIME)
-            out[here] = product(np.square(self.U[here]), R)
+            out[here] = np.square(self.U[here]) @ R
         return out
 
-    def _applied(self, V: Array, outside: Array, R: Array, s: Array, j: int) -> Array:  # (n, S)
-        return product(self.U, R * V[:, j, None]) + outside[:, j, None] / (1j * s)
-
-    def at(self, T: Array, s: float) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-        """Both kinds of values (n, q) at one node, each with its derivative in s."""
+    def at(self, T: Array, s: float, *, intercept: bool) -> tuple[Array, Array | None]:
+        """Real parts of the same at one node, and their derivatives in log s^2: (n, q, 2)."""
         R = 1 / (self.D + 1j * s)
+        both = np.stack([R, -1j * np.square(R)], axis=1)  # with the derivative in s
+        poles = np.array([-1j / s, 1j / s**2])
+        squares = self._of_squares(both.view(np.float64)).view(np.complex128)
+        d, dd = (squares + self.null[:, None] * poles).T[..., None]
         V, outside = self.U.T @ T, self.outside(T)
-        squared, pole, pole2 = -1j * np.square(R), 1 / (1j * s), -1 / (1j * s * s)
-        d, dd = self._of_squares(np.stack([R, squared], axis=1)).T
-        d, dd = d + self.null * pole, dd + self.null * pole2
-        B = product(self.U, R[:, None] * V) + outside * pole
-        dB = product(self.U, squared[:, None] * V) + outside * pole2
-        d, dd = d[:, None], dd[:, None]
-        rows, row_slopes = T - B / d, -(dB - B * (dd / d)) / d
+        B, dB = (
+            (self.U @ (each[:, None] * V).view(np.float64)).view(np.complex128) + outside * pole
+            for each, pole in zip(both.T, poles, strict=True)
+        )
+        rows = B / d
+        slopes = (dB - rows * dd) / d
+        found = np.stack([rows.real, 0.5 * s * slopes.real], axis=2)
+        if not intercept:
+            return found, None
+        whole, dwhole = (V[:, -1] * both.T) @ V + poles[:, None] * (outside[:, -1] @ outside)
         one, done = B[:, -1:], dB[:, -1:]
-        null = outside[:, -1] @ outside
-        whole = (V[:, -1] * R) @ V + null * pole
-        dwhole = (V[:, -1] * squared) @ V + null * pole2
-        sums = whole - one * B / d
-        sum_slopes = dwhole - (done * B + one * dB - one * B * (dd / d)) / d
-        return (rows, row_slopes), (sums, sum_slopes)
-
-
-def product(U: Array, R: Array) -> Array:
-    """A real matrix times a real or complex one, without a complex copy of the first."""
-    if not np.iscomplexobj(R):
-        return np.asarray(U @ R)
-    return np.asarray(U @ R.real + 1j * (U @ R.imag))
+        sums = whole - rows * one
+        slopes = sums + s * (dwhole - slopes * one - rows * done)
+        return found, np.stack([-s * sums.imag, -0.5 * s * slopes.imag], axis=2)
 
 
 def applied(values: Array, weights: Array) -> Array:  # (n, q, s), (s, p) -> (n, q, p)
     """All rows of all objects times the same weights, as one product of matrices."""
-    n, q, _ = values.shape
-    return np.asarray((values.reshape(n * q, -1) @ weights).reshape(n, q, -1))
-
-
-def split(values: Array, out: Array) -> None:
-    """Real parts into the first half of the columns, imaginary parts into the second."""
-    half = values.shape[1]
-    out[:, :half], out[:, half:] = values.real, values.imag
+    n, q, s = values.shape
+    return np.asarray((values.reshape(n * q, s) @ weights).reshape(n, q, -1))

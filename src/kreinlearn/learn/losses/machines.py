@@ -8,12 +8,13 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.exact import (
+    by_folds,
     chosen_numbers,
-    exact_folds,
+    comparison_of,
     has_folds,
     spread_out,
+    terms_of,
     tune_exactly,
-    tuning_loss,
 )
 from kreinlearn.learn.left_out import LeftOut
 from kreinlearn.learn.search import TIE_RTOL, Tuned, Unknowns, tune
@@ -80,7 +81,7 @@ def tune_machines(task: Task, basis: Eigenbasis, unknowns: Unknowns) -> Tuned:
     """
     of_all = task.tuned_before(unknowns)
     if of_all is None:
-        of_all = tune_exactly(task, basis, unknowns, sketched=True)[0]
+        of_all = tune_exactly(task, basis, unknowns, sketched=True).tuned
     if not has_folds(task):  # a few objects that are all in one fold
         return of_all
     places = spread_out(task, PART)
@@ -88,12 +89,13 @@ def tune_machines(task: Task, basis: Eigenbasis, unknowns: Unknowns) -> Tuned:
         places = np.arange(len(task.numbers))
     start = of_all.values
     if len(places) < len(task.numbers):
-        part = tuning_loss(task, places, sketched=True)
+        few, terms = comparison_of(task, places).sketched(), terms_of(task)
+        part = few.loss(terms, few.decomposed(terms))
         start = tune(part, basis.scale, unknowns, start=of_all.values).values
     free = np.isin(np.arange(len(start)), unknowns.penalties)
     folds = [
         MachineFold(fold, some_outputs(fold.Y), intercept=task.intercept)
-        for fold in exact_folds(task, places)
+        for fold in by_folds(task, places).folds
     ]
     weight = sum(fold.n_valid for fold in folds)
 
@@ -109,17 +111,13 @@ def tune_machines(task: Task, basis: Eigenbasis, unknowns: Unknowns) -> Tuned:
 
 def left_out_of_machines(task: Task, solve: Callable[[Machines], Linear]) -> LeftOut:
     """Scores of all objects by the machines of the folds, each with an eigenbasis of its own."""
-    q = task.Y.shape[1]
-    folds = task.folds[chosen_numbers(task, None)]
-    tested = [np.flatnonzero(folds == k) for k in range(task.n_folds)]
-    tested = [places for places in tested if 0 < len(places) < len(folds)]
-    scores = [np.empty((0, q))]
-    for fold in exact_folds(task):
-        one = MachineFold(fold, np.arange(q), intercept=task.intercept)
-        scores.append(one.scores(solve(one.machines)))
-    places = np.concatenate([np.empty(0, dtype=np.intp), *tested])
-    order = np.argsort(places)
-    return LeftOut(chosen_numbers(task, None)[places[order]], np.concatenate(scores)[order])
+    loss, outputs = by_folds(task), np.arange(task.Y.shape[1])
+
+    def scores(fold: ExactFold) -> Array:
+        one = MachineFold(fold, outputs, intercept=task.intercept)
+        return one.scores(solve(one.machines))
+
+    return LeftOut(chosen_numbers(task, None)[loss.numbers], loss.means(scores))
 
 
 class MachineFold:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.exact import solve_exact, tuning_loss
+from kreinlearn.learn.comparison import RoundsLoss
+from kreinlearn.learn.exact import solve_exact, tune_exactly, tuning_loss
 from kreinlearn.learn.left_out import (
     LeftOut,
     joined_by_number,
@@ -20,7 +21,6 @@ from kreinlearn.learn.left_out import (
 )
 from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns, tune, tune_apart
 from kreinlearn.learn.task import Features, Linear, Task
-from kreinlearn.solvers.exact import LeaveOneOutLoss
 from kreinlearn.solvers.least_squares import Fold, ridge, ridge_rows, signed_penalty
 from kreinlearn.sums.moments import Centred, FeatureMoments, total_moments
 
@@ -53,7 +53,7 @@ class SquaredError:
 
     def criterion(self, task: Task, features: Features, *, loo: bool) -> FoldLosses:
         if features.basis is not None:
-            return task.tuning or tuning_loss(task, basis=features.basis)
+            return task.tuning or tuning_loss(task, features.basis)
         if loo and not task.honest:
             return task.leave_one_out(features)
         return self.objective(task.folds_of(features), task.pairs.workers)
@@ -63,6 +63,8 @@ class SquaredError:
         if before is not None:
             return before
         scale = features.scale(intercept=task.intercept)
+        if features.basis is not None:
+            return tune_exactly(task, features.basis, unknowns).tuned
         loss = self.criterion(task, features, loo=loo)
         if loo and not task.honest:
             return tune(loss, scale, unknowns)
@@ -89,12 +91,13 @@ class SquaredError:
     def left_out(
         self, task: Task, features: Features, values: Array, kept: Any, solution: Linear
     ) -> LeftOut:
-        if features.basis is not None and task.leaves_one_out:
-            loss = task.tuning
-            if not isinstance(loss, LeaveOneOutLoss):
-                loss = tuning_loss(task, basis=features.basis)
-            assert isinstance(loss, LeaveOneOutLoss)
-            return LeftOut(task.sample.landmarks, loss.scores(values))
+        if features.basis is not None:
+            loss, landmarks = (
+                task.tuning or tuning_loss(task, features.basis),
+                task.sample.landmarks,
+            )
+            tested = loss.numbers if isinstance(loss, RoundsLoss) else np.arange(len(landmarks))
+            return LeftOut(landmarks[tested], loss.scores(values))
         if task.honest or len(features.groups) <= 1:  # there are no sums of folds
             splits = with_few_folds(task).splits(features.map)
             solve = partial(self.solve_rows, intercept=task.intercept)

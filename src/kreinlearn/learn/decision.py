@@ -1,0 +1,187 @@
+"""How the front door decides: scores of least squares and of neighbours, and what to expect of it.
+
+The expected error is that of everything that was chosen. Without a third of the objects everything
+is found anew, three times, so that ``outer`` is the error of models of fewer objects that have
+never seen what they predict, and ``inner`` is what these models believed of themselves. With
+``left`` for what the final model believes of itself, in the same way,
+
+    E = outer + (left - inner) / 2
+
+is the mean of ``outer``, which is too large, and of ``left + outer - inner``. If similarities were
+blended on a sample of n of N objects, E = left + (outer - inner) n / N.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from kreinlearn.kernels.base import Array
+from kreinlearn.learn.calibration import class_numbers
+from kreinlearn.learn.comparison import OuterFold
+from kreinlearn.learn.held_out import HeldOut, KnownLandmarks
+from kreinlearn.learn.neighbours import LabelNeighbours, NeighbourScores, without_mates
+from kreinlearn.learn.stack import (
+    fit_label_stack,
+    fit_stack,
+    score_range,
+    two_columns,
+    weighted_sum,
+)
+
+UNDECIDED = 1e-6  # the weight of the only part if no part predicts objects that are left out
+ALL_NUMBERS = (-np.finfo(np.float64).max, np.finfo(np.float64).max)
+NONE_WRONG = 1.5  # objects: twice the standard error is at least 3 / n, which no errors leave open
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Weights of several scores, of which that of least squares is the first."""
+
+    weights: Array  # (M,)
+    range: Array  # (2,) of the scores of least squares
+    neighbours: NeighbourScores | LabelNeighbours | None
+    several: bool  # whether objects have sets of labels
+
+    @classmethod
+    def fit(
+        cls, scores: Array, Y: Array, w: Array, values: Array, own: Array,
+        landmarks: KnownLandmarks | None, *, several: bool, similarities: bool,
+    ) -> Self:  # fmt: skip
+        """Weights of smallest log loss, for objects that were left out.
+
+        ``values`` (n, m) are what the kernel gives for these objects and the landmarks, of which
+        ``own`` says which one each object is.
+        """
+        near = None
+        if landmarks is not None:
+            near = neighbours_of(landmarks, several, similarities=similarities)
+        w = w * (len(w) / w.sum())
+        limits = np.array(score_range(scores, w))
+        truth = Y > 0 if several else class_numbers(Y)
+        parts = _parts(scores, near, values, own, several=several)
+        weights = (fit_label_stack if several else fit_stack)(parts, truth, w).weights
+        if not weights.any():  # about equal probabilities, and one part decides on the class
+            weights = np.zeros(len(parts))
+            weights[int(near is not None and bool(near.counts.all()))] = UNDECIDED
+            limits = np.array(ALL_NUMBERS)
+        return cls(weights, limits, near, several)
+
+    def sums(self, scores: Array, values: Array, own: Array | None = None) -> Array:
+        """The sum of all parts for every class, or for the odds of every label."""
+        scores = np.clip(scores, *self.range)
+        return weighted_sum(
+            self.weights, _parts(scores, self.neighbours, values, own, several=self.several)
+        )
+
+    def wrong(self, scores: Array, Y: Array, values: Array, own: Array | None = None) -> Array:
+        """Whether each object is misclassified, or has a wrong label."""
+        sums = self.sums(scores, values, own)
+        if self.several:
+            return np.asarray(((sums > 0) != (Y > 0)).any(axis=1), dtype=np.float64)
+        return np.asarray(np.argmax(sums, axis=1) != class_numbers(Y), dtype=np.float64)
+
+
+def _parts(
+    scores: Array, near: NeighbourScores | LabelNeighbours | None, values: Array,
+    own: Array | None, *, several: bool,
+) -> Array:  # (M, n, n_classes)  # fmt: skip
+    """All parts of the decision: least-squares scores f of a class, 2 f of a label.
+
+    2 f is the logarithm of the odds if having the label has the score f, and not having it -f.
+    """
+    first = 2 * scores if several else two_columns(scores)
+    return np.stack([first] if near is None else [first, *near.of(values, own)])
+
+
+def neighbours_of(
+    known: KnownLandmarks, several: bool, *, similarities: bool
+) -> NeighbourScores | LabelNeighbours:
+    """What scores classes, or several labels, by the landmarks near an object."""
+    if several:
+        return LabelNeighbours.fit(known.values, known.Y, known.weights, similarities=similarities)
+    return NeighbourScores.fit(
+        known.values, class_numbers(known.Y), max(known.Y.shape[1], 2), known.weights,
+        similarities=similarities,
+    )  # fmt: skip
+
+
+# What to expect
+
+
+class Expected(NamedTuple):
+    """The error to expect of new objects, and what it was found from."""
+
+    mean: float
+    standard_error: float
+    outer: float  # of models of fewer objects that have never seen what they predict
+
+
+def expected_class_error(held: HeldOut, decision: Decision, *, similarities: bool) -> Expected:
+    """The error rate to expect of new objects."""
+    near = held.near
+    assert near is not None
+    fit = partial(Decision.fit, several=decision.several, similarities=similarities)
+    of_all = fit(held.scores, held.Y, held.weights, near.values, near.own, near.landmarks)
+    left = of_all.wrong(held.scores, held.Y, near.values, near.own)
+    groups = None if held.sample is None else held.sample.groups
+
+    def judged(fold: OuterFold, Y: Array, w: Array) -> tuple[Array, Array]:
+        own, (Y_train, w_train) = np.arange(len(fold.train)), (Y[fold.train], w[fold.train])
+        values, values_valid = fold.near[fold.train], fold.near[fold.valid]
+        known = KnownLandmarks(values, Y_train, w_train)
+        if groups is not None:
+            mates = groups[fold.train]
+            values = without_mates(values, mates, mates, similarities=similarities)
+        one = fit(fold.inner, Y_train, w_train, values, own, known)
+        inner = one.wrong(fold.inner, Y_train, values, own)
+        return inner, one.wrong(fold.scores, Y[fold.valid], values_valid)
+
+    mean, error, outer = expected(held, left, judged)
+    return Expected(min(mean, 1.0), max(error, NONE_WRONG / len(left)), outer)
+
+
+def expected_square(held: HeldOut) -> Expected:
+    """The mean squared error to expect of new objects."""
+
+    def squares(scores: Array, Y: Array) -> Array:
+        return np.asarray(np.square(scores - Y).mean(axis=1))
+
+    def judged(fold: OuterFold, Y: Array, w: Array) -> tuple[Array, Array]:
+        return squares(fold.inner, Y[fold.train]), squares(fold.scores, Y[fold.valid])
+
+    return expected(held, squares(held.scores, held.Y), judged)
+
+
+def expected(
+    held: HeldOut, left: Array, judged: Callable[[OuterFold, Array, Array], tuple[Array, Array]]
+) -> Expected:
+    """The error of the module's first lines.
+
+    ``left`` are the errors of objects by the final model; ``judged`` gives those of the training
+    part and of the others in a fold where everything was found anew.
+    """
+    believed, error = mean_and_error(left, held.weights)
+    if not held.outer or held.sample is None:
+        return Expected(believed, error, believed)
+    Y, n = held.sample.Y, held.sample.n
+    w = np.ones(n) if held.sample.w is None else held.sample.w
+    outer, inner = np.zeros(n), 0.0
+    for fold in held.outer:
+        of_train, outer[fold.valid] = judged(fold, Y, w)
+        inner += mean_and_error(of_train, w[fold.train])[0] / len(held.outer)
+    mean, error_of_outer = mean_and_error(outer, w)
+    if n == len(left):
+        return Expected(max(mean + (believed - inner) / 2, 0.0), error_of_outer, mean)
+    return Expected(max(believed + (mean - inner) * n / len(left), 0.0), error, mean)
+
+
+def mean_and_error(values: Array, weights: Array) -> tuple[float, float]:
+    """A weighted mean, and its standard error."""
+    total = weights.sum()
+    mean = float(weights @ values / total)
+    return mean, float(np.sqrt(np.sum(np.square(weights * (values - mean)))) / total)
