@@ -25,7 +25,6 @@ from kreinlearn.learn.combination import Combination
 from kreinlearn.learn.decision import Decision, expected_class_error, expected_square
 from kreinlearn.learn.fit import Model, Recipe
 from kreinlearn.learn.groups import n_equal
-from kreinlearn.learn.held_out import HeldOut
 from kreinlearn.learn.losses import SquaredError
 from kreinlearn.learn.neighbours import NEIGHBOURS, LabelNeighbours, NeighbourScores
 from kreinlearn.learn.stack import probabilities
@@ -253,7 +252,7 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
             self.expected_error_ = root * unit
             self.expected_error_std_ = std / (2 * root) * unit if mean else 0.0
             if (other := held.regrouped) is not None:
-                say_equal(held, self.expected_error_, np.sqrt(expected_square(other).outer) * unit)
+                say_equal(model, self.expected_error_, np.sqrt(expected_square(other).outer) * unit)
 
 
 class KreinClassifier(FrontDoor, KreinClassifierBase):
@@ -463,7 +462,7 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         expect = partial(expected_class_error, decision=decision, similarities=similarities)
         self.expected_error_, self.expected_error_std_, _ = expect(held)
         if held.regrouped is not None:
-            say_equal(held, self.expected_error_, expect(held.regrouped).outer)
+            say_equal(model, self.expected_error_, expect(held.regrouped).outer)
 
     # Using
 
@@ -547,13 +546,12 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         return expit(scores) if self.multi_class_ == MULTILABEL else probabilities(scores)
 
 
-def say_equal(held: HeldOut, error: float, other: float) -> None:
+def say_equal(model: Model, error: float, other: float) -> None:
     """Warn of equal objects, with the errors to expect if they are left out together or not."""
-    sample = held.sample
-    assert sample is not None
-    assert sample.equal is not None
-    some = f"{n_equal(sample.equal)} of {sample.n} objects are equal to others"
-    if sample.groups is not None:
+    encoded = model.solved.encoded
+    assert encoded.equal is not None
+    some = f"{n_equal(encoded.equal)} of {len(encoded.equal)} objects are equal to others"
+    if encoded.groups is not None:
         warn(
             f"{some}: equal ones were left out together, and the expected error is {error:.2g}; it "
             f"would be about {other:.2g} if new objects were equal to known ones as often, for "

@@ -35,7 +35,13 @@ def group_numbers(groups: ArrayLike, rows: Rows) -> Array:
             f"groups has shape {given.shape}, and there are {len(rows)} objects; pass one name or "
             "number of a group for each object"
         )
-    return np.asarray(np.unique(given, return_inverse=True)[1])
+    names, numbers = np.unique(given, return_inverse=True)
+    if len(names) < 2:
+        raise ValueError(
+            f"all objects are of one group, {names[0]}, so that none can be left out; pass at "
+            "least two groups"
+        )
+    return np.asarray(numbers)
 
 
 def equal_objects(rows: Rows, kernel: Kernel) -> Array | None:
