@@ -55,7 +55,6 @@ TESTS = {
     "solvers/line_search": "solvers/test_margins solvers/test_squared_hinge solvers/test_sparse",
     "solvers/margins": "solvers/test_margins solvers/test_squared_hinge solvers/test_sparse "
     "learn/losses/test_hinge_rows",
-    "solvers/mixing": "solvers/test_mixing learn/test_combination",
     "solvers/novelty": "solvers/test_novelty estimators/test_conformal",
     "solvers/probabilities": "solvers/test_probabilities estimators/test_probability",
     "solvers/sparse": "solvers/test_sparse learn/losses/test_sparse",
@@ -71,6 +70,9 @@ TESTS = {
     "nystrom/fit": "nystrom/test_fit nystrom/test_sweep estimators/test_transformer",
     "nystrom/landmarks": "nystrom/test_landmarks nystrom/test_fit estimators/test_transformer",
     "nystrom/schemes": "nystrom/test_schemes nystrom/test_own_schemes nystrom/test_landmarks",
+    "learn/combination": "learn/test_combination learn/test_comparison",
+    "learn/comparison": "learn/test_comparison learn/test_exact learn/test_similarity",
+    "learn/decision": "learn/test_decision estimators/test_front",
     "learn/exact": "learn/test_size learn/test_exact learn/losses/test_squared",
 }
 

@@ -321,15 +321,17 @@ def cross_validated(
 ) -> float:
     """Squared error a unit of validated weight; ``fold(train, valid)`` predicts rows ``valid``.
 
-    Rows of fold -1 are in every training part.
+    Rows of fold -1 are in every training part. Each column of ``folds`` is a round of its own.
     """
     w, Y = np.ones(len(folds)) if w is None else w, Y.reshape(len(folds), -1)
-    total = 0.0
-    for k in np.unique(folds[folds >= 0]):
-        train, valid = np.flatnonzero(folds != k), np.flatnonzero(folds == k)
-        predicted = fold(train, valid).reshape(len(valid), -1)
-        total += float(w[valid] @ ((Y[valid] - predicted) ** 2).sum(axis=1))
-    return total / float(w[folds >= 0].sum())
+    total = weight = 0.0
+    for numbers in np.reshape(folds, (len(folds), -1)).T:
+        for k in np.unique(numbers[numbers >= 0]):
+            train, valid = np.flatnonzero(numbers != k), np.flatnonzero(numbers == k)
+            predicted = fold(train, valid).reshape(len(valid), -1)
+            total += float(w[valid] @ ((Y[valid] - predicted) ** 2).sum(axis=1))
+        weight += float(w[numbers >= 0].sum())
+    return total / weight
 
 
 def centred_on(D_XZ: Array, D_XR: Array, D_ZR: Array, D_RR: Array) -> Array:

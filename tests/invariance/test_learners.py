@@ -40,6 +40,8 @@ SIMILARITY = [SimilarityRidge, SimilarityRidgeClassifier]  # one penalty, on coe
 CASES = [(model, None) for model in REGRESSORS]
 CASES += [(model, way) for model in CLASSIFIERS for way in ("ovr", "ovo")]
 every_learner = pytest.mark.parametrize(("model", "way"), CASES)
+KREIN = [case for case in CASES if case[0] not in SIMILARITY]
+every_krein = pytest.mark.parametrize(("model", "way"), KREIN)
 every_tuned = pytest.mark.parametrize(("model", "way"), [c for c in CASES if c[1] != "ovo"])
 
 
@@ -126,6 +128,33 @@ def test_weights_are_repetitions(model, way):
     rows = np.repeat(np.arange(N), times)
     assert_same(scores(learner.fit(X[rows], target(way)[rows]), X_NEW), weighted)
     assert np.abs(scores(learner.fit(X, target(way)), X_NEW) - weighted).max() > 1e-4
+
+
+@every_krein
+def test_weights_are_repetitions_if_all_objects_are_landmarks(model, way):
+    times = RNG.integers(1, 4, N)
+    rows = np.repeat(np.arange(N), times)
+    learner = make(model, way, landmarks=None)
+    weighted = scores(learner.fit(X, target(way), sample_weight=times), X_NEW)
+    assert_same(scores(learner.fit(X[rows], target(way)[rows]), X_NEW), weighted, rtol=1e-7)
+    assert np.abs(scores(learner.fit(X, target(way)), X_NEW) - weighted).max() > 1e-3
+
+
+@every_krein
+@pytest.mark.parametrize("rank", [None, 30])
+def test_weights_are_repetitions_in_folds(model, way, rank):
+    """Copies are in the fold of their object."""
+    few, times = np.arange(FEW), RNG.integers(1, 4, FEW)
+    params = {"landmarks": Landmarks(None, rank=rank)}
+    params |= {} if way is None else {"multi_class": way}
+    found = []
+    for rows, w in ((few, times), (np.repeat(few, times), None)):
+        cv = [(np.flatnonzero(rows % 3 != k), np.flatnonzero(rows % 3 == k)) for k in range(3)]
+        learner = model(KERNEL, cv=cv, **params).fit(X[rows], target(way)[rows], w)
+        found.append((learner.cv_loss_, scores(learner, X_NEW)))
+    (loss, weighted), (same, repeated) = found
+    assert loss == pytest.approx(same, rel=1e-6)
+    assert_same(repeated, weighted, rtol=1e-3)  # the loss is flat at its minimum
 
 
 @every_learner

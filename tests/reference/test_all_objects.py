@@ -101,7 +101,7 @@ def test_objects_without_weight_are_absent(learner):
 
 @pytest.mark.parametrize("learner", [KreinRidge, SimilarityRidge, KreinRidgeClassifier])
 def test_objects_without_weight_are_not_left_out_either(learner):
-    """Leave-one-out draws nothing, so that the penalties are the same as well."""
+    """Folds are drawn among the others alone, so that the penalties are the same as well."""
     y, w = targets_of(learner), RNG.uniform(0.5, 2, N)
     w[::4] = 0
     kept = np.flatnonzero(w)
@@ -126,9 +126,10 @@ def test_the_scale_of_weights_does_not_matter(learner):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_the_loss_is_that_of_n_refits(learner, weighted, intercept):
-    """Penalties times the weight stay those of all objects."""
+    """If it is asked for. Penalties times the weight stay those of all objects."""
     y, w = targets_of(learner, 2), RNG.uniform(0.5, 2, N) if weighted else np.ones(N)
-    tuned = make(learner, tuned=True, fit_intercept=intercept).fit(X, y, sample_weight=w)
+    tuned = make(learner, tuned=True, fit_intercept=intercept, cv="loo")
+    tuned.fit(X, y, sample_weight=w)
     wanted = np.asarray(y if learner in REGRESSORS else 2 * y - 1, dtype=float)
     total = 0.0
     for i in range(N):
@@ -147,8 +148,15 @@ def test_the_loss_of_many_outputs_is_their_sum():
     targets = np.column_stack([Y, X[:, 0] ** 2, np.cos(X[:, 1])])
     tuned = make(KreinRidge, tuned=True).fit(X, targets)
     penalties = tuned.lambda_plus_, tuned.lambda_minus_
-    each = [oracles.left_out_loss(K, y, penalties) for y in targets.T]
-    assert tuned.cv_loss_ == pytest.approx(sum(each), abs=left_out_error(sum(each), targets))
+
+    def loss_of(y):
+        def fold(train, valid):
+            a, b = oracles.exact_ridge(K[np.ix_(train, train)], y[train], penalties)
+            return K[np.ix_(valid, train)] @ a + b
+
+        return oracles.cross_validated(fold, tuned.folds_, y)
+
+    assert tuned.cv_loss_ == pytest.approx(sum(map(loss_of, targets.T)), rel=1e-7)
     for j, y in enumerate(targets.T):
         alone = KreinRidge(KERNEL, landmarks=None, lambda_plus=penalties[0],
                            lambda_minus=penalties[1]).fit(X, y)  # fmt: skip

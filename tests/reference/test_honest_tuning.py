@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -18,7 +18,6 @@ from kreinlearn import (
     SimilarityRidge,
 )
 from kreinlearn.kernels import DeltaGauss, Gaussian
-from kreinlearn.learn.exact import SCREENED_ACCURACY
 from kreinlearn.learn.search import MeanLoss
 from tests import oracles
 from tests.bounds import left_out_error
@@ -128,16 +127,38 @@ def test_many_landmarks_make_a_map_in_every_fold(given, options):
     assert np.abs(leaks).max() > 0.01
 
 
+@pytest.mark.parametrize("cv", [None, "loo"], ids=["two rounds of folds", "one at a time"])
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
-def test_all_objects_are_left_out_one_at_a_time(options):
+def test_all_objects_are_left_out(options, cv):
     some = slice(0, 50)
     options = weights(options, some)
     model = KreinRidge(
-        KERNEL, landmarks=None, fit_intercept=options.get("intercept", True), random_state=0
+        KERNEL, landmarks=None, fit_intercept=options.get("intercept", True), cv=cv
     ).fit(X[some], Y[some], sample_weight=options.get("w"))
+    assert model.folds_.shape == ((50, 2) if cv is None else (50,))
     for *penalties, loss in trials_of(model):
-        expected = oracles.left_out_loss(K[some, some], Y[some], penalties, **options)
-        assert loss == pytest.approx(expected, abs=left_out_error(expected, Y))
+        if cv is None:
+            fold = by_own_maps(K, np.arange(50), penalties, **options)
+            expected = oracles.cross_validated(fold, model.folds_, Y[some], options.get("w"))
+            assert loss == pytest.approx(expected, rel=1e-7)
+        else:
+            expected = oracles.left_out_loss(K[some, some], Y[some], penalties, **options)
+            assert loss == pytest.approx(expected, abs=left_out_error(expected, Y))
+
+
+@pytest.mark.parametrize(("n", "some", "rounds"), [(12, 700, 1), (13, 700, 2), (60, 50, 0)])
+def test_how_many_objects_are_left_out_depends_on_their_number(n, some, rounds, monkeypatch):
+    """All refits up to 12 objects; the closed form beyond as many as have folds."""
+    monkeypatch.setattr("kreinlearn.learn.folds.SOME", some)
+    model = KreinRidge(KERNEL, landmarks=None).fit(X[:n], Y[:n])
+    penalties = model.lambda_plus_, model.lambda_minus_
+    expected = oracles.left_out_loss(K[:n, :n], Y[:n], penalties)
+    if rounds:
+        assert np.reshape(model.folds_, (n, -1)).shape[1] == rounds
+        assert len(np.unique(model.folds_)) == (n if rounds == 1 else 5)
+        fold = by_own_maps(K, np.arange(n), penalties)
+        expected = oracles.cross_validated(fold, model.folds_, Y[:n])
+    assert model.cv_loss_ == pytest.approx(expected, abs=left_out_error(expected, Y))
 
 
 def centred(D_XZ, D_ZZ, Z):
@@ -168,16 +189,17 @@ def test_a_dissimilarity_is_transformed_by_the_training_part_alone(given, transf
     assert np.abs(leaks).max() > 1e-5
 
 
+@pytest.mark.parametrize("cv", [None, "loo"], ids=["two rounds of folds", "one at a time"])
 @pytest.mark.parametrize("transform", SIMILARITIES)
-def test_an_object_that_is_left_out_is_in_the_reference_of_a_dissimilarity(transform):
-    """Its distances scale the similarities; its target is not seen."""
-    D, some = DISTANCES[:50, :50], Y[:50]
-    model = KreinRidge("precomputed_dissimilarity", similarity=transform, landmarks=None)
+def test_an_object_that_is_left_out_is_not_in_the_reference_of_a_dissimilarity(transform, cv):
+    """Also if one at a time is asked for: then each of few objects is a fold."""
+    D, some, n = DISTANCES[:50, :50], Y[:50], 50
+    model = KreinRidge("precomputed_dissimilarity", similarity=transform, landmarks=None, cv=cv)
     model.fit(D, some)
-    of_all = SIMILARITIES[transform](D, D, np.arange(50))
     for *penalties, loss in trials_of(model):
-        expected = oracles.left_out_loss(of_all, some, penalties)
-        assert loss == pytest.approx(expected, abs=left_out_error(expected, Y))
+        fold = by_own_similarities(SIMILARITIES[transform], np.arange(n), penalties)
+        expected = oracles.cross_validated(fold, model.folds_, some)
+        assert loss == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("transform", SIMILARITIES)
@@ -193,28 +215,33 @@ def test_few_landmarks_of_a_dissimilarity_are_its_reference(transform):
     np.testing.assert_allclose(model.predict(DISTANCES), C @ a + b, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "given", [{"landmarks": None, "cv": 5}, {"landmarks": None}, {"landmarks": FEW}],
-    ids=["all in folds", "all left out", "few"],
-)  # fmt: skip
-def test_the_transformation_is_chosen_by_the_same_loss(given):
-    model = KreinRidge("precomputed_dissimilarity", random_state=0, **given).fit(DISTANCES, Y)
+def test_the_transformation_of_few_landmarks_is_chosen_by_the_same_loss():
+    model = KreinRidge("precomputed_dissimilarity", landmarks=FEW, random_state=0)
+    model.fit(DISTANCES, Y)
     choices = {choice.similarity: choice for choice in model.choices_}
     assert model.similarity_ == model.choices_[0].similarity
-    compared = model.choices_ if given["landmarks"] is None else model.choices_[:2]
-    assert model.choices_[0].loss == min(choice.loss for choice in compared)
+    assert model.choices_[0].loss == min(choice.loss for choice in model.choices_[:2])
     Z = model.landmark_indices_
     for name, similarity in SIMILARITIES.items():
-        penalties, loss = choices[name].tuned.values, choices[name].loss
         C = similarity(DISTANCES[:, Z], DISTANCES[np.ix_(Z, Z)], Z)
-        if given["landmarks"] is None and "cv" not in given:
-            expected = oracles.left_out_loss(C, Y, penalties)
-            accuracy = 1e-4 if name == model.similarity_ else 100 * SCREENED_ACCURACY
-            assert loss == pytest.approx(expected, abs=left_out_error(expected, Y, accuracy))
-            continue
-        own = by_own_similarities(similarity, Z, penalties)
-        fold = own if len(Z) == N else by_one_map(C, Z, penalties)
-        assert loss == pytest.approx(oracles.cross_validated(fold, model.folds_, Y), rel=1e-5)
+        fold = by_one_map(C, Z, choices[name].tuned.values)
+        expected = oracles.cross_validated(fold, model.folds_, Y)
+        assert choices[name].loss == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("cv", [5, None, "loo"])
+def test_transformations_of_all_objects_are_blended_by_the_same_loss(cv):
+    model = KreinRidge("precomputed_dissimilarity", landmarks=None, cv=cv, random_state=0)
+    model.fit(DISTANCES, Y)
+    blend, *alone = model.choices_
+    assert model.similarity_ == blend.similarity
+    assert blend.loss == pytest.approx(model.cv_loss_)
+    assert [choice.loss for choice in alone] == sorted(choice.loss for choice in alone)
+    every, choices = np.arange(N), {choice.similarity: choice for choice in alone}
+    for name, similarity in SIMILARITIES.items():
+        fold = by_own_similarities(similarity, every, choices[name].tuned.values)
+        expected = oracles.cross_validated(fold, model.folds_, Y)
+        assert choices[name].loss == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("Z", [MOST, FEW], ids=["most", "few"])
@@ -251,12 +278,17 @@ def test_a_classifier_is_tuned_on_signs_and_its_way_by_errors(Z):
 
 def test_all_objects_tell_each_class_from_the_rest():
     """One eigenbasis serves all classes, and their signs are what is left out."""
+    every = np.arange(50)
     model = KreinRidgeClassifier(KERNEL, landmarks=None, random_state=0).fit(X[:50], LABELS[:50])
     assert model.multi_class_ == "ovr"
     assert not hasattr(model, "multi_class_errors_")
     for *penalties, loss in trials_of(model):
-        expected = oracles.left_out_loss(K[:50, :50], SIGNS[:50], penalties)
-        assert loss == pytest.approx(expected, abs=left_out_error(expected, SIGNS))
+        fold = by_own_maps(K, every, penalties, SIGNS)
+        expected = oracles.cross_validated(fold, model.folds_, SIGNS[:50])
+        assert loss == pytest.approx(expected, rel=1e-7)
+    for folds in model.folds_.T:  # each of which has all classes in proportion
+        counts = [np.bincount(LABELS[:50][folds == k], minlength=3) for k in range(5)]
+        assert np.ptp(counts, axis=0).max() <= 1
 
 
 def test_rows_that_are_not_held_count_as_well():
@@ -331,9 +363,10 @@ def test_variance_constrained_is_tuned_by_the_same_loss():
 def test_the_svm_is_tuned_by_its_own_loss(given):
     y = SIGNS[:, 1]
     model = KreinSVC(KERNEL, fit_intercept=False, random_state=0, **given).fit(X, y)
-    Z, total = model.landmark_indices_, 0.0
-    for k in range(5):
-        train, valid = np.flatnonzero(model.folds_ != k), np.flatnonzero(model.folds_ == k)
+    Z, total, rounds = model.landmark_indices_, 0.0, np.reshape(model.folds_, (N, -1)).T
+    assert len(rounds) == (2 if given["landmarks"] is None else 1)
+    for folds, k in product(rounds, range(5)):
+        train, valid = np.flatnonzero(folds != k), np.flatnonzero(folds == k)
         own = Z if len(Z) < N else train
         Phi, S = oracles.krein_features(K[:, own], K[np.ix_(own, own)])
         F = Phi / np.sqrt(len(train) * np.where(S > 0, model.lambda_plus_, model.lambda_minus_))
@@ -370,9 +403,7 @@ def test_leave_one_out_in_exact_mode_makes_a_map_of_the_others():
     few = np.arange(40)
     K_few, Y_few, leaks = K[:40, :40], Y[:40], []
     model = KreinRidge(KERNEL, landmarks=None, cv="loo").fit(X[:40], Y_few)
-    default = KreinRidge(KERNEL, landmarks=None).fit(X[:40], Y_few)
     np.testing.assert_array_equal(model.folds_, few)
-    np.testing.assert_array_equal(model.cv_trials_, default.cv_trials_)
     for *penalties, loss in trials_of(model):
         expected = oracles.left_out_loss(K_few, Y_few, penalties)
         assert loss == pytest.approx(expected, abs=left_out_error(expected, Y_few))
@@ -446,8 +477,8 @@ def test_a_given_penalty_stays():
     tied = KreinRidge(KERNEL, landmarks=None, lambda_minus="equal", random_state=0).fit(X, Y)
     assert tied.lambda_plus_ == tied.lambda_minus_
     np.testing.assert_array_equal(tied.cv_trials_[:, 0], tied.cv_trials_[:, 1])
-    expected = oracles.left_out_loss(K, Y, (tied.lambda_plus_, tied.lambda_minus_))
-    assert tied.cv_loss_ == pytest.approx(expected, abs=left_out_error(expected, Y))
+    fold = by_own_maps(K, np.arange(N), (tied.lambda_plus_, tied.lambda_minus_))
+    assert tied.cv_loss_ == pytest.approx(oracles.cross_validated(fold, tied.folds_, Y), rel=1e-7)
 
 
 # The leaky criterion: one map of all objects, the held-out ones included

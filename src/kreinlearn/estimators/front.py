@@ -449,11 +449,8 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         held, several = model.held_out, model.solved.encoded.multilabel
         assert held is not None
         assert held.near is not None
-        near, similarities = held.near, not model.pairs.kernel.is_dissimilarity
-        decision = Decision.fit(
-            held.unseen, held.Y, held.weights, near.values, near.own, near.landmarks,
-            several=several, similarities=similarities,
-        )  # fmt: skip
+        similarities = not model.pairs.kernel.is_dissimilarity
+        decision = Decision.of(held, several=several, similarities=similarities)
         self._range = decision.range
         if decision.neighbours is not None:
             self._neighbours = decision.neighbours

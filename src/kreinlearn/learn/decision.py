@@ -5,10 +5,10 @@ is found anew, three times, so that ``outer`` is the error of models of fewer ob
 never seen what they predict, and ``inner`` is what these models believed of themselves. With
 ``left`` for what the final model believes of itself, in the same way,
 
-    E = outer + (left - inner) / 2
+    E = left + outer - inner
 
-is the mean of ``outer``, which is too large, and of ``left + outer - inner``. If similarities were
-blended on a sample of n of N objects, E = left + (outer - inner) n / N.
+is what the final model believes, and how much too good that is. If similarities were blended on a
+sample of n of N objects, the difference counts n / N times.
 """
 
 from __future__ import annotations
@@ -51,16 +51,18 @@ class Decision:
     def fit(
         cls, scores: Array, Y: Array, w: Array, values: Array, own: Array,
         landmarks: KnownLandmarks | None, *, several: bool, similarities: bool,
+        copies: int = 1,
     ) -> Self:  # fmt: skip
         """Weights of smallest log loss, for objects that were left out.
 
         ``values`` (n, m) are what the kernel gives for these objects and the landmarks, of which
-        ``own`` says which one each object is.
+        ``own`` says which one each object is. There may be several ``copies`` of each object, with
+        scores of their own.
         """
         near = None
         if landmarks is not None:
             near = neighbours_of(landmarks, several, similarities=similarities)
-        w = w * (len(w) / w.sum())
+        w = w * (len(w) / copies / w.sum())
         limits = np.array(score_range(scores, w))
         truth = Y > 0 if several else class_numbers(Y)
         parts = _parts(scores, near, values, own, several=several)
@@ -70,6 +72,25 @@ class Decision:
             weights[int(near is not None and bool(near.counts.all()))] = UNDECIDED
             limits = np.array(ALL_NUMBERS)
         return cls(weights, limits, near, several)
+
+    @classmethod
+    def of(cls, held: HeldOut, *, several: bool, similarities: bool) -> Self:
+        """The decision of a model, by scores of two kinds where there are both.
+
+        For those of ``held`` everything was chosen by the same objects, which makes them too good;
+        unseen ones are of models of fewer objects, which makes them worse. Both count half.
+        """
+        near, unseen = held.near, held.unseen
+        assert near is not None
+        scores = [held.scores] if unseen is None else [held.scores, unseen]
+        Y, w, values, own = (
+            np.concatenate([one] * len(scores))
+            for one in (held.Y, held.weights, near.values, near.own)
+        )
+        return cls.fit(
+            np.concatenate(scores), Y, w, values, own, near.landmarks, several=several,
+            similarities=similarities, copies=len(scores),
+        )  # fmt: skip
 
     def sums(self, scores: Array, values: Array, own: Array | None = None) -> Array:
         """The sum of all parts for every class, or for the odds of every label."""
@@ -176,12 +197,12 @@ def expected(
         inner += mean_and_error(of_train, w[fold.train])[0] / len(held.outer)
     mean, error_of_outer = mean_and_error(outer, w)
     if n == len(left):
-        return Expected(max(mean + (believed - inner) / 2, 0.0), error_of_outer, mean)
+        error = error_of_outer
     return Expected(max(believed + (mean - inner) * n / len(left), 0.0), error, mean)
 
 
 def mean_and_error(values: Array, weights: Array) -> tuple[float, float]:
     """A weighted mean, and its standard error."""
-    total = weights.sum()
-    mean = float(weights @ values / total)
-    return mean, float(np.sqrt(np.sum(np.square(weights * (values - mean)))) / total)
+    shares = weights / weights.sum()
+    mean = float(shares @ values)
+    return mean, float(np.linalg.norm(shares * (values - mean)))

@@ -36,10 +36,10 @@ class HeldOut:
     regrouped: HeldOut | None = None  # the same with equal objects left out otherwise
 
     @property
-    def unseen(self) -> Array:  # (k, q)
-        """Scores by models for which nothing was chosen by the object, where all have them."""
+    def unseen(self) -> Array | None:  # (k, q)
+        """Scores by models for which nothing was chosen by the object, if all objects have them."""
         if not self.outer or self.sample is None or self.sample.n != len(self.scores):
-            return self.scores
+            return None
         scores = np.empty_like(self.scores)
         for fold in self.outer:
             scores[fold.valid] = fold.scores

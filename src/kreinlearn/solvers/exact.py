@@ -25,7 +25,9 @@ c_- / (|t| + c_-) for t < 0, is a sum of real and imaginary parts,
            + 1/pi int_0^inf Im(is / (t + is)) (c_+^2 / (c_+^2 + s^2) - c_-^2 / (c_-^2 + s^2)) ds/s.
 
 The same sum of (B v)_i / B_ii is the error of object i, and that of is u'(K_-i + is)^-1 v gives the
-intercept.
+intercept. If K is doubly centred, K_-i still knows the object: it was in the means. Centred anew,
+it is K without the direction of e_i among all that are orthogonal to the constant, where B has no
+part of the constant. With centred targets the formula of the error is the same as above.
 
 The trapezoid rule in log s converges like exp(-pi^2 / step), because the nearest singularities, at
 s = +-it and s = +-ic, are pi / 2 away from the real line of log s. Its error is that of q alone:
@@ -240,23 +242,27 @@ class LeaveOneOutLoss:
 
     The model without an object has the penalties c of all objects. This is an objective for
     ``learn.search``: loss per unit of weight, and gradient in the logarithms of the penalties.
+
+    If K is ``centred``, it is centred anew without each object. That needs an intercept, which is
+    the mean target of the others, and equal weights.
     """
 
     def __init__(
-        self, basis: Eigenbasis, Y: Array, *, intercept: bool, accuracy: float = ACCURACY
-    ) -> None:
-        self.basis, self.intercept = basis, intercept
+        self, basis: Eigenbasis, Y: Array, *, intercept: bool, accuracy: float = ACCURACY,
+        centred: bool = False,
+    ) -> None:  # fmt: skip
+        self.basis, self.intercept = basis, intercept and not centred
         root = basis.root[:, None]
         self.shift = root[:, 0] @ (root * Y) / basis.n if intercept else np.zeros(Y.shape[1])
         self.Y = Y - self.shift
         self.T = np.hstack([root * self.Y, root])  # the last target gives the intercept
-        self.resolvent = Resolvent(basis)
+        self.resolvent = Resolvent(basis, centred=centred)
         if basis.signed:
             there = [j for j, sign in enumerate(SIGNS) if (sign * basis.spectrum.D > 0).any()]
             self.sides = there if len(there) == 2 else 2 * (there or [0])  # whose penalty counts
             self.nodes = Nodes(self.resolvent.least(), accuracy)
             self.rows, self.sums = self.resolvent.without_each(
-                self.T, self.nodes.s, intercept=intercept
+                self.T, self.nodes.s, intercept=self.intercept
             )
 
     def combined(self, M: Array) -> LeaveOneOutLoss:  # (q, k)
@@ -327,13 +333,14 @@ class LeaveOneOutLoss:
 class Resolvent:
     """(K + is)^-1 of all objects, and of all but one, where the largest |eigenvalue| is one."""
 
-    def __init__(self, basis: Eigenbasis) -> None:
+    def __init__(self, basis: Eigenbasis, *, centred: bool = False) -> None:
         D, U = basis.spectrum.D, basis.spectrum.U
         self.unit = float(np.max(np.abs(D), initial=0.0)) or 1.0
         self.D, self.U, self.rtol = D / self.unit, U, basis.rtol
-        self.null = 1 - self._of_squares(np.ones(U.shape[1]))  # diagonal of the projection on it
+        # diagonal of the projection on the null space; without the constant if K is centred
+        self.null = 1 - centred / len(U) - self._of_squares(np.ones(U.shape[1]))
         self.null[self.null < NULL_RTOL * len(U)] = 0.0
-        if U.shape[1] == len(U):
+        if U.shape[1] + centred >= len(U):
             self.null[:] = 0.0
 
     def least(self) -> float:

@@ -156,16 +156,17 @@ def temperature(F, labels, w):
 
 
 def by_folds(model, fresh, X, y, w=None):
-    """Scores of all rows by fresh models of the other folds."""
-    folds = np.asarray(model.folds_)
-    assert (folds >= 0).all()
+    """Scores of all rows by fresh models of the other folds: the mean over all rounds."""
+    rounds = np.reshape(model.folds_, (len(y), -1)).T
+    assert (rounds >= 0).all()
     scores = None
-    for k in range(folds.max() + 1):
-        train = folds != k
-        part = fresh().fit(X[train], y[train], sample_weight=None if w is None else w[train])
-        f = part.decision_function(X[~train])
-        scores = np.empty((len(y), *f.shape[1:])) if scores is None else scores
-        scores[~train] = f
+    for folds in rounds:
+        for k in range(folds.max() + 1):
+            train = folds != k
+            part = fresh().fit(X[train], y[train], sample_weight=None if w is None else w[train])
+            f = part.decision_function(X[~train])
+            scores = np.zeros((len(y), *f.shape[1:])) if scores is None else scores
+            scores[~train] += f / len(rounds)
     return scores
 
 
@@ -215,8 +216,10 @@ def test_a_temperature_of_rows_left_out_by_folds(learner, more, way):
 
 @pytest.mark.parametrize("w", [None, RNG.integers(1, 4, N)], ids=["plain", "weighted"])
 @pytest.mark.parametrize("given", [True, False], ids=["given", "tuned"])
-def test_one_object_at_a_time_if_all_are_landmarks(w, given):
-    params = {} if given else {"lambda_plus": "auto", "lambda_minus": "auto"}
+def test_one_object_at_a_time_if_all_are_landmarks_and_that_is_asked_for(w, given):
+    params = (
+        {"cv": "loo"} if given else {"cv": "loo", "lambda_plus": "auto", "lambda_minus": "auto"}
+    )
     model = make(landmarks=None, **params).fit(X, BINARY, sample_weight=w)
     plus, minus = model.lambda_plus_, model.lambda_minus_
     weights, f = np.ones(N) if w is None else w, np.empty(N)
@@ -231,11 +234,13 @@ def test_one_object_at_a_time_if_all_are_landmarks(w, given):
     np.testing.assert_allclose(model._calibration.pairs[0], expected, rtol=1e-2, atol=1e-2)
 
 
+@pytest.mark.parametrize("learner", [KreinRidgeClassifier, KreinSVC])
 @pytest.mark.parametrize("y", [BINARY, LABELS], ids=["two", "three"])
-def test_machines_of_folds_if_all_objects_are_landmarks(y):
+def test_models_of_two_rounds_of_folds_if_all_objects_are_landmarks(learner, y):
     params = {"landmarks": None, "multi_class": "ovr"}
-    model = make(KreinSVC, **params).fit(X, y)
-    plain = make(KreinSVC, **params).set_params(probability=False)
+    model = make(learner, **params).fit(X, y)
+    assert model.folds_.shape == (N, 2)
+    plain = make(learner, **params).set_params(probability=False)
     f, labels = by_folds(model, lambda: clone(plain), X, y), np.searchsorted(model.classes_, y)
     if y is BINARY:
         expected = platt(f, labels, np.ones(N))

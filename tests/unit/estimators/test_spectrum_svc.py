@@ -278,8 +278,12 @@ def test_the_scale_of_the_kernel_does_not_matter(data: Any, how: str, c: float) 
 def folds_by_hand(
     K: Array, y: Array, folds: Array, how: str, *, honest: bool = True, transform: Any = None
 ) -> Array:
-    """Accuracy for every C; dishonest folds are parts of the matrix corrected as a whole."""
-    right = np.zeros(len(GRID))
+    """Accuracy for every C; dishonest folds are parts of the matrix corrected as a whole.
+
+    A candidate is the same C in each fold, however large the diagonal of its own matrix is.
+    """
+    H = CORRECTED[how](K if transform is None else transform(K, K)[0])
+    right, candidates = np.zeros(len(GRID)), GRID / np.abs(np.diag(H)).mean()
     for k in range(folds.max() + 1):
         train, test = folds != k, folds == k
         A = K[np.ix_(train, train)], K[np.ix_(test, train)]
@@ -290,8 +294,7 @@ def folds_by_hand(
             H_x = mapped(A[0], H, A[1], how)
         else:
             H, H_x = (CORRECTED[how](K)[np.ix_(part, train)] for part in (train, test))
-        unit = np.abs(np.diag(H)).mean()
-        for g, C in enumerate(GRID / unit):
+        for g, C in enumerate(candidates):
             svc = SVC(C=C, kernel="precomputed").fit(H, y[train])
             right[g] += np.sum(voted(svc.decision_function(H_x), svc.classes_) == y[test])
     return right / len(y)
@@ -314,6 +317,41 @@ def test_c_is_chosen_on_honest_folds(
     unit = np.abs(np.diag(CORRECTED[how](K))).mean()
     np.testing.assert_allclose(model.C_grid_, GRID / unit, rtol=1e-10)
     assert model.C_grid_[np.argmax(scores)] == model.C_  # the first, the smallest, of the best
+
+
+def test_a_candidate_is_the_same_c_in_each_fold(data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By scikit-learn's own search: the objects of one fold are ten times as long."""
+    monkeypatch.setattr(spectrum_svc, "FOLD_STEPS", 10**7)
+    X, y = data[0].copy(), target(data[0], 2)
+    X[::2] *= 10
+    long, short = np.arange(0, 70, 2), np.arange(1, 70, 2)
+    cv = [(short, long), (long, short)]
+    model = SpectrumSVC("linear", cv=cv).fit(X + 1, y)
+    K = (X + 1) @ (X + 1).T
+    np.testing.assert_allclose(model.C_grid_, GRID / np.diag(K).mean(), rtol=1e-10)
+    search = GridSearchCV(SVC(kernel="precomputed"), {"C": model.C_grid_}, cv=cv).fit(K, y)
+    np.testing.assert_allclose(model.cv_scores_, search.cv_results_["mean_test_score"])
+    assert search.best_params_["C"] == model.C_
+
+
+@pytest.mark.parametrize("how", ["flip", "clip", "square"])
+def test_candidates_and_their_scores_are_those_of_repeated_objects(data: Any, how: str) -> None:
+    """A shift adds to each copy, and so to the mean diagonal, which is the unit of C, more."""
+    X, y = data[0], target(data[0], 2)
+    size = np.exp(X[:, 0])
+    K = rough(X, X) * size[:, None] * size
+    times = np.arange(70) // 10 % 4 + 1
+    again = np.repeat(np.arange(70), times)
+
+    def split(numbers: Array) -> list[tuple[Array, Array]]:
+        parts = [numbers % 3 == k for k in range(3)]
+        return [(np.flatnonzero(~part), np.flatnonzero(part)) for part in parts]
+
+    model = SpectrumSVC("precomputed", spectrum=how, cv=split(np.arange(70)))
+    weighted = clone(model).fit(K, y, sample_weight=times)
+    repeated = model.set_params(cv=split(again)).fit(K[np.ix_(again, again)], y[again])
+    np.testing.assert_allclose(weighted.C_grid_, repeated.C_grid_, rtol=1e-9)
+    np.testing.assert_allclose(weighted.cv_scores_, repeated.cv_scores_, rtol=0, atol=1e-12)
 
 
 def test_folds_are_stratified_and_seeded(data: Any) -> None:
@@ -415,7 +453,8 @@ def shared(a: str, b: str) -> float:
 
 def test_lists_of_strings() -> None:
     rng = np.random.default_rng(3)
-    words = ["".join(rng.choice(list("abcdefgh"), rng.integers(2, 7))) for _ in range(50)]
+    words = ["".join(rng.choice(list("abcdefgh"), rng.integers(2, 7))) for _ in range(60)]
+    words = list(dict.fromkeys(words))[:50]  # equal ones are left out together, unlike in a matrix
     y = np.array(["a" in word for word in words])
     K = np.array([[shared(a, b) for b in words] for a in words])
     calls = []

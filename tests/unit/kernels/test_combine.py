@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from kreinlearn import KreinNystroem, KreinRidgeClassifier, Landmarks, dissimilarity, pairwise
 from kreinlearn.kernels import DeltaGauss, Gaussian, Hausdorff, Kernel, Sigmoid, resolve
@@ -27,6 +27,7 @@ RNG = np.random.default_rng(7)
 X = RNG.normal(size=(50, 3))
 Y = (X[:, 0] * X[:, 1] > 0).astype(int)
 WORDS = ["".join(RNG.choice(list("ab"), RNG.integers(1, 7))) for _ in range(40)]
+FOLDS = StratifiedKFold(5)  # by default equal words would be left out together, unlike in a matrix
 MANY = np.array([word.count("a") > word.count("b") for word in WORDS]).astype(int)
 
 
@@ -375,8 +376,8 @@ def test_sums_of_dissimilarities_are_dissimilarities() -> None:
     D += 2.0 * np.array([[letters(a, b) for b in WORDS] for a in WORDS])
     assert_array_equal(k(WORDS), D)
     assert_array_equal(k.diagonal(WORDS), 0.0)
-    own = KreinRidgeClassifier(k, random_state=0).fit(WORDS[:30], MANY[:30])
-    given = KreinRidgeClassifier("precomputed_dissimilarity", random_state=0)
+    own = KreinRidgeClassifier(k, cv=FOLDS).fit(WORDS[:30], MANY[:30])
+    given = KreinRidgeClassifier("precomputed_dissimilarity", cv=FOLDS)
     given.fit(D[:30, :30], MANY[:30])
     assert own.similarity_ == given.similarity_
     assert_allclose(
@@ -494,8 +495,8 @@ def test_values_out_of_range_name_the_row() -> None:
 def test_precomputed_equals_the_combination_through_fit_and_predict() -> None:
     k = pairwise(common) - 0.2 * pairwise(lengths)
     K = np.array([[common(a, b) - 0.2 * lengths(a, b) for b in WORDS] for a in WORDS])
-    own = KreinRidgeClassifier(k, random_state=0).fit(WORDS[:30], MANY[:30])
-    given = KreinRidgeClassifier("precomputed", random_state=0).fit(K[:30, :30], MANY[:30])
+    own = KreinRidgeClassifier(k, cv=FOLDS).fit(WORDS[:30], MANY[:30])
+    given = KreinRidgeClassifier("precomputed", cv=FOLDS).fit(K[:30, :30], MANY[:30])
     assert own.lambda_plus_ == pytest.approx(given.lambda_plus_, rel=1e-9)
     scores = given.decision_function(K[30:, :30])
     objects = np.empty(10, dtype=object)

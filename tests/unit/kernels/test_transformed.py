@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from kreinlearn import (
     KreinNystroem,
@@ -42,6 +42,7 @@ from tests import oracles
 RNG = np.random.default_rng(11)
 WORDS = ["".join(RNG.choice(list("abc"), RNG.integers(1, 9))) for _ in range(60)]
 Y = np.array([word.count("a") > word.count("b") for word in WORDS]).astype(int)
+FOLDS = StratifiedKFold(5)  # by default equal words would be left out together, unlike in a matrix
 
 
 def apart(a: str, b: str) -> float:
@@ -165,8 +166,8 @@ def test_equal_to_the_learners_own_route(name: str) -> None:
 
 def test_precomputed_equals_the_kernel_with_tuned_penalties() -> None:
     k = fitted(similarity_of(LETTERS, "local3"), WORDS[:45])
-    given = KreinRidgeClassifier("precomputed", random_state=0).fit(k(WORDS[:45]), Y[:45])
-    model = KreinRidgeClassifier(similarity_of(LETTERS, "local3"), random_state=0)
+    given = KreinRidgeClassifier("precomputed", cv=FOLDS).fit(k(WORDS[:45]), Y[:45])
+    model = KreinRidgeClassifier(similarity_of(LETTERS, "local3"), cv=FOLDS)
     model.fit(WORDS[:45], Y[:45])
     assert_allclose(
         model.decision_function(WORDS[45:]),
@@ -437,8 +438,8 @@ def test_the_floor_comes_from_a_sample() -> None:
 def test_normalised_in_an_estimator() -> None:
     kernel = normalized(pairwise(overlap))
     K = fitted(kernel, WORDS[:45])(WORDS, WORDS[:45])
-    model = KreinRidgeClassifier(kernel, random_state=0).fit(WORDS[:45], Y[:45])
-    given = KreinRidgeClassifier("precomputed", random_state=0).fit(
+    model = KreinRidgeClassifier(kernel, cv=FOLDS).fit(WORDS[:45], Y[:45])
+    given = KreinRidgeClassifier("precomputed", cv=FOLDS).fit(
         fitted(kernel, WORDS[:45])(WORDS[:45]), Y[:45]
     )
     assert_allclose(

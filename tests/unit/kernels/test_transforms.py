@@ -10,14 +10,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from kreinlearn import KreinRidge
 from kreinlearn.kernels.dissimilarity import (
     AUTO_TRANSFORMS,
     LOCAL_WIDTH_RTOL,
     LOCAL_ZERO_RTOL,
     TRANSFORMS,
+    blend_name,
     make_transform,
     median_distance,
     refit,
+    shares_of,
 )
 from tests import oracles
 
@@ -118,7 +121,8 @@ def test_every_entry_is_that_of_the_definition(name: str) -> None:
 
 
 def test_the_candidates_of_auto_are_known() -> None:
-    assert set(AUTO_TRANSFORMS) == set(TRANSFORMS) - {"inverse"}
+    assert set(AUTO_TRANSFORMS) <= set(TRANSFORMS)
+    assert len(set(AUTO_TRANSFORMS)) == len(AUTO_TRANSFORMS)
     assert AUTO_TRANSFORMS[0] == "squared"
 
 
@@ -354,3 +358,75 @@ def test_a_blend_is_the_mean_of_its_parts_on_one_scale() -> None:
     np.testing.assert_allclose(found, expected, atol=16 * np.finfo(float).eps)
     np.testing.assert_allclose(blend.diagonal(a), own, atol=16 * np.finfo(float).eps)
     assert make_transform("exp", D) == TRANSFORMS["exp"](D)
+
+
+def test_a_blend_may_have_weights() -> None:
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(40, 2))
+    D = np.abs(x[:, None] - x).sum(axis=2)
+    blend = make_transform("3 squared + exp", D[:30, :30])
+    a = blend.offsets(D)
+    squared, exponential = (TRANSFORMS[name](D[:30, :30]) for name in ("squared", "exp"))
+    b = squared.offsets(D)
+    size = np.abs(squared.diagonal(b[:30])).mean()
+    expected = 0.75 * squared.similarity(D[:, :30], b, b[:30]) / size
+    expected += 0.25 * exponential.similarity(D[:, :30], b, b[:30])
+    np.testing.assert_allclose(blend.similarity(D[:, :30], a, a[:30]), expected, rtol=1e-12)
+    equal, doubled = (make_transform(name, D) for name in ("exp + rank3", "2 exp + 2 rank3"))
+    K, again = (one.similarity(D, *2 * [one.offsets(D)]) for one in (equal, doubled))
+    assert_array_equal(K, again)
+
+
+@pytest.mark.parametrize(
+    ("name", "shares"),
+    [
+        ("exp", {"exp": 1.0}),
+        ("exp + rank3", {"exp": 0.5, "rank3": 0.5}),
+        ("0.7 exp + 0.3 rank3", {"exp": 0.7, "rank3": 0.3}),
+        ("3 exp + rank3", {"exp": 0.75, "rank3": 0.25}),
+        ("1e-3 exp + 3e-3 local_exp3", {"exp": 0.25, "local_exp3": 0.75}),
+    ],
+)
+def test_shares_in_a_name(name: str, shares: dict[str, float]) -> None:
+    assert shares_of(name) == pytest.approx(shares, rel=1e-15)
+    assert list(shares_of(name)) == list(shares)
+
+
+def test_a_name_of_a_blend_has_two_digits_and_the_largest_share_first() -> None:
+    name = blend_name({"exp": 0.123456, "rank3": 0.8, "squared": 0.0765})
+    assert name == "0.8 rank3 + 0.12 exp + 0.076 squared"
+    assert shares_of(name)["exp"] == pytest.approx(0.12 / 0.997)
+    assert blend_name({"exp": 0.4}) == "exp"
+
+
+WRONG_NAMES = [
+    *(
+        "0.7 exp + 0.3 nonsense",
+        "exp + exp",
+        "0 exp + rank3",
+        "-1 exp + 2 rank3",
+        "inf exp + rank3",
+    ),
+    *("nan exp + rank3", "much exp + rank3", "exp +", " + ", ""),
+]
+
+
+@pytest.mark.parametrize("name", WRONG_NAMES)
+def test_names_that_are_no_similarity_are_refused_in_words(name: str) -> None:
+    words = r"The 'similarity' parameter of KreinRidge must be .* Got .* instead"
+    with pytest.raises(ValueError, match=words):
+        KreinRidge("precomputed_dissimilarity", similarity=name).fit(D, D[0])
+
+
+def test_a_blend_can_be_asked_for_by_its_name() -> None:
+    y = OBJECTS[:, 0]
+    given = {"kernel": "precomputed_dissimilarity", "landmarks": None}
+    for name in ("0.7 exp + 0.3 rank3", "exp + rank3"):
+        model = KreinRidge(similarity=name, **given).fit(D, y)
+        assert model.similarity_ == name
+        assert model.predict(D).shape == (40,)
+    found = KreinRidge(**given).fit(D, y)
+    again = KreinRidge(similarity=found.similarity_, **given).fit(D, y)
+    assert " + " in found.similarity_
+    assert_allclose(again.predict(D), found.predict(D), rtol=1e-7)
+    assert again.cv_loss_ == pytest.approx(found.cv_loss_, rel=1e-9)

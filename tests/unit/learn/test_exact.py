@@ -9,20 +9,20 @@ import pytest
 
 from kreinlearn.kernels import Precomputed
 from kreinlearn.kernels.dissimilarity import TRANSFORMS
+from kreinlearn.learn.comparison import RoundsLoss, random_signs
 from kreinlearn.learn.exact import (
-    _basis,
+    by_folds,
     can_be_tuned,
+    comparison_of,
     decomposed,
     eigenbasis_map,
     exact_bytes,
     exact_features,
-    exact_folds,
     exact_sums,
     has_folds,
-    random_signs,
-    sketch,
     solve_exact,
     spread_out,
+    terms_of,
     tune_exactly,
     tuning_loss,
 )
@@ -30,6 +30,7 @@ from kreinlearn.learn.folds import TRAINING
 from kreinlearn.learn.search import Unknowns
 from kreinlearn.nystrom.core import CORE_RTOL, SimilarityFeatures
 from kreinlearn.pairs.pairs import unit_of
+from kreinlearn.solvers.exact import LeaveOneOutLoss
 from tests import oracles
 from tests.bounds import left_out_error, rounding
 from tests.unit.learn.learning import (
@@ -147,7 +148,7 @@ def by_hand(similarity, order, k, w, lambdas, *, intercept, signed=True):
 def test_folds_are_refits(order, w, intercept, signed):
     kind = None if signed else SimilarityFeatures()
     task = of_vectors(order, w=w, intercept=intercept, kind=kind)
-    folds = exact_folds(task)
+    folds = by_folds(task).folds
     assert len(folds) == len(np.unique(NUMBERS))
     for k, fold in enumerate(folds):
         predicted, valid = by_hand(
@@ -181,12 +182,12 @@ def test_folds_transform_dissimilarities_by_their_training_part(order, w, name):
         weight += weights.sum()
     of_all = SIMILARITIES[name](DISTANCES, DISTANCES)
     allowed = 100 * N * EPS * condition(of_all) * total / weight
-    assert averaged(exact_folds(task), LAMBDAS) == pytest.approx(total / weight, abs=allowed)
+    assert averaged(by_folds(task).folds, LAMBDAS) == pytest.approx(total / weight, abs=allowed)
 
 
 def test_folds_of_a_part():
     some = np.sort(rng(2).permutation(N)[:30])
-    part = exact_folds(of_vectors(ALL, w=W), some)
+    part = by_folds(of_vectors(ALL, w=W), some).folds
     alone = of_vectors(ALL, w=W)
     for k, fold in enumerate(part):
         train, valid = (np.intersect1d(rows, some) for rows in parts(k))
@@ -195,7 +196,7 @@ def test_folds_of_a_part():
         wanted = float(W[valid] @ np.square(errors).sum(axis=1))
         loss, _ = fold.loss_and_gradient(np.array(LAMBDAS))
         assert loss == pytest.approx(wanted, abs=100 * N * EPS * condition(K) * wanted)
-    assert averaged(part, LAMBDAS) != averaged(exact_folds(alone), LAMBDAS)
+    assert averaged(part, LAMBDAS) != averaged(by_folds(alone).folds, LAMBDAS)
 
 
 @pytest.mark.parametrize("power", [-280, 280])
@@ -207,9 +208,9 @@ def test_folds_of_a_part_have_the_unit_of_the_part(power):
     for places, among in ((None, K), (some, K[np.ix_(some, some)])):
         unit = unit_of(similarities(task, places))
         np.testing.assert_array_equal(similarities(task, places), c * among)
-        assert decomposed(task, places).unit == unit
-        found = averaged(exact_folds(task, places), np.array(LAMBDAS) * c / unit)
-        wanted = averaged(exact_folds(one, places), LAMBDAS)
+        assert comparison_of(task, places).decomposed(terms_of(task)).unit == unit
+        found = averaged(by_folds(task, places).folds, np.array(LAMBDAS) * c / unit)
+        wanted = averaged(by_folds(one, places).folds, LAMBDAS)
         assert found == pytest.approx(wanted, abs=100 * N * EPS * condition(K) * wanted)
 
 
@@ -222,22 +223,22 @@ def test_a_part_of_small_similarities_has_a_unit_of_its_own():
     one = task_of(*opened(Precomputed(), K, ALL))
     unit = unit_of(c * K[np.ix_(some, some)])
     assert unit != 1.0
-    found = averaged(exact_folds(task, some), np.array(LAMBDAS) * c / unit)
-    wanted = averaged(exact_folds(one, some), LAMBDAS)
+    found = averaged(by_folds(task, some).folds, np.array(LAMBDAS) * c / unit)
+    wanted = averaged(by_folds(one, some).folds, LAMBDAS)
     assert found == pytest.approx(wanted, abs=100 * N * EPS * condition(K) * wanted)
 
 
 def test_a_fold_without_a_training_or_a_validation_part_is_left_out():
     one = replace(of_vectors(ALL), folds=np.zeros(N, dtype=int))
-    assert not exact_folds(one)
+    assert not by_folds(one).folds
     assert not has_folds(one)
     never = replace(of_vectors(ALL), folds=np.full(N, TRAINING))
-    assert not exact_folds(never)
+    assert not by_folds(never).folds
     assert not has_folds(never)
     single = np.full(N, TRAINING)
     single[5] = 2
     tested = replace(of_vectors(ALL), folds=single)
-    assert [fold.n_valid for fold in exact_folds(tested)] == [1.0]
+    assert [fold.n_valid for fold in by_folds(tested).folds] == [1.0]
     assert has_folds(tested)
     assert not has_folds(tested, np.arange(5))
     assert has_folds(tested, np.arange(6))
@@ -246,36 +247,78 @@ def test_a_fold_without_a_training_or_a_validation_part_is_left_out():
 # The loss that is tuned
 
 
-def leaving_one_out(task):
-    return replace(task, leaves_one_out=True)
+def in_rounds(task, *folds):
+    return replace(task, rounds=folds or (NUMBERS,))
+
+
+def loss_of(task, accuracy=None):
+    """The loss of a task without rounds: of objects that are left out one at a time."""
+    comparison, terms = comparison_of(task), terms_of(task)
+    basis = decomposed(task)
+    if accuracy is None:
+        return tuning_loss(task, basis)
+    return comparison.loss(terms, basis, accuracy)
+
+
+OTHERS = rng(11).permutation(N) % 3
 
 
 @orders
-def test_the_loss_is_that_of_the_folds_of_a_user(order):
-    task = of_vectors(order, w=W)
+@pytest.mark.parametrize("folds", [(NUMBERS,), (NUMBERS, OTHERS)], ids=["one", "two"])
+def test_the_loss_is_that_of_all_rounds_of_folds(order, folds):
+    task = in_rounds(of_vectors(order, w=W), *folds)
 
     def fold(train, valid):
         a, b = oracles.exact_ridge(K[np.ix_(train, train)], Y[train], LAMBDAS, w=W[train])
         return K[np.ix_(valid, train)] @ a + b
 
-    wanted = oracles.cross_validated(fold, NUMBERS, Y, W)
-    loss, _ = tuning_loss(task)(np.array(LAMBDAS))
-    assert loss == pytest.approx(wanted, abs=100 * N * EPS * condition(K) * wanted)
+    wanted = oracles.cross_validated(fold, np.column_stack(folds), Y, W)
+    loss = loss_of(task)
+    assert isinstance(loss, RoundsLoss)
+    allowed = 100 * N * EPS * condition(K) * wanted
+    assert loss(np.array(LAMBDAS))[0] == pytest.approx(wanted, abs=allowed)
+    trials = np.array([LAMBDAS, LAMBDAS[::-1], (1.0, 2.0)])
+    one_by_one = [loss(values)[0] for values in trials]
+    np.testing.assert_allclose(loss.losses(trials), one_by_one, rtol=rounding(10 * N))
+
+
+@orders
+@pytest.mark.parametrize("intercept", [True, False])
+def test_scores_are_means_over_the_rounds_that_test_an_object(order, intercept):
+    """The first round never tests ten objects, and neither tests three of them."""
+    first, second = NUMBERS.copy(), OTHERS.copy()
+    first[:10], second[:3] = TRAINING, TRAINING
+    task = in_rounds(of_vectors(order, intercept=intercept), first, second)
+    total, count = np.zeros_like(Y), np.zeros((N, 1))
+    for folds in (first, second):
+        for k in range(folds.max() + 1):
+            train, valid = np.flatnonzero(folds != k), np.flatnonzero(folds == k)
+            among = K[np.ix_(train, train)]
+            a, b = oracles.exact_ridge(among, Y[train], LAMBDAS, intercept=intercept)
+            total[valid] += K[np.ix_(valid, train)] @ a + b
+            count[valid] += 1
+    loss = loss_of(task)
+    tested = order[loss.numbers]
+    np.testing.assert_array_equal(np.sort(tested), np.arange(3, N))
+    wanted = (total / np.maximum(count, 1))[tested]
+    allowed = 100 * N * EPS * condition(K) * np.abs(Y).max()
+    assert np.abs(loss.scores(np.array(LAMBDAS)) - wanted).max() <= allowed
 
 
 @orders
 @weightings
 def test_the_loss_is_that_of_objects_left_out(order, w):
-    task = leaving_one_out(of_vectors(order, w=w))
+    task = of_vectors(order, w=w)
     wanted = oracles.left_out_loss(K, Y, LAMBDAS, w=w)
-    loss, _ = tuning_loss(task)(np.array(LAMBDAS))
-    assert loss == pytest.approx(wanted, abs=left_out_error(wanted, Y))
+    loss = loss_of(task)
+    assert isinstance(loss, LeaveOneOutLoss)
+    assert loss(np.array(LAMBDAS))[0] == pytest.approx(wanted, abs=left_out_error(wanted, Y))
 
 
 def test_a_loss_that_need_not_be_accurate_has_fewer_nodes():
-    task = leaving_one_out(of_vectors(ALL))
-    rough, fine = (tuning_loss(task, accuracy=accuracy) for accuracy in (1e-3, 1e-7))
-    assert len(rough.nodes.s) < len(fine.nodes.s) == len(tuning_loss(task).nodes.s)
+    task = of_vectors(ALL)
+    rough, fine = (loss_of(task, accuracy) for accuracy in (1e-3, 1e-7))
+    assert len(rough.nodes.s) < len(fine.nodes.s) == len(loss_of(task).nodes.s)
     loss, wanted = (one(np.array(LAMBDAS))[0] for one in (rough, fine))
     assert loss != wanted
     assert loss == pytest.approx(wanted, rel=0.1)
@@ -283,47 +326,74 @@ def test_a_loss_that_need_not_be_accurate_has_fewer_nodes():
 
 def test_the_loss_of_a_part():
     some = np.sort(rng(4).permutation(N)[:25])
-    task = leaving_one_out(of_vectors(SHUFFLED, w=W))
+    task = of_vectors(SHUFFLED, w=W)
     at = SHUFFLED[some]
     wanted = oracles.left_out_loss(K[np.ix_(at, at)], Y[at], LAMBDAS, w=W[at])
-    loss, _ = tuning_loss(task, some)(np.array(LAMBDAS))
+    part = comparison_of(task, some)
+    loss, _ = part.loss(terms_of(task), part.decomposed(terms_of(task)))(np.array(LAMBDAS))
     assert loss == pytest.approx(wanted, abs=left_out_error(wanted, Y))
 
 
 def test_an_error_says_that_nothing_can_be_left_out():
-    task = replace(of_vectors(ALL), folds=np.zeros(N, dtype=int))
+    one = np.zeros(N, dtype=int)
+    task = in_rounds(replace(of_vectors(ALL), folds=one), one)
     assert not can_be_tuned(task)
     with pytest.raises(ValueError, match=f"n_samples={N} of positive weight leaves no fold"):
-        tuning_loss(task)
-    assert not can_be_tuned(of_vectors(ALL), np.array([3]))
-    assert can_be_tuned(leaving_one_out(task))
-    assert not can_be_tuned(leaving_one_out(task), np.array([3]))
+        tune_exactly(task, decomposed(task), Unknowns((None, None)))
+    assert not can_be_tuned(in_rounds(of_vectors(ALL)), np.array([3]))
+    assert can_be_tuned(replace(task, rounds=()))
+    assert not can_be_tuned(replace(task, rounds=()), np.array([3]))
 
 
 def test_the_memory_of_similarities_is_used_for_their_decomposition():
     """They are divided by their size in place: up to 8 here, and then up to 1."""
     given = 8 * K
-    _basis(of_vectors(ALL), given, None, 1.0)
+    comparison_of(of_vectors(ALL)).basis(given, None, 1.0)
     assert not np.array_equal(given, 8 * K)
 
 
-def test_many_targets_are_tuned_by_sums_of_them_and_their_loss_is_that_of_all():
+def test_the_values_that_are_given_are_not_changed():
+    """Only sums of similarities are made in place, and of one kernel there is no sum."""
+    for name in (None, *TRANSFORMS):
+        task = of_vectors(ALL) if name is None else of_distances(ALL, similarity=name)
+        task = in_rounds(task)
+        before = task.sample.raw.copy()
+        tune_exactly(task, decomposed(task), Unknowns((None, None)))
+        np.testing.assert_array_equal(task.sample.raw, before)
+
+
+rounds = pytest.mark.parametrize("folds", [(), (NUMBERS, OTHERS)], ids=["left out", "folds"])
+
+
+@rounds
+def test_many_targets_are_tuned_by_sums_of_them_and_their_loss_is_that_of_all(folds):
     targets = rng(6).normal(size=(N, 12)) + np.repeat(Y, 6, axis=1)
-    task = leaving_one_out(of_vectors(ALL, targets=targets))
+    task = replace(of_vectors(ALL, targets=targets), rounds=folds)
     basis = decomposed(task)
-    tuned, loss = tune_exactly(task, basis, Unknowns((None, None)))
+    _, tuned, loss, kept = tune_exactly(task, basis, Unknowns((None, None)))
     assert tuned.loss == loss(tuned.values)[0]
-    assert loss.basis is basis  # nothing is decomposed twice
-    wanted = oracles.left_out_loss(K, targets, tuple(tuned.values))
-    assert tuned.loss == pytest.approx(wanted, abs=left_out_error(wanted, targets))
+    assert kept is basis  # nothing is decomposed twice
+
+    def fold(train, valid):
+        a, b = oracles.exact_ridge(K[np.ix_(train, train)], targets[train], tuple(tuned.values))
+        return K[np.ix_(valid, train)] @ a + b
+
+    if not folds:
+        wanted = oracles.left_out_loss(K, targets, tuple(tuned.values))
+        allowed = left_out_error(wanted, targets)
+    else:
+        wanted = oracles.cross_validated(fold, np.column_stack(folds), targets)
+        allowed = 100 * N * EPS * (1 + condition(K, tuned.values)) * wanted
+    assert tuned.loss == pytest.approx(wanted, abs=allowed)
 
 
-def test_the_loss_of_a_trial_is_that_of_all_targets_if_they_are_few_and_else_of_sums():
+@rounds
+def test_the_loss_of_a_trial_is_that_of_all_targets_if_they_are_few_and_else_of_sums(folds):
     many = rng(6).normal(size=(N, 12))
     for targets, tried in ((Y, Y), (many, many @ random_signs(12))):
-        task = leaving_one_out(of_vectors(ALL, targets=targets))
-        tuned, _ = tune_exactly(task, decomposed(task), Unknowns((None, None)))
-        loss = tuning_loss(leaving_one_out(of_vectors(ALL, targets=tried)))
+        task = replace(of_vectors(ALL, targets=targets), rounds=folds)
+        tuned = tune_exactly(task, decomposed(task), Unknowns((None, None))).tuned
+        loss = loss_of(replace(of_vectors(ALL, targets=tried), rounds=folds))
         for *values, found in tuned.trials[::5]:
             assert found == pytest.approx(loss(np.array(values))[0], rel=1e-9)
 
@@ -334,8 +404,12 @@ def test_sums_of_many_targets_have_their_squared_error_on_average():
     np.testing.assert_array_equal(np.abs(signs), 1 / np.sqrt(8))
     assert 0.4 < (signs > 0).mean() < 0.6
     targets = rng(6).normal(size=(N, 12))
-    np.testing.assert_array_equal(sketch(targets), targets @ random_signs(12))
-    np.testing.assert_array_equal(sketch(targets[:, :8]), targets[:, :8])
+
+    def sketched(Y):
+        return comparison_of(of_vectors(ALL, targets=Y)).sketched().Y
+
+    np.testing.assert_array_equal(sketched(targets), targets @ random_signs(12))
+    np.testing.assert_array_equal(sketched(targets[:, :8]), targets[:, :8])
 
 
 # Memory
@@ -348,6 +422,13 @@ def needs(n_bytes, make, what):
         make(n_bytes - 1)
 
 
+def tuned_with(budget, folds=(), targets=Y, **params):
+    """Penalties that are tuned with so much memory; the decomposition is not what is refused."""
+    roomy, task = (of_vectors(ALL, room, targets=targets) for room in (10**9, budget))
+    basis = decomposed(roomy)
+    return tune_exactly(replace(task, rounds=folds), basis, Unknowns((None, None)), **params)
+
+
 def test_what_does_not_fit_the_memory_is_refused_before_it_is_made():
     q = Y.shape[1]
     many = np.repeat(Y, 6, axis=1)  # twelve targets, of which there are eight sums
@@ -357,29 +438,23 @@ def test_what_does_not_fit_the_memory_is_refused_before_it_is_made():
         f"a decomposition of {N} x {N} similarities",
     )
     needs(
-        2 * 8 * 4 * N * N,
-        lambda budget: tuning_loss(of_vectors(ALL, budget)),
-        f"tuning on 4 folds of {N} objects",
+        2 * 8 * (4 + 3) * N * N,
+        lambda budget: tuned_with(budget, (NUMBERS, OTHERS)),
+        f"tuning on 7 folds of {N} objects",
     )
-    needs(
-        exact_bytes(N, q),
-        lambda budget: tuning_loss(leaving_one_out(of_vectors(ALL, budget))),
-        f"leaving out each of {N} objects",
-    )
-    needs(
-        exact_bytes(N, 8),
-        lambda budget: tuning_loss(
-            leaving_one_out(of_vectors(ALL, budget, targets=many)), sketched=True
-        ),
-        f"leaving out each of {N} objects",
-    )
+    what = f"leaving out each of {N} objects"
+    needs(exact_bytes(N, q), tuned_with, what)
+    needs(exact_bytes(N, 8), lambda budget: tuned_with(budget, targets=many, sketched=True), what)
 
 
 def test_a_part_is_not_held_to_the_memory_of_all_objects():
     some, little = np.arange(20), 3 * 8 * N * N
-    assert len(decomposed(of_vectors(ALL, little), some).root) == 20
-    tuning_loss(of_vectors(ALL, little), some)
-    tuning_loss(leaving_one_out(of_vectors(ALL, little)), some)
+    task = of_vectors(ALL, little)
+    part = comparison_of(task, some)
+    basis = part.decomposed(terms_of(task))
+    assert len(basis.root) == 20
+    part.loss(terms_of(task), basis)
+    by_folds(task, some)
 
 
 # Parts
@@ -513,7 +588,7 @@ def test_sums_of_features_are_those_of_all_rows(order, w, signed):
 def test_every_transformation_has_folds_and_a_basis():
     for name in TRANSFORMS:
         task = of_distances(ALL, similarity=name)
-        losses = [fold.loss_and_gradient(np.array(LAMBDAS))[0] for fold in exact_folds(task)]
+        losses = [fold.loss_and_gradient(np.array(LAMBDAS))[0] for fold in by_folds(task).folds]
         assert np.isfinite(losses).all(), name
         basis = decomposed(task)
         rebuilt = (basis.spectrum.U * basis.spectrum.D) @ basis.spectrum.U.T

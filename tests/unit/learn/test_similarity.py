@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from kreinlearn.kernels import Gaussian, Precomputed, dissimilarity, pairwise
-from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS
+from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, shares_of
 from kreinlearn.learn.folds import TRAINING
 from kreinlearn.learn.similarity import SimilaritySpec, choose_similarity, with_kernel
 from tests import oracles
@@ -16,6 +17,7 @@ from tests.unit.learn.learning import (
     DISTANCES,
     FEW,
     MOST,
+    NUMBERS,
     K,
     N,
     X,
@@ -82,9 +84,8 @@ def test_a_task_seen_by_another_kernel():
     np.testing.assert_allclose(first.sample.C, K[:, FEW], rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize("landmarks", [FEW, np.arange(N)], ids=["few", "all"])
-def test_the_similarity_of_smallest_loss_is_chosen(landmarks):
-    task = of_distances(landmarks)
+def test_of_few_landmarks_the_similarity_of_smallest_loss_is_chosen():
+    task = of_distances(FEW)
     before = task.sample.C.copy()
     chosen = choose_similarity(task, SimilaritySpec("auto"))
     choices = chosen.choices
@@ -99,6 +100,37 @@ def test_the_similarity_of_smallest_loss_is_chosen(landmarks):
         assert choice.loss == pytest.approx(loss, rel=1e-6)
     np.testing.assert_array_equal(task.sample.C, before)  # the task given is not changed
     assert task.similarity == "squared"
+
+
+OTHERS = rng(1).permutation(N) % 3
+
+
+@pytest.mark.parametrize("rounds", [(NUMBERS,), (NUMBERS, OTHERS)], ids=["one", "two"])
+def test_of_all_objects_similarities_are_blended(rounds):
+    """Each is shown behind the blend, with its penalties and their loss."""
+    task = replace(of_distances(np.arange(N)), rounds=rounds)
+    before = task.sample.raw.copy()
+    chosen = choose_similarity(task, SimilaritySpec("auto"))
+    blend, *alone = chosen.choices
+    assert chosen.similarity == blend.similarity == chosen.task.similarity
+    assert set(shares_of(blend.similarity)) <= set(AUTO_TRANSFORMS)
+    assert len(shares_of(blend.similarity)) > 1
+    assert {choice.similarity for choice in alone} == set(AUTO_TRANSFORMS)
+    losses = [choice.loss for choice in alone]
+    assert losses == sorted(losses)
+    for choice in chosen.choices:
+        other = task.using(choice.similarity)
+        folds = [replace(other, rounds=(), folds=each) for each in rounds]
+        terms = [fold for each in folds for fold in each.terms_of(each.splits())]
+        assert choice.loss == pytest.approx(averaged(terms, choice.tuned.values), rel=1e-6)
+    np.testing.assert_array_equal(task.sample.raw, before)  # the task given is not changed
+    assert task.similarity == "squared"
+    # the eigenbasis, the loss and the penalties of the blend are not found again
+    np.testing.assert_array_equal(chosen.task.tuned.values, blend.tuned.values)
+    assert chosen.task.tuning(blend.tuned.values)[0] == blend.loss
+    spectrum = chosen.task.basis.spectrum
+    K = chosen.task.sample.square(blend.similarity)
+    np.testing.assert_allclose((spectrum.U * spectrum.D) @ spectrum.U.T, K, rtol=0, atol=1e-10)
 
 
 def test_penalties_of_all_rows_are_handed_on():

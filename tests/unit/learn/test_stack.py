@@ -326,6 +326,20 @@ def test_equal_scores_have_no_weight():
     np.testing.assert_array_equal(probabilities(stack.scores(parts)), np.full((7, 10), 1 / 10))
 
 
+@pytest.mark.parametrize("factor", [1.0, 1 / 3, 7.3, 1e-9])
+@pytest.mark.parametrize("lone", range(4))
+def test_a_part_whose_gradient_is_rounding_has_no_weight(factor, lone):
+    """Three objects of one class and one of the other, of equal distances: the truth is zero."""
+    labels = (np.arange(4) == lone).astype(int)
+    score = factor * np.where(labels == 1, 1.0, 1 / 3)
+    parts = np.stack([score, -score], axis=1) * np.array([1.0, 0.7])[:, None, None]
+    X, _ = scaled(parts, np.full(4, 0.25))
+    assert abs(objective(np.zeros(2), X.swapaxes(1, 2), labels, np.ones(4))[1]).max() < 8 * EPS
+    np.testing.assert_array_equal(fit_stack(parts, labels).weights, 0)
+    slightly = parts - 1e-6 * np.where(labels == 0, -1.0, 1.0)[:, None] * [1, -1]
+    assert fit_stack(slightly, labels).weights.any()
+
+
 def test_a_part_of_equal_scores_does_not_disturb_the_others():
     parts, labels = eighths()
     constant = np.full((1, 90, 4), 0.1) * np.arange(90)[:, None]

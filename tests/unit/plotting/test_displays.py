@@ -48,6 +48,7 @@ from kreinlearn.plotting import (  # noqa: E402
     RankErrorDisplay,
     SpectrumDisplay,
 )
+from tests import oracles  # noqa: E402
 from tests.bounds import left_out_error  # noqa: E402
 
 
@@ -151,7 +152,7 @@ def test_ranks_that_are_not_there_are_refused(ranks: list[Any]) -> None:
 # Penalties
 
 
-@pytest.mark.parametrize("cv", [None, 5])
+@pytest.mark.parametrize("cv", [None, 5, "loo"])
 def test_losses_are_those_of_cross_validation_by_hand(cv: Any) -> None:
     rng = np.random.default_rng(0)
     X = vectors(40)
@@ -159,19 +160,18 @@ def test_losses_are_those_of_cross_validation_by_hand(cv: Any) -> None:
     fixed: Any = {"kernel": lambda A, B: np.tanh(0.4 * A @ B.T - 1)}
     model = KreinRidge(**fixed, landmarks=None, cv=cv, random_state=0).fit(X, y)
     display = PenaltyDisplay.from_estimator(model, X, y, grid=4)
-    folds = np.arange(40) if cv is None else model.folds_
+    assert model.folds_.shape == ((40, 2) if cv is None else (40,))
     for i, j in ((0, 0), (1, 3), (3, 2)):
-        plus, minus = display.lambda_plus[j], display.lambda_minus[i]
-        missed = 0.0
-        for k in np.unique(folds):
-            train, test = folds != k, folds == k
-            share = 40 / 39 if cv is None else 1.0  # leaving one out keeps n lambda
-            own = KreinRidge(
-                **fixed, landmarks=None, lambda_plus=share * plus, lambda_minus=share * minus
-            )
-            missed += np.sum((own.fit(X[train], y[train]).predict(X[test]) - y[test]) ** 2)
-        error = 1e-6 * missed / 40 if cv else left_out_error(missed / 40, y)
-        assert display.losses[i, j] == pytest.approx(missed / 40, abs=error)
+        share = 40 / 39 if cv == "loo" else 1.0  # leaving one out keeps n lambda
+        plus, minus = share * display.lambda_plus[j], share * display.lambda_minus[i]
+
+        def predicted(train: Any, test: Any, plus: float = plus, minus: float = minus) -> Any:
+            own = KreinRidge(**fixed, landmarks=None, lambda_plus=plus, lambda_minus=minus)
+            return own.fit(X[train], y[train]).predict(X[test])
+
+        wanted = oracles.cross_validated(predicted, model.folds_, y)
+        error = left_out_error(wanted, y) if cv == "loo" else 1e-6 * wanted
+        assert display.losses[i, j] == pytest.approx(wanted, abs=error)
     assert display.chosen == (model.lambda_plus_, model.lambda_minus_)
     assert display.criterion == "cross-validated squared error"
     assert not np.allclose(display.losses, display.losses.T)  # the axes are not confused

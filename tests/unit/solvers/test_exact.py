@@ -47,6 +47,20 @@ def test_integer_weights_are_repetitions(signed) -> None:
     assert np.abs(found - weighted).max() <= 1e6 * EPS * np.abs(Y).max()
 
 
+@pytest.mark.parametrize("factor", [1e-200, 1e200])
+@pytest.mark.parametrize("signed", [True, False])
+def test_a_common_factor_of_weights_that_cannot_be_squared_changes_nothing(signed, factor) -> None:
+    K, Y, w = made("indefinite")
+    found = []
+    for weights in (w, factor * w):
+        basis = Eigenbasis.of(K, weights, signed=signed)
+        values = basis.scale * np.array([1e-3, 1e-2])
+        loss, gradient = LeaveOneOutLoss(basis, Y, intercept=True)(values)
+        model = predicted(basis, Y, K, values, intercept=True)
+        found.append(np.concatenate([[loss], gradient, model.ravel()]))
+    assert found[1] == pytest.approx(found[0], rel=1e-9, abs=1e-9)
+
+
 @pytest.mark.parametrize("name", MATRICES)
 @pytest.mark.parametrize("intercept", [True, False])
 def test_a_fold_has_the_loss_of_its_predictions_and_its_gradient(name, intercept) -> None:

@@ -9,14 +9,15 @@ import pytest
 
 from kreinlearn import KreinSVC
 from kreinlearn.kernels import Precomputed
+from kreinlearn.learn.comparison import SKETCHED, Comparison
 from kreinlearn.learn.exact import (
-    SKETCHED,
+    by_folds,
     decomposed,
     exact_features,
-    exact_folds,
     spread_out,
     tune_exactly,
 )
+from kreinlearn.learn.folds import SOME
 from kreinlearn.learn.losses import SquaredHinge, machines
 from kreinlearn.learn.losses.machines import (
     FACTORS,
@@ -26,7 +27,6 @@ from kreinlearn.learn.losses.machines import (
 )
 from kreinlearn.learn.search import TIE_RTOL, Unknowns
 from kreinlearn.learn.task import some_outputs
-from kreinlearn.solvers.exact import LeaveOneOutLoss
 from kreinlearn.solvers.margins import DenseRows
 from kreinlearn.solvers.squared_hinge import finite_newton
 from tests.unit.learn.learning import (
@@ -44,6 +44,7 @@ from tests.unit.learn.learning import (
 )
 
 ALL, SHUFFLED = np.arange(N), rng(5).permutation(N)
+OTHERS = rng(6).permutation(N) % 3
 SIGNS = np.where(np.median(Y, axis=0) < Y, 1, -1).astype(np.int8)
 EPS = float(np.finfo(np.float64).eps)
 TUNED = Unknowns((None, None))
@@ -146,7 +147,7 @@ def test_penalties_below_rounding_errors_are_left_to_the_solver_of_features():
 def test_the_loss_of_a_fold_by_another_solver(order, w, intercept):
     task = of_vectors(order, w=w, intercept=intercept, targets=SIGNS)
     weights = np.ones(N) if w is None else w
-    for k, fold in enumerate(exact_folds(task)):
+    for k, fold in enumerate(by_folds(task).folds):
         train, valid = parts(k)
         F, S = features_of(train, weights[train])
         D = np.square(np.sqrt(weights[train])[:, None] * F).sum(axis=0)
@@ -171,17 +172,18 @@ def test_the_loss_of_a_fold_by_another_solver(order, w, intercept):
 def loss_at(task, values, places=None):
     folds = [
         MachineFold(fold, some_outputs(fold.Y), intercept=task.intercept)
-        for fold in exact_folds(task, places)
+        for fold in by_folds(task, places).folds
     ]
     return sum(fold.loss(values) for fold in folds) / sum(fold.n_valid for fold in folds)
 
 
 @weightings
-@pytest.mark.parametrize("left_out", [True, False])
-def test_a_factor_of_the_penalties_of_least_squares(w, left_out):
-    task = replace(of_vectors(ALL, w=w, targets=SIGNS), leaves_one_out=left_out)
+@pytest.mark.parametrize("rounds", [(), (NUMBERS,), (NUMBERS, OTHERS)], ids=[0, 1, 2])
+def test_a_factor_of_the_penalties_of_least_squares(w, rounds):
+    """Machines are judged by folds, also where least squares leaves out one object at a time."""
+    task = replace(of_vectors(ALL, w=w, targets=SIGNS), rounds=rounds)
     basis = decomposed(task)
-    start = tune_exactly(task, basis, TUNED)[0].values
+    start = tune_exactly(task, basis, TUNED).tuned.values
     tuned = tune_machines(task, basis, TUNED)
     np.testing.assert_array_equal(tuned.trials[:, :2], FACTORS[:, None] * start)
     wanted = [loss_at(task, factor * start) for factor in FACTORS]
@@ -192,7 +194,7 @@ def test_a_factor_of_the_penalties_of_least_squares(w, left_out):
 
 
 def test_a_given_penalty_stays():
-    task = replace(of_vectors(ALL, targets=SIGNS), leaves_one_out=True)
+    task = of_vectors(ALL, targets=SIGNS)
     tuned = tune_machines(task, decomposed(task), Unknowns((0.02, None)))
     assert (tuned.trials[:, 0] == 0.02).all()
     assert tuned.values[0] == 0.02
@@ -200,9 +202,9 @@ def test_a_given_penalty_stays():
 
 
 def test_penalties_that_were_found_before_are_not_tuned_again(monkeypatch):
-    task = replace(of_vectors(ALL, targets=SIGNS), leaves_one_out=True)
+    task = of_vectors(ALL, targets=SIGNS)
     basis = decomposed(task)
-    before = tune_exactly(task, basis, TUNED)[0]
+    before = tune_exactly(task, basis, TUNED).tuned
     expected = tune_machines(task, basis, TUNED)
 
     def refused(*args):
@@ -216,9 +218,9 @@ def test_penalties_that_were_found_before_are_not_tuned_again(monkeypatch):
 def test_of_many_objects_the_factor_is_found_on_a_part(monkeypatch):
     """Relative to what least squares has there; it is applied to the penalties of all objects."""
     monkeypatch.setattr(machines, "PART", 30)
-    task = replace(of_vectors(ALL, targets=SIGNS), leaves_one_out=True)
+    task = of_vectors(ALL, targets=SIGNS)
     basis = decomposed(task)
-    of_all = tune_exactly(task, basis, TUNED)[0].values
+    of_all = tune_exactly(task, basis, TUNED).tuned.values
     tuned = tune_machines(task, basis, TUNED)
     np.testing.assert_array_equal(tuned.trials[:, :2], FACTORS[:, None] * of_all)
     ratio = tuned.values / of_all
@@ -234,7 +236,7 @@ def test_a_part_without_a_fold_is_not_used(monkeypatch):
     task = of_vectors(ALL, targets=SIGNS)
     folds = np.full(N, -1)
     folds[np.setdiff1d(ALL, spread_out(task, 30))[:4]] = [0, 1, 2, 3]
-    task = replace(task, folds=folds, leaves_one_out=True)
+    task = replace(task, folds=folds)
     basis = decomposed(task)
     tuned = tune_machines(task, basis, TUNED)
     wanted = [loss_at(task, values) for values in tuned.trials[:, :2]]
@@ -243,9 +245,8 @@ def test_a_part_without_a_fold_is_not_used(monkeypatch):
 
 def test_objects_that_are_all_in_one_fold_have_the_penalties_of_least_squares():
     task = of_vectors(ALL, targets=SIGNS, folds=np.zeros_like(NUMBERS))
-    task = replace(task, leaves_one_out=True)
     basis = decomposed(task)
-    wanted = tune_exactly(task, basis, TUNED)[0]
+    wanted = tune_exactly(task, basis, TUNED).tuned
     np.testing.assert_array_equal(tune_machines(task, basis, TUNED).values, wanted.values)
 
 
@@ -256,25 +257,54 @@ def test_a_few_of_many_outputs_are_those_that_vary_most():
     np.testing.assert_array_equal(some_outputs(signs[:, :2]), [0, 1])
 
 
-def test_many_classes_are_left_out_as_a_few_sums_of_them(monkeypatch):
+@pytest.mark.parametrize("some", [SOME, 60], ids=["folds", "one at a time"])
+def test_many_classes_are_left_out_as_a_few_sums_of_them(some, monkeypatch):
     """Least squares only tells penalties here, and the sums of many targets tell the same ones."""
-    seen, made = [], LeaveOneOutLoss.__init__
+    seen, loss = [], Comparison.loss
+    monkeypatch.setattr("kreinlearn.learn.folds.SOME", some)
 
-    def init(self, basis, targets, **more):
-        seen.append(targets.shape[1])
-        made(self, basis, targets, **more)
+    def counted(self, *args):
+        seen.append(self.Y.shape[1])
+        return loss(self, *args)
 
-    monkeypatch.setattr(LeaveOneOutLoss, "__init__", init)
+    monkeypatch.setattr(Comparison, "loss", counted)
     X = np.random.default_rng(0).normal(size=(72, 2))
     KreinSVC(random_state=0).fit(X, np.arange(72) % 12)
     assert set(seen) == {SKETCHED}
 
 
-def test_penalties_of_a_sketch_are_those_of_all_targets():
+@pytest.mark.parametrize("rounds", [(), (NUMBERS, OTHERS)], ids=["left out", "folds"])
+def test_penalties_of_a_sketch_are_those_of_all_targets(rounds):
     targets = np.where(np.arange(N)[:, None] % 11 == np.arange(11), 1.0, -1.0)
-    task = replace(of_vectors(ALL, targets=targets), leaves_one_out=True)
+    task = replace(of_vectors(ALL, targets=targets), rounds=rounds)
     basis, unknowns = decomposed(task), Unknowns((None, None))
-    one, of_all = tune_exactly(task, basis, unknowns)
-    other, of_few = tune_exactly(task, basis, unknowns, sketched=True)
+    _, one, of_all, _ = tune_exactly(task, basis, unknowns)
+    _, other, of_few, _ = tune_exactly(task, basis, unknowns, sketched=True)
     np.testing.assert_allclose(other.values, one.values, rtol=1e-6)
-    assert (of_all.Y.shape[1], of_few.Y.shape[1]) == (11, SKETCHED)
+    assert of_all.scores(one.values).shape[1] == 11
+    assert of_few.scores(one.values).shape[1] == SKETCHED
+
+
+def test_machines_that_two_rounds_leave_out_have_the_mean_of_both_scores():
+    """Each round by a solver of features; the penalties are those of the whole task per object."""
+    task, features = exact_features(
+        replace(of_vectors(ALL, targets=SIGNS), rounds=(NUMBERS, OTHERS))
+    )
+    found = SquaredHinge().left_out(task, features, np.array(LAMBDAS), None, None)
+    total = np.zeros(SIGNS.shape)
+    for folds in (NUMBERS, OTHERS):
+        for k in range(folds.max() + 1):
+            train, valid = parts(k, folds)
+            F, S = features_of(train, np.ones(len(train)))
+            D = np.square(F).sum(axis=0)
+            rows = np.hstack([F, np.ones((len(train), 1))])
+            penalty = np.append(len(train) * np.where(S > 0, *LAMBDAS), 0.0)
+            machine = finite_newton(
+                DenseRows(rows), SIGNS[train].astype(float), np.ones(len(train)), penalty,
+                max_iter=500,
+            )  # fmt: skip
+            coef = machine.coef
+            total[valid] += K[np.ix_(valid, train)] @ (F / D * S) @ coef[:-1] + coef[-1]
+    np.testing.assert_array_equal(found.numbers, ALL)
+    error = np.abs(found.scores - total / 2).max()
+    assert error <= 100 * allowed_error() * np.abs(total).max()
