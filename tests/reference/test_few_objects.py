@@ -309,7 +309,9 @@ def test_where_nothing_predicts_anything_the_nearest_object_decides() -> None:
 def test_a_factor_of_all_weights_changes_nothing(learner: Any, factor: float) -> None:
     X = np.random.default_rng(0).normal(size=(60, 2))
     models = [
-        learner("gaussian", landmarks=None).fit(X, X[:, 0], sample_weight=np.full(60, c))
+        learner("gaussian", landmarks=None, random_state=0).fit(
+            X, X[:, 0], sample_weight=np.full(60, c)
+        )
         for c in (1.0, factor)
     ]
     plain, scaled = (model.predict(X) for model in models)

@@ -37,7 +37,7 @@ from kreinlearn.learn.fit import (
     fit_model,
     make_spec,
 )
-from kreinlearn.learn.groups import equal_objects, groups_for
+from kreinlearn.learn.groups import groups_for
 from kreinlearn.learn.incremental import first_part, going_on, next_part
 from kreinlearn.learn.similarity import SumOfKernels
 from kreinlearn.nystrom.landmarks import MapSpec, are_row_numbers
@@ -171,8 +171,8 @@ class Learner(KreinEstimator):
         self, encoded: Encoded, rows: Rows, kernel: Kernel, groups: ArrayLike | None
     ) -> Encoded:
         """Targets with the groups that are given; or with equal objects, if these are copies."""
-        equal = None if groups is not None else equal_objects(rows, kernel)
-        return encoded._replace(groups=groups_for(groups, rows, kernel), equal=equal)
+        numbers, equal = groups_for(groups, rows, kernel)
+        return encoded._replace(groups=numbers, equal=equal)
 
     def _suited(self, recipe: Recipe, y: TargetLike, classes: ArrayLike | None = None) -> Recipe:
         """The recipe for these targets: sets of labels have a coding of their own."""

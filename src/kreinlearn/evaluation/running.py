@@ -194,7 +194,8 @@ def evaluate(
         given = {**settings.parameters("landmarks"), "kernel": _as_one(kernel)}
         prepared = prepare(X, rng=rng, verbose=verbose, **given)
         targets = targets_of(y, prepared.n, task)
-        targets = replace(targets, groups=groups_for(groups, Rows(prepared.X), prepared.kernel))
+        numbers, _ = groups_for(groups, Rows(prepared.X), prepared.kernel)
+        targets = replace(targets, groups=numbers)
         chosen, refused = _able(learners_for(targets.task, learners), kernel, single)
         pair = pair_seconds(prepared.kernel, prepared.X) if prepared.kernel.costly else 0.0
         sampled, numbers = list[str](), np.arange(prepared.n)

@@ -26,6 +26,7 @@ from kreinlearn.kernels.base import Array
 from kreinlearn.kernels.dissimilarity import blend_name
 from kreinlearn.kernels.several import Term
 from kreinlearn.learn.folds import rounds_of_folds
+from kreinlearn.learn.groups import LEAST_GROUPS
 from kreinlearn.learn.search import TINY, HeldOutLoss, MeanLoss, Tuned, Unknowns, tune, tune_apart
 from kreinlearn.nystrom.core import CORE_RTOL
 from kreinlearn.pairs.pairs import EPS, over_unit, similarities_among, similarities_of_parts
@@ -285,7 +286,8 @@ class Comparison:
         sample would then be found again in what is left out, as if it had been predicted.
         """
         found = list[OuterFold]()
-        if self.n < LEAST_OUTER:
+        n_groups = self.n if self.groups is None else len(np.unique(self.groups))
+        if self.n < LEAST_OUTER or n_groups < LEAST_GROUPS:
             return found
         (outer,) = rounds_of_folds(self.n, None, self.groups, 1, OUTER_FOLDS)
         for k in range(int(outer.max()) + 1):

@@ -40,7 +40,7 @@ CLEARLY = 3.0  # times the time of all objects, from which on landmarks are not 
 COMPARE, COMPARE_OUTPUT = 0.2, 0.08  # seconds: similarities on a sample, and for each output
 LEAST = 20  # landmarks, whatever they cost
 MATRICES = 7  # n x n matrices that are held at once if all objects are landmarks
-NODES = 320  # numbers for each object and target that leave-one-out holds beside them
+NODES = 400  # numbers for each object and output, real and imaginary, of rows and of sums
 
 
 def comparison_of(task: Task, places: Array | None = None) -> Comparison:

@@ -8,21 +8,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from kreinlearn.data.tiles import Source
 from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.kernels.keys import keys_of
 from kreinlearn.pairs.rows import Rows
 
 MOST_LOOKED_AT = 20_000  # objects that are compared to find equal ones
 COPIES = 4  # of an object on average, up to which equal objects are copies; of more they are usual
+LEAST_GROUPS = 3  # so that two are left where one is left out
+READ = 1024  # objects that are looked at at once
 LONG_RECORD = 4  # fields, from which on records are not equal by chance
 
 
-def groups_for(groups: ArrayLike | None, rows: Rows, kernel: Kernel) -> Array | None:
-    """The groups that are given; or equal objects, if these are copies."""
+def groups_for(
+    groups: ArrayLike | None, rows: Rows, kernel: Kernel
+) -> tuple[Array | None, Array | None]:
+    """The groups that are given; otherwise equal objects, as groups only if these are copies."""
     if groups is not None:
-        return group_numbers(groups, rows)
+        return group_numbers(groups, rows), None
     equal = equal_objects(rows, kernel)
-    return equal if equal is not None and are_copies(rows, equal) else None
+    return (equal if equal is not None and are_copies(rows, equal) else None), equal
 
 
 def group_numbers(groups: ArrayLike, rows: Rows) -> Array:
@@ -47,25 +52,28 @@ def group_numbers(groups: ArrayLike, rows: Rows) -> Array:
 def equal_objects(rows: Rows, kernel: Kernel) -> Array | None:
     """The number of a distinct object for each row, if any objects are equal.
 
-    Objects are texts, series, graphs, sets and records; equal vectors are not looked for.
+    Objects are texts, series, graphs, sets and records; equal vectors are not looked for, and
+    nothing is in a Dask collection.
     """
     X = rows.X if rows.here else None
     if kernel.domain.is_matrix or X is None or not 2 <= len(rows) <= MOST_LOOKED_AT:
         return None
-    if isinstance(X, np.ndarray) and (X.ndim != 1 or X.dtype.kind != "O"):
+    if isinstance(X, np.ndarray | Source) and (X.ndim != 1 or X.dtype.kind != "O"):
         return None
-    if not isinstance(X, np.ndarray | list | tuple):
+    if not isinstance(X, np.ndarray | Source | list | tuple):
         return None
-    numbers = dict[Any, int]()
-    found = np.array([numbers.setdefault(key, len(numbers)) for key in keys_of(X)])
-    return found if len(numbers) < len(found) else None
+    numbers, found = dict[Any, int](), list[int]()
+    for start in range(0, len(rows), READ):
+        found += [numbers.setdefault(key, len(numbers)) for key in keys_of(X[start : start + READ])]
+    return np.array(found) if len(numbers) < len(found) else None
 
 
 def are_copies(rows: Rows, numbers: Array) -> bool:
     """Whether equal objects are copies, and not equal by chance, as short records often are."""
-    first = rows.X[0]
+    (first,) = rows.X[:1]
     is_short = isinstance(first, Mapping | tuple) and 2 != len(first) < LONG_RECORD
-    return not is_short and (numbers.max() + 1) * COPIES >= len(numbers)
+    distinct = int(numbers.max()) + 1
+    return not is_short and distinct >= LEAST_GROUPS and len(numbers) <= COPIES * distinct
 
 
 def n_equal(numbers: Array) -> int:

@@ -32,7 +32,7 @@ from kreinlearn.learn.exact import (
     spread_out,
     tune_exactly,
 )
-from kreinlearn.learn.groups import n_equal
+from kreinlearn.learn.groups import LEAST_GROUPS, n_equal
 from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, tune, tune_apart
 from kreinlearn.learn.task import Task, gram_scale
 from kreinlearn.pairs.pairs import Pairs
@@ -191,10 +191,12 @@ class Compared:
     def regrouped(self) -> Compared | None:
         """The same with equal objects left out together if they were not, and the other way round.
 
-        None if hardly any objects are equal.
+        None if hardly any objects are equal, or hardly any differ.
         """
         equal, groups = self.comparison.equal, self.comparison.groups
-        if equal is None or (n_equal(equal) < SOME_EQUAL * len(equal)):
+        if equal is None or n_equal(equal) < SOME_EQUAL * len(equal):
+            return None
+        if len(np.unique(equal)) < LEAST_GROUPS:
             return None
         other = replace(self.comparison, groups=equal if groups is None else None)
         return replace(self, comparison=other)

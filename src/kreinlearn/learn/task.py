@@ -91,14 +91,14 @@ class Linear:
 
 def gram_scale(G: Array, n: float) -> float:
     """The largest eigenvalue of a Gram matrix over n, by a power iteration; 1 if it is zero."""
-    v = np.sqrt(np.maximum(np.diagonal(G), 0.0))
+    v = np.sqrt(np.maximum(np.diagonal(G) / n, 0.0))
     size = float(np.linalg.norm(v))
     for _ in range(POWER_STEPS):
         if size == 0:
             return 1.0
-        v = G @ (v / size)
+        v = G @ (v / size) / n
         size = float(np.linalg.norm(v))
-    return size / n
+    return size
 
 
 # The two parts of a split

@@ -238,8 +238,8 @@ def _as_fitted(model: Learner, sample_weight: ArrayLike | None = None) -> Learne
     for name in ("similarity", "kernel_params", "radius"):
         if hasattr(model, f"{name}_"):
             chosen[name] = getattr(model, f"{name}_")
-    has_folds = model.cv != "loo" and hasattr(model, "folds_")  # a model that was loaded has none
-    if has_folds and not _left_one_out(model, sample_weight):
-        chosen["cv"] = PredefinedSplit(model.folds_)
+    folds = None if model.cv == "loo" else getattr(model, "folds_", None)  # None if it was loaded
+    if folds is not None and folds.ndim == 1 and not _left_one_out(model, sample_weight):
+        chosen["cv"] = PredefinedSplit(folds)  # two rounds of folds are the same at every fit
     copy: Learner = clone(model).set_params(**chosen)
     return copy

@@ -73,11 +73,11 @@ def test_sets_and_novelty_of_several_blocks(
     monkeypatch.setattr("kreinlearn.cli.data.ROOM", 4 if memory is None else 10**6)
     rows = [] if memory is None else ["--memory", memory]  # these stay in the file
     fit_words("--conformal", method, "--landmarks", "20", *rows)
-    run("predict", "m.krein", "new.csv", "--coverage", "0.8", "--novelty", "-o", "o.csv")
+    run("predict", "m.krein", "new.csv", "--coverage", "0.95", "--novelty", "-o", "o.csv")
     model = kl.load("m.krein")
     found = read_csv(Path("o.csv"))
     assert list(found) == ["prediction", "set", "novelty"]
-    wanted = [" | ".join(model.classes_[row]) for row in model.predict_set(NEW, 0.8)]
+    wanted = [" | ".join(model.classes_[row]) for row in model.predict_set(NEW, 0.95)]
     assert found["set"] == wanted
     assert any(" | " in one for one in wanted)
     assert_array_equal(np.array(found["novelty"], float), model.novelty(NEW))
@@ -85,7 +85,7 @@ def test_sets_and_novelty_of_several_blocks(
     if memory is None:
         kind = kl.KreinClassifier("levenshtein", landmarks=20, random_state=0)
         same = kind.fit(WORDS, LABELS, conformal=method)
-        assert_array_equal(model.predict_set(NEW, 0.8), same.predict_set(NEW, 0.8))
+        assert_array_equal(model.predict_set(NEW, 0.95), same.predict_set(NEW, 0.95))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -119,7 +119,7 @@ def test_lists_in_files_that_have_them() -> None:
     fit_words("--conformal", "split")
     flags = ["--coverage", "0.8", "--explain", "2", "--quiet"]
     model = kl.load("m.krein")
-    sets = [model.classes_[row].tolist() for row in model.predict_set(NEW, 0.8)]
+    sets = [model.classes_[row].tolist() for row in model.predict_set(NEW, 0.95)]
     run("predict", "m.krein", "new.csv", *flags, "-o", "o.jsonl")
     found, explained = lines("o.jsonl"), model.explain(NEW, 2)
     assert [row["set"] for row in found] == sets

@@ -189,7 +189,7 @@ def test_the_expected_error_of_a_regression_is_that_of_everything_found_anew() -
     for part in found_anew(KreinRidge, VALUES, None):
         outer[part.valid] = np.square(part.scores[:, 0] - VALUES[part.valid])
         inner += np.square(part.inner[:, 0] - VALUES[part.train]).mean() / 3
-    mean = outer.mean() + (believed - inner) / 2
+    mean = outer.mean() + believed - inner
     size = np.abs(VALUES - VALUES.mean()).max()
     assert_allclose(model.expected_error_, np.sqrt(mean), rtol=0, atol=LEFT_OUT * size)
     error = outer.std() / np.sqrt(N) / (2 * np.sqrt(mean))
@@ -234,16 +234,18 @@ def test_the_expected_error_of_a_classification_is_that_of_everything_found_anew
             else:
                 right.append(wrong.mean())
     everyone = np.arange(N)
-    limits = score_range(unseen, np.ones(N))
-    assert_allclose(model._range, limits, rtol=0, atol=LEFT_OUT * np.abs(unseen).max())
-    weights = fit_stack(parts_of(unseen, everyone, everyone, (-np.inf, np.inf)), numbers).weights
-    assert_allclose([*model.part_weights_.values()], weights, rtol=0.01, atol=0.01)
     left = of_folds(paper, y, model.folds_, penalties_of(model))
+    both, twice = np.concatenate([left, unseen]), np.tile(everyone, 2)
+    limits = score_range(both, np.full(2 * N, 0.5))
+    assert_allclose(model._range, limits, rtol=0, atol=LEFT_OUT * np.abs(both).max())
+    found = parts_of(both, twice, everyone, (-np.inf, np.inf))
+    weights = fit_stack(found, numbers[twice], np.full(2 * N, 0.5)).weights
+    assert_allclose([*model.part_weights_.values()], weights, rtol=0.01, atol=0.01)
     weighed = fit_stack(parts_of(left, everyone, everyone, (-np.inf, np.inf)), numbers)
     limits = score_range(left, np.ones(N))
     total = weighed.scores(parts_of(left, everyone, everyone, limits))
     believed = np.mean(total.argmax(axis=1) != numbers)
-    wanted = outer.mean() + (believed - np.mean(inner)) / 2
+    wanted = outer.mean() + believed - np.mean(inner)
     # one object of each part might be decided by rounding
     assert model.expected_error_ == pytest.approx(wanted, abs=1.01 / N)
     p = outer.mean()
@@ -287,7 +289,7 @@ def test_of_equal_objects_the_larger_class_is_predicted(kernel: str) -> None:
     assert_array_equal(model.predict(rows), 1)
     (folds,) = rounds_of_folds(20, None, None, 1, 3)
     inner = np.mean([np.mean(y[folds != k] == 0) for k in range(3)])  # parts are not of one size
-    assert model.expected_error_ == pytest.approx(0.25 + (0.25 - inner) / 2, rel=4 * EPS)
+    assert model.expected_error_ == pytest.approx(0.5 - inner, rel=4 * EPS)
     P = model.predict_proba(rows)
     assert (P[:, 1] > 0.6).all()
     assert (P[:, 1] < 0.9).all()

@@ -148,10 +148,14 @@ def platt(f, y, w):
 
 
 def temperature(F, labels, w):
-    """argmin of the log loss of softmax(t F), of labels one of which is taken to be wrong."""
+    """argmin of the log loss of softmax(t F), of labels one of which is taken to be wrong.
+
+    The ridge is the mean square of t F about the mean of each row.
+    """
     n, k = w.sum(), F.shape[1]
     T = np.full(F.shape, 1 / (n + 2) / k) + (1 - 1 / (n + 2)) * np.eye(k)[labels]
-    loss = lambda t: -(w @ (T * log_softmax(t * F, axis=1)).sum(axis=1))  # noqa: E731
+    size = w @ np.square(F - F.mean(axis=1, keepdims=True)).mean(axis=1) / n
+    loss = lambda t: size * t**2 - w @ (T * log_softmax(t * F, axis=1)).sum(axis=1)  # noqa: E731
     return minimize_scalar(loss, bounds=(0, 100), method="bounded", options={"xatol": 1e-9}).x
 
 

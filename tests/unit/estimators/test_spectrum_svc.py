@@ -528,7 +528,6 @@ def test_one_class(data: Any) -> None:
         {"C": 0.0},
         {"C": "best"},
         {"spectrum": "flop"},
-        {"similarity": "auto"},
         {"kernel_params": "auto"},
     ],
 )

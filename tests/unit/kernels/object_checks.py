@@ -63,8 +63,8 @@ def check_copies(kernel: Any, A: Any, Z: Any) -> None:
 def check_estimator(kernel: Any, X: list[Any], y: Any, new: list[Any], forms: list[Any]) -> None:
     """By the kernel as by its matrix, to 1e-12; and the same from every form of the objects.
 
-    Folds are given there, because a matrix cannot know which objects are equal: these would be left
-    out together.
+    Folds or groups are given there, because equal objects would be left out together: a matrix
+    cannot know them, and sets that are equal need not be lists that are.
     """
     kernel = clone(kernel).fit(X, np.random.default_rng(0))
     given = "precomputed_dissimilarity" if kernel.is_dissimilarity else "precomputed"
@@ -75,7 +75,10 @@ def check_estimator(kernel: Any, X: list[Any], y: Any, new: list[Any], forms: li
     assert_array_equal(model.predict(new), by_matrix.predict(kernel(new, X)))
     assert model.score(X, y) > 0.8
     fixed = {"lambda_plus": 0.01, "lambda_minus": 0.01, "random_state": 0}
-    fits = [KreinRidgeClassifier(clone(kernel), **fixed).fit(form, y) for form in (X, *forms)]
+    fits = [
+        KreinRidgeClassifier(clone(kernel), **fixed).fit(form, y, groups=range(len(y)))
+        for form in (X, *forms)
+    ]
     for fit, form in zip(fits, (new, *forms), strict=True):
         assert_array_equal(fit.decision_function(new), fits[0].decision_function(new))
         assert fit.decision_function(form[:2]).shape == (2,)

@@ -23,6 +23,7 @@ from kreinlearn.learn.left_out import (
 from kreinlearn.learn.losses.hinge_values import kept_values
 from kreinlearn.learn.losses.machines import (
     Machines,
+    MachinesLoss,
     left_out_of_machines,
     machines_of,
     tune_machines,
@@ -85,6 +86,8 @@ class SquaredHinge:
         return MeanLoss(folds, workers)
 
     def criterion(self, task: Task, features: Features, *, loo: bool) -> FoldLosses:
+        if features.basis is not None:
+            return MachinesLoss(task)
         return hinge_objective(task, task.splits(features.map, most=TUNED_ROWS))
 
     def tune(self, task: Task, features: Features, unknowns: Unknowns, *, loo: bool) -> Tuned:

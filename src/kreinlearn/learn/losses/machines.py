@@ -93,16 +93,8 @@ def tune_machines(task: Task, basis: Eigenbasis, unknowns: Unknowns) -> Tuned:
         part = few.loss(terms, few.decomposed(terms))
         start = tune(part, basis.scale, unknowns, start=of_all.values).values
     free = np.isin(np.arange(len(start)), unknowns.penalties)
-    folds = [
-        MachineFold(fold, some_outputs(fold.Y), intercept=task.intercept)
-        for fold in by_folds(task, places).folds
-    ]
-    weight = sum(fold.n_valid for fold in folds)
-
-    def loss_at(factor: float) -> float:
-        return sum(fold.loss(np.where(free, factor * start, start)) for fold in folds) / weight
-
-    losses = np.array([loss_at(factor) for factor in FACTORS])
+    loss = MachinesLoss(task, places)
+    losses = np.array([loss(np.where(free, factor * start, start))[0] for factor in FACTORS])
     best = FACTORS[np.argmax(losses <= losses.min() * (1 + TIE_RTOL))]
     values = np.where(free, best * of_all.values, of_all.values)
     tried = [np.where(free, factor * of_all.values, of_all.values) for factor in FACTORS]
@@ -118,6 +110,23 @@ def left_out_of_machines(task: Task, solve: Callable[[Machines], Linear]) -> Lef
         return one.scores(solve(one.machines))
 
     return LeftOut(chosen_numbers(task, None)[loss.numbers], loss.means(scores))
+
+
+class MachinesLoss:
+    """The squared hinge loss of a few of many outputs over the folds; no gradient is known."""
+
+    def __init__(self, task: Task, places: Array | None = None) -> None:
+        self.folds = [
+            MachineFold(fold, some_outputs(fold.Y), intercept=task.intercept)
+            for fold in by_folds(task, places).folds
+        ]
+
+    def __call__(self, values: Array) -> tuple[float, Array]:
+        return float(self.per_fold(values).sum()), np.zeros(0)
+
+    def per_fold(self, values: Array) -> Array:
+        weight = sum(fold.n_valid for fold in self.folds)
+        return np.array([fold.loss(values) for fold in self.folds]) / weight
 
 
 class MachineFold:
