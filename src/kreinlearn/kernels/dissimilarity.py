@@ -241,6 +241,7 @@ def _falling(u: Array, tail: str) -> Array:
     return np.asarray(np.exp(np.negative(u, out=u), out=u))
 
 
+CENTRED = {"squared", "linear"}  # whose similarities to all reference objects add up to zero
 TRANSFORMS: dict[str, Callable[[Array], Transform]] = {  # from the distances in a reference set
     "squared": Centring.on,
     "linear": partial(Centring.on, power=1),

@@ -27,7 +27,7 @@ from kreinlearn.learn.comparison import (
     Judged,
 )
 from kreinlearn.learn.exact import evenly
-from kreinlearn.learn.folds import SOME
+from kreinlearn.learn.folds import folds_judge
 from kreinlearn.learn.search import Unknowns
 from kreinlearn.learn.similarity import Compared
 from kreinlearn.nystrom.landmarks import MapSpec
@@ -153,7 +153,7 @@ class Found:
         n = len(self.everyone)
         if n == len(self.numbers):
             return self.blended.judged
-        if n > SOME and self.encoded.groups is None:
+        if not folds_judge(n, self.encoded.groups):
             return None
         terms = [term._replace(number=i) for i, term in enumerate(self.terms)]
         values = [raw[source.number] for source in self.used]

@@ -3,8 +3,8 @@
 A similarity is a sum of terms, each of which is made of the values of one kernel. Whatever it takes
 from the objects (centring, scales, ranks) is made anew of those that are not left out. Up to some
 hundreds of objects a fifth is left out at a time; of more objects each one is left out by itself,
-in closed form. A closed form cannot make the terms anew, and it never sees an eigenvalue near zero
-that is there by accident if no object is left out: folds do.
+in closed form. A closed form can centre anew, but make no scales and ranks anew, and it never sees
+an eigenvalue near zero that is there by accident if no object is left out: folds do.
 
 Of many similarities none is chosen. All are averaged, with smooth weights: with e, the loss of
 predicting the mean target over the number n of objects, the weight of a similarity of loss l is
@@ -23,9 +23,9 @@ import numpy as np
 
 from kreinlearn._warnings import warn
 from kreinlearn.kernels.base import Array
-from kreinlearn.kernels.dissimilarity import blend_name
+from kreinlearn.kernels.dissimilarity import CENTRED, blend_name
 from kreinlearn.kernels.several import Term
-from kreinlearn.learn.folds import rounds_of_folds
+from kreinlearn.learn.folds import closed_form_screens, rounds_of_folds
 from kreinlearn.learn.groups import LEAST_GROUPS
 from kreinlearn.learn.search import TINY, HeldOutLoss, MeanLoss, Tuned, Unknowns, tune, tune_apart
 from kreinlearn.nystrom.core import CORE_RTOL
@@ -39,8 +39,7 @@ SKETCHED = 8  # sums of targets by which penalties are tuned, if there are more 
 LARGE = 1500  # objects from which on several threads decompose their matrix
 COMPARED = 200  # objects on which similarities are compared, and so many times more:
 ALMOST_ALL = 1.2  # all objects are looked at, and not a part, if there are not more
-BY_FOLDS = 150  # objects up to which folds judge every similarity; of more, the closed form screens
-FINALISTS = 4  # similarities that folds judge then
+FINALISTS = 4  # similarities that folds judge if the closed form has screened all
 SHARPNESS = 10.0  # objects by which the power of a loss grows by one
 MOST, LEAST_SHARE = 10, 0.02  # similarities in a blend; of the largest weight, less is dropped
 OUTER_FOLDS = 3  # in each of which everything is found anew, to see what may be expected of it
@@ -177,7 +176,11 @@ class Comparison:
         """The loss of a similarity whose eigenbasis is known."""
         if self.rounds:
             return self.folds(terms, basis.unit)
-        return LeaveOneOutLoss(basis, self.Y, intercept=self.intercept, accuracy=accuracy)
+        pure = all(term.transform in CENTRED for term in terms)  # blends have scales as well
+        centred = pure and self.intercept and self.w is None
+        return LeaveOneOutLoss(
+            basis, self.Y, intercept=self.intercept, accuracy=accuracy, centred=centred
+        )
 
     def screened(self, terms: Sequence[Term], unknowns: Unknowns) -> Tuned:
         """Coarse penalties of a similarity."""
@@ -221,7 +224,7 @@ class Comparison:
             judged = self.tuned(alone, unknowns, sketched=sketched)
             return Blended(judged, [(alone[0], judged.tuned)], np.ones(1))
         few, trials = self.sketched(), list[tuple[Term, Tuned]]()
-        if self.rounds and self.groups is None and self.n > BY_FOLDS:
+        if self.rounds and closed_form_screens(self.n, self.groups):
             trials = replace(few, rounds=())._tried(alone, unknowns)
             alone, trials = [term for term, _ in trials[:FINALISTS]], trials[FINALISTS:]
         judged_alone = few._tried(alone, unknowns)

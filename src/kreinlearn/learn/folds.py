@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MAX_FOLDS = 5
 FEW = 300  # objects up to which folds are drawn twice
 SOME = 700  # up to which folds are drawn; of more, if all are landmarks, one is left out at a time
+BY_FOLDS = 150  # up to which folds judge every similarity; of more, the closed form screens them
 ROUNDS = 2
 EACH = 1.2  # times as many models may be fitted to leave out each object by itself
 REFITS = 150  # objects up to which "loo" makes a similarity anew without each of them
@@ -234,6 +235,16 @@ def draw_folds(cv: Any, rows: Rows, encoded: Encoded, rng: np.random.Generator) 
     return given_folds(n, splits), len(splits)
 
 
+def folds_judge(n: int, groups: Array | None) -> bool:
+    """Whether folds judge n objects, all of which are landmarks, and not a closed form."""
+    return n <= SOME or groups is not None
+
+
+def closed_form_screens(n: int, groups: Array | None) -> bool:
+    """Whether the closed form looks at similarities first, of which folds judge the best."""
+    return n > BY_FOLDS and groups is None
+
+
 def rounds_of(cv: Any, folds: Any, encoded: Encoded, *, transforms: bool) -> tuple[Array, ...]:
     """The folds that judge a fit with all objects as landmarks; none: one object at a time.
 
@@ -246,7 +257,7 @@ def rounds_of(cv: Any, folds: Any, encoded: Encoded, *, transforms: bool) -> tup
         return (np.asarray(folds),) if refits else ()
     if cv is not None:
         return (np.asarray(folds),)
-    if n > SOME and encoded.groups is None:
+    if not folds_judge(n, encoded.groups):
         return ()
     labels, groups = encoded.labels, encoded.groups
     if encoded.weighted is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -350,3 +351,20 @@ def test_every_transformation_is_judged_by_folds() -> None:
         judged = comparison.tuned([Term(0, name, 1.0)], BOTH)
         assert np.isfinite(judged.tuned.loss), name
         assert len(judged.loss.scores(judged.tuned.values)) == 20
+
+
+# The closed form
+
+
+@pytest.mark.parametrize("name", ["squared", "linear"])
+def test_the_closed_form_centres_anew_without_each_object(name: str) -> None:
+    """Folds of one object each make everything anew; their penalties are those of n objects."""
+    (D, *_), Y = problem(25, q=2)
+    comparison, terms = Comparison([D + D.T], Y), [Term(0, name, 1.0)]
+    loss = comparison.loss(terms, comparison.decomposed(terms))
+    anew = replace(comparison, rounds=(np.arange(25),))
+    each = anew.loss(terms, anew.decomposed(terms))
+    for share in (1e-4, 1e-2, 1.0):  # the closed form promises four digits
+        values = np.array([share, 10 * share])
+        wanted = each.scores(values * 25 / 24)
+        assert_allclose(loss.scores(values), wanted, atol=1e-4 * np.abs(wanted).max())
