@@ -90,8 +90,11 @@ def remember_columns(
 
 
 def criterion(
-    learner: Learner, X: Objects, y: ArrayLike, sample_weight: ArrayLike | None = None
-) -> Criterion:
+    learner: Learner, X: Objects, y: ArrayLike, sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+) -> Criterion:  # fmt: skip
     """The loss that a fit of the learner would minimise; it is not fitted afterwards."""
     dtype = learner._resources.dtype
-    return learner._learned(X, y, sample_weight, learner._recipe, criterion_of, dtype)
+    return learner._learned(
+        X, y, sample_weight, learner._recipe, criterion_of, dtype, groups=groups
+    )  # fmt: skip

@@ -36,7 +36,7 @@ from kreinlearn.distributed.selecting import (
 from kreinlearn.kernels.base import Array, Kernel, Objects, symmetrised
 from kreinlearn.learn.coding import MULTILABEL
 from kreinlearn.learn.folds import TRAINING
-from kreinlearn.learn.groups import group_numbers
+from kreinlearn.learn.groups import groups_for, of_part
 from kreinlearn.learn.stack import two_columns
 from kreinlearn.nystrom.landmarks import are_row_numbers
 from kreinlearn.pairs.evaluate import places_of
@@ -66,7 +66,8 @@ class Training:
     given: bool  # whether the user has given weights
     divisible: bool  # whether parts of X can be taken; otherwise some objects have no weight
     lengths: list[int] | None = None  # of the blocks of a dask collection
-    groups: Array | None = None  # numbers of groups, which are left out together
+    groups: Array | None = None  # numbers of groups, or of copies, which are left out together
+    named: bool = False  # whether the user has given groups; copies are found again by every fit
 
     def in_order(self, numbers: Array) -> Array:
         """The place of each object's group in the order of these objects."""
@@ -82,7 +83,7 @@ class Training:
         if self.divisible:
             others = np.delete(np.arange(len(self.y)), left_out)
             X, w = rows_but(self.X, left_out, self.lengths), None if w is None else w[others]
-            groups = None if self.groups is None else self.groups[others]
+            groups = of_part(self.groups, others) if self.named else None
             model._fit(X, self.y[others], w, groups, also=keep_distances(model))
             for name in ("landmark_indices_", "support_"):  # rows of all objects, not of these
                 if (rows := vars(model).get(name)) is not None:
@@ -94,7 +95,8 @@ class Training:
             w, y = self.weights.copy(), self.y.copy()
             w[left_out] = 0.0
             y[left_out] = y[np.flatnonzero(w)[0]]  # nothing is learned from their own targets
-            model._fit(self.X, y, w, self.groups, also=keep_distances(model))
+            groups = self.groups if self.named else None
+            model._fit(self.X, y, w, groups, also=keep_distances(model))
 
     def require_classes(self, model: Learner, left_out: Array) -> None:
         """Raise ValueError if all objects of other classes than one are left out."""
@@ -124,9 +126,11 @@ def fit_conformal(
         raise ValueError(f"conformal={method!r} is not among {', '.join(map(repr, METHODS))}, None")
     with model._fitting(X, y, sample_weight):
         data = training(model, X, y, sample_weight, method)
-        if groups is not None:
-            data = replace(data, groups=group_numbers(groups, Rows(data.y)))
         numbers = candidates(model, data)
+        if groups is not None or data.lengths is None:  # nothing is looked for on workers
+            rows = Rows(data.X if groups is None else data.y)
+            of_each, _ = groups_for(groups, rows, model._resolved_kernel(), numbers)
+            data = replace(data, groups=of_each, named=groups is not None)
         fit = fit_split if method == "split" else fit_folds
         conformal = fit(model, data, model._generator().permutation(numbers))
         model._conformal = conformal
@@ -229,13 +233,14 @@ def fit_split(model: Learner, data: Training, numbers: Array) -> Conformal:
 def fit_folds(model: Learner, data: Training, numbers: Array) -> Conformal:
     """A model of all objects, and one without each fold, by the same procedure from its start."""
     place = data.in_order(numbers)
-    folds = [np.sort(numbers[place % FOLDS == k]) for k in range(FOLDS)]
+    k = min(FOLDS, int(place.max()) + 1)
+    folds = [np.sort(numbers[place % k == j]) for j in range(k)]
     models = [clone(model).set_callbacks() for _ in folds]
     for one, left_out in zip(models, folds, strict=True):
         fit_fold(one, data, left_out)
     data.fit_without(model, np.empty(0, dtype=np.intp))
     some = numbers[:MOST]
-    few = [np.sort(some[place[:MOST] % FOLDS == k]) for k in range(FOLDS)]  # of each fold
+    few = [np.sort(some[place[:MOST] % k == j]) for j in range(k)]  # of each fold
     return Conformal("cv+", scores_of(models, data, few), tuple(models))
 
 

@@ -24,7 +24,7 @@ from kreinlearn.learn.coding import MULTILABEL, Classes, Coding, Regression
 from kreinlearn.learn.combination import Combination
 from kreinlearn.learn.decision import Decision, expected_class_error, expected_square
 from kreinlearn.learn.fit import Model, Recipe
-from kreinlearn.learn.groups import n_equal
+from kreinlearn.learn.groups import equal_in_words
 from kreinlearn.learn.losses import SquaredError
 from kreinlearn.learn.neighbours import NEIGHBOURS, LabelNeighbours, NeighbourScores
 from kreinlearn.learn.stack import probabilities
@@ -244,14 +244,14 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
         return self._made_of(Regression(), near=False)
 
     def _keep_beside(self, model: Model) -> None:
-        held = model.held_out
-        assert held is not None
+        assert model.held_out is not None
+        held = model.held_out.found_anew()
         if len(held.scores):
             mean, std, _ = expected_square(held)
             root, unit = float(np.sqrt(mean)), model.solved.encoded.unit
             self.expected_error_ = root * unit
             self.expected_error_std_ = std / (2 * root) * unit if mean else 0.0
-            if (other := held.regrouped) is not None:
+            if (other := held.regrouped()) is not None:
                 say_equal(model, self.expected_error_, np.sqrt(expected_square(other).outer) * unit)
 
 
@@ -446,9 +446,8 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
 
     def _keep_beside(self, model: Model) -> None:
         """Weigh the parts by the log loss of objects that were left out."""
-        held, several = model.held_out, model.solved.encoded.multilabel
-        assert held is not None
-        assert held.near is not None
+        assert model.held_out is not None
+        held, several = model.held_out.found_anew(), model.solved.encoded.multilabel
         similarities = not model.pairs.kernel.is_dissimilarity
         decision = Decision.of(held, several=several, similarities=similarities)
         self._range = decision.range
@@ -458,8 +457,8 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         self.part_weights_ = dict(zip(names, decision.weights.tolist(), strict=False))
         expect = partial(expected_class_error, decision=decision, similarities=similarities)
         self.expected_error_, self.expected_error_std_, _ = expect(held)
-        if held.regrouped is not None:
-            say_equal(model, self.expected_error_, expect(held.regrouped).outer)
+        if (other := held.regrouped()) is not None:
+            say_equal(model, self.expected_error_, expect(other).outer)
 
     # Using
 
@@ -547,7 +546,7 @@ def say_equal(model: Model, error: float, other: float) -> None:
     """Warn of equal objects, with the errors to expect if they are left out together or not."""
     encoded = model.solved.encoded
     assert encoded.equal is not None
-    some = f"{n_equal(encoded.equal)} of {len(encoded.equal)} objects are equal to others"
+    some = equal_in_words(encoded.equal)
     if encoded.groups is not None:
         warn(
             f"{some}: equal ones were left out together, and the expected error is {error:.2g}; it "

@@ -171,7 +171,7 @@ class Learner(KreinEstimator):
         self, encoded: Encoded, rows: Rows, kernel: Kernel, groups: ArrayLike | None
     ) -> Encoded:
         """Targets with the groups that are given; or with equal objects, if these are copies."""
-        numbers, equal = groups_for(groups, rows, kernel)
+        numbers, equal = groups_for(groups, rows, kernel, encoded.weighted)
         return encoded._replace(groups=numbers, equal=equal)
 
     def _suited(self, recipe: Recipe, y: TargetLike, classes: ArrayLike | None = None) -> Recipe:

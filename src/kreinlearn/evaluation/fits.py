@@ -18,6 +18,7 @@ from kreinlearn.evaluation.sizes import Plan, Problem, spread
 from kreinlearn.evaluation.targets import Targets
 from kreinlearn.inspection.arguments import Array
 from kreinlearn.inspection.prepared import Prepared
+from kreinlearn.learn.groups import of_part
 from kreinlearn.learn.similarity import Shared, sharing
 from kreinlearn.progress import Progress
 
@@ -150,9 +151,9 @@ class Run:
         model = learner.make(self.settings, seed)
         saved = share.saved if share is not None else 0.0
         start = time.perf_counter()
-        groups = self.targets.groups
-        grouped = groups is not None and has_fit_parameter(model, "groups")
-        given = {"groups": groups[train]} if groups is not None and grouped else {}
+        groups = of_part(self.targets.groups, train)
+        takes = groups is not None and has_fit_parameter(model, "groups")
+        given = {"groups": groups} if takes else {}
         model.fit(self.prepared.part(train, train), self.targets.y[train], **given)
         fitted = time.perf_counter()
         predicted = model.predict(self.prepared.part(test, train))

@@ -49,8 +49,8 @@ from kreinlearn.kernels import Kernel, remembering, resolve
 from kreinlearn.kernels.candidates import AUTO
 from kreinlearn.kernels.keys import key_of
 from kreinlearn.kernels.several import Several
-from kreinlearn.learn.folds import MAX_FOLDS, are_drawn, random_folds
-from kreinlearn.learn.groups import groups_for
+from kreinlearn.learn.folds import are_drawn, fold_count, random_folds
+from kreinlearn.learn.groups import SOME_EQUAL, equal_in_words, groups_for, n_equal
 from kreinlearn.nystrom.landmarks import Landmarks
 from kreinlearn.nystrom.schemes import SCHEMES
 from kreinlearn.pairs.evaluate import pair_seconds, pairs_among
@@ -194,8 +194,12 @@ def evaluate(
         given = {**settings.parameters("landmarks"), "kernel": _as_one(kernel)}
         prepared = prepare(X, rng=rng, verbose=verbose, **given)
         targets = targets_of(y, prepared.n, task)
-        numbers, _ = groups_for(groups, Rows(prepared.X), prepared.kernel)
+        numbers, equal = groups_for(groups, Rows(prepared.X), prepared.kernel)
         targets = replace(targets, groups=numbers)
+        if equal is not None and n_equal(equal) >= SOME_EQUAL * len(equal):
+            where = "the fold of these" if numbers is not None else "any fold"
+            said = f"{equal_in_words(equal)}, and are put into {where}; groups would change that."
+            targets = replace(targets, notes=(*targets.notes, said))
         chosen, refused = _able(learners_for(targets.task, learners), kernel, single)
         pair = pair_seconds(prepared.kernel, prepared.X) if prepared.kernel.costly else 0.0
         sampled, numbers = list[str](), np.arange(prepared.n)
@@ -318,7 +322,7 @@ def _folds(targets: Targets, cv: CrossValidation, n: int, rng: np.random.Generat
     if not are_drawn(cv):
         splits = check_cv(cv, targets.y, classifier=labels is not None)
         return list(splits.split(np.zeros(n), targets.y, targets.groups))
-    k = max(2, min(MAX_FOLDS if cv is None else int(cv), n))
+    k = fold_count(n, cv, targets.groups)
     numbers = random_folds(n, k, rng, labels, targets.groups)
     return [(np.flatnonzero(numbers != j), np.flatnonzero(numbers == j)) for j in range(k)]
 

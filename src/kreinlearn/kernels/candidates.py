@@ -144,7 +144,7 @@ def _for_objects(X: Any) -> list[Kernel]:
         )
     (kind,) = kinds
     if kind == "records":
-        return _for_fields(_columns_of(list(X)))
+        return _for_fields(columns_of(list(X)))
     if kind == "texts":
         kernels = _of("texts") + _of("n-grams")
     elif kind == "arrays":
@@ -185,6 +185,14 @@ def kind_of(x: Any) -> str:
     )
 
 
+def are_records(X: list[Any]) -> bool:
+    """Whether the first of some objects is a record: a mapping, or a tuple of plain values."""
+    try:
+        return kind_of(X[0]) == "records"
+    except ValueError:
+        return False
+
+
 def _is_graph(x: Any) -> bool:
     """Whether an object is a pair of labels and edges, of which there may be none."""
     if not isinstance(x, tuple) or len(x) != 2 or isinstance(x[0], str | Real):
@@ -217,7 +225,7 @@ def _for_arrays(arrays: list[Any]) -> list[Kernel]:
 # Records
 
 
-def _columns_of(rows: list[Any]) -> dict[Hashable, list[Any]]:
+def columns_of(rows: list[Any]) -> dict[Hashable, list[Any]]:
     """The values of each field of records, None where it is missing."""
     if not isinstance(rows[0], Mapping):
         width = min(len(row) for row in rows)

@@ -269,6 +269,7 @@ AUTO_TRANSFORMS = (
     "local3",
     "local_exp3",
     "rank3",
+    "gauss",
 )  # that "auto" blends
 PLUS = " + "  # between transformations that are added, each with or without a weight
 

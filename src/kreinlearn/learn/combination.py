@@ -116,13 +116,14 @@ class Found:
         """
         m, sample = of_map.n_landmarks, self.numbers
         raw = {source.number: source.raw for source in self.used}
-        if m >= len(self.everyone):
-            raw = self._on_all(raw)
-            learned = self._fitted(self.everyone, raw, of_map)
-            return learned._replace(judged=self._judged(raw))
         if of_map.scheme is None and not of_map.by_number:  # landmarks from outside X
             outside = np.arange(-m, 0)
             return self._fitted(outside, {i: self.parts[i].square(outside) for i in raw}, of_map)
+        if m >= len(self.everyone):  # in ascending order, whoever has chosen them
+            raw = self._on_all(raw)
+            of_map = replace(of_map, scheme=None, given=self.everyone)
+            learned = self._fitted(self.everyone, raw, of_map)
+            return learned._replace(judged=self._judged(raw))
         if chosen or of_map.scheme is None:
             return self._fitted(sample, raw, of_map)
         if m < len(sample):
@@ -187,7 +188,7 @@ def learn_combination(
     sample = compared_on(parts[0], encoded, numbers, [source.raw for source in sources])
     sample = sample.with_rounds()
     names = [AUTO_TRANSFORMS if source.is_dissimilarity else (None,) for source in sources]
-    compared = Compared(sample, names, BOTH, adds=True)
+    compared = Compared(sample, numbers, names, BOTH, adds=True)
     blended = compared.blended()
     return Found(kernel, parts, everyone, numbers, sources, compared, blended, encoded)
 

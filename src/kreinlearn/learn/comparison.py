@@ -15,7 +15,6 @@ predicting the mean target over the number n of objects, the weight of a similar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -25,7 +24,7 @@ from kreinlearn._warnings import warn
 from kreinlearn.kernels.base import Array
 from kreinlearn.kernels.dissimilarity import CENTRED, blend_name
 from kreinlearn.kernels.several import Term
-from kreinlearn.learn.folds import closed_form_screens, rounds_of_folds
+from kreinlearn.learn.folds import TRAINING, closed_form_screens, rounds_of_folds
 from kreinlearn.learn.groups import LEAST_GROUPS
 from kreinlearn.learn.search import TINY, HeldOutLoss, MeanLoss, Tuned, Unknowns, tune, tune_apart
 from kreinlearn.nystrom.core import CORE_RTOL
@@ -177,7 +176,8 @@ class Comparison:
         if self.rounds:
             return self.folds(terms, basis.unit)
         pure = all(term.transform in CENTRED for term in terms)  # blends have scales as well
-        centred = pure and self.intercept and self.w is None
+        alike = self.w is None or bool(np.ptp(self.w) == 0)
+        centred = pure and alike and self.intercept
         return LeaveOneOutLoss(
             basis, self.Y, intercept=self.intercept, accuracy=accuracy, centred=centred
         )
@@ -194,37 +194,76 @@ class Comparison:
     ) -> Judged:  # fmt: skip
         """The penalties of smallest loss; ``sketched``: of a few sums of many targets alone."""
         basis = self.decomposed(terms) if basis is None else basis
-        many = self.Y.shape[1] > SKETCHED
-        asked = self.sketched() if sketched else self
-        loss = few = asked.loss(terms, basis)
-        if many and not sketched:
-            few = loss.combined(random_signs(self.Y.shape[1]))
-        tuned = tune_apart(few, basis.scale, unknowns, shares=SHARES)
-        if isinstance(few, RoundsLoss):
-            tuned = few.steadied(
-                tuned, Projected(basis, asked.Y, intercept=self.intercept), unknowns
-            )
-        if few is not loss:
-            tuned = replace(tuned, loss=loss(tuned.values)[0])
+        few = self.sketched()
+        loss = (few if sketched else self).loss(terms, basis)
+        searched = loss if few is self or sketched else loss.combined(random_signs(len(self.Y.T)))
+        tuned = tune_apart(searched, basis.scale, unknowns, shares=SHARES)
+        values = few._steadied(tuned.values, terms, basis, searched, unknowns)
+        if loss is not searched or values is not tuned.values:
+            tuned = replace(tuned, values=values, loss=loss(values)[0])
         return Judged(tuple(terms), tuned, loss, basis)
+
+    def _steadied(
+        self, values: Array, terms: Sequence[Term], basis: Eigenbasis, loss: HeldOutLoss,
+        unknowns: Unknowns,
+    ) -> Array:  # fmt: skip
+        """Larger penalties, if the model of all objects is an outlier among models of parts.
+
+        An eigenvalue near zero, which all objects have and the parts do not, makes coefficients
+        large that nothing has judged. There is one at most that every part is without, so that one
+        eigenvector has most of the coefficients then; the closed form is asked only in this case.
+        """
+        whole = Projected(basis, self.Y, intercept=self.intercept)
+        if isinstance(loss, RoundsLoss):
+            folds = loss.folds
+        elif whole.largest_share(values) > 1 - OUTLIER**-2:
+            (drawn, *_) = rounds_of_folds(self.n, self.labels, self.groups, 1)
+            first = replace(self, rounds=(np.where(drawn == 0, 0, TRAINING),))
+            folds = first.folds(terms, basis.unit).folds
+        else:
+            return values
+        D = basis.spectrum.D[:, None]
+
+        def is_outlier(values: Array) -> bool:
+            coefficients = whole.solve(values)[0]
+            if np.linalg.norm(D * coefficients) <= ROUNDING * np.linalg.norm(whole.T):
+                return False  # nothing is predicted but the mean
+            largest = max(np.linalg.norm(fold.solve(values)[0]) for fold in folds)
+            return bool(np.linalg.norm(coefficients) > OUTLIER * largest > 0)
+
+        if not is_outlier(values):
+            return values
+        for factor in RAISED:
+            raised = values.copy()
+            raised[unknowns.penalties] *= factor
+            if not is_outlier(raised):
+                return raised
+        warn(
+            "the model of all objects has much larger coefficients than any model that was "
+            "judged: predictions of new objects may be far off; give larger lambda_plus and "
+            "lambda_minus"
+        )
+        return values
 
     # Blending
 
     def blended(
         self, names: Sequence[Sequence[str | None]], unknowns: Unknowns,
-        *, adds: bool = True, sketched: bool = False,
+        *, adds: bool = True, sketched: bool = False, screens: bool | None = None,
     ) -> Blended:  # fmt: skip
         """A weighted mean of the similarities that can be made of each kernel, and of the kernels.
 
         ``names`` are those of the transformations of each kernel; None is the kernel itself. Unless
-        the kernels are to be added, it is that of the best kernel alone.
+        the kernels are to be added, it is that of the best kernel alone. ``screens`` says whether
+        the closed form looks at them first; by default the number of objects decides.
         """
         alone = [Term(i, name, 1.0) for i, each in enumerate(names) for name in each]
         if len(alone) == 1:
             judged = self.tuned(alone, unknowns, sketched=sketched)
             return Blended(judged, [(alone[0], judged.tuned)], np.ones(1))
         few, trials = self.sketched(), list[tuple[Term, Tuned]]()
-        if self.rounds and closed_form_screens(self.n, self.groups):
+        screens = closed_form_screens(self.n, self.groups) if screens is None else screens
+        if self.rounds and screens:
             trials = replace(few, rounds=())._tried(alone, unknowns)
             alone, trials = [term for term, _ in trials[:FINALISTS]], trials[FINALISTS:]
         judged_alone = few._tried(alone, unknowns)
@@ -241,13 +280,9 @@ class Comparison:
 
     def _tried(self, terms: Sequence[Term], unknowns: Unknowns) -> list[tuple[Term, Tuned]]:
         """Each similarity with coarse penalties, the best one first."""
-
-        def screened(term: Term) -> Tuned:
-            basis = self.decomposed([term])
-            loss = self.loss([term], basis, SCREENED_ACCURACY)
-            return tune(loss, basis.scale, unknowns, shares=SHARES, coarse=True)
-
-        tuned = map_in_threads(screened, terms, self.workers)
+        tuned = map_in_threads(
+            lambda term: self.screened([term], unknowns), terms, self.workers
+        )  # fmt: skip
         return sorted(zip(terms, tuned, strict=True), key=lambda trial: trial[1].loss)
 
     def _blend(self, trials: Sequence[tuple[Term, Tuned]]) -> list[Term]:
@@ -293,10 +328,12 @@ class Comparison:
         if self.n < LEAST_OUTER or n_groups < LEAST_GROUPS:
             return found
         (outer,) = rounds_of_folds(self.n, None, self.groups, 1, OUTER_FOLDS)
+        screens = closed_form_screens(self.n, self.groups)  # as where all objects are compared
         for k in range(int(outer.max()) + 1):
             train, valid = np.flatnonzero(outer != k), np.flatnonzero(outer == k)
             part = self.at(train).with_rounds(1)
-            (terms, tuned, loss, basis), *_ = part.blended(names, unknowns, adds=adds)
+            judged, *_ = part.blended(names, unknowns, adds=adds, screens=screens)
+            terms, tuned, loss, basis = judged
             K, K_valid = self.split(terms, train, valid)
             model = Projected(basis, part.Y, intercept=self.intercept)
             coefficients, constant = model.solve(tuned.values)
@@ -322,11 +359,11 @@ class RoundsLoss(MeanLoss):
 
     def combined(self, M: Array) -> RoundsLoss:  # (q, k)
         """The same loss of k linear combinations of the targets, at little cost."""
-        return RoundsLoss([combined(fold, M) for fold in self.folds], self.tested)
+        return RoundsLoss([fold.combined(M) for fold in self.folds], self.tested)
 
     def losses(self, trials: Array) -> Array:  # (t, p) -> (t,)
         """The losses of several penalties, from products with all of them at once."""
-        return np.asarray(sum(losses(fold, trials) for fold in self.folds) / self.weight)
+        return np.asarray(sum(fold.losses(trials) for fold in self.folds) / self.weight)
 
     @property
     def numbers(self) -> Array:
@@ -353,35 +390,6 @@ class RoundsLoss(MeanLoss):
             count[at] += 1
         return np.asarray(total / count[:, None])
 
-    def steadied(self, tuned: Tuned, whole: Projected, unknowns: Unknowns) -> Tuned:
-        """Larger penalties, if the model of all objects is an outlier among those of the folds.
-
-        An eigenvalue near zero, which all objects have and the parts do not, makes coefficients
-        large that no fold has judged.
-        """
-        free, D = unknowns.penalties, whole.basis.spectrum.D[:, None]
-
-        def is_outlier(values: Array) -> bool:
-            coefficients = whole.solve(values)[0]
-            if np.linalg.norm(D * coefficients) <= ROUNDING * np.linalg.norm(whole.T):
-                return False  # nothing is predicted but the mean
-            largest = max(np.linalg.norm(fold.solve(values)[0]) for fold in self.folds)
-            return bool(np.linalg.norm(coefficients) > OUTLIER * largest > 0)
-
-        if not is_outlier(tuned.values):
-            return tuned
-        for factor in RAISED:
-            values = tuned.values.copy()
-            values[free] *= factor
-            if not is_outlier(values):
-                return replace(tuned, values=values, loss=self(values)[0])
-        warn(
-            "the model of all objects has much larger coefficients than any model that was "
-            "judged: predictions of new objects may be far off; give larger lambda_plus and "
-            "lambda_minus"
-        )
-        return tuned
-
 
 def summed(parts: Iterable[tuple[Array, float]]) -> Array:
     """A weighted sum of arrays, whose memory is used for something else."""
@@ -400,23 +408,3 @@ def summed(parts: Iterable[tuple[Array, float]]) -> Array:
 def random_signs(q: int) -> Array:  # (q, SKETCHED)
     """Sums of q targets whose squared errors are those of all targets on average."""
     return np.random.default_rng(0).choice([-1.0, 1.0], (q, SKETCHED)) / np.sqrt(SKETCHED)
-
-
-def combined(fold: ExactFold, M: Array) -> ExactFold:
-    other = copy(fold)
-    other.shift, other.T, other.T_outside = fold.shift @ M, fold.T @ M, fold.T_outside @ M
-    other.Y, other.valid, other.Y_valid = fold.Y @ M, fold.valid @ M, fold.Y_valid @ M
-    return other
-
-
-def losses(fold: ExactFold, trials: Array) -> Array:  # (t, p) -> (t,)
-    basis = fold.basis
-    penalty = basis.n * trials[:, basis.groups]  # (t, r)
-    g, rest = basis.filter(penalty), basis.rest(penalty)
-    b = np.zeros((len(trials), fold.T.shape[1]))
-    if fold.intercept:
-        kept = rest * fold.ones
-        b = (kept @ fold.T + fold.T_outside) / (kept @ fold.ones + fold.ones_outside)[:, None]
-    left = fold.T - fold.ones[:, None] * b[:, None]  # (t, r, q)
-    E = fold.rows @ (g[..., None] * left) + b[:, None] - fold.Y_valid
-    return np.asarray((fold.w * np.square(E)).sum(axis=(1, 2)))

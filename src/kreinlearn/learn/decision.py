@@ -7,8 +7,9 @@ never seen what they predict, and ``inner`` is what these models believed of the
 
     E = left + outer - inner
 
-is what the final model believes, and how much too good that is. If similarities were blended on a
-sample of n of N objects, the difference counts n / N times.
+is what the final model believes, and how much too good that is. If similarities were compared on
+n of N objects, the difference counts n / N times. The decision that believes this is made of scores
+by models without the object alone; the one that decides looks at unseen scores as well.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ def expected_class_error(held: HeldOut, decision: Decision, *, similarities: boo
     fit = partial(Decision.fit, several=decision.several, similarities=similarities)
     of_all = fit(held.scores, held.Y, held.weights, near.values, near.own, near.landmarks)
     left = of_all.wrong(held.scores, held.Y, near.values, near.own)
-    groups = None if held.sample is None else held.sample.groups
+    groups = None if held.compared is None else held.compared.comparison.groups
 
     def judged(fold: OuterFold, Y: Array, w: Array) -> tuple[Array, Array]:
         own, (Y_train, w_train) = np.arange(len(fold.train)), (Y[fold.train], w[fold.train])
@@ -162,12 +163,24 @@ def expected_class_error(held: HeldOut, decision: Decision, *, similarities: boo
         inner = one.wrong(fold.inner, Y_train, values, own)
         return inner, one.wrong(fold.scores, Y[fold.valid], values_valid)
 
-    mean, error, outer = expected(held, left, judged)
-    return Expected(min(mean, 1.0), max(error, NONE_WRONG / len(left)), outer)
+    anew = errors_anew(held, judged)
+    believed, error = mean_and_error(left, held.weights, held.groups)
+    least = NONE_WRONG / effective_number(held.weights, held.groups)
+    if anew is None:
+        return Expected(believed, max(error, least), believed)
+    part, gap = len(anew.outer) / len(left), anew.outer - anew.inner
+    too_good, of_gap = anew.mean_and_error(gap)
+    error = anew.mean_and_error(left + gap)[1] if held.whole else np.hypot(error, part * of_gap)
+    mean = min(max(believed + part * too_good, 0.0), 1.0)
+    return Expected(mean, max(float(error), least), anew.mean_and_error(anew.outer)[0])
 
 
 def expected_square(held: HeldOut) -> Expected:
-    """The mean squared error to expect of new objects."""
+    """The mean squared error to expect of new objects.
+
+    Squares may differ by orders of magnitude between models of fewer and of all objects, so that
+    the second line of the module reads E = left * outer / inner here, and no more than outer.
+    """
 
     def squares(scores: Array, Y: Array) -> Array:
         return np.asarray(np.square(scores - Y).mean(axis=1))
@@ -175,34 +188,61 @@ def expected_square(held: HeldOut) -> Expected:
     def judged(fold: OuterFold, Y: Array, w: Array) -> tuple[Array, Array]:
         return squares(fold.inner, Y[fold.train]), squares(fold.scores, Y[fold.valid])
 
-    return expected(held, squares(held.scores, held.Y), judged)
+    left, anew = squares(held.scores, held.Y), errors_anew(held, judged)
+    believed, error = mean_and_error(left, held.weights, held.groups)
+    least = NONE_WRONG / effective_number(held.weights, held.groups)
+    if anew is None:
+        return Expected(believed, max(error, least * believed), believed)
+    part = len(anew.outer) / len(left)
+    (outer, of_outer), (inner, of_inner) = map(anew.mean_and_error, (anew.outer, anew.inner))
+    ratio = outer / inner if inner > 0 else 1.0
+    mean = min(believed * (1 + part * (ratio - 1)), max(outer, believed))
+    if held.whole and min(believed, outer, inner) > 0:
+        error = (
+            mean * anew.mean_and_error(left / believed + anew.outer / outer - anew.inner / inner)[1]
+        )
+    elif min(outer, inner) > 0:
+        error = np.hypot(error, part * believed * np.hypot(of_outer / outer, of_inner / inner))
+    return Expected(mean, max(float(error), least * mean), outer)
 
 
-def expected(
-    held: HeldOut, left: Array, judged: Callable[[OuterFold, Array, Array], tuple[Array, Array]]
-) -> Expected:
-    """The error of the module's first lines.
+class Anew(NamedTuple):
+    """Errors of the objects that were compared, where everything was found anew."""
 
-    ``left`` are the errors of objects by the final model; ``judged`` gives those of the training
-    part and of the others in a fold where everything was found anew.
-    """
-    believed, error = mean_and_error(left, held.weights)
-    if not held.outer or held.sample is None:
-        return Expected(believed, error, believed)
-    Y, n = held.sample.Y, held.sample.n
-    w = np.ones(n) if held.sample.w is None else held.sample.w
-    outer, inner = np.zeros(n), 0.0
+    outer: Array  # (n,) of each object, by models that have never seen it
+    inner: Array  # (n,) the same as those models judge themselves that were made of the object
+    weights: Array  # (n,)
+    groups: Array | None
+
+    def mean_and_error(self, values: Array) -> tuple[float, float]:
+        return mean_and_error(values, self.weights, self.groups)
+
+
+def errors_anew(
+    held: HeldOut, judged: Callable[[OuterFold, Array, Array], tuple[Array, Array]]
+) -> Anew | None:
+    """What ``judged`` says of each fold: errors of its training part, and of the others."""
+    if not held.outer or held.compared is None:
+        return None
+    sample = held.compared.comparison
+    w = np.ones(sample.n) if sample.w is None else sample.w
+    outer, inner, times = np.zeros((3, sample.n))
     for fold in held.outer:
-        of_train, outer[fold.valid] = judged(fold, Y, w)
-        inner += mean_and_error(of_train, w[fold.train])[0] / len(held.outer)
-    mean, error_of_outer = mean_and_error(outer, w)
-    if n == len(left):
-        error = error_of_outer
-    return Expected(max(believed + (mean - inner) * n / len(left), 0.0), error, mean)
+        of_train, outer[fold.valid] = judged(fold, sample.Y, w)
+        inner[fold.train] += of_train
+        times[fold.train] += 1
+    return Anew(outer, inner / times, w, sample.groups)
 
 
-def mean_and_error(values: Array, weights: Array) -> tuple[float, float]:
-    """A weighted mean, and its standard error."""
+def mean_and_error(values: Array, weights: Array, groups: Array | None) -> tuple[float, float]:
+    """A weighted mean, and its standard error if the values of a group go together."""
     shares = weights / weights.sum()
     mean = float(shares @ values)
-    return mean, float(np.linalg.norm(shares * (values - mean)))
+    off = shares * (values - mean)
+    return mean, float(np.linalg.norm(off if groups is None else np.bincount(groups, off)))
+
+
+def effective_number(weights: Array, groups: Array | None) -> float:
+    """How many objects, or groups, of equal weight tell as much."""
+    totals = weights if groups is None else np.bincount(groups, weights)
+    return float(np.square(totals.sum()) / np.square(totals).sum())

@@ -26,6 +26,7 @@ from kreinlearn.learn.similarity import (
     SimilaritySpec,
     SumOfKernels,
     choose_similarity,
+    compared_on_landmarks,
     kernels_to_try,
 )
 from kreinlearn.learn.stack import stack_bytes
@@ -277,7 +278,8 @@ def fit_model(
         left_out = pairs_left_out(task, features, loss, tuned.values)
     else:
         left_out = loss.left_out(task, features, tuned.values, kept, solution)
-    return replace(model, held_out=held_out(task, left_out, chosen.compared, near=spec.near))
+    compared = chosen.compared or compared_on_landmarks(task, spec.similarity)
+    return replace(model, held_out=held_out(task, left_out, compared, near=spec.near))
 
 
 def make_task(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Task:

@@ -32,9 +32,10 @@ NAMED_CLASSES = 5  # that a warning names
 TRAINING = -1  # the fold of rows that are in every training part
 
 
-def fold_count(n: int) -> int:
-    """The default number of folds: at most 5, at most one per row, and at least 2."""
-    return max(2, min(MAX_FOLDS, n))
+def fold_count(n: int, wanted: int | None = None, groups: Array | None = None) -> int:
+    """How many folds are wanted, 5 by default; at most one per row or group, and at least 2."""
+    most = n if groups is None else len(np.unique(groups))
+    return max(2, min(MAX_FOLDS if wanted is None else wanted, most))
 
 
 def rare_in_words(classes: Array, counts: Array, k: int) -> str:
@@ -222,7 +223,7 @@ def draw_folds(cv: Any, rows: Rows, encoded: Encoded, rng: np.random.Generator) 
     """
     n = rows.n
     if are_drawn(cv):
-        k = min(fold_count(n) if cv is None else int(cv), n)
+        k = fold_count(n, cv, encoded.groups)
         if n <= MANY_ROWS or encoded.groups is not None:
             return random_folds(n, k, rng, encoded.labels, encoded.groups), k
         folds = DrawnFolds(n, k, int(rng.integers(2**63)))
@@ -231,8 +232,22 @@ def draw_folds(cv: Any, rows: Rows, encoded: Encoded, rng: np.random.Generator) 
         each = np.arange(n) if encoded.groups is None else encoded.groups
         return each, int(each.max()) + 1
     splitter = check_cv(cv, encoded.y, classifier=encoded.classes is not None)
-    splits = list(splitter.split(rows.X, encoded.y))
-    return given_folds(n, splits), len(splits)
+    splits = list(splitter.split(rows.X, encoded.y, encoded.groups))
+    given = given_folds(n, splits)
+    if encoded.groups is not None:
+        require_whole_groups(given, encoded.groups)
+    return given, len(splits)
+
+
+def require_whole_groups(folds: Array, groups: Array) -> None:
+    """Raise ValueError if the rows of a group are in more than one fold."""
+    _, first, group = np.unique(groups, return_index=True, return_inverse=True)
+    cut = np.flatnonzero(folds != folds[first][group])
+    if len(cut):
+        raise ValueError(
+            f"cv puts rows {first[group[cut[0]]]} and {cut[0]}, which are of one group, into two "
+            "folds; pass a number of folds or a splitter for groups, such as GroupKFold(5)"
+        )
 
 
 def folds_judge(n: int, groups: Array | None) -> bool:

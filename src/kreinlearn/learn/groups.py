@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from kreinlearn.data.frames import is_missing
 from kreinlearn.data.tiles import Source
 from kreinlearn.kernels.base import Array, Kernel
+from kreinlearn.kernels.candidates import are_records, columns_of
 from kreinlearn.kernels.keys import keys_of
 from kreinlearn.pairs.rows import Rows
 
 MOST_LOOKED_AT = 20_000  # objects that are compared to find equal ones
-COPIES = 4  # of an object on average, up to which equal objects are copies; of more they are usual
+COPIES = 3.5  # of an object on average, up to which equal objects are copies; of more, usual
+SOME_EQUAL = 0.05  # share of the objects that are equal to others, from which on it matters
+BY_CHANCE = 2.0  # times as many records as by chance have to be equal to be copies
 LEAST_GROUPS = 3  # so that two are left where one is left out
 READ = 1024  # objects that are looked at at once
-LONG_RECORD = 4  # fields, from which on records are not equal by chance
 
 
 def groups_for(
-    groups: ArrayLike | None, rows: Rows, kernel: Kernel
+    groups: ArrayLike | None, rows: Rows, kernel: Kernel, weighted: Array | None = None
 ) -> tuple[Array | None, Array | None]:
-    """The groups that are given; otherwise equal objects, as groups only if these are copies."""
+    """The groups that are given; otherwise equal objects, as groups only if these are copies.
+
+    ``weighted`` are the rows of positive weight; None stands for all.
+    """
     if groups is not None:
-        return group_numbers(groups, rows), None
+        return group_numbers(groups, rows, weighted), None
     equal = equal_objects(rows, kernel)
     return (equal if equal is not None and are_copies(rows, equal) else None), equal
 
 
-def group_numbers(groups: ArrayLike, rows: Rows) -> Array:
+def group_numbers(groups: ArrayLike, rows: Rows, weighted: Array | None = None) -> Array:
     """The group of each row by number, from whatever names the groups."""
     if not rows.here:
         raise ValueError("groups belong to objects in memory; pass X as an array or a list")
@@ -40,13 +46,28 @@ def group_numbers(groups: ArrayLike, rows: Rows) -> Array:
             f"groups has shape {given.shape}, and there are {len(rows)} objects; pass one name or "
             "number of a group for each object"
         )
-    names, numbers = np.unique(given, return_inverse=True)
-    if len(names) < 2:
+    names: list[Any] = given.tolist()
+    missing = [i for i, name in enumerate(names) if is_missing(name)]
+    if missing:
         raise ValueError(
-            f"all objects are of one group, {names[0]}, so that none can be left out; pass at "
-            "least two groups"
+            f"groups has no name for object {missing[0]}, and for {len(missing)} objects in all; "
+            "give objects that belong to nobody else a name of their own"
         )
-    return np.asarray(numbers)
+    known = dict[Any, int]()
+    numbers = np.array([known.setdefault(name, len(known)) for name in names])
+    if len(np.unique(numbers if weighted is None else numbers[weighted])) < 2:
+        raise ValueError(
+            f"all objects that count are of one group, {names[0]}, so that none can be left out; "
+            "pass at least two groups"
+        )
+    return numbers
+
+
+def of_part(groups: Array | None, rows: Array) -> Array | None:
+    """The groups of some rows; None if they are all of one group, which nothing can be left of."""
+    if groups is None or np.ptp(groups[rows]) == 0:
+        return None
+    return np.asarray(groups[rows])
 
 
 def equal_objects(rows: Rows, kernel: Kernel) -> Array | None:
@@ -69,11 +90,26 @@ def equal_objects(rows: Rows, kernel: Kernel) -> Array | None:
 
 
 def are_copies(rows: Rows, numbers: Array) -> bool:
-    """Whether equal objects are copies, and not equal by chance, as short records often are."""
-    (first,) = rows.X[:1]
-    is_short = isinstance(first, Mapping | tuple) and 2 != len(first) < LONG_RECORD
-    distinct = int(numbers.max()) + 1
-    return not is_short and distinct >= LEAST_GROUPS and len(numbers) <= COPIES * distinct
+    """Whether some objects are copies of others, and not equal by chance or as a rule."""
+    n, distinct = len(numbers), int(numbers.max()) + 1
+    if distinct < LEAST_GROUPS or n > COPIES * distinct or n_equal(numbers) < SOME_EQUAL * n:
+        return False
+    X = list(rows.X)
+    return not are_records(X) or n_equal(numbers) > BY_CHANCE * n_equal_by_chance(X)
+
+
+def n_equal_by_chance(records: list[Any]) -> float:
+    """How many records would be equal to another one if their fields were independent."""
+    n, alike = len(records), 1.0  # the probability that two records are equal
+    for values in columns_of(records).values():
+        counts = np.array(list(Counter(keys_of(values)).values()))
+        alike *= float(np.square(counts / n).sum())
+    return float(n * (1 - (1 - alike) ** (n - 1)))
+
+
+def equal_in_words(numbers: Array) -> str:
+    """How many objects are equal to others."""
+    return f"{n_equal(numbers)} of {len(numbers)} objects are equal to others"
 
 
 def n_equal(numbers: Array) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kreinlearn.kernels.base import Array, symmetrised
-from kreinlearn.learn.comparison import Comparison, OuterFold
+from kreinlearn.learn.comparison import OuterFold
 from kreinlearn.learn.left_out import LeftOut
 from kreinlearn.learn.neighbours import without_mates
 from kreinlearn.learn.similarity import Compared
@@ -22,23 +22,38 @@ from kreinlearn.sums.moments import Targets
 class HeldOut:
     """Scores of some training objects by models without them.
 
-    If all objects are landmarks, least squares leaves out one object at a time. Otherwise the
-    models are those of the folds, and the objects are a sample of the rows; if landmarks are fewer
-    than half of the rows, all models have seen them, and no landmark is among these objects.
+    If all objects are landmarks, these are all objects of positive weight. Otherwise they are a
+    sample of the rows; if landmarks are fewer than half of the rows, all models have seen them, and
+    no landmark is among these objects.
     """
 
     scores: Array  # (k, q)
     Y: Array  # (k, q) targets
     weights: Array  # (k,)
+    groups: Array | None = None  # (k,) numbers of groups that were left out together
     near: Near | None = None  # for learners that look at neighbours
-    sample: Comparison | None = None  # the objects of ``outer``
-    outer: Sequence[OuterFold] = ()  # everything found anew without some objects of the sample
-    regrouped: HeldOut | None = None  # the same with equal objects left out otherwise
+    compared: Compared | None = None  # how some objects were compared
+    whole: bool = False  # whether they are the objects above, in the same order
+    outer: Sequence[OuterFold] = ()  # everything found anew without some of them
+
+    def found_anew(self) -> HeldOut:
+        """The same, with everything found anew without some of the objects that were compared."""
+        if self.compared is None:
+            return self
+        return replace(self, outer=self.compared.without_folds())
+
+    def regrouped(self) -> HeldOut | None:
+        """The same with equal objects left out together if they were not, and the other way round.
+
+        None if hardly any objects are equal, or hardly any differ.
+        """
+        other = None if self.compared is None else self.compared.regrouped()
+        return None if other is None else replace(self, compared=other).found_anew()
 
     @property
     def unseen(self) -> Array | None:  # (k, q)
         """Scores by models for which nothing was chosen by the object, if all objects have them."""
-        if not self.outer or self.sample is None or self.sample.n != len(self.scores):
+        if not self.outer or not self.whole:
             return None
         scores = np.empty_like(self.scores)
         for fold in self.outer:
@@ -67,24 +82,21 @@ class KnownLandmarks:
 def held_out(task: Task, found: LeftOut, compared: Compared | None, *, near: bool) -> HeldOut:
     """Scores of training objects with their targets, and if ``near`` with their kernel values."""
     numbers = found.numbers
-    held = HeldOut(found.scores, *_targets(task, numbers))
-    if near:
-        values = _values(task.sample, numbers)
-        own, landmarks = _landmarks(task, numbers, values)
-        if task.groups is not None and landmarks is not None:
-            values = without_mates(
-                values, task.groups[numbers], task.groups[task.sample.landmarks],
-                similarities=not task.pairs.kernel.is_dissimilarity,
-            )  # fmt: skip
-        held = replace(held, near=Near(values, own, landmarks))
-    if compared is None:
+    groups = None if task.groups is None else task.groups[numbers]
+    whole = compared is not None and np.array_equal(numbers, compared.numbers)
+    held = HeldOut(
+        found.scores, *_targets(task, numbers), groups, compared=compared, whole=whole
+    )  # fmt: skip
+    if not near:
         return held
-    held = replace(held, sample=compared.comparison, outer=compared.without_folds())
-    other = compared.regrouped()
-    if other is None:
-        return held
-    again = replace(held, sample=other.comparison, outer=other.without_folds())
-    return replace(held, regrouped=again)
+    values = _values(task.sample, numbers)
+    own, landmarks = _landmarks(task, numbers, values)
+    if task.groups is not None and landmarks is not None:
+        values = without_mates(
+            values, task.groups[numbers], task.groups[task.sample.landmarks],
+            similarities=not task.pairs.kernel.is_dissimilarity,
+        )  # fmt: skip
+    return replace(held, near=Near(values, own, landmarks))
 
 
 def _targets(task: Task, numbers: Array) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from kreinlearn.kernels.base import Kernel, resolve
+from kreinlearn.kernels.base import Array, Kernel, resolve
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, Transform
 from kreinlearn.kernels.several import Term
 from kreinlearn.learn.comparison import (
@@ -27,18 +27,18 @@ from kreinlearn.learn.comparison import (
 )
 from kreinlearn.learn.exact import (
     can_be_tuned,
+    chosen_numbers,
     comparison_of,
     decomposed,
     spread_out,
     tune_exactly,
 )
-from kreinlearn.learn.groups import LEAST_GROUPS, n_equal
+from kreinlearn.learn.groups import LEAST_GROUPS, SOME_EQUAL, n_equal
 from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, tune, tune_apart
 from kreinlearn.learn.task import Task, gram_scale
 from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.solvers.least_squares import Fold
 
-SOME_EQUAL = 0.05  # share of the objects that are equal to others, from which on it matters
 FINALISTS = 2  # similarities whose penalties are tuned before one is chosen
 SCREENED = 400  # rows that the finalists are chosen by, where each fold makes a map of its own
 SCREENED_OUTSIDE, SCREENED_PER_LANDMARK = 2048, 3  # at least so many where it does not
@@ -179,6 +179,7 @@ class Compared:
     """What was compared on some of the objects, or on all, and how."""
 
     comparison: Comparison
+    numbers: Array  # of its rows
     names: Sequence[Sequence[str | None]]  # of the transformations of each kernel
     unknowns: Unknowns
     adds: bool  # whether kernels are added; or else one is chosen
@@ -222,7 +223,8 @@ def _choose_exactly(
     comparison = replace(each[0], values=[one.values[0] for one in each])
     if not whole and not comparison.rounds:
         comparison = comparison.with_rounds()
-    compared = Compared(comparison, names, unknowns, adds=False)
+    numbers = chosen_numbers(task, None if whole else places)
+    compared = Compared(comparison, numbers, names, unknowns, adds=False)
 
     def found() -> tuple[Candidate, Transform | None, Judged, list[tuple[Term, Tuned]]]:
         best, trials = candidates[0], list[tuple[Term, Tuned]]()
@@ -251,6 +253,22 @@ def _choose_exactly(
     return Chosen(
         chosen, best.kernel_params, best.transform, choices if len(choices) > 1 else None, compared
     )
+
+
+def compared_on_landmarks(task: Task, spec: SimilaritySpec) -> Compared | None:
+    """What the similarity of a task can be judged by if landmarks are few: the landmarks, or some.
+
+    All values among them are known. None if they are from outside X, or far away.
+    """
+    if not task.pairs.rows.here or task.sample.landmarks[0] < 0:
+        return None
+    names: Sequence[str | None] = (None,)
+    if task.sample.transform is not None:
+        names = AUTO_TRANSFORMS if spec.name == "auto" else (spec.name,)
+    places = spread_out(task, COMPARED, ALMOST_ALL)
+    comparison = comparison_of(task, places).with_rounds()
+    unknowns = Unknowns((None, None), equal=spec.equal)
+    return Compared(comparison, chosen_numbers(task, places), [names], unknowns, adds=False)
 
 
 def _candidates(task: Task, spec: SimilaritySpec) -> list[Candidate]:

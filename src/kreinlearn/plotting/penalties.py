@@ -84,7 +84,8 @@ class PenaltyDisplay(Display):
     @classmethod
     def from_estimator(
         cls, estimator: Learner, X: Objects, y: ArrayLike, *,
-        sample_weight: ArrayLike | None = None, grid: int = GRID, ax: Axes | None = None,
+        sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None,
+        grid: int = GRID, ax: Axes | None = None,
     ) -> Self:  # fmt: skip
         """Draw the loss that a learner has minimised.
 
@@ -103,6 +104,8 @@ class PenaltyDisplay(Display):
             The targets that it was fitted to.
         sample_weight : array-like or None, default=None
             The weights that it was fitted with.
+        groups : array-like or None, default=None
+            The groups that it was fitted with.
         grid : int, default=15
             The number of penalties on each side.
         ax : matplotlib Axes or None, default=None
@@ -124,7 +127,7 @@ class PenaltyDisplay(Display):
             )
         if grid < 2:
             raise ValueError(f"grid={grid!r} must be 2 or more")
-        loss, criterion = criterion_of(estimator, X, y, sample_weight)
+        loss, criterion = criterion_of(estimator, X, y, sample_weight, groups)
         chosen = (float(plus), float(minus))
         values = _grid(chosen, int(grid))
         losses = [[loss(p, m) for p in values] for m in values]
@@ -199,13 +202,14 @@ def _levels(losses: Array) -> Array:
 
 
 def criterion_of(
-    model: Learner, X: Objects, y: ArrayLike, sample_weight: ArrayLike | None = None
-) -> tuple[Callable[[float, float], float], str]:
+    model: Learner, X: Objects, y: ArrayLike, sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+) -> tuple[Callable[[float, float], float], str]:  # fmt: skip
     """The loss that a learner has minimised, as a function of its penalties, and its name.
 
     Landmarks and similarity are those of the fit, and so are the folds unless it was loaded.
     """
-    loss = criterion(_as_fitted(model, sample_weight), X, y, sample_weight)
+    loss = criterion(_as_fitted(model, sample_weight), X, y, sample_weight, groups)
 
     def serial_loss(lambda_plus: float, lambda_minus: float) -> float:
         with serial_blas():
@@ -216,8 +220,8 @@ def criterion_of(
     return serial_loss, name + anew
 
 
-def _left_one_out(model: Learner, sample_weight: ArrayLike | None) -> bool:
-    """Whether the penalties were tuned by leaving out one object at a time, without being asked."""
+def _judged_by_default(model: Learner, sample_weight: ArrayLike | None) -> bool:
+    """Whether all objects are landmarks, and judged by folds that are the same at every fit."""
     wanted = model.landmarks if isinstance(model.landmarks, Landmarks) else Landmarks()
     plain = wanted.core in (None, "plain") and wanted.rank is None
     weighted = len(model.folds_) if sample_weight is None else np.count_nonzero(sample_weight)
@@ -239,7 +243,7 @@ def _as_fitted(model: Learner, sample_weight: ArrayLike | None = None) -> Learne
         if hasattr(model, f"{name}_"):
             chosen[name] = getattr(model, f"{name}_")
     folds = None if model.cv == "loo" else getattr(model, "folds_", None)  # None if it was loaded
-    if folds is not None and folds.ndim == 1 and not _left_one_out(model, sample_weight):
-        chosen["cv"] = PredefinedSplit(folds)  # two rounds of folds are the same at every fit
+    if folds is not None and folds.ndim == 1 and not _judged_by_default(model, sample_weight):
+        chosen["cv"] = PredefinedSplit(folds)
     copy: Learner = clone(model).set_params(**chosen)
     return copy

@@ -134,6 +134,11 @@ class Projected:
         b, _ = self._constant(self.basis.rest(penalty))
         return self.basis.filter(penalty)[:, None] * self._less(b), b + self.shift
 
+    def largest_share(self, values: Array) -> float:
+        """The share that one eigenvector has in the squares of all coefficients."""
+        squares = np.square(self.solve(values)[0]).sum(axis=1)
+        return float(squares.max(initial=0.0) / (squares.sum() or 1.0))
+
     def _constant(self, rest: Array) -> tuple[Array, float]:
         """b = 1'(I - H) Y / 1'(I - H) 1 with H = K g(K), and the denominator."""
         if not self.intercept:
@@ -161,6 +166,26 @@ class ExactFold(Projected):
         self.Y, self.valid = Y, Y_valid
         self.Y_valid, self.w = Y_valid - self.shift, w_valid[:, None]
         self.n_valid = float(w_valid.sum())
+
+    def combined(self, M: Array) -> ExactFold:  # (q, k)
+        """The same fold of k linear combinations of the targets."""
+        other = copy(self)
+        other.shift, other.T, other.T_outside = self.shift @ M, self.T @ M, self.T_outside @ M
+        other.Y, other.valid, other.Y_valid = self.Y @ M, self.valid @ M, self.Y_valid @ M
+        return other
+
+    def losses(self, trials: Array) -> Array:  # (t, p) -> (t,)
+        """Squared errors of the validation part at several penalties, by one product for all."""
+        penalty = self.basis.n * trials[:, self.basis.groups]  # (t, r)
+        g, rest = self.basis.filter(penalty), self.basis.rest(penalty)
+        b = np.zeros((len(trials), self.T.shape[1]))
+        if self.intercept:
+            kept = rest * self.ones
+            below = kept @ self.ones + self.ones_outside
+            b = (kept @ self.T + self.T_outside) / below[:, None]
+        left = self.T - self.ones[:, None] * b[:, None]  # (t, r, q)
+        E = self.rows @ (g[..., None] * left) + b[:, None] - self.Y_valid
+        return np.asarray((self.w * np.square(E)).sum(axis=(1, 2)))
 
     def loss_and_gradient(self, values: Array) -> tuple[float, Array]:
         """Squared error of the validation part, and its gradient in the logarithms of values."""
