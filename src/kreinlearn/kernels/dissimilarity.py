@@ -266,10 +266,11 @@ AUTO_TRANSFORMS = (
     "squared",
     "linear",
     "exp",
+    "narrow_exp",
+    "gauss",
     "local3",
     "local_exp3",
     "rank3",
-    "gauss",
 )  # that "auto" blends
 PLUS = " + "  # between transformations that are added, each with or without a weight
 

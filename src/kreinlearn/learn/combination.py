@@ -35,6 +35,7 @@ from kreinlearn.pairs.pairs import Pairs
 from kreinlearn.progress import time_in_words
 from kreinlearn.sums.moments import Targets
 
+COSTLY, OF_COSTLY = 4.0, 200  # seconds of all kernels on the sample; of more, fewer objects
 SCREENING = 120.0  # seconds of one kernel on the sample, from which on "auto" leaves it out
 BOTH = Unknowns((None, None))
 
@@ -181,9 +182,10 @@ def learn_combination(
     everyone = np.arange(pairs.n) if encoded.weighted is None else encoded.weighted
     among = everyone if among is None else np.sort(among)
     Y, _ = Targets(encoded.Y, encoded.weights).of(among)
-    numbers = among[evenly(Y, COMPARED, ALMOST_ALL)]
-    pairs.sample(numbers)  # rows that are elsewhere are fetched at once
     parts = [Pairs(part, pairs.rows, pairs.session) for part in kernel.parts]
+    seconds = sum(part.among(COMPARED) * part.seconds() for part in parts)
+    numbers = among[evenly(Y, COMPARED if seconds <= COSTLY else OF_COSTLY, ALMOST_ALL)]
+    pairs.sample(numbers)  # rows that are elsewhere are fetched at once
     sources = _sources(parts, numbers, kernel.labels, limit)
     sample = compared_on(parts[0], encoded, numbers, [source.raw for source in sources])
     sample = sample.with_rounds()

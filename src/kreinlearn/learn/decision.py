@@ -7,9 +7,10 @@ never seen what they predict, and ``inner`` is what these models believed of the
 
     E = left + outer - inner
 
-is what the final model believes, and how much too good that is. If similarities were compared on
-n of N objects, the difference counts n / N times. The decision that believes this is made of scores
-by models without the object alone; the one that decides looks at unseen scores as well.
+is what the final model believes, and how much too good that is; of squared errors it is
+left * outer / inner. If similarities were compared on n of N objects, the second part counts n / N
+times. What is believed is that of scores by models without the object alone; the decision itself is
+made of unseen scores as well.
 """
 
 from __future__ import annotations
@@ -163,24 +164,12 @@ def expected_class_error(held: HeldOut, decision: Decision, *, similarities: boo
         inner = one.wrong(fold.inner, Y_train, values, own)
         return inner, one.wrong(fold.scores, Y[fold.valid], values_valid)
 
-    anew = errors_anew(held, judged)
-    believed, error = mean_and_error(left, held.weights, held.groups)
-    least = NONE_WRONG / effective_number(held.weights, held.groups)
-    if anew is None:
-        return Expected(believed, max(error, least), believed)
-    part, gap = len(anew.outer) / len(left), anew.outer - anew.inner
-    too_good, of_gap = anew.mean_and_error(gap)
-    error = anew.mean_and_error(left + gap)[1] if held.whole else np.hypot(error, part * of_gap)
-    mean = min(max(believed + part * too_good, 0.0), 1.0)
-    return Expected(mean, max(float(error), least), anew.mean_and_error(anew.outer)[0])
+    found = by_difference(held, left, errors_anew(held, judged))
+    return found._replace(mean=min(max(found.mean, 0.0), 1.0))
 
 
 def expected_square(held: HeldOut) -> Expected:
-    """The mean squared error to expect of new objects.
-
-    Squares may differ by orders of magnitude between models of fewer and of all objects, so that
-    the second line of the module reads E = left * outer / inner here, and no more than outer.
-    """
+    """The mean squared error to expect of new objects."""
 
     def squares(scores: Array, Y: Array) -> Array:
         return np.asarray(np.square(scores - Y).mean(axis=1))
@@ -188,20 +177,41 @@ def expected_square(held: HeldOut) -> Expected:
     def judged(fold: OuterFold, Y: Array, w: Array) -> tuple[Array, Array]:
         return squares(fold.inner, Y[fold.train]), squares(fold.scores, Y[fold.valid])
 
-    left, anew = squares(held.scores, held.Y), errors_anew(held, judged)
+    return by_ratio(held, squares(held.scores, held.Y), errors_anew(held, judged))
+
+
+def by_difference(held: HeldOut, left: Array, anew: Anew | None) -> Expected:
+    """left + outer - inner of error rates, whose standard error is that of counting at least."""
+    believed, error = mean_and_error(left, held.weights, held.groups)
+    least = NONE_WRONG / effective_number(held.weights, held.groups)
+    if anew is None:
+        return Expected(believed, max(error, least), believed)
+    part, gap = len(anew.outer) / len(left), anew.outer - anew.inner
+    too_good, of_gap = anew.mean_and_error(gap)
+    error = anew.mean_and_error(left + gap)[1] if held.whole else np.hypot(error, part * of_gap)
+    mean = believed + part * too_good
+    return Expected(mean, max(float(error), least), anew.mean_and_error(anew.outer)[0])
+
+
+def by_ratio(held: HeldOut, left: Array, anew: Anew | None) -> Expected:
+    """left * outer / inner of squared errors, and no more than outer.
+
+    Squares of models of fewer objects and of all may differ by orders of magnitude, so that a
+    difference of them could be anything.
+    """
     believed, error = mean_and_error(left, held.weights, held.groups)
     least = NONE_WRONG / effective_number(held.weights, held.groups)
     if anew is None:
         return Expected(believed, max(error, least * believed), believed)
     part = len(anew.outer) / len(left)
     (outer, of_outer), (inner, of_inner) = map(anew.mean_and_error, (anew.outer, anew.inner))
-    ratio = outer / inner if inner > 0 else 1.0
-    mean = min(believed * (1 + part * (ratio - 1)), max(outer, believed))
-    if held.whole and min(believed, outer, inner) > 0:
-        error = (
-            mean * anew.mean_and_error(left / believed + anew.outer / outer - anew.inner / inner)[1]
-        )
-    elif min(outer, inner) > 0:
+    if not min(believed, outer, inner) > 0:
+        return Expected(max(believed, part * outer), error, outer)
+    mean = min(believed * (1 + part * (outer / inner - 1)), max(outer, believed))
+    if held.whole:
+        relative = left / believed + anew.outer / outer - anew.inner / inner
+        error = mean * anew.mean_and_error(relative)[1]
+    else:
         error = np.hypot(error, part * believed * np.hypot(of_outer / outer, of_inner / inner))
     return Expected(mean, max(float(error), least * mean), outer)
 
@@ -244,5 +254,6 @@ def mean_and_error(values: Array, weights: Array, groups: Array | None) -> tuple
 
 def effective_number(weights: Array, groups: Array | None) -> float:
     """How many objects, or groups, of equal weight tell as much."""
-    totals = weights if groups is None else np.bincount(groups, weights)
-    return float(np.square(totals.sum()) / np.square(totals).sum())
+    shares = weights / weights.sum()
+    totals = shares if groups is None else np.bincount(groups, shares)
+    return 1 / float(np.square(totals).sum())

@@ -143,7 +143,7 @@ def tune_exactly(
     n, q = len(task.sample.landmarks), task.Y.shape[1]
     if task.rounds:
         k = sum(int(np.max(folds)) + 1 for folds in task.rounds)
-        _require_room(task, 2 * 8 * k * n * n, f"tuning on {k} folds of {n} objects")
+        _require_room(task, fold_bytes(n, k), f"tuning on {k} folds of {n} objects")
     else:
         q = min(q, SKETCHED) if sketched else q
         _require_room(task, exact_bytes(n, q), f"leaving out each of {n} objects")
@@ -214,19 +214,20 @@ class Size(NamedTuple):
 
 def landmarks_by_cost(
     n: int, n_outputs: int, pair: float, memory: int, *, machines: bool,
-    seconds: float | None = None, compares: bool = False,
+    seconds: float | None = None, compares: bool = False, n_folds: int = 0,
 ) -> Size:  # fmt: skip
     """All objects if that takes at most ``seconds`` and fits the memory, or else fewer.
 
     ``pair`` are the seconds that one value of the similarity takes, and ``machines`` says that
     every output needs an iterative solver. If ``seconds`` is None, they are ``SECONDS``, and more
     where rows are so many that the usual number of landmarks takes longer. ``compares`` says that
-    similarities are compared before one is chosen.
+    similarities are compared before one is chosen, and so many folds judge, if any.
     """
     limit = SECONDS if seconds is None else seconds
     exact = exact_seconds(n, n_outputs, pair, machines=machines)
     exact += comparing_seconds(n_outputs) if compares else 0.0
-    needed = exact_bytes(n, n_outputs)
+    exact += n_folds * DECOMPOSE * n**3
+    needed = exact_bytes(n, n_outputs) + fold_bytes(n, n_folds)
     if exact <= limit and needed <= memory:
         reason = f"all {n} objects are landmarks: that takes about {_rounded(exact)} of one core"
         return Size(n, reason)
@@ -266,6 +267,11 @@ def comparing_seconds(n_outputs: int) -> float:
 def exact_bytes(n: int, n_outputs: int) -> int:
     """An estimate of the memory of a fit with all objects as landmarks."""
     return 8 * n * (MATRICES * n + NODES * (n_outputs + 1))
+
+
+def fold_bytes(n: int, n_folds: int) -> int:
+    """An estimate of the memory of folds that judge a fit with all objects as landmarks."""
+    return 2 * 8 * n_folds * n * n
 
 
 def landmark_seconds(n: int, m: int, pair: float, machines: int = 0) -> float:

@@ -14,7 +14,7 @@ from kreinlearn.kernels.several import Several
 from kreinlearn.learn.coding import Coding, Encoded, pairs_left_out, solve_pairs
 from kreinlearn.learn.combination import Combination
 from kreinlearn.learn.exact import exact_features, exact_sums, landmarks_by_cost
-from kreinlearn.learn.folds import are_drawn, draw_folds, rounds_of, warn_of_rare
+from kreinlearn.learn.folds import MAX_FOLDS, are_drawn, draw_folds, rounds_of, warn_of_rare
 from kreinlearn.learn.held_out import HeldOut, held_out
 from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.neighbours import NEIGHBOURS
@@ -171,6 +171,7 @@ def _map_spec(
             pairs.n, encoded.Y.shape[1], pair, pairs.budget,
             machines=recipe.loss.iterates, seconds=recipe.seconds,
             compares=pairs.kernel.is_dissimilarity,
+            n_folds=0 if encoded.groups is None else MAX_FOLDS,
         )  # fmt: skip
     core, rank = wanted.core or "plain", wanted.rank
     default = max(default, rank or 0)

@@ -40,7 +40,9 @@ class HeldOut:
         """The same, with everything found anew without some of the objects that were compared."""
         if self.compared is None:
             return self
-        return replace(self, outer=self.compared.without_folds())
+        few = self.compared.thinned()
+        whole = self.whole and few is self.compared
+        return replace(self, compared=few, whole=whole, outer=few.without_folds())
 
     def regrouped(self) -> HeldOut | None:
         """The same with equal objects left out together if they were not, and the other way round.

@@ -19,6 +19,7 @@ from kreinlearn.kernels.several import Term
 from kreinlearn.learn.comparison import (
     ALMOST_ALL,
     COMPARED,
+    FOUND_ANEW,
     SKETCHED,
     Blended,
     Comparison,
@@ -30,6 +31,7 @@ from kreinlearn.learn.exact import (
     chosen_numbers,
     comparison_of,
     decomposed,
+    evenly,
     spread_out,
     tune_exactly,
 )
@@ -201,6 +203,13 @@ class Compared:
             return None
         other = replace(self.comparison, groups=equal if groups is None else None)
         return replace(self, comparison=other)
+
+    def thinned(self) -> Compared:
+        """The same of fewer objects, if there are many: so many tell how much is too good."""
+        places = evenly(self.comparison.Y, FOUND_ANEW, ALMOST_ALL)
+        if len(places) == self.comparison.n:
+            return self
+        return replace(self, comparison=self.comparison.at(places), numbers=self.numbers[places])
 
     def without_folds(self) -> list[OuterFold]:
         return self.comparison.without_folds(self.names, self.unknowns, adds=self.adds)

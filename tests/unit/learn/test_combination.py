@@ -115,7 +115,7 @@ def test_no_pair_is_evaluated_twice() -> None:
 
 
 def test_kernels_without_weight_are_evaluated_on_the_sample_alone() -> None:
-    X, y = objects(4, n=500)
+    X, y = objects(4, n=600)
     y = (np.array(X)[:, 0] > 0).astype(int)
     (useful, some), (noise, few) = counted(0), counted(2)
     model = KreinClassifier([useful, noise], landmarks=None, random_state=0).fit(X, y)
@@ -123,8 +123,8 @@ def test_kernels_without_weight_are_evaluated_on_the_sample_alone() -> None:
     most = combination.COMPARED * (combination.COMPARED + 1) // 2
     assert len(few) <= most + AGAIN
     different = [pair for pair in some if len(pair) == 2]
-    assert len(set(different)) == 500 * 499 // 2
-    assert len(different) <= 500 * 499 // 2 + AGAIN
+    assert len(set(different)) == 600 * 599 // 2
+    assert len(different) <= 600 * 599 // 2 + AGAIN
 
 
 @pytest.mark.parametrize("landmarks", [20, "uniform", [0, 5, 7, 30, 31, 60, 61, 62, 80]])

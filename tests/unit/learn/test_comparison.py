@@ -22,11 +22,9 @@ from kreinlearn.learn.comparison import (
     RAISED,
     SHARPNESS,
     Comparison,
-    RoundsLoss,
 )
 from kreinlearn.learn.folds import rounds_of_folds
-from kreinlearn.learn.search import Tuned, Unknowns
-from kreinlearn.solvers.exact import Eigenbasis, ExactFold, Projected
+from kreinlearn.learn.search import Unknowns
 from tests import oracles
 
 BOTH = Unknowns((None, None))
@@ -202,9 +200,7 @@ def size_of(K: Any, Y: Any, values: Any) -> float:
 def steadied(comparison: Comparison, values: Any, unknowns: Unknowns = BOTH) -> Any:
     basis = comparison.decomposed([Term(0, None, 1.0)])
     loss = comparison.folds([Term(0, None, 1.0)], basis.unit)
-    tuned = Tuned(np.array(values), loss(np.array(values))[0], np.empty((0, 3)))
-    whole = Projected(basis, comparison.Y, intercept=comparison.intercept)
-    return loss, loss.steadied(tuned, whole, unknowns)
+    return comparison._steadied(np.array(values), [Term(0, None, 1.0)], basis, loss, unknowns)
 
 
 def sizes(comparison: Comparison, values: Any) -> tuple[float, float]:
@@ -224,11 +220,10 @@ def test_penalties_are_raised_until_the_model_of_all_objects_is_no_outlier(sign:
     comparison, _ = comparison_of(np.append(np.ones(n - 1), sign * 1e-6), np.ones(n))
     values = np.full(2, 1e-5)
     assert ratio(comparison, values) > 100
-    loss, found = steadied(comparison, values)
+    found = steadied(comparison, values)
     raised = [factor for factor in RAISED if ratio(comparison, factor * values) <= OUTLIER]
-    assert_allclose(found.values, raised[0] * values, rtol=1e-12)
-    assert found.loss == loss(found.values)[0]
-    assert ratio(comparison, found.values) <= OUTLIER < ratio(comparison, found.values / 10**0.5)
+    assert_allclose(found, raised[0] * values, rtol=1e-12)
+    assert ratio(comparison, found) <= OUTLIER < ratio(comparison, found / 10**0.5)
 
 
 def ratio(comparison: Comparison, values: Any) -> float:
@@ -248,19 +243,19 @@ def ratio(comparison: Comparison, values: Any) -> float:
 def test_penalties_of_a_model_like_those_of_the_folds_stay(d: Any, part: Any, values: Any) -> None:
     comparison, _ = comparison_of(d, part)
     assert ratio(comparison, values) < OUTLIER
-    assert_array_equal(steadied(comparison, values)[1].values, values)
+    assert_array_equal(steadied(comparison, values), values)
 
 
 def test_penalties_that_are_given_are_not_raised() -> None:
     comparison, _ = comparison_of(np.append(np.ones(29), 1e-6), np.ones(30))
     values = np.array([1e-5, 1e-5])
     with pytest.warns(UserWarning, match="much larger coefficients than any model that was judged"):
-        _, found = steadied(comparison, values, Unknowns((1e-5, None)))
-    assert_array_equal(found.values, values)  # the eigenvalue is positive: the other does nothing
+        found = steadied(comparison, values, Unknowns((1e-5, None)))
+    assert_array_equal(found, values)  # the eigenvalue is positive: the other does nothing
     comparison, _ = comparison_of(np.append(np.ones(29), -1e-6), np.ones(30))
-    _, found = steadied(comparison, values, Unknowns((1e-5, None)))
-    assert found.values[0] == 1e-5
-    assert found.values[1] > 1e-4
+    found = steadied(comparison, values, Unknowns((1e-5, None)))
+    assert found[0] == 1e-5
+    assert found[1] > 1e-4
 
 
 def test_a_warning_says_that_no_factor_is_enough() -> None:
@@ -268,24 +263,30 @@ def test_a_warning_says_that_no_factor_is_enough() -> None:
     values = np.full(2, 1e-9)
     assert ratio(comparison, RAISED[-1] * values) > OUTLIER
     with pytest.warns(UserWarning, match="give larger lambda_plus and lambda_minus"):
-        _, found = steadied(comparison, values)
-    assert_array_equal(found.values, values)
+        found = steadied(comparison, values)
+    assert_array_equal(found, values)
 
 
 def test_a_model_that_predicts_the_mean_alone_is_no_outlier() -> None:
     """A target of rounding errors of another size has coefficients of any size."""
-    basis = Eigenbasis.of(np.eye(6), None, signed=True)
-    Y = np.full((6, 1), 3.0) + 1e-12 * np.arange(6)[:, None]
-    fold = ExactFold(
-        Eigenbasis.of(np.eye(4), None, signed=True), np.full((4, 1), 3.0), np.zeros((2, 4)),
-        np.full((2, 1), 3.0), np.ones(2), intercept=True,
-    )  # fmt: skip
-    loss = RoundsLoss([fold], [np.arange(2)])
-    tuned = Tuned(np.full(2, 1e6), 0.0, np.empty((0, 3)))
+    Y = np.full((30, 1), 3.0)
+    Y[0] += 1e-12  # which is in some of the folds alone
+    comparison, values = Comparison([np.eye(30)], Y).with_rounds(), np.full(2, 1e6)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = loss.steadied(tuned, Projected(basis, Y, intercept=True), BOTH)
-    assert_array_equal(found.values, tuned.values)
+        assert_array_equal(steadied(comparison, values), values)
+
+
+def test_the_closed_form_asks_a_fold_if_one_eigenvector_has_most_of_the_coefficients() -> None:
+    comparison, _ = comparison_of(np.append(np.ones(29), 1e-6), np.ones(30))
+    terms, values = [Term(0, None, 1.0)], np.full(2, 1e-5)
+    alone = replace(comparison, rounds=())
+    basis = alone.decomposed(terms)
+    found = alone._steadied(values, terms, basis, alone.loss(terms, basis), BOTH)
+    assert found[0] == found[1] > values[0]
+    assert size_of(comparison.values[0], comparison.Y, found) < ratio(comparison, values)
+    large = np.full(2, 1e-2)
+    assert alone._steadied(large, terms, basis, alone.loss(terms, basis), BOTH) is large
 
 
 # Everything found anew

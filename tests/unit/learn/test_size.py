@@ -97,7 +97,7 @@ def test_estimates_add_up_what_the_steps_of_a_fit_cost():
     assert landmark_seconds(n, m, pair) == pytest.approx(few, rel=1e-12)
     few += 4e-9 * q * n * m**2
     assert landmark_seconds(n, m, pair, q) == pytest.approx(few, rel=1e-12)
-    assert exact_bytes(n, q) == 8 * (7 * n**2 + 320 * n * (q + 1))
+    assert exact_bytes(n, q) == 8 * (7 * n**2 + 400 * n * (q + 1))
     seconds = [comparing_seconds(q) for q in (1, 3, 8, 100)]  # by eight sums, if there are more
     np.testing.assert_allclose(seconds, [0.28, 0.44, 0.84, 0.84], rtol=1e-12)
 
