@@ -76,8 +76,8 @@ class Convolutions(SeriesKernel, names=["convolutions"]):
 
     Notes
     -----
-    The features of each series are evaluated once, however many pairs it belongs to. That takes
-    about 0.1 ms for 100 points, and the features of a landmark take 80 kB.
+    A block of values evaluates the features of each series once, which takes about 0.1 ms for 100
+    points, and is one product of them. The features of a landmark take 80 kB of memory.
 
     Series are rounded to single precision. Standardised features are rounded to multiples of 1/8192
     and end at 45.25 on either side, which none of 2,048 series exceeds. So their products and the
