@@ -27,6 +27,7 @@ FAMILIES = {
         "Time series, by their subsequences",
         "Extra for series of unequal lengths: ``shapes``.",
     ),
+    "convolutions": ("Time series, by convolutions", ""),
     "objects": ("Point sets", ""),
     "shapes": ("Contours and point sets", "Extra for ``earth_mover``: ``shapes``."),
     "graphs": ("Graphs", "Extra for graphs of networkx: ``graphs``."),

@@ -35,6 +35,7 @@ KINDS = {
     "alignment": ("texts", "bio"),
     "series": ("series", "timeseries"),
     "subsequences": ("series", "shapes"),
+    "convolutions": ("series", ""),
     "vectors": ("vectors", ""),
     "scikit": ("vectors", ""),
     "tables": ("records", ""),

@@ -5,6 +5,7 @@ from kreinlearn.kernels.alignment import NeedlemanWunsch, SmithWaterman
 from kreinlearn.kernels.base import Kernel, register, registered, resolve
 from kreinlearn.kernels.callables import pairwise
 from kreinlearn.kernels.combine import LinearCombination, Product
+from kreinlearn.kernels.convolutions import Convolutions
 from kreinlearn.kernels.dissimilarity import dissimilarity
 from kreinlearn.kernels.fields import Field, columns
 from kreinlearn.kernels.graphs import (
@@ -67,6 +68,7 @@ __all__ = [
     "MSM",
     "TWE",
     "Chamfer",
+    "Convolutions",
     "DamerauLevenshtein",
     "DeltaGauss",
     "DerivativeDTW",

@@ -21,6 +21,7 @@ from kreinlearn.data.opening import is_path, opened
 from kreinlearn.data.table import Table
 from kreinlearn.data.tiles import length, objects_of, take
 from kreinlearn.kernels.base import Kernel, given
+from kreinlearn.kernels.convolutions import Convolutions
 from kreinlearn.kernels.fields import Field
 from kreinlearn.kernels.graphs import ShortestPath, WeisfeilerLehman, WLDistance
 from kreinlearn.kernels.ngrams import NGrams
@@ -213,7 +214,7 @@ def _is_array(x: Any) -> bool:
 
 def _for_arrays(arrays: list[Any]) -> list[Kernel]:
     """Series; arrays of a few columns may also be sets of points, and of two columns contours."""
-    kernels = _of("series") if min(map(len, arrays)) >= SHORT else []
+    kernels = [*_of("series"), Convolutions()] if min(map(len, arrays)) >= SHORT else []
     columns = {x.shape[1] if x.ndim == 2 else 1 for x in arrays}
     if columns <= set(FLAT):
         kernels += _of("points")

@@ -42,6 +42,7 @@ LEARNED: dict[str, set[str]] = {
     "SklearnMetric": {"params_"},
     "Gower": {"columns_", "numeric_", "ranges_"},
     "NGrams": {"idf_", "ngrams_"},
+    "Convolutions": {"biases_", "channels_", "dilations_", "mean_", "scale_"},
     "WassersteinSubsequence": {"window_"},
     "Precomputed": {"diagonal_"},
     "PrecomputedDissimilarity": {"c_", "diagonal_", "offsets_"},

@@ -36,7 +36,7 @@ def names(X: Any) -> set[str]:
         (pd.Series(WORDS), {"Levenshtein", "NGrams"}),
         ([list(word) for word in WORDS], {"Levenshtein", "NGrams"}),
         ([set(word) for word in WORDS], {"JaccardSets", "Tversky"}),
-        (make_warped_series(20, random_state=0)[0], {"DTW", "DerivativeDTW", "MSM"}),
+        (make_warped_series(20, random_state=0)[0], {"DTW", "MSM", "Convolutions"}),
         (make_polygons(20, random_state=0)[0], {"Procrustes", "Turning", "DTW"}),
         (make_graphs(20, random_state=0)[0], {"WLDistance", "WeisfeilerLehman"}),
         ([networkx.path_graph(k) for k in (3, 4, 5)], {"WLDistance", "ShortestPath"}),
@@ -96,8 +96,9 @@ def test_objects_that_are_not_known() -> None:
 def test_kernels_whose_library_is_missing_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(candidates, "find_spec", lambda name: None)
     assert names(WORDS) == {"NGrams"}
+    assert names([np.arange(5.0)] * 3) == {"Convolutions"}
     with pytest.raises(ImportError, match=r'pip install "kreinlearn\[all\]"'):
-        candidates_for([np.arange(5.0)] * 3)
+        candidates_for([np.arange(2.0)] * 3)
 
 
 @pytest.mark.parametrize("front", [KreinClassifier, KreinRegressor])

@@ -208,7 +208,7 @@ BY_NAME: dict[str, Callable[[np.random.Generator], Any]] = {
     **dict.fromkeys(("levenshtein", "damerau_levenshtein", "indel", "lcs", "jaro"), strings),
     **dict.fromkeys(("jaro_winkler", "hamming_strings", "ngrams"), strings),
     **dict.fromkeys(("dtw", "ddtw", "derivative_dtw", "wdtw", "shape_dtw", "msm", "erp"), series),
-    **dict.fromkeys(("twe", "edr", "lcss", "wtk"), series),
+    **dict.fromkeys(("twe", "edr", "lcss", "wtk", "convolutions"), series),
     **dict.fromkeys(("hausdorff", "modified_hausdorff", "chamfer", "earth_mover", "emd"), points),
     **dict.fromkeys(("procrustes", "turning"), points),
     **dict.fromkeys(("jaccard_sets", "tversky"), sets),
