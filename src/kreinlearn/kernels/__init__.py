@@ -16,6 +16,7 @@ from kreinlearn.kernels.graphs import (
 )
 from kreinlearn.kernels.ngrams import NGrams
 from kreinlearn.kernels.objects import Hausdorff, ModifiedHausdorff
+from kreinlearn.kernels.positions import WeightedDegree
 from kreinlearn.kernels.precomputed import (
     GivenMatrix,
     Precomputed,
@@ -110,6 +111,7 @@ __all__ = [
     "WLDistance",
     "WassersteinSubsequence",
     "WeightedDTW",
+    "WeightedDegree",
     "WeisfeilerLehman",
     "columns",
     "dissimilarity",
