@@ -47,6 +47,8 @@ class Scoring(NamedTuple):
 class _Alignment(TextKernel):
     """Alignment scores by the functions ``parasail_<routine>_profile_<bits>``."""
 
+    pair_seconds = None  # it grows with the product of the lengths
+
     def __init__(
         self,
         matrix: object = "blosum62",

@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kreinlearn import KreinRidgeClassifier, load
+from kreinlearn import KreinClassifier, KreinRidgeClassifier, load
 from kreinlearn.kernels import resolve
+from kreinlearn.kernels.candidates import candidates_for
 from kreinlearn.kernels.domains import Objects
 from kreinlearn.kernels.positions import WeightedDegree
 from tests.unit.kernels.object_checks import (
@@ -191,6 +192,38 @@ def test_the_name_and_a_file(tmp_path: Path) -> None:
     new = two_kinds(9, seed=15)[0]
     again = load(tmp_path / "m.krein").decision_function(new)
     assert_array_equal(again, model.decision_function(new))
+
+
+# By default
+
+
+CANDIDATES = ["Hamming()", "WeightedDegree(pad=True)"]
+
+
+def positional(X: Any) -> list[str]:
+    return [str(k) for k in candidates_for(X) if type(k).__name__ in ("Hamming", "WeightedDegree")]
+
+
+def test_strings_of_one_length_are_compared_by_places_by_default() -> None:
+    pytest.importorskip("rapidfuzz")
+    X = words(300, "abcd")
+    for form in (X, np.array(X), pd.Series(X), [list(x) for x in X], [x.encode() for x in X]):
+        assert positional(form) == CANDIDATES
+    assert positional([*X[:200], "abc", *X[200:]]) == []  # not one of those that are looked at
+    assert positional(words(9, length=1)) == []
+
+
+def test_by_default_new_strings_may_have_any_length(tmp_path: Path) -> None:
+    X, y = two_kinds(60, seed=16)
+    model = KreinClassifier(random_state=0).fit(X, y)
+    assert set(CANDIDATES) < set(model.kernel_losses_)
+    assert sum(model.kernel_weights_[name] for name in CANDIDATES) > 0.5
+    whole, cut = model.decision_function(X), model.decision_function([x[:-1] for x in X])
+    assert_array_equal(model.predict([x[:-1] for x in X]), y)
+    assert (whole != cut).any()
+    model.save(tmp_path / "m.krein")
+    again = load(tmp_path / "m.krein").decision_function([x[:-1] for x in X])
+    assert_array_equal(again, cut)
 
 
 # What is refused
