@@ -56,7 +56,7 @@ KINDS: dict[str, tuple[str | None, Callable[[], list[Kernel]]]] = {  # library, 
     "n-grams": (None, lambda: [NGrams(), NGrams(idf=True, sublinear=True)]),
     "places": (None, lambda: [WeightedDegree(pad=True)]),  # of texts of one length
     "differences": ("rapidfuzz", lambda: [Hamming()]),
-    "proteins": ("parasail", lambda: [SmithWaterman(normalized=True)]),
+    "proteins": ("parasail", lambda: [SmithWaterman(normalized=True, unknown="X")]),
     "series": (
         "aeon",
         lambda: [kind(window=WINDOW) for kind in (DTW, DerivativeDTW, ShapeDTW, MSM, ERP)],

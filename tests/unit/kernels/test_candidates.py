@@ -68,7 +68,7 @@ PEPTIDES = ["".join(RNG.choice(list("ACDEFGHIKLMNPQRSTVWYX"), 8 + i % 5)) for i 
 def test_proteins_are_aligned(X: Any, aligned: bool) -> None:
     pytest.importorskip("parasail")
     found = [str(kernel) for kernel in candidates_for(X) if type(kernel).__name__[0] == "S"]
-    assert found == ["SmithWaterman(normalized=True)"] * aligned
+    assert found == ["SmithWaterman(normalized=True, unknown='X')"] * aligned
 
 
 def test_vectors_in_a_file_have_the_kernel_that_is_fast(tmp_path: Path) -> None:
