@@ -114,9 +114,7 @@ def test_exactly_symmetric_and_positive(kernel: WeightedDegree) -> None:
 
 
 def test_weights_of_places_are_positive_definite() -> None:
-    """The sequence 1, 1/4, 1/6, ... after which nothing comes; without the factor 1/2 of the
-    shifts it would not be.
-    """
+    """The sequence 1, 1/4, 1/6, ..., cut after any number of shifts: its cosine sum is positive."""
     angles = np.linspace(0, np.pi, 2001)
     for shift in range(1, 60):
         e = np.arange(1, shift + 1)
