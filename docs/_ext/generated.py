@@ -21,6 +21,7 @@ FAMILIES = {
     "vectors": ("Vectors", ""),
     "strings": ("Strings and token sequences", "Extra: ``strings``."),
     "ngrams": ("Strings and token sequences, by their n-grams", ""),
+    "positions": ("Strings and token sequences of one length, place by place", ""),
     "alignment": ("Proteins and DNA", "Extra: ``bio``."),
     "series": ("Time series", "Extra: ``timeseries``."),
     "subsequences": (

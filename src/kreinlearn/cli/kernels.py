@@ -32,6 +32,7 @@ AUTO = "auto"
 KINDS = {
     "strings": ("texts", "strings"),
     "ngrams": ("texts", ""),
+    "positions": ("texts", ""),
     "alignment": ("texts", "bio"),
     "series": ("series", "timeseries"),
     "subsequences": ("series", "shapes"),

@@ -17,6 +17,7 @@ from kreinlearn.kernels.graphs import (
 )
 from kreinlearn.kernels.ngrams import NGrams
 from kreinlearn.kernels.objects import Hausdorff, ModifiedHausdorff
+from kreinlearn.kernels.positions import WeightedDegree
 from kreinlearn.kernels.precomputed import (
     GivenMatrix,
     Precomputed,
@@ -112,6 +113,7 @@ __all__ = [
     "WLDistance",
     "WassersteinSubsequence",
     "WeightedDTW",
+    "WeightedDegree",
     "WeisfeilerLehman",
     "columns",
     "dissimilarity",

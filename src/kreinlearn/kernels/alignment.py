@@ -47,17 +47,21 @@ class Scoring(NamedTuple):
 class _Alignment(TextKernel):
     """Alignment scores by the functions ``parasail_<routine>_profile_<bits>``."""
 
+    pair_seconds = None  # it grows with the product of the lengths
+
     def __init__(
         self,
         matrix: object = "blosum62",
         gap_open: int = 11,
         gap_extend: int = 1,
         normalized: bool = False,
+        unknown: str | None = None,
     ) -> None:
         self.matrix = matrix
         self.gap_open = gap_open
         self.gap_extend = gap_extend
         self.normalized = normalized
+        self.unknown = unknown
 
     def _routine(self, narrow: bool) -> tuple[str, str]:
         """The names of parasail's routine and of its number of bits."""
@@ -68,7 +72,20 @@ class _Alignment(TextKernel):
         return super().fit(X, rng)
 
     def packed(self, X: Objects, first: int = 0, n: int = 0, like: object = None) -> Letters:
-        return joined(X, scoring(self.matrix), self.matrix, first, n or len(X))
+        score = scoring(self.matrix)
+        return joined(X, score, self.matrix, first, n or len(X), self._instead(score))
+
+    def _instead(self, score: Scoring) -> int | None:
+        """The code of the letter ``unknown``; an error if the matrix does not know it either."""
+        letter: Any = self.unknown
+        if letter is None:
+            return None
+        code = ord(letter) if isinstance(letter, str) and len(letter) == 1 else 256
+        if code > 255 or not score.known[code]:
+            raise ValueError(
+                f"unknown={letter!r} must be None, or a letter of matrix={self.matrix!r:.40}"
+            )
+        return code
 
     def packed_columns(self, Z: Objects) -> Letters:
         packed = self.packed(Z)
@@ -138,6 +155,9 @@ class SmithWaterman(_Alignment, names=["smith_waterman"]):
     normalized : bool, default=False
         Whether scores are divided by sqrt(a(x) a(z)) with a(x) = max(|s(x, x)|, 1). Then k(x, x) is
         1, or 0 if s(x, x) is 0, for an empty sequence for example.
+    unknown : str, default=None
+        The letter that takes the place of all those that the matrix does not know, such as "X" in
+        proteins. None says that they are an error.
 
     Examples
     --------
@@ -168,6 +188,9 @@ class NeedlemanWunsch(_Alignment, names=["needleman_wunsch"]):
     normalized : bool, default=False
         Whether scores are divided by sqrt(a(x) a(z)) with a(x) = max(|s(x, x)|, 1). Then k(x, x) is
         1, -1 or 0.
+    unknown : str, default=None
+        The letter that takes the place of all those that the matrix does not know, such as "X" in
+        proteins. None says that they are an error.
 
     Examples
     --------
@@ -195,8 +218,13 @@ def _sizes(own: Array) -> Array:
 # Sequences and matrices
 
 
-def joined(X: Sequence[Any], score: Scoring, matrix: object, first: int, n: int) -> Letters:
-    """Sequences end to end; an error names object ``first + i`` of n and the letter."""
+def joined(
+    X: Sequence[Any], score: Scoring, matrix: object, first: int, n: int, instead: int | None
+) -> Letters:
+    """Sequences end to end; an error names object ``first + i`` of n and the letter.
+
+    The code ``instead`` takes the place of letters that the matrix does not know.
+    """
     for i, x in enumerate(X):
         if not isinstance(x, str):
             raise ValueError(
@@ -205,13 +233,15 @@ def joined(X: Sequence[Any], score: Scoring, matrix: object, first: int, n: int)
     start = np.cumsum([0, *map(len, X)])
     letters = np.frombuffer("".join(X).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     known = np.append(score.known, False)[np.minimum(letters, 256)]
-    if not known.all():
+    if instead is not None:
+        letters = np.where(known, letters, instead)
+    elif not known.all():
         bad = int(np.argmin(known))
         i = int(np.searchsorted(start, bad, side="right")) - 1
         letter = chr(letters[bad])
         raise ValueError(
             f"object {first + i} (of {n}) has {letter!r} at place {bad - start[i]}, which "
-            f"matrix={matrix!r:.40} does not know; replace it (by X in proteins, N in DNA), or "
+            f"matrix={matrix!r:.40} does not know; replace it, as unknown='X' does (or 'N'), or "
             "pass another matrix"
         )
     return Letters(letters.astype(np.uint8), start)

@@ -7,7 +7,7 @@ help. Kernels whose library is not installed are left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Set
+from collections.abc import Callable, Hashable, Mapping, Set, Sized
 from importlib.util import find_spec
 from numbers import Real
 from typing import Any
@@ -20,17 +20,19 @@ from kreinlearn.data.frames import column_names, is_missing, values_of_column
 from kreinlearn.data.opening import is_path, opened
 from kreinlearn.data.table import Table
 from kreinlearn.data.tiles import length, objects_of, take
+from kreinlearn.kernels.alignment import SmithWaterman
 from kreinlearn.kernels.base import Kernel, given
 from kreinlearn.kernels.convolutions import Convolutions
 from kreinlearn.kernels.fields import Field
 from kreinlearn.kernels.graphs import ShortestPath, WeisfeilerLehman, WLDistance
 from kreinlearn.kernels.ngrams import NGrams
 from kreinlearn.kernels.objects import ModifiedHausdorff
+from kreinlearn.kernels.positions import WeightedDegree
 from kreinlearn.kernels.scikit import SklearnMetric
 from kreinlearn.kernels.series import DTW, ERP, MSM, DerivativeDTW, ShapeDTW
 from kreinlearn.kernels.sets import JaccardSets, Tversky
 from kreinlearn.kernels.shapes import Procrustes, Turning
-from kreinlearn.kernels.strings import JaroWinkler, Levenshtein
+from kreinlearn.kernels.strings import Hamming, JaroWinkler, Levenshtein
 from kreinlearn.kernels.tables import Gower
 from kreinlearn.kernels.vectors import Gaussian
 
@@ -40,6 +42,9 @@ LOOKED_AT = 100  # objects that say of what kind all are
 MANY = 20_000  # vectors from which on "auto" is the Gaussian kernel, whose values are fast
 WINDOW = 0.1  # of elastic distances
 SHORT = 3  # points that the derivative of a series needs
+AMINO_ACIDS = frozenset("ACDEFGHIKLMNPQRSTVWY")
+UNSURE = frozenset("BXZ")  # letters of proteins that stand for more than one amino acid
+ENOUGH = 15  # amino acids that proteins have; DNA with its letters for unsure bases has 14
 FLAT = (2, 3)  # coordinates of points: such arrays may be series, sets of points or contours
 
 KINDS: dict[str, tuple[str | None, Callable[[], list[Kernel]]]] = {  # library, kernels
@@ -50,6 +55,9 @@ KINDS: dict[str, tuple[str | None, Callable[[], list[Kernel]]]] = {  # library, 
         lambda: [Levenshtein(), Levenshtein(normalized=True), JaroWinkler()],
     ),
     "n-grams": (None, lambda: [NGrams(), NGrams(idf=True, sublinear=True)]),
+    "places": (None, lambda: [WeightedDegree(pad=True)]),  # of texts of one length
+    "differences": ("rapidfuzz", lambda: [Hamming()]),
+    "proteins": ("parasail", lambda: [SmithWaterman(normalized=True, unknown="X")]),
     "series": (
         "aeon",
         lambda: [kind(window=WINDOW) for kind in (DTW, DerivativeDTW, ShapeDTW, MSM, ERP)],
@@ -147,7 +155,7 @@ def _for_objects(X: Any) -> list[Kernel]:
     if kind == "records":
         return _for_fields(columns_of(list(X)))
     if kind == "texts":
-        kernels = _of("texts") + _of("n-grams")
+        kernels = _of("texts") + _of("n-grams") + _by_places(X) + _by_alignment(X)
     elif kind == "arrays":
         kernels = _for_arrays([np.asarray(x, dtype=np.float64) for x in some])
     else:
@@ -212,6 +220,22 @@ def _is_array(x: Any) -> bool:
     return values.ndim in (1, 2) and values.dtype.kind in "fiub" and values.size > 0
 
 
+def _by_places(X: Any) -> list[Kernel]:
+    """Kernels that compare texts place by place, if all of X have one length of at least 2.
+
+    They take new texts of other lengths, too.
+    """
+    lengths = {len(x) if isinstance(x, Sized) else 0 for x in X}
+    return _of("differences") + _of("places") if len(lengths) == 1 and min(lengths) > 1 else []
+
+
+def _by_alignment(X: Any) -> list[Kernel]:
+    """Kernels of proteins, if the letters of all texts are those of amino acids, and most occur."""
+    letters = set().union(*X) if all(isinstance(x, str) for x in X) else set()
+    proteins = letters <= AMINO_ACIDS | UNSURE and len(letters & AMINO_ACIDS) >= ENOUGH
+    return _of("proteins") if proteins else []
+
+
 def _for_arrays(arrays: list[Any]) -> list[Kernel]:
     """Series; arrays of a few columns may also be sets of points, and of two columns contours."""
     kernels = [*_of("series"), Convolutions()] if min(map(len, arrays)) >= SHORT else []
@@ -274,7 +298,7 @@ def _for_values(values: list[Any]) -> list[Kernel]:
     if all(isinstance(value, str) for value in values):
         if len(set(values)) <= len(values) // 10:
             return [Gower()]
-        return [*_of("texts")[:1], *_of("n-grams")[:1]]
+        return [*_of("texts")[:1], *_of("n-grams")[:1], *_by_places(values)[-1:]]
     return _for_objects(values)[:2]
 
 

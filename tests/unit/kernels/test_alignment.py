@@ -251,6 +251,17 @@ def test_what_is_no_sequence_is_named(bad: Any, message: str) -> None:
     check_bad_object(SmithWaterman(), ["ACG", ""], bad, message)
 
 
+@pytest.mark.parametrize("kind", [SmithWaterman, NeedlemanWunsch])
+def test_letters_that_are_not_known_are_replaced(kind: Any) -> None:
+    X = ["HEAGAW-GHEE", "PAWU", "\ud800é\u4e2d", "HE"]
+    Z = ["HEAGAWXGHEE", "PAWX", "XXX", "HE"]
+    assert_array_equal(kind(unknown="X")(X), kind()(Z))
+    assert_array_equal(kind(unknown="A")(X), kind()([z.replace("X", "A") for z in Z]))
+    for bad in ("XX", "", "é", "-", "\u4e2d", 88, True):
+        with pytest.raises(ValueError, match=r"unknown=.* must be None, or a letter of matrix='bl"):
+            kind(unknown=bad)(X)
+
+
 def test_letters_of_dna() -> None:
     for name in ("nuc44", "dnafull"):
         with pytest.raises(ValueError, match=rf"object 0 \(of 1\) has 'E' .*matrix='{name}'"):

@@ -50,6 +50,27 @@ def test_every_kind_of_objects_has_its_kernels(X: Any, some: set[str]) -> None:
     assert some <= names(X)
 
 
+PEPTIDES = ["".join(RNG.choice(list("ACDEFGHIKLMNPQRSTVWYX"), 8 + i % 5)) for i in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("X", "aligned"),
+    [
+        (PEPTIDES, True),
+        (np.array(PEPTIDES), True),
+        ([*PEPTIDES * 4, "ACDO"], False),  # a letter that is no amino acid
+        ([*PEPTIDES[:2], None, *PEPTIDES * 4], False),  # which no one looks at
+        ([x.lower() for x in PEPTIDES], False),
+        ([list(x) for x in PEPTIDES], False),
+        (["".join(RNG.choice(list("ACGTRYSWKMBDHVN"), 9)) for _ in range(99)], False),  # DNA
+    ],
+)
+def test_proteins_are_aligned(X: Any, aligned: bool) -> None:
+    pytest.importorskip("parasail")
+    found = [str(kernel) for kernel in candidates_for(X) if type(kernel).__name__[0] == "S"]
+    assert found == ["SmithWaterman(normalized=True, unknown='X')"] * aligned
+
+
 def test_vectors_in_a_file_have_the_kernel_that_is_fast(tmp_path: Path) -> None:
     np.save(tmp_path / "vectors.npy", NUMBERS)
     assert names(str(tmp_path / "vectors.npy")) == {"Gaussian"}
@@ -81,6 +102,7 @@ def test_each_field_of_a_table_has_its_kernels() -> None:
             kernels = candidates_for(X)
         fields = [kernel for kernel in kernels if isinstance(kernel, Field)]
         assert {field.name for field in fields} == {"word", "size", "group"}  # no gaps
+        assert sum(type(field.kernel).__name__ == "WeightedDegree" for field in fields) == 1
         assert len(kernels) == len(fields) + 1  # and Gower's distance of whole rows
 
 
@@ -95,7 +117,8 @@ def test_objects_that_are_not_known() -> None:
 
 def test_kernels_whose_library_is_missing_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(candidates, "find_spec", lambda name: None)
-    assert names(WORDS) == {"NGrams"}
+    assert names(WORDS) == {"NGrams", "WeightedDegree"}
+    assert names([*WORDS, "abc"]) == {"NGrams"}
     assert names([np.arange(5.0)] * 3) == {"Convolutions"}
     with pytest.raises(ImportError, match=r'pip install "kreinlearn\[all\]"'):
         candidates_for([np.arange(2.0)] * 3)
@@ -106,7 +129,7 @@ def test_the_front_door_compares_them_by_default(front: Any, tmp_path: Any) -> N
     y = np.array([word.count("a") > 0 for word in WORDS]).astype(int)
     model = front(random_state=0).fit(WORDS, y)
     assert set(model.kernel_losses_) == set(model.kernel_weights_)
-    assert len(model.kernel_weights_) == 5
+    assert len(model.kernel_weights_) == 7
     model.save(tmp_path / "m.krein")
     np.testing.assert_array_equal(load(tmp_path / "m.krein").predict(WORDS), model.predict(WORDS))
 

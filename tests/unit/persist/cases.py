@@ -45,6 +45,10 @@ def strings(rng: np.random.Generator) -> list[str]:
     return ["".join(rng.choice(letters, size=rng.integers(1, 8))) for _ in range(N)]
 
 
+def words(rng: np.random.Generator) -> list[str]:
+    return ["".join(rng.choice(list("abcdefgé€"), size=6)) for _ in range(N)]
+
+
 def series(rng: np.random.Generator) -> list[Any]:
     return [rng.normal(size=rng.integers(5, 9)) for _ in range(N)]
 
@@ -214,6 +218,7 @@ BY_NAME: dict[str, Callable[[np.random.Generator], Any]] = {
     **dict.fromkeys(("jaccard_sets", "tversky"), sets),
     **dict.fromkeys(("weisfeiler_lehman", "wl_assignment", "wl_distance"), graphs),
     **dict.fromkeys(("shortest_path", "graph_edit"), networks),
+    "weighted_degree": words,
     "gower": records,
     "precomputed": similarities,
     "precomputed_dissimilarity": distances,
