@@ -20,6 +20,11 @@ Standard errors come from the draws of each set, and those of a mean over sets t
 given; differences of two commits are paired, draw by draw. Seconds are medians of the CPU seconds
 of a fit in one thread, whose kernel values are known.
 
+These sets are no independent evidence: which eight transformations of a distance are blended, and
+on how many objects, was chosen by some of them, among ten ways in the last round (five lists of
+transformations, three sizes of e, two numbers of objects). Those of earlier rounds, about the
+weights, the folds and the expected error, were not counted.
+
 `--source FOLDER` measures another checkout as "before", in a process of its own. Every figure
 is journalled under the commit that it belongs to, and is not measured again.
 """

@@ -95,7 +95,8 @@ class Training:
             w, y = self.weights.copy(), self.y.copy()
             w[left_out] = 0.0
             y[left_out] = y[np.flatnonzero(w)[0]]  # nothing is learned from their own targets
-            groups = self.groups if self.named else None
+            some = of_part(self.groups, np.flatnonzero(w)) if self.named else None
+            groups = None if some is None else self.groups
             model._fit(self.X, y, w, groups, also=keep_distances(model))
 
     def require_classes(self, model: Learner, left_out: Array) -> None:

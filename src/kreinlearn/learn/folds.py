@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
@@ -232,7 +233,9 @@ def draw_folds(cv: Any, rows: Rows, encoded: Encoded, rng: np.random.Generator) 
         each = np.arange(n) if encoded.groups is None else encoded.groups
         return each, int(each.max()) + 1
     splitter = check_cv(cv, encoded.y, classifier=encoded.classes is not None)
-    splits = list(splitter.split(rows.X, encoded.y, encoded.groups))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that it ignores groups, which is seen below
+        splits = list(splitter.split(rows.X, encoded.y, encoded.groups))
     given = given_folds(n, splits)
     if encoded.groups is not None:
         require_whole_groups(given, encoded.groups)

@@ -33,7 +33,7 @@ def groups_for(
     if groups is not None:
         return group_numbers(groups, rows, weighted), None
     equal = equal_objects(rows, kernel)
-    return (equal if equal is not None and are_copies(rows, equal) else None), equal
+    return (equal if equal is not None and are_copies(rows, equal, kernel) else None), equal
 
 
 def group_numbers(groups: ArrayLike, rows: Rows, weighted: Array | None = None) -> Array:
@@ -89,13 +89,14 @@ def equal_objects(rows: Rows, kernel: Kernel) -> Array | None:
     return np.array(found) if len(numbers) < len(found) else None
 
 
-def are_copies(rows: Rows, numbers: Array) -> bool:
+def are_copies(rows: Rows, numbers: Array, kernel: Kernel) -> bool:
     """Whether some objects are copies of others, and not equal by chance or as a rule."""
     n, distinct = len(numbers), int(numbers.max()) + 1
     if distinct < LEAST_GROUPS or n > COPIES * distinct or n_equal(numbers) < SOME_EQUAL * n:
         return False
     X = list(rows.X)
-    return not are_records(X) or n_equal(numbers) > BY_CHANCE * n_equal_by_chance(X)
+    by_fields = kernel.domain.is_records or are_records(X)
+    return not by_fields or n_equal(numbers) > BY_CHANCE * n_equal_by_chance(X)
 
 
 def n_equal_by_chance(records: list[Any]) -> float:

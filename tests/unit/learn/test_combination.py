@@ -127,6 +127,19 @@ def test_kernels_without_weight_are_evaluated_on_the_sample_alone() -> None:
     assert len(different) <= 600 * 599 // 2 + AGAIN
 
 
+def test_all_objects_are_landmarks_in_any_order() -> None:
+    """The basis was that of another order, and the test error 15,000 times as large."""
+    X = np.random.default_rng(0).normal(size=(260, 3))
+    order = np.random.default_rng(1).permutation(60)
+    models = [
+        KreinRegressor(["manhattan", "euclidean"], landmarks=landmarks, random_state=0)
+        for landmarks in (None, order)
+    ]
+    plain, permuted = (model.fit(X[:60], X[:60, 0]).predict(X[60:]) for model in models)
+    assert_allclose(permuted, plain, rtol=1e-9, atol=1e-9)
+    assert models[0].expected_error_ == pytest.approx(models[1].expected_error_, rel=1e-9)
+
+
 @pytest.mark.parametrize("landmarks", [20, "uniform", [0, 5, 7, 30, 31, 60, 61, 62, 80]])
 def test_landmarks_are_those_that_were_asked_for(landmarks: Any) -> None:
     X, y = objects(5)

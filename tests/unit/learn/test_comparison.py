@@ -369,3 +369,12 @@ def test_the_closed_form_centres_anew_without_each_object(name: str) -> None:
         values = np.array([share, 10 * share])
         wanted = each.scores(values * 25 / 24)
         assert_allclose(loss.scores(values), wanted, atol=1e-4 * np.abs(wanted).max())
+
+
+def test_equal_weights_are_no_weights() -> None:
+    (D, *_), Y = problem(25)
+    comparison, terms = Comparison([D + D.T], Y), [Term(0, "squared", 1.0)]
+    weighted = replace(comparison, w=np.full(25, 2.0))
+    values = np.array([1e-3, 1e-2])
+    losses = [one.loss(terms, one.decomposed(terms))(values)[0] for one in (comparison, weighted)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-9)

@@ -8,9 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GroupKFold, KFold
 
 from kreinlearn import KreinClassifier, KreinRegressor, KreinRidge, SpectrumSVC, evaluate
+from kreinlearn.kernels import Levenshtein
+from kreinlearn.kernels.tables import Gower
 from kreinlearn.learn.folds import random_folds, rounds_of_folds
+from kreinlearn.learn.groups import groups_for, n_equal_by_chance
+from kreinlearn.pairs.rows import Rows
+from kreinlearn.plotting.penalties import criterion_of
 
 RNG = np.random.default_rng(5)
 N = 48
@@ -127,9 +133,88 @@ def test_zero_distance_and_equal_vectors_make_no_group() -> None:
         KreinClassifier("precomputed_dissimilarity", random_state=0).fit(distances, y)
 
 
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_a_few_groups_are_as_many_folds(count: int) -> None:
+    y, groups = np.arange(N) % 2, np.arange(N) // 2 % count
+    given = {"learners": ["KreinRidgeClassifier"], "random_state": 0}
+    result = evaluate(D, y, "precomputed_dissimilarity", groups=groups, **given)
+    assert result.n_folds == count
+    assert np.isfinite(result.scores[0].mean)
+    model = KreinRidge("precomputed_dissimilarity", random_state=0)
+    model.fit(D, y.astype(float), groups=groups, conformal="cv+")
+    assert np.isfinite(model.predict_interval(D, 0.5)).all()
+
+
+def test_a_splitter_gets_the_groups_and_must_not_cut_them() -> None:
+    y = np.repeat(RNG.normal(size=12), 4)
+    model = KreinRidge("precomputed_dissimilarity", cv=GroupKFold(3)).fit(D, y, groups=GROUPS)
+    assert distinct(np.asarray(model.folds_), GROUPS)
+    model.set_params(cv=KFold(3, shuffle=True, random_state=0))
+    with pytest.raises(ValueError, match=r"of one group, into two folds.*GroupKFold"):
+        model.fit(D, y, groups=GROUPS)
+
+
+def test_words_that_come_again_and_again_are_no_copies() -> None:
+    words = [f"{a}{b}" for a in ("red", "blue", "green", "grey") for b in ("", "ish", "er", "est")]
+    texts = [words[i] for i in np.random.default_rng(0).integers(0, 16, 60)]
+    rows, kernel = Rows(texts), Levenshtein()
+    assert groups_for(None, rows, kernel)[0] is None
+    assert groups_for(None, Rows(WORDS * 3), kernel)[0] is not None
+    few = [*WORDS, *WORDS[:2]]  # which do not matter
+    numbers, equal = groups_for(None, Rows(few), kernel)
+    assert numbers is None
+    assert equal is not None
+
+
+@pytest.mark.parametrize("mapping", [True, False])
+def test_records_are_copies_if_more_are_equal_than_by_chance(mapping: bool) -> None:
+    rng = np.random.default_rng(1)
+
+    def records(n: int, values: int) -> Any:
+        rows = rng.integers(0, values, (n, 4)).tolist()
+        return [dict(zip("abcd", row, strict=True)) if mapping else tuple(row) for row in rows]
+
+    usual, rare = records(150, 4), records(50, 100)
+    assert n_equal_by_chance(usual) == pytest.approx(150 * (1 - (1 - 1 / 256) ** 149), rel=0.1)
+    assert groups_for(None, Rows(usual), Gower())[0] is None
+    assert groups_for(None, Rows(rare * 3), Gower())[0] is not None
+
+
+def test_intervals_leave_copies_out_together() -> None:
+    """Of random targets a copy tells everything."""
+    y = np.tile(np.random.default_rng(6).normal(size=100), 3)
+    for method in ("split", "cv+"):
+        model = KreinRidge("levenshtein", landmarks=60, random_state=0)
+        low, high = model.fit(WORDS * 3, y, conformal=method).predict_interval(WORDS, 0.8).T
+        assert np.median(high - low) > 1.5
+
+
+def test_the_picture_of_penalties_is_that_of_the_groups() -> None:
+    y = np.repeat(RNG.normal(size=12), 4)
+    for cv in (None, 3):
+        model = KreinRidge("precomputed_dissimilarity", cv=cv, random_state=0)
+        model.fit(D, y, groups=GROUPS)
+        loss, _ = criterion_of(model, D, y, None, GROUPS)
+        assert loss(model.lambda_plus_, model.lambda_minus_) == pytest.approx(model.cv_loss_)
+
+
 @pytest.mark.parametrize(
-    ("groups", "key"), [([0, 1], "shape"), (np.zeros(N), "one group"), (np.eye(N), "shape")]
+    ("groups", "key"),
+    [
+        ([0, 1], "shape"),
+        (np.zeros(N), "one group"),
+        (np.eye(N), "shape"),
+        (np.where(GROUPS == 3, np.nan, GROUPS), "no name for object 12, and for 4 objects"),
+        ([None, *"ab" * 23, "c"], "no name for object 0"),
+    ],
 )
 def test_wrong_groups_are_refused(groups: Any, key: str) -> None:
     with pytest.raises(ValueError, match=key):
         KreinRidge("precomputed_dissimilarity").fit(D, np.arange(N), groups=groups)
+
+
+def test_all_objects_that_count_are_of_one_group() -> None:
+    with pytest.raises(ValueError, match="that count are of one group"):
+        KreinRidge("precomputed_dissimilarity").fit(
+            D, np.arange(N), groups=GROUPS == 0, sample_weight=(GROUPS > 0).astype(float)
+        )
