@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from kreinlearn._warnings import warn
 from kreinlearn.data.dates import date_order
 from kreinlearn.data.frames import column_names, is_missing, values_of_column
-from kreinlearn.data.opening import is_path, opened
+from kreinlearn.data.opening import collected, is_path, opened
 from kreinlearn.data.table import Table
 from kreinlearn.data.tiles import length, objects_of, take
 from kreinlearn.kernels.alignment import SmithWaterman
@@ -84,8 +84,15 @@ def candidates_for(X: Any) -> list[Kernel]:
     one column alone. Everything else holds vectors: arrays, sparse matrices, other files, and
     collections on workers.
     """
+    X = collected(X)
     first = X[0] if isinstance(X, list | tuple) and len(X) else X
     if hasattr(first, "__dask_graph__"):  # a collection, or the first of delayed blocks
+        n_axes = getattr(first, "ndim", 2)  # what a delayed block has is delayed, too
+        if isinstance(n_axes, int) and n_axes == 1:
+            raise ValueError(
+                'kernel="auto" looks at no objects on Dask; name a kernel, such as '
+                'kernel="levenshtein" or "ngrams" for texts, or pass X.compute()'
+            )
         return [Gaussian()]
     table = opened(X) if is_path(X) else X
     if isinstance(table, Table) and len(table) and not table.holds_numbers():

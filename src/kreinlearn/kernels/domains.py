@@ -26,7 +26,7 @@ from kreinlearn.data.frames import (
     named_rows,
     rows_of_frame,
 )
-from kreinlearn.data.opening import as_path, opened
+from kreinlearn.data.opening import as_path, collected, opened
 from kreinlearn.data.records import field_values, records_of, require_known
 from kreinlearn.data.source import RowObjects
 from kreinlearn.data.table import Table, require_column
@@ -89,7 +89,7 @@ class Domain:
             ``Part``) is returned as it is.
         """
         require_unmasked(X, "X")
-        X = self.read(X, border, reset=reset)
+        X = self.read(collected(X), border, reset=reset)
         return X if isinstance(X, Source) else self._checked(X, border, reset=reset)
 
     def read(self, X: object, border: Border, *, reset: bool) -> Any:

@@ -12,7 +12,7 @@ from kreinlearn.data.frames import is_missing, is_number
 from kreinlearn.data.records import field_values
 from kreinlearn.data.tiles import length, objects_of, take
 from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, delivered, resolve
-from kreinlearn.kernels.combine import Composite, common_domain
+from kreinlearn.kernels.combine import Composite, LinearCombination, common_domain
 from kreinlearn.kernels.domains import Domain, Records, in_field
 
 MEAN_OF = 50  # objects of the fit, for the mean that stands for missing values
@@ -215,6 +215,20 @@ def columns(kernels: Mapping[Any, object]) -> list[Field]:
             'pass {"name": "jaro_winkler", "age": "gaussian"}, for example'
         )
     return [_field(name, spec) for name, spec in kernels.items()]
+
+
+def sum_of_fields(kernels: Mapping[Any, object]) -> Kernel:
+    """What a dict means to an estimator that takes one kernel: each field counts once.
+
+    A single field is that field, whose dissimilarity the estimator may transform as it likes.
+    """
+    fields = columns(kernels)
+    if len(fields) == 1:
+        return fields[0]
+    from kreinlearn.kernels.transformed import SimilarityOf
+
+    alike = [SimilarityOf(field) if field.is_dissimilarity else field for field in fields]
+    return LinearCombination(alike).sound()
 
 
 def _field(name: Hashable, spec: object) -> Field:

@@ -60,6 +60,15 @@ REMEDY = (
 # As given
 
 
+def kernels_in(given: object) -> list[object]:
+    """The kernels that the parameter ``kernel`` names: itself, or those of a list or dict."""
+    if isinstance(given, dict):
+        given = list(given.values())
+    if isinstance(given, list | tuple):
+        return [kernel for one in given for kernel in kernels_in(one)]
+    return [given]
+
+
 def parts_of_kernel(kernel: Kernel) -> tuple[str, dict[str, object]]:
     """The name and the parameters of a kernel; NotDataError if it has no name."""
     for name, kind in {**REGISTRY, **UNNAMED}.items():

@@ -528,6 +528,45 @@ def test_a_part_of_the_rows_at_a_time() -> None:
     assert model.score(ROWS, target) > 0.9
 
 
+# A dict in place of a kernel
+
+
+@pytest.mark.parametrize("front", [KreinClassifier, KreinRegressor])
+def test_a_dict_means_columns(front: Any, tmp_path: Path) -> None:
+    model = front(FIELDS, random_state=0).fit(ROWS, Y)
+    expected = front(columns(FIELDS), random_state=0).fit(ROWS, Y)
+    assert model.kernel_weights_ == expected.kernel_weights_
+    assert_array_equal(model.predict(NEW), expected.predict(NEW))
+    save(model, tmp_path / "m.krein")
+    again = load(tmp_path / "m.krein")
+    assert again.kernel == FIELDS
+    assert_array_equal(again.predict(NEW), model.predict(NEW))
+
+
+@pytest.mark.parametrize("one", [KreinSVC, KreinRidgeClassifier, KreinRidge])
+def test_a_dict_is_a_sum_where_one_kernel_is_taken(one: Any, tmp_path: Path) -> None:
+    name, age = columns(fields := {"name": "jaro_winkler", "age": "gaussian"})
+    model = one(fields, random_state=0).fit(ROWS, Y)
+    expected = one(similarity_of(name) + age, random_state=0).fit(ROWS, Y)
+    assert_array_equal(model.predict(NEW), expected.predict(NEW))
+    save(model, tmp_path / "m.krein")
+    assert_array_equal(load(tmp_path / "m.krein").predict(NEW), model.predict(NEW))
+    assert isinstance(resolve({"name": "jaro_winkler"}), Field)
+
+
+def test_a_dict_in_other_places() -> None:
+    assert KreinNystroem(FIELDS, random_state=0).fit(ROWS).transform(NEW).shape[0] == 9
+    assert inspect(ROWS, FIELDS).rows()
+    assert evaluate(ROWS, Y, FIELDS, cv=2, random_state=0).best is not None
+    for model in (KreinClassifier, KreinRidge):
+        with pytest.raises(
+            TypeError, match=r"columns takes a dict from names of fields .*got \{\}"
+        ):
+            model({}).fit(ROWS, Y)
+    with pytest.raises(ValueError, match="belong to one kernel, and kernel is a dict; give"):
+        KreinClassifier(FIELDS, kernel_params={"width": 1.0}).fit(ROWS, Y)
+
+
 # Gaps and dates
 
 GAPS: list[Any] = [{"x": 1.0}, {"x": 3}, {"x": None}, {"x": 7}, {"x": np.nan}, {"y": 2}]
