@@ -22,7 +22,9 @@ from kreinlearn.data.frames import column_names, is_missing, values_of_column
 from kreinlearn.data.opening import collected, is_path, opened
 from kreinlearn.data.table import Table
 from kreinlearn.data.tiles import length, objects_of, take
+from kreinlearn.kernels._graphs import is_attributed
 from kreinlearn.kernels.alignment import SmithWaterman
+from kreinlearn.kernels.attributed import SlicedWL, WassersteinWL
 from kreinlearn.kernels.base import Kernel, given
 from kreinlearn.kernels.convolutions import Convolutions
 from kreinlearn.kernels.fields import Field
@@ -72,6 +74,11 @@ KINDS: dict[str, tuple[str | None, Callable[[], list[Kernel]]]] = {  # library, 
             WLDistance(metric="bray_curtis"), WeisfeilerLehman(), ShortestPath(),
         ],
     ),
+    "attributes": (  # of nodes of graphs; their labels are no texts, and edges count by themselves
+        None,
+        lambda: [SlicedWL(), WLDistance(metric="bray_curtis", labelled=False)],
+    ),
+    "transport": ("ot", lambda: [WassersteinWL()]),
     "sets": (None, lambda: [JaccardSets(), Tversky()]),
 }  # fmt: skip
 
@@ -164,6 +171,8 @@ def _for_objects(X: Any) -> list[Kernel]:
         kernels = _of("texts") + _of("n-grams") + _by_places(X) + _by_alignment(X)
     elif kind == "arrays":
         kernels = _for_arrays([np.asarray(x, dtype=np.float64) for x in some])
+    elif kind == "graphs" and any(map(is_attributed, some)):
+        kernels = _of("attributes") + _of("transport")
     else:
         kernels = _of(kind)
     if not kernels:
