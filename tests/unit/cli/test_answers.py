@@ -294,7 +294,7 @@ samples = {
     "graphs": [(["a", "b"], [(0, 1)]), (["a"], [])],
     "sets": [{1, 2}, {2}],
 }
-numbered = [(np.eye(2), [(0, 1)]), (np.ones((1, 2)), [])]  # some take texts or graphs of a kind
+numbered = [(np.eye(3), [(0, 1)]), (np.ones((2, 3)), [])]  # some take texts or graphs of a kind
 own = {"weighted_degree": ["ACCA", "CACA"], "sliced_wl": numbered, "wasserstein_wl": numbered}
 found = {}
 for one in kernels.listing():
