@@ -186,7 +186,7 @@ def by_difference(held: HeldOut, left: Array, anew: Anew | None) -> Expected:
     least = NONE_WRONG / effective_number(held.weights, held.groups)
     if anew is None:
         return Expected(believed, max(error, least), believed)
-    part, gap = len(anew.outer) / len(left), anew.outer - anew.inner
+    part, gap = anew.share_of(left), anew.outer - anew.inner
     too_good, of_gap = anew.mean_and_error(gap)
     error = anew.mean_and_error(left + gap)[1] if held.whole else np.hypot(error, part * of_gap)
     mean = believed + part * too_good
@@ -203,7 +203,7 @@ def by_ratio(held: HeldOut, left: Array, anew: Anew | None) -> Expected:
     least = NONE_WRONG / effective_number(held.weights, held.groups)
     if anew is None:
         return Expected(believed, max(error, least * believed), believed)
-    part = len(anew.outer) / len(left)
+    part = anew.share_of(left)
     (outer, of_outer), (inner, of_inner) = map(anew.mean_and_error, (anew.outer, anew.inner))
     if not min(believed, outer, inner) > 0:
         return Expected(max(believed, part * outer), error, outer)
@@ -223,6 +223,10 @@ class Anew(NamedTuple):
     inner: Array  # (n,) the same as those models judge themselves that were made of the object
     weights: Array  # (n,)
     groups: Array | None
+
+    def share_of(self, left: Array) -> float:
+        """The number of objects that were compared, of all that were left out."""
+        return min(len(self.outer) / len(left), 1.0)
 
     def mean_and_error(self, values: Array) -> tuple[float, float]:
         return mean_and_error(values, self.weights, self.groups)
