@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.kernels._compiled import Compiled, cached_njit
+from kreinlearn.kernels._compiled import Compiled, cached_njit, compiled
 from kreinlearn.kernels.base import Array
 
 Costs = tuple[float, float, float]  # of a pair, of a point of x, of a point of z
@@ -32,14 +32,14 @@ def _squared(x: Array, z: Array, i: int, j: int, first: int, stop: int) -> float
     return total
 
 
-def _norm(x: Array, z: Array, i: int, j: int, first: int, stop: int) -> float:
+squared = Compiled(_squared, {"error_model": "numpy", "fastmath": {"contract", "reassoc"}})
+
+
+@compiled
+def norm(x: Array, z: Array, i: int, j: int, first: int, stop: int) -> float:
     if stop - first == 1:
         return float(abs(x[i, first] - z[j, first]))
     return float(np.sqrt(squared(x, z, i, j, first, stop)))
-
-
-squared = Compiled(_squared, {"error_model": "numpy", "fastmath": {"contract", "reassoc"}})
-norm = Compiled(_norm)
 
 
 def warp(x: Array, z: Array, i: int, j: int, part: int, numbers: Array) -> Costs:
@@ -103,7 +103,7 @@ def joint_moves(x: Array, z: Array, i: int, j: int, part: int, numbers: Array) -
     return pair, numbers[0] + outside_x, numbers[0] + outside_z
 
 
-def _row(
+def _along_row(
     x: Array, points: Array, start: Array, parts: int, numbers: Array,
     window: float, edge: float, outside: float, first: int, out: Array,
 ) -> None:  # fmt: skip
@@ -139,10 +139,10 @@ def _row(
 
 @cache
 def row_of(steps: Steps) -> Callable[..., None]:
-    """``_row`` compiled for some costs, and cached on disk under their name."""
+    """``_along_row`` compiled for some costs, and cached on disk under their name."""
     from numba import njit
 
     inside: Any = njit(error_model="numpy", fastmath={"contract"}, inline="always")(steps)
-    row = FunctionType(_row.__code__, {"__name__": __name__, "np": np, "steps": inside})
+    row = FunctionType(_along_row.__code__, {"__name__": __name__, "np": np, "steps": inside})
     row.__qualname__ = f"row_of_{steps.__name__}"
     return cached_njit(row, error_model="numpy")

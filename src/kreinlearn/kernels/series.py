@@ -101,12 +101,9 @@ class WeightedDTW(SeriesDistance, names=["wdtw"]):
     _steps = staticmethod(weighted)
 
     def __init__(
-        self,
-        window: float | None = None,
-        g: float = 0.05,
-        channels_first: bool = False,
-        znormalize: bool = False,
-    ) -> None:
+        self, window: float | None = None, g: float = 0.05,
+        channels_first: bool = False, znormalize: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(window, channels_first, znormalize)
         self.g = g
 
@@ -140,12 +137,9 @@ class AmercedDTW(DTW, names=["adtw"]):
     """
 
     def __init__(
-        self,
-        window: float | None = None,
-        penalty: float = 1.0,
-        channels_first: bool = False,
-        znormalize: bool = False,
-    ) -> None:
+        self, window: float | None = None, penalty: float = 1.0,
+        channels_first: bool = False, znormalize: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(window, channels_first, znormalize)
         self.penalty = penalty
 
@@ -181,12 +175,9 @@ class ShapeDTW(DTW, names=["shape_dtw"]):
     """
 
     def __init__(
-        self,
-        window: float | None = None,
-        reach: int = 15,
-        channels_first: bool = False,
-        znormalize: bool = False,
-    ) -> None:
+        self, window: float | None = None, reach: int = 15,
+        channels_first: bool = False, znormalize: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(window, channels_first, znormalize)
         self.reach = reach
 
@@ -228,13 +219,9 @@ class MSM(SeriesDistance, names=["msm"]):
     """
 
     def __init__(
-        self,
-        window: float | None = None,
-        c: float = 1.0,
-        independent: bool = True,
-        channels_first: bool = False,
-        znormalize: bool = False,
-    ) -> None:
+        self, window: float | None = None, c: float = 1.0, independent: bool = True,
+        channels_first: bool = False, znormalize: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(window, channels_first, znormalize)
         self.c = c
         self.independent = independent
@@ -279,12 +266,9 @@ class ERP(SeriesDistance, names=["erp"]):
     _steps = staticmethod(gaps)
 
     def __init__(
-        self,
-        window: float | None = None,
-        g: float | Sequence[float] | Array = 0.0,
-        channels_first: bool = False,
-        znormalize: bool = False,
-    ) -> None:
+        self, window: float | None = None, g: float | Sequence[float] | Array = 0.0,
+        channels_first: bool = False, znormalize: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(window, channels_first, znormalize)
         self.g = g
 
@@ -335,13 +319,9 @@ class TWE(SeriesDistance, names=["twe"]):
     _steps = staticmethod(edits)
 
     def __init__(
-        self,
-        window: float | None = None,
-        nu: float = 0.001,
-        lmbda: float = 1.0,
-        channels_first: bool = False,
-        znormalize: bool = False,
-    ) -> None:
+        self, window: float | None = None, nu: float = 0.001, lmbda: float = 1.0,
+        channels_first: bool = False, znormalize: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(window, channels_first, znormalize)
         self.nu = nu
         self.lmbda = lmbda
@@ -385,12 +365,9 @@ class EDR(SeriesDistance, names=["edr"]):
     _borders = 0.0, np.inf
 
     def __init__(
-        self,
-        window: float | None = None,
-        epsilon: float | None = None,
-        channels_first: bool = False,
-        znormalize: bool = False,
-    ) -> None:
+        self, window: float | None = None, epsilon: float | None = None,
+        channels_first: bool = False, znormalize: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(window, channels_first, znormalize)
         self.epsilon = epsilon
 
@@ -447,12 +424,9 @@ class LCSS(SeriesDistance, names=["lcss"]):
     _borders = 0.0, 0.0
 
     def __init__(
-        self,
-        window: float | None = None,
-        epsilon: float = 1.0,
-        channels_first: bool = False,
-        znormalize: bool = False,
-    ) -> None:
+        self, window: float | None = None, epsilon: float = 1.0,
+        channels_first: bool = False, znormalize: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(window, channels_first, znormalize)
         self.epsilon = epsilon
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from kreinlearn._warnings import warn
 from kreinlearn.data.tiles import length, objects_of, take
-from kreinlearn.kernels._elastic import Steps, moves, row_of, warp
+from kreinlearn.kernels._elastic import moves, row_of, warp
 from kreinlearn.kernels.base import Array, ObjectKernel, Objects, given
 from kreinlearn.kernels.vector_columns import number
 
@@ -149,11 +149,9 @@ class SeriesDistance(SeriesKernel):
     _cells, _width = 4e3, 1.0  # pairs of points of two series, and channels, until ``fit`` counts
 
     def __init__(
-        self,
-        window: float | None = None,
-        channels_first: bool = False,
-        znormalize: bool = False,
-    ) -> None:
+        self, window: float | None = None,
+        channels_first: bool = False, znormalize: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(channels_first, znormalize)
         self.window = window
 
@@ -197,13 +195,11 @@ class SeriesDistance(SeriesKernel):
 
     def _fill(self, out: Array, x: Array, Z: JoinedSeries, first: int = 0) -> None:
         """Write the distances of x, prepared, from all columns from ``first`` on."""
-        steps: Steps = self._steps
         lengths = np.diff(Z.start)
         numbers = np.array(self._numbers(max(len(x), lengths.max(initial=0))), dtype=np.float64)
-        parts = Z.channels if steps is moves else 1
-        row_of(steps)(
-            x, Z.points, Z.start, parts, numbers, self._window(), *self._borders, first, out
-        )
+        parts = Z.channels if self._steps is moves else 1
+        pairs = x, Z.points, Z.start, parts, numbers, self._window(), *self._borders
+        row_of(self._steps)(*pairs, first, out)
         out[first:] = self._scaled(out[first:], len(x), lengths[first:])
 
     def values(self, A: Series, Z: JoinedSeries) -> Array:
