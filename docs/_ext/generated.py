@@ -32,6 +32,10 @@ FAMILIES = {
     "objects": ("Point sets", ""),
     "shapes": ("Contours and point sets", "Extra for ``earth_mover``: ``shapes``."),
     "graphs": ("Graphs", "Extra for graphs of networkx: ``graphs``."),
+    "attributed": (
+        "Graphs whose nodes carry numbers",
+        "Extra of ``wasserstein_wl`` for graphs of unequal size: ``shapes``.",
+    ),
     "sets": ("Sets", ""),
     "tables": ("Rows of mixed tables", ""),
 }

@@ -402,12 +402,12 @@ def _ring(n: int, rng: np.random.Generator, n_chords: int) -> Array:
 
 
 class Graph(NamedTuple):
-    """An undirected graph with discrete node labels.
+    """An undirected graph.
 
     Parameters
     ----------
-    node_labels : ndarray of shape (n_nodes,)
-        The label of each node.
+    node_labels : ndarray of shape (n_nodes,) or (n_nodes, d)
+        The label of each node: integers or texts, or numbers such as coordinates.
     edges : ndarray of shape (n_edges, 2)
         The node numbers (i, j) of each edge, with i < j.
 

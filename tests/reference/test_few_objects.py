@@ -160,6 +160,27 @@ def test_the_loss_is_that_of_the_same_folds_made_from_the_raw_values(seed: int) 
     assert problem.model.cv_loss_ == pytest.approx(wanted, rel=WITHIN, abs=1e-10 * spread)
 
 
+def test_folds_say_what_refits_say_on_average() -> None:
+    """Refits with the penalties that folds have chosen, and how much folds spread."""
+    gaps, spreads = [], []
+    for seed in range(40):
+        problem = random_problem(1000 + seed)
+        model = problem.model.fit(problem.values, problem.y, sample_weight=problem.w)
+        n, unit = len(problem.y), np.var(problem.y, axis=0).sum() or 1.0
+        if model.folds_.ndim == 1:
+            continue  # each object was left out by itself
+        folds, said = model.folds_, model.cv_loss_
+        each = []
+        for k in range(folds.max() + 1):
+            model.folds_ = np.where(folds[:, :1] == k, 0, -1)  # others are trained on alone
+            each.append(loss_by_hand(problem) / unit)
+        model.folds_ = np.arange(n)
+        gaps.append(said / unit - loss_by_hand(problem) / unit)
+        spreads.append(np.std(each))
+    assert len(gaps) > 20
+    assert abs(np.mean(gaps)) < np.mean(spreads)
+
+
 # One eigenvalue of the kernel matrix of all objects is near zero by accident
 
 

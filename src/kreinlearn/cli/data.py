@@ -42,7 +42,6 @@ REPEATED = re.compile(r"(?i:(^|[_\W])ids?$)|[a-z]I[dD]$")  # what names things t
 CODE = re.compile(r"(.*\D)(\d{1,18})", re.ASCII)  # C1000, or order-17
 FEWEST_CODES = 10  # texts that may be said to count the rows
 MARKS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
-WHOLE_ROWS = ", or compare whole rows, with their gaps, by --kernel gower"
 BARE = "1"  # the first column of a file without names
 
 
@@ -411,26 +410,23 @@ class _Rows:
         self, names: Sequence[str], numeric: Collection[str], lists: Collection[str] = (), *,
         gaps: bool = False,
     ) -> Given:  # fmt: skip
-        """Rows as dicts, in which fields may be missing if the kernel takes gaps."""
-        also = "" if gaps or lists or self.kernel else WHOLE_ROWS
-        table, left_out = self._complete(names, gaps, also)
+        """Rows as dicts, in which fields may be missing; with --drop-missing only if ``gaps``."""
+        table, left_out = self._complete(names, gaps or not self.options.drop_missing)
         chosen, named = table.pick(list(names)), tuple(names)
         blocks = (chosen.as_records(one, numeric, lists) for one in chosen.blocks())
         X = list(chain.from_iterable(blocks))
         return Given(X, self.kernel, names=named, table=table, left_out=left_out)
 
-    def _complete(
-        self, names: Sequence[str], whole: bool = False, also: str = ""
-    ) -> tuple[Table, Array | None]:
+    def _complete(self, names: Sequence[str], whole: bool = False) -> tuple[Table, Array | None]:
         """The table without rows in which an object or the target is missing, and these rows.
 
-        Unless --drop-missing is given, they are an error that counts them, and says what helps
-        ``also``. With ``whole``, an object is missing if all of its columns are empty.
+        Unless --drop-missing is given, they are an error that counts them. With ``whole``, an
+        object is missing if all of its columns are empty.
         """
         options, table = self.options, self.table
         target = _in_file(options) or _label_column(options, len(table))
         found = gaps_in(table, list(dict.fromkeys(names)), whole=whole)
-        said, also = (gaps_in_words(found, table), also) if found else ("", "")
+        said = gaps_in_words(found, table) if found else ""
         if target is not None:
             labels, name = (table, target) if isinstance(target, str) else target
             more = gaps_in(labels, [name]) if isinstance(labels, Table) else {}
@@ -442,9 +438,7 @@ class _Rows:
             return table, None
         rows = rows_of(found)
         if not options.drop_missing:
-            raise ValueError(
-                f"{table.origin}: {said}; fill in, or leave out with --drop-missing{also}"
-            )
+            raise ValueError(f"{table.origin}: {said}; fill in, or leave out with --drop-missing")
         self.talk.note(f"left out: {len(rows):,} of {len(table):,} rows; {said}")
         return replace(table, stored=Complete(table.stored, rows)), rows
 

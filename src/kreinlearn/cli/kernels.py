@@ -44,9 +44,10 @@ KINDS = {
     "objects": ("points", ""),
     "shapes": ("points", ""),
     "graphs": ("graphs", ""),
+    "attributed": ("graphs", ""),
     "precomputed": ("matrices", ""),
 }
-EXTRAS = {"EarthMover": "shapes"}  # of single classes
+EXTRAS = {"EarthMover": "shapes", "WassersteinWL": "shapes"}  # of single classes
 SOURCE = re.compile(r" \([^()]*\d{4}\)")  # "(Leslie et al. 2002)"
 END = re.compile(r"(?<![.(])\. ")  # of a sentence
 INDENTED: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "    "}

@@ -263,8 +263,8 @@ def _add_file(command: Command) -> None:
         help="the first line holds no names; columns are then called 1, 2, and so on")  # fmt: skip
     add("--drop-missing", action="store_true",
         help="leave out rows in which a column that is used or the target is empty; otherwise "
-        "these are an error. Rows with gaps that gower compares stay, unless the target is "
-        "empty")  # fmt: skip
+        "these are an error, but gaps in tables of texts and numbers take part. Rows with gaps "
+        "that gower compares stay, unless the target is empty")  # fmt: skip
 
 
 def _add_objects(command: Command) -> None:

@@ -202,14 +202,11 @@ def blocks_of(
 def _gaps(
     kernel: Any, file: Table, names: Sequence[str], block: Block, options: argparse.Namespace
 ) -> dict[str, list[int]]:
-    """Find empty cells; a kernel of whole rows takes them, unless --drop-missing is given."""
+    """Find empty cells; kernels on records take them, unless --drop-missing is given."""
     from kreinlearn.kernels.fields import fields_in
 
-    if not kernel.domain.is_records or options.drop_missing:
-        return gaps_of_block(file, names, block)
-    fields = {str(field.name) for field in fields_in(kernel)}
-    found = gaps_of_block(file, names, block, whole=not fields)
-    return {name: rows for name, rows in found.items() if name in fields or not fields}
+    take = kernel.domain.is_records and not options.drop_missing
+    return {} if take and fields_in(kernel) else gaps_of_block(file, names, block, whole=take)
 
 
 def _array_rows(file: ArrayFile, model: Any, options: argparse.Namespace) -> Iterator[Rows]:
@@ -273,7 +270,8 @@ def _record_columns(kernel: Any, table: Table) -> tuple[list[str], Callable[[Blo
     names = list(dict.fromkeys([*names, *(name for one in whole for name in one.columns_)]))
     numeric = {str(field.name) for field in fields if field.numeric_}
     for one in whole:
-        numeric |= {name for name, known in zip(one.columns_, one.numeric_, strict=True) if known}
+        known = zip(one.columns_, one.numeric_, strict=True)
+        numeric |= {name for name, number in known if number and name not in one.dates_}
     picked = table.pick(names)
     return names, partial(picked.as_records, numeric=numeric, lists=picked.list_columns())
 

@@ -37,7 +37,7 @@ def is_number(t: type) -> bool:
 
 def is_missing(x: object) -> bool:
     """Whether a value is None, NaN, or what pandas uses for them."""
-    if isinstance(x, float | np.floating):
+    if isinstance(x, float | np.floating | np.datetime64 | np.timedelta64):
         return bool(x != x)
     return x is None or type(x).__name__ in ("NAType", "NaTType")
 

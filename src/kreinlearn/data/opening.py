@@ -181,6 +181,11 @@ def _of_pyarrow(data: Any) -> Table | None:
     return None
 
 
+def collected(X: Any) -> Any:
+    """A frame of polars whose rows have not been read yet, read; X itself otherwise."""
+    return X.collect() if type(X).__name__ == "LazyFrame" else X
+
+
 def is_path(X: Any) -> bool:
     """Tell a path from objects: a text is a path if it looks like one."""
     if not isinstance(X, str):

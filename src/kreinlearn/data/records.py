@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kreinlearn.data.frames import column_names, is_missing, is_sequence, values_of_column
+from kreinlearn.data.frames import column_names, is_sequence, values_of_column
 from kreinlearn.data.source import require_some
 from kreinlearn.data.table import require_column
 from kreinlearn.data.validation import list_of_objects
@@ -20,10 +20,6 @@ A_RECORD = (
 NO_NAMES = (
     "fields of tuples and the like have no names; name the field by its place, Field(0, ...), or "
     "pass dicts or a data frame"
-)
-REMEDY = (
-    'fill them in, leave these rows out, or compare whole rows with kernel="gower", which takes '
-    "missing values"
 )
 
 
@@ -41,12 +37,14 @@ def records_of(X: Any, names: Sequence[Hashable]) -> list[dict[Hashable, Any]]:
         columns = [frame_column(X, name) for name in names]
     else:
         rows = list_of_objects(X)
+        for name in names:
+            require_known(rows, name)
         columns = [field_values(rows, name) for name in names]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def frame_column(X: Any, name: Hashable) -> list[Any]:
-    """The values of one column of a frame, by its name or place; none may be missing."""
+    """The values of one column of a frame, by its name or place."""
     require_some(X.shape, "the table")
     known = column_names(X)
     if isinstance(name, str) and known is not None:
@@ -54,21 +52,14 @@ def frame_column(X: Any, name: Hashable) -> list[Any]:
         place = known.index(name)
     else:
         place = _place(name, X.shape[1])
-    values = list(values_of_column(X, place))
-    require_present(values, name)
-    return values
+    return list(values_of_column(X, place))
 
 
 def field_values(rows: Sequence[Any], name: Hashable) -> list[Any]:
-    """The value of one field in every record; an error if it is missing in one of them."""
+    """The value of one field in every record, None for dicts that lack it."""
     if all(type(row) is dict for row in rows):
-        values = [row.get(name) for row in rows]
-    else:
-        values = [_value(row, name, i, len(rows)) for i, row in enumerate(rows)]
-    if values and all(value is None for value in values):
-        _require_known(rows, name)
-    require_present(values, name)
-    return values
+        return [row.get(name) for row in rows]
+    return [_value(row, name, i, len(rows)) for i, row in enumerate(rows)]
 
 
 def _value(row: Any, name: Hashable, i: int, n: int) -> Any:
@@ -98,21 +89,11 @@ def _place(name: Hashable, n_fields: int) -> int:
     return int(name)
 
 
-def _require_known(rows: Sequence[Any], name: Hashable) -> None:
+def require_known(rows: Sequence[Any], name: Hashable) -> None:
     """Raise a ValueError if no dict has a field of this name; it lists the fields there are."""
-    known = list(dict.fromkeys(key for row in rows if isinstance(row, Mapping) for key in row))
-    if name in known or not all(isinstance(row, Mapping) for row in rows):
+    if not all(isinstance(row, Mapping) and name not in row for row in rows):
         return
+    known = list(dict.fromkeys(key for row in rows for key in row))
     if isinstance(name, str):
         require_column(name, [str(key) for key in known], "the records", "field")
     raise ValueError(f"there is no field {name!r} in the records; fields are {known!r:.200}")
-
-
-def require_present(values: Sequence[Any], name: Hashable) -> None:
-    """Raise a ValueError if some values of a field are missing: it says how many, and where."""
-    missing = [i for i, value in enumerate(values) if is_missing(value)]
-    if missing:
-        raise ValueError(
-            f"field {name!r} is missing in {len(missing)} of {len(values)} rows, first in row "
-            f"{missing[0]} (None, NaN, or a dict without it); {REMEDY}"
-        )

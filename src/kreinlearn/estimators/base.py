@@ -86,7 +86,7 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
     """Parameters common to all estimators, and the way from objects to values at landmarks."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [str, callable, Kernel],
+        "kernel": [str, callable, Kernel, dict],
         "kernel_params": [dict, None],
         "landmarks": [
             *N_LANDMARKS, StrOptions({"auto", *SCHEMES}), callable, Landmarks, "array-like",

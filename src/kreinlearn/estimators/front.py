@@ -18,6 +18,7 @@ from kreinlearn.estimators.ridge import RandomState
 from kreinlearn.kernels.base import Array, Kernel, Objects, resolve
 from kreinlearn.kernels.candidates import AUTO, candidates_for
 from kreinlearn.kernels.combine import alike
+from kreinlearn.kernels.fields import columns
 from kreinlearn.kernels.several import Several
 from kreinlearn.kernels.vectors import Gaussian
 from kreinlearn.learn.coding import MULTILABEL, Classes, Coding, Regression
@@ -56,11 +57,11 @@ class FrontDoor(Learner):
         """One kernel, or several of which a sum is learned; equal ones count once."""
         if self._is_automatic:
             return Gaussian()  # until there are objects
-        if not isinstance(self.kernel, list | tuple):
+        if not isinstance(self.kernel, list | tuple | dict):
             return super()._resolved_kernel()
-        self._require_no_params("a list")
+        self._require_no_params(f"a {type(self.kernel).__name__}")
         distinct, kernels = list[Any](), list[Kernel]()
-        for spec in self.kernel:
+        for spec in columns(self.kernel) if isinstance(self.kernel, dict) else self.kernel:
             kernel = resolve(spec)
             if not any(alike(kernel, other) for other in kernels):
                 distinct.append(spec)
@@ -71,7 +72,7 @@ class FrontDoor(Learner):
         if self.kernel_params is not None:
             raise ValueError(
                 f"kernel_params={self.kernel_params!r} belong to one kernel, and kernel is {what}; "
-                "give each kernel of a list its own parameters, as in DTW(window=0.1)"
+                "give each kernel its own parameters, as in DTW(window=0.1)"
             )
 
     @property
@@ -100,13 +101,13 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
 
     Parameters
     ----------
-    kernel : str, callable, Kernel or list of these, default="auto"
+    kernel : str, callable, Kernel, list of these or dict, default="auto"
         The similarity or dissimilarity: a name such as "gaussian" or "levenshtein", a function
         k(A, B) that returns a matrix, ``pairwise(f)`` of a function of two objects,
         ``dissimilarity(...)``, or an object of ``kreinlearn.kernels``. "precomputed" and
         "precomputed_dissimilarity" take a matrix as X. Given a list of kernels, or of matrices, a
-        weighted sum is learned. "auto" compares a few kernels that suit the kind of objects: see
-        "Several similarities" in the manual.
+        weighted sum is learned. A dict from fields to kernels is ``columns(...)``. "auto" compares
+        a few kernels that suit the kind of objects: see "Several similarities" in the manual.
     kernel_params : dict, list of dict, "auto" or None, default=None
         Parameters of the kernel, by name; None leaves its own defaults. Given a list of dicts, the
         one with the smallest squared error is used. "auto" tries five widths. Kernels of a list
@@ -269,13 +270,13 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
 
     Parameters
     ----------
-    kernel : str, callable, Kernel or list of these, default="auto"
+    kernel : str, callable, Kernel, list of these or dict, default="auto"
         The similarity or dissimilarity: a name such as "gaussian" or "levenshtein", a function
         k(A, B) that returns a matrix, ``pairwise(f)`` of a function of two objects,
         ``dissimilarity(...)``, or an object of ``kreinlearn.kernels``. "precomputed" and
         "precomputed_dissimilarity" take a matrix as X. Given a list of kernels, or of matrices, a
-        weighted sum is learned. "auto" compares a few kernels that suit the kind of objects: see
-        "Several similarities" in the manual.
+        weighted sum is learned. A dict from fields to kernels is ``columns(...)``. "auto" compares
+        a few kernels that suit the kind of objects: see "Several similarities" in the manual.
     kernel_params : dict, list of dict, "auto" or None, default=None
         Parameters of the kernel, by name; None leaves its own defaults. Given a list of dicts, the
         one with the smallest squared error is used. "auto" tries five widths. Kernels of a list

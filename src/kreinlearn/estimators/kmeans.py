@@ -58,10 +58,11 @@ class KreinKMeans(ClusterMixin, _KreinTransformer):
     n_clusters : int or "auto", default=8
         The number of groups. "auto" tries 2 to 20 on a sample of at most 1,000 objects and takes
         the number with the largest mean silhouette.
-    kernel : str, callable or Kernel, default="gaussian"
+    kernel : str, callable, Kernel or dict, default="gaussian"
         The similarity: a name such as "gaussian" or "levenshtein", a function k(A, B) that returns
         a matrix, ``pairwise(f)`` of a function of two objects, ``dissimilarity(...)``, or an object
         of ``kreinlearn.kernels``. "precomputed" and "precomputed_dissimilarity" take a matrix as X.
+        A dict from fields of records to kernels is the sum of ``columns(...)``.
     kernel_params : dict or None, default=None
         Parameters of the kernel, by name; None leaves its own defaults.
     spectrum : {"shift", "flip"}, default="shift"

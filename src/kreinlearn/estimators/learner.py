@@ -187,7 +187,7 @@ class Learner(KreinEstimator):
         rng: np.random.Generator,
     ) -> Model:  # fmt: skip
         """The model of a list of kernels, of which a sum is made first."""
-        given, listed = self._landmarks.given, isinstance(self.kernel, list | tuple)
+        given, listed = self._landmarks.given, isinstance(self.kernel, list | tuple | dict)
         with self._pairs(several, rows, dtype, rng, stored=False) as pairs:
             among = np.asarray(given) if are_row_numbers(given) else None
             limit = None if listed else SCREENING  # nobody has asked for each kernel of "auto"

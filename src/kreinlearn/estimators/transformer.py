@@ -196,10 +196,11 @@ class KreinNystroem(_KreinTransformer):
 
     Parameters
     ----------
-    kernel : str, callable or Kernel, default="gaussian"
+    kernel : str, callable, Kernel or dict, default="gaussian"
         The similarity: a name such as "gaussian" or "levenshtein", a function k(A, B) that returns
         a matrix, ``pairwise(f)`` of a function of two objects, ``dissimilarity(...)``, or an object
         of ``kreinlearn.kernels``. "precomputed" and "precomputed_dissimilarity" take a matrix as X.
+        A dict from fields of records to kernels is the sum of ``columns(...)``.
     kernel_params : dict or None, default=None
         Parameters of the kernel, by name; None leaves its own defaults.
     landmarks : int, float, None, str, callable, array-like or Landmarks, default="auto"
@@ -415,10 +416,11 @@ class KreinPCA(_KreinTransformer):
     ----------
     n_components : int, default=2
         The number of components, at most the number of landmarks.
-    kernel : str, callable or Kernel, default="gaussian"
+    kernel : str, callable, Kernel or dict, default="gaussian"
         The similarity: a name such as "gaussian" or "levenshtein", a function k(A, B) that returns
         a matrix, ``pairwise(f)`` of a function of two objects, ``dissimilarity(...)``, or an object
         of ``kreinlearn.kernels``. "precomputed" and "precomputed_dissimilarity" take a matrix as X.
+        A dict from fields of records to kernels is the sum of ``columns(...)``.
     kernel_params : dict or None, default=None
         Parameters of the kernel, by name; None leaves its own defaults.
     landmarks : int, float, None, str, callable, array-like or Landmarks, default="auto"

@@ -41,10 +41,11 @@ class KreinVCRidge(IncrementalRegressor):
 
     Parameters
     ----------
-    kernel : str, callable or Kernel, default="gaussian"
+    kernel : str, callable, Kernel or dict, default="gaussian"
         The similarity: a name such as "gaussian" or "levenshtein", a function k(A, B) that returns
         a matrix, ``pairwise(f)`` of a function of two objects, ``dissimilarity(...)``, or an object
         of ``kreinlearn.kernels``. "precomputed" and "precomputed_dissimilarity" take a matrix as X.
+        A dict from fields of records to kernels is the sum of ``columns(...)``.
     kernel_params : dict, list of dict, "auto" or None, default=None
         Parameters of the kernel, by name; None leaves its own defaults. Given a list of dicts, the
         one with the smallest cross-validated squared error is used. "auto" tries five widths, from
@@ -221,10 +222,11 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
 
     Parameters
     ----------
-    kernel : str, callable or Kernel, default="gaussian"
+    kernel : str, callable, Kernel or dict, default="gaussian"
         The similarity: a name such as "gaussian" or "levenshtein", a function k(A, B) that returns
         a matrix, ``pairwise(f)`` of a function of two objects, ``dissimilarity(...)``, or an object
         of ``kreinlearn.kernels``. "precomputed" and "precomputed_dissimilarity" take a matrix as X.
+        A dict from fields of records to kernels is the sum of ``columns(...)``.
     kernel_params : dict, list of dict, "auto" or None, default=None
         Parameters of the kernel, by name; None leaves its own defaults. Given a list of dicts, the
         one with the smallest cross-validated squared error is used. "auto" tries five widths, from

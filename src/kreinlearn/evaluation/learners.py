@@ -24,6 +24,7 @@ from kreinlearn.evaluation.neighbours import NearestNeighbours
 from kreinlearn.evaluation.sizes import Cost
 from kreinlearn.evaluation.verdict import BASELINE, KREIN, TRIVIAL
 from kreinlearn.inspection.arguments import Array, KernelLike, KernelParams, Objects
+from kreinlearn.kernels.fields import columns
 from kreinlearn.kernels.several import Several
 from kreinlearn.kernels.tables import Gower
 from kreinlearn.nystrom.landmarks import Landmarks
@@ -75,6 +76,8 @@ def one_for_all(kernels: list[Any]) -> Any:
 
 def one_or_several(kernel: KernelLike | list[Any], params: KernelParams, X: Objects) -> Any:
     """One kernel, or the list of those of which a sum is learned; "auto" depends on X."""
+    if isinstance(kernel, dict):
+        kernel = columns(kernel)
     if not isinstance(kernel, list) and not (isinstance(kernel, str) and kernel == "auto"):
         return kernel
     given = None if params is None else dict(params)

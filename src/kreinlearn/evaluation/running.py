@@ -65,7 +65,7 @@ CrossValidation: TypeAlias = int | Iterable[tuple[Array, Array]] | BaseCrossVali
 @validate_params(
     {
         **CHECKS,
-        "kernel": [str, callable, Kernel, list],
+        "kernel": [str, callable, Kernel, list, dict],
         "learners": [str, "array-like"],
         "cv": ["cv_object"],
         "landmarks": [*N_LANDMARKS, StrOptions({"auto", *SCHEMES}), Landmarks],
@@ -118,7 +118,7 @@ def evaluate(
         Objects, vectors or a square matrix, as the learners take them.
     y : array-like or str
         Labels or numbers, one per object, or the name of their column if X is a table.
-    kernel : str, callable, Kernel or list of these, default="auto"
+    kernel : str, callable, Kernel, list of these or dict, default="auto"
         The similarity or dissimilarity: a registered name, a function of two blocks of objects,
         or a kernel object; or several of them. "auto" compares the kernels that suit the kind of
         objects, as ``KreinClassifier`` does by itself.

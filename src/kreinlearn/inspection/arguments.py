@@ -14,12 +14,12 @@ from kreinlearn.kernels import Kernel
 
 Array = NDArray[Any]
 Objects = ArrayLike | Sequence[object] | Source  # whatever the kernel takes
-KernelLike = str | Kernel | Callable[..., object]
+KernelLike = str | Kernel | Callable[..., object] | dict[Any, Any]
 KernelParams = Mapping[str, object] | None
 Seed = int | np.random.RandomState | np.random.Generator | None
 
 CHECKS = {  # for validate_params of scikit-learn
-    "kernel": [str, callable, Kernel],
+    "kernel": [str, callable, Kernel, dict],
     "kernel_params": [dict, None],
     "n_jobs": [Integral, None],
     "random_state": ["random_state", np.random.Generator],

@@ -2,6 +2,7 @@
 
 from kreinlearn.kernels._memory import remembering
 from kreinlearn.kernels.alignment import NeedlemanWunsch, SmithWaterman
+from kreinlearn.kernels.attributed import SlicedWL, WassersteinWL
 from kreinlearn.kernels.base import Kernel, register, registered, resolve
 from kreinlearn.kernels.callables import pairwise
 from kreinlearn.kernels.combine import LinearCombination, Product
@@ -107,6 +108,7 @@ __all__ = [
     "SimilarityOf",
     "SklearnKernel",
     "SklearnMetric",
+    "SlicedWL",
     "SmithWaterman",
     "TruncatedL1",
     "Turning",
@@ -114,6 +116,7 @@ __all__ = [
     "WLAssignment",
     "WLDistance",
     "WassersteinSubsequence",
+    "WassersteinWL",
     "WeightedDTW",
     "WeightedDegree",
     "WeisfeilerLehman",

@@ -415,9 +415,10 @@ def resolve(spec: object, params: Mapping[str, Any] | None = None) -> Kernel:
 
     Parameters
     ----------
-    spec : str, callable or Kernel
+    spec : str, callable, Kernel or dict
         A registered name or one of scikit-learn's, a function k(A, B) -> matrix, or a kernel, which
-        is copied.
+        is copied. A dict from fields to kernels is the sum of ``columns(spec)``, of which
+        dissimilarities become similarities.
     params : mapping, default=None
         Parameters of the kernel.
 
@@ -437,6 +438,10 @@ def resolve(spec: object, params: Mapping[str, Any] | None = None) -> Kernel:
         return kernel.set_params(**params) if params else kernel
     if isinstance(spec, str):
         return _by_name(spec, params)
+    if isinstance(spec, Mapping):
+        from kreinlearn.kernels.fields import sum_of_fields
+
+        return resolve(sum_of_fields(spec), params)
     if isinstance(spec, np.ndarray):
         from kreinlearn.kernels.precomputed import GivenMatrix
 
@@ -447,7 +452,7 @@ def resolve(spec: object, params: Mapping[str, Any] | None = None) -> Kernel:
 
         return CallableKernel(spec, params)
     raise TypeError(
-        f"kernel={spec!r} is neither a name, a callable k(A, B) -> matrix nor a Kernel; "
+        f"kernel={spec!r} is neither a name, a callable k(A, B) -> matrix, a Kernel nor a dict; "
         "for a function of two single objects use kernel=pairwise(f)"
     )
 

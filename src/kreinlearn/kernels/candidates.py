@@ -8,6 +8,7 @@ help. Kernels whose library is not installed are left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Set, Sized
+from datetime import date
 from importlib.util import find_spec
 from numbers import Real
 from typing import Any
@@ -16,11 +17,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from kreinlearn._warnings import warn
+from kreinlearn.data.dates import date_order
 from kreinlearn.data.frames import column_names, is_missing, values_of_column
-from kreinlearn.data.opening import is_path, opened
+from kreinlearn.data.opening import collected, is_path, opened
 from kreinlearn.data.table import Table
 from kreinlearn.data.tiles import length, objects_of, take
+from kreinlearn.kernels._graphs import is_attributed
 from kreinlearn.kernels.alignment import SmithWaterman
+from kreinlearn.kernels.attributed import SlicedWL, WassersteinWL
 from kreinlearn.kernels.base import Kernel, given
 from kreinlearn.kernels.convolutions import Convolutions
 from kreinlearn.kernels.fields import Field
@@ -70,6 +74,11 @@ KINDS: dict[str, tuple[str | None, Callable[[], list[Kernel]]]] = {  # library, 
             WLDistance(metric="bray_curtis"), WeisfeilerLehman(), ShortestPath(),
         ],
     ),
+    "attributes": (  # of nodes of graphs; their labels are no texts, and edges count by themselves
+        None,
+        lambda: [SlicedWL(), WLDistance(metric="bray_curtis", labelled=False)],
+    ),
+    "transport": ("ot", lambda: [WassersteinWL()]),
     "sets": (None, lambda: [JaccardSets(), Tversky()]),
 }  # fmt: skip
 
@@ -82,8 +91,15 @@ def candidates_for(X: Any) -> list[Kernel]:
     one column alone. Everything else holds vectors: arrays, sparse matrices, other files, and
     collections on workers.
     """
+    X = collected(X)
     first = X[0] if isinstance(X, list | tuple) and len(X) else X
     if hasattr(first, "__dask_graph__"):  # a collection, or the first of delayed blocks
+        n_axes = getattr(first, "ndim", 2)  # what a delayed block has is delayed, too
+        if isinstance(n_axes, int) and n_axes == 1:
+            raise ValueError(
+                'kernel="auto" looks at no objects on Dask; name a kernel, such as '
+                'kernel="levenshtein" or "ngrams" for texts, or pass X.compute()'
+            )
         return [Gaussian()]
     table = opened(X) if is_path(X) else X
     if isinstance(table, Table) and len(table) and not table.holds_numbers():
@@ -106,11 +122,8 @@ def candidates_for(X: Any) -> list[Kernel]:
 
 def _for_table(table: Table) -> list[Kernel]:
     """Kernels for the rows of a file, by its first block of rows."""
-    names, (numbers, _) = table.names, table.split()
-    columns = next(iter(table.stored.blocks(names)))
-    fields: dict[Hashable, list[Any]] = dict(zip(names, columns, strict=True))
-    for name in numbers:  # a text file has texts
-        fields[name] = [None if value in (None, "") else float(value) for value in fields[name]]
+    rows = table.as_records(next(table.blocks()), table.split()[0])
+    fields, names = columns_of(rows), table.names
     return _for_objects(fields[names[0]]) if len(names) == 1 else _for_fields(fields)
 
 
@@ -158,6 +171,8 @@ def _for_objects(X: Any) -> list[Kernel]:
         kernels = _of("texts") + _of("n-grams") + _by_places(X) + _by_alignment(X)
     elif kind == "arrays":
         kernels = _for_arrays([np.asarray(x, dtype=np.float64) for x in some])
+    elif kind == "graphs" and any(map(is_attributed, some)):
+        kernels = _of("attributes") + _of("transport")
     else:
         kernels = _of(kind)
     return kernels
@@ -255,31 +270,24 @@ def columns_of(rows: list[Any]) -> dict[Hashable, list[Any]]:
 
 
 def _for_fields(columns: Mapping[Hashable, list[Any]]) -> list[Kernel]:
-    """Whole rows by Gower's distance, and one or more kernels for each field without gaps."""
+    """Whole rows by Gower's distance, and one or more kernels for each field that has values."""
     kernels: list[Kernel] = []
     plain = all(_is_plain(v) for values in columns.values() for v in values[:LOOKED_AT])
     for name, values in columns.items():
-        missing = [i for i, value in enumerate(values) if is_missing(value)]
-        if not missing:
-            kernels += [Field(name, kernel) for kernel in _of_field(name, values)]
-            continue
-        instead = "it counts in Gower's distance of whole rows alone" if plain else "it is left out"
-        warn(
-            f"field {name!r} is missing in {len(missing)} of {len(values)} rows, first in row "
-            f"{missing[0]}: {instead}; fill it in, or leave these rows out"
-        )
-    if plain:
-        kernels.append(Gower())
+        known = [value for value in values if not is_missing(value)]
+        if known:
+            kernels += [Field(name, kernel) for kernel in _of_field(name, known, plain)]
+        else:
+            warn(f"field {name!r} is missing in all {len(values)} rows: it is left out")
     if not kernels:
-        raise ValueError(
-            'kernel="auto" finds no field without missing values; fill them in, or name kernels '
-            "with columns({...})"
-        )
-    return kernels
+        raise ValueError('kernel="auto" finds no field with values; fill them in')
+    return [*kernels, Gower()] if plain else kernels
 
 
-def _of_field(name: Hashable, values: list[Any]) -> list[Kernel]:
-    """Kernels for one field; an error names it."""
+def _of_field(name: Hashable, values: list[Any], plain: bool) -> list[Kernel]:
+    """Kernels for one field; an error names it, and a warning unless Gower's distance gives it."""
+    if date_order(values, None if plain else name) is not None:
+        return [SklearnMetric("manhattan")]
     try:
         return _for_values(values)
     except ValueError as error:
@@ -299,4 +307,4 @@ def _for_values(values: list[Any]) -> list[Kernel]:
 
 def _is_plain(value: Any) -> bool:
     """Whether Gower's distance takes a value."""
-    return isinstance(value, str | Real) or is_missing(value)
+    return isinstance(value, str | Real | date | np.datetime64) or is_missing(value)

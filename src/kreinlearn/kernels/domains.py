@@ -17,15 +17,17 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import InputTags, check_array
 
+from kreinlearn.data.dates import in_days
 from kreinlearn.data.frames import (
     Category,
     column_names,
+    is_missing,
     is_sequence,
     named_rows,
     rows_of_frame,
 )
-from kreinlearn.data.opening import as_path, opened
-from kreinlearn.data.records import field_values, records_of
+from kreinlearn.data.opening import as_path, collected, opened
+from kreinlearn.data.records import field_values, records_of, require_known
 from kreinlearn.data.source import RowObjects
 from kreinlearn.data.table import Table, require_column
 from kreinlearn.data.tiles import Part, Source
@@ -87,7 +89,7 @@ class Domain:
             ``Part``) is returned as it is.
         """
         require_unmasked(X, "X")
-        X = self.read(X, border, reset=reset)
+        X = self.read(collected(X), border, reset=reset)
         return X if isinstance(X, Source) else self._checked(X, border, reset=reset)
 
     def read(self, X: object, border: Border, *, reset: bool) -> Any:
@@ -264,10 +266,6 @@ class Records(Domain):
         """The fields whose values are objects, even if those in a text file look like numbers."""
         return {name for name, domain in self.fields if domain.is_objects}
 
-    def tags(self, input_tags: InputTags, kernel: Kernel) -> None:
-        super().tags(input_tags, kernel)
-        input_tags.allow_nan = not self.fields
-
     def of_values(self, values: list[Any]) -> list[Any]:
         """Records as they are; a single value is a record with one field."""
         one = [not (isinstance(x, Mapping | np.void) or is_sequence(x)) for x in values]
@@ -303,8 +301,12 @@ class Records(Domain):
         """Dicts of the fields that are compared; whole rows, if these are compared too."""
         rows = self._whole_rows(X, border, reset) if self.whole else records_of(X, self.names)
         for name, domain in self.fields:
-            with in_field(name):
-                domain.of_values(field_values(rows, name))
+            require_known(rows, name)
+            values = in_days(field_values(rows, name)) if domain.is_vectors else []
+            known = next((x for x in values if not is_missing(x)), None)
+            if known is not None:
+                with in_field(name):
+                    domain.of_values([known if is_missing(x) else x for x in values])
         return rows
 
     def _whole_rows(self, X: object, border: Border, reset: bool) -> list[Any]:

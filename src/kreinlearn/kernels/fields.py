@@ -7,13 +7,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from kreinlearn.data.frames import is_number
+from kreinlearn.data.dates import date_order, in_days
+from kreinlearn.data.frames import is_missing, is_number
 from kreinlearn.data.records import field_values
-from kreinlearn.data.tiles import objects_of
+from kreinlearn.data.tiles import length, objects_of, take
 from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, delivered, resolve
-from kreinlearn.kernels.combine import Composite, common_domain
+from kreinlearn.kernels.combine import Composite, LinearCombination, common_domain
 from kreinlearn.kernels.domains import Domain, Records, in_field
 
+MEAN_OF = 50  # objects of the fit, for the mean that stands for missing values
 A_FIELD = "a field is named by a text, or by its place in a tuple, 0 for the first"
 
 
@@ -27,8 +29,12 @@ class Field(Composite):
 
     A kernel on vectors sees numbers as vectors of length one, and a field that holds vectors of one
     length as these vectors. A kernel on objects and a function see the values of the field as they
-    are, and "gower" sees each as a row with a single column: it compares categories. A field must
-    not be missing in any record.
+    are, and "gower" sees each as a row with a single column: it compares categories. Dates are
+    numbers of days for kernels on vectors and for "gower".
+
+    A value may be missing: None, NaN, or the absent key of a dict. What the kernel gives for it and
+    any other value is the mean of what it gives for two objects of the fit; two missing values are
+    at distance 0.
 
     Parameters
     ----------
@@ -41,6 +47,10 @@ class Field(Composite):
     ----------
     numeric_ : bool
         Whether all values of the field were numbers in ``fit``.
+    dates_ : str or None
+        "day" or "month" if all of them were dates: what comes first in texts such as 1/3/2024.
+    mean_ : float
+        The mean of the kernel over pairs of at most 50 objects that are known.
 
     Examples
     --------
@@ -84,42 +94,83 @@ class Field(Composite):
 
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
         self.sound()
-        values = field_values(objects_of(X), self.name)
+        given = field_values(objects_of(X), self.name)
+        vectors = common_domain(self._as_given()).is_vectors
+        self.dates_ = date_order(given, self.name) if vectors else None
+        values, known = self.column(X)
+        if not known.any():
+            raise ValueError(
+                f"field {self.name!r} is missing in all {len(known)} rows (None, NaN, or a dict "
+                "without it); leave the field out, or fill it in"
+            )
         with in_field(self.name):
-            super().fit(common_domain(self._as_given()).of_values(values), rng)
-        self.numeric_ = all(is_number(kind) for kind in set(map(type, values)))
+            super().fit(values, rng)
+            some = np.unique(np.linspace(0, length(values) - 1, MEAN_OF).astype(np.intp))
+            K = self.parts_[0].symmetric(take(values, some))
+        self.numeric_ = all(is_number(type(x)) for x in given if not is_missing(x))
+        self.mean_ = float(K[~np.eye(len(K), dtype=bool)].mean()) if len(K) > 1 else 0.0
         return self
 
-    def column(self, X: Objects) -> Objects:
-        """The values of the field as its kernel takes them: a list, or an array for vectors."""
-        return self.parts[0].domain.of_values(field_values(objects_of(X), self.name))
+    def column(self, X: Objects) -> tuple[Objects, Array]:
+        """The known values of the field as its kernel takes them, and which rows have them."""
+        values = field_values(objects_of(X), self.name)
+        if self.dates_ is not None:
+            values = in_days(values, self.dates_)
+        known = np.array([not is_missing(x) for x in values], dtype=bool)
+        with in_field(self.name):
+            domain = common_domain(self.parts)
+            return domain.of_values([x for x in values if not is_missing(x)]), known
+
+    def with_means(self, K: Array | None, rows: Array, columns: Array) -> Array:
+        """The kernel of all rows and columns, from that of those that are known."""
+        if K is not None and rows.all() and columns.all():
+            return K
+        filled = np.full((len(rows), len(columns)), self.mean_)
+        if self.is_dissimilarity:
+            filled[np.ix_(~rows, ~columns)] = 0.0
+        if K is not None:
+            filled[np.ix_(rows, columns)] = K
+        return filled
 
     def columns(self, Z: Objects) -> Columns:
-        with in_field(self.name):
-            return FieldColumns(self, self.parts[0].columns(self.column(Z)))
+        return FieldColumns(self, Z)
 
     def diagonal(self, A: Objects) -> Array:
-        with in_field(self.name):
-            return self.parts[0].diagonal(self.column(A))
+        values, known = self.column(A)
+        diagonal = np.full(len(known), 0.0 if self.is_dissimilarity else self.mean_)
+        if known.any():
+            with in_field(self.name):
+                diagonal[known] = self.parts[0].diagonal(values)
+        return diagonal
 
     def symmetric(self, Z: Objects, own: Array | None = None) -> Array:
+        values, known = self.column(Z)
         with in_field(self.name):
-            return self.parts[0].symmetric(self.column(Z), own)
+            own = None if own is None else own[known]
+            K = self.parts[0].symmetric(values, own) if known.any() else None
+        return self.with_means(K, known, known)
 
     def anew(self, A: Objects, B: Objects) -> Array:
+        (a, rows), (b, columns) = self.column(A), self.column(B)
         with in_field(self.name):
-            return self.parts[0].anew(self.column(A), self.column(B))
+            K = self.parts[0].anew(a, b) if rows.any() and columns.any() else None
+        return self.with_means(K, rows, columns)
 
 
 class FieldColumns:
     """From records A to the kernel columns of one field."""
 
-    def __init__(self, field: Field, columns: Columns) -> None:
-        self.field, self.columns = field, columns
+    def __init__(self, field: Field, Z: Objects) -> None:
+        values, self.known = field.column(Z)
+        self.field = field
+        with in_field(field.name):
+            self.columns = field.parts[0].columns(values) if self.known.any() else None
 
     def __call__(self, A: Objects, out: Array | None = None) -> Array:
+        values, rows = self.field.column(A)
         with in_field(self.field.name):
-            return delivered(self.columns(self.field.column(A)), out)
+            K = self.columns(values) if self.columns is not None and rows.any() else None
+        return delivered(self.field.with_means(K, rows, self.known), out)
 
 
 def fields_in(kernel: Kernel) -> list[Field]:
@@ -164,6 +215,20 @@ def columns(kernels: Mapping[Any, object]) -> list[Field]:
             'pass {"name": "jaro_winkler", "age": "gaussian"}, for example'
         )
     return [_field(name, spec) for name, spec in kernels.items()]
+
+
+def sum_of_fields(kernels: Mapping[Any, object]) -> Kernel:
+    """What a dict means to an estimator that takes one kernel: each field counts once.
+
+    A single field is that field, whose dissimilarity the estimator may transform as it likes.
+    """
+    fields = columns(kernels)
+    if len(fields) == 1:
+        return fields[0]
+    from kreinlearn.kernels.transformed import SimilarityOf
+
+    alike = [SimilarityOf(field) if field.is_dissimilarity else field for field in fields]
+    return LinearCombination(alike).sound()
 
 
 def _field(name: Hashable, spec: object) -> Field:

@@ -23,7 +23,7 @@ from sklearn.utils import check_scalar, gen_batches
 from kreinlearn.data.tiles import TILE, length, objects_of
 from kreinlearn.kernels._compiled import compiled
 from kreinlearn.kernels._counts import CountKernel, Counts, hashed
-from kreinlearn.kernels._graphs import Graphs, counted, join
+from kreinlearn.kernels._graphs import Graphs, alike, codes, counted, join
 from kreinlearn.kernels.base import Array, ObjectKernel, Objects
 from kreinlearn.kernels.processes import SlowKernel
 from kreinlearn.kernels.vector_columns import not_negative
@@ -35,12 +35,17 @@ SOURCES = 256  # nodes whose paths are sought at a time
 class _GraphKernel(ObjectKernel):
     """A kernel on graphs."""
 
+    labelled = True  # whether labels of nodes count
+
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
         """Check every graph, without the work of packing it."""
         n = length(X)
         for tile in gen_batches(n, TILE):
-            join(objects_of(X[tile]), tile.start, n)
+            self._joined(objects_of(X[tile]), tile.start, n)
         return self
+
+    def _joined(self, X: Objects, first: int = 0, n: int = 0) -> Graphs:
+        return join(X, first, n, codes if self.labelled else alike)
 
 
 class _CountKernel(CountKernel, _GraphKernel):
@@ -50,7 +55,7 @@ class _CountKernel(CountKernel, _GraphKernel):
         raise NotImplementedError
 
     def packed(self, X: Objects, first: int = 0, n: int = 0, like: object = None) -> Counts:
-        return self._counts(join(X, first, n))
+        return self._counts(self._joined(X, first, n))
 
 
 class _CountSimilarity(_CountKernel):
@@ -92,6 +97,9 @@ class WeisfeilerLehman(_CountSimilarity, names=["weisfeiler_lehman"]):
         The number of rounds.
     normalized : bool, default=True
         Whether k is divided by (k(x, x) k(z, z))^1/2. It is 0 for a graph without nodes.
+    labelled : bool, default=True
+        Whether the labels of nodes count. If not, all nodes have the same label, and those that are
+        given may be anything, numbers and vectors too.
 
     Examples
     --------
@@ -102,9 +110,10 @@ class WeisfeilerLehman(_CountSimilarity, names=["weisfeiler_lehman"]):
            [ 6., 18.]])
     """
 
-    def __init__(self, h: int = 5, normalized: bool = True) -> None:
+    def __init__(self, h: int = 5, normalized: bool = True, labelled: bool = True) -> None:
         self.h = h
         self.normalized = normalized
+        self.labelled = labelled
 
     def _counts(self, graphs: Graphs) -> Counts:
         return _subtrees(graphs, self.h)
@@ -123,6 +132,9 @@ class WLAssignment(WeisfeilerLehman, names=["wl_assignment"]):
         The number of rounds.
     normalized : bool, default=True
         Whether k is divided by (k(x, x) k(z, z))^1/2. It is 0 for a graph without nodes.
+    labelled : bool, default=True
+        Whether the labels of nodes count. If not, all nodes have the same label, and those that are
+        given may be anything, numbers and vectors too.
 
     Examples
     --------
@@ -146,6 +158,9 @@ class WLDistance(_CountKernel, names=["wl_distance"]):
     metric : {"euclidean", "l1", "bray_curtis"}, default="euclidean"
         (sum (a - z)^2)^1/2, sum |a - z|, or sum |a - z| / sum (a + z). The last one lies between 0
         and 1; the others are largest between graphs of different size.
+    labelled : bool, default=True
+        Whether the labels of nodes count. If not, all nodes have the same label, and those that are
+        given may be anything, numbers and vectors too.
 
     Examples
     --------
@@ -159,9 +174,10 @@ class WLDistance(_CountKernel, names=["wl_distance"]):
 
     is_dissimilarity = True
 
-    def __init__(self, h: int = 5, metric: str = "euclidean") -> None:
+    def __init__(self, h: int = 5, metric: str = "euclidean", labelled: bool = True) -> None:
         self.h = h
         self.metric = metric
+        self.labelled = labelled
 
     def _counts(self, graphs: Graphs) -> Counts:
         if self.metric not in WL_METRICS:
@@ -190,6 +206,9 @@ class ShortestPath(_CountSimilarity, names=["shortest_path"]):
     ----------
     normalized : bool, default=True
         Whether k is divided by (k(x, x) k(z, z))^1/2. It is 0 for a graph without paths.
+    labelled : bool, default=True
+        Whether the labels of nodes count. If not, all nodes have the same label, and those that are
+        given may be anything, numbers and vectors too.
 
     Examples
     --------
@@ -200,8 +219,9 @@ class ShortestPath(_CountSimilarity, names=["shortest_path"]):
            [12., 36.]])
     """
 
-    def __init__(self, normalized: bool = True) -> None:
+    def __init__(self, normalized: bool = True, labelled: bool = True) -> None:
         self.normalized = normalized
+        self.labelled = labelled
 
     def _counts(self, graphs: Graphs) -> Counts:
         n = len(graphs.start) - 1
@@ -320,7 +340,7 @@ class GraphEdit(SlowKernel, _GraphKernel, names=["graph_edit"]):
         return node, label, not_negative(self.edge_cost, "edge_cost")
 
     def packed(self, X: Objects, first: int = 0, n: int = 0, like: object = None) -> Nodes:
-        graphs = join(X, first, n)
+        graphs = self._joined(X, first, n)
         degree = np.diff(graphs.edge)
         order = np.lexsort((degree, graphs.labels, graphs.owner))
         return Nodes(graphs.start, graphs.labels[order], degree[order].astype(np.float64))

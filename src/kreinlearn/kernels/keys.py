@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from datetime import date, time, timedelta
 from functools import partial
 from hashlib import blake2b
 from types import MethodType, NoneType
@@ -43,6 +44,8 @@ def key_of(x: Any) -> Key:
     """A key that is equal for the same type and content, to the bit; otherwise by identity."""
     kind = type(x)
     if kind in PLAIN:
+        return kind, x
+    if isinstance(x, date | time | timedelta):
         return kind, x
     if kind in (float, complex):
         return kind, x.real.hex(), x.imag.hex()

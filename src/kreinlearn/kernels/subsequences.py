@@ -6,14 +6,13 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.tiles import length, objects_of, take
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.kernels.processes import SlowKernel
 from kreinlearn.kernels.series_base import Series, SeriesKernel, znormalized
-from kreinlearn.kernels.shapes import transport
+from kreinlearn.kernels.shapes import ordered_transport, transport_order
 from kreinlearn.kernels.vector_columns import evenly, number
 
 FEWEST = 3  # points of a window that is given as a share, unless a series has fewer
@@ -110,11 +109,11 @@ class WassersteinSubsequence(SlowKernel, SeriesKernel, names=["wtk"]):
 
     def values(self, A: Series, Z: Series) -> Array:
         D = np.empty((len(A.items), len(Z.items)))
-        rows = [(_order(x), self._subsequences(x)) for x in A.items]
+        rows = [(transport_order(x), self._subsequences(x)) for x in A.items]
         for j, z in enumerate(Z.items):
-            column = _order(z), self._subsequences(z)
+            column = transport_order(z), self._subsequences(z)
             for i, row in enumerate(rows):
-                D[i, j] = _distance(*row, *column)
+                D[i, j] = ordered_transport(*row, *column)
         return D
 
     def _subsequences(self, x: Array) -> Array:  # (length, channels) -> (k, w channels)
@@ -123,20 +122,3 @@ class WassersteinSubsequence(SlowKernel, SeriesKernel, names=["wtk"]):
         if not self.znormalize_subsequences:
             return parts.reshape(len(parts), -1)
         return znormalized(parts.reshape(-1, w).T).T.reshape(len(parts), -1)
-
-
-def _order(x: Array) -> tuple[int, bytes]:
-    """What decides which of two series comes first, and whether they are equal."""
-    return len(x), x.tobytes()
-
-
-def _distance(order: tuple[int, bytes], a: Array, other: tuple[int, bytes], b: Array) -> float:
-    """The distance of two sets of subsequences.
-
-    The lesser series comes first, because the order may decide among plans of the same cost, whose
-    sums differ in the last bit.
-    """
-    if order == other:
-        return 0.0
-    cost = cdist(a, b) if order < other else cdist(b, a)
-    return transport(cost) if np.isfinite(cost).all() else np.inf

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from datetime import date, time, timedelta
 from itertools import repeat
 from typing import Any, NamedTuple, Self
@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from kreinlearn.data.dates import date_order, in_days
 from kreinlearn.data.frames import is_missing, is_number, is_sequence
 from kreinlearn.data.tiles import TILE, objects_of
 from kreinlearn.kernels._compiled import compiled
@@ -23,7 +24,8 @@ A_ROW = (
     'data frame pass df.to_dict("records") (pandas) or df.to_dicts() (polars); estimators take '
     "the frame itself"
 )
-DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
+DATES = (date, np.datetime64)
+TIMES = (*DATES, time, timedelta, np.timedelta64)
 MISSING, UNSEEN = -1, -2  # codes of categories
 Names = range | list[Hashable]  # places in tuples, or keys of dicts
 
@@ -49,10 +51,11 @@ class Gower(ObjectKernel, names=["gower"]):
     """Gower's distance: the mean of d_f over the columns f that both rows know, 1 if there is none.
 
     For numbers d_f = min(1, |x_f - z_f| / range_f), where range_f is that of the training rows; a
-    constant column gives 0. For categories d_f is 1 if they differ, and 0 otherwise. None, NaN and
-    the absent key of a dict are missing values. Columns of numbers are numeric unless they are
-    named in ``categorical``. Estimators accept data frames too: their columns have names, and a
-    column of pandas' type "category" holds categories even if these are numbers.
+    constant column gives 0. Dates are numbers of days: those of Python, numpy and pandas, and texts
+    such as 2024-03-31 or 31.3.2024 12:30. For categories d_f is 1 if they differ, and 0 otherwise.
+    None, NaN and the absent key of a dict are missing values. Columns of numbers are numeric unless
+    they are named in ``categorical``. Estimators accept data frames too: their columns have names,
+    and a column of pandas' type "category" holds categories even if these are numbers.
 
     Parameters
     ----------
@@ -67,6 +70,8 @@ class Gower(ObjectKernel, names=["gower"]):
         Whether each column holds numbers.
     ranges_ : array
         The ranges of the columns of numbers.
+    dates_ : dict
+        For each column of dates "day" or "month": what comes first in texts such as 1/3/2024.
 
     Examples
     --------
@@ -99,19 +104,25 @@ class Gower(ObjectKernel, names=["gower"]):
             cells = turned(X[tile], self.columns_, tile.start, len(X))
             for known, column in zip(types, cells, strict=True):
                 known.update(type(x) for x in column if not is_missing(x))
+        self.dates_ = {
+            name: order
+            for name, kinds in zip(self.columns_, types, strict=True)
+            if name not in self.categorical and all(issubclass(t, (str, *DATES)) for t in kinds)
+            if (order := date_order(one_column(X, name), name)) is not None
+        }
         self.numeric_ = [self._is_numeric(*one) for one in zip(self.columns_, types, strict=True)]
         self.ranges_ = self._ranges(X)
         return self
 
     def _is_numeric(self, name: Hashable, types: set[type]) -> bool:
-        """Whether a column holds numbers; an error if it holds dates, or numbers and other
-        values.
+        """Whether a column holds numbers or dates; an error if it holds times, or numbers and
+        other values.
         """
-        if name in self.categorical:
-            return False
+        if name in self.categorical or name in self.dates_:
+            return name in self.dates_
         numbers = {t for t in types if is_number(t)}
-        dates = any(issubclass(t, DATES) for t in types)
-        if dates or (numbers and types - numbers):
+        times = any(issubclass(t, TIMES) for t in types)
+        if times or (numbers and types - numbers):
             found = sorted(t.__name__ for t in types)
             raise ValueError(
                 f"column {name!r} holds {', '.join(found)}; a column is of numbers or of "
@@ -147,6 +158,8 @@ class Gower(ObjectKernel, names=["gower"]):
         cells = turned(X, self.columns_, first, n)
         for name, numeric, column in zip(self.columns_, self.numeric_, cells, strict=True):
             if numeric:
+                if name in self.dates_:
+                    column = in_days(column, self.dates_[name])
                 numbers[:, place] = as_numbers(column, name, first, n)
                 place += 1
             else:
@@ -214,6 +227,11 @@ def columns_of(X: Sequence[Any]) -> Names:
     return list(dict.fromkeys(key for row in X if isinstance(row, Mapping) for key in row))
 
 
+def one_column(X: Sequence[Any], name: Any) -> Iterator[Any]:
+    """The values of one column, None where a dict lacks it."""
+    return (row.get(name) if isinstance(row, Mapping) else row[name] for row in X)
+
+
 def turned(X: Sequence[Any], names: Names, first: int, n: int) -> list[Sequence[Any]]:
     """The values of each column; an error names row ``first + i`` of n."""
     named = isinstance(names, list)
@@ -238,7 +256,7 @@ def as_numbers(column: Sequence[Any], name: Hashable, first: int, n: int) -> Arr
         if x is not None and not is_number(type(x)):
             raise ValueError(
                 f"object {first + i} (of {n}) has {given(x)} in column {name!r}, which held "
-                "numbers when fitted; pass a number, or None if it is missing"
+                "numbers or dates when fitted; pass one of these, or None if it is missing"
             )
     numbers = np.array(cells, dtype=np.float64)
     if np.isinf(numbers).any():

@@ -21,7 +21,7 @@ from kreinlearn.nystrom.core import FeatureMap, identity_map
 from kreinlearn.pairs.pairs import over_unit
 from kreinlearn.progress import time_in_words
 from kreinlearn.solvers.exact import Eigenbasis, Projected
-from kreinlearn.sums.moments import FeatureMoments
+from kreinlearn.sums.moments import FeatureMoments, Targets
 
 # What a fit costs: rough figures for one core of today's machines. They are constants, so that the
 # same data have the same landmarks everywhere; only the cost of a user's own function is measured,
@@ -50,12 +50,12 @@ def comparison_of(task: Task, places: Array | None = None) -> Comparison:
     if places is not None or not sample.is_square:
         at = sample.positions(numbers)
         raw = raw[at] if places is None else raw[np.ix_(at, places)]
-    weights = None if task.weights is None else np.asarray(task.weights)[numbers]
+    Y, weights = Targets(task.Y, task.weights).of(numbers)
     labels, groups, equal = (
         None if each is None else each[numbers] for each in (task.labels, task.groups, task.equal)
     )
     return Comparison(
-        [raw], np.asarray(task.Y[numbers], dtype=np.float64), weights,
+        [raw], np.asarray(Y, dtype=np.float64), weights,
         tuple(np.asarray(folds)[numbers] for folds in task.rounds), labels, groups, equal,
         task.kind.signed, task.intercept, sample.eps, session.workers,
     )  # fmt: skip
@@ -93,7 +93,8 @@ def spread_out(task: Task, size: int, almost: float = 1.0) -> Array:
     They are drawn at random among equal targets, and are the same at every call. If there are not
     ``almost`` times more objects, they are all objects.
     """
-    return evenly(np.asarray(task.Y)[chosen_numbers(task, None)], size, almost)
+    Y, _ = Targets(task.Y, task.weights).of(chosen_numbers(task, None))
+    return evenly(np.asarray(Y), size, almost)
 
 
 def evenly(Y: Array, size: int, almost: float) -> Array:

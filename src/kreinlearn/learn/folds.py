@@ -237,7 +237,7 @@ def draw_folds(cv: Any, rows: Rows, encoded: Encoded, rng: np.random.Generator) 
         warnings.simplefilter("ignore", UserWarning)  # that it ignores groups, which is seen below
         splits = list(splitter.split(rows.X, encoded.y, encoded.groups))
     given = given_folds(n, splits)
-    if encoded.groups is not None:
+    if encoded.groups is not None and encoded.equal is None:  # the user has named the groups
         require_whole_groups(given, encoded.groups)
     return given, len(splits)
 

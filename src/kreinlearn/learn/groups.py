@@ -94,7 +94,7 @@ def are_copies(rows: Rows, numbers: Array, kernel: Kernel) -> bool:
     n, distinct = len(numbers), int(numbers.max()) + 1
     if distinct < LEAST_GROUPS or n > COPIES * distinct or n_equal(numbers) < SOME_EQUAL * n:
         return False
-    X = list(rows.X)
+    X = list(rows.X[:])
     by_fields = kernel.domain.is_records or are_records(X)
     return not by_fields or n_equal(numbers) > BY_CHANCE * n_equal_by_chance(X)
 

@@ -267,9 +267,9 @@ def _choose_exactly(
 def compared_on_landmarks(task: Task, spec: SimilaritySpec) -> Compared | None:
     """What the similarity of a task can be judged by if landmarks are few: the landmarks, or some.
 
-    All values among them are known. None if they are from outside X, or far away.
+    All values among them are known. None if they are from outside X.
     """
-    if not task.pairs.rows.here or task.sample.landmarks[0] < 0:
+    if task.sample.landmarks[0] < 0:
         return None
     names: Sequence[str | None] = (None,)
     if task.sample.transform is not None:

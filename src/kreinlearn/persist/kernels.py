@@ -40,16 +40,18 @@ LEARNED: dict[str, set[str]] = {
     "TruncatedL1": {"radius_"},
     "SklearnKernel": {"params_"},
     "SklearnMetric": {"params_"},
-    "Gower": {"columns_", "numeric_", "ranges_"},
+    "Gower": {"columns_", "dates_", "numeric_", "ranges_"},
     "NGrams": {"idf_", "ngrams_"},
     "Convolutions": {"biases_", "channels_", "dilations_", "mean_", "scale_"},
+    "SlicedWL": {"directions_", "mean_", "scale_"},
     "WassersteinSubsequence": {"window_"},
+    "WassersteinWL": {"mean_", "scale_"},
     "Precomputed": {"diagonal_"},
     "PrecomputedDissimilarity": {"c_", "diagonal_", "offsets_"},
     "SimilarityOf": {"reference_", "transform_"},
     "Several": {"offsets_", "reference_", "transforms_"},
     "Normalized": {"least_"},
-    "Field": {"numeric_"},
+    "Field": {"dates_", "mean_", "numeric_"},
 }
 REMEDY = (
     "register it with register(name, factory) and pass the name as kernel, or save with "
@@ -58,6 +60,15 @@ REMEDY = (
 
 
 # As given
+
+
+def kernels_in(given: object) -> list[object]:
+    """The kernels that the parameter ``kernel`` names: itself, or those of a list or dict."""
+    if isinstance(given, dict):
+        given = list(given.values())
+    if isinstance(given, list | tuple):
+        return [kernel for one in given for kernel in kernels_in(one)]
+    return [given]
 
 
 def parts_of_kernel(kernel: Kernel) -> tuple[str, dict[str, object]]:

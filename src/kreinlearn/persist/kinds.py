@@ -256,6 +256,8 @@ def kind_of(x: object) -> str:
         return "record"
     if (cls.__module__, cls.__name__) == ("kreinlearn.datasets", "Graph"):
         return "graph"
+    if isinstance(x, datetime):  # of pandas
+        return "datetime"
     if cls.__module__.startswith("networkx.classes.") and cls.__name__ in NETWORKS:
         return "network"
     for base, name in INSTANCES.items():

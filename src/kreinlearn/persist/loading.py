@@ -28,7 +28,7 @@ from kreinlearn.persist.estimators import (
     with_processes,
 )  # fmt: skip  # isort: skip
 from kreinlearn.persist.header import Own, content_of, warn_of_versions, with_fields
-from kreinlearn.persist.kernels import require_registered, teach
+from kreinlearn.persist.kernels import kernels_in, require_registered, teach
 from kreinlearn.persist.state import require_columns, require_conformal, require_consistent
 from kreinlearn.solvers.conformal import Conformal
 
@@ -185,7 +185,7 @@ def _parameters(
     store = getattr(values["resources"], "store", None)
     require(store is None, f"its store is {store!r:.80}, and save leaves it out")
     kernel = values["kernel"]
-    for one in kernel if isinstance(kernel, list | tuple) else [kernel]:
+    for one in kernels_in(kernel):
         known = isinstance(one, str | Kernel | np.ndarray)
         require(external or known, f"its kernel is {one!r:.80}")
         if isinstance(one, str) and one != AUTO:

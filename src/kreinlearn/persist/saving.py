@@ -21,7 +21,7 @@ from kreinlearn.persist.encoding import Writer
 from kreinlearn.persist.errors import NotDataError
 from kreinlearn.persist.estimators import calibration_parts, estimators, fresh_kernel, is_estimator
 from kreinlearn.persist.header import Own, lines_of, versions
-from kreinlearn.persist.kernels import REMEDY, learned
+from kreinlearn.persist.kernels import REMEDY, kernels_in, learned
 from kreinlearn.persist.state import COLUMNS, stored_attributes
 
 DATA = "numbers, texts, arrays, lists, tuples, sets, dicts and networkx graphs of these"
@@ -139,8 +139,8 @@ def _parameters(
             value = replace(value, store=None)  # a folder of the machine of the fit
         chooses = name == "landmarks" and callable(Landmarks.of(value).scheme)
         try:
-            for one in value if name == "kernel" and isinstance(value, list | tuple) else [value]:
-                if name == "kernel" and not isinstance(one, str | Kernel | np.ndarray):
+            for one in kernels_in(value) if name == "kernel" else []:
+                if not isinstance(one, str | Kernel | np.ndarray):
                     raise NotDataError(f"kernel={one!r:.200} is a function")
             if chooses:
                 raise NotDataError("a function")

@@ -119,7 +119,7 @@ def test_lists_in_files_that_have_them() -> None:
     fit_words("--conformal", "split")
     flags = ["--coverage", "0.8", "--explain", "2", "--quiet"]
     model = kl.load("m.krein")
-    sets = [model.classes_[row].tolist() for row in model.predict_set(NEW, 0.95)]
+    sets = [model.classes_[row].tolist() for row in model.predict_set(NEW, 0.8)]
     run("predict", "m.krein", "new.csv", *flags, "-o", "o.jsonl")
     found, explained = lines("o.jsonl"), model.explain(NEW, 2)
     assert [row["set"] for row in found] == sets

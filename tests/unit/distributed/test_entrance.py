@@ -153,9 +153,9 @@ def test_bags_and_series_hold_objects(similarity):
 
 
 @pytest.mark.parametrize("n", [400, 3000])
-@pytest.mark.parametrize("kernel", ["ngrams", "wtk", "convolutions"])
+@pytest.mark.parametrize("kernel", ["ngrams", "wtk", "convolutions", "sliced_wl"])
 def test_what_kernels_on_objects_learn_is_the_same_as_in_memory(kernel, n):
-    """Frequencies of n-grams, a window and biases: of 2,048 rows, if there are more."""
+    """Frequencies of n-grams, a window, biases and means: of 2,048 rows, if there are more."""
     db = pytest.importorskip("dask.bag")
     rng = np.random.default_rng(1)
     rows = ["".join(rng.choice(list("abcd"), k)) for k in rng.integers(4, 9, n)]
@@ -163,6 +163,8 @@ def test_what_kernels_on_objects_learn_is_the_same_as_in_memory(kernel, n):
         pytest.importorskip("ot")
     if kernel != "ngrams":
         rows = [np.array([float(ord(letter)) for letter in row]) for row in rows]
+    if kernel == "sliced_wl":
+        rows = [(row, [(i, i + 1) for i in range(len(row) - 1)]) for row in rows]
     params = {"ngrams": {"idf": True}, "wtk": {"window": 0.75}}.get(kernel)
     y, landmarks = rng.normal(size=n), Landmarks(10, "uniform")
     model = kl.KreinRidge(kernel, kernel_params=params, landmarks=landmarks, random_state=0)
@@ -170,7 +172,7 @@ def test_what_kernels_on_objects_learn_is_the_same_as_in_memory(kernel, n):
     wanted = clone(model).fit(rows, y)
     found = model.fit(db.from_sequence(rows, npartitions=3), y)
     close(found.dual_coef_, wanted.dual_coef_)
-    for name in ("idf_", "ngrams_", "window_", "biases_", "scale_"):
+    for name in ("idf_", "ngrams_", "window_", "biases_", "mean_", "scale_"):
         np.testing.assert_array_equal(*(getattr(m.kernel_, name, 0) for m in (found, wanted)))
 
 

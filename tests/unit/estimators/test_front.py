@@ -184,15 +184,17 @@ def penalties_of(model: Any) -> dict[str, float]:
 def test_the_expected_error_of_a_regression_is_that_of_everything_found_anew() -> None:
     model = regressor(similarity).fit(X, VALUES)
     left = of_folds(KreinRidge, VALUES, model.folds_, penalties_of(model))
-    believed = np.square(left[:, 0] - VALUES).mean()
-    outer, inner = np.empty(N), 0.0
+    squares = np.square(left[:, 0] - VALUES)
+    outer, inner = np.empty(N), np.zeros(N)
     for part in found_anew(KreinRidge, VALUES, None):
         outer[part.valid] = np.square(part.scores[:, 0] - VALUES[part.valid])
-        inner += np.square(part.inner[:, 0] - VALUES[part.train]).mean() / 3
-    mean = outer.mean() + believed - inner
+        inner[part.train] += np.square(part.inner[:, 0] - VALUES[part.train]) / 2
+    believed = squares.mean()
+    mean = min(believed * outer.mean() / inner.mean(), max(outer.mean(), believed))
     size = np.abs(VALUES - VALUES.mean()).max()
     assert_allclose(model.expected_error_, np.sqrt(mean), rtol=0, atol=LEFT_OUT * size)
-    error = outer.std() / np.sqrt(N) / (2 * np.sqrt(mean))
+    relative = squares / believed + outer / outer.mean() - inner / inner.mean()
+    error = relative.std() / np.sqrt(N) * np.sqrt(mean) / 2
     assert_allclose(model.expected_error_std_, error, rtol=0, atol=4 * LEFT_OUT * size)
     assert believed <= model.cv_loss_  # the mean of two predictions is nearer than they are
 
@@ -218,21 +220,19 @@ def test_the_expected_error_of_a_classification_is_that_of_everything_found_anew
         return np.stack([columns_of(np.clip(krein, *clipped)), *near])
 
     parts = found_anew(paper, y, numbers)
-    unseen, outer, inner = np.empty((N, 1 if q == 2 else q)), np.empty(N, bool), []
+    unseen, outer, inner = np.empty((N, 1 if q == 2 else q)), np.empty(N), np.zeros(N)
     for part in parts:
         unseen[part.valid] = part.scores
         limits = score_range(part.inner, np.ones(len(part.train)))
         found = parts_of(part.inner, part.train, part.train, (-np.inf, np.inf))
         stack = fit_stack(found, numbers[part.train])
-        for rows, krein, right in (
-            (part.train, part.inner, inner), (part.valid, part.scores, None),
-        ):  # fmt: skip
+        for rows, krein in ((part.train, part.inner), (part.valid, part.scores)):
             sums = stack.scores(parts_of(krein, rows, part.train, limits))
             wrong = sums.argmax(axis=1) != numbers[rows]
-            if right is None:
-                outer[rows] = wrong
+            if rows is part.train:
+                inner[rows] += wrong / 2
             else:
-                right.append(wrong.mean())
+                outer[rows] = wrong
     everyone = np.arange(N)
     left = of_folds(paper, y, model.folds_, penalties_of(model))
     both, twice = np.concatenate([left, unseen]), np.tile(everyone, 2)
@@ -244,12 +244,10 @@ def test_the_expected_error_of_a_classification_is_that_of_everything_found_anew
     weighed = fit_stack(parts_of(left, everyone, everyone, (-np.inf, np.inf)), numbers)
     limits = score_range(left, np.ones(N))
     total = weighed.scores(parts_of(left, everyone, everyone, limits))
-    believed = np.mean(total.argmax(axis=1) != numbers)
-    wanted = outer.mean() + believed - np.mean(inner)
+    each = (total.argmax(axis=1) != numbers) + outer - inner
     # one object of each part might be decided by rounding
-    assert model.expected_error_ == pytest.approx(wanted, abs=1.01 / N)
-    p = outer.mean()
-    error = max(np.sqrt(p * (1 - p) / N), 1.5 / N)
+    assert model.expected_error_ == pytest.approx(max(each.mean(), 0.0), abs=1.01 / N)
+    error = max(each.std() / np.sqrt(N), 1.5 / N)
     assert model.expected_error_std_ == pytest.approx(error, rel=0.1)
 
 
@@ -287,9 +285,7 @@ def test_of_equal_objects_the_larger_class_is_predicted(kernel: str) -> None:
     y = np.array([0] * 5 + [1] * 15)
     model = classifier(kernel).fit(rows, y)
     assert_array_equal(model.predict(rows), 1)
-    (folds,) = rounds_of_folds(20, None, None, 1, 3)
-    inner = np.mean([np.mean(y[folds != k] == 0) for k in range(3)])  # parts are not of one size
-    assert model.expected_error_ == pytest.approx(0.5 - inner, rel=4 * EPS)
+    assert model.expected_error_ == pytest.approx(0.25, rel=4 * EPS)
     P = model.predict_proba(rows)
     assert (P[:, 1] > 0.6).all()
     assert (P[:, 1] < 0.9).all()

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
@@ -238,3 +240,32 @@ def test_auto_of_a_file_of_texts(tmp_path, as_text):
     assert model.score(path, "label") == 1.0
     of_mixed = KreinClassifier(random_state=0).fit(mixed, "label").kernel_weights_
     assert {name.split(":")[0] for name in of_mixed} == {"text", "size", "Gower()"}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kernel", ["auto", "gower", {"word": "levenshtein", "size": "gaussian"}])
+def test_a_frame_that_is_not_collected(kernel: Any) -> None:
+    frame = pl.DataFrame({"word": ["hat", "cat", "tiger", "tigger"] * 10, "size": np.arange(40.0)})
+    y = np.arange(40) % 4 < 2
+    model = KreinClassifier(kernel, random_state=0).fit(frame.lazy(), y)
+    expected = KreinClassifier(kernel, random_state=0).fit(frame, y)
+    np.testing.assert_array_equal(model.predict_proba(frame.lazy()), expected.predict_proba(frame))
+
+
+def test_a_series_with_an_index_of_its_own() -> None:
+    words = pd.Series(["hat", "cat", "tiger", "tigger"] * 10, index=np.arange(40)[::-1] + 7)
+    y = pd.Series(np.arange(40) % 4 < 2, index=words.index)
+    for kernel in ("auto", "levenshtein"):
+        model = KreinClassifier(kernel, random_state=0).fit(words, y)
+        expected = KreinClassifier(kernel, random_state=0).fit(list(words), list(y))
+        np.testing.assert_array_equal(model.predict(words[::2]), expected.predict(list(words)[::2]))
+
+
+def test_texts_on_dask() -> None:
+    frames = pytest.importorskip("dask.dataframe")
+    words, y = ["hat", "cat", "tiger", "tigger"] * 10, np.arange(40) % 4 < 2
+    column = frames.from_pandas(pd.Series(words), npartitions=2)
+    model = KreinClassifier("levenshtein", random_state=0).fit(column, y)
+    np.testing.assert_array_equal(model.predict(column).compute(), model.predict(words))
+    with pytest.raises(ValueError, match="looks at no objects on Dask; name a kernel, such as"):
+        KreinClassifier().fit(column, y)

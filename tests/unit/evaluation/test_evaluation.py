@@ -573,6 +573,6 @@ def test_no_learner_that_takes_a_list_and_parameters_of_a_list() -> None:
     kernels = ["levenshtein", "jaro_winkler"]
     with pytest.raises(ValueError, match="KreinSVC: each takes one kernel, and 2 were given"):
         evaluate(X, y, kernels, learners=["KreinSVC"])
-    with pytest.raises(ValueError, match="give each kernel of a list its own parameters"):
+    with pytest.raises(ValueError, match="give each kernel its own parameters"):
         evaluate(X, y, kernels, kernel_params={"normalized": True})
     assert evaluate(X, y, ["levenshtein"], learners=FEW, cv=2, random_state=0).best is not None

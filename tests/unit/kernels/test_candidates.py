@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from kreinlearn import KreinClassifier, KreinRegressor, load
+from kreinlearn.data.frames import is_missing
 from kreinlearn.datasets import make_graphs, make_polygons, make_warped_series
 from kreinlearn.kernels import candidates
 from kreinlearn.kernels.candidates import candidates_for
@@ -98,10 +99,9 @@ def test_each_field_of_a_table_has_its_kernels() -> None:
     frame = pd.DataFrame({"word": WORDS, "size": NUMBERS[:, 0], "group": np.where(KIND, "a", "b")})
     frame["gaps"] = np.where(np.arange(40) % 3, NUMBERS[:, 1], np.nan)
     for X in (frame, frame.to_dict("records")):
-        with pytest.warns(UserWarning, match="field 'gaps' is missing in 14 of 40 rows, first in"):
-            kernels = candidates_for(X)
+        kernels = candidates_for(X)
         fields = [kernel for kernel in kernels if isinstance(kernel, Field)]
-        assert {field.name for field in fields} == {"word", "size", "group"}  # no gaps
+        assert [field.name for field in fields if field.name != "word"] == ["size", "group", "gaps"]
         assert sum(type(field.kernel).__name__ == "WeightedDegree" for field in fields) == 1
         assert len(kernels) == len(fields) + 1  # and Gower's distance of whole rows
 
@@ -142,14 +142,93 @@ def test_kernels_that_would_take_too_long_are_left_out() -> None:
 
 
 def test_records_without_a_field_that_is_there() -> None:
-    rows = [{"h": None}, *({"h": np.arange(4.0) + i} for i in range(9))]
+    rows: list[Any] = [{"h": None}, *({"h": np.arange(4.0) + i} for i in range(9))]
+    assert {kernel.name for kernel in candidates_for(rows)} == {"h"}  # type: ignore[attr-defined]
     with (
-        pytest.warns(UserWarning, match="it is left out"),
-        pytest.raises(ValueError, match="no field without missing values"),
+        pytest.warns(UserWarning, match="field 'h' is missing in all 5 rows: it is left out"),
+        pytest.raises(ValueError, match="finds no field with values; fill them in"),
     ):
-        candidates_for(rows)
+        candidates_for([{"h": None}] * 5)
     with pytest.raises(ValueError, match=r"field 'when': kernel=.auto. does not know objects"):
         candidates_for([{"when": object(), "h": 1.0}] * 3)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("front", [KreinClassifier, KreinRegressor])
+def test_gaps_take_part(front: Any, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"word": WORDS, "size": NUMBERS[:, 0]})
+    frame.loc[::3, "word"], frame.loc[1::3, "size"] = None, np.nan
+    frame.to_csv(tmp_path / "gaps.csv", index=False)
+    records: list[Any] = frame.to_dict("records")
+    some = [{k: v for k, v in row.items() if not is_missing(v)} for row in records]
+    expected = None
+    for X in (frame, records, some, tmp_path / "gaps.csv"):
+        model = front(random_state=0).fit(X, KIND)
+        assert {"word: Levenshtein()", "size"} <= set(model.kernel_weights_)
+        model.save(tmp_path / "m.krein")
+        found = load(tmp_path / "m.krein").predict(frame)
+        np.testing.assert_array_equal(found, model.predict(X))
+        expected = found if expected is None else expected
+        np.testing.assert_array_equal(found, expected)
+    model = front(random_state=0).fit(frame.bfill().ffill(), KIND)
+    assert model.predict(frame).shape == (40,)  # there were no gaps in the fit
+
+
+def test_a_field_that_is_missing_everywhere_is_left_out(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"size": NUMBERS[:, 0], "empty": [None] * 40, "word": WORDS})
+    frame.to_csv(tmp_path / "empty.csv", index=False)
+    for X in (frame, frame.to_dict("records"), tmp_path / "empty.csv"):
+        with pytest.warns(UserWarning, match="field 'empty' is missing in all 40 rows") as caught:
+            model = KreinClassifier(random_state=0).fit(X, KIND)
+        assert len(caught) == 1
+        assert model.predict(X).shape == (40,)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda day: day,
+        lambda day: day.date(),
+        lambda day: day.to_datetime64(),
+        lambda day: day.isoformat(),
+        lambda day: f"{day:%d.%m.%Y}",
+        lambda day: f"{day:%m/%d/%Y}",
+    ],
+)
+def test_dates_are_numbers(written: Any, tmp_path: Path) -> None:
+    y = np.arange(40.0)
+    days = [pd.Timestamp("2024-01-01") + pd.Timedelta(days=i) for i in range(40)]
+    rows: list[Any] = [
+        {"when": None if i in (3, 7) else written(day), "group": "ab"[i % 2]}
+        for i, day in enumerate(days)
+    ]
+    frame = pd.DataFrame(rows)
+    frame.to_csv(tmp_path / "days.csv", index=False)
+    frame.to_json(tmp_path / "days.jsonl", orient="records", lines=True, date_format="iso")
+    frame.to_parquet(tmp_path / "days.parquet")
+    for X in (rows, frame, *(tmp_path / f"days.{end}" for end in ("csv", "jsonl", "parquet"))):
+        kernels = candidates_for(X)
+        assert [str(one.kernel) for one in kernels if isinstance(one, Field)] == [
+            "SklearnMetric(metric='manhattan')", "Gower()",
+        ]  # fmt: skip
+        model = KreinRegressor(random_state=0).fit(X, y)
+        model.save(tmp_path / "m.krein")
+        found = load(tmp_path / "m.krein").predict([{"when": written(days[20]), "group": "a"}])
+        assert abs(found[0] - 20) < 2
+
+
+@pytest.mark.parametrize("ids", [["007", "008"], ["12-5", "13-6"], ["2024-13-45", "2024-20-99"]])
+def test_texts_that_are_no_dates(ids: list[str]) -> None:
+    (field, *_) = candidates_for([{"id": x} for x in ids * 2])
+    assert "Levenshtein" in str(field)
+
+
+def test_dates_of_which_nothing_tells_days_from_months() -> None:
+    rows = [{"when": f"{i % 12 + 1}/{i % 5 + 1}/2024", "x": float(i)} for i in range(40)]
+    with pytest.warns(UserWarning, match="nothing tells days from months") as caught:
+        model = KreinClassifier(random_state=0).fit(rows, KIND)
+    assert len(caught) == 1
+    assert "when: Levenshtein()" in model.kernel_weights_
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -252,7 +253,7 @@ def test_tags() -> None:
     assert (tags.categorical, tags.string, tags.allow_nan, tags.sparse) == (
         True,
         True,
-        False,
+        True,
         False,
     )
 
@@ -490,11 +491,8 @@ def test_lists_of_a_csv_file(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=expected):
             KreinRidge(Field("s", "dtw")).fit(path, "y")
     path.write_text(f"s,y\n{good},0\n")
-    with pytest.raises(ValueError, match="field 's' is missing in 1 of 21 rows, first in row 20"):
-        KreinRidge(Field("s", "dtw")).fit(path, "y")
-    path.write_text(f"s,y\n{good}")
     model = KreinRidge(Field("s", "dtw"), random_state=0).fit(path, "y")
-    assert [row["s"] for row in model.landmarks_] == [[1, 2.5], [3]] * 10
+    assert [row["s"] for row in model.landmarks_] == [*[[1, 2.5], [3]] * 10, None]
 
 
 def test_a_missing_cell_of_a_file(tmp_path: Path) -> None:
@@ -502,11 +500,9 @@ def test_a_missing_cell_of_a_file(tmp_path: Path) -> None:
     rows[4]["age"] = rows[9]["age"] = None
     for kind in ("csv", "jsonl", "parquet"):
         path = written(tmp_path, kind, rows, Y)
-        with pytest.raises(
-            ValueError, match="field 'age' is missing in 2 of 36 rows, first in row 4"
-        ):
-            KreinRidge(together()).fit(path, "label")
-        KreinRidge(Field("name", "jaro"), random_state=0).fit(path, "label")
+        model = KreinRidge(together(), random_state=0).fit(path, "label")
+        expected = KreinRidge(together(), random_state=0).fit(rows, Y)
+        assert_array_equal(model.predict(path), expected.predict(rows))
 
 
 def test_blocks_of_records_and_arrays_on_disk(tmp_path: Path) -> None:
@@ -532,31 +528,166 @@ def test_a_part_of_the_rows_at_a_time() -> None:
     assert model.score(ROWS, target) > 0.9
 
 
-# Errors
+# A dict in place of a kernel
+
+
+@pytest.mark.parametrize("front", [KreinClassifier, KreinRegressor])
+def test_a_dict_means_columns(front: Any, tmp_path: Path) -> None:
+    model = front(FIELDS, random_state=0).fit(ROWS, Y)
+    expected = front(columns(FIELDS), random_state=0).fit(ROWS, Y)
+    assert model.kernel_weights_ == expected.kernel_weights_
+    assert_array_equal(model.predict(NEW), expected.predict(NEW))
+    save(model, tmp_path / "m.krein")
+    again = load(tmp_path / "m.krein")
+    assert again.kernel == FIELDS
+    assert_array_equal(again.predict(NEW), model.predict(NEW))
+
+
+@pytest.mark.parametrize("one", [KreinSVC, KreinRidgeClassifier, KreinRidge])
+def test_a_dict_is_a_sum_where_one_kernel_is_taken(one: Any, tmp_path: Path) -> None:
+    name, age = columns(fields := {"name": "jaro_winkler", "age": "gaussian"})
+    model = one(fields, random_state=0).fit(ROWS, Y)
+    expected = one(similarity_of(name) + age, random_state=0).fit(ROWS, Y)
+    assert_array_equal(model.predict(NEW), expected.predict(NEW))
+    save(model, tmp_path / "m.krein")
+    assert_array_equal(load(tmp_path / "m.krein").predict(NEW), model.predict(NEW))
+    assert isinstance(resolve({"name": "jaro_winkler"}), Field)
+
+
+def test_a_dict_in_other_places() -> None:
+    assert KreinNystroem(FIELDS, random_state=0).fit(ROWS).transform(NEW).shape[0] == 9
+    assert inspect(ROWS, FIELDS).rows()
+    assert evaluate(ROWS, Y, FIELDS, cv=2, random_state=0).best is not None
+    for model in (KreinClassifier, KreinRidge):
+        with pytest.raises(
+            TypeError, match=r"columns takes a dict from names of fields .*got \{\}"
+        ):
+            model({}).fit(ROWS, Y)
+    with pytest.raises(ValueError, match="belong to one kernel, and kernel is a dict; give"):
+        KreinClassifier(FIELDS, kernel_params={"width": 1.0}).fit(ROWS, Y)
+
+
+# Gaps and dates
+
+GAPS: list[Any] = [{"x": 1.0}, {"x": 3}, {"x": None}, {"x": 7}, {"x": np.nan}, {"y": 2}]
+
+
+def test_a_missing_value_is_at_the_mean_distance() -> None:
+    kernel = fitted(Field("x", "manhattan"), GAPS)
+    assert kernel.mean_ == 4.0  # of 2, 6 and 4
+    D = np.array([
+        [0, 2, 4, 6, 4, 4],
+        [2, 0, 4, 4, 4, 4],
+        [4, 4, 0, 4, 0, 0],
+        [6, 4, 4, 0, 4, 4],
+        [4, 4, 0, 4, 0, 0],
+        [4, 4, 0, 4, 0, 0],
+    ])  # fmt: skip
+    assert_array_equal(kernel(GAPS), D)
+    assert_array_equal(kernel.diagonal(GAPS), np.zeros(6))
+    for rows in (range(6), [2], [0, 3], [4, 5]):
+        for of in (range(6), [2], [0, 3], [4, 5]):
+            A, B = ([GAPS[i] for i in places] for places in (rows, of))
+            assert_array_equal(kernel(A, B), D[np.ix_(rows, of)])
+            assert_array_equal(kernel.anew(A, B), D[np.ix_(rows, of)])
+
+
+def test_a_missing_value_has_the_mean_similarity() -> None:
+    kernel = fitted(Field("x", Gaussian(width=8.0)), GAPS)
+    each = np.exp(-np.array([4.0, 36.0, 16.0]) / 8)
+    assert_allclose(kernel.mean_, each.mean(), rtol=4 * EPS)
+    K = kernel(GAPS)
+    assert_array_equal(K[[2, 4, 5]], np.full((3, 6), kernel.mean_))
+    assert_array_equal(kernel.diagonal(GAPS), [1, 1, kernel.mean_, 1, kernel.mean_, kernel.mean_])
+    assert_array_equal(np.diagonal(K), kernel.diagonal(GAPS))
+    assert_array_equal(K, K.T)
+
+
+def test_the_mean_is_that_of_a_few_pairs() -> None:
+    calls = []
+
+    def far(a: float, b: float) -> float:
+        calls.append((a, b))
+        return abs(a - b)
+
+    rows = [{"x": float(i)} for i in range(500)]
+    kernel = fitted(Field("x", dissimilarity(pairwise(far))), rows)
+    assert len(calls) <= 50 * 51 / 2
+    assert_allclose(kernel.mean_, 500 / 3, rtol=0.05)
+    assert fitted(Field("x", "manhattan"), [{"x": 5}, {"x": None}]).mean_ == 0.0
+
+
+def with_gaps(rows: list[Any], *, left_out: bool = False) -> list[Any]:
+    """Records of which every third field is missing."""
+    gone = None if left_out else np.nan
+    return [
+        {k: gone if (i + j) % 3 == 0 else v for j, (k, v) in enumerate(row.items())}
+        for i, row in enumerate(rows)
+    ]
 
 
 @pytest.mark.parametrize("model", [KreinClassifier, KreinRidgeClassifier, KreinSVC])
-def test_missing_values_in_fit_and_predict(model: Any) -> None:
-    rows = [dict(row) for row in ROWS]
-    rows[30]["age"], rows[33] = np.nan, {k: v for k, v in rows[33].items() if k != "age"}
-    expected = "field 'age' is missing in 2 of 36 rows, first in row 30"
+def test_gaps_in_fit_and_predict(model: Any, tmp_path: Path) -> None:
+    rows, new = with_gaps(ROWS), with_gaps(NEW, left_out=True)
+    one = model(together(), random_state=0)
+    values = one.fit(rows, Y).decision_function(new)
+    for form in (pd.DataFrame(new), [{k: v for k, v in row.items() if v} for row in new]):
+        assert_array_equal(one.decision_function(form), values)
+    save(one, tmp_path / "gaps.krein")
+    assert_array_equal(load(tmp_path / "gaps.krein").decision_function(new), values)
+    whole = model(together(), random_state=0).fit(ROWS, Y)  # no gaps in the fit
+    assert whole.predict(rows).shape == (N,)
+
+
+def test_gaps_in_every_field_of_a_list(tmp_path: Path) -> None:
+    kernels = columns({**FIELDS, "colour": "gower", "place": "manhattan"})
+    rows, new = with_gaps(ROWS), with_gaps(NEW)
+    model = KreinClassifier(kernels, random_state=0).fit(rows, Y)
+    assert model.score(rows, Y) > 0.8
+    save(model, tmp_path / "gaps.krein")
+    again = load(tmp_path / "gaps.krein")
+    assert_array_equal(again.predict_proba(new), model.predict_proba(new))
+
+
+DAYS = [0.0, 4.5, 10.0]
+DATES = {
+    "dates": [date(2024, 3, 1), datetime(2024, 3, 5, 12), date(2024, 3, 11)],
+    "numpy": [np.datetime64(x) for x in ("2024-03-01", "2024-03-05T12", "2024-03-11")],
+    "pandas": [pd.Timestamp(x) for x in ("2024-03-01", "2024-03-05 12:00", "2024-03-11")],
+    "ISO": ["2024-03-01", "2024-03-05T12:00", "2024-03-11"],
+    "day first": ["01.03.2024", "5.3.2024 12:00", "11.03.2024"],
+}
+
+
+@pytest.mark.parametrize("form", DATES)
+def test_dates_are_days_for_kernels_on_vectors(form: str) -> None:
+    rows = [{"when": x} for x in DATES[form]]
+    kernel = fitted(Field("when", "manhattan"), rows)
+    assert_array_equal(kernel(rows), np.abs(np.subtract.outer(DAYS, DAYS)))
+    assert_array_equal(kernel([{"when": "2024-03-02"}], rows), [[1.0, 3.5, 9.0]])
+    for X in (rows * 4, pd.DataFrame(rows * 4)):
+        model = KreinRidge(Field("when", "gaussian"), random_state=0).fit(X, DAYS * 4)
+        assert_allclose(model.predict(rows), DAYS, atol=0.2)
+
+
+def test_kernels_on_texts_see_dates_as_texts() -> None:
+    rows = [{"when": x} for x in DATES["ISO"]]
+    assert fitted(Field("when", "levenshtein"), rows)(rows)[0, 2] == 1.0  # 01 and 11
+
+
+# Errors
+
+
+@pytest.mark.parametrize("name", ["age", "name", "history"])
+def test_a_field_that_is_missing_everywhere(name: str) -> None:
+    rows: list[Any] = [{**row, name: None} for row in ROWS]
+    field = Field(name, FIELDS[name])
+    expected = f"field '{name}' is missing in all 36 rows .*; leave the field out, or fill it in"
     for X in (rows, pd.DataFrame(rows)):
         with pytest.raises(ValueError, match=expected):
-            model(together()).fit(X, Y)
-        with pytest.raises(ValueError, match=expected):
-            model(together(), random_state=0).fit(ROWS, Y).predict(X)
-
-
-def test_gower_takes_missing_values_and_a_field_beside_it_does_not() -> None:
-    rows = [dict(row) for row in ROWS]
-    rows[3]["colour"] = None
-    kernel = similarity_of("gower") + Field("age", "gaussian")
-    frame = pd.DataFrame(rows)[["age", "colour"]]
-    model = KreinRidgeClassifier(kernel, random_state=0).fit(frame, Y)
-    assert model.predict(frame).shape == (N,)
-    frame.loc[5, "age"] = np.nan
-    with pytest.raises(ValueError, match="field 'age' is missing in 1 of 36 rows, first in row 5"):
-        model.predict(frame)
+            KreinRidgeClassifier(field).fit(X, Y)
+    model = KreinRidgeClassifier(field, random_state=0).fit(ROWS, Y)
+    assert len(np.unique(model.decision_function(rows), axis=0)) == 1
 
 
 def test_a_function_beside_a_field_sees_whole_records() -> None:

@@ -159,7 +159,7 @@ def test_unknown_parameters_name_the_kernel() -> None:
 
 @pytest.mark.parametrize("spec", [3, None, [1, 2]])
 def test_what_is_no_kernel(spec: Any) -> None:
-    with pytest.raises(TypeError, match=r"neither a name, a callable .* nor a Kernel"):
+    with pytest.raises(TypeError, match=r"neither a name, a callable .* a Kernel nor a dict"):
         resolve(spec)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 from collections.abc import Callable
-from datetime import date
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -361,15 +361,50 @@ def test_rows_unlike_those_of_the_fit() -> None:
     ("X", "message"),
     [
         ([(1,), ("a",)], r"column 0 holds int, str; .* pass categorical=\[0\]"),
-        ([(date(2020, 1, 1),), (date(2021, 1, 1),)], r"column 0 holds date; .*convert it"),
-        ([{"t": np.datetime64("2020-01-01")}], r"column 't' holds datetime64"),
+        ([(date(2020, 1, 1),), (1.0,)], r"column 0 holds date, float; .*convert it"),
+        ([{"t": timedelta(1)}], r"column 't' holds timedelta"),
         ([(1.0,), (True,)], r"column 0 holds bool, float"),
     ],
 )
-def test_columns_of_two_kinds_or_of_dates(X: Any, message: str) -> None:
+def test_columns_of_two_kinds_or_of_times(X: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         fitted(X)
     assert fitted(X, categorical=[next(iter(X[0])) if isinstance(X[0], dict) else 0])(X).shape
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        [date(2024, 3, 1), date(2024, 3, 5), None, date(2024, 3, 11)],
+        [datetime(2024, 3, 1), datetime(2024, 3, 5), None, datetime(2024, 3, 11)],
+        [np.datetime64("2024-03-01"), np.datetime64("2024-03-05"), np.datetime64("NaT"),
+         np.datetime64("2024-03-11")],
+        [pd.Timestamp("2024-03-01"), pd.Timestamp("2024-03-05"), pd.NaT, pd.Timestamp(2024, 3, 11)],
+        ["2024-03-01", "2024-03-05T00:00", None, "2024-03-11 00:00:00"],
+        ["01.03.2024", "5.3.2024", "n/a", "11.3.2024"],
+        ["1/3/2024", "5/3/2024 0:00", float("nan"), "2024-03-11"],
+    ],
+)  # fmt: skip
+def test_dates_are_numbers_of_days(dates: list[Any]) -> None:
+    if "/" in str(dates[0]):  # nothing tells days from months without this one
+        dates = [*dates, "31/3/2024"]
+    X = [(x, "a") for x in dates]
+    days = np.array([0.0, 4.0, np.nan, 10.0, 30.0])[: len(dates)]
+    near = np.abs(np.subtract.outer(days, days)) / np.nanmax(days)
+    # two columns, the second of which is constant: it counts alone where a date is missing
+    expected = np.where(np.isnan(near), 0.0, near / 2)
+    kernel = fitted(X)
+    assert_allclose(kernel(X), expected, rtol=1e-15)
+    assert_allclose(kernel([(dates[0], "b")], X)[0], np.where(np.isnan(days), 1, expected[0] + 0.5))
+    codes = fitted(X, categorical=[0])
+    assert codes(X[:1], X[1:2])[0, 0] == 0.5
+
+
+def test_texts_of_which_nothing_tells_days_from_months() -> None:
+    X = [("1/3/2024",), ("2/4/2024",), ("5/6/2024",)]
+    with pytest.warns(UserWarning, match=r"field 0 holds dates such as '5/6/2024', and nothing"):
+        kernel = fitted(X)
+    assert_array_equal(kernel(X), 1 - np.eye(3))
 
 
 def test_a_categorical_column_that_is_not_there() -> None:

@@ -210,7 +210,7 @@ def test_lists_that_make_no_sense(kernels: Any, error: Any, message: str) -> Non
 
 
 def test_parameters_belong_to_one_kernel() -> None:
-    with pytest.raises(ValueError, match="give each kernel of a list its own parameters"):
+    with pytest.raises(ValueError, match="give each kernel its own parameters"):
         KreinClassifier(["dtw", "msm"], kernel_params={"window": 0.1}).fit(
             [[1.0, 2.0]] * 4, [0, 1] * 2
         )

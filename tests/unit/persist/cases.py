@@ -82,6 +82,11 @@ def networks(rng: np.random.Generator) -> list[Any]:
     return found
 
 
+def places(rng: np.random.Generator) -> list[Graph]:
+    """Graphs whose nodes have coordinates."""
+    return [Graph(rng.normal(size=(len(x.node_labels), 2)), x.edges) for x in graphs(rng)]
+
+
 def records(rng: np.random.Generator) -> list[dict[str, Any]]:
     rows = zip(rng.normal(size=N), rng.choice(["red", "blue"], size=N), strict=True)
     found: list[dict[str, Any]] = [{"x": float(x), "colour": str(c)} for x, c in rows]
@@ -142,6 +147,7 @@ KINDS: dict[str, Kind] = {
     "sets": Kind(sets, Tversky(alpha=0.3)),
     "graphs": Kind(graphs, "weisfeiler_lehman", {"kernel_params": {"h": 2}}),
     "networks": Kind(networks, "wl_distance"),
+    "places": Kind(places, "sliced_wl"),
     "records": Kind(records, "gower"),
     "frame": Kind(frame, "gower"),
     "rows": Kind(rows, "gower", {"kernel_params": {"categorical": [0]}}),
@@ -218,6 +224,7 @@ BY_NAME: dict[str, Callable[[np.random.Generator], Any]] = {
     **dict.fromkeys(("jaccard_sets", "tversky"), sets),
     **dict.fromkeys(("weisfeiler_lehman", "wl_assignment", "wl_distance"), graphs),
     **dict.fromkeys(("shortest_path", "graph_edit"), networks),
+    **dict.fromkeys(("sliced_wl", "wasserstein_wl"), places),
     "weighted_degree": words,
     "gower": records,
     "precomputed": similarities,

@@ -10,6 +10,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -196,3 +197,9 @@ def test_time_zones() -> None:
     zone = datetime.timezone(datetime.timedelta(hours=2))
     x = datetime.datetime(2020, 1, 1, tzinfo=zone)
     assert round_trip([x]) == [x]
+
+
+def test_a_time_of_pandas_is_one_of_python() -> None:
+    (x,) = round_trip([pd.Timestamp("2020-01-01 12:30")])
+    assert x == datetime.datetime(2020, 1, 1, 12, 30)
+    assert type(x) is datetime.datetime
