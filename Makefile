@@ -153,7 +153,7 @@ lock:
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && set -e; \
 	"$(PYTHON)" -m venv "$$dir"; \
 	"$$dir/$(BIN)/python" -m pip install --quiet --disable-pip-version-check uv; \
-	$(COMPILE) --extra all --extra test -o requirements/test.txt pyproject.toml requirements/build.in; \
+	$(COMPILE) --extra all --extra test --extra compare -o requirements/test.txt pyproject.toml requirements/build.in; \
 	$(COMPILE) --extra plot -c requirements/test.txt -o requirements/demo.txt pyproject.toml requirements/build.in; \
 	$(COMPILE) --extra all --extra docs -c requirements/test.txt -o requirements/docs.txt pyproject.toml requirements/build.in; \
 	$(COMPILE) -c requirements/test.txt -c requirements/docs.txt -o requirements/release.txt requirements/release.in requirements/build.in; \

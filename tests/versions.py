@@ -1,10 +1,10 @@
 """Run the tests with the oldest and the newest versions of everything: ``make versions``.
 
 By default these are the ends: the oldest versions with the oldest Python, and the newest with the
-newest Python that is found, once with all extras and once "unbound", without the extra whose
-packages hold numpy, scipy and numba back: what those get who install no extras. Many tests need
-that extra, so a part of the others is run there. In between lies ``make test``, with the locked
-versions and Python 3.12 where there is one. Others by option:
+newest Python that is found, once with all extras and once "unbound", without the extra ``compare``
+whose packages hold numpy, scipy and numba back: what users get. A part of the tests is run there.
+In between lies ``make test``, with the locked versions and Python 3.12 where there is one. Others
+by option:
 
     python -m tests.versions --python 3.12 --python 3.13    the newest, and unbound, with these
     python -m tests.versions --setting oldest               the oldest with each Python found
@@ -30,7 +30,7 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).parents[1]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 RESOLUTIONS = {"oldest": "lowest-direct", "newest": "highest", "unbound": "highest"}
-BOUNDING = ("timeseries",)  # extras that are left out of "unbound"
+BOUNDING = ("compare",)  # extras that are left out of "unbound"
 UNBOUND = [  # what is run there
     *(f"tests/unit/{room}" for room in ("data", "sums", "solvers", "nystrom", "learn")),
     *(f"tests/unit/kernels/test_{kind}.py" for kind in ("vectors", "strings", "shapes", "graphs")),

@@ -23,7 +23,7 @@ FAMILIES = {
     "ngrams": ("Strings and token sequences, by their n-grams", ""),
     "positions": ("Strings and token sequences of one length, place by place", ""),
     "alignment": ("Proteins and DNA", "Extra: ``bio``."),
-    "series": ("Time series", "Extra: ``timeseries``."),
+    "series": ("Time series", ""),
     "subsequences": (
         "Time series, by their subsequences",
         "Extra for series of unequal lengths: ``shapes``.",

@@ -34,7 +34,7 @@ KINDS = {
     "ngrams": ("texts", ""),
     "positions": ("texts", ""),
     "alignment": ("texts", "bio"),
-    "series": ("series", "timeseries"),
+    "series": ("series", ""),
     "subsequences": ("series", "shapes"),
     "convolutions": ("series", ""),
     "vectors": ("vectors", ""),

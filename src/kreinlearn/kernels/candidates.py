@@ -63,7 +63,7 @@ KINDS: dict[str, tuple[str | None, Callable[[], list[Kernel]]]] = {  # library, 
     "differences": ("rapidfuzz", lambda: [Hamming()]),
     "proteins": ("parasail", lambda: [SmithWaterman(normalized=True, unknown="X")]),
     "series": (
-        "aeon",
+        None,
         lambda: [kind(window=WINDOW) for kind in (DTW, DerivativeDTW, ShapeDTW, MSM, ERP)],
     ),
     "points": (None, lambda: [ModifiedHausdorff()]),
@@ -175,11 +175,6 @@ def _for_objects(X: Any) -> list[Kernel]:
         kernels = _of("attributes") + _of("transport")
     else:
         kernels = _of(kind)
-    if not kernels:
-        raise ImportError(
-            f'kernel="auto" knows no kernel for {kind} without an optional package; install '
-            'the extra "all" of kreinlearn, as by pip install "kreinlearn[all]"'
-        )
     return kernels
 
 
@@ -259,7 +254,7 @@ def _for_arrays(arrays: list[Any]) -> list[Kernel]:
         kernels += _of("points")
     if columns == {2} and min(map(len, arrays)) >= SHORT:
         kernels += _of("contours")
-    return kernels or ([DTW(), ERP()] if find_spec("aeon") else [])
+    return kernels or [DTW(), ERP()]
 
 
 # Records

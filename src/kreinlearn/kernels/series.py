@@ -1,4 +1,4 @@
-"""Elastic dissimilarities of time series that are shifted or stretched in time, by aeon.
+"""Elastic dissimilarities of time series that are shifted or stretched in time.
 
 Series are arrays of shape (length,) or (length, channels), and |.| is the Euclidean norm over the
 channels. Every distance is symmetric, and zero for a series and itself.
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from kreinlearn.kernels._elastic import Steps, edits, gaps, joint_moves, matches, moves, weighted
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.kernels.series_base import Series, SeriesDistance
 from kreinlearn.kernels.vector_columns import not_negative, number, positive
@@ -20,7 +21,7 @@ from kreinlearn.kernels.vector_columns import not_negative, number, positive
 class DTW(SeriesDistance, names=["dtw"]):
     """Dynamic time warping: the least sum of |x_i - z_j|^2 over the alignments of x and z.
 
-    Squares are added and no root is taken, as in aeon.
+    Squares are added and no root is taken.
 
     Parameters
     ----------
@@ -97,29 +98,61 @@ class WeightedDTW(SeriesDistance, names=["wdtw"]):
     array([[1.]])
     """
 
-    _distance = "wdtw"
+    _steps = staticmethod(weighted)
 
     def __init__(
-        self,
-        window: float | None = None,
-        g: float = 0.05,
-        channels_first: bool = False,
-        znormalize: bool = False,
-    ) -> None:
+        self, window: float | None = None, g: float = 0.05,
+        channels_first: bool = False, znormalize: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(window, channels_first, znormalize)
         self.g = g
 
-    def _arguments(self) -> tuple[Any, ...]:
-        return self._window(), not_negative(self.g, "g")
+    def _numbers(self, longest: int) -> Array:
+        g = not_negative(self.g, "g")
+        return np.asarray(1 / (1 + np.exp(-g * np.arange(-longest, longest + 1) / 2)))
+
+
+class AmercedDTW(DTW, names=["adtw"]):
+    """Dynamic time warping that pays a penalty for every step of one series alone (Herrmann & Webb
+    2023).
+
+    Parameters
+    ----------
+    window : float, default=None
+        The share of the shorter length, from 0 to 1, by which an alignment may leave the diagonal.
+        None means that there is no limit.
+    penalty : float, default=1.0
+        What is added for a point that is aligned to the same point as the one before it, 0 or more.
+    channels_first : bool, default=False
+        Whether series with several channels are given as (channels, length).
+    znormalize : bool, default=False
+        Whether every channel of every series is compared without its mean and divided by its
+        standard deviation. A constant channel becomes zero.
+
+    Examples
+    --------
+    >>> from kreinlearn.kernels.series import AmercedDTW
+    >>> AmercedDTW(penalty=0.5)([[0.0, 0.0, 1.0, 2.0]], [[0.0, 1.0, 2.0], [0.0, 0.0, 1.0, 2.0]])
+    array([[0.5, 0. ]])
+    """
+
+    def __init__(
+        self, window: float | None = None, penalty: float = 1.0,
+        channels_first: bool = False, znormalize: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(window, channels_first, znormalize)
+        self.penalty = penalty
+
+    def _numbers(self, longest: int) -> Sequence[float]:
+        return (not_negative(self.penalty, "penalty"),)
 
 
 class ShapeDTW(DTW, names=["shape_dtw"]):
     """Dynamic time warping of the stretches x_i-reach .. x_i+reach around each time (Zhao & Itti
     2018).
 
-    The distance is the cost of aligning the stretches, which is the last entry of aeon's
-    ``shape_dtw_cost_matrix``. aeon's ``shape_dtw_distance`` adds up |x_i - z_j|^2 along that path,
-    which is not symmetric.
+    The distance is the cost of aligning the stretches. The sum of |x_i - z_j|^2 along that path,
+    which other libraries have, is not symmetric.
 
     Parameters
     ----------
@@ -142,18 +175,15 @@ class ShapeDTW(DTW, names=["shape_dtw"]):
     """
 
     def __init__(
-        self,
-        window: float | None = None,
-        reach: int = 15,
-        channels_first: bool = False,
-        znormalize: bool = False,
-    ) -> None:
+        self, window: float | None = None, reach: int = 15,
+        channels_first: bool = False, znormalize: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(window, channels_first, znormalize)
         self.reach = reach
 
-    def _arguments(self) -> tuple[Any, ...]:
+    def _numbers(self, longest: int) -> Sequence[float] | Array:
         number(self.reach, "reach", "pass a whole number, 0 or more", least=0, kind=Integral)
-        return super()._arguments()
+        return super()._numbers(longest)
 
     def _prepared(self, x: Array) -> Array:
         padded = np.pad(x, ((self.reach, self.reach), (0, 0)), mode="edge")
@@ -188,30 +218,30 @@ class MSM(SeriesDistance, names=["msm"]):
     array([[0.5, 3. ]])
     """
 
-    _distance = "msm"
-
     def __init__(
-        self,
-        window: float | None = None,
-        c: float = 1.0,
-        independent: bool = True,
-        channels_first: bool = False,
-        znormalize: bool = False,
-    ) -> None:
+        self, window: float | None = None, c: float = 1.0, independent: bool = True,
+        channels_first: bool = False, znormalize: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(window, channels_first, znormalize)
         self.c = c
         self.independent = independent
 
-    def _arguments(self) -> tuple[Any, ...]:
-        return self._window(), bool(self.independent), not_negative(self.c, "c")
+    @property
+    def _steps(self) -> Steps:
+        return moves if self.independent else joint_moves
+
+    def _numbers(self, longest: int) -> Sequence[float]:
+        return (not_negative(self.c, "c"),)
+
+    def _prepared(self, x: Array) -> Array:
+        return np.column_stack([x, np.diff(x, axis=0, prepend=x[:1])])
 
 
 class ERP(SeriesDistance, names=["erp"]):
     """Edit distance with real penalty (Chen & Ng 2004): |x_i - z_j| for a pair, |x_i - g| for a
     gap.
 
-    aeon charges a gap at the start for the whole series. Here a leading g, which costs nothing,
-    puts that right.
+    Points before the first pair are gaps, too: both series get a leading g, which costs nothing.
 
     Parameters
     ----------
@@ -233,16 +263,12 @@ class ERP(SeriesDistance, names=["erp"]):
     array([[0., 2.]])
     """
 
-    _distance = "erp"
-    _cell_seconds = 9e-9
+    _steps = staticmethod(gaps)
 
     def __init__(
-        self,
-        window: float | None = None,
-        g: float | Sequence[float] | Array = 0.0,
-        channels_first: bool = False,
-        znormalize: bool = False,
-    ) -> None:
+        self, window: float | None = None, g: float | Sequence[float] | Array = 0.0,
+        channels_first: bool = False, znormalize: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(window, channels_first, znormalize)
         self.g = g
 
@@ -258,7 +284,8 @@ class ERP(SeriesDistance, names=["erp"]):
         return series
 
     def _prepared(self, x: Array) -> Array:
-        return np.concatenate([np.zeros((1, x.shape[1])), x - self.g])
+        moved = np.concatenate([np.zeros((1, x.shape[1])), x - self.g])
+        return np.column_stack([moved, np.linalg.norm(moved, axis=1)])
 
 
 class TWE(SeriesDistance, names=["twe"]):
@@ -289,31 +316,30 @@ class TWE(SeriesDistance, names=["twe"]):
     array([[2.5, 0. ]])
     """
 
-    _distance = "twe"
-    _cell_seconds = 6e-8
+    _steps = staticmethod(edits)
 
     def __init__(
-        self,
-        window: float | None = None,
-        nu: float = 0.001,
-        lmbda: float = 1.0,
-        channels_first: bool = False,
-        znormalize: bool = False,
-    ) -> None:
+        self, window: float | None = None, nu: float = 0.001, lmbda: float = 1.0,
+        channels_first: bool = False, znormalize: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(window, channels_first, znormalize)
         self.nu = nu
         self.lmbda = lmbda
 
-    def _arguments(self) -> tuple[Any, ...]:
-        nu = not_negative(self.nu, "nu")
-        return self._window(), nu, not_negative(self.lmbda, "lmbda")
+    def _numbers(self, longest: int) -> Sequence[float]:
+        return 2 * not_negative(self.nu, "nu"), not_negative(self.lmbda, "lmbda")
+
+    def _prepared(self, x: Array) -> Array:
+        before = np.concatenate([np.zeros((1, x.shape[1])), x[:-1]])
+        deleted = np.linalg.norm(x - before, axis=1) + (self.nu + self.lmbda)
+        return np.column_stack([x, before, deleted])
 
 
 class EDR(SeriesDistance, names=["edr"]):
     """Edit distance on real sequences, divided by the larger length (Chen et al. 2005).
 
-    Points match if |x_i - z_j| < epsilon, and every edit costs 1. As in aeon, points before the
-    first pair cost nothing.
+    Points match if |x_i - z_j| < epsilon, and every edit costs 1. Points before the first pair cost
+    nothing.
 
     Parameters
     ----------
@@ -335,24 +361,28 @@ class EDR(SeriesDistance, names=["edr"]):
     array([[0.25, 0.  ]])
     """
 
-    _distance = "edr"
-    _cell_seconds = 9e-9
+    _steps = staticmethod(matches)
+    _borders = 0.0, np.inf
 
     def __init__(
-        self,
-        window: float | None = None,
-        epsilon: float | None = None,
-        channels_first: bool = False,
-        znormalize: bool = False,
-    ) -> None:
+        self, window: float | None = None, epsilon: float | None = None,
+        channels_first: bool = False, znormalize: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(window, channels_first, znormalize)
         self.epsilon = epsilon
 
-    def _arguments(self) -> tuple[Any, ...]:
-        if self.epsilon is None:
-            return self._window(), None
-        what = "pass a positive number, or None for a quarter of the standard deviation"
-        return self._window(), positive(self.epsilon, "epsilon", what)
+    def _numbers(self, longest: int) -> Sequence[float]:
+        if self.epsilon is not None:
+            what = "pass a positive number, or None for a quarter of the standard deviation"
+            positive(self.epsilon, "epsilon", what)
+        return 0.0, 1.0, 1.0, 1.0
+
+    def _prepared(self, x: Array) -> Array:
+        limit = x.std() / 4 if self.epsilon is None else self.epsilon
+        return np.column_stack([x, np.full(len(x), limit)])
+
+    def _scaled(self, d: Array, n: int, m: Array) -> Array:
+        return np.asarray(d / np.maximum(n, m))
 
     def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Series:
         series = super().packed(X, first, n, like)
@@ -390,18 +420,22 @@ class LCSS(SeriesDistance, names=["lcss"]):
     array([[0.5, 0. ]])
     """
 
-    _distance = "lcss"
-    _cell_seconds = 9e-9
+    _steps = staticmethod(matches)
+    _borders = 0.0, 0.0
 
     def __init__(
-        self,
-        window: float | None = None,
-        epsilon: float = 1.0,
-        channels_first: bool = False,
-        znormalize: bool = False,
-    ) -> None:
+        self, window: float | None = None, epsilon: float = 1.0,
+        channels_first: bool = False, znormalize: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(window, channels_first, znormalize)
         self.epsilon = epsilon
 
-    def _arguments(self) -> tuple[Any, ...]:
-        return self._window(), not_negative(self.epsilon, "epsilon")
+    def _numbers(self, longest: int) -> Sequence[float]:
+        not_negative(self.epsilon, "epsilon")
+        return -1.0, np.inf, np.inf, 0.0
+
+    def _prepared(self, x: Array) -> Array:
+        return np.column_stack([x, np.full(len(x), np.nextafter(self.epsilon, np.inf))])
+
+    def _scaled(self, d: Array, n: int, m: Array) -> Array:
+        return np.asarray(1 + d / np.minimum(n, m))

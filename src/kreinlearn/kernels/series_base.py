@@ -1,28 +1,21 @@
-"""Time series of any length and any number of channels, and how aeon compares them.
-
-A loop over aeon's function of two series is compiled here. Its function of two collections cannot
-be used: it confuses series of unequal lengths, and may abort the process if two threads call it.
-"""
+"""Time series of any length and any number of channels, and what all elastic distances share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
-from importlib.metadata import version
-from types import FunctionType
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from kreinlearn._warnings import warn
-from kreinlearn.data.tiles import length, library, objects_of, take
-from kreinlearn.kernels._compiled import cached_njit
+from kreinlearn.data.tiles import length, objects_of, take
+from kreinlearn.kernels._elastic import moves, row_of, warp
 from kreinlearn.kernels.base import Array, ObjectKernel, Objects, given
 from kreinlearn.kernels.vector_columns import number
 
 COUNTED = 100  # series of a fit whose lengths say what a distance costs
-CALL, CHANNEL = 5e-7, 5e-10  # seconds of a distance, and of a channel for each pair of points
+CALL, CHANNEL = 5e-7, 1.5e-10  # seconds of a distance, and of a channel for each pair of points
 GAPS = "fill the gap, or leave the time out (lengths may differ)"
 
 
@@ -135,26 +128,8 @@ def znormalized(x: Array) -> Array:  # (length, channels) -> the same
     return np.where(differs, (x - x.mean(axis=0)) / np.where(differs, scale, 1.0), 0.0)
 
 
-def _row(x: Array, points: Array, start: Array, args: Any, first: int, out: Array) -> None:
-    """The distances of one series from all columns from ``first`` on."""
-    for j in range(first, len(start) - 1):
-        out[j] = distance(x.T, points[start[j] : start[j + 1]].T, *args)  # type: ignore[name-defined]  # noqa: F821
-
-
-@cache
-def _row_of(distance: str) -> Callable[..., None]:
-    """``_row`` compiled for a distance of aeon.
-
-    numba would not notice a new aeon. So the compiled code is cached under a name with its version.
-    """
-    found = getattr(library("aeon.distances", "timeseries"), f"{distance}_distance")
-    row = FunctionType(_row.__code__, {"__name__": __name__, "distance": found})
-    row.__qualname__ = f"row_{distance}_aeon_{version('aeon').replace('.', '_')}"
-    return cached_njit(row)
-
-
 class SeriesDistance(SeriesKernel):
-    """A distance of aeon between series (length,) or (length, channels), whose lengths may differ.
+    """An elastic distance of series (length,) or (length, channels), whose lengths may differ.
 
     Parameters
     ----------
@@ -168,22 +143,21 @@ class SeriesDistance(SeriesKernel):
         standard deviation. A constant channel becomes zero.
     """
 
-    _distance = "dtw"
-    _cell_seconds = 4e-9  # about how long one pair of points takes, beside its channels
+    _steps: ClassVar[Any] = staticmethod(warp)
+    _borders = np.inf, np.inf  # what any beginning costs, and any place outside of the window
+    _cell_seconds = 1.5e-9  # about how long one pair of points takes, beside its channels
     _cells, _width = 4e3, 1.0  # pairs of points of two series, and channels, until ``fit`` counts
 
     def __init__(
-        self,
-        window: float | None = None,
-        channels_first: bool = False,
-        znormalize: bool = False,
-    ) -> None:
+        self, window: float | None = None,
+        channels_first: bool = False, znormalize: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(channels_first, znormalize)
         self.window = window
 
-    def _arguments(self) -> tuple[Any, ...]:
-        """The arguments of aeon's function after the two series."""
-        return (self._window(),)
+    def _numbers(self, longest: int) -> Sequence[float] | Array:
+        """The parameters of the steps, for series of up to some length."""
+        return (0.0,)
 
     def _window(self) -> float:
         if self.window is None:
@@ -195,9 +169,12 @@ class SeriesDistance(SeriesKernel):
         """What is compared in place of x: (length, channels) -> (length', width), in C order."""
         return x
 
+    def _scaled(self, d: Array, n: int, m: Array) -> Array:
+        """Distances by their costs, and by the lengths of one series and of the others."""
+        return d
+
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
-        self._arguments()
-        _row_of(self._distance)
+        self._window(), self._numbers(0)
         super().fit(X, rng)
         some = self.packed(objects_of(take(X, np.arange(min(COUNTED, length(X))))))
         points, self._width = np.mean([self._prepared(x).shape for x in some.items], 0).tolist()
@@ -210,24 +187,32 @@ class SeriesDistance(SeriesKernel):
         return CALL + (self._cell_seconds + CHANNEL * self._width) * self._cells
 
     def packed_columns(self, Z: Objects) -> JoinedSeries:
-        self._arguments()  # before they are used
+        self._window(), self._numbers(0)  # before they are used
         items, channels = self.packed(Z)
         parts = [self._prepared(x) for x in items]
         points = np.concatenate(parts) if parts else np.empty((0, channels))
         return JoinedSeries(points, np.cumsum([0, *map(len, parts)]), channels)
 
+    def _fill(self, out: Array, x: Array, Z: JoinedSeries, first: int = 0) -> None:
+        """Write the distances of x, prepared, from all columns from ``first`` on."""
+        lengths = np.diff(Z.start)
+        numbers = np.array(self._numbers(max(len(x), lengths.max(initial=0))), dtype=np.float64)
+        parts = Z.channels if self._steps is moves else 1
+        pairs = x, Z.points, Z.start, parts, numbers, self._window(), *self._borders
+        row_of(self._steps)(*pairs, first, out)
+        out[first:] = self._scaled(out[first:], len(x), lengths[first:])
+
     def values(self, A: Series, Z: JoinedSeries) -> Array:
-        row, arguments = _row_of(self._distance), self._arguments()
         D = np.empty((len(A.items), len(Z.start) - 1))
         for x, out in zip(A.items, D, strict=True):
-            row(self._prepared(x), Z.points, Z.start, arguments, 0, out)
+            self._fill(out, self._prepared(x), Z)
         return D
 
     def square(self, Z: Objects) -> Array:
         """k(Z, Z) with every pair evaluated once, and zero for a series and itself."""
-        row, arguments = _row_of(self._distance), self._arguments()
-        points, start, _ = self.packed_columns(Z)
+        joined = self.packed_columns(Z)
+        points, start, _ = joined
         D = np.zeros((len(start) - 1, len(start) - 1))
         for i, out in enumerate(D):
-            row(points[start[i] : start[i + 1]], points, start, arguments, i + 1, out)
+            self._fill(out, points[start[i] : start[i + 1]], joined, i + 1)
         return D + D.T

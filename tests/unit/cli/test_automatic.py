@@ -346,7 +346,6 @@ def test_wrong_calls(words: list[str], message: str, capsys: pytest.CaptureFixtu
 
 
 def test_series_in_json_lines_are_compared_as_series() -> None:
-    pytest.importorskip("aeon")
     lines = [
         {"curve": np.sin(np.arange(8) * (0.3 + i % 2)).tolist(), "label": i % 2} for i in range(N)
     ]

@@ -167,7 +167,6 @@ def test_numbers_by_default_are_all_columns_of_them_and_found_by_name(
 
 
 def test_series_in_json_lines_and_in_columns() -> None:
-    pytest.importorskip("aeon")
     series, kinds = datasets.make_warped_series(30, random_state=0)
     rows = [np.asarray(x).ravel().tolist() for x in series]
     file = Path("s.jsonl")

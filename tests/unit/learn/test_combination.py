@@ -268,7 +268,6 @@ def test_matrices_that_do_not_fit() -> None:
 
 
 def test_a_list_with_a_kernel_on_other_objects() -> None:
-    pytest.importorskip("aeon")
     with pytest.raises(ValueError, match="dtw: object 0"):
         KreinClassifier(["levenshtein", "dtw"]).fit(["a", "b"] * 10, [0, 1] * 10)
 

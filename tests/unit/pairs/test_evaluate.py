@@ -86,7 +86,7 @@ def test_strips_are_all_rows_once(n):
 
 @pytest.mark.parametrize("name", OBJECTS)
 def test_any_number_of_workers_gives_the_symmetric_values(name):
-    for package in {"dtw": ["aeon"], "smith_waterman": ["parasail"]}.get(name, []):
+    for package in {"smith_waterman": ["parasail"]}.get(name, []):
         pytest.importorskip(package)
     X = OBJECTS[name]
     kernel = resolve(name).fit(X, RNG)

@@ -218,7 +218,7 @@ BY_NAME: dict[str, Callable[[np.random.Generator], Any]] = {
     **dict.fromkeys(("levenshtein", "damerau_levenshtein", "indel", "lcs", "jaro"), strings),
     **dict.fromkeys(("jaro_winkler", "hamming_strings", "ngrams"), strings),
     **dict.fromkeys(("dtw", "ddtw", "derivative_dtw", "wdtw", "shape_dtw", "msm", "erp"), series),
-    **dict.fromkeys(("twe", "edr", "lcss", "wtk", "convolutions"), series),
+    **dict.fromkeys(("adtw", "twe", "edr", "lcss", "wtk", "convolutions"), series),
     **dict.fromkeys(("hausdorff", "modified_hausdorff", "chamfer", "earth_mover", "emd"), points),
     **dict.fromkeys(("procrustes", "turning"), points),
     **dict.fromkeys(("jaccard_sets", "tversky"), sets),
@@ -251,6 +251,6 @@ def _polygon(rng: np.random.Generator) -> Any:
     return np.column_stack([np.cos(angles), np.sin(angles)]) * rng.uniform(0.5, 2)
 
 
-# Those of aeon differ in a function that is compiled for seconds: two of them stand for all.
-SAME = {"derivative_dtw", "ddtw", "wdtw", "shape_dtw", "msm", "erp", "twe", "edr"}
+# Elastic distances differ in a function that is compiled for a second: two of them stand for all.
+SAME = {"derivative_dtw", "ddtw", "wdtw", "adtw", "shape_dtw", "msm", "erp", "twe", "edr"}
 REGISTERED = [name for name in registered() if name not in SAME]

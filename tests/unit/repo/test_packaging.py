@@ -15,7 +15,7 @@ import kreinlearn
 
 ROOT = Path(__file__).parents[3]
 LOCKS = ("demo", "test")
-FIELDS = {"strings", "timeseries", "graphs", "shapes", "bio", "scale", "plot"}  # extras for users
+FIELDS = {"strings", "graphs", "shapes", "bio", "scale", "plot"}  # extras for users
 CORE = {"joblib", "numba", "numpy", "rich", "scikit-learn", "scipy", "threadpoolctl"}
 
 
@@ -77,7 +77,9 @@ def test_a_bad_lock_is_found() -> None:
         assert addresses(good + line) == [line]
 
 
-@pytest.mark.parametrize(("name", "extras"), [("demo", {"plot"}), ("test", {"test", *FIELDS})])
+@pytest.mark.parametrize(
+    ("name", "extras"), [("demo", {"plot"}), ("test", {"test", "compare", *FIELDS})]
+)
 def test_a_lock_holds_what_the_project_asks_for(
     project: dict[str, Any], name: str, extras: set[str]
 ) -> None:
@@ -118,13 +120,13 @@ def test_core_dependencies_are_those_of_the_design(project: dict[str, Any]) -> N
 
 
 def test_every_dependency_is_bounded(project: dict[str, Any]) -> None:
-    for requirement in wanted(project, {*FIELDS, "test", "docs"}):
+    for requirement in wanted(project, {*FIELDS, "test", "compare", "docs"}):
         assert {spec.operator for spec in requirement.specifier} == {">=", "<"}, requirement
 
 
 def test_every_extra_exists_and_all_is_their_union(project: dict[str, Any]) -> None:
     extras = project["optional-dependencies"]
-    assert set(extras) == FIELDS | {"all", "test", "docs"}
+    assert set(extras) == FIELDS | {"all", "test", "compare", "docs"}
     [union] = [Requirement(text) for text in extras["all"]]
     assert union.name == project["name"] == "kreinlearn"
     assert union.extras == FIELDS

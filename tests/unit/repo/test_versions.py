@@ -60,9 +60,9 @@ def test_unbound_versions_have_no_extra_that_holds_others_back(
 ) -> None:
     monkeypatch.setattr(versions, "resolved", lambda *args, **options: {})
     extras = versions.extras_with_wheels("uv", versions.Setting("3.13", "path", "newest"))
-    assert "timeseries" in extras
+    assert "compare" in extras
     unbound = versions.extras_with_wheels("uv", versions.Setting("3.13", "path", "unbound"))
-    assert unbound == [extra for extra in extras if extra != "timeseries"]
+    assert unbound == [extra for extra in extras if extra != "compare"]
 
 
 def test_errors_count_as_failures() -> None:

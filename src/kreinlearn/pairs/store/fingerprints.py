@@ -22,7 +22,7 @@ PLAIN: set[Any] = {bytes, int, bool, float, complex, NoneType, range}
 CODE = ("co_code", "co_consts", "co_names", "co_varnames", "co_freevars")
 IMMUTABLE = (str, tuple, frozenset, np.ndarray, np.generic, FunctionType, *PLAIN)
 # the package that evaluates a kernel, by the module or the class of the kernel
-LIBRARIES = {"strings": "rapidfuzz", "series": "aeon", "alignment": "parasail"}
+LIBRARIES = {"strings": "rapidfuzz", "alignment": "parasail"}
 LIBRARIES |= {"scikit": "scikit-learn", "EarthMover": "POT", "WassersteinSubsequence": "POT"}
 
 
