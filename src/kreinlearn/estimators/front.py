@@ -139,7 +139,8 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
     ----------
     expected_error_ : float
         The root of the mean squared error to expect of new objects, after everything that was
-        chosen: it is found anew without a third of the objects, three times.
+        chosen: it is found anew without a third of the objects, three times (of more than 240
+        objects, with 200 of them).
     expected_error_std_ : float
         The standard error of ``expected_error_``.
     decision_ : str
@@ -322,8 +323,8 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         has a weight of 1e-6 and decides: the nearest landmark if every class has one.
     expected_error_ : float
         The error rate to expect of new objects, after everything that was chosen: it is found anew
-        without a third of the objects, three times. For multilabel targets, the share of objects
-        with at least one wrong label.
+        without a third of the objects, three times (of more than 240 objects, with 200 of them).
+        For multilabel targets, the share of objects with at least one wrong label.
     expected_error_std_ : float
         The standard error of ``expected_error_``.
     decision_ : str
