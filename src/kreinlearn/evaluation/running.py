@@ -49,7 +49,7 @@ from kreinlearn.kernels import Kernel, remembering, resolve
 from kreinlearn.kernels.candidates import AUTO
 from kreinlearn.kernels.keys import key_of
 from kreinlearn.kernels.several import Several
-from kreinlearn.learn.folds import are_drawn, fold_count, random_folds
+from kreinlearn.learn.folds import are_drawn, fold_count, random_folds, splits_of
 from kreinlearn.learn.groups import SOME_EQUAL, equal_in_words, groups_for, n_equal
 from kreinlearn.nystrom.landmarks import Landmarks
 from kreinlearn.nystrom.schemes import SCHEMES
@@ -321,7 +321,7 @@ def _folds(targets: Targets, cv: CrossValidation, n: int, rng: np.random.Generat
     labels = targets.labels
     if not are_drawn(cv):
         splits = check_cv(cv, targets.y, classifier=labels is not None)
-        return list(splits.split(np.zeros(n), targets.y, targets.groups))
+        return splits_of(splits, np.zeros(n), targets.y, targets.groups)
     k = fold_count(n, cv, targets.groups)
     numbers = random_folds(n, k, rng, labels, targets.groups)
     return [(np.flatnonzero(numbers != j), np.flatnonzero(numbers == j)) for j in range(k)]

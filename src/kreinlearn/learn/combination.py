@@ -183,10 +183,11 @@ def learn_combination(
     among = everyone if among is None else np.sort(among)
     Y, _ = Targets(encoded.Y, encoded.weights).of(among)
     parts = [Pairs(part, pairs.rows, pairs.session) for part in kernel.parts]
-    seconds = sum(part.among(COMPARED) * part.seconds() for part in parts)
-    numbers = among[evenly(Y, COMPARED if seconds <= COSTLY else OF_COSTLY, ALMOST_ALL)]
+    seconds = [part.seconds() for part in parts]  # which may have to be measured
+    costly = parts[0].among(COMPARED) * sum(seconds) > COSTLY
+    numbers = among[evenly(Y, OF_COSTLY if costly else COMPARED, ALMOST_ALL)]
     pairs.sample(numbers)  # rows that are elsewhere are fetched at once
-    sources = _sources(parts, numbers, kernel.labels, limit)
+    sources = _sources(parts, numbers, kernel.labels, seconds, limit)
     sample = compared_on(parts[0], encoded, numbers, [source.raw for source in sources])
     sample = sample.with_rounds()
     names = [AUTO_TRANSFORMS if source.is_dissimilarity else (None,) for source in sources]
@@ -211,14 +212,15 @@ def compared_on(
 
 
 def _sources(
-    parts: Sequence[Pairs], numbers: Array, labels: Sequence[str], limit: float | None
-) -> list[Source]:
-    """What each kernel gives among rows.
+    parts: Sequence[Pairs], numbers: Array, labels: Sequence[str], of_value: Sequence[float],
+    limit: float | None,
+) -> list[Source]:  # fmt: skip
+    """What each kernel gives among rows, if a value takes ``of_value`` seconds.
 
     The cheapest kernel is always there, and the others if they do not take longer than ``limit``.
     """
     sources, count = list[Source](), parts[0].among(len(numbers))
-    costs = [count * part.seconds() for part in parts]
+    costs = [count * each for each in of_value]
     allowed = np.inf if limit is None else max(limit, min(costs))
     for i, part in enumerate(parts):
         if costs[i] > allowed:

@@ -206,7 +206,8 @@ def by_ratio(held: HeldOut, left: Array, anew: Anew | None) -> Expected:
     part = anew.share_of(left)
     (outer, of_outer), (inner, of_inner) = map(anew.mean_and_error, (anew.outer, anew.inner))
     if not min(believed, outer, inner) > 0:
-        return Expected(max(believed, part * outer), error, outer)
+        mean = max(believed, part * outer)
+        return Expected(mean, max(error, least * mean), outer)
     mean = min(believed * (1 + part * (outer / inner - 1)), max(outer, believed))
     if held.whole:
         relative = left / believed + anew.outer / outer - anew.inner / inner

@@ -233,13 +233,21 @@ def draw_folds(cv: Any, rows: Rows, encoded: Encoded, rng: np.random.Generator) 
         each = np.arange(n) if encoded.groups is None else encoded.groups
         return each, int(each.max()) + 1
     splitter = check_cv(cv, encoded.y, classifier=encoded.classes is not None)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that it ignores groups, which is seen below
-        splits = list(splitter.split(rows.X, encoded.y, encoded.groups))
+    groups = encoded.groups if encoded.equal is None else None  # copies are named by nobody
+    splits = splits_of(splitter, rows.X, encoded.y, groups)
     given = given_folds(n, splits)
-    if encoded.groups is not None and encoded.equal is None:  # the user has named the groups
-        require_whole_groups(given, encoded.groups)
+    if groups is not None:
+        require_whole_groups(given, groups)
     return given, len(splits)
+
+
+def splits_of(splitter: Any, X: Any, y: Any, groups: Array | None) -> list[tuple[Array, Array]]:
+    """What a splitter makes of objects; it gets groups if there are any, and may ignore them."""
+    if groups is None:
+        return list(splitter.split(X, y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that it ignores them
+        return list(splitter.split(X, y, groups))
 
 
 def require_whole_groups(folds: Array, groups: Array) -> None:

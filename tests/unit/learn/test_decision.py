@@ -158,6 +158,15 @@ def test_squares_that_nearly_vanish_have_a_positive_expectation(n_of_all: int) -
     assert found.standard_error > 0
 
 
+@pytest.mark.parametrize("n_of_all", [N, 36])
+def test_a_belief_of_nothing_leaves_what_models_of_fewer_objects_say(n_of_all: int) -> None:
+    held = made_up(n_of_all)
+    _, outer, _, anew = parts_of(held)
+    found = by_ratio(held, np.zeros(n_of_all), anew)
+    assert found.mean == pytest.approx(outer.mean() * N / n_of_all)
+    assert found.standard_error >= 1.5 / n_of_all * found.mean > 0
+
+
 def test_no_error_leaves_three_of_n_open() -> None:
     """Of groups there are fewer than of objects, and of unequal weights fewer count."""
     none = np.zeros(N)

@@ -8,9 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.model_selection import GroupKFold, KFold
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
-from kreinlearn import KreinClassifier, KreinRegressor, KreinRidge, SpectrumSVC, evaluate
+from kreinlearn import (
+    KreinClassifier,
+    KreinRegressor,
+    KreinRidge,
+    KreinRidgeClassifier,
+    SpectrumSVC,
+    evaluate,
+)
 from kreinlearn.kernels import Levenshtein
 from kreinlearn.kernels.tables import Gower
 from kreinlearn.learn.folds import random_folds, rounds_of_folds
@@ -152,6 +159,14 @@ def test_a_splitter_gets_the_groups_and_must_not_cut_them() -> None:
     model.set_params(cv=KFold(3, shuffle=True, random_state=0))
     with pytest.raises(ValueError, match=r"of one group, into two folds.*GroupKFold"):
         model.fit(D, y, groups=GROUPS)
+
+
+def test_what_a_splitter_says_is_heard() -> None:
+    """It was silenced for all, where only its word on groups is answered otherwise."""
+    y = np.append(np.zeros(N - 2, dtype=int), [1, 1])
+    model = KreinRidgeClassifier("precomputed_dissimilarity", cv=StratifiedKFold(3))
+    with pytest.warns(UserWarning, match="least populated class"):
+        model.fit(D, y)
 
 
 def test_words_that_come_again_and_again_are_no_copies() -> None:
