@@ -9,7 +9,9 @@ an eigenvalue near zero that is there by accident if no object is left out: fold
 Of many similarities none is chosen. All are averaged, with smooth weights: with e, the loss of
 predicting the mean target over the number n of objects, the weight of a similarity of loss l is
 
-    ((l + e) / (l_min + e)) ** (-n / SHARPNESS)  /  how many are made of the same kernel.
+    ((l + e) / (l_min + e)) ** -min(n / SHARPNESS, SHARPEST)
+
+over the number of similarities that are made of the same kernel.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ LARGE = 1500  # objects from which on several threads decompose their matrix
 COMPARED = 400  # objects on which similarities are compared, and so many times more:
 ALMOST_ALL = 1.2  # all objects are looked at, and not a part, if there are not more
 FINALISTS = 4  # similarities that folds judge if the closed form has screened all
-SHARPNESS = 10.0  # objects by which the power of a loss grows by one
+SHARPNESS, SHARPEST = 10.0, 20.0  # objects by which the power of a loss grows by one; at most
 MOST, LEAST_SHARE = 10, 0.02  # similarities in a blend; of the largest weight, less is dropped
 FOUND_ANEW = 200  # objects for which everything is found anew, or so many times more, as above
 OUTER_FOLDS = 3  # in each of which everything is found anew, to see what may be expected of it
@@ -294,7 +296,7 @@ class Comparison:
         spread = np.square(self.Y - w @ self.Y / w.sum()).sum(axis=1)
         e = max(float(w @ spread / w.sum()) / self.n, TINY)
         losses = np.array([tuned.loss for _, tuned in trials]) + e
-        shares = (losses / losses.min()) ** (-self.n / SHARPNESS)
+        shares = (losses / losses.min()) ** -min(self.n / SHARPNESS, SHARPEST)
         shares /= [numbers.count(number) for number in numbers]
         shares[shares < max(LEAST_SHARE * shares.max(), np.sort(shares)[-MOST:][0])] = 0.0
         for (term, _), share in zip(trials, shares / shares.sum(), strict=True):
