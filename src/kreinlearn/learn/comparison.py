@@ -11,7 +11,8 @@ predicting the mean target over the number n of objects, the weight of a similar
 
     ((l + e) / (l_min + e)) ** -min(n / SHARPNESS, SHARPEST)
 
-over the number of similarities that are made of the same kernel.
+over the number of similarities that are made of the same kernel. Of so many objects that the closed
+form looks at all similarities first, kernels that lower the loss of this blend are added to it.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ FINALISTS = 4  # similarities that folds judge if the closed form has screened a
 SHARPNESS, SHARPEST = 10.0, 20.0  # objects by which the power of a loss grows by one; at most
 MOST, LEAST_SHARE = 10, 0.02  # similarities in a blend; of the largest weight, less is dropped
 FOUND_ANEW = 200  # objects for which everything is found anew, or so many times more, as above
+ADDED, STEPS = 0.5, 8  # of the weight of a blend, that of a kernel which is added; how often
 OUTER_FOLDS = 3  # in each of which everything is found anew, to see what may be expected of it
 LEAST_OUTER = 8  # objects for that
 OUTLIER = 3.0  # times the largest coefficients of the folds: more are an accident
@@ -275,6 +277,8 @@ class Comparison:
             best = judged_alone[0][0].number
             judged_alone = [trial for trial in judged_alone if trial[0].number == best]
         terms = self._blend(judged_alone)
+        if adds and screens:
+            terms = replace(few, rounds=())._grown(terms, trials, unknowns)
         shares = np.zeros(len(names))
         for term in terms:
             shares[term.number] = term.weight
@@ -308,6 +312,34 @@ class Comparison:
             parts = {name: share / total for name, share in each.items() if name is not None}
             terms.append(Term(number, blend_name(parts) if parts else None, total))
         return terms if len(terms) > 1 else [terms[0]._replace(weight=1.0)]
+
+    def _grown(
+        self, terms: Sequence[Term], trials: Sequence[tuple[Term, Tuned]], unknowns: Unknowns
+    ) -> list[Term]:
+        """The same terms and others, each added a share at a time while the loss falls.
+
+        Kernels that see different things err less together than those that are best alone.
+        """
+        own = {term.number: term._replace(weight=1.0) for term in terms}
+        for number in {term.number for term, _ in trials} - own.keys():
+            (own[number],) = self._blend([each for each in trials if each[0].number == number])
+        scaled = {number: self._on_one_scale(term) for number, term in own.items()}
+        shares = dict.fromkeys(own, 0.0) | {term.number: term.weight for term in terms}
+
+        def loss(shares: dict[int, float]) -> float:
+            used = [scaled[i]._replace(weight=a * scaled[i].weight) for i, a in shares.items() if a]
+            return self.screened(used, unknowns).loss
+
+        least, pool = loss(shares), sorted(own)
+        for _ in range(STEPS):
+            larger = [{**shares, number: shares[number] + ADDED} for number in pool]
+            losses = map_in_threads(loss, larger, self.workers)
+            helpful = [number for number, at in zip(pool, losses, strict=True) if at < least]
+            if not helpful:
+                break
+            least, shares, pool = min(losses), larger[int(np.argmin(losses))], helpful
+        total = sum(shares.values())
+        return [own[i]._replace(weight=shares[i] / total) for i in sorted(own) if shares[i]]
 
     def _on_one_scale(self, term: Term) -> Term:
         """The weight over a power of two near the mean |eigenvalue| of the similarity."""

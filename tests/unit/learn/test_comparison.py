@@ -20,6 +20,7 @@ from kreinlearn.learn.comparison import (
     OUTER_FOLDS,
     OUTLIER,
     RAISED,
+    SHARPEST,
     SHARPNESS,
     Comparison,
 )
@@ -53,7 +54,7 @@ def shares_by_formula(losses: dict[Any, float], Y: Any, w: Any = None) -> dict[A
     least = min(losses.values())
     of_kernel = [number for number, _ in losses]
     shares = {
-        key: ((loss + e) / (least + e)) ** (-n / SHARPNESS) / of_kernel.count(key[0])
+        key: ((loss + e) / (least + e)) ** -min(n / SHARPNESS, SHARPEST) / of_kernel.count(key[0])
         for key, loss in losses.items()
     }
     largest = sorted(shares, key=shares.__getitem__)[-MOST:]
@@ -101,6 +102,30 @@ def test_of_more_objects_the_weights_are_sharper() -> None:
     few, many = (shares_by_formula({(0, "exp"): 1.0, (0, "rank3"): 1.1}, Y[:n]) for n in (20, 200))
     assert few[0, "rank3"] > 0.4
     assert many[0, "rank3"] < 0.2
+
+
+def test_above_some_objects_the_weights_stay_as_sharp() -> None:
+    """Kernels that are nearly as good as the best one are not dropped, however many objects are."""
+    Y = np.random.default_rng(0).normal(size=(2000, 1))
+    some, many = (shares_by_formula({(0, None): 1.0, (1, None): 1.1}, Y[:n]) for n in (400, 2000))
+    assert many[1, None] == pytest.approx(some[1, None], rel=0.05)
+
+
+def test_of_many_objects_kernels_that_see_something_else_are_added() -> None:
+    """The target is a sum of two functions, of which each kernel sees one; the third sees noise."""
+    values, _ = problem(n := 170)
+    X = np.stack([D[:, 0] for D in values], axis=1)
+    noise = np.random.default_rng(1).normal(size=(n, 1))
+    Y = np.sin(X[:, :1]) + 0.6 * np.sin(X[:, 1:2]) + 0.05 * noise
+    comparison = Comparison(values, Y).with_rounds()
+    names = [AUTO_TRANSFORMS] * 3
+    blended = comparison.blended(names, BOTH)
+    assert blended.shares.sum() == pytest.approx(1)
+    assert min(blended.shares[:2]) > 0.2 > 2 * blended.shares[2]
+    alone = min(tuned.loss for _, tuned in blended.alone)
+    assert blended.judged.tuned.loss < alone / 2
+    unscreened = comparison.blended(names, BOTH, screens=False)
+    assert unscreened.shares[1] == 0
 
 
 def test_a_similarity_that_tells_nothing_is_dropped() -> None:
