@@ -88,6 +88,10 @@ class Field(Composite):
         return self.parts[0].splits_squares
 
     @property
+    def packers(self) -> list[ObjectKernel]:
+        return []  # which would take the values of the field, and not its records
+
+    @property
     def untrusted(self) -> list[Kernel]:
         """This kernel, which takes records, in the place of a function of the values."""
         return [self] if super().untrusted else []
