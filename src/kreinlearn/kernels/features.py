@@ -77,9 +77,7 @@ class FeatureKernel(ObjectKernel):
     def block(self, A: Objects, columns: Any) -> Array:
         return self.in_parts(A, lambda features: self.values(features, columns), like=columns)
 
-    def in_parts(
-        self, A: Objects, function: Callable[[Any], Array], *, like: Any = None
-    ) -> Array:
+    def in_parts(self, A: Objects, function: Callable[[Any], Array], *, like: Any = None) -> Array:
         """A function of features, of a few objects at a time unless they are known already."""
         n, size = len(A), self.rows_at_once
         if isinstance(A, Packed) or n <= size:

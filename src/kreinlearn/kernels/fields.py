@@ -11,7 +11,15 @@ from kreinlearn.data.dates import date_order, in_days
 from kreinlearn.data.frames import is_missing, is_number
 from kreinlearn.data.records import field_values
 from kreinlearn.data.tiles import length, objects_of, take
-from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, delivered, resolve
+from kreinlearn.kernels.base import (
+    Array,
+    Columns,
+    Kernel,
+    ObjectKernel,
+    Objects,
+    delivered,
+    resolve,
+)
 from kreinlearn.kernels.combine import Composite, LinearCombination, common_domain
 from kreinlearn.kernels.domains import Domain, Records, in_field
 
