@@ -92,8 +92,9 @@ class Convolutions(FeatureKernel, SeriesKernel, names=["convolutions"]):
 
     Notes
     -----
-    A block of values evaluates the features of each series once, which takes about 0.1 ms for 100
-    points, and is one product of them. The features of a landmark take 80 kB of memory.
+    A fit evaluates the features of each series once, which takes about 0.1 ms for 100 points; a
+    block of values is one product of them. The features of a landmark take 80 kB of memory, and
+    those of a series among which landmarks are chosen 40 kB.
 
     Series are rounded to single precision. Standardised features are rounded to multiples of 1/8192
     and end at 45.25 on either side, which none of 2,048 series exceeds. So their products and the

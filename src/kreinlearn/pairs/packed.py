@@ -34,18 +34,20 @@ class PackedRows:
     def add(self, numbers: Array, workers: int) -> None:
         """Pack the rows that are not packed yet, if there is room for all of them."""
         new = numbers[~np.isin(numbers, self.numbers)] if self.kernels else numbers[:0]
+        if not len(new):
+            return
         spans = spans_of(len(new), BLOCK)
-        blocks, left = dict[int, dict[int, Any]](), [self.room]
+        blocks, taken = dict[int, dict[int, Any]](), dict[int, int]()
 
         def one_block(i: int) -> None:
-            if left[0] >= 0:
+            if sum(taken.copy().values()) <= self.room:
                 objects = self.rows.take(new[slice(*spans[i])])
                 blocks[i] = {key: one.packed(objects) for key, one in self.kernels.items()}
-                left[0] -= sum(each.n_bytes for each in blocks[i].values())
+                taken[i] = sum(each.n_bytes for each in blocks[i].values())
 
-        map_blocks(one_block, range(len(spans)), workers=min(workers, len(spans) or 1))
-        if left[0] >= 0:
-            self.room = left[0]
+        map_blocks(one_block, range(len(spans)), workers=min(workers, len(spans)))
+        if sum(taken.values()) <= self.room:
+            self.room -= sum(taken.values())
             self._append(new, [blocks[i] for i in range(len(spans))], [b - a for a, b in spans])
 
     def _append(self, numbers: Array, blocks: list[dict[int, Any]], sizes: list[int]) -> None:
