@@ -5,14 +5,17 @@ A part is known by a hash of 64 bits, which is the same in every block, process 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
+from kreinlearn.data.tiles import objects_of
 from kreinlearn.kernels._compiled import as_written
-from kreinlearn.kernels.base import Array, ObjectKernel, Objects
+from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.kernels.features import FeatureKernel
 
 BITS = 2**64 - 1
 ODD = 0x9E3779B97F4A7C15  # 2^64 / the golden ratio
@@ -50,6 +53,24 @@ class Counts(NamedTuple):
     def total(self, weights: Array) -> Array:  # (n,)
         total = np.bincount(owner_of(self.start), weights, len(self.start) - 1)
         return total.astype(np.float64)  # integers, if there are no parts
+
+    @property
+    def n_bytes(self) -> int:
+        return self.start.nbytes + self.part.nbytes + self.times.nbytes
+
+    def take(self, places: Array) -> Self:
+        """The counts of some of the objects."""
+        begin, sizes = self.start[places], np.diff(self.start)[places]
+        start = np.append(0, np.cumsum(sizes))
+        at = np.arange(start[-1]) + np.repeat(begin - start[:-1], sizes)
+        return self._replace(start=start, part=self.part[at], times=self.times[at])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """The counts of several sequences of objects, one after the other."""
+        sizes = np.concatenate([np.diff(one.start) for one in parts])
+        part, times = (np.concatenate([one[i] for one in parts]) for i in (1, 2))
+        return cls(np.append(0, np.cumsum(sizes)), part, times, parts[0].kind)
 
 
 class Index(NamedTuple):
@@ -120,23 +141,19 @@ def _divide(S: Array, S_x: Array, S_z: Array) -> None:
             S[i, j] /= np.sqrt(scale) if scale > 0.0 else 1.0
 
 
-class CountKernel(ObjectKernel):
+class CountKernel(FeatureKernel):
     """S = sum_p a_p z_p or sum_p min(a_p, z_p), or a function of S, S(x, x) and S(z, z).
 
-    a_p and z_p count the parts p of two objects. A subclass gives ``packed``, which returns the
+    a_p and z_p count the parts p of two objects. A subclass gives ``features``, which returns the
     counts. The parts are added in the same order in S(x, z), S(z, x) and S(x, x), so that k(x, z)
     has the bits of k(z, x), and what is divided is exactly 1 for an object and itself.
     """
 
-    splits_squares = False  # packing the objects anew for each strip costs more than it saves
     _smaller = False  # whether minima are summed
     _divided = False  # whether S is divided by (S(x, x) S(z, z))^1/2
 
-    def packed_columns(self, Z: Objects) -> CountColumns:
-        return self._as_columns(self.packed(Z))
-
-    def _as_columns(self, counts: Counts) -> CountColumns:
-        return CountColumns(by_part(counts), self._own(counts), counts.kind)
+    def as_columns(self, features: Counts) -> CountColumns:
+        return CountColumns(by_part(features), self._own(features), features.kind)
 
     def _own(self, A: Counts) -> Array:
         return A.total(A.times if self._smaller else A.times**2)
@@ -150,13 +167,8 @@ class CountKernel(ObjectKernel):
             _divide(S, S_x, S_z)
         return S
 
-    def square(self, Z: Objects) -> Array:
-        """k(Z, Z) by all pairs at once, which is exactly symmetric; objects are packed once."""
-        A: Counts = self.packed(Z)
-        return self.values(A, self._as_columns(A))
-
     def diagonal(self, A: Objects) -> Array:
         if self.is_dissimilarity:
             return super().diagonal(A)
-        own = self._own(self.packed(A))
+        own = self.in_parts(objects_of(A), self._own)
         return np.sign(own) if self._divided else own

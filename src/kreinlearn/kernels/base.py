@@ -162,6 +162,13 @@ class Kernel(BaseEstimator):
         """
         return []
 
+    @property
+    def packers(self) -> list[ObjectKernel]:
+        """The kernels in this one, or itself, that take features of the objects given to it, once
+        these are evaluated.
+        """
+        return []
+
     def grid(self) -> list[dict[str, Any]]:
         """Parameters that are worth trying, once the kernel is fitted; none if it does not know
         any.
@@ -261,11 +268,21 @@ class ObjectKernel(Kernel):
         """k(A, Z) of packed rows and packed columns, (a, z) float64."""
         raise NotImplementedError
 
+    def block(self, A: Objects, columns: Any) -> Array:
+        """k(A, Z) of rows and packed columns."""
+        return self.values(self.packed(A, like=columns), columns)
+
+    def check(self, X: Objects, first: int, n: int, like: Any) -> Any:
+        """Raise the errors of ``packed``, perhaps with less work; what is returned is ``like`` for
+        the next objects.
+        """
+        return self.packed(X, first, n, like)
+
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
         """Check every object here, so that an error names its number in X and not in a block."""
         n, like = length(X), None
         for tile in gen_batches(n, TILE):
-            like = self.packed(objects_of(X[tile]), tile.start, n, like)
+            like = self.check(objects_of(X[tile]), tile.start, n, like)
         return self
 
     def columns(self, Z: Objects) -> Columns:
@@ -307,7 +324,8 @@ class ObjectColumns:
     """From rows A to k(A, Z), with the columns Z packed once."""
 
     def __init__(self, kernel: ObjectKernel, Z: Objects) -> None:
-        self.kernel, self.Z, self.packed = kernel, Z, kernel.packed_columns(Z)
+        self.kernel, self.packed = kernel, kernel.packed_columns(Z)
+        self.Z = Z if type(Z) is list else list(Z)  # without features that are known of a fit
 
     def __call__(self, A: Objects, out: Array | None = None) -> Array:
         A = objects_of(A)
@@ -318,7 +336,7 @@ class ObjectColumns:
     def evaluate(self, A: Objects, Z: Objects) -> Array:
         """k(A, Z), where Z are all columns or some of them."""
         columns = self.packed if Z is self.Z else self.kernel.packed_columns(Z)
-        return self.kernel.values(self.kernel.packed(A, like=columns), columns)
+        return self.kernel.block(A, columns)
 
 
 def delivered(K: Array, out: Array | None) -> Array:

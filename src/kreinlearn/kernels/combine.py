@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from kreinlearn.data.tiles import length
-from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, resolve
+from kreinlearn.kernels.base import Array, Columns, Kernel, ObjectKernel, Objects, resolve
 from kreinlearn.kernels.domains import Domain
 from kreinlearn.kernels.keys import key_of
 from kreinlearn.kernels.processes import ProcessKernel
@@ -109,6 +109,11 @@ class Composite(ProcessKernel):
     @property
     def untrusted(self) -> list[Kernel]:
         return _untrusted(self.parts)
+
+    @property
+    def packers(self) -> list[ObjectKernel]:
+        """Those of the parts, unless processes evaluate them."""
+        return [one for part in self.inner for one in part.packers] if self.jobs == 1 else []
 
     def grid(self) -> list[dict[str, Any]]:
         """The grids of the parts side by side: every scale is multiplied by the same factor."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from functools import partial
 from itertools import combinations
 from numbers import Integral
 from typing import Any, NamedTuple, Self
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from kreinlearn.data.tiles import length, objects_of, take
 from kreinlearn.kernels._compiled import as_written
 from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.kernels.features import FeatureKernel, parts_of
 from kreinlearn.kernels.series_base import Series, SeriesKernel
 from kreinlearn.kernels.vector_columns import evenly, number
 
@@ -27,17 +29,31 @@ STEPS = 2.0**13  # standardised features are rounded to multiples of 1 / STEPS,
 FARTHEST = 45.25 * STEPS  # and end there: no deviation of n numbers exceeds (n - 1)^1/2
 MOST = 2**16  # features, so that MOST * FARTHEST^2 < 2^53: all sums of products are exact
 COUNT = f"pass a whole number from {PATTERNS} to {MOST}"
-ROWS = 256  # whose features are held at once
+HELD = 256  # series whose features are multiplied at once in double precision,
+AT_ONCE = 16  # and that are standardised at once, so that they stay in cache
 
 
-class Features(NamedTuple):
-    """Standardised features in steps: whole numbers."""
+class Shares(NamedTuple):
+    """Standardised features in steps: whole numbers, which single precision holds."""
 
-    values: Array  # (n, n_features) float64
+    values: Array  # (n, n_features) float32
     channels: int  # of the series
 
+    @property
+    def n_bytes(self) -> int:
+        return self.values.nbytes
 
-class Convolutions(SeriesKernel, names=["convolutions"]):
+    def take(self, places: Array) -> Self:
+        """The features of some of the series."""
+        return self._replace(values=self.values[places])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """The features of several sequences of series, one after the other."""
+        return cls(np.concatenate([one.values for one in parts]), parts[0].channels)
+
+
+class Convolutions(FeatureKernel, SeriesKernel, names=["convolutions"]):
     """The mean product of the features of MiniRocket of two series (Dempster et al. 2021).
 
     A feature is the share of all times at which sum_i w_i x_(t + (i - 4) d) exceeds a bias. The
@@ -76,8 +92,9 @@ class Convolutions(SeriesKernel, names=["convolutions"]):
 
     Notes
     -----
-    A block of values evaluates the features of each series once, which takes about 0.1 ms for 100
-    points, and is one product of them. The features of a landmark take 80 kB of memory.
+    A fit evaluates the features of each series once, which takes about 0.1 ms for 100 points; a
+    block of values is one product of them. The features of a landmark take 80 kB of memory, and
+    those of a series among which landmarks are chosen 40 kB.
 
     Series are rounded to single precision. Standardised features are rounded to multiples of 1/8192
     and end at 45.25 on either side, which none of 2,048 series exceeds. So their products and the
@@ -96,7 +113,7 @@ class Convolutions(SeriesKernel, names=["convolutions"]):
     """
 
     is_dissimilarity = False
-    splits_squares = False  # the features of all objects are evaluated once
+    rows_at_once = HELD
 
     def __init__(
         self, n_features: int = 9996, channels_first: bool = False, znormalize: bool = False
@@ -107,7 +124,8 @@ class Convolutions(SeriesKernel, names=["convolutions"]):
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
         n = number(self.n_features, "n_features", COUNT, least=PATTERNS, most=MOST, kind=Integral)
         super().fit(X, rng)
-        series, channels = self.packed(objects_of(take(X, evenly(length(X)))))
+        some = objects_of(take(X, evenly(length(X))))
+        series, channels = self.check(some, 0, len(some), None)
         self.dilations_ = dilations_for(max(map(len, series)), int(n) // PATTERNS)
         n_sums = PATTERNS * len(np.unique(self.dilations_))
         self.channels_ = drawn_channels(n_sums, channels, rng)
@@ -136,9 +154,9 @@ class Convolutions(SeriesKernel, names=["convolutions"]):
         ]
         return np.concatenate(parts)
 
-    def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Series:
+    def check(self, X: Objects, first: int, n: int, like: Any) -> Series:
         """Series in single precision."""
-        series = super().packed(X, first, n, like)
+        series = SeriesKernel.packed(self, X, first, n, like)
         for i, x in enumerate(series.items):
             if (largest := np.abs(x).max()) > LARGEST:
                 raise ValueError(
@@ -148,14 +166,18 @@ class Convolutions(SeriesKernel, names=["convolutions"]):
                 )
         return Series([x.astype(np.float32) for x in series.items], series.channels)
 
-    def _of_fit(self, X: Objects) -> Series:
-        """Series with the channels of those of the fit."""
+    def features(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Shares:
         check_is_fitted(self, "scale_", msg="biases are taken from series: fit the kernel first")
-        return self.packed(X, like=Series([], self.channels_.shape[1]))
+        channels = self.channels_.shape[1]
+        series = self.check(X, first, n, Series([], channels)).items
+        F = np.empty((len(series), len(self.biases_)), np.float32)
+        for here in parts_of(len(series), AT_ONCE):
+            F[here] = self._standardised(series[here])
+        return Shares(F, channels)
 
-    def packed_columns(self, Z: Objects) -> Features:
-        series, channels = self._of_fit(Z)
-        return Features(self._standardised(series), channels)
+    def as_columns(self, features: Shares) -> Shares:
+        """In double precision, in which all sums of products are exact."""
+        return features._replace(values=features.values.astype(np.float64))
 
     def shares(self, series: list[Array]) -> Array:  # (n, n_features)
         """The features as they are: shares of times."""
@@ -172,20 +194,14 @@ class Convolutions(SeriesKernel, names=["convolutions"]):
         F *= np.divide(STEPS, self.scale_, out=np.zeros_like(self.scale_), where=self.scale_ > 0)
         return np.clip(np.rint(F, out=F), -FARTHEST, FARTHEST, out=F)
 
-    def _blocks(self, series: list[Array]) -> Iterator[tuple[slice, Array]]:
-        """The features of a few series at a time."""
-        for start in range(0, len(series), ROWS):
-            here = slice(start, start + ROWS)
-            yield here, self._standardised(series[here])
-
     def _mean(self, sums: Array) -> Array:
         """Means over the features that are not left out."""
         return np.asarray(sums / (STEPS**2 * max(int(np.count_nonzero(self.scale_)), 1)))
 
-    def values(self, A: Series, Z: Features) -> Array:
-        sums = np.empty((len(A.items), len(Z.values)))
-        for here, F in self._blocks(A.items):
-            np.matmul(F, Z.values.T, out=sums[here])
+    def values(self, A: Shares, Z: Shares) -> Array:
+        sums = np.empty((len(A.values), len(Z.values)))
+        for here in parts_of(len(sums), HELD):
+            np.matmul(A.values[here].astype(np.float64), Z.values.T, out=sums[here])
         return self._mean(sums)
 
     def square(self, Z: Objects) -> Array:
@@ -194,10 +210,8 @@ class Convolutions(SeriesKernel, names=["convolutions"]):
         return self._mean(F @ F.T)
 
     def _each_with_itself(self, A: Objects) -> Array:
-        series, sums = self._of_fit(A).items, np.empty(len(A))
-        for here, F in self._blocks(series):
-            np.einsum("ij,ij->i", F, F, out=sums[here])
-        return self._mean(sums)
+        squares = partial(np.einsum, "ij,ij->i", dtype=np.float64)
+        return self._mean(self.in_parts(A, lambda F: squares(F.values, F.values)))
 
 
 def dilations_for(longest: int, n_biases: int) -> Array:

@@ -11,7 +11,15 @@ from kreinlearn.data.dates import date_order, in_days
 from kreinlearn.data.frames import is_missing, is_number
 from kreinlearn.data.records import field_values
 from kreinlearn.data.tiles import length, objects_of, take
-from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, delivered, resolve
+from kreinlearn.kernels.base import (
+    Array,
+    Columns,
+    Kernel,
+    ObjectKernel,
+    Objects,
+    delivered,
+    resolve,
+)
 from kreinlearn.kernels.combine import Composite, LinearCombination, common_domain
 from kreinlearn.kernels.domains import Domain, Records, in_field
 
@@ -86,6 +94,10 @@ class Field(Composite):
     @property
     def splits_squares(self) -> bool:  # type: ignore[override]
         return self.parts[0].splits_squares
+
+    @property
+    def packers(self) -> list[ObjectKernel]:
+        return []  # which would take the values of the field, and not its records
 
     @property
     def untrusted(self) -> list[Kernel]:

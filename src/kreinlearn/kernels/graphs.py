@@ -12,15 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Integral
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
-from sklearn.utils import check_scalar, gen_batches
+from sklearn.utils import check_scalar
 
-from kreinlearn.data.tiles import TILE, length, objects_of
 from kreinlearn.kernels._compiled import compiled
 from kreinlearn.kernels._counts import CountKernel, Counts, hashed
 from kreinlearn.kernels._graphs import Graphs, alike, codes, counted, join
@@ -37,12 +36,8 @@ class _GraphKernel(ObjectKernel):
 
     labelled = True  # whether labels of nodes count
 
-    def fit(self, X: Objects, rng: np.random.Generator) -> Self:
-        """Check every graph, without the work of packing it."""
-        n = length(X)
-        for tile in gen_batches(n, TILE):
-            self._joined(objects_of(X[tile]), tile.start, n)
-        return self
+    def check(self, X: Objects, first: int, n: int, like: object) -> Graphs:
+        return self._joined(X, first, n)
 
     def _joined(self, X: Objects, first: int = 0, n: int = 0) -> Graphs:
         return join(X, first, n, codes if self.labelled else alike)
@@ -54,7 +49,7 @@ class _CountKernel(CountKernel, _GraphKernel):
     def _counts(self, graphs: Graphs) -> Counts:
         raise NotImplementedError
 
-    def packed(self, X: Objects, first: int = 0, n: int = 0, like: object = None) -> Counts:
+    def features(self, X: Objects, first: int = 0, n: int = 0, like: object = None) -> Counts:
         return self._counts(self._joined(X, first, n))
 
 

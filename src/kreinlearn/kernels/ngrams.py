@@ -8,10 +8,9 @@ from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from kreinlearn.data.tiles import TILE, length, objects_of, take
+from kreinlearn.data.tiles import length, objects_of, take
 from kreinlearn.kernels._compiled import compiled
 from kreinlearn.kernels._counts import BITS, ODD, CountKernel, Counts, hashed, places, text_code
 from kreinlearn.kernels.base import Array, Objects, given
@@ -102,13 +101,11 @@ class NGrams(TextKernel, CountKernel, names=["ngrams"]):
 
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
         self._parameters()
-        n, kind = length(X), None
-        for tile in gen_batches(n, TILE):
-            kind = letters_of(objects_of(X[tile]), tile.start, n, kind).kind
+        super().fit(X, rng)
         self.ngrams_, self.idf_ = np.empty(0, np.uint64), np.ones(1)
         if self.idf:
-            some = objects_of(take(X, evenly(n)))
-            counts = ngrams_of(letters_of(some, 0, n, kind), *self._parameters())
+            some = objects_of(take(X, evenly(length(X))))
+            counts = ngrams_of(self.check(some, 0, len(some), None), *self._parameters())
             self.ngrams_, holders = np.unique(counts.part, return_counts=True)
             self.idf_ = 1 + np.log((1 + len(some)) / (1 + np.append(holders, 0)))
         return self
@@ -127,10 +124,11 @@ class NGrams(TextKernel, CountKernel, names=["ngrams"]):
             )
         return int(lengths[0]), int(lengths[1])
 
-    def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Counts:
-        lengths = self._parameters()
-        letters = letters_of(X, first, n or len(X), like.kind if like else None)
-        counts = ngrams_of(letters, *lengths)
+    def check(self, X: Objects, first: int, n: int, like: Any) -> Letters:
+        return letters_of(X, first, n or len(X), like.kind if like else None)
+
+    def features(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Counts:
+        counts = ngrams_of(self.check(X, first, n, like), *self._parameters())
         times = 1 + np.log(counts.times) if self.sublinear else counts.times
         if self.idf:
             check_is_fitted(self, "idf_")

@@ -186,7 +186,7 @@ def learn_combination(
     seconds = [part.seconds() for part in parts]  # which may have to be measured
     costly = parts[0].among(COMPARED) * sum(seconds) > COSTLY
     numbers = among[evenly(Y, OF_COSTLY if costly else COMPARED, ALMOST_ALL)]
-    pairs.sample(numbers)  # rows that are elsewhere are fetched at once
+    pairs.rows.fetch(numbers)  # rows that are elsewhere are fetched at once
     sources = _sources(parts, numbers, kernel.labels, seconds, limit)
     sample = compared_on(parts[0], encoded, numbers, [source.raw for source in sources])
     sample = sample.with_rounds()

@@ -410,6 +410,7 @@ def sweep(
     takes C / unit of all rows, by number.
     """
     columns, unit = pairs.evaluator(sample), sample.unit
+    pairs.packed.keep(sample.columns)  # the pass takes memory for its own values
     _require_outputs(pairs, len(sample.landmarks), targets)
     inside = sample.rows[sample.rows >= 0]
     C = sample.scaled[len(sample.rows) - len(inside) :]

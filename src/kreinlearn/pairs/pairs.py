@@ -36,6 +36,7 @@ from kreinlearn.pairs.evaluate import (
     scaled,
     spans_of,
 )
+from kreinlearn.pairs.packed import SHARE, PackedRows
 from kreinlearn.pairs.probe import COUNTED, warn_of_probe
 from kreinlearn.pairs.rows import Rows, Session, open_session
 from kreinlearn.progress import Progress
@@ -296,6 +297,8 @@ class Pairs:
         self.kernel, self.rows, self.session = kernel, rows, session
         self.workers = session.workers if kernel.threads else 1
         self.known = KnownPairs()
+        packers = kernel.packers if session.store is None else []  # which may have all values
+        self.packed = PackedRows(packers, rows, SHARE * session.budget)
         self.n = rows.n  # the number of all rows
         self.is_matrix = kernel.domain.is_matrix  # the values are given
         self.in_place = kernel.writes_in_place  # the kernel writes to buffers
@@ -335,6 +338,7 @@ class Pairs:
     def sample(self, rows: Array, pool: Array | None = None) -> Sample:
         """A sample of these rows, with no column yet."""
         self.rows.fetch(rows)
+        self.packed.add(rows, self.workers)
         return Sample.empty(rows, pool)
 
     def with_reference(self, sample: Sample) -> Sample:
@@ -346,6 +350,10 @@ class Pairs:
     def take(self, numbers: Array) -> Objects:
         """The objects of rows."""
         return self.rows.take(numbers)
+
+    def _objects(self, numbers: Array) -> Objects:
+        """The same for the kernel, with the features of those that are packed."""
+        return self.packed.of(numbers, self.rows.take(numbers))
 
     # Columns
 
@@ -401,7 +409,7 @@ class Pairs:
         def one_part(span: tuple[int, int]) -> None:
             here = places[slice(*span)]
             numbers = rows[here]
-            A = self.rows.take(numbers)
+            A = self._objects(numbers)
             values, room = partial(columns.raw_of_rows, numbers), scratch.get(A, len(new))
             K = evaluate(values, A, numbers, new, room, self.session.progress)
             if self.kernel.is_dissimilarity:
@@ -414,7 +422,7 @@ class Pairs:
     def columns(self, numbers: Array) -> LandmarkColumns:
         """Values to the rows ``numbers``, by way of the store if there is one."""
         Z = self._as_columns(numbers)
-        columns, store = self.kernel.columns(Z), self.session.store
+        columns, store = self.kernel.columns(self.packed.of(numbers, Z)), self.session.store
         stored = None if store is None else store.columns(columns, Z, numbers)
         return LandmarkColumns(columns, stored=stored, objects=Z)
 
@@ -469,10 +477,10 @@ class Pairs:
         if np.array_equal(A, B):
             return self._evaluated_square(A)
         values, progress = partial(self.columns(B).raw_of_rows, A), self.session.progress
-        return evaluate(values, self.rows.take(A), A, B, progress=progress)
+        return evaluate(values, self._objects(A), A, B, progress=progress)
 
     def _evaluated_square(self, numbers: Array) -> Array:
-        objects, kernel = self.rows.take(numbers), self.kernel
+        objects, kernel = self._objects(numbers), self.kernel
         if self.is_matrix:
             K = kernel.columns(self._as_columns(numbers))(objects)
             K = symmetrised(K) if asymmetry_of(K) else K
@@ -522,4 +530,4 @@ class Pairs:
             return self.kernel.diagonal(numbers)
         store = self.session.store
         values = partial(store.diagonal, numbers) if store else partial(diagonal, self.kernel)
-        return evaluate(values, self.rows.take(numbers), numbers, np.array(["itself"]))[:, 0]
+        return evaluate(values, self._objects(numbers), numbers, np.array(["itself"]))[:, 0]

@@ -39,7 +39,7 @@ def fitted(X: Any, seed: int = 0, **params: Any) -> Convolutions:
 
 
 def shares(kernel: Convolutions, X: Any) -> Any:
-    return kernel.shares(kernel.packed(X).items)
+    return kernel.shares(kernel.check(X, 0, len(X), None).items)
 
 
 # The definition
