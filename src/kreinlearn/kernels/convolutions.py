@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.tiles import length, objects_of, take
 from kreinlearn.kernels._compiled import as_written
-from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.kernels.base import Array, Objects, product
 from kreinlearn.kernels.series_base import Series, SeriesKernel
 from kreinlearn.kernels.vector_columns import evenly, number
 
@@ -185,7 +185,7 @@ class Convolutions(SeriesKernel, names=["convolutions"]):
     def values(self, A: Series, Z: Features) -> Array:
         sums = np.empty((len(A.items), len(Z.values)))
         for here, F in self._blocks(A.items):
-            np.matmul(F, Z.values.T, out=sums[here])
+            product(F, Z.values.T, sums[here])
         return self._mean(sums)
 
     def square(self, Z: Objects) -> Array:
