@@ -45,6 +45,7 @@ from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.progress import fit_task
 from kreinlearn.solvers.probabilities import Calibration
+from kreinlearn.sums.parallel import serial_blas
 
 if TYPE_CHECKING:
     from kreinlearn.estimators.explaining import Explanations
@@ -130,10 +131,11 @@ class Learner(KreinEstimator):
         )
         with self._fitting(X, y, sample_weight):
             model = self._coarsely(learn) if self._is_single else learn(self._resources.dtype)
-            self._keep_beside(model)
-            if also is not None:
-                also(model.pairs, model.sample)
-            self._keep(model)
+            with serial_blas():  # as in the session of the fit, which has ended
+                self._keep_beside(model)
+                if also is not None:
+                    also(model.pairs, model.sample)
+                self._keep(model)
             if isinstance(model.sums, FitSums):
                 self._fit_sums = model.sums
 

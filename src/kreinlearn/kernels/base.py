@@ -352,6 +352,13 @@ def mirrored(K: Array) -> Array:
     return np.asarray(np.triu(K) + np.triu(K, 1).T)
 
 
+def product(A: Array, B: Array, out: Array | None = None) -> Array:
+    """A @ B; of a single row without BLAS, which may wake threads that take longer than it."""
+    if len(A) > 1:
+        return np.asarray(np.matmul(A, B, out=out, casting="same_kind"))
+    return np.asarray(np.einsum("ad,db->ab", A, B, out=out, casting="same_kind"))
+
+
 def symmetrised(K: Array) -> Array:
     """The mean of a square matrix and its transpose."""
     both = K + K.T

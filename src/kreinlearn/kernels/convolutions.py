@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.tiles import length, objects_of, take
 from kreinlearn.kernels._compiled import as_written
-from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.kernels.base import Array, Objects, product
 from kreinlearn.kernels.features import FeatureKernel, parts_of
 from kreinlearn.kernels.series_base import Series, SeriesKernel
 from kreinlearn.kernels.vector_columns import evenly, number
@@ -201,7 +201,7 @@ class Convolutions(FeatureKernel, SeriesKernel, names=["convolutions"]):
     def values(self, A: Shares, Z: Shares) -> Array:
         sums = np.empty((len(A.values), len(Z.values)))
         for here in parts_of(len(sums), HELD):
-            np.matmul(A.values[here].astype(np.float64), Z.values.T, out=sums[here])
+            product(A.values[here].astype(np.float64), Z.values.T, sums[here])
         return self._mean(sums)
 
     def square(self, Z: Objects) -> Array:

@@ -14,7 +14,7 @@ from scipy.spatial.distance import pdist
 from sklearn.utils.extmath import row_norms
 
 from kreinlearn.data.tiles import TILE, Source, take
-from kreinlearn.kernels.base import Array, Objects
+from kreinlearn.kernels.base import Array, Objects, product
 
 REMEDY = "scale the data, with StandardScaler say"
 FINITE, POSITIVE = "pass a finite number", "pass a positive finite number"
@@ -140,7 +140,7 @@ class DistanceColumns(BlockColumns):
             augmented[:, d] = squared_norms(x)
             augmented[:, d + 1] = 1
             require_small(augmented[:, d], "row", start)
-            np.matmul(augmented, Zt, out=out)
+            product(augmented, Zt, out)
         self.apply(out)
 
 
@@ -161,7 +161,7 @@ class ProductColumns(BlockColumns):
         if sp.issparse(A):
             (A @ ready[0]).toarray(out=out)
         else:
-            np.matmul(A, ready[0], out=out)
+            product(A, ready[0], out)
         self.apply(out)
 
 

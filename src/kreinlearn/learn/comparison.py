@@ -39,6 +39,7 @@ SHARES = tuple(10.0 ** np.arange(-9, 0.5, 1.5))  # of the scale: penalties that 
 SCREENED_ACCURACY = 1e-5  # of the integrals behind the closed form, where similarities are screened
 SKETCHED = 8  # sums of targets by which penalties are tuned, if there are more targets
 LARGE = 1500  # objects from which on several threads decompose their matrix
+TINY_MATRIX = 100  # objects below which threads wait for one another, and gain nothing
 COMPARED = 400  # objects on which similarities are compared, and so many times more:
 ALMOST_ALL = 1.2  # all objects are looked at, and not a part, if there are not more
 FINALISTS = 4  # similarities that folds judge if the closed form has screened all
@@ -287,9 +288,8 @@ class Comparison:
 
     def _tried(self, terms: Sequence[Term], unknowns: Unknowns) -> list[tuple[Term, Tuned]]:
         """Each similarity with coarse penalties, the best one first."""
-        tuned = map_in_threads(
-            lambda term: self.screened([term], unknowns), terms, self.workers
-        )  # fmt: skip
+        workers = self.workers if self.n >= TINY_MATRIX else 1
+        tuned = map_in_threads(lambda term: self.screened([term], unknowns), terms, workers)
         return sorted(zip(terms, tuned, strict=True), key=lambda trial: trial[1].loss)
 
     def _blend(self, trials: Sequence[tuple[Term, Tuned]]) -> list[Term]:

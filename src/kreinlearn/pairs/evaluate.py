@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from kreinlearn.data.tiles import TILE, Scratch, first_not_finite, length, take
-from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, symmetrised
+from kreinlearn.kernels.base import Array, Columns, Kernel, Objects, product, symmetrised
 from kreinlearn.kernels.dissimilarity import Transform, check_dissimilarities
 from kreinlearn.pairs.rows import STORED, Session
 from kreinlearn.progress import TIMED_ROWS, Progress, seconds_a_pair
@@ -210,14 +210,15 @@ def project(
             C = columns.transformed(raw)
             W_here = W.astype(C.dtype, copy=False)
             if scores is None:
-                np.matmul(C, W_here, out=here, casting="same_kind")
+                product(C, W_here, here)
             else:
-                here[:] = scores(raw, C @ W_here)
+                here[:] = scores(raw, product(C, W_here))
         if not np.isfinite(here).all():
             require_finite(C, numbers, np.arange(len(W)))
         progress.add(len(here), len(here) * width)
 
-    with progress.step("new rows", n, n * width), serial_blas():
+    limit = serial_blas() if n > 1 else nullcontext()  # to set it takes longer than one object
+    with progress.step("new rows", n, n * width), limit:
         if n <= n_rows:
             one_part((0, n))
         else:

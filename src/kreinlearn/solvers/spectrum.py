@@ -91,8 +91,8 @@ def _with_fixed_signs(U: Array, order: Array) -> Array:
         part = U[:, order[here]]
         magnitude = np.abs(part)
         large = magnitude >= (1 - PIVOT_RTOL) * np.max(magnitude, axis=0, initial=0.0)
-        pivot = np.take_along_axis(part, np.argmax(large, axis=0)[None, :], axis=0)  # (1, r)
-        np.multiply(part, np.sign(pivot[0]), out=out[:, here])
+        pivot = part[np.argmax(large, axis=0), np.arange(part.shape[1])]
+        np.multiply(part, np.sign(pivot), out=out[:, here])
     return out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,8 @@ from sklearn.metrics.pairwise import distance_metrics, kernel_metrics, pairwise_
 
 from kreinlearn import KreinNystroem, Landmarks, dissimilarity, pairwise, register
 from kreinlearn.kernels import DeltaGauss, Gaussian, Kernel, registered, resolve
-from kreinlearn.kernels.base import REGISTRY, symmetrised
+from kreinlearn.kernels.base import REGISTRY, product, symmetrised
+from tests.bounds import rounding
 
 X = np.random.default_rng(2).normal(size=(30, 3))
 
@@ -199,3 +201,15 @@ def test_the_mean_of_a_matrix_and_its_transpose(dtype: Any) -> None:
     before = K.copy()
     np.testing.assert_array_equal(symmetrised(K), [[2.0, 2.5], [2.5, 6.0]])
     np.testing.assert_array_equal(K, before)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("into", [None, np.float32])
+def test_a_product_is_that_of_the_definition(n: int, into: Any) -> None:
+    rng = np.random.default_rng(n)
+    A, B = rng.standard_normal((n, 700)), rng.standard_normal((700, 4))
+    out = None if into is None else np.empty((n, 4), into)
+    bound = rounding(700, into or np.float64) * (np.abs(A) @ np.abs(B)).max()
+    expected = [[math.fsum(a * b) for b in B.T] for a in A]
+    np.testing.assert_allclose(product(A, B, out), expected, rtol=0, atol=bound)
+    assert out is None or product(A, B, out) is out

@@ -403,3 +403,19 @@ def test_equal_weights_are_no_weights() -> None:
     values = np.array([1e-3, 1e-2])
     losses = [one.loss(terms, one.decomposed(terms))(values)[0] for one in (comparison, weighted)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "workers"), [(99, 1), (100, 3)])
+def test_tiny_matrices_are_one_thread_s(
+    n: int, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[int]()
+
+    def noted(function: Any, items: Any, workers: int) -> list[Any]:
+        asked.append(workers)
+        return list(map(function, items))
+
+    monkeypatch.setattr("kreinlearn.learn.comparison.map_in_threads", noted)
+    values, Y = problem(n)
+    Comparison(values, Y, workers=3).blended([AUTO_TRANSFORMS[:2]], BOTH)
+    assert asked == [workers]

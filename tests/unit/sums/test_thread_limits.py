@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 
+import numpy as np
 import pytest
 
+from kreinlearn import KreinClassifier, _native
 from kreinlearn.sums import parallel
 from kreinlearn.sums.parallel import (
     _blas,
@@ -45,6 +47,21 @@ def in_thread(work):
 
 def test_there_is_a_library_to_limit():
     assert {lib.user_api for lib in _blas()} == {"blas"}
+
+
+def test_no_matrix_of_a_small_fit_has_several_threads(two_threads, monkeypatch):
+    """Also after the session of the fit, where everything is found anew without some objects."""
+    decompose, found = _native.eigh, list[int]()
+
+    def noted(A):
+        found.extend(numbers(_blas()))
+        return decompose(A)
+
+    monkeypatch.setattr(_native, "eigh", noted)
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    KreinClassifier("gaussian", n_jobs=2, random_state=0).fit(X, X[:, 0] > 0)
+    assert set(found) == {1}
+    assert set(numbers(_blas())) == {2}
 
 
 def test_the_limit_is_lifted_by_whoever_leaves_last(two_threads):
