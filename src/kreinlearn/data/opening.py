@@ -14,8 +14,6 @@ import numpy as np
 from kreinlearn.data.arrays import ArrayFile, array_in, memory_map, zarr_array
 from kreinlearn.data.arrow import ArrowTable, OpenParquet, arrow_at, dataset_of, parquet_at
 from kreinlearn.data.blocks import ONCE, Blocks
-from kreinlearn.data.delimited import Delimited, detected
-from kreinlearn.data.jsonl import JsonLines
 from kreinlearn.data.source import NUMBERS
 from kreinlearn.data.table import Table
 from kreinlearn.data.tiles import Source, library
@@ -88,10 +86,14 @@ def open_file(
     if suffix in ARROW:
         return Table(arrow_at(path), by_name=True)
     if suffix in DELIMITERS:
+        from kreinlearn.data.delimited import Delimited, detected
+
         mark = delimiter or detected(path, DELIMITERS[suffix], encoding)
         file = Delimited(path, encoding=encoding, delimiter=mark, header=header)
         return Table(file, by_name=True)
     if suffix in JSON:
+        from kreinlearn.data.jsonl import JsonLines
+
         return Table(JsonLines(path, encoding=encoding), by_name=True)
     if path.suffix.lower() in ARRAYS:
         return ArrayFile(path, memory_budget)

@@ -36,9 +36,7 @@ from kreinlearn.distributed.delayed import (
     Delayed,
     DelayedBlocks,
 )
-from kreinlearn.distributed.hinge import room
 from kreinlearn.distributed.rows import DaskRows, empty_frame, rows_of
-from kreinlearn.distributed.worker_rows import WorkerRows, column_on_workers
 from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.pairs.rows import Rows, joined
 
@@ -107,6 +105,9 @@ def _receive_on_workers(
             border.check_names(frame, reset=True)
         return here
     refuse("rows on workers")
+    from kreinlearn.distributed.hinge import room
+    from kreinlearn.distributed.worker_rows import WorkerRows
+
     most = ROWS_SHARE * room(border.budget, given=border.memory_budget is not None)
     fit = rows.n_bytes is not None and rows.n_bytes <= most
     return WorkerRows(rows.persisted() if fit else rows)
@@ -286,6 +287,8 @@ def scored(
         y = _in_memory(y, "y", check)
         sample_weight = _in_memory(sample_weight, "sample_weight", checked_weights)
         return float(here(*with_target(X, y), sample_weight=sample_weight))
+    from kreinlearn.distributed.worker_rows import column_on_workers
+
     check_is_fitted(estimator)
     rows = rows_of(X, delayed.with_length)
     labels = column_on_workers(y, rows, check, "y").blocks

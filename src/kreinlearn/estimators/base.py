@@ -55,7 +55,6 @@ from kreinlearn.pairs.evaluate import (
 )
 from kreinlearn.pairs.pairs import Pairs, Sample, open_pairs
 from kreinlearn.pairs.rows import Rows
-from kreinlearn.persist import save
 from kreinlearn.progress import Progress, fit_task, tasks_of
 from kreinlearn.sums.parallel import worker_count
 
@@ -339,6 +338,8 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
             For objects of a class of your own: a function that turns an object into numbers, texts,
             arrays, and lists, tuples and dicts of these. ``load`` needs its reverse.
         """
+        from kreinlearn.persist import save
+
         save(self, path, external_kernel=external_kernel, encode=encode)
 
     def _new_rows(self, X: Objects) -> tuple[Any, LandmarkColumns]:

@@ -10,7 +10,7 @@ from kreinlearn.estimators.learner import KreinClassifierBase, Learner
 from kreinlearn.estimators.ridge import IncrementalClassifier, IncrementalRegressor, RandomState
 from kreinlearn.learn.coding import Classes, Regression
 from kreinlearn.learn.fit import Recipe
-from kreinlearn.learn.losses import SquaredError
+from kreinlearn.learn.losses.squared import SquaredError
 from kreinlearn.nystrom.core import SimilarityFeatures
 
 

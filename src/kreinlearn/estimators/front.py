@@ -26,7 +26,7 @@ from kreinlearn.learn.combination import Combination
 from kreinlearn.learn.decision import Decision, expected_class_error, expected_square
 from kreinlearn.learn.fit import Model, Recipe
 from kreinlearn.learn.groups import equal_in_words
-from kreinlearn.learn.losses import SquaredError
+from kreinlearn.learn.losses.squared import SquaredError
 from kreinlearn.learn.neighbours import NEIGHBOURS, LabelNeighbours, NeighbourScores
 from kreinlearn.learn.stack import probabilities
 

@@ -15,7 +15,7 @@ from kreinlearn.estimators.learner import KreinClassifierBase, KreinRegressorBas
 from kreinlearn.kernels.base import Objects
 from kreinlearn.learn.coding import Classes, Regression
 from kreinlearn.learn.fit import Recipe
-from kreinlearn.learn.losses import SquaredError
+from kreinlearn.learn.losses.squared import SquaredError
 
 RandomState = int | np.random.RandomState | np.random.Generator | None
 

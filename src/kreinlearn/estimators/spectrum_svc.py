@@ -36,7 +36,7 @@ from kreinlearn.learn.comparison import ALMOST_ALL, COMPARED
 from kreinlearn.learn.exact import evenly
 from kreinlearn.learn.fit import Recipe
 from kreinlearn.learn.folds import are_drawn, draw_folds, warn_of_rare
-from kreinlearn.learn.losses import SquaredHinge
+from kreinlearn.learn.losses.hinge import SquaredHinge
 from kreinlearn.learn.search import Unknowns
 from kreinlearn.learn.similarity import shared
 from kreinlearn.nystrom.landmarks import Landmarks, MapSpec, open_sample, select_landmarks

@@ -13,7 +13,8 @@ from kreinlearn.estimators.learner import KreinClassifierBase
 from kreinlearn.estimators.ridge import RandomState
 from kreinlearn.learn.coding import Classes
 from kreinlearn.learn.fit import Recipe
-from kreinlearn.learn.losses import SparseHinge, SquaredHinge
+from kreinlearn.learn.losses.hinge import SquaredHinge
+from kreinlearn.learn.losses.sparse import SparseHinge
 
 
 class KreinSVC(KreinClassifierBase):

@@ -13,7 +13,7 @@ from kreinlearn.estimators.learner import KreinClassifierBase, Learner
 from kreinlearn.estimators.ridge import IncrementalClassifier, IncrementalRegressor, RandomState
 from kreinlearn.learn.coding import Classes, Regression
 from kreinlearn.learn.fit import Recipe
-from kreinlearn.learn.losses import VarianceConstrained
+from kreinlearn.learn.losses.variance import VarianceConstrained
 
 POSITIVE = [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})]
 CONSTRAINTS: dict[str, list[Any]] = {

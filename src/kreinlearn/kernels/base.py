@@ -100,9 +100,8 @@ class Kernel(BaseEstimator):
     diagonal_cost = 1  # pairs that are evaluated for each k(x, x)
     pair_seconds: float | None = 1e-8  # about how long one value takes; None: it is measured
 
-    def __init_subclass__(cls, names: Sequence[str] = (), **more: Any) -> None:
-        """Register the names of a kernel of this library."""
-        super().__init_subclass__(**more)
+    def __init_subclass__(cls, names: Sequence[str] = ()) -> None:
+        """Register the names of a kernel of this library; its methods take no metadata to route."""
         REGISTRY.update(dict.fromkeys(names, cls))
 
     @property

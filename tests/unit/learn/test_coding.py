@@ -21,7 +21,7 @@ from kreinlearn.learn.coding import (
     require_two,
     targets_of,
 )
-from kreinlearn.learn.losses import SquaredError
+from kreinlearn.learn.losses.squared import SquaredError
 from kreinlearn.learn.task import Linear
 from kreinlearn.pairs.rows import Rows
 from tests import oracles

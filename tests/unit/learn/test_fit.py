@@ -12,7 +12,10 @@ from kreinlearn.kernels import DeltaGauss, Precomputed, dissimilarity, pairwise
 from kreinlearn.learn.coding import Classes, Regression, read_targets
 from kreinlearn.learn.fit import LearnSpec, fit_model, make_task
 from kreinlearn.learn.folds import TRAINING
-from kreinlearn.learn.losses import SparseHinge, SquaredError, SquaredHinge, VarianceConstrained
+from kreinlearn.learn.losses.hinge import SquaredHinge
+from kreinlearn.learn.losses.sparse import SparseHinge
+from kreinlearn.learn.losses.squared import SquaredError
+from kreinlearn.learn.losses.variance import VarianceConstrained
 from kreinlearn.learn.search import Unknowns
 from kreinlearn.learn.similarity import SimilaritySpec
 from kreinlearn.nystrom.core import KreinFeatures, SimilarityFeatures

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss, make_scorer, mean_absolute_error
 
-from kreinlearn.learn.losses import SquaredError
+from kreinlearn.learn.losses.squared import SquaredError
 from kreinlearn.learn.scoring import FoldClassifier, FoldRegressor, cross_validated_score
 from tests.unit.learn.learning import FEW, LAMBDAS, W, Y, of_vectors
 

@@ -18,7 +18,8 @@ from kreinlearn.learn.exact import (
     tune_exactly,
 )
 from kreinlearn.learn.folds import SOME
-from kreinlearn.learn.losses import SquaredHinge, machines
+from kreinlearn.learn.losses import machines
+from kreinlearn.learn.losses.hinge import SquaredHinge
 from kreinlearn.learn.losses.machines import (
     FACTORS,
     MachineFold,

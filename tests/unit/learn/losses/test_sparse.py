@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kreinlearn.learn.losses import SparseHinge
 from kreinlearn.learn.losses.sparse import (
     PATH,
+    SparseHinge,
     column_scales,
     cross_validated_path,
     krein_norm,

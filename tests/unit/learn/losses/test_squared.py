@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kreinlearn.learn.losses import SquaredError
+from kreinlearn.learn.losses.squared import SquaredError
 from kreinlearn.learn.search import Tuned, Unknowns
 from kreinlearn.sums.moments import FeatureMoments
 from tests import oracles

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kreinlearn.learn.coding import Encoded
-from kreinlearn.learn.losses import VarianceConstrained
+from kreinlearn.learn.losses.variance import VarianceConstrained
 from kreinlearn.learn.search import Unknowns
 from kreinlearn.sums.moments import FeatureMoments
 from tests import oracles
