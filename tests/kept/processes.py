@@ -127,7 +127,7 @@ def fit(store: str, seconds: float, largest: int) -> dict[str, Any]:
     model = kl.KreinRidge(kernel, landmarks=[*range(LANDMARKS)], **MADE, resources=resources)
     try:
         model.fit(X, y)
-    except OSError as error:
+    except (OSError, RuntimeError) as error:  # a disk that is full, a store that is in use
         return {"refused": type(error).__name__, "calls": calls[0]}
     bits = hashlib.sha256(np.asarray(model.dual_coef_).tobytes()).hexdigest()
     return {"bits": bits, "calls": calls[0]}

@@ -164,7 +164,7 @@ def peaks() -> dict[str, Any]:
 # Files of models
 
 
-def flips() -> dict[str, Any]:
+def flips(step: int = 1) -> dict[str, Any]:
     """One bit of each byte of a file is flipped, and each end is cut off."""
     (X, new), found = objects("strings"), {}
     models = {
@@ -180,9 +180,11 @@ def flips() -> dict[str, Any]:
             kl.save(model, path)
             same = model.predict(new).tobytes() == kl.load(path).predict(new).tobytes()
             whole, taken = path.read_bytes(), 0
-            for i in range(len(whole) + 9):
-                flipped = whole[:i] + bytes([whole[i] ^ (1 << i % 8)]) if i < len(whole) else b""
-                path.write_bytes(flipped + whole[i + 1 :] if flipped else whole[: 9 - i])
+            for i in range(0, len(whole) + 9, step):
+                damaged = bytearray(whole[: 2 * len(whole) - 1 - i])  # at last, cut off
+                if i < len(damaged):
+                    damaged[i] ^= 1 << i % 8
+                path.write_bytes(damaged)
                 with contextlib.suppress(ModelFormatError):
                     kl.load(path)
                     taken += 1
@@ -213,8 +215,8 @@ def faults() -> dict[str, Any]:
         resumed, again = (said(started("fit", store, "0", "0")) for _ in range(2))
     return {
         "killed while it ran": running,
-        "a second process": "refused" if second == "failed" else "let in",
-        "full disk": full.get("refused", "none") if isinstance(full, dict) else full,
+        "a second process": "refused" if "refused" in second else "let in",
+        "full disk": full.get("refused", "no error") if isinstance(full, dict) else full,
         "bits, resumed": "equal" if resumed["bits"] == alone["bits"] == again["bits"] else "other",
         "pairs, resumed": "fewer" if resumed["calls"] < 0.8 * alone["calls"] else "as many",
         "pairs, again": "hardly any" if again["calls"] < 0.02 * alone["calls"] else "too many",
