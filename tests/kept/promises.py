@@ -225,55 +225,8 @@ def faults() -> dict[str, Any]:
 
 # The command line
 
-FIT = "fit words.csv --target kind --kernel levenshtein -o"
 # One call a line, each in a folder with the files of the calls before.
-CALLS = f"""
-
---version
---help
-fit --help
-nothing
-fit
-kernels
-completion bash
-{FIT} m.krein
-{FIT} m.krein
-{FIT} m.krein --force --quiet
-{FIT} none/m.krein
-{FIT} a.krein --estimator ridge --landmarks 12 --json
-{FIT} b.krein --estimator svc --cv 3
-{FIT} c.krein --kernel nothing
-{FIT} c.krein --estimator nothing
-{FIT} c.krein --landmarks -3
-{FIT} c.krein --kernel-param nothing=1
-{FIT} c.krein --memory 1kB
-{FIT} c.krein --jobs zero
-fit none.csv --target kind -o c.krein
-fit words.csv --target none -o c.krein
-fit broken.csv --target kind -o c.krein
-fit gaps.csv --target kind --column word -o c.krein
-fit gaps.csv --target kind --column word --drop-missing -o d.krein
-fit rows.csv --target amount --column x --column z --kernel gaussian --conformal split -o e.krein
-fit words.csv --target kind --kernel word=levenshtein --kernel word=jaro -o f.krein
-fit D.npy --kernel precomputed_dissimilarity --labels labels.txt -o h.krein
-predict m.krein words.csv --column word -o p.csv
-predict m.krein words.csv --column word -o p.csv
-predict m.krein words.csv --probabilities --explain 2 -o q.csv
-predict m.krein rows.csv -o r.csv
-predict m.krein words.csv --coverage 0.9 -o r.csv
-predict m.krein words.csv -o r.docx
-predict words.csv words.csv -o r.csv
-predict damaged.krein words.csv
-predict e.krein rows.csv --coverage 0.9 --novelty -o s.csv
-evaluate words.csv --target kind --kernel levenshtein --cv 3 --json
-evaluate words.csv --target kind --kernel levenshtein --cv 1
-evaluate words.csv --target kind --cv 2 --learners ridge,constant --csv t.csv --html t.html
-inspect words.csv --target kind --kernel levenshtein --json
-inspect words.csv --kernel dtw
-inspect D.npy --kernel precomputed_dissimilarity --html i.html
-approximate words.csv --column word --kernel levenshtein --rank 5 -o f.npz
-cluster words.csv --column word --kernel levenshtein --clusters 3 -o g.csv --model g.krein
-cluster words.csv --column word --clusters many -o h.csv""".splitlines()[1:]
+CALLS = (Path(__file__).parent / "calls.txt").read_text(encoding="utf8").splitlines()
 
 
 def folder_of_files(home: Path) -> None:
