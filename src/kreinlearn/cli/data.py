@@ -129,7 +129,7 @@ def _opened(path: Path, options: argparse.Namespace, header: bool | None) -> Tab
         path,
         encoding=options.encoding,
         delimiter=options.delimiter,
-        decimal=options.decimal,
+        decimal=options.decimal or ".",
         header=header,
         memory_budget=getattr(options, "memory", None),
     )

@@ -68,7 +68,8 @@ INSTEAD = (
     "nothing was learned: try other columns (--column) or another similarity (--kernel; kreinlearn "
     "kernels lists them), and look at the data with kreinlearn inspect"
 )
-SHARED = ("target", "labels", "column", "id", "kernel", "kernel_param", "delimiter", "encoding")
+SHARED = ("target", "labels", "column", "id", "kernel", "kernel_param", "delimiter", "decimal",
+          "encoding")  # fmt: skip
 
 
 def command(

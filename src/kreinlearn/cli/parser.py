@@ -259,7 +259,7 @@ def _add_file(command: Command) -> None:
         help="the encoding of a text file (utf-8)")  # fmt: skip
     add("--delimiter", type=arguments.delimiter, metavar="MARK",
         help="the character between columns: ';' or tab (found in the first rows)")  # fmt: skip
-    add("--decimal", choices=(".", ","), default=".", metavar="MARK",
+    add("--decimal", choices=(".", ","), metavar="MARK",
         help="the mark before the fraction of a number in a text file: , or . (.)")  # fmt: skip
     add("--no-header", dest="header", action="store_false",
         help="the first line holds no names; columns are then called 1, 2, and so on")  # fmt: skip

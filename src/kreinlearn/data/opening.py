@@ -48,34 +48,13 @@ def suffix_of(path: Path) -> str:
 
 
 def open_file(
-    path: Path,
-    *,
-    encoding: str | None = None,
-    delimiter: str | None = None,
-    decimal: str = ".",
-    header: bool | None = True,
-    memory_budget: int | str | None = None,
-) -> Table | ArrayFile:
+    path: Path, *, encoding: str | None = None, delimiter: str | None = None, decimal: str = ".",
+    header: bool | None = True, memory_budget: int | str | None = None,
+) -> Table | ArrayFile:  # fmt: skip
     """Open a file: a table of named columns, or arrays by name, as the end of its name says.
 
-    Parameters
-    ----------
-    path : Path
-        A file, or a folder of Parquet files.
-    encoding : str, default=None
-        The encoding of a text file. None stands for UTF-8, unless the file has the byte order
-        mark of another encoding.
-    delimiter : str, default=None
-        The character between the columns of a text file. None stands for a comma in a .csv file,
-        and for a tab in others; if the first line has none, for a comma, a semicolon, a tab or a
-        bar that divides the first rows into equally many columns.
-    decimal : {".", ","}, default="."
-        The mark before the fraction of a number in a .csv or .tsv file.
-    header : bool, default=True
-        Whether the first line of a .csv or .tsv file holds the names of the columns; None stands
-        for "unless it holds nothing but numbers".
-    memory_budget : int or str, default=None
-        The largest array that may be read into memory.
+    Parameters are those of ``table``. With ``header=None`` the first line of a text file holds
+    names unless it holds nothing but numbers. No array larger than the budget is read into memory.
     """
     if decimal not in MARKS:
         raise ValueError(f"decimal={decimal!r} is no decimal mark; pass '.' or ','")
@@ -113,14 +92,9 @@ def _require_parquet_only(folder: Path) -> None:
 
 
 def table(
-    data: Any,
-    columns: str | Sequence[str] | None = None,
-    *,
-    encoding: str | None = None,
-    delimiter: str | None = None,
-    decimal: str = ".",
-    header: bool = True,
-) -> Table:
+    data: Any, columns: str | Sequence[str] | None = None, *, encoding: str | None = None,
+    delimiter: str | None = None, decimal: str = ".", header: bool = True,
+) -> Table:  # fmt: skip
     """Columns of a table in a file or of pyarrow, as the input of an estimator.
 
     Parameters

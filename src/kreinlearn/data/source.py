@@ -275,18 +275,15 @@ class Stream(StartsAnew):
         ``pieces(begin)`` reads the rows from ``begin`` on, in pieces of any length.
     begin : callable, default=from_first_row
         ``begin(start)`` is the row at or before ``start`` from which reading can begin.
-    window : int, default=WINDOW
-        The number of rows in memory at a time.
     """
 
-    anywhere = False
+    window, anywhere = WINDOW, False
 
     def __init__(
         self, shape: tuple[int, ...], dtype: DTypeLike, pieces: Callable[[int], Iterator[Array]],
-        begin: Callable[[int], int] = from_first_row, *, window: int = WINDOW,
+        begin: Callable[[int], int] = from_first_row,
     ) -> None:  # fmt: skip
         self.shape, self.dtype, self.pieces, self.begin = shape, stored_as(dtype), pieces, begin
-        self.window = window
         self._start()
 
     def _start(self) -> None:

@@ -122,7 +122,7 @@ class TextTable(Columns):
         return names
 
     def blocks(self, names: Sequence[str]) -> Iterator[list[list[Any]]]:
-        columns, n = [list[Any]() for _ in names], 0
+        columns, n, before = [list[Any]() for _ in names], 0, 0
         wanted = list(zip(self.keys(names), range(len(names)), strict=True))
         for line, record in self.records():  # not kept: that would take twice the time
             try:
@@ -133,7 +133,8 @@ class TextTable(Columns):
             n += 1
             if n == BATCH:
                 yield columns
-                columns, n = [[] for _ in names], 0
+                columns, n, before = [[] for _ in names], 0, before + n
+        self.n = before + n  # which need not be counted any more
         if n:
             yield columns
 
@@ -203,7 +204,7 @@ class Delimited(TextTable):
         _, first = next(self._rows(0), (0, []))
         if not first:
             raise ValueError(f"{path} is empty: it has blank lines only")
-        numbers_only = all(is_number(field, decimal) for field in first)
+        numbers_only = all(is_number(field) or is_number(field, ",") for field in first)
         if header and numbers_only:
             problem = f"the first line of {path} holds numbers, not names of columns"
             raise OptionError(problem, "if there are no names, say so", "header", False)

@@ -293,6 +293,7 @@ def test_decimal_commas(capsys: pytest.CaptureFixture[str]) -> None:
     assert_array_equal(given("commas.csv", "--decimal", ",").X, given("numbers.csv").X)
     fit = ["fit", "commas.csv", "--target", "label", "-o", "m.krein"]
     run(*fit, "--decimal", ",")
+    assert " --decimal , " in capsys.readouterr().err  # in the command that is proposed
     run("predict", "m.krein", "commas.csv", "--decimal", ",", "-o", "out.csv")
     assert "texts" not in capsys.readouterr().err
     assert cli.main([*fit, "--kernel", "gaussian", "--column", "a", "--force"]) == 1
