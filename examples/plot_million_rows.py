@@ -2,7 +2,7 @@
 A million rows from a file
 ==========================
 
-Rows in a ``.npy``, Parquet, CSV or zarr file are read a tile at a time: the model is that of the
+Rows in a ``.npy``, Parquet or CSV file are read a tile at a time: the model is that of the
 same rows in memory, and ``memory_budget`` says how much memory a fit may take. Next to it is
 scikit-learn's ``Nystroem`` + ``RidgeCV`` with the same kernel, on rows with 100 MB of features.
 

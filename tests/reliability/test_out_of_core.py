@@ -33,7 +33,6 @@ from tests.systems import linux_only, press
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
-zarr = pytest.importorskip("zarr")
 
 X = np.random.default_rng(0).normal(size=(50, 3))
 Y = X[:, 0] + X[:, 1] ** 2
@@ -70,19 +69,13 @@ def blocks(folder: Path, A: Any) -> Blocks:
     return Blocks(lambda: iter(halves))
 
 
-def chunks(folder: Path, A: Any) -> Any:
-    array = zarr.create_array(str(folder / "x.zarr"), shape=A.shape, chunks=(9, 2), dtype=A.dtype)
-    array[:] = A
-    return folder / "x.zarr"
-
-
 def mapped(folder: Path, A: Any) -> Any:
     return np.load(npy(folder, A), mmap_mode="r")
 
 
 Write = Callable[[Path, Any], Any]
 FILES: dict[str, Write] = {
-    "npy": npy, "parquet": parquet, "csv": text, "zarr": chunks, "blocks": blocks, "map": mapped,
+    "npy": npy, "parquet": parquet, "csv": text, "blocks": blocks, "map": mapped,
 }  # fmt: skip
 every = pytest.mark.parametrize("write", FILES.values(), ids=FILES)
 
@@ -165,9 +158,8 @@ def test_bad_input_40_dates(tmp_path: Path) -> None:
 
 
 def test_bad_input_41_complex(tmp_path: Path) -> None:
-    for data in (npy(tmp_path, X * 1j), chunks(tmp_path, X * 1j)):
-        with pytest.raises(ValueError, match="Complex data not supported"):
-            ridge().fit(data, Y)
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        ridge().fit(npy(tmp_path, X * 1j), Y)
 
 
 def test_bad_input_45_objects_that_are_pickled(tmp_path: Path) -> None:
@@ -253,9 +245,8 @@ def test_bad_input_53_dimensions(tmp_path: Path) -> None:
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
 def test_bad_input_54_no_rows_or_columns(tmp_path: Path, shape: tuple[int, int]) -> None:
     what = "sample" if shape[0] == 0 else "feature"
-    for data in (npy(tmp_path, np.zeros(shape)), chunks(tmp_path, np.zeros(shape))):
-        with pytest.raises(ValueError, match=rf"Found array with 0 {what}\(s\)"):
-            ridge().fit(data, Y[: shape[0]])
+    with pytest.raises(ValueError, match=rf"Found array with 0 {what}\(s\)"):
+        ridge().fit(npy(tmp_path, np.zeros(shape)), Y[: shape[0]])
 
 
 def test_bad_input_54_files_and_blocks_without_rows(tmp_path: Path) -> None:
@@ -376,7 +367,7 @@ def test_bad_input_80_byte_order_mark(tmp_path: Path) -> None:
     assert held[0:2] == [decomposed, "b"]
 
 
-@pytest.mark.parametrize("name", ["x.npy", "x.csv", "x.parquet", "x.zarr", "x.tsv", "folder"])
+@pytest.mark.parametrize("name", ["x.npy", "x.csv", "x.parquet", "x.tsv", "folder"])
 def test_bad_input_81_missing_file(tmp_path: Path, name: str) -> None:
     with pytest.raises(FileNotFoundError, match=f"{name}' is taken as a path, and there is no"):
         ridge().fit(tmp_path / name, Y)
@@ -396,9 +387,9 @@ def test_bad_input_84_only_known_kinds_of_files(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=known):
         predict_to(model, X, tmp_path / "found.txt")
     for path in (written(tmp_path, b"1", "x.doc"), str(tmp_path / "x.doc")):
-        with pytest.raises(ValueError, match=r"x\.doc is of no known kind; .*\.npy, \.zarr"):
+        with pytest.raises(ValueError, match=r"x\.doc is of no known kind; .*\.npy, \.npz"):
             ridge().fit(path, Y)
-    nowhere = r"no such file in .*; a path ends in \.npy, \.zarr"
+    nowhere = r"no such file in .*; a path ends in \.npy, \.npz"
     for call in (ridge().fit, lambda name, y: model.predict(name)):
         with pytest.raises(FileNotFoundError, match=nowhere):
             call("nowhere.doc", Y)
@@ -455,13 +446,6 @@ def test_an_object_that_gives_one_iterator_twice(tmp_path: Path) -> None:
     spent = type("Spent", (), {"__iter__": lambda self: once})()
     with pytest.raises(TypeError, match=r"several times; pass Blocks"):
         ridge().fit(spent, Y)
-
-
-def test_a_group_of_arrays_is_not_one(tmp_path: Path) -> None:
-    group = zarr.create_group(str(tmp_path / "g.zarr"))
-    group.create_array("x", shape=(3, 2), dtype="f8")
-    with pytest.raises(ValueError, match=r"a group of zarr arrays, \['x'\]"):
-        ridge().fit(tmp_path / "g.zarr", Y[:3])
 
 
 def test_files_of_a_folder_are_alike(tmp_path: Path) -> None:

@@ -9,24 +9,19 @@ import numpy as np
 
 from kreinlearn.cli.messages import Talk
 from kreinlearn.cli.output import require_free, show_findings
-from kreinlearn.data.tiles import library
-from kreinlearn.data.writing import folder_beside, write_npz, write_zarr
-
-WRITERS = {".npz": write_npz, ".zarr": write_zarr}
+from kreinlearn.data.writing import folder_beside, write_npz
 
 
 def run(options: argparse.Namespace, talk: Talk) -> int:
     output = options.output
-    if output.suffix not in WRITERS:
-        options.parser.error(f"-o {output}: it must end in one of {', '.join(WRITERS)}")
+    if output.suffix != ".npz":
+        options.parser.error(f"-o {output}: it must end in .npz")
     require_free(options, {"-o": output}, [options.file])
     from kreinlearn.cli import data
     from kreinlearn.cli.fit import fit_parameters
     from kreinlearn.estimators.predicting import predict_to
     from kreinlearn.estimators.transformer import KreinNystroem
 
-    if output.suffix == ".zarr":
-        library("zarr")  # an error here comes before any work
     given = data.load(options, talk, streams=True)
     more = fit_parameters(options, talk)
     model = KreinNystroem(given.kernel, rank=options.rank, tol=options.tol, **more)
@@ -39,7 +34,7 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
             "eigenvalues": model.eigenvalues_,
             "landmarks": np.asarray(model.landmark_indices_),
         }
-        WRITERS[output.suffix](output, arrays)
+        write_npz(output, arrays)
         del arrays  # Windows removes no file that is still mapped
     show_findings(_findings(model, given, options), options)
     return 0

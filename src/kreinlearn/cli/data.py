@@ -129,22 +129,17 @@ def _opened(path: Path, options: argparse.Namespace, header: bool | None) -> Tab
         path,
         encoding=options.encoding,
         delimiter=options.delimiter,
+        decimal=options.decimal or ".",
         header=header,
         memory_budget=getattr(options, "memory", None),
     )
 
 
 def say_mark(file: Table | ArrayFile, options: argparse.Namespace, talk: Talk) -> None:
-    """Say what separates the columns, if it was found and is not what files of this name have.
-
-    Columns of numbers with decimal commas are named, too.
-    """
-    stored = getattr(file, "stored", None)
-    mark = getattr(stored, "delimiter", None)
+    """Say what separates the columns, if it was found and is not what files of this name have."""
+    mark = getattr(getattr(file, "stored", None), "delimiter", None)
     if None is not mark != DELIMITERS.get(suffix_of(options.file)) and options.delimiter is None:
         talk.note(f"{options.file}: columns are separated by {MARKS[mark]} (--delimiter)")
-    if commas := getattr(stored, "decimal_commas", None):
-        talk.note(f"{options.file}: read as numbers with decimal commas: {listed(commas)}")
 
 
 def _require_names(
@@ -519,7 +514,8 @@ def target_for(file: Table | ArrayFile, options: argparse.Namespace, given: Give
     task = getattr(options, "task", "auto")
     if isinstance(file, Table):
         place = partial(file.stored.place_after, 0, name)
-        return target_of(values, shown, place, task, typed=file.stored.typed)
+        stored = file.stored
+        return target_of(values, shown, place, task, typed=stored.typed, decimal=stored.decimal)
     return target_of(values, shown, lambda i: f"row {i} of {name!r} in {source}", task, typed=True)
 
 

@@ -22,7 +22,7 @@ EPILOGS = {
     "inspect": """examples:
   kreinlearn inspect words.csv --column text --kernel levenshtein --html report.html
   kreinlearn inspect distances.npy --kernel precomputed_dissimilarity
-  kreinlearn inspect data.mat --column D --target labels --json
+  kreinlearn inspect data.npz --column D --target labels --json
 """,
     "fit": f"""examples:
   kreinlearn fit words.csv --target label --column text --kernel levenshtein -o model.krein
@@ -58,7 +58,7 @@ constant and, for krein, neighbours and clipped add up to the column value. JSON
   kreinlearn evaluate words.csv --target label --column text --kernel levenshtein
   kreinlearn evaluate words.csv --target label --column text --csv errors.csv --html report.html
   kreinlearn evaluate words.csv --target label --learners krein,svc,neighbours
-  kreinlearn evaluate distances.mat --column D --target y --kernel precomputed_dissimilarity --json
+  kreinlearn evaluate distances.npz --column D --target y --kernel precomputed_dissimilarity --json
 {STATUS}""",
     "kernels": """examples:
   kreinlearn kernels
@@ -66,7 +66,7 @@ constant and, for krein, neighbours and clipped add up to the column value. JSON
 """,
     "approximate": f"""examples:
   kreinlearn approximate words.csv --column text --kernel levenshtein --rank 50 -o factors.npz
-  kreinlearn approximate rows.npy --kernel delta_gauss --tol 0.05 -o factors.zarr
+  kreinlearn approximate rows.npy --kernel delta_gauss --tol 0.05 -o factors.npz
 {STATUS}""",
     "cluster": f"""examples:
   kreinlearn cluster words.csv --column text --clusters 5 -o groups.csv --report groups.html

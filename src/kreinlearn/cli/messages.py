@@ -22,6 +22,7 @@ FLAGS = {
     "time_limit": "--time-limit",
     "conformal": "--conformal",
     "coverage": "--coverage",
+    "decimal": "--decimal",
 }
 # "no --store" stands for store=None; of landmarks None is a value of its own.
 ABSENT = re.compile(
@@ -37,6 +38,7 @@ OPTIONS = {
     "columns": "--column NAME",
     "encoding": "--encoding {}",
     "delimiter": "--delimiter {!r}",
+    "decimal": "--decimal {!r}",
     "header": "--no-header",
 }
 

@@ -43,7 +43,7 @@ def _require_writable(output: Path, force: bool) -> None:
         raise ValueError(f"{output} cannot be written: the folder is not yours to write to")
     if os.path.lexists(output) and not force:  # a link to a file that is not there, too
         raise ValueError(f"{output} exists; give it another name, or --force to replace it")
-    if output.is_dir() and output.suffix != ".zarr":
+    if output.is_dir():
         raise ValueError(f"{output} is a folder; name a file")
 
 
@@ -68,7 +68,8 @@ INSTEAD = (
     "nothing was learned: try other columns (--column) or another similarity (--kernel; kreinlearn "
     "kernels lists them), and look at the data with kreinlearn inspect"
 )
-SHARED = ("target", "labels", "column", "id", "kernel", "kernel_param", "delimiter", "encoding")
+SHARED = ("target", "labels", "column", "id", "kernel", "kernel_param", "delimiter", "decimal",
+          "encoding")  # fmt: skip
 
 
 def command(

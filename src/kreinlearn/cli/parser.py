@@ -189,7 +189,7 @@ def _add_approximate(commands: Commands) -> None:
         help="add landmarks until the relative error is below this: 0.05, for example")  # fmt: skip
     add("--store", type=Path, metavar="FOLDER", help="keep kernel values there")
     add("-o", "--output", type=Path, required=True, metavar="FILE",
-        help="a file that ends in .npz or .zarr")  # fmt: skip
+        help="a file that ends in .npz")  # fmt: skip
     _add_work(command)
     _add_talk(command, json="print the findings as one JSON object")
 
@@ -247,7 +247,7 @@ def _add_completion(commands: Commands) -> None:
 def _add_file(command: Command) -> None:
     command.add_argument(
         "file", type=Path, metavar="FILE",
-        help="a .csv, .tsv, .jsonl, .parquet, .npy, .npz, .mat or .zarr file",
+        help="a .csv, .tsv, .jsonl, .parquet, .npy, or .npz file",
     )  # fmt: skip
     add = command.add_argument_group("the file").add_argument
     add("--column", action="append", metavar="NAME",
@@ -259,6 +259,8 @@ def _add_file(command: Command) -> None:
         help="the encoding of a text file (utf-8)")  # fmt: skip
     add("--delimiter", type=arguments.delimiter, metavar="MARK",
         help="the character between columns: ';' or tab (found in the first rows)")  # fmt: skip
+    add("--decimal", choices=(".", ","), metavar="MARK",
+        help="the mark before the fraction of a number in a text file: , or . (.)")  # fmt: skip
     add("--no-header", dest="header", action="store_false",
         help="the first line holds no names; columns are then called 1, 2, and so on")  # fmt: skip
     add("--drop-missing", action="store_true",
@@ -286,7 +288,7 @@ def _add_objects(command: Command) -> None:
 def _add_target(command: Command, what: str, needed: bool = False) -> None:
     add = command.add_argument
     add("--target", metavar="NAME",
-        help=f"the column, or the array of a .npz or .mat file, {what}")  # fmt: skip
+        help=f"the column, or the array of a .npz file, {what}")  # fmt: skip
     add("--labels", type=Path, metavar="FILE", help="another file that holds the target")
     command.set_defaults(needs_target=needed)
 

@@ -1,58 +1,34 @@
-"""Files of arrays (.npy, .npz, .mat, .zarr) and memory maps; nothing is ever unpickled."""
+"""Files of arrays (.npy, .npz) and memory maps; nothing is ever unpickled."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from io import FileIO
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple
+from typing import IO, Any, Literal
 from zipfile import ZipFile
 
 import numpy as np
-import scipy  # which imports scipy.io when that is used
 
 from kreinlearn.data.memory import budget_bytes, require_memory
 from kreinlearn.data.source import (
-    BATCH,
-    BEHIND,
     NUMBERS,
     Array,
+    ArrayReader,
     Checked,
     Reader,
-    Stream,
     by_tile,
+    plain,
     require_some,
-    stored_as,
 )
 from kreinlearn.data.table import require_column
-from kreinlearn.data.tiles import TILE, library
 
-HDF5 = b"MATLAB 7.3"
 READ = 2**16  # bytes that are read in the time that another call of the system takes
 PICKLED = "holds pickled objects, which are not read; save numbers or texts"
-
-
-class ArrayReader:
-    """An array in memory, or a memory map that somebody else opened."""
-
-    window, anywhere = TILE, True
-
-    def __init__(self, X: Array) -> None:
-        self.X, self.shape, self.dtype = X, X.shape, X.dtype
-
-    def mapped(self) -> Array:
-        return self.X
-
-    def read(self, start: int, stop: int) -> Array:
-        return plain(self.mapped()[start:stop])
-
-    def pick(self, numbers: Array) -> Array:
-        return plain(self.X[numbers])
 
 
 class MappedFile(ArrayReader):
@@ -123,33 +99,8 @@ def header_of(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     return header
 
 
-def plain(block: Array) -> Array:
-    """Return numbers as they are, and texts as objects."""
-    return block.astype(stored_as(block.dtype), copy=False)
-
-
 def memory_map(X: Array) -> Checked:
     return rows_of(ArrayReader(X), X.dtype, f"the memory map {getattr(X, 'filename', None) or 'X'}")
-
-
-def zarr_array(array: Any, origin: str) -> Checked:
-    """Return the rows of a zarr array; a chunk is decoded once while it is in the window."""
-    if not array.shape:
-        raise ValueError(f"Expected 2D array, got scalar array instead: {origin}")
-    step = max(int(array.chunks[0]), 1)
-    most = -(-BATCH // step) * step  # whole chunks, about a batch
-    pieces, begin = partial(_chunks, array, most), partial(_begin_of_chunk, step)
-    reader = Stream(array.shape, array.dtype, pieces, begin, window=2 * most + BEHIND)
-    return rows_of(reader, array.dtype, origin)
-
-
-def _chunks(array: Any, most: int, begin: int) -> Iterator[Array]:
-    for start in range(begin, array.shape[0], most):
-        yield plain(np.asarray(array[start : start + most]))
-
-
-def _begin_of_chunk(step: int, start: int) -> int:
-    return start - start % step
 
 
 def array_in(file: ArrayFile) -> Checked:
@@ -158,13 +109,11 @@ def array_in(file: ArrayFile) -> Checked:
     if file.kind == ".npy":
         reader = MappedFile(path)
         return rows_of(reader, reader.dtype, origin)
-    if file.kind == ".zarr":
-        array = library("zarr").open(origin, mode="r")
-        if hasattr(array, "chunks"):
-            return zarr_array(array, origin)
-    if file.kind == ".zarr" or len(file.names) > 1:
-        what, load = SEVERAL[file.kind]
-        raise ValueError(f"{path} is {what}, {file.names}; pass one of them, {load}(path)[name]")
+    if len(file.names) > 1:
+        raise ValueError(
+            f"{path} is a file of several arrays, {file.names}; pass one of them, "
+            "np.load(path)[name]"
+        )
     values = file.get(file.names[0])
     if isinstance(values, list):
         values = np.fromiter(values, dtype=object, count=len(values))
@@ -198,22 +147,26 @@ class ArrayFile:
         self.path, self.budget, self.kind = path, budget_bytes(memory_budget), path.suffix.lower()
         if path.is_file() and not path.stat().st_size:
             raise ValueError(f"{path} is empty")
-        self.stored = KINDS[self.kind](path)
-        if not self.stored:
+        if self.kind == ".npy":
+            self.shapes = {path.stem: MappedFile(path).shape}
+        else:
+            self.shapes = _shapes_in(path)
+        if not self.shapes:
             raise ValueError(f"{path} holds no array")
-        self.names = list(self.stored)
-        self.shapes = {name: one.shape for name, one in self.stored.items()}
+        self.names = list(self.shapes)
 
     def get(self, name: str) -> Any:
         """Return numbers as an array (that of a .npy file is mapped), and texts as a list."""
         require_column(name, self.names, self.path, "array")
-        if self.kind != ".npy":
-            size = 8 * int(np.prod(self.shapes[name], dtype=float))
-            what, remedy = f"the array {name!r} of {self.path}", "or save it as a .npy file"
-            require_memory(size, self.budget, what, f"raise Resources(memory_budget=...), {remedy}")
-        with intact(self.path):
-            array = self.stored[name].load()
-        return _plain(array, f"{name!r} of {self.path}")
+        what = f"{name!r} of {self.path}"
+        if self.kind == ".npy":
+            return _plain(MappedFile(self.path).mapped(), what)
+        size = 8 * int(np.prod(self.shapes[name], dtype=float))
+        remedy = "raise Resources(memory_budget=...), or save it as a .npy file"
+        require_memory(size, self.budget, f"the array {what}", remedy)
+        with intact(self.path), ZipFile(self.path) as archive, archive.open(f"{name}.npy") as file:
+            array = np.lib.format.read_array(file, allow_pickle=False)
+        return _plain(array, what)
 
     def column(self, name: str) -> list[Any]:
         """Return all values of an array as a list."""
@@ -227,36 +180,17 @@ class ArrayFile:
 
 
 def _plain(array: Any, what: str) -> Any:
-    """Return texts and cells of MATLAB as a list, from one row or one column of them."""
-    if not isinstance(array, np.ndarray) or array.dtype.kind in NUMBERS:
+    """Return texts as a list, from one row or one column of them."""
+    if array.dtype.kind in NUMBERS:
         return array
     if array.dtype.kind == "c":
         raise ValueError(f"{what} holds complex numbers, which are not supported")
-    if array.dtype.kind not in "UTSO" or (array.ndim > 1 and max(array.shape) != array.size):
+    if array.dtype.kind not in "UTS" or (array.ndim > 1 and max(array.shape) != array.size):
         raise ValueError(
             f"{what} is of type {array.dtype}; it must hold numbers, or texts in a row"
         )
-    return [_cell(value, what) for value in array.ravel().tolist()]
-
-
-def _cell(value: Any, what: str) -> Any:
-    """Return what a cell holds: a text, or numbers."""
-    if isinstance(value, np.ndarray):
-        if value.dtype.kind in "UT" and value.size <= 1:
-            return str(value.item()) if value.size else ""
-        if value.dtype.kind in NUMBERS:
-            return value.ravel() if 1 in value.shape else value
-        raise ValueError(f"{what} has a cell of type {value.dtype}; texts and numbers are read")
-    if isinstance(value, bytes):
-        return value.decode()
-    return value.rstrip() if isinstance(value, str) else value
-
-
-class Stored(NamedTuple):
-    """An array in a file: its shape, and a function that reads it."""
-
-    shape: tuple[int, ...]
-    load: Callable[[], Any]
+    texts = array.ravel().tolist()
+    return [text.decode() if isinstance(text, bytes) else text for text in texts]
 
 
 @contextmanager
@@ -272,59 +206,17 @@ def intact(path: Path) -> Iterator[None]:
         raise ValueError(f"{path} is no {path.suffix} file, or damaged: {error}") from None
 
 
-def _npy(path: Path) -> dict[str, Stored]:
-    file = MappedFile(path)
-    return {path.stem: Stored(file.shape, file.mapped)}
-
-
-def _npz(path: Path) -> dict[str, Stored]:
+def _shapes_in(path: Path) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the arrays in a .npz file, by name."""
+    shapes = {}
     with intact(path), ZipFile(path) as archive:
-        members = archive.namelist()
-        if twice := [name for name, k in Counter(members).items() if k > 1]:
+        names = archive.namelist()
+        if twice := [name for name, count in Counter(names).items() if count > 1]:
             raise ValueError(f"two arrays are named {twice[0]!r}")
-        shapes = {name: _member_shape(archive, name) for name in members}
-    return {
-        name.removesuffix(".npy"): Stored(shape, partial(_member, path, name))
-        for name, shape in shapes.items()
-    }
-
-
-def _member_shape(archive: ZipFile, name: str) -> tuple[int, ...]:
-    with archive.open(name) as file:
-        shape, _, dtype = header_of(file)
-    if dtype.hasobject:
-        raise ValueError(f"{name} {PICKLED}")
-    return shape
-
-
-def _member(path: Path, name: str) -> Array:
-    with ZipFile(path) as archive, archive.open(name) as file:
-        array: Array = np.lib.format.read_array(file, allow_pickle=False)
-        return array
-
-
-def _mat(path: Path) -> dict[str, Stored]:
-    with path.open("rb") as file:
-        if file.read(len(HDF5)) == HDF5:
-            raise ValueError(f"{path} is of MATLAB 7.3; save it again: save(name, '-v7')")
-    with intact(path):
-        variables = scipy.io.whosmat(path)
-    return {name: Stored(shape, partial(_mat_variable, path, name)) for name, shape, _ in variables}
-
-
-def _mat_variable(path: Path, name: str) -> Any:
-    return scipy.io.loadmat(path, variable_names=[name])[name]
-
-
-def _zarr(path: Path) -> dict[str, Stored]:
-    stored = library("zarr").open(str(path), mode="r")
-    arrays = {path.stem: stored} if hasattr(stored, "chunks") else dict(sorted(stored.arrays()))
-    return {name: Stored(one.shape, partial(one.__getitem__, ...)) for name, one in arrays.items()}
-
-
-KINDS = {".npy": _npy, ".npz": _npz, ".mat": _mat, ".zarr": _zarr}
-SEVERAL = {
-    ".npz": ("a file of several arrays", "np.load"),
-    ".mat": ("a file of several arrays", "scipy.io.loadmat"),
-    ".zarr": ("a group of zarr arrays", "zarr.open"),
-}
+        for name in names:
+            with archive.open(name) as file:
+                shape, _, dtype = header_of(file)
+            if dtype.hasobject:
+                raise ValueError(f"{name} {PICKLED}")
+            shapes[name.removesuffix(".npy")] = shape
+    return shapes

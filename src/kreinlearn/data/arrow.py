@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,36 +19,49 @@ Schema = Any  # pyarrow is optional, and has no types
 RecordBatch = Any
 
 
-class ArrowColumns(Columns):
-    """Columns that come in record batches; a subclass gives ``batches`` and where they begin."""
+class Piece(NamedTuple):
+    """Rows that can be read without those before them: a row group, a part of a table."""
 
-    def __init__(self, origin: str, schema: Schema) -> None:
+    n: int  # the number of rows
+    read: Callable[[list[str]], Iterator[RecordBatch]]  # columns by name
+
+
+class ArrowColumns(Columns):
+    """Columns that come in record batches, a piece at a time."""
+
+    def __init__(self, origin: str, schema: Schema, pieces: Sequence[Piece]) -> None:
         self.origin, self.schema, self.names = origin, schema, list(schema.names)
+        self.pieces = pieces
+        self.starts = np.cumsum([0, *(piece.n for piece in pieces)])  # and the end of the last one
+        self.n = int(self.starts[-1])
+
+    def _piece(self, row: int) -> int:
+        return max(0, int(np.searchsorted(self.starts, row, "right")) - 1)
 
     def begin(self, start: int) -> int:
         """Return the row at or before ``start`` from which batches can begin."""
-        return 0
+        return int(self.starts[self._piece(start)])
 
     def batches(self, names: Sequence[str], begin: int) -> Iterator[RecordBatch]:
         """Read record batches of some columns from row ``begin`` on, in order."""
-        raise NotImplementedError
+        for piece in self.pieces[self._piece(begin) :]:
+            yield from piece.read(list(names))
 
     def kinds(self, names: Sequence[str]) -> dict[str, Kind]:
         types = {name: self.schema.field(name).type for name in names}
         return {name: Kind(_kind(one), str(one)) for name, one in types.items()}
 
     def numbers(self, names: Sequence[str]) -> Stream:
-        pa = library("pyarrow")
-        single = all(pa.types.is_float32(self.schema.field(name).type) for name in names)
+        types = library("pyarrow").types
+        single = all(types.is_float32(self.schema.field(name).type) for name in names)
         dtype = np.dtype(np.float32 if single else np.float64)
-        pieces = partial(self._pieces, names, partial(_numbers_of, dtype=dtype))
-        return Stream((self.n, len(names)), dtype, pieces, self.begin)
+        rows = partial(self._rows, names, partial(_numbers_of, dtype=dtype))
+        return Stream((self.n, len(names)), dtype, rows, self.begin)
 
     def objects(self, name: str) -> Stream:
-        pieces = partial(self._pieces, [name], _objects_of)
-        return Stream((self.n,), object, pieces, self.begin)
+        return Stream((self.n,), object, partial(self._rows, [name], _objects_of), self.begin)
 
-    def _pieces(
+    def _rows(
         self, names: Sequence[str], decode: Callable[[RecordBatch], Array], begin: int
     ) -> Iterator[Array]:
         return map(decode, self.batches(names, begin))
@@ -66,8 +76,8 @@ class ArrowColumns(Columns):
             size += batch.nbytes
             require(2 * size)
             batches.append(batch)
-        schema = library("pyarrow").schema([self.schema.field(name) for name in names])
-        return library("pyarrow").Table.from_batches(batches, schema)
+        pa = library("pyarrow")
+        return pa.Table.from_batches(batches, pa.schema([self.schema.field(one) for one in names]))
 
 
 def _kind(one: Any) -> str:
@@ -95,154 +105,90 @@ def _objects_of(batch: RecordBatch) -> Array:
     return np.fromiter(batch.column(0).to_pylist(), dtype=object, count=batch.num_rows)
 
 
-class ArrowTable(ArrowColumns):
-    """A table in Arrow's memory, which may be that of a mapped file."""
-
-    def __init__(self, table: Any, origin: str) -> None:
-        super().__init__(origin, table.schema)
-        self.table, self.n = table, int(table.num_rows)
-
-    def begin(self, start: int) -> int:
-        return start
-
-    def batches(self, names: Sequence[str], begin: int) -> Iterator[RecordBatch]:
-        yield from self.table.select(list(names)).slice(begin).to_reader(max_chunksize=BATCH)
+# Where batches come from
 
 
-class Dataset(ArrowColumns):
-    """A dataset that is not plain Parquet: Arrow reads it, always from its first row."""
-
-    def __init__(self, dataset: Any, origin: str) -> None:
-        super().__init__(origin, dataset.schema)
-        self.dataset, self.n = dataset, int(dataset.count_rows())
-
-    def batches(self, names: Sequence[str], begin: int) -> Iterator[RecordBatch]:
-        scanner = self.dataset.scanner(
-            columns=list(names), batch_size=BATCH, batch_readahead=1, fragment_readahead=1,
-            use_threads=False,
-        )  # fmt: skip
-        yield from scanner.to_batches()
+def columns_of(table: Any, origin: str) -> ArrowColumns:
+    """Return the columns of a table in Arrow's memory, which may be that of a mapped file."""
+    batches = table.to_batches(max_chunksize=BATCH)
+    pieces = [Piece(batch.num_rows, partial(_of_batch, batch)) for batch in batches]
+    return ArrowColumns(origin, table.schema, pieces)
 
 
-class RowGroup(NamedTuple):
-    """A row group of a file, and what the names of its folders say, such as year=2020."""
-
-    path: str
-    number: int
-    keys: dict[str, Any]
-    n: int  # the number of its rows
-
-
-class ParquetColumns(ArrowColumns):
-    """Reading begins at any row group, which is decoded one batch at a time, whatever its size."""
-
-    def __init__(self, origin: str, schema: Schema, groups: Sequence[RowGroup]) -> None:
-        super().__init__(origin, schema)
-        self.groups = groups
-        self.starts = np.cumsum([0, *(group.n for group in groups)])  # and the end of the last one
-        self.n = int(self.starts[-1])
-
-    def open(self, path: str) -> AbstractContextManager[Any]:
-        """Open a file, which is closed at the end of the ``with`` block."""
-        raise NotImplementedError
-
-    def begin(self, start: int) -> int:
-        return int(self.starts[self._group(start)])
-
-    def _group(self, row: int) -> int:
-        return max(0, min(int(np.searchsorted(self.starts, row, "right")) - 1, len(self.groups)))
-
-    def batches(self, names: Sequence[str], begin: int) -> Iterator[RecordBatch]:
-        groups = self.groups[self._group(begin) :]
-        for path, of_file in groupby(groups, attrgetter("path")):
-            mine = list(of_file)
-            keys, numbers = mine[0].keys, [group.number for group in mine]
-            inside = [name for name in names if name not in keys]
-            with self.open(path) as file:
-                for batch in file.iter_batches(BATCH, numbers, inside, use_threads=False):
-                    for name in keys.keys() & set(names):
-                        field = self.schema.field(name)
-                        values = library("pyarrow").array([keys[name]] * len(batch), field.type)
-                        batch = batch.append_column(field, values)
-                    yield batch.select(list(names))
-
-
-class OpenParquet(ParquetColumns):
-    """A Parquet file that somebody else has opened, and will close."""
-
-    def __init__(self, file: Any, origin: str) -> None:
-        self.file, metadata = file, file.metadata
-        sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-        groups = [RowGroup("", i, {}, size) for i, size in enumerate(sizes)]
-        super().__init__(origin, file.schema_arrow, groups)
-
-    def open(self, path: str) -> AbstractContextManager[Any]:
-        return nullcontext(self.file)
-
-
-class ParquetFiles(ParquetColumns):
-    """The Parquet files of one dataset, in its order."""
-
-    def __init__(self, dataset: Any, origin: str) -> None:
-        self.filesystem, groups = dataset.filesystem, list[RowGroup]()
-        ds = library("pyarrow.dataset")
-        for fragment in dataset.get_fragments():
-            path, keys = fragment.path, ds.get_partition_keys(fragment.partition_expression)
-            _require_same(dataset.schema, path, fragment.physical_schema, keys)
-            groups += [RowGroup(path, one.id, keys, one.num_rows) for one in fragment.row_groups]
-        super().__init__(origin, dataset.schema, groups)
-
-    def open(self, path: str) -> AbstractContextManager[Any]:
-        file = self.filesystem.open_input_file(path)
-        pq = library("pyarrow.parquet")
-        return pq.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER)
-
-
-def _require_same(first: Schema, path: str, schema: Schema, keys: dict[str, Any]) -> None:
-    """Raise a ValueError unless a file has the columns of the first one."""
-    for field in first:
-        there = schema.field(field.name).type if field.name in schema.names else "missing"
-        if field.name not in keys and there != field.type:
-            raise ValueError(
-                f"column {field.name!r} is {field.type} in the first file and {there} in "
-                f"{path}; write the files alike"
-            )
+def _of_batch(batch: RecordBatch, names: list[str]) -> Iterator[RecordBatch]:
+    yield batch.select(names)
 
 
 def dataset_of(dataset: Any, origin: str) -> ArrowColumns:
     """Return the columns of a dataset; that of whole Parquet files is read by row groups."""
-    ds = library("pyarrow.dataset")
-    files = isinstance(dataset, ds.FileSystemDataset)
-    if files and dataset.format.default_extname == "parquet" and _is_whole(dataset):
-        return ParquetFiles(dataset, origin)
-    return Dataset(dataset, origin)
+    pieces = [Piece(int(dataset.count_rows()), partial(_scanned, dataset))]
+    kind = getattr(getattr(dataset, "format", None), "default_extname", "")
+    if kind == "parquet":
+        try:
+            fragments = list(dataset.get_fragments())
+        except ValueError:  # it is filtered
+            pass
+        else:
+            pieces = [one for part in fragments for one in _row_groups(dataset, part)]
+    return ArrowColumns(origin, dataset.schema, pieces)
 
 
-def _is_whole(dataset: Any) -> bool:
-    try:
-        dataset.get_fragments()
-    except ValueError:  # it is filtered
-        return False
-    return True
+def _scanned(dataset: Any, names: list[str]) -> Iterator[RecordBatch]:
+    yield from dataset.scanner(
+        columns=names, batch_size=BATCH, batch_readahead=1, fragment_readahead=1, use_threads=False
+    ).to_batches()
 
 
-def parquet_at(path: Path) -> ParquetFiles:
+def _row_groups(dataset: Any, fragment: Any) -> list[Piece]:
+    """Return the row groups of a file, whose folders may say more, such as year=2020."""
+    keys = library("pyarrow.dataset").get_partition_keys(fragment.partition_expression)
+    there = {field.name: field.type for field in fragment.physical_schema}
+    for field in dataset.schema:
+        found = there.get(field.name, "missing")
+        if field.name not in keys and found != field.type:
+            raise ValueError(
+                f"column {field.name!r} is {field.type} in the first file and {found} in "
+                f"{fragment.path}; write the files alike"
+            )
+    return [
+        Piece(group.num_rows, partial(_of_row_group, dataset, fragment, group.id, keys))
+        for group in fragment.row_groups
+    ]
+
+
+def _of_row_group(
+    dataset: Any, fragment: Any, number: int, keys: dict[str, Any], names: list[str]
+) -> Iterator[RecordBatch]:
+    """Decode a row group one batch at a time, whatever its size."""
+    pa, pq = library("pyarrow"), library("pyarrow.parquet")
+    inside = [name for name in names if name not in keys]
+    with dataset.filesystem.open_input_file(fragment.path) as file:
+        whole = pq.ParquetFile(
+            file, metadata=fragment.metadata, pre_buffer=False, buffer_size=BUFFER
+        )
+        for batch in whole.iter_batches(BATCH, [number], inside, use_threads=False):
+            for name in keys.keys() & set(names):
+                field = dataset.schema.field(name)
+                batch = batch.append_column(field, pa.array([keys[name]] * len(batch), field.type))
+            yield batch.select(names)
+
+
+def parquet_at(path: Path) -> ArrowColumns:
     """Open a Parquet file, or a folder of them."""
     pa, ds = library("pyarrow"), library("pyarrow.dataset")
     try:
-        dataset = ds.dataset(str(path), format="parquet", partitioning="hive")
-        return ParquetFiles(dataset, str(path))
+        return dataset_of(ds.dataset(str(path), format="parquet", partitioning="hive"), str(path))
     except (pa.ArrowInvalid, OSError) as error:
         if isinstance(error, OSError) and error.errno:
             raise
         raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
 
 
-def arrow_at(path: Path) -> ArrowTable:
+def arrow_at(path: Path) -> ArrowColumns:
     """Map an Arrow or Feather file."""
     pa = library("pyarrow")
     try:
         whole = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
     except pa.ArrowInvalid as error:
         raise ValueError(f"{path} cannot be read: {error}") from error
-    return ArrowTable(whole, str(path))
+    return columns_of(whole, str(path))

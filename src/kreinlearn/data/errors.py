@@ -10,7 +10,7 @@ class OptionError(ValueError):
     ----------
     problem, remedy : str
         What is wrong, and what to do.
-    option : {"columns", "encoding", "delimiter", "header"}
+    option : {"columns", "encoding", "delimiter", "decimal", "header"}
         The option that does it. The message ends with it; the command line names its flag instead.
     value : object
         An example of its value.

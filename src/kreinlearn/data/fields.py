@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -15,18 +16,23 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 # What float() accepts, without underscores and without the names of infinity and NaN.
-NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
-WITH_COMMA = re.compile(r"\s*[+-]?\d+(,\d+)?([eE][+-]?\d+)?\s*", re.ASCII)
+NUMBERS = {
+    mark: re.compile(rf"\s*[+-]?(\d+[{mark}]?\d*|[{mark}]\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+    for mark in ".,"
+}
 INFINITE = re.compile(r"\s*[+-]?inf(inity)?\s*", re.IGNORECASE)
 DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 MOSTLY = 0.9  # the share of numbers, or lists, in a column of them; others are reported as mistakes
 MISSING = ("", "na", "nan", "n/a", "null", "none", "?")
 
 
-def is_number(value: Any) -> bool:
-    """Tell whether a field is a finite number, or a text that reads as one."""
+def is_number(value: Any, decimal: str = ".") -> bool:
+    """Tell whether a field is a finite number, or a text that reads as one.
+
+    ``decimal`` is the mark before the fraction of a number in a text.
+    """
     if isinstance(value, str):
-        return NUMBER.fullmatch(value) is not None
+        return NUMBERS[decimal].fullmatch(value) is not None
     try:
         return isinstance(value, Real | Decimal) and math.isfinite(value)
     except OverflowError:  # an integer of 400 digits
@@ -40,18 +46,7 @@ def is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def have_decimal_commas(values: Sequence[str]) -> bool:
-    """Tell whether all fields of a column are numbers, some of them with a comma as in 10,53."""
-    known = [value for value in values if not is_missing(value)]
-    return any("," in value for value in known) and all(map(WITH_COMMA.fullmatch, known))
-
-
-def with_point(text: str) -> str:
-    """Return a number with a point instead of a decimal comma, and any other text as it is."""
-    return text.replace(",", ".") if WITH_COMMA.fullmatch(text) else text
-
-
-def kind_of(values: Sequence[Any], *, typed: bool) -> str:
+def kind_of(values: Sequence[Any], *, typed: bool, decimal: str = ".") -> str:
     """Return what a column holds, judged by its first rows: "number", "date" or "text".
 
     Texts that look like numbers are numbers, unless the file is ``typed`` and says otherwise.
@@ -59,43 +54,40 @@ def kind_of(values: Sequence[Any], *, typed: bool) -> str:
     known = [value for value in values if not is_missing(value)]
     texts = [value for value in known if isinstance(value, str)]
     if known and not (typed and texts):
-        numbers = sum(map(_looks_like_a_number, known))
+        numbers = sum(_looks_like_a_number(value, decimal) for value in known)
         if numbers >= MOSTLY * len(known):
             return "number"
     dates = known and len(texts) == len(known) and all(map(DATE.fullmatch, texts))
     return "date" if dates else "text"
 
 
-def _looks_like_a_number(value: Any) -> bool:
+def _looks_like_a_number(value: Any, decimal: str) -> bool:
     infinite = isinstance(value, str) and INFINITE.fullmatch(value) is not None
-    return infinite or isinstance(value, float) or is_number(value)
+    return infinite or isinstance(value, float) or is_number(value, decimal)
 
 
-def floats_of(values: Sequence[Any], place: Callable[[int], str]) -> Array:
+def floats_of(values: Sequence[Any], place: Callable[[int], str], decimal: str = ".") -> Array:
     """Return fields as numbers, NaN where one is missing; ``place`` names the one that is none."""
-    try:
+    with suppress(TypeError, ValueError, OverflowError):
         numbers = np.fromiter(map(float, values), np.float64, len(values))
-    except (TypeError, ValueError, OverflowError):
-        pass
-    else:
-        if not any(isinstance(value, str) and _only_python_reads(value) for value in values):
+        if not _is_doubtful("".join(map(str, values)), decimal):
             return numbers
-    return np.array([_float(value, i, place) for i, value in enumerate(values)])
+    return np.array([_float(value, i, place, decimal) for i, value in enumerate(values)])
 
 
-def _only_python_reads(text: str) -> bool:
-    """Tell whether ``float`` may take a text that is no number in a table: 1_000, or digits of
-    another script.
+def _is_doubtful(text: str, decimal: str) -> bool:
+    """Tell whether ``float`` may have taken what is no number in a table: 1_000, digits of another
+    script, or a point where commas are decimal.
     """
-    return "_" in text or not text.isascii()
+    return "_" in text or not text.isascii() or (decimal == "," and "." in text)
 
 
-def _float(value: Any, i: int, place: Callable[[int], str]) -> float:
+def _float(value: Any, i: int, place: Callable[[int], str], decimal: str) -> float:
     if is_missing(value):
         return math.nan
-    if not _looks_like_a_number(value):
+    if not _looks_like_a_number(value, decimal):
         raise ValueError(f"could not convert string to float: {place(i)} is {shown(value)}")
-    return float(value)
+    return float(value.replace(decimal, ".") if isinstance(value, str) else value)
 
 
 def hold_lists(values: Sequence[Any]) -> bool:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from kreinlearn.data.arrays import ArrayReader
 from kreinlearn.data.fields import is_missing
-from kreinlearn.data.source import Array, Reader, Stream
+from kreinlearn.data.source import Array
 from kreinlearn.data.table import Block, Columns, Kind, Table
 
 NAMED = 5  # rows or lines that a message names
@@ -56,38 +54,17 @@ def rows_of(gaps: dict[str, list[int]]) -> Array:
 
 
 def gaps_in_words(gaps: dict[str, list[int]], table: Table) -> str:
-    """Say which columns are empty, in how many rows, and where the first of them are.
-
-    Texts such as "n/a" that stand for no number in these are named, too.
-    """
-    return ", ".join(
-        f"{name} is empty in {_rows_in_words(rows, table, _instead(table, name, rows[:NAMED]))}"
-        for name, rows in gaps.items()
-    )
+    """Say which columns are empty, in how many rows, and where the first of them are."""
+    found = gaps.items()
+    return ", ".join(f"{name} is empty in {_rows_in_words(rows, table)}" for name, rows in found)
 
 
-def _rows_in_words(rows: list[int], table: Table, instead: list[str]) -> str:
+def _rows_in_words(rows: list[int], table: Table) -> str:
     count = "one row" if len(rows) == 1 else f"{len(rows):,} rows"
     lines = [table.stored.line(row) for row in rows[:NAMED]]
     what, numbers = ("row", rows[:NAMED]) if None in lines else ("line", lines)
     listed = ", ".join(map(str, numbers)) + ", ..." * (len(rows) > NAMED)
-    counts = f"; {' and '.join(map(repr, instead))} count{'s' * (len(instead) == 1)} as empty"
-    return f"{count} ({what}{'s' * (len(rows) > 1)} {listed}{counts if instead else ''})"
-
-
-def _instead(table: Table, name: str, rows: list[int]) -> list[str]:
-    """Return what stands in some rows of a column of numbers where there is none."""
-    if name not in table.stored.names:  # labels, which have the name of their file
-        return []
-    found: dict[str, None] = {}
-    first = 0
-    for (values,) in table.stored.blocks([name]):
-        here = [values[row - first] for row in rows if first <= row < first + len(values)]
-        found |= {value: None for value in here if isinstance(value, str) and value.strip()}
-        first += len(values)
-        if first > rows[-1]:
-            break
-    return list(found)
+    return f"{count} ({what}{'s' * (len(rows) > 1)} {listed})"
 
 
 class Complete(Columns):
@@ -104,7 +81,7 @@ class Complete(Columns):
     def __init__(self, stored: Columns, left_out: Array) -> None:
         self.stored, self.left_out = stored, left_out
         self.origin, self.names = stored.origin, stored.names
-        self.typed, self.header = stored.typed, stored.header
+        self.typed, self.header, self.decimal = stored.typed, stored.header, stored.decimal
         self.n = stored.n - len(left_out)
 
     def kinds(self, names: Sequence[str]) -> dict[str, Kind]:
@@ -118,20 +95,6 @@ class Complete(Columns):
             first += n
             if kept:
                 yield [[column[i] for i in kept] for column in columns]
-
-    def numbers(self, names: Sequence[str]) -> Reader:
-        parts, first = [np.empty((0, len(names)))], 0
-        for block in self.blocks(names):
-            parts.append(self.floats(block, names, first))
-            first += len(parts[-1])
-        return ArrayReader(np.concatenate(parts))
-
-    def objects(self, name: str) -> Reader:
-        return Stream((self.n,), object, partial(self._objects, name))
-
-    def _objects(self, name: str, begin: int) -> Iterator[Array]:
-        for (column,) in self.blocks([name]):
-            yield np.fromiter(column, dtype=object, count=len(column))
 
     def line(self, row: int) -> int | None:
         return self.stored.line(self._row(row))

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from kreinlearn.data.arrays import ArrayFile, array_in, memory_map, zarr_array
-from kreinlearn.data.arrow import ArrowTable, OpenParquet, arrow_at, dataset_of, parquet_at
+from kreinlearn.data.arrays import ArrayFile, array_in, memory_map
+from kreinlearn.data.arrow import arrow_at, columns_of, dataset_of, parquet_at
 from kreinlearn.data.blocks import ONCE, Blocks
 from kreinlearn.data.source import NUMBERS
-from kreinlearn.data.table import Table
+from kreinlearn.data.table import MARKS, Table
 from kreinlearn.data.tiles import Source, library
 
 T = TypeVar("T")
@@ -23,21 +23,20 @@ DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 JSON = (".jsonl", ".ndjson")
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather")
-ARRAYS = (".npy", ".npz", ".mat", ".zarr")
+ARRAYS = (".npy", ".npz")
 KNOWN = (*ARRAYS, *PARQUET, *ARROW, *DELIMITERS, *JSON)
 PATHS = (
-    "a path ends in .npy, .zarr, .npz, .mat, .parquet, .arrow, .csv, .tsv or .jsonl, or is a "
+    "a path ends in .npy, .npz, .parquet, .arrow, .csv, .tsv or .jsonl, or is a "
     "folder of Parquet files"
 )
 OTHERS = {
     ".json": "write one object per line and name it .jsonl",
-    ".xlsx": "save the table as CSV",
-    ".xls": "save the table as CSV",
-    ".ods": "save the table as CSV",
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "save the table as CSV"),
     ".pkl": "pickles are not read, as they may run code: save a .npy or .parquet file",
-    ".pickle": "pickles are not read, as they may run code: save a .npy or .parquet file",
     ".krein": "it is a model, which `kreinlearn predict` takes first",
-    ".h5": "save a .npy or .mat file",
+    ".h5": "save a .npy or .npz file",
+    ".zarr": "pass Blocks(f) where f() reads its rows a part at a time",
+    ".mat": "save its arrays by scipy.io.loadmat and numpy.savez, as .npz",
 }
 
 
@@ -48,84 +47,62 @@ def suffix_of(path: Path) -> str:
 
 
 def open_file(
-    path: Path,
-    *,
-    encoding: str | None = None,
-    delimiter: str | None = None,
-    header: bool | None = True,
-    memory_budget: int | str | None = None,
-) -> Table | ArrayFile:
+    path: Path, *, encoding: str | None = None, delimiter: str | None = None, decimal: str = ".",
+    header: bool | None = True, memory_budget: int | str | None = None,
+) -> Table | ArrayFile:  # fmt: skip
     """Open a file: a table of named columns, or arrays by name, as the end of its name says.
 
-    Parameters
-    ----------
-    path : Path
-        A file, or a folder of Parquet files.
-    encoding : str, default=None
-        The encoding of a text file. None stands for UTF-8, unless the file has the byte order
-        mark of another encoding.
-    delimiter : str, default=None
-        The character between the columns of a text file. None stands for a comma in a .csv file,
-        and for a tab in others; if the first line has none, for a comma, a semicolon, a tab or a
-        bar that divides the first rows into equally many columns.
-    header : bool, default=True
-        Whether the first line of a .csv or .tsv file holds the names of the columns; None stands
-        for "unless it holds nothing but numbers".
-    memory_budget : int or str, default=None
-        The largest array that may be read into memory.
+    Parameters are those of ``table``. With ``header=None`` the first line of a text file holds
+    names unless it holds nothing but numbers. No array larger than the budget is read into memory.
     """
+    if decimal not in MARKS:
+        raise ValueError(f"decimal={decimal!r} is no decimal mark; pass '.' or ','")
     if not path.exists():
         raise FileNotFoundError(f"{path}: there is no such file{near_name(path)}")
     suffix = suffix_of(path)
-    if path.is_dir() and suffix != ".zarr" and not _holds_parquet_only(path):
-        raise ValueError(
-            f"{path} is a folder; name a file, or a folder that holds nothing but .parquet files"
-        )
-    if suffix in PARQUET or (path.is_dir() and suffix != ".zarr"):
+    if suffix in OTHERS:
+        raise ValueError(f"{path} is not read: {OTHERS[suffix]}")
+    if path.is_dir():
+        _require_parquet_only(path)
+    if suffix in PARQUET or path.is_dir():
         return Table(parquet_at(path), by_name=True)
     if suffix in ARROW:
         return Table(arrow_at(path), by_name=True)
     if suffix in DELIMITERS:
-        from kreinlearn.data.delimited import Delimited, detected
+        from kreinlearn.data.text import Delimited, separator_of
 
-        mark = delimiter or detected(path, DELIMITERS[suffix], encoding)
-        file = Delimited(path, encoding=encoding, delimiter=mark, header=header)
+        usual = ";" if suffix == ".csv" and decimal == "," else DELIMITERS[suffix]
+        mark = delimiter or separator_of(path, usual, encoding)
+        file = Delimited(path, encoding=encoding, delimiter=mark, decimal=decimal, header=header)
         return Table(file, by_name=True)
     if suffix in JSON:
-        from kreinlearn.data.jsonl import JsonLines
+        from kreinlearn.data.text import JsonLines
 
         return Table(JsonLines(path, encoding=encoding), by_name=True)
     if path.suffix.lower() in ARRAYS:
         return ArrayFile(path, memory_budget)
-    if suffix in OTHERS:
-        raise ValueError(f"{path} is not read: {OTHERS[suffix]}")
     raise ValueError(f"{path} is of no known kind; {PATHS}")
 
 
-def _holds_parquet_only(folder: Path) -> bool:
-    """Tell whether there are Parquet files and nothing else, except for hidden files."""
-    kinds = {
-        path.suffix.lower() in PARQUET
-        for path in folder.rglob("*")
-        if path.is_file()
-        and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
-    }
-    return kinds == {True}
+def _require_parquet_only(folder: Path) -> None:
+    """Refuse a folder that has files of other kinds, or none; hidden files do not count."""
+    places = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    shown = [one for one in places if not any(part.startswith((".", "_")) for part in one.parts)]
+    if {one.suffix.lower() in PARQUET for one in shown} != {True}:
+        raise ValueError(
+            f"{folder} is a folder; name a file, or a folder that holds nothing but .parquet files"
+        )
 
 
 def table(
-    data: Any,
-    columns: str | Sequence[str] | None = None,
-    *,
-    encoding: str | None = None,
-    delimiter: str | None = None,
-    header: bool = True,
-) -> Table:
+    data: Any, columns: str | Sequence[str] | None = None, *, encoding: str | None = None,
+    delimiter: str | None = None, decimal: str = ".", header: bool = True,
+) -> Table:  # fmt: skip
     """Columns of a table in a file or of pyarrow, as the input of an estimator.
 
     Parameters
     ----------
-    data : path, or table, dataset or ParquetFile of pyarrow
+    data : path, or table or dataset of pyarrow
         A path names a .csv, .tsv, .jsonl, .parquet or .arrow file, or a folder of Parquet files.
         Text files may be compressed (.csv.gz).
     columns : str or list of str, default=None
@@ -139,6 +116,8 @@ def table(
         The character between the columns of a text file. None stands for a comma in a .csv file,
         and for a tab in others; if the first line has none, for a comma, a semicolon, a tab or a
         bar that divides the first rows into equally many columns.
+    decimal : {".", ","}, default="."
+        The mark before the fraction of a number in a .csv or .tsv file.
     header : bool, default=True
         Whether the first line of a .csv or .tsv file holds the names of the columns. Columns
         without names are called "1", "2", and so on.
@@ -159,7 +138,9 @@ def table(
     """
     if is_path(data):
         path = _there(data)
-        opened: Any = open_file(path, encoding=encoding, delimiter=delimiter, header=header)
+        opened: Any = open_file(
+            path, encoding=encoding, delimiter=delimiter, decimal=decimal, header=header
+        )
     else:
         opened = data if isinstance(data, Table) else _of_pyarrow(data)
     if not isinstance(opened, Table):
@@ -175,11 +156,9 @@ def _of_pyarrow(data: Any) -> Table | None:
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     if isinstance(data, pa.Table):
-        return Table(ArrowTable(data, "the table"))
+        return Table(columns_of(data, "the table"))
     if hasattr(data, "get_fragments"):
         return Table(dataset_of(data, "the dataset"), by_name=True)
-    if hasattr(data, "iter_batches"):
-        return Table(OpenParquet(data, "the Parquet file"), by_name=True)
     return None
 
 
@@ -228,7 +207,7 @@ def opened(X: Any, column: str | None = None) -> Source | Table | None:
 
     Parameters
     ----------
-    X : path, memory map, zarr array, table or dataset of pyarrow, Blocks, or an iterable of blocks
+    X : path, memory map, table or dataset of pyarrow, Blocks, or an iterable of blocks
         Anything else is taken to be in memory.
     column : str, default=None
         The column that holds the objects that a model was fitted on.
@@ -243,8 +222,6 @@ def opened(X: Any, column: str | None = None) -> Source | Table | None:
         return Table(file.stored, by_name=True, text=column)
     if isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in NUMBERS:
         return memory_map(X)
-    if type(X).__module__.startswith("zarr.") and hasattr(X, "chunks"):
-        return zarr_array(X, f"the zarr array {X.path or ''}".rstrip())
     if hasattr(X, "__next__"):
         raise TypeError(
             f"X must be a sequence of objects, got a {type(X).__name__}: {ONCE}, or a list"

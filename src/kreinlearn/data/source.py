@@ -46,6 +46,11 @@ def stored_as(dtype: DTypeLike) -> np.dtype[Any]:
     return given if given.kind in NUMBERS else np.dtype(object)
 
 
+def plain(block: Array) -> Array:
+    """Return numbers as they are, and texts as objects."""
+    return block.astype(stored_as(block.dtype), copy=False)
+
+
 def by_tile(numbers: Array) -> list[Array]:
     """Return the places of sorted row numbers, one array per tile."""
     ends = np.flatnonzero(np.diff(numbers // TILE)) + 1
@@ -63,6 +68,24 @@ def place(row: int, column: str | int, origin: str, line: Line | None = None) ->
     number = None if line is None else line(row)
     name = column if isinstance(column, int) else repr(column)
     return f"row {row}, column {name} of {origin}" + f" (line {number})" * (number is not None)
+
+
+class ArrayReader:
+    """An array in memory, or a memory map that somebody else opened."""
+
+    window, anywhere = TILE, True
+
+    def __init__(self, X: Array) -> None:
+        self.X, self.shape, self.dtype = X, X.shape, X.dtype
+
+    def mapped(self) -> Array:
+        return self.X
+
+    def read(self, start: int, stop: int) -> Array:
+        return plain(self.mapped()[start:stop])
+
+    def pick(self, numbers: Array) -> Array:
+        return plain(self.X[numbers])
 
 
 class StartsAnew:
@@ -252,18 +275,15 @@ class Stream(StartsAnew):
         ``pieces(begin)`` reads the rows from ``begin`` on, in pieces of any length.
     begin : callable, default=from_first_row
         ``begin(start)`` is the row at or before ``start`` from which reading can begin.
-    window : int, default=WINDOW
-        The number of rows in memory at a time.
     """
 
-    anywhere = False
+    window, anywhere = WINDOW, False
 
     def __init__(
         self, shape: tuple[int, ...], dtype: DTypeLike, pieces: Callable[[int], Iterator[Array]],
-        begin: Callable[[int], int] = from_first_row, *, window: int = WINDOW,
+        begin: Callable[[int], int] = from_first_row,
     ) -> None:  # fmt: skip
         self.shape, self.dtype, self.pieces, self.begin = shape, stored_as(dtype), pieces, begin
-        self.window = window
         self._start()
 
     def _start(self) -> None:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from kreinlearn._warnings import warn
 from kreinlearn.data.errors import OptionError
-from kreinlearn.data.fields import floats_of, hold_lists, lists_of
+from kreinlearn.data.fields import floats_of, hold_lists, kind_of, lists_of
 from kreinlearn.data.memory import require_memory
 from kreinlearn.data.source import (
     Array,
+    ArrayReader,
     Checked,
     Reader,
+    Stream,
     place,
     require_finite,
     require_some,
@@ -29,6 +33,7 @@ from kreinlearn.data.tiles import library
 
 LISTED = 12  # names in an error message
 DELIMITER = re.compile("[;\t|,]")
+MARKS = {".": "decimal points", ",": "decimal commas"}
 FIELD_BYTES = 100  # a guess at the size of a field of a record in memory
 
 
@@ -37,28 +42,65 @@ class Kind(NamedTuple):
 
     what: str  # "number", "date", "category" or "text", which stands for all other objects
     shown: str  # how an error message names it
+    decimal: str = ""  # the mark by which texts would be numbers
 
 
-class Columns(Protocol):
-    """Named columns where they are stored: in a text file, in Parquet files, in Arrow's memory."""
+class Columns:
+    """Named columns where they are stored: in a text file, in Parquet files, in Arrow's memory.
+
+    A subclass gives ``blocks``; what else it knows better, it overrides.
+    """
 
     origin: str  # what error messages call the table
     names: list[str]
     n: int  # the number of rows
     typed: bool = True  # whether a text that looks like a number is known to be a text
     header: bool = True  # whether the columns have names of their own
-
-    def kinds(self, names: Sequence[str]) -> dict[str, Kind]:
-        """Return what some columns hold, by name."""
-
-    def numbers(self, names: Sequence[str]) -> Reader:
-        """Return a reader of columns of numbers, (n, d), with NaN where one is missing."""
-
-    def objects(self, name: str) -> Reader:
-        """Return a reader of the objects in one column, (n,), with None where one is missing."""
+    decimal: str = "."  # the mark before the fraction of a number in a text
 
     def blocks(self, names: Sequence[str]) -> Iterator[list[list[Any]]]:
         """Read the values of some columns, a block of rows at a time: one list per column."""
+        raise NotImplementedError
+
+    def kinds(self, names: Sequence[str]) -> dict[str, Kind]:
+        """Return what some columns hold, by name: judged by their first rows."""
+        empty: list[list[Any]] = [[] for _ in names]
+        first = next(self.blocks(names), empty)
+        return {name: self._kind(values) for name, values in zip(names, first, strict=True)}
+
+    def _kind(self, values: Sequence[Any]) -> Kind:
+        what = kind_of(values, typed=self.typed, decimal=self.decimal)
+        other = "," if self.decimal == "." else "."
+        if what == "text" and kind_of(values, typed=self.typed, decimal=other) == "number":
+            return Kind(what, f"numbers with {MARKS[other]}", other)
+        return Kind(what, what)
+
+    def numbers(self, names: Sequence[str]) -> Reader:
+        """Return columns of numbers, (n, d), with NaN where one is missing.
+
+        They are converted once, to a temporary file that has no name and goes away by itself.
+        """
+        first = 0
+        with tempfile.TemporaryFile(prefix="kreinlearn-") as file:
+            for block in self.blocks(names):
+                rows = self.floats(block, names, first)
+                file.write(rows.data)
+                first += len(rows)
+            if not first:
+                return ArrayReader(np.empty((0, len(names))))
+            file.flush()
+            return ArrayReader(np.memmap(file, np.float64, "r", shape=(first, len(names))))
+
+    def objects(self, name: str) -> Reader:
+        """Return the objects in one column, (n,), with None where one is missing.
+
+        They are read again for every pass.
+        """
+        return Stream((self.n,), object, partial(self._objects, name))
+
+    def _objects(self, name: str, begin: int) -> Iterator[Array]:
+        for (column,) in self.blocks([name]):
+            yield np.fromiter(column, dtype=object, count=len(column))
 
     def frame(self, names: Sequence[str], require: Callable[[int], None]) -> Any:
         """Return columns in memory as a data frame, if there is one; ``require`` so many bytes."""
@@ -76,7 +118,7 @@ class Columns(Protocol):
         """Return the columns of a block as numbers, (b, d); its first row has number ``first``."""
         rows = np.empty((len(columns[0]), len(names)))
         for j, name in enumerate(names):
-            rows[:, j] = floats_of(columns[j], partial(self.place_after, first, name))
+            rows[:, j] = floats_of(columns[j], partial(self.place_after, first, name), self.decimal)
         return rows
 
     def place_after(self, first: int, name: str, i: int) -> str:
@@ -189,6 +231,12 @@ class Table:
         kinds = self.stored.kinds(names)
         if self.text in kinds and not self.stored.typed:
             kinds[self.text] = Kind("text", "text")
+        if texts := [name for name, kind in kinds.items() if kind.decimal]:
+            first = kinds[texts[0]]
+            warn(
+                f"{self.origin}: read as texts, although they look like {first.shown}: "
+                f"{listed(texts)}; decimal={first.decimal!r} reads numbers"
+            )
         return kinds
 
     def split(self, besides: Collection[Hashable] = ()) -> tuple[list[str], list[str]]:
@@ -246,7 +294,8 @@ class Table:
             parts.append(np.array(values))
             first += len(values)
         require_some((first,), self.origin)
-        return with_types(np.concatenate(parts), typed=self.stored.typed)
+        stored = self.stored
+        return with_types(np.concatenate(parts), typed=stored.typed, decimal=stored.decimal)
 
     # A block of rows at a time
 
@@ -304,8 +353,7 @@ class Table:
 
         The fields of ``objects`` stay texts even if they look like numbers.
         """
-        numbers, _ = self.split(objects)
-        return self._loaded(budget, numbers, self.list_columns())
+        return self._loaded(budget, self.split(objects)[0], self.list_columns())
 
     def _loaded(self, budget: int, numeric: Collection[str], lists: Collection[str]) -> Any:
         def require(size: int) -> None:
@@ -339,4 +387,6 @@ def _require_number(name: str, kind: Kind, origin: str) -> None:
     if kind.what == "category":
         raise ValueError(f"X must hold numbers, got categories in {where}; encode them first")
     problem = f"could not convert string to float: {where} holds {kind.shown}"
+    if kind.decimal:
+        raise OptionError(problem, "name the decimal mark", "decimal", kind.decimal)
     raise OptionError(problem, "name the columns of numbers", "columns", ["a", "b"])

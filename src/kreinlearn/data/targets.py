@@ -38,7 +38,7 @@ def require_targets(values: Sequence[Any], place: Callable[[int], str]) -> None:
             )
 
 
-def with_types(values: Array, *, typed: bool) -> Array:
+def with_types(values: Array, *, typed: bool, decimal: str = ".") -> Array:
     """Return a column as a target: the texts of a file without types may stand for numbers."""
     if values.dtype == object:
         return values.astype(str)
@@ -47,7 +47,9 @@ def with_types(values: Array, *, typed: bool) -> Array:
     texts = values.tolist()
     if all(map(_is_plain_integer, texts)):
         return values.astype(int)
-    return values.astype(float) if all(map(is_number, texts)) else values
+    if all(is_number(text, decimal) for text in texts):
+        return np.array([float(text.replace(decimal, ".")) for text in texts])
+    return values
 
 
 def target_of(
@@ -57,6 +59,7 @@ def target_of(
     task: str = "auto",
     *,
     typed: bool = False,
+    decimal: str = ".",
 ) -> Target:
     """Decide what a target is: classes if they are few and repeat, or numbers.
 
@@ -73,14 +76,17 @@ def target_of(
         numbers that repeat; otherwise regression.
     typed : bool, default=False
         Whether a text that looks like a number is known to be a text.
+    decimal : {".", ","}, default="."
+        The mark before the fraction of a number in a text.
     """
     require_targets(values, place)
     counts = Counter(values)
     if task == "auto":
-        numeric = all(is_number(one) and not (typed and isinstance(one, str)) for one in counts)
-        task = TASKS[numeric and not are_classes(counts)]
+        texts = typed and any(isinstance(one, str) for one in counts)
+        numeric = not texts and all(is_number(one, decimal) for one in counts)
+        task = TASKS[numeric and not are_classes(counts, decimal)]
     if task == "regression":
-        numbers = floats_of(values, place)
+        numbers = floats_of(values, place, decimal)
         for i in np.flatnonzero(~np.isfinite(numbers)):
             raise ValueError(f"{place(int(i))} is {shown(values[i])}, not a finite number")
         if len(numbers) and numbers.min() == numbers.max():
@@ -90,9 +96,10 @@ def target_of(
     return Target(name, _labels(values, name, typed), task, f"{len(counts)} classes")
 
 
-def are_classes(counts: Counter[Any]) -> bool:
+def are_classes(counts: Counter[Any], decimal: str = ".") -> bool:
     """Tell whether numbers are few, whole, and repeat."""
-    whole = all(float(value).is_integer() for value in counts)
+    values = list(counts)
+    whole = all(value.is_integer() for value in floats_of(values, str, decimal).tolist())
     return whole and len(counts) <= MOST_CLASSES and 2 * len(counts) <= counts.total()
 
 

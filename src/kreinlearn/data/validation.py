@@ -27,6 +27,7 @@ from sklearn.utils.validation import (
 )
 
 from kreinlearn._compat import check_sample_weight
+from kreinlearn.data.frames import is_missing
 from kreinlearn.data.memory import budget_bytes
 from kreinlearn.data.opening import opened
 from kreinlearn.data.source import Checked
@@ -120,16 +121,8 @@ def _require_no_blocks(X: Any) -> None:
 def _require_no_missing(X: NDArray[Any]) -> None:
     """Refuse pandas.NA among objects, for which float() would raise a TypeError."""
     for place, value in np.ndenumerate(X):
-        if _is_missing(value):
+        if is_missing(value):
             raise ValueError(f"Input X contains NaN: a missing value at {place}")
-
-
-def _is_missing(value: object) -> bool:
-    return value is None or type(value).__name__ == "NAType"
-
-
-def _is_nan(value: object) -> bool:
-    return isinstance(value, float) and value != value
 
 
 def _holds_texts(X: Any) -> bool:
@@ -138,7 +131,7 @@ def _holds_texts(X: Any) -> bool:
     if set(names) != {"object"}:
         return bool(names)
     values = np.asarray(X).flat
-    return not all(isinstance(value, Number) or _is_missing(value) for value in values)
+    return not all(isinstance(value, Number) or is_missing(value) for value in values)
 
 
 def _names_of_types(X: Any) -> list[str]:
@@ -190,9 +183,9 @@ def numbers_as_array(X: Any) -> Any:
         return X
     if table.dtype.kind != "O":
         return table if table.dtype.kind in "fiub" else X
-    if not all(isinstance(value, Real | Decimal) or _is_missing(value) for value in table.flat):
+    if not all(isinstance(value, Real | Decimal) or is_missing(value) for value in table.flat):
         return X
-    values = [np.nan if _is_missing(value) else float(value) for value in table.flat]
+    values = [np.nan if is_missing(value) else float(value) for value in table.flat]
     return np.array(values).reshape(table.shape)
 
 
@@ -343,7 +336,7 @@ def _require_one_kind(y: Any) -> None:
     labels = np.asarray(y, dtype=object)
     if labels.ndim != 1:
         return
-    missing = [i for i, label in enumerate(labels) if _is_missing(label) or _is_nan(label)]
+    missing = [i for i, label in enumerate(labels) if is_missing(label)]
     if missing:
         raise ValueError(
             f"Input y contains NaN: label {missing[0]} is {labels[missing[0]]}; every row needs "

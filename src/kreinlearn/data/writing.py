@@ -27,7 +27,6 @@ Array = NDArray[Any]
 Block = Mapping[str, Sequence[Any] | Array]  # columns by name, the same names every time
 Write = Callable[[Block], object]
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # beginnings of what a spreadsheet may run
-CHUNK = 2**20  # bytes in a chunk of a zarr array, about
 
 
 @contextmanager
@@ -41,26 +40,6 @@ def replacing(path: Path) -> Iterator[Path]:
         sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def replacing_folder(path: Path) -> Iterator[Path]:
-    """Give a new folder beside ``path``, which it replaces at the end unless something fails."""
-    temporary, before = (
-        path.with_name(f".{path.name}.{token_hex(4)}.{s}") for s in ("part", "old")
-    )
-    try:
-        yield temporary
-        if path.exists():
-            path.replace(before)
-        try:
-            temporary.replace(path)
-        except BaseException:
-            before.replace(path)
-            raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-        shutil.rmtree(before, ignore_errors=True)
 
 
 @contextmanager
@@ -231,20 +210,3 @@ def write_npz(path: Path, arrays: Mapping[str, Array]) -> None:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, np.asanyarray(array), allow_pickle=False)
-
-
-def write_zarr(path: Path, arrays: Mapping[str, Array]) -> None:
-    """Write arrays by name to a zarr group, in chunks that have checksums."""
-    zarr = library("zarr")
-    codecs = [zarr.codecs.ZstdCodec(), zarr.codecs.Crc32cCodec()]  # a flipped bit is an error
-    with replacing_folder(path) as temporary:
-        group = zarr.open_group(str(temporary), mode="w-", zarr_format=3)
-        for name, array in arrays.items():
-            rows = max(1, CHUNK // max(1, array.nbytes // max(1, len(array))))
-            stored = group.create_array(
-                name, shape=array.shape, dtype=array.dtype, compressors=codecs,
-                chunks=(min(rows, max(1, len(array))), *array.shape[1:]),
-                config={"write_empty_chunks": True},
-            )  # fmt: skip
-            for start in range(0, len(array), rows):
-                stored[start : start + rows] = array[start : start + rows]

@@ -243,8 +243,7 @@ def test_what_stands_for_no_number_is_named(capsys: pytest.CaptureFixture[str]) 
     run("fit", "numbers.csv", "--target", "label", "-o", "m.krein", "--quiet")
     numbers["a"][1], numbers["a"][2], numbers["a"][4], numbers["b"][7] = "n/a", "", "NA", "nan"
     write_csv(Path("gaps.csv"), numbers)
-    said = "a is empty in 3 rows (lines 3, 4, 6; 'n/a' and 'NA' count as empty), b is empty in one "
-    said += "row (line 9; 'nan' counts as empty)"
+    said = "a is empty in 3 rows (lines 3, 4, 6), b is empty in one row (line 9)"
     capsys.readouterr()
     for words in (
         ["fit", "gaps.csv", "--target", "label", "-o"],
@@ -287,16 +286,21 @@ def test_columns_that_the_model_was_not_fitted_on(capsys: pytest.CaptureFixture[
             assert (said in capsys.readouterr().err) is (columns is column)
 
 
-def test_decimal_commas_are_read_as_numbers_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_decimal_commas(capsys: pytest.CaptureFixture[str]) -> None:
     numbers = read_csv(Path("numbers.csv"))
     commas = {name: [x.replace(".", ",") for x in values] for name, values in numbers.items()}
     write_csv(Path("commas.csv"), commas, delimiter=";")
-    assert_array_equal(given("commas.csv").X, given("numbers.csv").X)
-    run("fit", "commas.csv", "--target", "label", "-o", "m.krein")
-    said = "commas.csv: read as numbers with decimal commas: a, b"
-    assert said in capsys.readouterr().err
-    run("predict", "m.krein", "commas.csv", "-o", "out.csv")
-    assert said in capsys.readouterr().err
+    assert_array_equal(given("commas.csv", "--decimal", ",").X, given("numbers.csv").X)
+    fit = ["fit", "commas.csv", "--target", "label", "-o", "m.krein"]
+    run(*fit, "--decimal", ",")
+    assert " --decimal , " in capsys.readouterr().err  # in the command that is proposed
+    run("predict", "m.krein", "commas.csv", "--decimal", ",", "-o", "out.csv")
+    assert "texts" not in capsys.readouterr().err
+    assert cli.main([*fit, "--kernel", "gaussian", "--column", "a", "--force"]) == 1
+    said = capsys.readouterr().err
+    assert "look like numbers with decimal commas: a, b; --decimal ',' reads numbers" in said
+    assert cli.main(["predict", "m.krein", "commas.csv"]) == 1
+    assert "is '" in capsys.readouterr().err
 
 
 def test_a_column_that_is_called_by_its_place(capsys: pytest.CaptureFixture[str]) -> None:

@@ -219,11 +219,9 @@ MATRIX = ["--kernel", "precomputed_dissimilarity", "--quiet"]
 
 def matrices(folder: Path) -> dict[str, tuple[list[Any], list[Any]]]:
     """Words of fit, and of predict, for every way to give a matrix and its labels."""
-    savemat = pytest.importorskip("scipy.io").savemat
     np.save(folder / "D.npy", D)
     np.save(folder / "y.npy", BALLS)
     np.savez(folder / "D.npz", D=D, y=BALLS)
-    savemat(folder / "D.mat", {"D": D, "y": BALLS, "note": "mine"})
     np.savetxt(folder / "D.csv", D, delimiter=",")
     (folder / "y.txt").write_text("".join(f"{c}\n" for c in BALLS))
     (folder / "y.csv").write_text("kind\n" + "".join(f"{c}\n" for c in BALLS))
@@ -236,13 +234,12 @@ def matrices(folder: Path) -> dict[str, tuple[list[Any], list[Any]]]:
         "npy": (["D.npy", "--labels", "y.npy"], ["D.npy"]),
         "npy, txt": (["D.npy", "--labels", "y.txt"], ["D.npy"]),
         "npz": (["D.npz", "--target", "y"], ["D.npz", "--column", "D"]),
-        "mat": (["D.mat", "--target", "y", "--column", "D"], ["D.mat", "--column", "D"]),
         "csv": (["D.csv", "--labels", "y.csv"], ["D.csv"]),
         "csv of names": (["named.csv", "--target", "kind"], ["upside.csv"]),
     }
 
 
-@pytest.mark.parametrize("way", ["npy", "npy, txt", "npz", "mat", "csv", "csv of names"])
+@pytest.mark.parametrize("way", ["npy", "npy, txt", "npz", "csv", "csv of names"])
 def test_matrices_of_dissimilarities(way: str, tmp_path: Path) -> None:
     fit, predict = matrices(tmp_path)[way]
     run("fit", *fit, *MATRIX, "-o", "m.krein")

@@ -16,10 +16,9 @@ from numpy.testing import assert_array_equal
 
 from kreinlearn import table
 from kreinlearn.data import text
-from kreinlearn.data.delimited import Delimited
-from kreinlearn.data.jsonl import JsonLines
-from kreinlearn.data.opening import open_file
+from kreinlearn.data.opening import open_file, with_target
 from kreinlearn.data.table import Table
+from kreinlearn.data.text import Delimited, JsonLines
 
 LETTERS = st.characters(codec="utf-8", exclude_characters="\0")
 TEXTS = ["NA", "null", "", "007", " x ", 'say "hi"', "a,b", "two\nlines", "café", "None", "1e5"]
@@ -45,26 +44,45 @@ def opened(path: Path, **options: Any) -> Table:
     return file
 
 
-# Decimal commas
+# Decimal marks
 
 
-@pytest.mark.parametrize(("mark", "suffix"), [(";", ".csv"), ("\t", ".tsv")])
+@pytest.mark.parametrize(("mark", "suffix"), [(";", ".csv"), ("\t", ".tsv"), (",", ".csv")])
 def test_numbers_with_decimal_commas(tmp_path: Path, mark: str, suffix: str) -> None:
     rows = [["10,53", "4", "1,5 kg", "1,2,3"], ["-7", "", "2", "4"], ["NA", "4,25e1", "3", "5"]]
     path = write_rows(tmp_path / f"x{suffix}", [["a", "b", "c", "d"], *rows], mark)
-    file = opened(path)
-    assert file.stored.decimal_commas == ["a", "b"]  # type: ignore[attr-defined]
+    file = opened(path, decimal=",")
+    assert file.split() == (["a", "b"], ["c", "d"])
     found = file.stored.numbers(["a", "b"]).read(0, 3)
     assert_array_equal(found, [[10.53, 4], [-7, np.nan], [np.nan, 42.5]])
+    assert file.column("a") == ["10,53", "-7", "NA"]  # texts until they are used as numbers
     assert file.column("c") == ["1,5 kg", "2", "3"]
     path = write_rows(tmp_path / f"y{suffix}", [["1,5", "2"], ["3", "4,5"]], mark)
-    bare = opened(path, header=None, delimiter=mark)
+    bare = opened(path, header=None, decimal=",", delimiter=mark)
     assert_array_equal(bare.pick(["1", "2"]).numbers()[:], [[1.5, 2], [3, 4.5]])
+    _, y = with_target(bare, "1")
+    assert y.tolist() == [1.5, 3.0]
 
 
-def test_commas_in_a_file_that_they_separate_are_left_alone(tmp_path: Path) -> None:
-    file = opened(write_rows(tmp_path / "x.csv", [["a", "b"], ["1,5", "x"], ["2,5", "y"]]))
-    assert file.column("a") == ["1,5", "2,5"]
+def test_bad_input_99_a_decimal_mark_is_not_guessed(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "x.csv", [["a", "b"], ["1,5", "1"], ["2,5", "2"]], ";")
+    with pytest.warns(UserWarning, match=r"like numbers with decimal commas: a; decimal=','"):
+        assert table(path).split() == (["b"], ["a"])
+    with (
+        pytest.warns(UserWarning, match="read as texts"),
+        pytest.raises(ValueError, match=r"decimal commas; name the .*: table\(path, decimal=','"),
+    ):
+        table(path, ["a", "b"]).numbers()
+    assert table(path, "a").objects()[0:2] == ["1,5", "2,5"]
+    assert table(path, ["a"], decimal=",").numbers()[:].ravel().tolist() == [1.5, 2.5]
+    with pytest.raises(ValueError, match="decimal=';' is no decimal mark"):
+        table(path, decimal=";")
+
+
+def test_points_where_commas_are_decimal_are_named(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "x.csv", [["a", "b"], *[["1,5", "2"]] * 20, ["1.500", "2"]], ";")
+    with pytest.raises(ValueError, match=r"row 20, column 'a' of .* \(line 22\) is '1\.500'"):
+        table(path, ["a"], decimal=",").numbers()
 
 
 # Texts stay texts
@@ -159,7 +177,7 @@ def test_blocks_are_whole_and_in_order(tmp_path: Path, monkeypatch: pytest.Monke
         assert [found.stored.line(row) for row in range(30)] == [
             first + step * i for i in range(30)
         ]
-        assert len(found) == 30
+        assert vars(found.stored)["n"] == len(found) == 30  # counted on the way
 
 
 def test_a_row_of_another_length_is_named_by_its_line(tmp_path: Path) -> None:
@@ -187,6 +205,10 @@ def test_a_file_without_names(tmp_path: Path) -> None:
         assert_array_equal(Table(file).numbers()[0:2], [[1, 2], [3, 4]])
     with pytest.raises(ValueError, match=r"first line of .* holds numbers, .* header=False"):
         Delimited(path)
+    commas = written(tmp_path, "1,5;2\n3;4,5\n")
+    with pytest.raises(ValueError, match="holds numbers, not names of columns"):
+        Delimited(commas, delimiter=";")
+    assert opened(commas, header=None, decimal=",").numbers()[:].tolist() == [[1.5, 2], [3, 4.5]]
     named = written(tmp_path, "a,2\n3,4\n")
     assert (Delimited(named, header=None).names, Delimited(named, header=None).n) == (["a", "2"], 1)
 

@@ -34,7 +34,6 @@ from kreinlearn.data.tiles import TILE, Part, length, take
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 ds = pytest.importorskip("pyarrow.dataset")
-zarr = pytest.importorskip("zarr")
 
 N, D = 9001, 3  # the pool of landmarks is 4096 rows: the others are streamed
 NAMES = ["a", "b", "c"]
@@ -72,17 +71,6 @@ def npy(folder: Path, X: Any) -> Any:
 def fortran(folder: Path, X: Any) -> Any:
     np.save(folder / "f.npy", np.asfortranarray(X))
     return str(folder / "f.npy")
-
-
-def zarr_array(folder: Path, X: Any, chunks: tuple[int, int] = (1234, 2)) -> Any:
-    array = zarr.create_array(str(folder / "x.zarr"), shape=X.shape, chunks=chunks, dtype=X.dtype)
-    array[:] = X
-    return array
-
-
-def zarr_path(folder: Path, X: Any) -> Any:
-    zarr_array(folder, X, (5001, 3))
-    return str(folder / "x.zarr")
 
 
 def arrow(X: Any, **more: Any) -> Any:
@@ -164,15 +152,11 @@ def iterable(folder: Path, X: Any) -> Any:
     return Again(X)
 
 
-def parquet_file(folder: Path, X: Any) -> Any:
-    return pq.ParquetFile(parquet(folder, X))
-
-
 FORMS: dict[str, Write] = {
     one.__name__: one
     for one in (
-        *(memory_map, npy, fortran, zarr_array, zarr_path, parquet, parquet_folder, dataset),
-        *(filtered, feather, comma, tab, zipped, blocks, iterable, parquet_file),
+        *(memory_map, npy, fortran, parquet, parquet_folder, dataset),
+        *(filtered, feather, comma, tab, zipped, blocks, iterable),
     )
 } | {"table": lambda folder, X: arrow(X)}
 form = pytest.mark.parametrize("write", FORMS.values(), ids=FORMS.keys())
@@ -243,7 +227,7 @@ def test_rows_are_read_by_many_threads(tmp_path: Path) -> None:
 
 
 def test_a_source_can_be_sent_to_another_process(tmp_path: Path) -> None:
-    for write in (npy, parquet, zarr_array):
+    for write in (npy, parquet):
         held = source(write(tmp_path, X))
         held[0:10]
         again = pickle.loads(pickle.dumps(held))
@@ -372,15 +356,12 @@ def text_forms(folder: Path, texts: list[str]) -> dict[str, Any]:
     with (folder / "w.csv").open("w") as file:
         csv.writer(file).writerows([["word", "length"], *zip(texts, map(len, texts), strict=True)])
     np.save(folder / "w.npy", np.array(texts))
-    array = zarr.create_array(str(folder / "w.zarr"), shape=(len(texts),), chunks=(700,), dtype=str)
-    array[:] = np.array(texts)
     halves = [texts[:100], texts[100:]]
     return {
         "parquet": folder / "w.parquet",
         "column": table(folder / "w.parquet", columns="word"),
         "csv": table(str(folder / "w.csv"), columns="word"),
         "npy": folder / "w.npy",
-        "zarr": array,
         "blocks": Blocks(lambda: iter(halves)),
     }
 
@@ -495,7 +476,7 @@ def test_inspect_and_indefiniteness_take_files(tmp_path: Path) -> None:
     assert indefiniteness(path, "sigmoid", **given) == indefiniteness(X, "sigmoid", **given)
 
 
-@pytest.mark.parametrize("write", [iterable, parquet_file, dataset])
+@pytest.mark.parametrize("write", [iterable, dataset])
 def test_scores_inspect_and_files_of_predictions_take_them_too(
     tmp_path: Path, write: Write
 ) -> None:
@@ -508,15 +489,14 @@ def test_scores_inspect_and_files_of_predictions_take_them_too(
     np.testing.assert_array_equal(mine.eigenvalues, theirs.eigenvalues)
 
 
-def test_columns_of_an_open_parquet_file(tmp_path: Path) -> None:
+def test_columns_of_a_parquet_file(tmp_path: Path) -> None:
     whole = arrow(X, y=Y, word=words(N)).select(["word", "c", "y", "a", "b"])
-    pq.write_table(whole, tmp_path / "all.parquet", row_group_size=2000)
-    file = pq.ParquetFile(tmp_path / "all.parquet")
-    np.testing.assert_array_equal(source(table(file, columns=NAMES))[4000:4100], X[4000:4100])
-    _, y = with_target(file, "y")
+    path = tmp_path / "all.parquet"
+    pq.write_table(whole, path, row_group_size=2000)
+    np.testing.assert_array_equal(source(table(path, columns=NAMES))[4000:4100], X[4000:4100])
+    _, y = with_target(path, "y")
     np.testing.assert_array_equal(y, Y)
-    assert opened(file, "word").objects()[2100:2103] == words(N)[2100:2103]
-    assert not file.closed
+    assert opened(path, "word").objects()[2100:2103] == words(N)[2100:2103]
 
 
 def test_blocks_of_objects_that_can_be_iterated_again() -> None:
@@ -621,7 +601,7 @@ def test_nothing_of_the_extra_is_imported_without_need() -> None:
     code = (
         "import numpy as np, sys; from kreinlearn import KreinRidge; X = np.eye(9);"
         "KreinRidge(random_state=0).fit(X, X[0]).predict(X);"
-        "print([m for m in ('pyarrow', 'zarr') if m in sys.modules])"
+        "print([m for m in ('pyarrow',) if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() in ("[]", "['pyarrow']"), done.stderr

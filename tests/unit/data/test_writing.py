@@ -15,10 +15,8 @@ from kreinlearn.data.writing import (
     folder_beside,
     npy_file,
     replacing,
-    replacing_folder,
     table_file,
     write_npz,
-    write_zarr,
 )
 
 WORDS, NUMBERS = ["NA", 'say "hi"', "a,b\tc", "two\nlines", ""], np.array([1.5, 2, -3, 1e-9, 4])
@@ -69,19 +67,6 @@ def test_what_fails_leaves_the_old_file(tmp_path: Path, make: object) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_folder_is_replaced_at_the_end(tmp_path: Path) -> None:
-    path = tmp_path / "x.zarr"
-    for content in ("first", "second"):
-        with replacing_folder(path) as temporary:
-            temporary.mkdir()
-            (temporary / "a").write_text(content)
-        assert (path / "a").read_text() == content
-    with pytest.raises(FileNotFoundError), replacing_folder(path) as temporary:
-        (temporary / "a").write_text("third")  # there is no such folder
-    assert (path / "a").read_text() == "second"
-    assert list(tmp_path.iterdir()) == [path]
-
-
 def test_a_folder_for_the_time_being_is_removed_also_if_a_signal_comes_as_it_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,13 +87,10 @@ def test_a_folder_for_the_time_being_is_removed_also_if_a_signal_comes_as_it_is_
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("suffix", [".npz", ".zarr"])
-def test_arrays_by_name(tmp_path: Path, suffix: str) -> None:
-    if suffix == ".zarr":
-        pytest.importorskip("zarr")
+def test_arrays_by_name(tmp_path: Path) -> None:
     arrays = {"X": np.arange(12.0).reshape(4, 3), "y": np.array([1, -1, 1, 1])}
-    path = tmp_path / f"x{suffix}"
-    (write_npz if suffix == ".npz" else write_zarr)(path, arrays)
+    path = tmp_path / "x.npz"
+    write_npz(path, arrays)
     file = open_file(path)
     assert not isinstance(file, Table)
     assert file.names == ["X", "y"]
