@@ -23,7 +23,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 
 import kreinlearn
 from kreinlearn import ModelFormatError
-from kreinlearn.persist.header import versions
+from kreinlearn.persist.files import versions
 from tests.bounds import least_cpu_seconds
 from tests.reliability import damage
 from tests.systems import POSIX, posix_only, small_files
@@ -293,6 +293,14 @@ def test_bad_input_74_a_newer_format(tmp_path: Path) -> None:
     _, _, text, data = damage.lines_of(path.read_bytes())
     path.write_bytes(damage.packed(b'{"something": "new"}' + text, data, b"kreinlearn model 2"))
     with pytest.raises(ModelFormatError, match="written by a newer version of kreinlearn"):
+        kreinlearn.load(path)
+
+
+def test_an_old_format_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "m.krein"
+    saved(path)
+    path.write_bytes(path.read_bytes().replace(b"kreinlearn model 2", b"kreinlearn model 1", 1))
+    with pytest.raises(ModelFormatError, match=r"it has the old format 1, and 2 is read; .*anew$"):
         kreinlearn.load(path)
 
 
