@@ -79,7 +79,8 @@ OUTPUTS = ({}, *({"transform": name} for name in ("default", "pandas", "polars")
 COLUMNS = ("objects", "landmarks", "transform", "offsets")
 DERIVED = {"parts_", "to_reference_", "processes", "_cells", "_width"}  # of what kernels learn
 METHODS = ("predict", "decision_function", "predict_proba", "transform", "approximate")
-RTOL = 1e-5  # of the largest value
+RTOL = {8: 1e-10, 4: 1e-4}  # of the largest value, by the bytes of a number
+PAIRS_RTOL = 1e-4  # kernels may compute in single precision
 PAIRED = 4  # objects whose kernel values are stored
 MOST_JOBS = 1024  # that a file may ask for
 
@@ -349,6 +350,7 @@ def _rebuilt(content: dict[str, Any], given: Any) -> BaseEstimator:
             remedy = "its predictions may differ; fit and save it anew to be sure"
             warn(OtherVersion(f"{differ}: {remedy}"))
     cls = getattr(import_module(f"{ROOM}.{_module_of()[name]}"), name)
+    require(type(content["external_kernel"]) is bool, "it does not say whether it has its kernel")
     if content["external_kernel"] != (given is not None):
         raise GivenError(INSIDE if given is not None else OUTSIDE)
     outside = {} if given is None else {"kernel": given}
@@ -379,6 +381,8 @@ def _rebuilt(content: dict[str, Any], given: Any) -> BaseEstimator:
     arrays = {"n_landmarks_": Z, "rank_": getattr(state.get("_map"), "S", None)}
     for size, of in {**arrays, "n_clusters_": state.get("cluster_centers_")}.items():
         require(of is None or state[size] == length(of), f"its {size} is {state.get(size)!r:.80}")
+    good = np.size(state.get("dual_coef_", 0)) == length(Z) * np.size(state.get("_intercept", 0))
+    require(good or "dual_coef_" not in state, "its coefficients do not fit its landmarks")
     _require_same(estimator, content["check"])
     if "conformal" in content:
         estimator._conformal = _conformal(estimator, given, **content["conformal"])
@@ -469,21 +473,24 @@ def _answers(estimator: BaseEstimator) -> dict[str, Any]:
 
 def _require_same(estimator: BaseEstimator, before: dict[str, Any]) -> None:
     """Raise an error if the kernel or the model gives other values than before."""
-    now, untrusted = _answers(estimator), estimator.kernel_.untrusted
-    same = [x.shape == y.shape and _alike(x, y) for x, y in zip(now.values(), before.values(), strict=True)]
-    if not same[0]:
-        error = GivenError if untrusted else ModelFormatError
+    with np.errstate(all="ignore"):
+        now = _answers(estimator)
+        same = {name: _alike(x, before[name], name == "pairs") for name, x in now.items()}
+    if not same["pairs"]:
+        error = GivenError if estimator.kernel_.untrusted else ModelFormatError
         x, y = now["pairs"].ravel(), before["pairs"].ravel()
         i = int(np.argmax(np.abs(x - y)))
         raise error(
             f"for two of its objects the kernel gives {x[i]:.6g} now and gave {y[i]:.6g} when the "
             "model was saved; it is another kernel, or another version of it"
         )
-    require([*now] == [*before] and all(same), "its arrays do not give what the model gave when it was saved")
+    good = now.keys() == before.keys() and all(same.values())
+    require(good, "its arrays do not give what the model gave when it was saved")
 
 
-def _alike(x: Any, y: Any) -> bool:
+def _alike(x: Any, y: Any, pairs: bool) -> bool:
     """Whether two arrays are equal up to rounding, which is another on another machine."""
-    if x.dtype.kind != "f":
+    if x.dtype.kind != "f" or x.shape != y.shape:
         return bool(np.array_equal(x, y))
-    return bool((np.abs(x - y) <= RTOL * np.abs(y).max(initial=0.0)).all())
+    rtol = PAIRS_RTOL if pairs else RTOL[x.itemsize]
+    return bool((np.abs(x - y) <= rtol * np.abs(y).max(initial=0.0)).all())
