@@ -220,6 +220,17 @@ def test_bad_input_70_a_truncated_or_flipped_file(tmp_path: Path) -> None:
     assert issubclass(ModelFormatError, ValueError)
 
 
+def test_every_byte_of_a_file_that_is_flipped_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "m.krein"
+    X = np.arange(6.0)[:, None]
+    kreinlearn.KreinRidge("gaussian", lambda_plus=1, lambda_minus=1).fit(X, X[:, 0]).save(path)
+    text = path.read_bytes()
+    for at in range(len(text)):
+        path.write_bytes(text[:at] + bytes([text[at] ^ 1 << at % 8]) + text[at + 1 :])
+        with pytest.raises(ModelFormatError):
+            kreinlearn.load(path)
+
+
 class Evil:
     def __reduce__(self) -> Any:
         return os.mkdir, ("evil",)
@@ -318,7 +329,9 @@ def test_files_that_are_not_there_or_no_files(tmp_path: Path) -> None:
     is_folder = IsADirectoryError if POSIX else PermissionError  # as the system says it
     with pytest.raises(FileNotFoundError, match=r"none\.krein.*: there is no such file in "):
         kreinlearn.load(tmp_path / "none.krein")
-    with pytest.raises(IsADirectoryError, match="is a folder; load reads a file that save wrote"):
+    with pytest.raises(
+        IsADirectoryError, match="is a folder or no regular file; load reads a file that save wrote"
+    ):
         kreinlearn.load(tmp_path)
     model = saved(tmp_path / "m.krein")
     with pytest.raises(FileNotFoundError, match=r"did you mean '.*m\.krein'"):

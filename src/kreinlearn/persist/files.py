@@ -34,15 +34,9 @@ from kreinlearn.kernels.precomputed import PickedColumns
 from kreinlearn.kernels.several import Several
 from kreinlearn.nystrom.landmarks import Landmarks
 from kreinlearn.pairs.evaluate import LandmarkColumns
-from kreinlearn.persist.errors import (
-    REMEDY,
-    GivenError,
-    ModelFormatError,
-    NotDataError,
-    require,
-)  # fmt: skip  # isort: skip
+from kreinlearn.persist.errors import REMEDY, GivenError, ModelFormatError, NotDataError, require
 from kreinlearn.persist.values import Own, Reader, Writer
-from kreinlearn.solvers.conformal import METHODS as METHODS_LEFT_OUT
+from kreinlearn.solvers.conformal import METHODS as LEAVES_OUT
 from kreinlearn.solvers.conformal import Conformal
 from kreinlearn.sums.parallel import worker_count
 
@@ -55,19 +49,10 @@ NAMES = (
     "register it with register(name, factory) and pass the name as kernel, or save with "
     "external_kernel=True and pass it again: load(path, kernel=...)"
 )
-OUTSIDE = (
-    "the model was saved without its kernel, a function of its author; pass it: "
-    "load(path, kernel=...)"
-)
+OUTSIDE = "it was saved without its kernel, a function; pass it again: load(path, kernel=...)"
 INSIDE = "the file contains the kernel of its model: leave kernel out"
-DISSIMILARITY = (
-    "the model was fitted to a dissimilarity, and the kernel that was given is a similarity; pass "
-    "load(path, kernel=dissimilarity(...))"
-)
-SIMILARITY = (
-    "the model was fitted to a similarity, and the kernel that was given is a dissimilarity; pass "
-    "it without dissimilarity(...)"
-)
+DISSIMILARITY = "it was fitted to a dissimilarity, and this is none; pass kernel=dissimilarity(...)"
+SIMILARITY = "it was fitted to a similarity, and this is none; pass it without dissimilarity(...)"
 ROOM = "kreinlearn.estimators"  # which imports this one
 FIT_ONLY = ("cv", "scoring", "random_state")  # stored as None if they are not data
 # Of the attributes that an estimator lists in its ``_fitted``, all others are stored as they are.
@@ -190,17 +175,18 @@ def load(path: str | os.PathLike[str], *, kernel: Any = None, decode: Own = None
     name = os.fspath(path)
     if not os.path.exists(path):
         raise FileNotFoundError(f"{name!r}: there is no such file{near_name(Path(path))}")
-    if os.path.isdir(path):
-        raise IsADirectoryError(f"{name!r} is a folder; load reads a file that save wrote")
     if not os.path.isfile(path):
-        raise OSError(f"{name!r} is no regular file; load reads a file that save wrote")
+        error = IsADirectoryError if os.path.isdir(path) else OSError
+        raise error(f"{name!r} is a folder or no regular file; load reads a file that save wrote")
     try:
         with open(path, "rb") as file:
             return _rebuilt(_content_of(file, os.fstat(file.fileno()).st_size, decode), kernel)
     except (GivenError, OSError, ImportError, Warning):
         raise
     except Exception as error:
-        given = " and ".join(["kernel"] * (kernel is not None) + ["decode"] * (decode is not None))
+        given = " and ".join(
+            what for what, one in (("kernel", kernel), ("decode", decode)) if one is not None
+        )
         remedy = f"is {given} what belongs to this model?" if given else REMEDY
         why = f"its content is no sound model ({type(error).__name__}: {error!s:.1500}); {remedy}"
         if isinstance(error, MemoryError):
@@ -265,9 +251,7 @@ def _content(estimator: BaseEstimator, external: bool, encode: Own) -> dict[str,
     }
     if (kept := fitted.get("_conformal")) is not None:
         models = [_content(model, external, encode) for model in kept.models]
-        content["conformal"] = {
-            "method": kept.method, "left_out": kept.left_out, "models": models,
-        }  # fmt: skip
+        content["conformal"] = [kept.method, kept.left_out, models]
     return content
 
 
@@ -345,7 +329,9 @@ def _rebuilt(content: dict[str, Any], given: Any) -> BaseEstimator:
     name, state, parts = content["estimator"], content["state"], content["columns"]
     require(isinstance(name, str) and name in _module_of(), f"its estimator is {name!r:.80}")
     for package, now in versions().items():
-        if (before := content["written_by"][package]) != now:
+        before = content["written_by"][package]
+        require(type(before) is str, f"it was written by {package} {before!r:.40}")
+        if before != now:
             differ = f"the {name} was saved by {package} {before:.40}, and this is {now}"
             remedy = "its predictions may differ; fit and save it anew to be sure"
             warn(OtherVersion(f"{differ}: {remedy}"))
@@ -368,12 +354,9 @@ def _rebuilt(content: dict[str, Any], given: Any) -> BaseEstimator:
     jobs = 1 if jobs is None else worker_count(jobs)
     kernel = _taught(kernel.with_processes(jobs), content["kernel"])
     objects, places, matrix = parts["objects"], parts["landmarks"], kernel.domain.is_matrix
-    d = state.get("n_features_in_")
-    if matrix:
-        good = d <= kernel.diagonal_.size and _are_places(objects, kernel.diagonal_.size)
-    else:
-        good = kernel.domain.holds(objects, d, state.get("dtype_")) and length(objects)
-    require(good, "its landmarks are not what its kernel takes")
+    d, dtype = state.get("n_features_in_"), state.get("dtype_")
+    good = d <= kernel.diagonal_.size if matrix else kernel.domain.holds(objects, d, dtype)
+    require(good and length(objects), "its landmarks are not what its kernel takes")
     columns = LandmarkColumns(raw=kernel.columns(objects), **parts)
     Z = objects if places is None else take(objects, places)
     vars(estimator).update(state, kernel_=kernel, _columns=columns)
@@ -385,7 +368,7 @@ def _rebuilt(content: dict[str, Any], given: Any) -> BaseEstimator:
     require(good or "dual_coef_" not in state, "its coefficients do not fit its landmarks")
     _require_same(estimator, content["check"])
     if "conformal" in content:
-        estimator._conformal = _conformal(estimator, given, **content["conformal"])
+        estimator._conformal = _conformal(estimator, given, content["conformal"])
     return estimator
 
 
@@ -425,19 +408,12 @@ def _taught(kernel: Kernel, known: dict[str, Any]) -> Kernel:
     return kernel
 
 
-def _are_places(x: Any, n: int) -> bool:
-    good = isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind == "i"
-    return bool(good and len(x) and x.min() >= 0 and x.max() < n)
-
-
-def _conformal(
-    estimator: BaseEstimator, given: Any, method: str, left_out: Any, models: list[Any]
-) -> Conformal:
+def _conformal(estimator: BaseEstimator, given: Any, parts: list[Any]) -> Conformal:
     """What says how good predictions are, with the models of the folds."""
+    method, left_out, models = parts
     folds = tuple(_rebuilt(one, given) for one in models)
-    k, n = len(left_out.weights), len(folds) or 1
-    good = method in METHODS_LEFT_OUT and len(left_out.scores) == len(left_out.novelty) == k
-    good = good and bool(np.isin(left_out.folds, np.arange(n)).all()) and len(left_out.folds) == k
+    good = np.isin(left_out.folds, np.arange(len(folds) or 1)).all() and method in LEAVES_OUT
+    good = good and len({len(x) for x in vars(left_out).values()}) == 1
     good = good and all(type(one) is type(estimator) for one in folds)
     require(good, "its objects left out do not fit together")
     return Conformal(method, left_out, folds)
@@ -460,7 +436,7 @@ def _answers(estimator: BaseEstimator) -> dict[str, Any]:
         columns = replace(columns, raw=PickedColumns(np.arange(n)), objects=np.arange(n))
         given = Precomputed(is_dissimilarity=kernel.is_dissimilarity)
         vars(model).update(kernel_=given, _columns=columns, n_features_in_=n)
-    for name in ("feature_names_in_", "_sklearn_output_config"):
+    for name in ("feature_names_in_", *OF_SKLEARN, *LEFT_OUT):
         vars(model).pop(name, None)
     model.verbose = 0
     K = 1.0 + np.cos(np.arange(2.0 * n)).reshape(2, n)

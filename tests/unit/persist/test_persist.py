@@ -7,7 +7,6 @@ import hashlib
 import json
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +23,6 @@ from sklearn.pipeline import make_pipeline
 
 import kreinlearn
 from kreinlearn import ModelFormatError, dissimilarity, normalized, pairwise, register
-from kreinlearn.estimators import ESTIMATORS
 from kreinlearn.kernels import Kernel, LinearCombination, Normalized
 from kreinlearn.kernels.base import REGISTRY
 from kreinlearn.kernels.domains import Objects
