@@ -121,7 +121,7 @@ def test_damaged_files_are_refused_or_harmless(name: str, tmp_path: Path) -> Non
                 wrong.append((what, repr(error)[:100]))
         assert time.process_time() - begun < LONGEST * sound, what
     assert wrong == []
-    assert seen["refused"] > 0.9 * seen.total()
+    assert seen["refused"] > 0.8 * seen.total()  # what no prediction uses is taken as it is
 
 
 def test_memory_is_bounded_by_the_file(tmp_path: Path) -> None:
