@@ -107,7 +107,7 @@ def sealed(header: Any, arrays: dict[str, Any]) -> bytes:
     return packed(json.dumps(header).encode(), data)
 
 
-def packed(header: bytes, data: bytes = b"", first: bytes = b"kreinlearn model 1") -> bytes:
+def packed(header: bytes, data: bytes = b"", first: bytes = b"kreinlearn model 2") -> bytes:
     rest = header + b"\n" + data
     return b"\n".join([first, sha256(rest).hexdigest().encode(), rest])
 
@@ -215,8 +215,9 @@ def other_containers(text: bytes) -> Iterator[Case]:
     yield "a digest in capitals", b"\n".join([first, digest.upper(), header, data])
     yield "a short digest", b"\n".join([first, digest[:-1], header, data])
     yield "no digest", b"\n".join([first, b"", header, data])
-    for other in (b"kreinlearn model 0", b"kreinlearn model 2", b"kreinlearn model 01", b"model 1",
-                  b"kreinlearn model -1", b"kreinlearn model 1 ", b"kreinlearn model"):  # fmt: skip
+    for other in (b"kreinlearn model 0", b"kreinlearn model 1", b"kreinlearn model 3", b"model 2",
+                  b"kreinlearn model 02", b"kreinlearn model -1", b"kreinlearn model 2 ",
+                  b"kreinlearn model"):  # fmt: skip
         yield f"{other!r}", packed(header, data, other)
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         yield f"pickle {protocol}", pickle.dumps({"kernel": "gaussian"}, protocol)

@@ -23,7 +23,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 
 import kreinlearn
 from kreinlearn import ModelFormatError
-from kreinlearn.persist.header import versions
+from kreinlearn.persist.files import versions
 from tests.bounds import least_cpu_seconds
 from tests.reliability import damage
 from tests.systems import POSIX, posix_only, small_files
@@ -94,7 +94,7 @@ def another_model(what: str) -> bool:
     They are another sound model.
     """
     landmarks = what.startswith("columns.objects") and (" one " in what or " all " in what)
-    return landmarks or "('columns', 'objects'" in what or what.startswith("state.classes_")
+    return landmarks or "('columns', 'objects'" in what or "state.classes_" in what
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -121,7 +121,7 @@ def test_damaged_files_are_refused_or_harmless(name: str, tmp_path: Path) -> Non
                 wrong.append((what, repr(error)[:100]))
         assert time.process_time() - begun < LONGEST * sound, what
     assert wrong == []
-    assert seen["refused"] > 0.9 * seen.total()
+    assert seen["refused"] > 0.8 * seen.total()  # what no prediction uses is taken as it is
 
 
 def test_memory_is_bounded_by_the_file(tmp_path: Path) -> None:
@@ -220,6 +220,17 @@ def test_bad_input_70_a_truncated_or_flipped_file(tmp_path: Path) -> None:
     assert issubclass(ModelFormatError, ValueError)
 
 
+def test_every_byte_of_a_file_that_is_flipped_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "m.krein"
+    X = np.arange(6.0)[:, None]
+    kreinlearn.KreinRidge("gaussian", lambda_plus=1, lambda_minus=1).fit(X, X[:, 0]).save(path)
+    text = path.read_bytes()
+    for at in range(len(text)):
+        path.write_bytes(text[:at] + bytes([text[at] ^ 1 << at % 8]) + text[at + 1 :])
+        with pytest.raises(ModelFormatError):
+            kreinlearn.load(path)
+
+
 class Evil:
     def __reduce__(self) -> Any:
         return os.mkdir, ("evil",)
@@ -291,8 +302,16 @@ def test_bad_input_74_a_newer_format(tmp_path: Path) -> None:
     path = tmp_path / "m.krein"
     saved(path)
     _, _, text, data = damage.lines_of(path.read_bytes())
-    path.write_bytes(damage.packed(b'{"something": "new"}' + text, data, b"kreinlearn model 2"))
+    path.write_bytes(damage.packed(b'{"something": "new"}' + text, data, b"kreinlearn model 3"))
     with pytest.raises(ModelFormatError, match="written by a newer version of kreinlearn"):
+        kreinlearn.load(path)
+
+
+def test_an_old_format_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "m.krein"
+    saved(path)
+    path.write_bytes(path.read_bytes().replace(b"kreinlearn model 2", b"kreinlearn model 1", 1))
+    with pytest.raises(ModelFormatError, match=r"it has the old format 1, and 2 is read; .*anew$"):
         kreinlearn.load(path)
 
 
@@ -310,7 +329,9 @@ def test_files_that_are_not_there_or_no_files(tmp_path: Path) -> None:
     is_folder = IsADirectoryError if POSIX else PermissionError  # as the system says it
     with pytest.raises(FileNotFoundError, match=r"none\.krein.*: there is no such file in "):
         kreinlearn.load(tmp_path / "none.krein")
-    with pytest.raises(IsADirectoryError, match="is a folder; load reads a file that save wrote"):
+    with pytest.raises(
+        IsADirectoryError, match="is a folder or no regular file; load reads a file that save wrote"
+    ):
         kreinlearn.load(tmp_path)
     model = saved(tmp_path / "m.krein")
     with pytest.raises(FileNotFoundError, match=r"did you mean '.*m\.krein'"):

@@ -77,7 +77,7 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
 def _loaded(path: Path) -> Any:
     """Return the model of a file; if it holds none, say where models come from."""
     from kreinlearn.persist import ModelFormatError, load
-    from kreinlearn.persist.header import is_model
+    from kreinlearn.persist.files import is_model
 
     try:
         return load(path)

@@ -1,7 +1,6 @@
 """Model files: they contain data, never code."""
 
 from kreinlearn.persist.errors import ModelFormatError
-from kreinlearn.persist.loading import load
-from kreinlearn.persist.saving import save
+from kreinlearn.persist.files import load, save
 
 __all__ = ["ModelFormatError", "load", "save"]

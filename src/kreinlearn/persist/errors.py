@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+REMEDY = "load reads whole files that this version's save wrote: copy it again, or fit anew"
+
 
 class ModelFormatError(ValueError):
-    """The file is not a model file, is damaged, or was written by a newer version."""
+    """The file is not a model file, is damaged, or was written by another version."""
 
 
 class GivenError(ValueError):
@@ -15,7 +17,7 @@ class NotDataError(TypeError):
     """An object that a file of data cannot contain."""
 
 
-def require(condition: object, message: str) -> None:
-    """Raise a ModelFormatError with this message unless the condition holds."""
+def require(condition: object, found: str, remedy: str = REMEDY) -> None:
+    """Raise a ModelFormatError, of what was found and what to do, unless the condition holds."""
     if not condition:
-        raise ModelFormatError(message)
+        raise ModelFormatError(f"{found}; {remedy}")

@@ -19,16 +19,18 @@ from hypothesis.extra import numpy as arrays
 
 from kreinlearn.data.frames import Category
 from kreinlearn.datasets import Graph
-from kreinlearn.persist.encoding import Reader, Writer
 from kreinlearn.persist.errors import NotDataError
+from kreinlearn.persist.files import TEXT
+from kreinlearn.persist.values import Reader, Writer
 
 DTYPES = [f"<{letter}{size}" for letter in "iu" for size in (1, 2, 4, 8)]
 DTYPES += ["|b1", "<f2", "<f4", "<f8"]
 
 
 def round_trip(xs: list[Any]) -> list[Any]:
-    writer = Writer()
-    text = json.dumps(writer.value(xs), allow_nan=False, ensure_ascii=False).encode()
+    writer = Writer(None)
+    text = json.dumps(writer.value(xs), allow_nan=False, ensure_ascii=False)
+    text = text.encode(*TEXT).decode(*TEXT)
     data = b"".join(writer.arrays)
     reader = Reader(io.BufferedReader(io.BytesIO(data)), len(data))  # type: ignore[type-var]
     found: list[Any] = reader.value(json.loads(text))
@@ -150,7 +152,7 @@ def test_sparse_rows(kind: Any) -> None:
 def test_sparse_rows_of_too_many_columns() -> None:
     rows = sp.csr_array((1, 2**24 + 1))
     with pytest.raises(NotDataError, match="sparse rows of 16777217 columns"):
-        Writer().value(rows)
+        Writer(None).value(rows)
 
 
 def test_graphs() -> None:
@@ -182,15 +184,11 @@ RECORD = np.array([(1, 2)], "i4,i4")
 )
 def test_what_is_no_data_is_refused(x: Any) -> None:
     with pytest.raises(NotDataError):
-        Writer().value(x)
+        Writer(None).value(x)
 
 
 def test_ranges() -> None:
-    assert round_trip([range(3), range(9, -1, -2), range(10**12)]) == [
-        range(3),
-        range(9, -1, -2),
-        range(10**12),
-    ]
+    assert round_trip([range(3), range(9, -1, -2)]) == [range(3), range(9, -1, -2)]
 
 
 def test_time_zones() -> None:

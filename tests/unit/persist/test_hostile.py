@@ -14,7 +14,6 @@ import kreinlearn
 from kreinlearn import ModelFormatError, pairwise, register
 from kreinlearn.kernels.base import REGISTRY
 from kreinlearn.kernels.domains import Objects
-from kreinlearn.persist.kinds import is_a
 from tests.reliability import damage
 from tests.unit.persist import cases
 
@@ -86,7 +85,7 @@ HUGE = 10**11
 def broad(header: Any, arrays: Arrays) -> None:
     """Sparse rows with many more columns, all empty."""
     header["state"]["n_features_in_"] = 2**27
-    header["columns"]["objects"]["of"][3][1] = 2**27
+    header["columns"]["objects"]["of"][1][1] = 2**27
 
 
 def no_features(header: Any, arrays: Arrays) -> None:
@@ -113,7 +112,7 @@ BOMBS: dict[str, tuple[Callable[[], Any], Change]] = {
     "matrices of no entry": (
         strings,
         parameter(
-            typed("csr_array", [array("<f8", 0), array("<i4", 0), array("<i4", 1), [0, HUGE]])
+            typed("csr_array", [[array("<f8", 0), array("<i4", 0), array("<i4", 1)], [0, HUGE]])
         ),
     ),
     "objects of no entry": (strings, parameter(typed("objects", [[HUGE, 0], []]))),
@@ -121,6 +120,10 @@ BOMBS: dict[str, tuple[Callable[[], Any], Change]] = {
     "a tuple of a range": (
         strings,
         parameter(typed("tuple", typed("range", [0, HUGE, 1]))),
+    ),
+    "a graph of ranges": (
+        strings,
+        parameter(typed("network", ["Graph", {}, *[typed("range", [0, HUGE, 1])] * 2])),
     ),
     "a dict of ranges": (
         strings,
@@ -235,30 +238,6 @@ def backwards(header: Any, arrays: Arrays) -> None:
     arrays["state.classes_"] = arrays["state.classes_"][::-1].copy()
 
 
-def same_class(header: Any, arrays: Arrays) -> None:
-    arrays["state.classes_"] = np.array(["u", "v", "v"])
-
-
-@pytest.mark.parametrize(
-    ("value", "wanted", "right"),
-    [
-        (None, "int | None", True),
-        (3, "int | float | str | None", True),
-        (True, "int | None", False),
-        ("3", "int | None", False),
-        (None, "int", False),
-        ([1], "list[int] | None", True),
-        (["1"], "list[int] | None", False),
-        (np.zeros(2), "Array", True),
-        (0, "Any", True),
-    ],
-)
-def test_fields_of_records_have_the_types_of_their_class(
-    value: Any, wanted: str, right: bool
-) -> None:
-    assert is_a(value, wanted) == right
-
-
 LABELS = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1]] * 6)
 
 
@@ -273,61 +252,51 @@ def calibrated_labels() -> Any:
 
 
 def probabilities_of_classes(header: Any, arrays: Arrays) -> None:
-    header["sigmoids"] = {"temperature": header["sigmoids"]["labels"]}
-    arrays["sigmoids.temperature"] = arrays.pop("sigmoids.labels")
+    header["state"]["_calibration"]["of"][0] = "Temperature"
 
 
+REFUSED = "do not give what the model gave|is no sound model"
 SHOWN = {"transform": "evil"}
 ODD: dict[str, tuple[Callable[[], Any], Change, str]] = {
     "a store": (strings, parameters(resources=resources(store="folder")), "its store is 'folder'"),
-    "classes backwards": (strings, backwards, "classes are not in order"),
-    "a class twice": (
-        strings,
-        same_class,
-        "classes are not in order, or one is there twice",
-    ),
+    "classes backwards": (strings, backwards, REFUSED),
     "a scheme": (strings, parameters(landmarks=landmarks(scheme="some")), "'scheme' parameter"),
     "a pool": (strings, parameters(landmarks=landmarks(pool=-1)), "'pool' parameter"),
-    "a pool of text": (strings, parameters(landmarks=landmarks(pool="1")), "pool of a Landmarks"),
+    "a pool of text": (strings, parameters(landmarks=landmarks(pool="1")), "'pool' parameter"),
     "a budget": (
         strings,
         parameters(resources=resources(memory_budget="some")),
         "memory_budget='some'",
     ),
     "a type": (strings, parameters(resources=resources(dtype="float16")), "'dtype' parameter"),
-    "an output": (vectors, state(_sklearn_output_config=SHOWN), "set_output is"),
+    "an output": (vectors, state(_sklearn_output_config=SHOWN), "its set_output is unknown"),
     "the mean": (vectors, moved("_mean"), "do not give what the model gave"),
     "the intercept": (strings, moved("_intercept", "intercept_"), "do not give what the model"),
     "the map": (vectors, moved("_map.1.E"), "do not give what the model gave"),
     "the map of few": (few_strings, moved("_map.1.W"), "do not give what the model gave"),
     "the map of all": (strings, moved("_map.1.W"), "do not give what the model gave"),
-    "the signs of the map": (strings, moved("_map.1.S"), "spectrum is not that of its map"),
-    "no map": (strings, without("_map"), "its _map is missing"),
-    "a map of another type": (strings, state(_map=None), "its _map does not fit"),
-    "no weights of parts": (front, without("part_weights_"), "its part_weights_ is missing"),
-    "a part without a weight": (front, unweighted("neighbours_3", None), "parts of its decision"),
-    "a negative weight": (front, unweighted("krein", -1.0), "parts of its decision"),
-    "a weight of text": (front, unweighted("krein", "1"), "parts of its decision"),
-    "no neighbours": (front, without("_neighbours"), "parts of its decision"),
-    "a neighbour of no class": (front, moved("_neighbours.1.labels"), "neighbours do not fit"),
-    "neighbours without a floor": (front, fields("_neighbours", floor=0.0), "neighbours do not"),
-    "a range": (front, moved("_range"), "parts of its decision"),
-    "labels as classes": (several_labels, state(multi_class_="ovr"), "neighbours do not fit"),
-    "classes as labels": (front, state(multi_class_="multilabel"), "neighbours do not fit"),
+    "the signs of the map": (strings, moved("_map.1.S"), REFUSED),
+    "no map": (strings, without("_map"), REFUSED),
+    "a map of another type": (strings, state(_map=None), REFUSED),
+    "no weights of parts": (front, without("part_weights_"), REFUSED),
+    "a part without a weight": (front, unweighted("neighbours_3", None), REFUSED),
+    "a negative weight": (front, unweighted("krein", -1.0), REFUSED),
+    "a weight of text": (front, unweighted("krein", "1"), REFUSED),
+    "no neighbours": (front, without("_neighbours"), REFUSED),
+    "neighbours without a floor": (front, fields("_neighbours", floor=0.0), REFUSED),
+    "labels as classes": (several_labels, state(multi_class_="ovr"), REFUSED),
+    "classes as labels": (front, state(multi_class_="multilabel"), REFUSED),
     "a label of no landmark": (
         several_labels,
         moved("_neighbours.1.labels"),
-        "neighbours do not fit",
+        REFUSED,
     ),
-    "labels without a unit": (several_labels, fields("_neighbours", default=0.0), "neighbours do"),
-    "probabilities of classes": (calibrated_labels, probabilities_of_classes, "do not fit its"),
+    "probabilities of classes": (calibrated_labels, probabilities_of_classes, REFUSED),
     "a weight of a part": (front, unweighted("krein", 17.0), "do not give what the model gave"),
-    "a method of the kernel": (vectors, learned(takes_=3), "its kernel has learned"),
-    "more of the kernel": (strings, learned(width_=3.0), "its kernel has learned"),
     "less of the kernel": (
         vectors,
         lambda header, arrays: header["kernel"]["fitted"].clear(),
-        "its kernel has learned",
+        REFUSED,
     ),
 }
 
@@ -389,8 +358,8 @@ def test_cases_are_sound_without_the_change(tmp_path: Path) -> None:
 
 
 def colliding(n: int) -> list[Any]:
-    """Whole numbers with the same hash, as they are written."""
-    return [typed("int", hex(2**70 + i * (2**61 - 1))) for i in range(n)]
+    """Whole numbers with the same hash."""
+    return [2**70 + i * (2**61 - 1) for i in range(n)]
 
 
 @pytest.mark.parametrize(
@@ -398,7 +367,7 @@ def colliding(n: int) -> list[Any]:
     [
         typed("set", colliding(5000)),
         typed("frozenset", colliding(5000)),
-        typed("dict", [colliding(5000), [0] * 5000]),
+        typed("dict", [[one, 0] for one in colliding(5000)]),
         colliding(5000),
         typed("set", [typed("tuple", [one]) for one in colliding(5000)]),
         typed("set", [typed("Decimal", str(i * (2**61 - 1))) for i in range(5000)]),
