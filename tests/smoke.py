@@ -4,7 +4,7 @@ The wheel in ``dist`` is installed from wherever pip installs, without and with 
 what the README says; the sdist is installed, and its list of files is looked at.
 
     python -m tests.smoke                      everything
-    python -m tests.smoke nothing strings      a part
+    python -m tests.smoke nothing plot         a part
     python -m tests.smoke --python python3.13  with another interpreter
 """
 
@@ -100,24 +100,12 @@ def only(pattern: str) -> Path:
 
 
 def nothing(fresh: Environment) -> None:
-    """Without extras the demonstration runs, and says what its picture needs."""
+    """Without extras the demonstration runs, and the first lines of Python in the README."""
     fresh.install(str(only("*.whl")))
     fresh.run("kreinlearn", "--version")
     done = fresh.run("kreinlearn", "demo")
     require("1-NN" in done.stdout, f"the demonstration printed {done.stdout[-500:]!r}")
     require('pip install "kreinlearn[plot]"' in done.stderr, f"it said {done.stderr!r}")
-
-
-def plot(fresh: Environment) -> None:
-    """With the extra it makes its picture."""
-    fresh.install(f"{only('*.whl')}[plot]")
-    fresh.run("kreinlearn", "demo", "--n", "200")
-    require((fresh.home / "demo.png").stat().st_size > 20_000, "demo.png is too small")
-
-
-def strings(fresh: Environment) -> None:
-    """The first lines of Python in the README print what they say."""
-    fresh.install(f"{only('*.whl')}[strings]")
     code = BLOCK.findall(readme())[0]
     printed = fresh.run("python", "-c", code).stdout.splitlines()
     promised = EXPECTED.findall(code)
@@ -126,6 +114,13 @@ def strings(fresh: Environment) -> None:
         and all(alike(a.split(), b.split()) for a, b in zip(printed, promised, strict=True)),
         f"the README promises {promised}, and its lines printed {printed}",
     )
+
+
+def plot(fresh: Environment) -> None:
+    """With the extra it makes its picture."""
+    fresh.install(f"{only('*.whl')}[plot]")
+    fresh.run("kreinlearn", "demo", "--n", "200")
+    require((fresh.home / "demo.png").stat().st_size > 20_000, "demo.png is too small")
 
 
 def everything(fresh: Environment) -> None:
@@ -164,7 +159,6 @@ def readme() -> str:
 PARTS: dict[str, Callable[[Environment], None]] = {
     "nothing": nothing,
     "plot": plot,
-    "strings": strings,
     "all": everything,
     "sdist": sdist,
 }

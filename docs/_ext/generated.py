@@ -19,7 +19,7 @@ RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 # modules of kernels -> what a reader has, and the extra that their functions come with
 FAMILIES = {
     "vectors": ("Vectors", ""),
-    "strings": ("Strings and token sequences", "Extra: ``strings``."),
+    "strings": ("Strings and token sequences", ""),
     "ngrams": ("Strings and token sequences, by their n-grams", ""),
     "positions": ("Strings and token sequences of one length, place by place", ""),
     "alignment": ("Proteins and DNA", "Extra: ``bio``."),

@@ -30,7 +30,7 @@ AUTO = "auto"
 # What the kernels of a module take, and the extra that installs what they need, if only for some
 # objects.
 KINDS = {
-    "strings": ("texts", "strings"),
+    "strings": ("texts", ""),
     "ngrams": ("texts", ""),
     "positions": ("texts", ""),
     "alignment": ("texts", "bio"),
@@ -201,7 +201,7 @@ def run(options: argparse.Namespace) -> int:
             print(f"  {one.name:<26}{one.what}{needs}")
         if theirs := [one.name for one in every if one.objects == kind and not one.what]:
             print(fill(f"of scikit-learn: {', '.join(theirs)}", 100, **INDENTED))
-    print('--kernel takes a name; pip install "kreinlearn[strings]" installs the extra strings.')
+    print('--kernel takes a name; pip install "kreinlearn[bio]" installs the extra bio.')
     return 0
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+COMPILING = 1.0  # about the seconds to import numba and to compile a loop
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
 
 
@@ -40,12 +41,22 @@ def optimised(function: F) -> F:
     return cached_njit(function, **OPTIONS)
 
 
+def pays(loop: Any, seconds: float) -> bool:
+    """Whether a loop is worth compiling, of which numpy takes some seconds for one more call.
+
+    It is when all calls so far would take numpy longer. Both have to give the same bits.
+    """
+    loop.by_numpy += seconds
+    return bool(loop.by_numpy > COMPILING)
+
+
 class Compiled:
     """A function that can be called from Python and from other compiled functions."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any] | None = None) -> None:
         self.py_func = function
         self.options = OPTIONS if options is None else options
+        self.by_numpy = 0.0  # seconds
 
     @cached_property
     def dispatcher(self) -> Any:

@@ -13,12 +13,14 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from kreinlearn.data.tiles import objects_of
-from kreinlearn.kernels._compiled import as_written
+from kreinlearn.kernels._compiled import as_written, pays
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.kernels.features import FeatureKernel
 
 BITS = 2**64 - 1
 ODD = 0x9E3779B97F4A7C15  # 2^64 / the golden ratio
+ROW_SECONDS, TERM_SECONDS = 1e-5, 5e-9  # about what numpy takes for overlaps of one object
+AT_ONCE = 2**16  # entries of a matrix that are divided at once, within the cache
 
 
 @lru_cache(maxsize=2**16)
@@ -102,9 +104,16 @@ def overlap(A: Counts, Z: Index, m: int, smaller: bool) -> Array:  # (n, m)
     """The sum over parts of a z, or of min(a, z), in ascending order of the parts."""
     S = np.zeros((len(A.start) - 1, m))
     at, known = places(A.part, Z.part)
-    start = np.append(0, np.cumsum(known))[A.start]
-    _overlap(start, at[known], A.times[known], Z.start, Z.column, Z.times, smaller, S)
+    start, at = np.append(0, np.cumsum(known))[A.start], at[known]
+    seconds = ROW_SECONDS * len(S) + TERM_SECONDS * np.diff(Z.start)[at].sum()
+    add = _overlap if pays(_overlap, seconds) else _overlap_by_rows
+    add(start, at, A.times[known], Z.start, Z.column, Z.times, smaller, S)
     return S
+
+
+def each_from(start: Array, many: Array) -> Array:
+    """start[i], start[i] + 1, ... start[i] + many[i] - 1 for each i, end to end."""
+    return np.arange(many.sum()) + np.repeat(start - (np.cumsum(many) - many), many)
 
 
 def places(part: Array, among: Array) -> tuple[Array, Array]:
@@ -114,17 +123,23 @@ def places(part: Array, among: Array) -> tuple[Array, Array]:
     return at, known & (at < len(among))
 
 
+def _overlap_by_rows(
+    start: Array, at: Array, times: Array, z_start: Array, column: Array, z_times: Array,
+    smaller: bool, S: Array,
+) -> None:  # fmt: skip
+    many = np.diff(z_start)
+    for i in range(len(S)):
+        own = slice(start[i], start[i + 1])
+        t = each_from(z_start[at[own]], many[at[own]])
+        a, z = np.repeat(times[own], many[at[own]]), z_times[t]
+        S[i] = np.bincount(column[t], np.minimum(a, z) if smaller else a * z, S.shape[1])
+
+
 @as_written
 def _overlap(
-    start: Array,
-    at: Array,
-    times: Array,
-    z_start: Array,
-    column: Array,
-    z_times: Array,
-    smaller: bool,
-    S: Array,
-) -> None:
+    start: Array, at: Array, times: Array, z_start: Array, column: Array, z_times: Array,
+    smaller: bool, S: Array,
+) -> None:  # fmt: skip
     for i in range(len(start) - 1):
         for s in range(start[i], start[i + 1]):
             for t in range(z_start[at[s]], z_start[at[s] + 1]):
@@ -132,13 +147,13 @@ def _overlap(
                 S[i, column[t]] += min(a, z) if smaller else a * z
 
 
-@as_written
-def _divide(S: Array, S_x: Array, S_z: Array) -> None:
+def divide(S: Array, S_x: Array, S_z: Array) -> None:
     """Divide S (n, m) by (S_x S_z)^1/2; where S_x or S_z is 0, S is 0 and stays so."""
-    for i in range(len(S)):
-        for j in range(S.shape[1]):
-            scale = S_x[i] * S_z[j]
-            S[i, j] /= np.sqrt(scale) if scale > 0.0 else 1.0
+    few = max(1, AT_ONCE // max(1, len(S_z)))
+    for i in range(0, len(S), few):
+        rows = slice(i, i + few)
+        scale = S_x[rows, None] * S_z
+        S[rows] /= np.sqrt(np.where(scale > 0.0, scale, 1.0))
 
 
 class CountKernel(FeatureKernel):
@@ -164,7 +179,7 @@ class CountKernel(FeatureKernel):
 
     def _value(self, S: Array, S_x: Array, S_z: Array) -> Array:  # (n, m), (n,), (m,) -> (n, m)
         if self._divided:
-            _divide(S, S_x, S_z)
+            divide(S, S_x, S_z)
         return S
 
     def diagonal(self, A: Objects) -> Array:

@@ -105,15 +105,15 @@ def joint_moves(x: Array, z: Array, i: int, j: int, part: int, numbers: Array) -
 
 def _along_row(
     x: Array, points: Array, start: Array, parts: int, numbers: Array,
-    window: float, edge: float, outside: float, first: int, out: Array,
+    window: float, edge: float, outside: float, first: int, rows: Array, out: Array,
 ) -> None:  # fmt: skip
     """The distances of one series from all columns from ``first`` on.
 
     ``edge`` is the cost of any beginning but that of both series, and ``outside`` that of a place
     outside of the band. The band is ``window`` times the shorter length on either side of the
-    diagonal, which joins the ends of the series.
+    diagonal, which joins the ends of the series. ``rows`` is room for two of the shorter length
+    and one more; to allocate it here would make each compilation a third longer.
     """
-    rows = np.empty((2, max(len(x), len(points)) + 1))
     for k in range(first, len(start) - 1):
         a, b = x, points[start[k] : start[k + 1]]
         if len(a) < len(b):

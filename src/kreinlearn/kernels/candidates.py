@@ -54,13 +54,10 @@ FLAT = (2, 3)  # coordinates of points: such arrays may be series, sets of point
 KINDS: dict[str, tuple[str | None, Callable[[], list[Kernel]]]] = {  # library, kernels
     "vectors": (None, lambda: [SklearnMetric(name) for name in ("euclidean", "manhattan")]),
     "sparse vectors": (None, lambda: [SklearnMetric(name) for name in ("euclidean", "cosine")]),
-    "texts": (
-        "rapidfuzz",
-        lambda: [Levenshtein(), Levenshtein(normalized=True), JaroWinkler()],
-    ),
+    "texts": (None, lambda: [Levenshtein(), Levenshtein(normalized=True), JaroWinkler()]),
     "n-grams": (None, lambda: [NGrams(), NGrams(idf=True, sublinear=True)]),
     "places": (None, lambda: [WeightedDegree(pad=True)]),  # of texts of one length
-    "differences": ("rapidfuzz", lambda: [Hamming()]),
+    "differences": (None, lambda: [Hamming()]),
     "proteins": ("parasail", lambda: [SmithWaterman(normalized=True, unknown="X")]),
     "series": (
         None,

@@ -184,7 +184,8 @@ class Convolutions(FeatureKernel, SeriesKernel, names=["convolutions"]):
         F = np.empty((len(series), len(self.biases_)))
         dilations, n_biases = np.unique(self.dilations_, return_counts=True)
         for x, out in zip(series, F, strict=True):
-            _count(x, dilations, n_biases, self.channels_, self.biases_, TWOS, out)
+            parts, C = buffers(x)
+            _count(x, dilations, n_biases, self.channels_, self.biases_, TWOS, parts, C, out)
         return F
 
     def _standardised(self, series: list[Array]) -> Array:  # (n, n_features)
@@ -230,9 +231,13 @@ def drawn_channels(n_sums: int, channels: int, rng: np.random.Generator) -> Arra
     return np.asarray(ranks < how_many)
 
 
+def buffers(x: Array) -> tuple[Array, Array]:
+    return np.empty((x.shape[1], POINTS + 1, len(x))), np.empty(len(x))
+
+
 def summed(x: Array, d: int, twos: Array) -> Array:
     """The sums of a series (length, channels) with weights 2 at ``twos`` at all times."""
-    parts, C = np.empty((x.shape[1], POINTS + 1, len(x))), np.empty(len(x))
+    parts, C = buffers(x)
     _shift(np.ascontiguousarray(x), d, parts)
     _add(parts, np.full(x.shape[1], True), twos, C)
     return C
@@ -246,11 +251,14 @@ def _count(
     channels: Array,
     biases: Array,
     twos: Array,
+    parts: Array,
+    C: Array,
     out: Array,
 ) -> None:
-    """Shares of the times at which sums of shifted series x (length, channels) exceed biases."""
-    parts = np.empty((x.shape[1], POINTS + 1, len(x)))
-    C = np.empty(len(x))
+    """Shares of the times at which sums of shifted series x (length, channels) exceed biases.
+
+    ``parts`` and ``C`` are what ``_shift`` and ``_add`` write to.
+    """
     f = 0
     for j in range(len(dilations)):
         _shift(x, dilations[j], parts)

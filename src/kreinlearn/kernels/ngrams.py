@@ -11,8 +11,16 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.tiles import length, objects_of, take
-from kreinlearn.kernels._compiled import compiled
-from kreinlearn.kernels._counts import BITS, ODD, CountKernel, Counts, hashed, places, text_code
+from kreinlearn.kernels._counts import (
+    BITS,
+    ODD,
+    CountKernel,
+    Counts,
+    each_from,
+    hashed,
+    places,
+    text_code,
+)
 from kreinlearn.kernels.base import Array, Objects, given
 from kreinlearn.kernels.strings import TextKernel, checked, distinct
 from kreinlearn.kernels.vector_columns import evenly
@@ -169,8 +177,8 @@ def ngrams_of(letters: Letters, least: int, most: int) -> Counts:
     """Counts of the n-grams of each sequence, of all lengths from ``least`` to ``most``."""
     codes, start, kind = letters
     sizes = np.diff(start)
-    many = sum(np.maximum(sizes - l + 1, 0) for l in range(least, most + 1))
-    ends = np.append(0, np.cumsum(many))
+    many = [np.maximum(sizes - l + 1, 0) for l in range(1, most + 1)]
+    ends = np.append(0, np.cumsum(np.sum(many[least - 1 :], axis=0)))
     part, place = np.empty(ends[-1], np.uint64), ends[:-1].copy()
     one = hashed(codes, 1)
     grams = one
@@ -178,32 +186,12 @@ def ngrams_of(letters: Letters, least: int, most: int) -> Counts:
         if l > 1:
             grams = hashed(np.uint64(ODD) * grams[:-1] + one[l - 1 :], l)  # in this order
         if l >= least:
-            _gather(grams, start, l, place, part)
-    times, kept = np.empty(len(part)), np.zeros(len(ends), np.intp)
-    _count(ends, part, times, kept)
-    return Counts(kept, part[: kept[-1]], times[: kept[-1]], kind)
-
-
-@compiled
-def _gather(grams: Array, start: Array, l: int, place: Array, part: Array) -> None:
-    """Write the n-grams of l letters that lie inside a sequence to its place in ``part``."""
-    for i in range(len(place)):
-        many = start[i + 1] - start[i] - l + 1
-        for s in range(many):
-            part[place[i] + s] = grams[start[i] + s]
-        place[i] += max(many, 0)
-
-
-@compiled
-def _count(start: Array, part: Array, times: Array, kept: Array) -> None:
-    """Sort the parts of each object and keep each once, with how often it occurs."""
-    k = 0
-    for i in range(len(start) - 1):
-        part[start[i] : start[i + 1]].sort()
-        for s in range(start[i], start[i + 1]):
-            if s > start[i] and part[s] == part[k - 1]:
-                times[k - 1] += 1.0
-            else:
-                part[k], times[k] = part[s], 1.0
-                k += 1
-        kept[i + 1] = k
+            part[each_from(place, many[l - 1])] = grams[each_from(start[:-1], many[l - 1])]
+            place += many[l - 1]
+    for i in range(len(sizes)):
+        part[ends[i] : ends[i + 1]].sort()
+    first = np.append(True, part[1:] != part[:-1])[: len(part)]
+    first[ends[:-1][ends[:-1] < len(part)]] = True
+    begins = np.flatnonzero(first)
+    times = np.diff(begins, append=len(part)).astype(np.float64)
+    return Counts(np.append(0, np.cumsum(first))[ends], part[begins], times, kind)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from kreinlearn.kernels._compiled import as_written
-from kreinlearn.kernels._counts import _divide
+from kreinlearn.kernels._counts import divide
 from kreinlearn.kernels.base import Array, Objects
 from kreinlearn.kernels.ngrams import letters_of
 from kreinlearn.kernels.strings import TextKernel
@@ -100,7 +100,7 @@ class WeightedDegree(TextKernel, names=["weighted_degree"]):
     def values(self, A: Placed, Z: Placed) -> Array:
         S = np.zeros((len(A.own), len(Z.own)))
         _scores(A.codes, A.start, Z.codes, Z.start, *self._parameters(), S)
-        _divide(S, A.own, Z.own)
+        divide(S, A.own, Z.own)
         return S
 
     def diagonal(self, A: Objects) -> Array:

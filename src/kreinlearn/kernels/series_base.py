@@ -196,10 +196,11 @@ class SeriesDistance(SeriesKernel):
     def _fill(self, out: Array, x: Array, Z: JoinedSeries, first: int = 0) -> None:
         """Write the distances of x, prepared, from all columns from ``first`` on."""
         lengths = np.diff(Z.start)
-        numbers = np.array(self._numbers(max(len(x), lengths.max(initial=0))), dtype=np.float64)
+        longest = max(len(x), lengths.max(initial=0))
+        numbers = np.array(self._numbers(longest), dtype=np.float64)
         parts = Z.channels if self._steps is moves else 1
         pairs = x, Z.points, Z.start, parts, numbers, self._window(), *self._borders
-        row_of(self._steps)(*pairs, first, out)
+        row_of(self._steps)(*pairs, first, np.empty((2, longest + 1)), out)
         out[first:] = self._scaled(out[first:], len(x), lengths[first:])
 
     def values(self, A: Series, Z: JoinedSeries) -> Array:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from kreinlearn.data.tiles import library
 from kreinlearn.kernels.base import Array, ObjectKernel, Objects, given
 
 LONG = 1000  # letters, from which on equal sequences are looked for
@@ -50,7 +49,6 @@ class StringDistance(TextKernel):
 
     def fit(self, X: Objects, rng: np.random.Generator) -> Self:
         self._keywords()
-        library("rapidfuzz.process", "strings")
         return super().fit(X, rng)
 
     def packed(self, X: Objects, first: int = 0, n: int = 0, like: Any = None) -> Sequences:
@@ -64,11 +62,14 @@ class StringDistance(TextKernel):
         return Sequences(spelled(columns.items, codes), list, codes)
 
     def values(self, A: Sequences, Z: Sequences) -> Array:
-        metric = getattr(library("rapidfuzz.distance", "strings"), self._metric)
+        from rapidfuzz import distance, process
+
+        metric = getattr(distance, self._metric)
         scorer = metric.normalized_distance if self.normalized else metric.distance
         rows = A.items if Z.codes is None else spelled(A.items, Z.codes)
-        cdist = library("rapidfuzz.process", "strings").cdist
-        distances = partial(cdist, scorer=scorer, dtype=np.float64, scorer_kwargs=self._keywords())
+        distances = partial(
+            process.cdist, scorer=scorer, dtype=np.float64, scorer_kwargs=self._keywords()
+        )
         twice = long_and_equal(rows, Z.items)
         if not twice:
             return np.asarray(distances(rows, Z.items))

@@ -270,7 +270,7 @@ def test_all_kernels_are_listed_with_what_they_take(capsys: pytest.CaptureFixtur
         assert domain.is_vectors is (one.objects == "vectors"), one.name
         assert domain.is_matrix is (one.objects == "matrices")
         assert domain.is_records is (one.objects == "records")
-    assert "[needs the extra strings]" in out
+    assert "[needs the extra bio]" in out
     run("kernels", "--objects", "texts")
     out = capsys.readouterr().out
     assert "levenshtein" in out
@@ -280,7 +280,7 @@ def test_all_kernels_are_listed_with_what_they_take(capsys: pytest.CaptureFixtur
 WITHOUT_EXTRAS = """
 import json, sys
 
-for module in ("rapidfuzz", "parasail", "aeon", "ot"):
+for module in ("parasail", "aeon", "ot"):
     sys.modules[module] = None  # as if it were not installed
 
 import numpy as np

@@ -368,7 +368,6 @@ def text_forms(folder: Path, texts: list[str]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", [KreinRidge, KreinNystroem])
 def test_models_of_texts_are_those_of_the_list(tmp_path: Path, kind: Any) -> None:
-    pytest.importorskip("rapidfuzz")
     texts = words(8500)
     y = np.array([len(text) for text in texts], dtype=float)
     more = {} if kind is KreinNystroem else {"similarity": "squared"}
@@ -412,7 +411,6 @@ def test_columns_of_a_file_are_found_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_a_target_and_texts_of_one_file(tmp_path: Path, form: str) -> None:
-    pytest.importorskip("rapidfuzz")
     texts = words(120)
     labels = ["long" if len(text) > 4 else "short" for text in texts]
     whole = pa.table({"word": texts, "kind": labels})

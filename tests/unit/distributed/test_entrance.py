@@ -136,7 +136,6 @@ def test_delayed_blocks_are_rows_of_numbers():
 
 @pytest.mark.parametrize("similarity", ["squared", "rank3"])
 def test_bags_and_series_hold_objects(similarity):
-    pytest.importorskip("rapidfuzz")
     db = pytest.importorskip("dask.bag")
     letters = np.random.default_rng(0).integers(97, 101, (N, 8)).astype(np.uint8)
     words = [

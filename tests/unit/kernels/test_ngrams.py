@@ -28,7 +28,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from kreinlearn import KreinRidge, KreinRidgeClassifier, load, normalized
 from kreinlearn.data.tiles import TILE
-from kreinlearn.kernels import remembering, resolve
+from kreinlearn.kernels import _counts, remembering, resolve
 from kreinlearn.kernels.domains import Objects
 from kreinlearn.kernels.ngrams import NGrams, letters_of, ngrams_of
 from tests.unit.kernels.object_checks import (
@@ -109,6 +109,19 @@ def test_any_strings_whatever(X: list[str], least: int, more: int) -> None:
         kernel = NGrams(lengths=(least, least + more), kind=kind)
         assert_allclose(kernel(X), matrix(by_definition(kernel), X, X), rtol=8 * EPS)
         check_symmetry(kernel, X)
+
+
+@every_kernel
+def test_compiled_or_not_the_bits_are_the_same(
+    kernel: NGrams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, Z = words(40), words(30, seed=1)
+    kernel, found = fitted(kernel, X), []
+    for compiled in (False, True):
+        monkeypatch.setattr(_counts, "pays", lambda loop, seconds, answer=compiled: answer)
+        found.append(kernel(X, Z))
+    assert found[0].any()
+    assert_array_equal(*found)
 
 
 def test_values_by_hand() -> None:

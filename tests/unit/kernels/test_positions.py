@@ -203,7 +203,6 @@ def positional(X: Any) -> list[str]:
 
 
 def test_strings_of_one_length_are_compared_by_places_by_default() -> None:
-    pytest.importorskip("rapidfuzz")
     X = words(300, "abcd")
     for form in (X, np.array(X), pd.Series(X), [list(x) for x in X], [x.encode() for x in X]):
         assert positional(form) == CANDIDATES

@@ -33,7 +33,6 @@ from tests.unit.kernels.object_checks import (
     check_bad_object,
     check_copies,
     check_estimator,
-    check_missing_package,
     check_pieces,
     check_symmetry,
     matrix,
@@ -387,7 +386,3 @@ def test_weights_that_are_no_costs(weights: Any, message: str) -> None:
 def test_a_prefix_weight_that_would_make_unlike_strings_equal(weight: Any) -> None:
     with pytest.raises(ValueError, match=r"prefix_weight=.* must lie in 0\.\.0\.25"):
         JaroWinkler(prefix_weight=weight)(["a"], ["b"])
-
-
-def test_without_rapidfuzz_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    check_missing_package(Levenshtein(), ["a", "b"], "rapidfuzz", "strings", monkeypatch)

@@ -15,8 +15,8 @@ import kreinlearn
 
 ROOT = Path(__file__).parents[3]
 LOCKS = ("demo", "test")
-FIELDS = {"strings", "graphs", "shapes", "bio", "scale", "plot"}  # extras for users
-CORE = {"joblib", "numba", "numpy", "rich", "scikit-learn", "scipy", "threadpoolctl"}
+FIELDS = {"graphs", "shapes", "bio", "scale", "plot"}  # extras for users
+CORE = {"joblib", "numba", "numpy", "rapidfuzz", "rich", "scikit-learn", "scipy", "threadpoolctl"}
 
 
 @pytest.fixture(scope="module")
@@ -168,8 +168,8 @@ def test_only_before_a_release_it_is_said_that_there_is_none() -> None:
 
 @pytest.mark.parametrize(
     ("text", "unreleased"),
-    [("Nothing is released yet", True), ('pip install ".[strings]"', True),
-     ("$ pip install .", True), ('pip install "kreinlearn[strings]"', False)],
+    [("Nothing is released yet", True), ('pip install ".[bio]"', True),
+     ("$ pip install .", True), ('pip install "kreinlearn[bio]"', False)],
 )  # fmt: skip
 def test_what_says_that_nothing_is_released(text: str, unreleased: bool) -> None:
     assert bool(SAYS_UNRELEASED.search(text)) == unreleased

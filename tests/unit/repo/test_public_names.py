@@ -69,12 +69,14 @@ print((process_time() - between) / (between - start))
     assert min(float(printed(code)) for _ in range(3)) < 0.3
 
 
-def test_a_fit_of_strings_imports_no_compiler() -> None:
+def test_a_fit_of_few_strings_or_graphs_imports_no_compiler() -> None:
     code = """
 import sys
-from kreinlearn import KreinRidgeClassifier
-words = ["ab", "abc", "abd", "xy", "xyz", "xyw"] * 2
-KreinRidgeClassifier("levenshtein").fit(words, [0, 0, 0, 1, 1, 1] * 2)
+from kreinlearn import KreinClassifier
+words = ["ab" * (3 + i % 4) + "xyz"[i % 3] for i in range(30)]
+graphs = [(list("CNO" * (1 + i % 3)), [(0, 1), (1, 2 - i % 2)]) for i in range(30)]
+for X in (words, graphs):
+    KreinClassifier().fit(X, [i % 2 for i in range(30)])
 print([m for m in ("numba", "llvmlite", "sklearn.cluster", "dask") if m in sys.modules])
 """
     assert printed(code) == "[]"

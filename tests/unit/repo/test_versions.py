@@ -56,13 +56,14 @@ def test_the_ends_or_what_is_named(
 
 
 def test_unbound_versions_have_no_extra_that_holds_others_back(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(versions, "resolved", lambda *args, **options: {})
     extras = versions.extras_with_wheels("uv", versions.Setting("3.13", "path", "newest"))
     assert "compare" in extras
     unbound = versions.extras_with_wheels("uv", versions.Setting("3.13", "path", "unbound"))
     assert unbound == [extra for extra in extras if extra != "compare"]
+    assert "The extra compare holds others back" in capsys.readouterr().out
 
 
 def test_errors_count_as_failures() -> None:
