@@ -286,15 +286,6 @@ def test_a_kernel_by_ranks_in_a_model_file(tmp_path: Path) -> None:
     assert again.kernel_.transform_.k == 1.7 * 3
 
 
-def test_a_profile_of_another_length_is_no_model(tmp_path: Path) -> None:
-    model = model_of("precomputed_dissimilarity").fit(D[:80, :80], Y)
-    columns = vars(model)["_columns"]
-    object.__setattr__(columns, "offsets", columns.offsets[:, :-4])
-    kreinlearn.save(model, tmp_path / "model.krein")
-    with pytest.raises(ValueError, match="transformation of its distances is damaged"):
-        kreinlearn.load(tmp_path / "model.krein")
-
-
 def test_a_corrected_spectrum_of_ranks() -> None:
     model = SpectrumSVC("precomputed_dissimilarity", similarity="rank10", C=1.0, random_state=0)
     assert model.fit(D[:80, :80], Y).score(D[80:, :80], POINTS[80:, 0] > 0) > 0.8
