@@ -92,7 +92,7 @@ def overlap(A: Counts, Z: Index, m: int, smaller: bool) -> Array:  # (n, m)
 
 def each_from(start: Array, many: Array) -> Array:
     """start[i], start[i] + 1, ... start[i] + many[i] - 1 for each i, end to end."""
-    return np.arange(many.sum()) + np.repeat(start - (np.cumsum(many) - many), many)
+    return np.asarray(np.arange(many.sum()) + np.repeat(start - (np.cumsum(many) - many), many))
 
 
 def places(part: Array, among: Array) -> tuple[Array, Array]:
