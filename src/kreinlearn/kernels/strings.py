@@ -67,9 +67,8 @@ class StringDistance(TextKernel):
         metric = getattr(distance, self._metric)
         scorer = metric.normalized_distance if self.normalized else metric.distance
         rows = A.items if Z.codes is None else spelled(A.items, Z.codes)
-        distances = partial(
-            process.cdist, scorer=scorer, dtype=np.float64, scorer_kwargs=self._keywords()
-        )
+        cdist: Any = process.cdist
+        distances = partial(cdist, scorer=scorer, dtype=np.float64, scorer_kwargs=self._keywords())
         twice = long_and_equal(rows, Z.items)
         if not twice:
             return np.asarray(distances(rows, Z.items))
