@@ -103,7 +103,7 @@ def calibration_from(estimator: BaseEstimator, parts: Any) -> dict[str, Any]:
     rows = 1 if k == 2 else k
     if isinstance(parts, dict) and parts.keys() == {"labels"}:
         kind, parts, rows = LabelSigmoids, parts["labels"], k
-    several = getattr(estimator, "multi_class_", None) == "multilabel"
+    several = getattr(estimator, "multilabel_", False)
     good = (kind is LabelSigmoids) == several
     good = good and isinstance(parts, np.ndarray) and parts.shape == (rows, 2)
     good = good and parts.dtype == np.float64 and bool(np.isfinite(parts).all())

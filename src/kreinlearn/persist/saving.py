@@ -30,7 +30,7 @@ ENCODE = (
     "it back, load(path, decode=g)"
 )
 # Parameters that only a fit uses: None is stored instead of those that are not data.
-FIT_ONLY = ("cv", "scoring", "random_state")
+FIT_ONLY = ("cv", "random_state")
 
 
 def save(
@@ -65,8 +65,8 @@ def save(
     Notes
     -----
     The attributes ``folds_`` and ``choices_`` are left out, and so is the folder ``store`` of
-    ``resources``. Values of ``cv`` and ``scoring`` that are objects (a splitter, a function) become
-    None with a warning, because predictions do not use them. Everything that ``partial_fit`` needs
+    ``resources``. A value of ``cv`` that is an object (a splitter) becomes None with a warning,
+    because predictions do not use it. Everything that ``partial_fit`` needs
     to go on is stored.
 
     Examples

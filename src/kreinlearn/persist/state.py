@@ -30,7 +30,7 @@ REQUIRED: dict[str | None, set[str]] = {
     None: MAPPED,
     "clusterer": MAPPED | GROUPED | {"_mean"},
     "regressor": LEARNED | {"_one_output", "_shift"},
-    "classifier": LEARNED | {"classes_", "multi_class_", "part_weights_", "_range"},
+    "classifier": LEARNED | {"classes_", "multilabel_", "part_weights_", "_range"},
 }
 PARTS = ["krein", "neighbours_1", "neighbours_3", "neighbours_10"]  # of a decision
 COLUMNS = ("objects", "landmarks", "transform", "offsets")  # of the landmarks, that are stored
@@ -41,13 +41,13 @@ OUTPUTS = [{"transform": name} for name in ("default", "pandas", "polars")]  # o
 KINDS = {
     "int": "n_features_in_ n_landmarks_ rank_ n_active_landmarks_ n_iter_ n_clusters_ _n_chosen",
     "float": (
-        "lambda_plus_ lambda_minus_ lambda_l1_ C_ cv_loss_ cv_score_ expected_error_ "
+        "lambda_plus_ lambda_minus_ lambda_l1_ C_ cv_loss_ expected_error_ "
         "expected_error_std_ inertia_ _target_unit"
     ),
-    "bool": "_one_output",
-    "str": "similarity_ multi_class_ decision_ _column",
+    "bool": "_one_output multilabel_",
+    "str": "similarity_ decision_ _column",
     "dict": (
-        "kernel_params_ multi_class_errors_ part_weights_ _sklearn_output_config kernel_weights_ "
+        "kernel_params_ part_weights_ _sklearn_output_config kernel_weights_ "
         "kernel_similarities_ kernel_losses_ kernel_seconds_"
     ),
     "Several": "_sum",
@@ -190,10 +190,9 @@ def _require_outputs(role: str, state: State, sizes: State) -> None:
     require(c is not None and c >= 2 and dual == 2, "its classes do not fit its coefficients")
     rising = all(a < b for a, b in pairwise(state["classes_"].tolist()))
     require(rising, "its classes are not in order, or one is there twice")
-    one_column = 1 if c == 2 else None
-    wanted = {"ovr": one_column or c, "ovo": one_column or c * (c - 1) // 2, "multilabel": c}
-    way = state.get("multi_class_", "ovo")
-    require(way in wanted and q == wanted[way], f"it has {q} outputs for {c} classes")
+    of_classes = 1 if c == 2 else c if "multilabel_" in state else c * (c - 1) // 2  # or of pairs
+    wanted = c if state.get("multilabel_") else of_classes
+    require(q == wanted, f"it has {q} outputs for {c} classes")
 
 
 def require_conformal(estimator: BaseEstimator, conformal: Conformal) -> None:
@@ -325,7 +324,7 @@ def _require_parts(state: State, m: int, c: int | None) -> None:
     good = good and len(limits) == 2 and limits[0] <= limits[1]
     require(good, "the parts of its decision do not fit together")
     of_labels = type(near).__name__ == "LabelNeighbours"
-    good = near is None or of_labels == (state["multi_class_"] == "multilabel")
+    good = near is None or of_labels == state["multilabel_"]
     good = good and (near is None or _are_neighbours(near, m, c, of_labels=of_labels))
     require(good, "its neighbours do not fit its landmarks")
 

@@ -312,8 +312,8 @@ ODD: dict[str, tuple[Callable[[], Any], Change, str]] = {
     "a neighbour of no class": (front, moved("_neighbours.1.labels"), "neighbours do not fit"),
     "neighbours without a floor": (front, fields("_neighbours", floor=0.0), "neighbours do not"),
     "a range": (front, moved("_range"), "parts of its decision"),
-    "labels as classes": (several_labels, state(multi_class_="ovr"), "neighbours do not fit"),
-    "classes as labels": (front, state(multi_class_="multilabel"), "neighbours do not fit"),
+    "labels as classes": (several_labels, state(multilabel_=False), "neighbours do not fit"),
+    "classes as labels": (front, state(multilabel_=True), "neighbours do not fit"),
     "a label of no landmark": (
         several_labels,
         moved("_neighbours.1.labels"),

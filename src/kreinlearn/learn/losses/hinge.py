@@ -58,13 +58,13 @@ if TYPE_CHECKING:
 TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
 FLAT = 1e-3  # decrease of its logarithm at which a descent ends: so few rows tell no more
 MAX_ITER = 200  # passes of one trial; nearly separable rows with hardly any penalty need many
+STEPS = 1000  # of Newton's method, the most that a fit takes
 
 
 @dataclass(frozen=True)
 class SquaredHinge:
     """The loss of ``KreinSVC``: mean(max(0, 1 - y f)^2)."""
 
-    max_iter: int = 1000
     needs_pool = True
     iterates = True
     diagonal = True
@@ -123,7 +123,7 @@ class SquaredHinge:
     def _solve_machines(self, machines: Machines, values: Array) -> Linear:
         """The model in an eigenbasis, by the solver that suits the penalties."""
         if machines.above_rounding(values):
-            return machines.solve(values, self.max_iter)
+            return machines.solve(values, STEPS)
         rows = machines.Phi, machines.Y, machines.w, machines.penalty(values)
         return self.solve_rows(*rows, machines.intercept)
 
@@ -176,7 +176,7 @@ class SquaredHinge:
     def _newton(self, margins: Margins, penalty: Array, gram: Any = None) -> Linear:
         r = len(penalty)
         padded = np.append(penalty, np.zeros(margins.p - r))
-        solution = newton(margins, padded, gram=gram, max_iter=self.max_iter)
+        solution = newton(margins, padded, gram=gram, max_iter=STEPS)
         constant = solution.coef[r] if margins.p > r else np.zeros(solution.coef.shape[1])
         return Linear(solution.coef[:r], constant, solution.n_iter, solution.converged)
 

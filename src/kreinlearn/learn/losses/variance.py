@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -123,12 +122,7 @@ class VarianceConstrained(SquaredError):
         squares = np.einsum("ij,ij,i->j", Phi, Phi, w)
         F, unit, back = in_span(Phi, bounded(penalty, squares))
         part = FeatureMoments.of_rows(F, Y, w).centred(intercept=intercept)
-        radii = np.sqrt(np.maximum(part.yy, 0))  # a pair of classes has a deviation of its own
-        if Y.shape[1] == len(self.radii):
-            radii = self.radii * np.sqrt(part.n)
-        elif isinstance(self.radius, Real):
-            radii = np.full(Y.shape[1], float(self.radius) * np.sqrt(part.n))
-        solution = variance_constrained(part.G, part.B, unit, radii)
+        solution = variance_constrained(part.G, part.B, unit, self.radii * np.sqrt(part.n))
         constant = part.intercept(solution.coef)
         return Linear(
             back @ solution.coef, constant, attributes={"radius_": self.radii * self.unit}
