@@ -103,7 +103,7 @@ def fits() -> dict[str, Any]:
     return tuned()
 
 
-FITS = ("nystroem", "pca", "grid", "score", "classes", "l1", "spectrum", "given", "parts", "single")
+FITS = ("nystroem", "pca", "grid", "classes", "l1", "spectrum", "given", "parts", "single")
 FITS = (
     *FITS,
     "column",
