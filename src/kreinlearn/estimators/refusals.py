@@ -32,10 +32,6 @@ def _has_splitter(estimator: Any, **_: Any) -> bool:
     return not (cv is None or isinstance(cv, Integral))
 
 
-def _is(name: str, *values: Any) -> Callable[..., bool]:
-    return lambda estimator, **_: getattr(estimator, name, None) in values
-
-
 def _is_given(name: str) -> Callable[..., bool]:
     return lambda estimator, **_: getattr(estimator, name, None) is not None
 
@@ -91,7 +87,7 @@ REFUSALS: dict[str, list[Refusal]] = {
             "partial_fit draws its folds: cv={cv!r} must be an int or None",
         ),
         Refusal(
-            _is("class_weight", "balanced"),
+            lambda estimator, **_: getattr(estimator, "class_weight", None) == "balanced",
             ValueError,
             'class_weight="balanced" needs all labels at once; pass a dict, or sample_weight',
         ),

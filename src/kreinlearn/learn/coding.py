@@ -256,15 +256,6 @@ def require_two(classes: Array, which: str = "") -> None:
         )
 
 
-def one_vs_rest(labels: Array, n_classes: int, dtype: Any = np.float64) -> Array:
-    """+-1, one column per class; of two classes one column, + for the second."""
-    if n_classes == 2:
-        return np.where(labels[:, None] == 1, dtype(1), dtype(-1))
-    Y = np.full((len(labels), n_classes), -1, dtype)
-    Y[np.arange(len(labels)), labels] = 1
-    return Y
-
-
 def type_of_numbers(k: int) -> np.dtype[Any]:
     """The smallest type of signed integers that has room for the numbers of k classes."""
     return np.min_scalar_type(-max(k, 1))
@@ -279,11 +270,15 @@ def numbers_of(y: Array, classes: Array) -> Array:
 
 
 def targets_of(y: Array, classes: Array) -> Array:
-    """+-1 of labels, as small integers."""
+    """+-1 of labels: one column per class, against the rest; of two classes + for the second."""
     k = len(classes)
-    Y = np.empty((len(y), 1 if k == 2 else k), np.int8)
+    Y = np.full((len(y), 1 if k == 2 else k), -1, np.int8)
     for part in gen_batches(len(y), AT_ONCE):
-        Y[part] = one_vs_rest(numbers_of(y[part], classes), k, np.int8)
+        numbers = numbers_of(y[part], classes)
+        if k == 2:
+            Y[part, 0] = 2 * numbers - 1
+        else:
+            np.put_along_axis(Y[part], numbers[:, None], 1, axis=1)
     return Y
 
 

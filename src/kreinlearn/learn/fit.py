@@ -75,7 +75,6 @@ class LearnSpec:
 
     map: MapSpec
     loss: Loss
-    coding: Coding
     penalties: Unknowns  # as given by the user; None where they are tuned
     similarity: SimilaritySpec
     kind: FeatureKind
@@ -133,7 +132,6 @@ def make_spec(
     return LearnSpec(
         known or _map_spec(pairs, wanted, encoded, recipe, exact=exact),
         recipe.loss,
-        recipe.coding,
         Unknowns(fixed, equal),
         SimilaritySpec(
             asked.similarity,

@@ -10,7 +10,6 @@ from kreinlearn.learn.coding import (
     Classes,
     Regression,
     numbers_of,
-    one_vs_rest,
     require_two,
     targets_of,
 )
@@ -124,8 +123,11 @@ def test_weights_of_classes_that_cannot_be_are_refused():
 def test_numbers_and_signs_of_labels():
     classes = np.array(["a", "b", "d"])
     np.testing.assert_array_equal(numbers_of(NAMES, classes), NUMBERED)
-    np.testing.assert_array_equal(targets_of(NAMES, classes), one_vs_rest(NUMBERED, 3))
-    np.testing.assert_array_equal(one_vs_rest(np.array([0, 1, 1]), 2), [[-1], [1], [1]])
+    signs = np.where(NUMBERED[:, None] == np.arange(3), 1, -1)
+    np.testing.assert_array_equal(targets_of(NAMES, classes), signs)
+    np.testing.assert_array_equal(
+        targets_of(np.array([3, 7, 7]), np.array([3, 7])), [[-1], [1], [1]]
+    )
 
 
 @pytest.mark.parametrize(
@@ -146,7 +148,7 @@ def test_many_labels_are_numbered_in_a_small_type(k, dtype):
 
 
 def test_two_classes_have_one_column():
-    targets = one_vs_rest((NUMBERED > 0).astype(int), 2)
+    targets = np.where(NUMBERED > 0, 1.0, -1.0)[:, None]
     task, features, _ = one_pass(LOSS, of_vectors(FEW, targets=targets), by_fold=False)
     model = LOSS.solve(task, features, np.array(LAMBDAS), None)
     a, b = oracles.krein_ridge(K[:, FEW], K[np.ix_(FEW, FEW)], targets, LAMBDAS)

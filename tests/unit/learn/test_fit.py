@@ -41,14 +41,14 @@ LABELS = np.digitize(Y[:, 0], np.quantile(Y[:, 0], [0.3, 0.6]))
 
 
 def spec_of(
-    landmarks=FEW, *, loss=None, coding=None, penalties=GIVEN, cv=None,
+    landmarks=FEW, *, loss=None, penalties=GIVEN, cv=None,
     similarity=None, kind=None, **more,
 ):  # fmt: skip
     chosen = landmarks if isinstance(landmarks, MapSpec) else MapSpec(
         len(landmarks), given=landmarks
     )  # fmt: skip
     return LearnSpec(
-        chosen, loss or SquaredError(), coding or Regression(), penalties,
+        chosen, loss or SquaredError(), penalties,
         similarity or SimilaritySpec(), kind or KreinFeatures(), cv, **more,
     )  # fmt: skip
 
@@ -58,11 +58,12 @@ def opened(kernel=None, objects=X, outside=None, seed=0, **session):
     return Pairs(kernel, Rows(objects, outside), Session(rng=rng(seed), **session))
 
 
-def fitted(spec, *, kernel=None, objects=X, y=Y, w=None, seed=0, **session):
+def fitted(spec, *, coding=None, kernel=None, objects=X, y=Y, w=None, seed=0, **session):
     """The model of a specification, with targets read as an estimator does it."""
     outside = None if spec.map.by_number else spec.map.given
     pairs = opened(kernel, objects, outside, seed, **session)
-    encoded = read_targets(spec.coding, pairs.rows, y, w, "a test", intercept=spec.intercept)
+    coding, intercept = coding or Regression(), spec.intercept
+    encoded = read_targets(coding, pairs.rows, y, w, "a test", intercept=intercept)
     return fit_model(pairs, encoded, spec)
 
 
@@ -254,7 +255,7 @@ def test_no_distance_is_evaluated_twice_to_choose_a_similarity():
 
 @pytest.mark.parametrize("landmarks", [FEW, np.arange(N)], ids=["few", "all"])
 def test_each_class_is_learned_against_the_rest(landmarks):
-    model = fitted(spec_of(landmarks, coding=Classes()), y=LABELS)
+    model = fitted(spec_of(landmarks), coding=Classes(), y=LABELS)
     signs = np.where(LABELS[:, None] == np.arange(3), 1.0, -1.0)
     same = fitted(spec_of(landmarks), y=signs)
     np.testing.assert_allclose(
@@ -264,11 +265,11 @@ def test_each_class_is_learned_against_the_rest(landmarks):
 
 def test_a_sparse_model_has_only_the_landmarks_that_it_needs():
     spec = spec_of(
-        np.arange(0, N, 2), loss=SparseHinge(strength=0.1), coding=Classes(),
+        np.arange(0, N, 2), loss=SparseHinge(strength=0.1),
         penalties=Unknowns((0.0, 0.0)),
     )  # fmt: skip
     y = Y[:, 0] > np.median(Y[:, 0])
-    model = fitted(spec, y=y)
+    model = fitted(spec, coding=Classes(), y=y)
     Z = model.sample.landmarks
     assert 0 < len(Z) < model.n_chosen == 30
     assert model.solved.dual.shape == (len(Z), 1)
