@@ -118,11 +118,3 @@ def test_leaving_out_one_object_needs_maps_of_their_own():
     unknowns = loss.unknowns(Unknowns((None, None)))
     with pytest.raises(ValueError, match=r'cv="loo" .* pass cv=5, or landmarks=None'):
         loss.tune(task, features, unknowns, loo=True)
-
-
-def test_a_few_rows_have_the_deviation_that_is_asked_for():
-    Phi, penalty = RNG.normal(size=(N, 4)), np.full(4, 0.5)
-    for loss in (swept("auto")[2], swept(0.3)[2]):
-        model = loss.solve_rows(Phi, Y, np.ones(N), penalty, True)
-        spread = (Phi - Phi.mean(0)) @ model.coef
-        np.testing.assert_allclose(np.sqrt(np.mean(spread**2, axis=0)), loss.radii, rtol=1e-8)
